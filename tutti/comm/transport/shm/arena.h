@@ -1,0 +1,68 @@
+// Library memory: what `allocate` and `ddl_malloc` give out. One arena per rank, made of shared segments that peers
+// on the host map when they first need them; so a collective can read and write it in place.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "tutti/comm/transport/shm/shared_memory.h"
+
+namespace tutti::comm {
+
+// A place in some rank's arena.
+struct Location {
+  std::int32_t segment = -1;
+  std::int64_t offset = 0;
+};
+
+class Arena {
+ public:
+  static constexpr int kMaxSegments = 256;
+
+  Arena();
+  ~Arena();
+
+  // Memory of at least `bytes`, aligned to `alignment` (a power of two, at least 64). `usable`, when given, receives the
+  // bytes that may be used. Its pages are reserved: throws MemoryError when the machine is full. Safe from every thread.
+  void* allocate(std::size_t bytes, std::size_t alignment = 64, std::size_t* usable = nullptr);
+  // Gives back what `allocate` gave; nullptr is nothing. Throws ConfigError for any other address.
+  void free(void* address);
+
+  // Where [data, data + bytes) lies, when it is inside one segment. Lock-free: on the path of every collective.
+  std::optional<Location> find(const void* data, std::size_t bytes) const;
+
+  // What a peer needs to map this arena: the handle of its directory.
+  MemoryHandle directory() const;
+  std::size_t allocated_bytes() const;
+
+ private:
+  struct Directory;  // in shared memory: number of segments and their handles
+  struct Segment;
+  std::shared_ptr<SharedMemory> directory_memory_;
+  Directory* directory_ = nullptr;
+  std::array<std::shared_ptr<Segment>, kMaxSegments> segments_;
+  std::atomic<int> segment_count_ = 0;
+  mutable std::mutex mutex_;
+};
+
+// Another local rank's arena, seen from here.
+class PeerArena {
+ public:
+  static Result open(const MemoryHandle& directory, std::unique_ptr<PeerArena>* arena);
+  // This process's address of a place in the peer's arena; maps the segment on first use. One thread at a time.
+  Result resolve(Location location, std::byte** address);
+  ~PeerArena();
+
+ private:
+  PeerArena();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tutti::comm

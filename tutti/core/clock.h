@@ -1,0 +1,36 @@
+// Time: a monotonic clock for durations, the wall clock for what people and other hosts read.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tutti {
+
+// Nanoseconds of the monotonic clock; the same on all processes of one host, never on two hosts.
+inline std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Nanoseconds since 1970.
+inline std::int64_t wall_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+class Stopwatch {
+ public:
+  double seconds() const { return static_cast<double>(now_ns() - start_) * 1e-9; }
+  void restart() { start_ = now_ns(); }
+
+ private:
+  std::int64_t start_ = now_ns();
+};
+
+// "2026-03-01T12:34:56.789Z"
+std::string utc_text(std::int64_t wall_nanoseconds);
+
+}  // namespace tutti

@@ -1,0 +1,163 @@
+#include "tutti/core/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <numeric>
+
+#include "tutti/core/bytes.h"
+#include "tutti/core/error.h"
+
+namespace tutti {
+namespace {
+
+[[noreturn]] void reject(const OptionSpec& spec, std::string_view text, const std::string& expected) {
+  throw ConfigError("DDL-1-03", fmt::format("Option {} cannot be '{}'. Expected {}.", spec.name, text,
+                                            expected));
+}
+
+bool is_true(std::string_view text) {
+  return text == "1" || text == "true" || text == "yes" || text == "on";
+}
+bool is_false(std::string_view text) {
+  return text == "0" || text == "false" || text == "no" || text == "off";
+}
+
+template <class Number>
+Number parse_number(const OptionSpec& spec, std::string_view text, const char* what) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) reject(spec, text, what);
+  return value;
+}
+
+std::string range_text(const OptionSpec& spec) {
+  if (!spec.choices.empty()) return fmt::format("{}", fmt::join(spec.choices, ", "));
+  if (spec.type == OptionType::kBool) return "0 or 1";
+  if (spec.minimum == 0 && spec.maximum == 0) return "";
+  if (spec.type == OptionType::kBytes) {
+    return fmt::format("{} to {}", format_bytes(static_cast<std::int64_t>(spec.minimum)),
+                       format_bytes(static_cast<std::int64_t>(spec.maximum)));
+  }
+  return fmt::format("{:g} to {:g}", spec.minimum, spec.maximum);
+}
+
+void check_range(const OptionSpec& spec, std::string_view text, double value) {
+  const bool limited = spec.minimum != 0 || spec.maximum != 0;
+  if (limited && (value < spec.minimum || value > spec.maximum)) reject(spec, text, range_text(spec));
+}
+
+void check(const OptionSpec& spec, std::string_view text) {
+  switch (spec.type) {
+    case OptionType::kBool:
+      if (!is_true(text) && !is_false(text)) reject(spec, text, "0 or 1");
+      break;
+    case OptionType::kInt:
+      check_range(spec, text,
+                  static_cast<double>(parse_number<std::int64_t>(spec, text, "a whole number")));
+      break;
+    case OptionType::kFloat:
+      check_range(spec, text, parse_number<double>(spec, text, "a number"));
+      break;
+    case OptionType::kBytes:
+      check_range(spec, text, static_cast<double>(parse_bytes(text)));
+      break;
+    case OptionType::kChoice:
+      if (std::find(spec.choices.begin(), spec.choices.end(), text) == spec.choices.end()) {
+        reject(spec, text, "one of: " + range_text(spec));
+      }
+      break;
+    case OptionType::kText: break;
+  }
+}
+
+// Number of single-letter edits between two words.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+Options::Options(const OptionTable& table) : table_(table) {
+  for (const OptionSpec& spec : table_) {
+    const char* text = spec.environment.empty() ? nullptr : std::getenv(spec.environment.c_str());
+    if (text) set(spec.name, text);
+  }
+}
+
+const OptionSpec& Options::find(std::string_view name) const {
+  const OptionSpec* nearest = nullptr;
+  std::size_t nearest_distance = 0;
+  for (const OptionSpec& spec : table_) {
+    if (spec.name == name) return spec;
+    const std::size_t distance = edit_distance(spec.name, name);
+    if (!nearest || distance < nearest_distance) {
+      nearest = &spec;
+      nearest_distance = distance;
+    }
+  }
+  const std::string hint =
+      nearest && nearest_distance <= 2 ? fmt::format(" Did you mean {}?", nearest->name) : "";
+  std::string known;
+  for (const OptionSpec& spec : table_) known += (known.empty() ? "" : ", ") + spec.name;
+  throw ConfigError("DDL-1-04", fmt::format("Unknown option {}.{} Known: {}.", name, hint, known));
+}
+
+void Options::set(std::string_view name, std::string_view text) {
+  const OptionSpec& spec = find(name);
+  check(spec, text);
+  values_[spec.name] = text;
+}
+
+const std::string& Options::text(std::string_view name) const {
+  const OptionSpec& spec = find(name);
+  const auto found = values_.find(spec.name);
+  return found == values_.end() ? spec.default_value : found->second;
+}
+
+bool Options::flag(std::string_view name) const { return is_true(text(name)); }
+
+std::int64_t Options::integer(std::string_view name) const {
+  const OptionSpec& spec = find(name);
+  if (spec.type == OptionType::kBytes) return parse_bytes(text(name));
+  return parse_number<std::int64_t>(spec, text(name), "a whole number");
+}
+
+double Options::number(std::string_view name) const {
+  return parse_number<double>(find(name), text(name), "a number");
+}
+
+bool Options::is_default(std::string_view name) const { return !values_.contains(find(name).name); }
+
+std::string reference_markdown(std::string_view title, const OptionTable& table) {
+  std::string page = fmt::format(
+      "# {}\n\n| option | default | range | environment | meaning |\n|---|---|---|---|---|\n", title);
+  for (const OptionSpec& spec : table) {
+    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", spec.name, spec.default_value,
+                        range_text(spec), spec.environment, spec.help);
+  }
+  return page;
+}
+
+std::string help_text(const OptionTable& table) {
+  std::string text;
+  for (const OptionSpec& spec : table) {
+    text += fmt::format("  {:<18} {} [{}]\n", spec.name, spec.help, spec.default_value);
+  }
+  return text;
+}
+
+}  // namespace tutti

@@ -1,0 +1,73 @@
+#include "tutti/core/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tutti/core/bytes.h"
+#include "tutti/core/error.h"
+
+namespace tutti {
+namespace {
+
+using testing::HasSubstr;
+
+const OptionTable kTable = {
+    {"bucket_bytes", OptionType::kBytes, "25MiB", "Bucket size.", "", 1024, 1 << 30},
+    {"timeout", OptionType::kFloat, "600", "Seconds.", "TUTTI_TEST_TIMEOUT", 0.1, 86400},
+    {"check", OptionType::kBool, "0", "Self-check.", ""},
+    {"mode", OptionType::kText, "p", "Mode.", ""},
+    {"memory", OptionType::kChoice, "library", "Memory.", "", 0, 0, {"library", "foreign"}},
+};
+
+std::string message_of(auto&& action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Options, DefaultsEnvironmentAndValues) {
+  ::setenv("TUTTI_TEST_TIMEOUT", "5", 1);
+  Options options(kTable);
+  ::unsetenv("TUTTI_TEST_TIMEOUT");
+  EXPECT_EQ(options.number("timeout"), 5);
+  EXPECT_EQ(options.integer("bucket_bytes"), 25 << 20);
+  EXPECT_FALSE(options.flag("check"));
+  EXPECT_TRUE(options.is_default("check"));
+  options.set("check", "on");
+  EXPECT_TRUE(options.flag("check"));
+  EXPECT_FALSE(options.is_default("check"));
+}
+
+TEST(Options, WrongInputSaysWhatWouldBeRight) {
+  Options options(kTable);
+  EXPECT_THAT(message_of([&] { options.set("bucket_byte", "1"); }), HasSubstr("bucket_bytes?"));
+  EXPECT_THAT(message_of([&] { options.set("timeout", "soon"); }), HasSubstr("a number"));
+  EXPECT_THAT(message_of([&] { options.set("timeout", "0"); }), HasSubstr("0.1 to 86400"));
+  EXPECT_THAT(message_of([&] { options.set("bucket_bytes", "1"); }), HasSubstr("1KiB to 1GiB"));
+  EXPECT_THAT(message_of([&] { options.set("memory", "other"); }), HasSubstr("library, foreign"));
+  EXPECT_THAT(message_of([&] { options.set("check", "maybe"); }), HasSubstr("0 or 1"));
+}
+
+TEST(Options, ReferencePageHasEveryOption) {
+  const std::string page = reference_markdown("Options", kTable);
+  for (const OptionSpec& spec : kTable) EXPECT_THAT(page, HasSubstr("`" + spec.name + "`"));
+}
+
+TEST(Bytes, ParsesWhatPeopleWrite) {
+  EXPECT_EQ(parse_bytes("0"), 0);
+  EXPECT_EQ(parse_bytes("1KiB"), 1024);
+  EXPECT_EQ(parse_bytes("1.5gb"), 1'500'000'000);
+  EXPECT_EQ(format_bytes(parse_bytes("64MiB")), "64MiB");
+  EXPECT_EQ(format_bytes(1000), "1000");
+  for (const char* bad : {"", "-1", "KiB", "1XB", "nan", "1e30TB"}) {
+    EXPECT_THROW(parse_bytes(bad), ConfigError) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,108 @@
+// A collective as data: what one rank does, step by step, over ranges of elements. Built by plan/algorithms, run by
+// comm on real transports and by sim in virtual time; tests assert on it what the documentation claims.
+//
+// Words. A *step* is one thing a rank does. A *lane* is a sequence of steps over one chunk of the data; lanes do not
+// depend on each other, so the network of one works while the memory of another does. A *group* is a set of ranks on
+// one host that map each other's memory and meet in syncs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::plan {
+
+enum class Collective : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kAllToAll,
+  kBarrier,
+  kSendReceive,
+};
+inline constexpr int kCollectiveCount = 10;
+const char* name_of(Collective collective);
+
+// Which memory of a rank a range lies in. Input and output may be the same memory (in place). Scratch is this rank's
+// own, as large as Plan::scratch_count; peers on the host can map all three.
+enum class Space : std::uint8_t { kInput, kOutput, kScratch };
+
+struct Range {
+  Space space = Space::kOutput;
+  std::int64_t begin = 0;  // elements
+  std::int64_t count = 0;
+};
+
+enum class StepKind : std::uint8_t {
+  kExchange,      // send `source` to `send_to` and at the same time receive `target` from `receive_from`;
+                  // either side may be absent (-1). With `reduce`, what arrives is folded into `target`:
+                  // target = target op arrived, or arrived op target when `arrived_first`.
+  kCopy,          // `source` to `target`, both mine; nothing when they are the same memory
+  kReduceMapped,  // fold `source` of every member of `group`, in the group's order, and store the result in
+                  // `target` of the members listed in `store_to`
+  kReadMapped,    // copy `source` of rank `receive_from`, which maps its memory to me, to my `target`
+  kSync,          // nobody in `group` goes on before all have come here
+  kVendor,        // the transport's own collective over `group` (MPI_Reduce_scatter, ncclAllReduce, ...)
+};
+
+struct Step {
+  StepKind kind = StepKind::kExchange;
+  bool reduce = false;
+  bool arrived_first = false;
+  // This fold completes the reduction of its range over all ranks of the plan: averages are divided here.
+  bool completes = false;
+  int send_to = -1;
+  int receive_from = -1;
+  int group = -1;      // index in Plan::groups
+  int dimension = 0;   // of the grid, whose link it uses
+  Range source;
+  Range target;
+  std::vector<int> store_to = {};                           // ranks, kReduceMapped only
+  Collective vendor_collective = Collective::kAllReduce;    // kVendor only
+};
+
+// `input` and `output` cover what the lane's steps read and write of the caller's buffers, so that memory which peers
+// cannot map is staged lane by lane.
+struct Lane {
+  std::vector<Step> steps;
+  Range input{Space::kInput, 0, 0};
+  Range output{Space::kOutput, 0, 0};
+};
+
+struct Plan {
+  Collective collective = Collective::kAllReduce;
+  int rank = 0;
+  int ranks = 1;
+  std::int64_t input_count = 0;  // elements this rank brings
+  std::int64_t output_count = 0;
+  std::int64_t scratch_count = 0;
+  std::vector<std::vector<int>> groups;  // members of one host, in fold order; every rank on a host lists the same
+                                         // groups and passes the same number of syncs in each lane
+  std::vector<Lane> lanes;
+  std::string algorithm;  // e.g. "direct x ring", for people and traces
+
+  bool uses_mapped_memory() const;
+};
+
+// What is asked for. All ranks of the plan pass the same request, but for the counts of all_to_all.
+struct Request {
+  Collective collective = Collective::kAllReduce;
+  // Elements: of the vector (all_reduce, broadcast, reduce, send/receive); otherwise unused, see `counts`.
+  std::int64_t count = 0;
+  // Elements that belong to each rank: the pieces of reduce_scatter, all_gather, gather and scatter. The whole is
+  // their concatenation in rank order.
+  std::vector<std::int64_t> counts = {};
+  // all_to_all: what this rank sends to and receives from each rank; both buffers are concatenations in rank order.
+  std::vector<std::int64_t> send_counts = {};
+  std::vector<std::int64_t> receive_counts = {};
+  int root = 0;                   // broadcast, reduce, gather, scatter; the sender of send/receive
+  int peer = -1;                  // the receiver of send/receive
+  std::size_t element_bytes = 4;
+  bool reproducible = false;      // fold strictly in rank order, whatever the grid and the count
+};
+
+}  // namespace tutti::plan
