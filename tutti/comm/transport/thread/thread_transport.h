@@ -1,0 +1,74 @@
+// One thread-rank's transport and what it shares with the others.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/transport/thread/mailbox.h"
+#include "tutti/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+// What the ranks of a ThreadWorld share.
+struct ThreadWorldState {
+  ThreadWorldState(int ranks, std::vector<std::string> names)
+      : size(ranks),
+        host_names(std::move(names)),
+        mailboxes(static_cast<std::size_t>(ranks) * ranks),
+        inboxes(ranks),
+        has_ended(ranks),
+        is_killed(ranks),
+        is_paused(ranks),
+        exchanged(ranks),
+        gathered(std::make_shared<std::vector<std::string>>()) {}
+
+  Mailbox& mailbox(int from, int to) {
+    return mailboxes[static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)];
+  }
+  // Throws ConfigError when there is no such rank.
+  void check_rank(int rank) const;
+  // -1 while all are there.
+  int first_ended() const;
+
+  const int size;
+  const std::vector<std::string> host_names;
+  std::vector<Mailbox> mailboxes;  // of each ordered pair
+
+  std::mutex mutex;  // guards all below
+  std::condition_variable changed;
+  std::vector<std::deque<Notice>> inboxes;
+  std::vector<bool> has_ended;  // will not come to an exchange
+  std::vector<bool> is_killed;
+  std::vector<bool> is_paused;
+  std::vector<std::string> exchanged;
+  int arrived = 0;
+  // By the last exchange; a new object each time.
+  std::shared_ptr<std::vector<std::string>> gathered;
+};
+
+class ThreadTransport : public Transport {
+ public:
+  ThreadTransport(std::shared_ptr<ThreadWorldState> state, int rank)
+      : state_(std::move(state)), rank_(rank) {}
+
+  const char* name() const override { return "thread"; }
+  int rank() const override { return rank_; }
+  int size() const override { return state_->size; }
+  std::string host_name() const override { return state_->host_names[rank_]; }
+  std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
+                                 std::size_t bytes) override;
+  std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override;
+  std::vector<std::string> exchange(const std::string& mine) override;
+  void notify(int peer, const std::string& text) override;
+  std::optional<Notice> next_notice() override;
+
+ private:
+  const std::shared_ptr<ThreadWorldState> state_;
+  const int rank_;
+};
+
+}  // namespace tutti::comm
