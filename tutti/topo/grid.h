@@ -1,9 +1,11 @@
-// How ranks sit in the machine, as the planner sees it: which share a host, and along which dimensions they
-// are arranged. Plain data; topo/layout.h finds it out, tests and the simulator write it down.
+// How ranks sit in the machine, as the planner sees it: which share a host, and along which
+// dimensions they are arranged. Plain data; topo/layout.h finds it out, tests and the simulator
+// write it down.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tutti::topo {
@@ -15,16 +17,16 @@ struct Link {
 };
 
 struct Dimension {
-  std::string name;     // accelerator, socket, node, rack, aisle
+  std::string name;  // accelerator, socket, node, rack, aisle
   int size = 1;
   Link link;
   bool mapped = false;  // its ranks can map each other's library memory
 };
 
 // Ranks in a product of dimensions, fastest link first.
-// Even: the product of the sizes is the number of ranks, and ranks[p] is the rank at position p, dimension 0
-// fastest. Uneven hosts: dimension 0 has size 0 ("as many as the host has") and is mapped, the other sizes multiply
-// to the number of hosts, and `ranks` lists host after host.
+// Even: the product of the sizes is the number of ranks, and ranks[p] is the rank at position p,
+// dimension 0 fastest. Uneven hosts: dimension 0 has size 0 ("as many as the host has") and is
+// mapped, the other sizes multiply to the number of hosts, and `ranks` lists host after host.
 struct Grid {
   std::vector<Dimension> dimensions;
   std::vector<int> ranks;
@@ -41,5 +43,22 @@ struct Grid {
     return -1;
   }
 };
+
+// Where `rank` sits, one number per dimension. Uneven hosts: coordinate 0 is its place on its host,
+// the others are those of the host. Throws ConfigError when the grid has no such rank.
+std::vector<int> coordinates(const Grid& grid, int rank);
+
+// The ranks that differ only in their coordinate along `dimension`, in its order; every rank is in
+// one group. Uneven hosts: along dimension 0 the hosts themselves, along another the ranks of equal
+// place on their hosts, so a group is short where a host has fewer ranks.
+std::vector<std::vector<int>> groups(const Grid& grid, int dimension);
+
+// "2x4x1x1", as in a mode string; "*x3x1x1" for uneven hosts.
+std::string shape_of(const Grid& grid);
+
+// The form of docs/formats/topology.md. parse_grid gives back what to_text was given and throws
+// ConfigError that names `source`, the line and what would be right.
+std::string to_text(const Grid& grid);
+Grid parse_grid(std::string_view text, const std::string& source = "grid");
 
 }  // namespace tutti::topo

@@ -1,0 +1,133 @@
+#include "tutti/topo/identity.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tutti/core/error.h"
+
+namespace tutti::topo {
+namespace {
+
+std::string first_word_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+// "4026531840" of the link "net:[4026531840]".
+std::string namespace_number(const char* kind) {
+  std::error_code error;
+  const std::string link =
+      std::filesystem::read_symlink(fmt::format("/proc/self/ns/{}", kind), error).string();
+  const std::size_t begin = link.find('['), end = link.find(']');
+  return error || begin == link.npos || end == link.npos ? ""
+                                                         : link.substr(begin + 1, end - begin - 1);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// From sysfs and not from hwloc: every rank asks this at start, and full discovery takes much
+// longer.
+int bound_socket() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
+  std::set<std::string> sockets;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    sockets.insert(first_word_of(
+        fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu)));
+    if (sockets.size() > 1) return -1;
+  }
+  if (sockets.empty() || sockets.begin()->empty()) return -1;
+  return std::atoi(sockets.begin()->c_str());
+}
+
+// Spaces separate the fields of the text form.
+std::string without_spaces(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c <= ' '; }, '_');
+  return text;
+}
+
+}  // namespace
+
+HostIdentity this_host_identity() {
+  const char* const host_id = std::getenv("TUTTI_HOST_ID");
+  return {.name = without_spaces(host_name()),
+          .boot_id = first_word_of("/proc/sys/kernel/random/boot_id"),
+          .network_namespace = namespace_number("net"),
+          .process_namespace = namespace_number("pid"),
+          .host_id = without_spaces(host_id ? host_id : ""),
+          .socket = bound_socket()};
+}
+
+std::string to_text(const HostIdentity& identity) {
+  return fmt::format("name={} boot={} network={} processes={} id={} socket={}",
+                     without_spaces(identity.name), identity.boot_id, identity.network_namespace,
+                     identity.process_namespace, without_spaces(identity.host_id), identity.socket);
+}
+
+HostIdentity parse_identity(std::string_view text) {
+  HostIdentity identity;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const std::string value = equals == word.npos ? "" : word.substr(equals + 1);
+    if (key == "name") {
+      identity.name = value;
+    } else if (key == "boot") {
+      identity.boot_id = value;
+    } else if (key == "network") {
+      identity.network_namespace = value;
+    } else if (key == "processes") {
+      identity.process_namespace = value;
+    } else if (key == "id") {
+      identity.host_id = value;
+    } else if (key == "socket") {
+      identity.socket = std::atoi(value.c_str());
+    } else {
+      throw ConfigError("DDL-2-16",
+                        fmt::format("'{}' is no identity of a host: it holds '{}'. All ranks must "
+                                    "run the same version of the library.",
+                                    text, word));
+    }
+  }
+  return identity;
+}
+
+std::string sharing_key(const HostIdentity& identity) {
+  if (!identity.host_id.empty()) return "id " + identity.host_id;
+  // Without boot ids the name is the only hint; the memory probe that follows has the last word.
+  return fmt::format("{} {} {}", identity.boot_id.empty() ? identity.name : identity.boot_id,
+                     identity.network_namespace, identity.process_namespace);
+}
+
+std::string why_apart(const HostIdentity& a, const HostIdentity& b) {
+  if (sharing_key(a) == sharing_key(b)) return "";
+  if (a.host_id != b.host_id) return "TUTTI_HOST_ID says that they are on different hosts";
+  if (a.boot_id != b.boot_id) return "they run on different machines";
+  if (a.boot_id.empty() && a.name != b.name) return "their hosts have different names";
+  if (a.network_namespace != b.network_namespace) {
+    return "they run on one machine but in different network namespaces (set TUTTI_HOST_ID to the "
+           "same value on both to let them share memory)";
+  }
+  return "they run on one machine but in different process namespaces (start their containers with "
+         "a common one)";
+}
+
+}  // namespace tutti::topo

@@ -1,0 +1,40 @@
+// Which host a process runs on, in a form that ranks exchange to find out who shares memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tutti::topo {
+
+// Names are for messages only: two hosts may have the same, and one host may have several. Empty:
+// not known.
+struct HostIdentity {
+  std::string name = {};
+  std::string boot_id = {};            // of the running kernel; the same in all its containers
+  std::string network_namespace = {};  // a number; a network of its own makes a host of its own
+                                       // (containers, test beds)
+  std::string process_namespace =
+      {};  // ranks in different ones cannot see each other's files in /proc
+  std::string host_id =
+      {};           // what TUTTI_HOST_ID says; where set, it decides in place of the others
+  int socket = -1;  // the one socket this process is bound to, -1 when it may use several
+
+  friend bool operator==(const HostIdentity&, const HostIdentity&) = default;
+};
+
+// Of the calling process. Never fails: what the system hides stays empty.
+HostIdentity this_host_identity();
+
+// One line without spaces at its ends, to be exchanged. parse_identity throws ConfigError on
+// anything else.
+std::string to_text(const HostIdentity& identity);
+HostIdentity parse_identity(std::string_view text);
+
+// Equal for ranks that may be on one host, so that it is worth to try mapping each other's memory.
+std::string sharing_key(const HostIdentity& identity);
+
+// Why the keys of a and b differ, as the end of a sentence: "they run on different machines". Empty
+// when they do not.
+std::string why_apart(const HostIdentity& a, const HostIdentity& b);
+
+}  // namespace tutti::topo

@@ -1,0 +1,116 @@
+#include "tutti/topo/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tutti/core/error.h"
+#include "tutti/topo/internal/document.h"
+#include "tutti/topo/number_list.h"
+
+namespace tutti::topo {
+namespace {
+
+[[noreturn]] void reject(const std::string& message) {
+  throw ConfigError("DDL-2-05", message);
+}
+
+const internal::Form& form() {
+  static const internal::Form kForm = {"layout",
+                                       {{"", {}}, {"host", {"name", "ranks"}, {"sockets"}}}};
+  return kForm;
+}
+
+// The host index of every rank below `size`; throws unless each rank is on exactly one host.
+std::vector<int> hosts_of_ranks(const Layout& layout, int size) {
+  std::vector<int> host_of(static_cast<std::size_t>(size), -1);
+  for (std::size_t h = 0; h < layout.hosts.size(); ++h) {
+    for (const int rank : layout.hosts[h].ranks) {
+      if (rank < 0 || rank >= size) {
+        reject(fmt::format("Host {} has rank {}, but {} ranks are listed: they must be 0 to {}.",
+                           layout.hosts[h].name, rank, size, size - 1));
+      }
+      int& host = host_of[static_cast<std::size_t>(rank)];
+      if (host >= 0) {
+        reject(fmt::format("Rank {} is listed twice, on {} and on {}. List every rank once.", rank,
+                           layout.hosts[static_cast<std::size_t>(host)].name,
+                           layout.hosts[h].name));
+      }
+      host = static_cast<int>(h);
+    }
+  }
+  return host_of;
+}
+
+}  // namespace
+
+int Layout::size() const {
+  return std::accumulate(hosts.begin(), hosts.end(), 0, [](int sum, const Host& host) {
+    return sum + static_cast<int>(host.ranks.size());
+  });
+}
+
+void check(const Layout& layout) {
+  if (layout.hosts.empty())
+    reject("The layout has no hosts. List at least one host with one rank.");
+  for (const Host& host : layout.hosts) {
+    if (host.ranks.empty()) {
+      reject(fmt::format("Host {} has no ranks. Give it one or leave it out.", host.name));
+    }
+    if (!host.sockets.empty() && host.sockets.size() != host.ranks.size()) {
+      reject(fmt::format("Host {} lists {} ranks but {} sockets. List one socket per rank.",
+                         host.name, host.ranks.size(), host.sockets.size()));
+    }
+  }
+  hosts_of_ranks(layout, layout.size());
+}
+
+Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps) {
+  Layout layout;
+  std::map<std::string, std::vector<std::size_t>> hosts_with_key;
+  for (int rank = 0; rank < static_cast<int>(identities.size()); ++rank) {
+    const HostIdentity& identity = identities[static_cast<std::size_t>(rank)];
+    std::vector<std::size_t>& candidates = hosts_with_key[sharing_key(identity)];
+    const auto takes_rank = [&](std::size_t candidate) {
+      return std::ranges::all_of(layout.hosts[candidate].ranks,
+                                 [&](int peer) { return maps(rank, peer) && maps(peer, rank); });
+    };
+    auto found = std::ranges::find_if(candidates, takes_rank);
+    if (found == candidates.end()) {
+      found = candidates.insert(found, layout.hosts.size());
+      layout.hosts.push_back({identity.name, {}, {}});
+    }
+    layout.hosts[*found].ranks.push_back(rank);
+    layout.hosts[*found].sockets.push_back(identity.socket);
+  }
+  // Half-known sockets would make a dimension that is not there.
+  for (Host& host : layout.hosts) {
+    if (std::ranges::find(host.sockets, -1) != host.sockets.end()) host.sockets.clear();
+  }
+  return layout;
+}
+
+std::string to_text(const Layout& layout) {
+  std::string text = "tutti layout 1\n";
+  for (const Host& host : layout.hosts) {
+    text += fmt::format("\n[host]\nname = {}\nranks = {}\n", internal::clean_value(host.name),
+                        format_list(host.ranks));
+    if (!host.sockets.empty()) text += fmt::format("sockets = {}\n", format_list(host.sockets));
+  }
+  return text;
+}
+
+Layout parse_layout(std::string_view text, const std::string& source) {
+  const internal::Document document = internal::parse_document(text, source, form());
+  Layout layout;
+  for (const internal::Section& section : document.sections) {
+    layout.hosts.push_back({section.text("name"), section.list("ranks"), {}});
+    if (section.has("sockets")) layout.hosts.back().sockets = section.list("sockets");
+  }
+  check(layout);
+  return layout;
+}
+
+}  // namespace tutti::topo
