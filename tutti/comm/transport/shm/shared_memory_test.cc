@@ -1,0 +1,228 @@
+#include "tutti/comm/transport/shm/shared_memory.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "tutti/comm/transport/shm/internal/free_memory.h"
+#include "tutti/comm/transport/shm/internal/nameless_file.h"
+#include "tutti/comm/transport/shm/internal/test_process.h"
+
+namespace tutti::comm {
+namespace {
+
+using internal::TestProcess;
+using ::testing::HasSubstr;
+
+std::set<std::string> names_in(const char* folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename().string().find("tutti") == 0) names.insert(entry.path());
+  }
+  return names;
+}
+
+std::filesystem::path scratch_folder() {
+  return std::filesystem::temp_directory_path() / ("tutti_memory_test_" + std::to_string(getpid()));
+}
+
+TEST(SharedMemory, IsZeroedAndAligned) {
+  for (const std::size_t bytes : {0, 1, 4095, 4096, 4097, 1 << 20}) {
+    const auto memory = SharedMemory::create(bytes);
+    EXPECT_EQ(memory->bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->data()) % 4096, 0);
+    EXPECT_TRUE(std::all_of(memory->data(), memory->data() + bytes,
+                            [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+TEST(SharedMemory, OpensInItsOwnProcessAsTheSameMapping) {
+  const auto memory = SharedMemory::create(100);
+  std::shared_ptr<SharedMemory> again;
+  ASSERT_TRUE(SharedMemory::open(memory->handle(), &again));
+  EXPECT_EQ(again, memory);
+}
+
+TEST(SharedMemory, IsSharedWithAnotherProcessAndOutlivesIt) {
+  TestProcess child([](TestProcess& parent) {
+    const auto memory = SharedMemory::create(10000);
+    std::memset(memory->data(), 7, 10000);
+    parent.tell(memory->handle());
+    parent.hear<int>();  // the parent has written
+    return memory->data()[9999] == std::byte{8} ? 0 : 1;
+  });
+  const auto handle = child.hear<MemoryHandle>();
+  std::shared_ptr<SharedMemory> memory, again;
+  const Result opened = SharedMemory::open(handle, &memory);
+  ASSERT_TRUE(opened) << opened.message();
+  ASSERT_TRUE(SharedMemory::open(handle, &again));
+  EXPECT_EQ(memory, again);
+  EXPECT_EQ(memory->data()[0], std::byte{7});
+  memory->data()[9999] = std::byte{8};
+  child.tell(1);
+  EXPECT_EQ(child.join(), 0);
+  EXPECT_EQ(memory->data()[5000], std::byte{7});
+  memory.reset();
+  again.reset();
+  EXPECT_FALSE(SharedMemory::open(handle, &memory)) << "its creator has ended";
+}
+
+TEST(SharedMemory, AKilledProcessLeavesNothing) {
+  const auto before = names_in("/dev/shm");
+  TestProcess child([](TestProcess& parent) {
+    const auto memory = SharedMemory::create(1 << 20);
+    parent.tell(memory->handle());
+    parent.hear<int>();
+    return 0;
+  });
+  const auto handle = child.hear<MemoryHandle>();
+  EXPECT_EQ(child.end(SIGKILL), 128 + SIGKILL);
+  std::shared_ptr<SharedMemory> memory;
+  const Result opened = SharedMemory::open(handle, &memory);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.code(), "DDL-5-03");
+  EXPECT_THAT(opened.message(), HasSubstr(std::to_string(handle.pid)));
+  EXPECT_EQ(names_in("/dev/shm"), before);
+}
+
+TEST(SharedMemory, AHandleOfAnotherHostDoesNotOpenByChance) {
+  const auto memory = SharedMemory::create(5000);
+  std::shared_ptr<SharedMemory> opened;
+  MemoryHandle handle = memory->handle();
+  handle.nonce ^= 1;  // process and descriptor exist, the memory is another
+  EXPECT_FALSE(SharedMemory::open(handle, &opened));
+  handle = memory->handle();
+  handle.nonce ^= 2;
+  handle.bytes += 4096;
+  EXPECT_FALSE(SharedMemory::open(handle, &opened));
+  EXPECT_FALSE(SharedMemory::open({1, 0, 1, 0}, &opened));
+  EXPECT_FALSE(SharedMemory::open({-1, -1, 1, 100}, &opened));
+  EXPECT_FALSE(SharedMemory::open({getpid(), 1 << 20, 1, ~0ull}, &opened));
+  EXPECT_EQ(opened, nullptr);
+}
+
+TEST(SharedMemory, ADescriptorThatIsNoMemoryIsLeftAlone) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::shared_ptr<SharedMemory> opened;
+  const Result result = SharedMemory::open({getpid(), ends[0], 1, 4096}, &opened);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.message(), HasSubstr("other memory"));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(SharedMemory, ReservedPagesExistAndReleasedOnesGo) {
+  const auto memory = SharedMemory::create(1 << 20);
+  const auto blocks = [&] {
+    struct stat status {};
+    fstat(memory->handle().fd, &status);
+    return status.st_blocks * 512;
+  };
+  const auto empty = blocks();
+  ASSERT_TRUE(memory->reserve(0, 1 << 20));
+  EXPECT_EQ(blocks() - empty, 1 << 20);
+  memory->data()[5000] = std::byte{1};
+  memory->release(1, (1 << 20) - 1);  // all pages but the first, which is not whole
+  EXPECT_EQ(blocks() - empty, 4096);
+  EXPECT_EQ(memory->data()[5000], std::byte{0});
+}
+
+TEST(SharedMemory, AnAbsurdWishIsAnErrorThatTellsWhatIsFree) {
+  EXPECT_THROW(SharedMemory::create(SIZE_MAX), MemoryError);
+  EXPECT_THROW(SharedMemory::create(std::size_t{1} << 60), MemoryError);
+  const auto huge = static_cast<std::size_t>(internal::free_memory().machine) * 2;
+  const auto memory = SharedMemory::create(huge);  // addresses only
+  const Result result = memory->reserve(0, huge);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.code(), "DDL-5-02");
+  EXPECT_THAT(result.message(), HasSubstr(internal::rounded_bytes(huge)));
+  EXPECT_THAT(result.message(), HasSubstr("on this machine"));
+  EXPECT_FALSE(memory->reserve(huge - 1, 2)) << "past the end";
+  EXPECT_TRUE(memory->reserve(huge, 0));
+}
+
+TEST(SharedMemory, AForkedChildReadsAndWritesButReleasesNothing) {
+  const auto memory = SharedMemory::create(8192);
+  memory->data()[0] = std::byte{3};
+  TestProcess child([&](TestProcess&) {
+    const bool same = memory->data()[0] == std::byte{3};
+    memory->data()[1] = std::byte{4};
+    memory->release(0, 8192);
+    return same ? 0 : 1;
+  });
+  EXPECT_EQ(child.join(), 0);
+  EXPECT_EQ(memory->data()[0], std::byte{3});
+  EXPECT_EQ(memory->data()[1], std::byte{4});
+}
+
+TEST(NamelessFile, LeavesNoNameWithoutMemfd) {
+  const auto folder = scratch_folder();
+  std::filesystem::create_directory(folder);
+  const int file = internal::open_nameless_file_in(folder.c_str());
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  EXPECT_EQ(write(file, "x", 1), 1);
+  EXPECT_TRUE(fcntl(file, F_GETFD) & FD_CLOEXEC);
+  close(file);
+  std::filesystem::remove(folder);
+  EXPECT_EQ(internal::open_nameless_file_in("/no/such/folder"), -1);
+}
+
+class FreeMemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(root_); }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void put(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ + path).substr(0, (root_ + path).rfind('/')));
+    std::ofstream(root_ + path) << text;
+  }
+  const std::string root_ = scratch_folder();
+};
+
+TEST_F(FreeMemoryTest, TheMachineWithoutContainer) {
+  put("/proc/meminfo", "MemTotal: 100 kB\nMemAvailable:  50 kB\n");
+  put("/proc/self/cgroup", "0::/\n");
+  const auto free = internal::free_memory(root_);
+  EXPECT_EQ(free.bytes(), 50 * 1024);
+  EXPECT_EQ(free.text(), "50.0 KiB on this machine");
+}
+
+TEST_F(FreeMemoryTest, TheTightestGroupAboveCounts) {
+  put("/proc/meminfo", "MemAvailable: 500 kB\n");
+  put("/proc/self/cgroup", "0::/job/step\n");
+  put("/sys/fs/cgroup/job/step/memory.max", "max\n");
+  put("/sys/fs/cgroup/job/step/memory.current", "7\n");
+  put("/sys/fs/cgroup/job/memory.max", "4096\n");
+  put("/sys/fs/cgroup/job/memory.current", "3000\n");
+  put("/sys/fs/cgroup/job/memory.stat", "anon 5\nactive_file 100\ninactive_file 200\n");
+  const auto free = internal::free_memory(root_);
+  EXPECT_EQ(free.bytes(), 4096 - 3000 + 300);
+  EXPECT_THAT(free.text(), HasSubstr("1.4 KiB under the limit"));
+}
+
+TEST_F(FreeMemoryTest, TheFirstGenerationOfGroups) {
+  put("/proc/meminfo", "MemAvailable: 500 kB\n");
+  put("/proc/self/cgroup", "5:cpu:/\n4:memory:/docker/abc\n0::/\n");
+  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2048");  // the container's own root
+  put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "3000");
+  EXPECT_EQ(internal::free_memory(root_).bytes(), 0);
+  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
+  EXPECT_FALSE(internal::free_memory(root_).container);
+}
+
+TEST_F(FreeMemoryTest, WhatCannotBeReadLimitsNothing) {
+  EXPECT_GT(internal::free_memory(root_).bytes(), std::int64_t{1} << 62);
+}
+
+}  // namespace
+}  // namespace tutti::comm
