@@ -1,9 +1,8 @@
-# add_component(name SOURCES a.cc ... [DEPENDS tutti::core ...] [PRIVATE_DEPENDS ...] [TESTS a_test.cc ...])
+# add_component(name SOURCES a.cc ... [DEPENDS tutti::core ...] [PRIVATE_DEPENDS ...]
+#               [TESTS a_test.cc ...] [TEST_DEPENDS ...])
 #
 # Makes the library tutti_<name>, alias tutti::<name>, from the sources of the calling folder, and one test
-# program <name>_test from its TESTS, each of whose cases ctest knows by name (label: <name>).
-include(GoogleTest)
-
+# program <name>_test from its TESTS with the labels unit, asan and <name>.
 function(add_component name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS;TESTS;TEST_DEPENDS")
   add_library(tutti_${name} STATIC ${arg_SOURCES})
@@ -12,10 +11,41 @@ function(add_component name)
   target_include_directories(tutti_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>"
                                                   "$<INSTALL_INTERFACE:include>")
   target_link_libraries(tutti_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
-  if(arg_TESTS AND BUILD_TESTING)
-    add_executable(${name}_test ${arg_TESTS})
-    target_link_libraries(${name}_test PRIVATE tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS}
-                                               GTest::gtest_main GTest::gmock)
-    gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${name} TIMEOUT 120)
+  if(arg_TESTS)
+    set(labels unit asan ${name})
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm)(/|$)")  # where threads meet
+      list(APPEND labels tsan)
+    endif()
+    add_test_program(${name}_test SOURCES ${arg_TESTS} LABELS ${labels}
+                     DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})
   endif()
+endfunction()
+
+# add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...])
+#
+# A GoogleTest program each of whose cases ctest knows by name. For every label L there is a target tests-L that
+# builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make `make test` run the program
+# under these sanitizers too.
+include(GoogleTest)
+function(add_test_program name)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LABELS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
+  foreach(label ${arg_LABELS})
+    if(NOT TARGET tests-${label})
+      add_custom_target(tests-${label})
+    endif()
+    add_dependencies(tests-${label} ${name})
+  endforeach()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  # gtest_discover_tests takes one label only, so a list of them is set when ctest reads the cases.
+  set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
+  file(WRITE "${labels_file}" "if(${name}_TESTS)
+  set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"${arg_LABELS}\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels_file}")
 endfunction()

@@ -1,0 +1,38 @@
+# Everything a person types. Each target installs what is missing, configures, builds and does its job.
+.DEFAULT_GOAL := help
+.PHONY: help build test check demo bench format install clean
+PREFIX ?= /usr/local
+PYTHON := /usr/bin/python3
+TUTTI := build/bin/tutti
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+build:  ## the programs, in build/bin
+	@scripts/build.sh release
+
+test:  ## everything needed, then every test: release, asan + ubsan, tsan, checks
+	@scripts/install-deps.sh
+	@$(PYTHON) scripts/run_tests.py
+
+check:  ## only the quick checks: layers, sizes, format, documents
+	@scripts/install-deps.sh
+	@$(PYTHON) scripts/run_tests.py checks
+
+demo: build  ## all-reduce on 2 ranks against its peers; table here, plot in build/demo
+	@mkdir -p build/demo
+	@$(TUTTI) bench allreduce --ranks 2 --json build/demo/allreduce.json --plot build/demo/allreduce.svg
+
+bench: build  ## every benchmark in a quick form; results and plots in build/bench
+	@mkdir -p build/bench
+	@$(TUTTI) bench all --quick --json build/bench/results.json --plot build/bench
+
+format:  ## clang-format over the whole source
+	@scripts/install-deps.sh
+	@$(PYTHON) tools/check_format.py --fix
+
+install: build  ## libraries, headers, programs under PREFIX (/usr/local)
+	@cmake --install build --prefix "$(PREFIX)" >build/install.log && echo "installed under $(PREFIX)"
+
+clean:  ## removes all build folders
+	@rm -rf build build-*

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# scripts/build.sh PRESET [target ...]: installs what is missing, configures when needed, builds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:?usage: scripts/build.sh PRESET [target ...]}
+shift
+scripts/install-deps.sh
+
+folder=build
+[ "$preset" = release ] || folder=build-$preset
+# Ninja reconfigures by itself when a CMakeLists.txt changes; it does not know of the presets.
+if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ]; then
+  mkdir -p "$folder"
+  cmake --preset "$preset" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; exit 1; }
+fi
+
+# A compiler of this project takes up to 1.5 GiB: more of them than memory allows would only swap.
+available_gib=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+jobs=$((available_gib * 2 / 3))
+[ "$jobs" -le "$(nproc)" ] || jobs=$(nproc)
+[ "$jobs" -ge 1 ] || jobs=1
+
+# The cache serves every clone of the source, wherever it lies.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+exec ninja -C "$folder" -j "$jobs" "$@"

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Keeps the documents true: links lead somewhere, and the commands in them work.
+
+  tools/check_docs.py [ROOT]                 every relative link in *.md must lead to a file and, with #, to a heading
+  tools/check_docs.py --run BUILD [ROOT]     runs every block fenced as ```sh test, in order, from ROOT, with
+                                             BUILD/bin first on the PATH
+
+A block fenced as ```sh test namespaces is left out, with a word, where scripts/testbed may not work.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import source_tree
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+BLOCK_SECONDS = 600
+
+
+def anchors(text):
+    """The names GitHub gives to the headings of a document."""
+    headings = re.findall(r"^#+\s+(.*)$", BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def broken_links(root, path):
+    text = (root / path).read_text(encoding="utf-8")
+    for match in LINK.finditer(BLOCK.sub("", text)):
+        link = match.group(1) or match.group(2)
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = root / path.parent / name if name else root / path
+        if not target.exists():
+            yield f"{path}: the link {link} leads nowhere"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
+            yield f"{path}: {link} names a heading that is not there"
+
+
+def commands(root):
+    """(document, line, needs namespaces, script) of every block that is to be run."""
+    for path in source_tree.files(root, ".md"):
+        text = (root / path).read_text(encoding="utf-8")
+        for match in BLOCK.finditer(text):
+            words = match.group(2).split()
+            if match.group(1) == "sh" and words[:1] == ["test"]:
+                yield path, text.count("\n", 0, match.start()) + 1, "namespaces" in words, match.group(3)
+
+
+def run(root, build):
+    """Number of blocks that failed."""
+    environment = {**os.environ, "PATH": f"{build}/bin:{os.environ['PATH']}"}
+    has_namespaces = subprocess.run([root / "scripts/testbed", "check"], capture_output=True).returncode == 0
+    failed = ran = 0
+    for path, line, needs_namespaces, script in commands(root):
+        if needs_namespaces and not has_namespaces:
+            print(f"{path}:{line}: skipped, no namespaces here", flush=True)
+            continue
+        print(f"{path}:{line}:\n{script}", flush=True)
+        shell = ["bash", "-euo", "pipefail", "-c", script]
+        try:
+            code = subprocess.run(shell, cwd=root, env=environment, stdin=subprocess.DEVNULL, timeout=BLOCK_SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            code = f"nothing within {BLOCK_SECONDS} s"
+        ran += 1
+        if code:
+            failed += 1
+            print(f"error: {path}:{line} ended with {code}", flush=True)
+    print(f"check_docs: {ran} blocks run, {failed} failed")
+    return failed
+
+
+def main(arguments):
+    build = None
+    if arguments[:1] == ["--run"]:
+        build = Path(arguments[1]).resolve()
+        arguments = arguments[2:]
+    root = Path(arguments[0]).resolve() if arguments else source_tree.ROOT
+    if build:
+        return 1 if run(root, build) else 0
+    documents = source_tree.files(root, ".md")
+    troubles = [trouble for path in documents for trouble in broken_links(root, path)]
+    print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} broken links"]))
+    return 1 if troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""Tests of the checks: each finds what it is there to find, and lets good code pass."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_docs
+import check_layers
+import check_sizes
+
+
+class TreeTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding="utf-8")
+
+
+class Layers(TreeTest):
+    def troubles(self, path, text):
+        self.write(path, text)
+        return check_layers.check(self.root)[0]
+
+    def test_lower_level_may_be_included(self):
+        self.assertEqual(self.troubles("tutti/comm/a.cc", '#include "tutti/plan/plan.h"\n#include <vector>\n'), [])
+
+    def test_higher_level_may_not(self):
+        troubles = self.troubles("tutti/plan/a.cc", '// why\n#include "tutti/comm/communicator.h"\n')
+        self.assertEqual(troubles, ["tutti/plan/a.cc:2: plan may not include comm (tutti/comm/communicator.h)"])
+
+    def test_same_level_may_not(self):
+        self.assertEqual(len(self.troubles("tutti/sim/a.h", '#include "tutti/comm/work.h"\n')), 1)
+
+    def test_outside_names_stay_in_their_rooms(self):
+        self.assertEqual(self.troubles("tutti/comm/transport/mpi/a.cc", "#include <mpi.h>\n"), [])
+        self.assertIn("<mpi.h> may be used only in", self.troubles("tutti/comm/executor.cc", "#include <mpi.h>\n")[0])
+
+    def test_every_outside_name_is_refused_in_core(self):
+        names = "mpi.h hwloc.h cuda_runtime.h nccl.h simgrid/s4u.hpp torch/torch.h pybind11/pybind11.h gloo/algorithm.h"
+        for name in names.split():
+            self.assertEqual(len(self.troubles("tutti/core/a.cc", f"#  include <{name}>\n")), 1, name)
+
+    def test_programs_benchmarks_and_tests_are_free(self):
+        for folder in check_layers.FREE:
+            self.assertEqual(self.troubles(f"{folder}/a.cc", '#include <mpi.h>\n#include "tutti/sim/a.h"\n'), [])
+
+    def test_private_headers_stay_with_their_owner(self):
+        include = '#include "tutti/comm/internal/flags.h"\n'
+        self.assertEqual(self.troubles("tutti/comm/transport/shm/a.cc", include), [])
+        self.assertIn("private to tutti/comm", self.troubles("bench/a.cc", include)[0])
+
+    def test_unknown_component(self):
+        self.assertIn("no component misc", self.troubles("tutti/misc/a.cc", "")[0])
+
+    def test_headers_are_named_in_full(self):
+        self.write("tutti/core/a.h", "")
+        self.assertIn("whole path", self.troubles("tutti/core/a.cc", '#include "a.h"\n')[0])
+
+
+class Sizes(TreeTest):
+    def test_functions_are_found_with_their_lengths(self):
+        text = (
+            "namespace a {\nstruct alignas(64) B {\n  int c = 0;\n  B() : c{1} {\n  }\n  bool operator==(const B&) const;\n};\n"
+            "const int kTable[] = {f(1), 2};\n// void no() {\n"
+            'int d(const char* text = "{") {\n  if (text) {\n    return 1;\n  }\n  return \'{\';\n}\n}\n'
+        )
+        self.assertEqual(check_sizes.cxx_functions(text), [(4, "B", 2), (10, "d", 6)])
+
+    def test_ceilings(self):
+        self.write("tutti/core/long.cc", "int x;\n" * 501)
+        self.write("tutti/core/f.cc", "void f() {\n" + "  g();\n" * 80 + "}\n")
+        self.write("tools/f.py", "def f():\n" + "    g()\n" * 80)
+        errors, _, heart = check_sizes.check(self.root)
+        self.assertEqual(len(errors), 3)
+        self.assertEqual(heart, 501 + 82)
+
+    def test_aims_only_warn_and_not_about_tests(self):
+        body = "void f() {\n" + "  g();\n" * 40 + "}\n"
+        self.write("tutti/core/f.cc", body)
+        self.write("tutti/core/f_test.cc", body)
+        errors, warnings, heart = check_sizes.check(self.root)
+        self.assertEqual((errors, heart), ([], 42))
+        self.assertEqual(warnings, ["tutti/core/f.cc:1: f has 42 lines; aim at 30"])
+
+    def test_heart(self):
+        for name in range(21):
+            self.write(f"tutti/plan/{name}.h", "int x;\n" * 499)
+        self.assertIn("together at most", check_sizes.check(self.root)[0][-1])
+
+
+class Docs(TreeTest):
+    def test_links(self):
+        self.write("docs/a.md", "# A title, here\n[b](../b.md) [no](c.md) [out](https://example.org/x) [top](#a-title-here)\n")
+        self.write("b.md", "[there](docs/a.md#a-title-here) [gone](docs/a.md#gone)\n```sh\necho [x](y)\n```\n")
+        self.assertEqual(len(list(check_docs.broken_links(self.root, Path("docs/a.md")))), 1)
+        self.assertEqual(list(check_docs.broken_links(self.root, Path("b.md"))),
+                         ["b.md: docs/a.md#gone names a heading that is not there"])
+
+    def test_only_marked_blocks_are_run(self):
+        self.write("a.md", "x\n```sh\nfalse\n```\n```sh test\ntrue\n```\n```sh test namespaces\ntrue\n```\n")
+        self.assertEqual([(line, needs) for _, line, needs, _ in check_docs.commands(self.root)], [(5, False), (8, True)])
+
+
+if __name__ == "__main__":
+    unittest.main()
