@@ -16,8 +16,8 @@ struct Buffer {
 
   std::size_t bytes() const { return static_cast<std::size_t>(count) * size_of(dtype); }
   Buffer slice(std::int64_t begin, std::int64_t length) const {
-    return {static_cast<std::byte*>(data) + static_cast<std::size_t>(begin) * size_of(dtype), length,
-            dtype};
+    return {static_cast<std::byte*>(data) + static_cast<std::size_t>(begin) * size_of(dtype),
+            length, dtype};
   }
   template <class T>
   static Buffer of(std::span<T> values) {

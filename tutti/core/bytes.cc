@@ -40,9 +40,9 @@ std::int64_t parse_bytes(std::string_view text) {
       }
     }
   }
-  throw ConfigError("DDL-1-02",
-                    fmt::format("'{}' is no amount of bytes. Write for example 4096, 64KiB or 1.5GB.",
-                                text));
+  throw ConfigError(
+      "DDL-1-02",
+      fmt::format("'{}' is no amount of bytes. Write for example 4096, 64KiB or 1.5GB.", text));
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -28,8 +28,12 @@ int index_of(const Names& names, std::string_view name, const char* what) {
 
 }  // namespace
 
-std::string_view name_of(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
-std::string_view name_of(ReduceOp op) { return kOpNames[static_cast<int>(op)]; }
+std::string_view name_of(DType dtype) {
+  return kDTypeNames[static_cast<int>(dtype)];
+}
+std::string_view name_of(ReduceOp op) {
+  return kOpNames[static_cast<int>(op)];
+}
 
 DType parse_dtype(std::string_view name) {
   return static_cast<DType>(index_of(kDTypeNames, name, "element type"));
@@ -67,7 +71,8 @@ Half to_half(float value) {
   if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
   if (magnitude < 0x38800000u) {  // a subnormal half: the float adder rounds it for us
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
+    return {
+        static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
   }
   const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1);
   return {static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13))};

@@ -54,6 +54,7 @@ BFloat16 to_bfloat16(float value);
 
 template <class T>
 struct DTypeOf;
+// clang-format off
 template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
 template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
 template <> struct DTypeOf<Half> { static constexpr DType value = DType::kF16; };
@@ -62,5 +63,6 @@ template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::
 template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kU8; };
 template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::kI32; };
 template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kI64; };
+// clang-format on
 
 }  // namespace tutti

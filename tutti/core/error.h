@@ -1,5 +1,6 @@
-// The typed errors that leave the library. Each carries a code (`DDL-4-02`) that docs/reference/errors.md
-// explains, and a sentence that says what happened and what to do about it.
+// The typed errors that leave the library. Each carries a code (`DDL-4-02`) that
+// docs/reference/errors.md explains, and a sentence that says what happened and what to do about
+// it.
 #pragma once
 
 #include <stdexcept>

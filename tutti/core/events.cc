@@ -46,8 +46,9 @@ EventLog::EventLog(const std::filesystem::path& folder, int rank, std::string ho
   const auto path = folder / fmt::format("events-rank{}.jsonl", rank);
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) {
-    throw IoError("DDL-7-01", fmt::format("Cannot write the run log {}: {}. Choose a writable folder.",
-                                          path.string(), std::strerror(errno)));
+    throw IoError("DDL-7-01",
+                  fmt::format("Cannot write the run log {}: {}. Choose a writable folder.",
+                              path.string(), std::strerror(errno)));
   }
 }
 

@@ -1,6 +1,6 @@
-// The run log: one JSON object per line, written by whoever runs (comm, launch, train), read by whoever watches.
-// Every line has "time" (UTC text), "ns" (since 1970), "rank", "host", "kind"; the other fields belong to the kind.
-// docs/formats/run-folder.md lists the kinds.
+// The run log: one JSON object per line, written by whoever runs (comm, launch, train), read by
+// whoever watches. Every line has "time" (UTC text), "ns" (since 1970), "rank", "host", "kind"; the
+// other fields belong to the kind. docs/formats/run-folder.md lists the kinds.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ using EventField = std::pair<std::string_view, EventValue>;
 // Text as a JSON string with its quotes.
 std::string json_quoted(std::string_view text);
 
-// Appends events of one rank to `<folder>/events-rank<r>.jsonl`. Each event is one write of one line, so a crash
-// loses at most nothing that was reported. Safe from every thread.
+// Appends events of one rank to `<folder>/events-rank<r>.jsonl`. Each event is one write of one
+// line, so a crash loses at most nothing that was reported. Safe from every thread.
 class EventLog {
  public:
   // Writes nothing: for runs without a folder.

@@ -33,10 +33,18 @@ std::string& thread_tag() {
 
 }  // namespace
 
-bool enabled(Level level) { return level >= threshold().load(std::memory_order_relaxed); }
-void set_level(Level level) { threshold().store(level); }
-void set_tag(std::string tag) { thread_tag() = std::move(tag); }
-const std::string& tag() { return thread_tag(); }
+bool enabled(Level level) {
+  return level >= threshold().load(std::memory_order_relaxed);
+}
+void set_level(Level level) {
+  threshold().store(level);
+}
+void set_tag(std::string tag) {
+  thread_tag() = std::move(tag);
+}
+const std::string& tag() {
+  return thread_tag();
+}
 
 void write(Level level, std::string_view text) {
   const std::string time = utc_text(wall_ns()).substr(11, 12);

@@ -14,9 +14,10 @@
 namespace tutti {
 namespace {
 
-[[noreturn]] void reject(const OptionSpec& spec, std::string_view text, const std::string& expected) {
-  throw ConfigError("DDL-1-03", fmt::format("Option {} cannot be '{}'. Expected {}.", spec.name, text,
-                                            expected));
+[[noreturn]] void reject(const OptionSpec& spec, std::string_view text,
+                         const std::string& expected) {
+  throw ConfigError(
+      "DDL-1-03", fmt::format("Option {} cannot be '{}'. Expected {}.", spec.name, text, expected));
 }
 
 bool is_true(std::string_view text) {
@@ -47,7 +48,8 @@ std::string range_text(const OptionSpec& spec) {
 
 void check_range(const OptionSpec& spec, std::string_view text, double value) {
   const bool limited = spec.minimum != 0 || spec.maximum != 0;
-  if (limited && (value < spec.minimum || value > spec.maximum)) reject(spec, text, range_text(spec));
+  if (limited && (value < spec.minimum || value > spec.maximum))
+    reject(spec, text, range_text(spec));
 }
 
 void check(const OptionSpec& spec, std::string_view text) {
@@ -62,9 +64,7 @@ void check(const OptionSpec& spec, std::string_view text) {
     case OptionType::kFloat:
       check_range(spec, text, parse_number<double>(spec, text, "a number"));
       break;
-    case OptionType::kBytes:
-      check_range(spec, text, static_cast<double>(parse_bytes(text)));
-      break;
+    case OptionType::kBytes: check_range(spec, text, static_cast<double>(parse_bytes(text))); break;
     case OptionType::kChoice:
       if (std::find(spec.choices.begin(), spec.choices.end(), text) == spec.choices.end()) {
         reject(spec, text, "one of: " + range_text(spec));
@@ -128,7 +128,9 @@ const std::string& Options::text(std::string_view name) const {
   return found == values_.end() ? spec.default_value : found->second;
 }
 
-bool Options::flag(std::string_view name) const { return is_true(text(name)); }
+bool Options::flag(std::string_view name) const {
+  return is_true(text(name));
+}
 
 std::int64_t Options::integer(std::string_view name) const {
   const OptionSpec& spec = find(name);
@@ -140,11 +142,14 @@ double Options::number(std::string_view name) const {
   return parse_number<double>(find(name), text(name), "a number");
 }
 
-bool Options::is_default(std::string_view name) const { return !values_.contains(find(name).name); }
+bool Options::is_default(std::string_view name) const {
+  return !values_.contains(find(name).name);
+}
 
 std::string reference_markdown(std::string_view title, const OptionTable& table) {
   std::string page = fmt::format(
-      "# {}\n\n| option | default | range | environment | meaning |\n|---|---|---|---|---|\n", title);
+      "# {}\n\n| option | default | range | environment | meaning |\n|---|---|---|---|---|\n",
+      title);
   for (const OptionSpec& spec : table) {
     page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", spec.name, spec.default_value,
                         range_text(spec), spec.environment, spec.help);

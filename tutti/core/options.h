@@ -1,5 +1,6 @@
-// One table per component says which options exist: name, type, default, range, help, environment variable.
-// The command line, DDL_OPTIONS, the environment, Python keywords and the reference page are all made from it.
+// One table per component says which options exist: name, type, default, range, help, environment
+// variable. The command line, DDL_OPTIONS, the environment, Python keywords and the reference page
+// are all made from it.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace tutti {
 enum class OptionType { kBool, kInt, kFloat, kBytes, kText, kChoice };
 
 struct OptionSpec {
-  std::string name;           // snake_case, the same word everywhere
+  std::string name;  // snake_case, the same word everywhere
   OptionType type;
   std::string default_value;  // as the user would write it
   std::string help;           // one sentence
   std::string environment;    // variable that sets it, empty for none
-  double minimum = 0;         // numbers and bytes only; minimum < maximum, or no limit when both are 0
+  double minimum = 0;  // numbers and bytes only; minimum < maximum, or no limit when both are 0
   double maximum = 0;
   std::vector<std::string> choices = {};  // kChoice only
 };
@@ -31,8 +32,8 @@ class Options {
   // `table` must outlive this object. Reads the environment variables of the table once, here.
   explicit Options(const OptionTable& table);
 
-  // Checks `text` against the table and keeps it. Throws ConfigError that says what would be valid: unknown name
-  // (with the nearest known one), wrong type, out of range.
+  // Checks `text` against the table and keeps it. Throws ConfigError that says what would be valid:
+  // unknown name (with the nearest known one), wrong type, out of range.
   void set(std::string_view name, std::string_view text);
 
   bool flag(std::string_view name) const;

@@ -12,7 +12,10 @@ namespace {
 
 TEST(Result, StepsStopAtTheFirstFailure) {
   int reached = 0;
-  const auto good = [&] { ++reached; return Result::ok(); };
+  const auto good = [&] {
+    ++reached;
+    return Result::ok();
+  };
   const auto bad = [&] { return Result::failure(ErrorKind::kIo, "DDL-7-09", "disk full"); };
   Result result = Result::ok() << good << bad << good;
   EXPECT_FALSE(result);
@@ -40,8 +43,9 @@ TEST(Events, OneLinePerEventInJson) {
   std::ifstream file(folder / "events-rank3.jsonl");
   std::string line;
   ASSERT_TRUE(std::getline(file, line));
-  EXPECT_NE(line.find(R"("host":"host\"1","kind":"stall","seconds":1.5,"missing":7,"fatal":false})"),
-            std::string::npos)
+  EXPECT_NE(
+      line.find(R"("host":"host\"1","kind":"stall","seconds":1.5,"missing":7,"fatal":false})"),
+      std::string::npos)
       << line;
   std::filesystem::remove_all(folder);
 }

@@ -1,5 +1,5 @@
-// How bytes get from rank to rank. Each transport folder implements `Transport`; the conformance suite in
-// tests/conformance runs over all of them.
+// How bytes get from rank to rank. Each transport folder implements `Transport`; the conformance
+// suite in tests/conformance runs over all of them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace tutti::comm {
 
-// A message under way. Destroying one that has not finished gives it up: the memory is not touched afterwards.
+// A message under way. Destroying one that has not finished gives it up: the memory is not touched
+// afterwards.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -21,9 +22,10 @@ class Transfer {
   virtual Result test(bool* finished) = 0;
 };
 
-// Messages between two ranks. Between a pair, messages of one channel arrive in the order they were sent; a receive
-// must name exactly the bytes that were sent. `send` may return before the receiver has called `receive`, however
-// large the message; it never waits. Calls on one object come from one thread at a time.
+// Messages between two ranks. Between a pair, messages of one channel arrive in the order they were
+// sent; a receive must name exactly the bytes that were sent. `send` may return before the receiver
+// has called `receive`, however large the message; it never waits. Calls on one object come from
+// one thread at a time.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -49,7 +51,8 @@ class Transport : public Wire {
   virtual int size() const = 0;
   // What this rank's host calls itself: for messages, not for deciding who shares memory.
   virtual std::string host_name() const = 0;
-  // Every rank gives its bytes and gets everyone's, by rank. Collective and blocking: for set-up only.
+  // Every rank gives its bytes and gets everyone's, by rank. Collective and blocking: for set-up
+  // only.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
   // Never blocks, may be called from any thread; lost when the peer is gone.
   virtual void notify(int peer, const std::string& text) = 0;

@@ -1,4 +1,5 @@
-// Collectives that a transport's own library brings (MPI_Reduce_scatter, ncclAllReduce, ...): mode letters m, b and n.
+// Collectives that a transport's own library brings (MPI_Reduce_scatter, ncclAllReduce, ...): mode
+// letters m, b and n.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,13 @@ class VendorCollectives {
   virtual ~VendorCollectives() = default;
   // Whether the library knows this type and operation; otherwise another algorithm must be planned.
   virtual bool supports(plan::Collective collective, DType dtype, ReduceOp op) const = 0;
-  // Blocking, over `group` (ranks of the transport, in order; this rank is one of them). all_reduce: in place in
-  // `output`, counts[0] elements. reduce_scatter: `input` holds the pieces of all members (counts[i] elements each),
-  // `output` receives this rank's. all_gather: the reverse. `input` may lie in `output`.
+  // Blocking, over `group` (ranks of the transport, in order; this rank is one of them).
+  // all_reduce: in place in `output`, counts[0] elements. reduce_scatter: `input` holds the pieces
+  // of all members (counts[i] elements each), `output` receives this rank's. all_gather: the
+  // reverse. `input` may lie in `output`.
   virtual Result run(plan::Collective collective, std::span<const int> group, const void* input,
-                     void* output, std::span<const std::int64_t> counts, DType dtype, ReduceOp op) = 0;
+                     void* output, std::span<const std::int64_t> counts, DType dtype,
+                     ReduceOp op) = 0;
 };
 
 }  // namespace tutti::comm
