@@ -1,0 +1,44 @@
+// Notices over a communicator of their own, so that they pass whatever the messages do.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "tutti/comm/transport/mpi/mpi_calls.h"
+#include "tutti/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+// Safe from every thread; never waits for another one inside MPI: what cannot be sent now goes out
+// with the next call.
+class MpiNotices {
+ public:
+  // The communicator must outlive this.
+  explicit MpiNotices(MPI_Comm communicator) : communicator_(communicator) {}
+  // Whether every notice has left this rank.
+  bool flush();
+  void send(int peer, const std::string& text);
+  std::optional<Notice> next();
+
+ private:
+  static constexpr std::size_t kMaxUnsent = 10'000;  // then the peer is gone
+  struct Outgoing {
+    int peer;
+    std::string text;
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool is_started = false;
+  };
+  // Both with the lock held and inside MPI.
+  void push();
+  std::optional<Notice> pull();
+
+  const MPI_Comm communicator_;
+  std::mutex mutex_;
+  std::list<Outgoing> outgoing_;  // MPI reads the texts where they are
+  Notice incoming_;
+  MPI_Request receiving_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace tutti::comm

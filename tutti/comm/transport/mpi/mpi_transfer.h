@@ -1,0 +1,53 @@
+// One message through MPI, in as many pieces as it needs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/transport/mpi/mpi_calls.h"
+#include "tutti/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+// What the transfers of one transport share about giving up.
+struct MpiPatience {
+  std::atomic<std::int64_t> nanoseconds_left = 100'000'000;
+  std::atomic<bool> has_given_up = false;   // a transfer ended before it was through
+  std::atomic<bool> has_abandoned = false;  // MPI would not let go of one
+};
+
+class MpiTransfer : public Transfer {
+ public:
+  // MPI counts in int; pieces also keep its own buffers small.
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
+
+  static std::unique_ptr<Transfer> send(MPI_Comm communicator, int peer, int tag, const void* data,
+                                        std::size_t bytes, std::shared_ptr<MpiPatience> patience);
+  static std::unique_ptr<Transfer> receive(MPI_Comm communicator, int peer, int tag, void* data,
+                                           std::size_t bytes,
+                                           std::shared_ptr<MpiPatience> patience);
+  ~MpiTransfer() override;
+  MpiTransfer(const MpiTransfer&) = delete;
+  MpiTransfer& operator=(const MpiTransfer&) = delete;
+
+  Result test(bool* finished) override;
+
+ private:
+  MpiTransfer(bool is_receive, std::size_t bytes, std::shared_ptr<MpiPatience> patience)
+      : is_receive_(is_receive), bytes_(bytes), patience_(std::move(patience)) {}
+  // Calls `start(offset, bytes, request)` for each piece.
+  template <class Start>
+  void start_pieces(const char* call, Start&& start);
+  Result check_size() const;
+
+  const bool is_receive_;
+  const std::size_t bytes_;
+  const std::shared_ptr<MpiPatience> patience_;
+  std::vector<MPI_Request> requests_;  // empty when all are through
+  std::vector<MPI_Status> statuses_;
+  Result outcome_ = Result::ok();
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,255 @@
+#include "tutti/comm/transport/mpi/mpi_transport.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <climits>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "tutti/comm/transport/mpi/mpi_calls.h"
+#include "tutti/comm/transport/mpi/mpi_collectives.h"
+#include "tutti/comm/transport/mpi/mpi_environment.h"
+#include "tutti/comm/transport/mpi/mpi_notices.h"
+#include "tutti/comm/transport/mpi/mpi_transfer.h"
+#include "tutti/core/log.h"
+
+namespace tutti::comm {
+namespace {
+
+std::mutex start_mutex;
+int owning_transports = 0;  // the last finalises MPI
+
+MPI_Comm duplicate(MPI_Comm communicator) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  const auto lock = MpiCalls::guard();
+  mpi_result(MPI_Comm_dup(communicator, &copy), "MPI_Comm_dup").raise();
+  MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+  return copy;
+}
+
+class MpiTransport : public Transport, public VendorCollectives {
+ public:
+  MpiTransport(MPI_Comm communicator, bool owns_mpi);
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  const char* name() const override { return "mpi"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string host_name() const override { return host_name_; }
+  std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
+                                 std::size_t bytes) override {
+    return MpiTransfer::send(messages_, peer, channel, data, bytes, patience_);
+  }
+  std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
+    return MpiTransfer::receive(messages_, peer, channel, data, bytes, patience_);
+  }
+  std::vector<std::string> exchange(const std::string& mine) override;
+  void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
+  std::optional<Notice> next_notice() override { return notices_.next(); }
+
+  bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override {
+    return collectives_.supports(collective, dtype, op);
+  }
+  Result run(plan::Collective collective, std::span<const int> group, const void* input,
+             void* output, std::span<const std::int64_t> counts, DType dtype,
+             ReduceOp op) override {
+    return collectives_.run(collective, group, input, output, counts, dtype, op);
+  }
+
+ private:
+  // Blocks by polling, so that other threads get into MPI between polls.
+  static void wait_for(MPI_Request request, const char* call);
+  void check_tags() const;
+  // Whether all ranks have come to their end.
+  bool meet_at_the_end();
+
+  const bool owns_mpi_;
+  MPI_Comm messages_;
+  MPI_Comm notice_communicator_;
+  MPI_Comm set_up_;  // for exchange and collectives, whose calls MPI orders by communicator
+  int rank_ = 0;
+  int size_ = 1;
+  std::string host_name_;
+  const std::shared_ptr<MpiPatience> patience_ = std::make_shared<MpiPatience>();
+  MpiNotices notices_;
+  MpiCollectives collectives_;
+};
+
+MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
+    : owns_mpi_(owns_mpi),
+      messages_(duplicate(communicator)),
+      notice_communicator_(duplicate(communicator)),
+      set_up_(duplicate(communicator)),
+      notices_(notice_communicator_),
+      collectives_(set_up_) {
+  const auto lock = MpiCalls::guard();
+  MPI_Comm_rank(messages_, &rank_);
+  MPI_Comm_size(messages_, &size_);
+  char host[HOST_NAME_MAX + 1] = "unknown";
+  gethostname(host, sizeof host - 1);
+  host_name_ = host;
+  check_tags();
+}
+
+void MpiTransport::check_tags() const {
+  int* highest = nullptr;
+  int is_set = 0;
+  MPI_Comm_get_attr(messages_, MPI_TAG_UB, &highest, &is_set);
+  if (!is_set || *highest >= kMaxChannel) return;
+  throw ConfigError("DDL-6-18",
+                    fmt::format("this MPI has message tags up to {} only, {} are needed: "
+                                "use Open MPI or MPICH.",
+                                *highest, kMaxChannel));
+}
+
+void MpiTransport::wait_for(MPI_Request request, const char* call) {
+  int code = MPI_SUCCESS;
+  wait_politely([&] {
+    const auto lock = MpiCalls::guard();
+    int flag = 0;
+    code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return flag || code != MPI_SUCCESS;
+  });
+  mpi_result(code, call).raise();
+}
+
+std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
+  const auto start = [](const auto& call, const char* name) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    {
+      const auto lock = MpiCalls::guard();
+      mpi_result(call(&request), name).raise();
+    }
+    wait_for(request, name);
+  };
+  const int my_size = static_cast<int>(mine.size());
+  std::vector<int> sizes(size_), offsets(size_);
+  start(
+      [&](MPI_Request* request) {
+        return MPI_Iallgather(&my_size, 1, MPI_INT, sizes.data(), 1, MPI_INT, set_up_, request);
+      },
+      "MPI_Iallgather");
+  std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), 0);
+  std::string whole(static_cast<std::size_t>(offsets.back() + sizes.back()), ' ');
+  start(
+      [&](MPI_Request* request) {
+        return MPI_Iallgatherv(mine.data(), my_size, MPI_CHAR, whole.data(), sizes.data(),
+                               offsets.data(), MPI_CHAR, set_up_, request);
+      },
+      "MPI_Iallgatherv");
+  std::vector<std::string> all;
+  for (int rank = 0; rank < size_; ++rank) all.push_back(whole.substr(offsets[rank], sizes[rank]));
+  return all;
+}
+
+bool MpiTransport::meet_at_the_end() {
+  if (patience_->has_abandoned) return false;
+  MPI_Request request = MPI_REQUEST_NULL;
+  {
+    const auto lock = MpiCalls::guard();
+    if (MPI_Ibarrier(set_up_, &request) != MPI_SUCCESS) return false;
+  }
+  int code = MPI_SUCCESS;
+  // Where something was given up, a peer is likely gone.
+  const double seconds = patience_->has_given_up ? 1 : 10;
+  const bool met = wait_politely(
+      [&] {
+        if (!notices_.flush()) return false;
+        const auto lock = MpiCalls::guard();
+        int flag = 0;
+        code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        return flag || code != MPI_SUCCESS;
+      },
+      seconds);
+  return met && code == MPI_SUCCESS;
+}
+
+// MPI_Finalize waits for all ranks without limit, so it is only called when all are known to come.
+MpiTransport::~MpiTransport() {
+  if (!mpi_is_running()) return;
+  const bool met = meet_at_the_end();
+  const std::lock_guard lock(start_mutex);
+  const bool is_last = owns_mpi_ && --owning_transports == 0;
+  if (!met) {
+    log::warning("not all ranks came to the end: MPI is left as it is.");
+    return;
+  }
+  collectives_.free_groups();
+  const auto inside = MpiCalls::guard();
+  MPI_Comm_free(&set_up_);
+  MPI_Comm_free(&notice_communicator_);
+  MPI_Comm_free(&messages_);
+  if (is_last) MPI_Finalize();
+}
+
+// A launcher of another MPI leaves each rank alone in its own job.
+void check_launcher() {
+  const JobEnvironment job = find_job();
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (job.kind != JobKind::kMpi || job.size < 0 || job.size == size) return;
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string version(text, static_cast<std::size_t>(length));
+  throw ConfigError(
+      "DDL-6-12",
+      fmt::format("{} started {} ranks, but MPI found {}: this library uses {}. Start it with the "
+                  "mpirun of that MPI, or build it with -DTUTTI_MPI= for yours.",
+                  job.launcher, job.size, size, version.substr(0, version.find_first_of(",\n"))));
+}
+
+}  // namespace
+
+bool has_mpi() {
+  return true;
+}
+
+bool mpi_is_running() {
+  int is_initialised = 0, is_finalised = 0;
+  MPI_Initialized(&is_initialised);
+  MPI_Finalized(&is_finalised);
+  return is_initialised && !is_finalised;
+}
+
+std::unique_ptr<Transport> start_mpi() {
+  const std::lock_guard lock(start_mutex);
+  int is_finalised = 0;
+  MPI_Finalized(&is_finalised);
+  if (is_finalised) {
+    throw ConfigError("DDL-6-13",
+                      "MPI was finalised and cannot start again in this process: keep the first "
+                      "communicator until the end of the program.");
+  }
+  const bool owns = !mpi_is_running() || owning_transports > 0;
+  int level = MPI_THREAD_SINGLE;
+  if (!mpi_is_running()) {
+    apply_mpi_settings();
+    mpi_result(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread")
+        .raise();
+    check_launcher();
+  }
+  MPI_Query_thread(&level);
+  MpiCalls::set_thread_level(level);
+  auto transport = std::make_unique<MpiTransport>(MPI_COMM_WORLD, owns);
+  owning_transports += owns;
+  return transport;
+}
+
+std::unique_ptr<Transport> join_mpi(const void* communicator) {
+  if (!mpi_is_running()) {
+    throw ConfigError("DDL-6-13",
+                      "the program gave a communicator, but MPI does not run: call "
+                      "MPI_Init_thread first and MPI_Finalize last.");
+  }
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  MpiCalls::set_thread_level(level);
+  return std::make_unique<MpiTransport>(*static_cast<const MPI_Comm*>(communicator), false);
+}
+
+}  // namespace tutti::comm
