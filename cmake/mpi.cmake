@@ -47,18 +47,23 @@ endif()
 
 # add_mpi_test(name RANKS 2 4 SOURCES a.cc ... [DEPENDS ...])
 #
-# Makes the program <name> and one test <name>_<n> per rank count that runs it under mpirun. Nothing without MPI.
+# Makes the program <name> and one test <name>_<n> per rank count that runs it under mpirun, with the label mpi (and
+# so part of the target tests-mpi). Nothing without MPI.
 function(add_mpi_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;SOURCES;DEPENDS")
-  if(TUTTI_MPI_FLAVOUR STREQUAL "none")
+  if(TUTTI_MPI_FLAVOUR STREQUAL "none" OR NOT BUILD_TESTING)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest)
+  if(NOT TARGET tests-mpi)
+    add_custom_target(tests-mpi)
+  endif()
+  add_dependencies(tests-mpi ${name})
   foreach(ranks ${arg_RANKS})
     add_test(NAME ${name}_${ranks} COMMAND ${TUTTI_MPIRUN} -n ${ranks} $<TARGET_FILE:${name}>)
     # MPI keeps memory until the end and synchronises in code that thread sanitizers do not see.
-    set_tests_properties(${name}_${ranks} PROPERTIES LABELS "comm;mpi" TIMEOUT 120 PROCESSORS 2
+    set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2
       ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=ignore_noninstrumented_modules=1")
   endforeach()
 endfunction()
