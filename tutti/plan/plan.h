@@ -103,8 +103,9 @@ struct Plan {
   std::int64_t input_count = 0;  // elements this rank brings
   std::int64_t output_count = 0;
   std::int64_t scratch_count = 0;
-  // Members of one host (of kVendor: of any), in fold order; every rank on a host lists the same
-  // groups and passes the same number of syncs in each lane.
+  // Members in fold order. Those that sync are of one host: every rank on it lists the same ones
+  // and passes the same number of syncs in each lane. Those of kVendor may span hosts; they come
+  // last and are this rank's own.
   std::vector<std::vector<int>> groups;
   std::vector<Lane> lanes;
   std::string algorithm;  // e.g. "direct x ring", for people and traces

@@ -1,0 +1,130 @@
+// Direct shared memory: nobody sends anything; every rank reads and writes the memory of the
+// others.
+//
+// L ranks of one host that map each other's buffers. Every form starts with a sync (all inputs are
+// there, all outputs may be written) and ends with one (all is read and written).
+// all_reduce. At the start every rank holds its vector, cut in L slices by all alike. Rank i owns
+//   slice i: it folds it straight from all L inputs and stores the result into all L outputs. Every
+//   input is read once and every output written once: 2 L S bytes of memory traffic, the least
+//   possible, 2 S by each rank; 2 syncs. In place works: nobody else reads slice i.
+// reduce. The same, stored into the root's output only.
+// reduce_scatter. Rank i folds its piece from all inputs into its own output.
+// broadcast, scatter, all_gather, gather, all_to_all. Whoever wants something copies it from the
+//   input of the one who has it, beginning with its next neighbour so that not all read from one.
+// barrier. One sync.
+#include <numeric>
+
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape& shape) {
+  if (collective == Collective::kSendReceive) return false;
+  return shape.mapped && (collective != Collective::kAllToAll || shape.uniform);
+}
+
+Cost cost(Collective collective, int ranks, double bytes, int lanes) {
+  const double syncs = 2.0 * lanes;
+  switch (collective) {
+    case Collective::kBarrier:
+      return {1, 0};
+    case Collective::kReduceScatter:
+    case Collective::kReduce:
+      return {syncs, bytes + bytes / ranks};
+    default:
+      return {syncs, 2 * bytes};
+  }
+}
+
+std::int64_t offset_of(const std::vector<std::int64_t>& counts, int rank) {
+  return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
+}
+
+// Between two syncs, the part of rank `me` in the group `members`.
+struct Direct {
+  Builder& builder;
+  const Request& request;
+  const Range& range;
+  const std::vector<int>& members;
+  int me;
+  int group;
+
+  void fold_slice(int index, const std::vector<int>& store_to) const {
+    const Range slice = cut(range, static_cast<int>(members.size()), index, request.element_bytes);
+    builder.reduce_mapped(group, in(Space::kInput, slice), in(Space::kOutput, slice), store_to,
+                          true);
+  }
+  void fold_piece() const {
+    const std::int64_t count = request.counts[me];
+    builder.reduce_mapped(group, {Space::kInput, offset_of(request.counts, me), count},
+                          {Space::kOutput, 0, count}, {me}, true);
+  }
+  // `begin` elements into the input of `from`, to `target` in my output.
+  void read(int from, std::int64_t begin, std::int64_t target, std::int64_t count) const {
+    const Range source{Space::kInput, begin, count};
+    const Range result{Space::kOutput, target, count};
+    if (from == me) return builder.copy(source, result);
+    builder.read_mapped(from, source, result);
+  }
+  void read_pieces(int index) const {
+    const int size = static_cast<int>(members.size());
+    for (int t = 0; t < size; ++t) {
+      const int from = members[(index + t) % size];
+      if (request.collective == Collective::kAllToAll) {
+        read(from, me * request.count, from * request.count, request.count);
+      } else {
+        read(from, 0, offset_of(request.counts, from), request.counts[from]);
+      }
+    }
+  }
+};
+
+void build(Builder& builder, const Stage& stage) {
+  const Line& line = stage.line;
+  const int me = line.ranks[line.index];
+  const int group = builder.group_of(line.ranks);
+  const Direct direct{builder, stage.request, stage.range, line.ranks, me, group};
+  const int root = line.ranks[stage.root];
+  builder.sync(group);
+  switch (stage.collective) {
+    case Collective::kAllReduce:
+      direct.fold_slice(line.index, line.ranks);
+      break;
+    case Collective::kReduce:
+      direct.fold_slice(line.index, {root});
+      break;
+    case Collective::kReduceScatter:
+      direct.fold_piece();
+      break;
+    case Collective::kBroadcast:
+      direct.read(root, stage.range.begin, stage.range.begin, stage.range.count);
+      break;
+    case Collective::kScatter:
+      direct.read(root, offset_of(stage.request.counts, me), 0, stage.request.counts[me]);
+      break;
+    case Collective::kGather:
+      if (me == root) direct.read_pieces(line.index);
+      break;
+    case Collective::kAllGather:
+    case Collective::kAllToAll:
+      direct.read_pieces(line.index);
+      break;
+    default:
+      return;  // barrier: that was it
+  }
+  builder.sync(group);
+}
+
+}  // namespace
+
+Algorithm direct() {
+  return {"direct",
+          "shared memory: a slice's owner folds it from all inputs and stores it into all outputs",
+          "bn",
+          supports,
+          cost,
+          build};
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,38 @@
+// Dissemination barrier (Hensgen, Finkel and Manber 1988): no root, no memory.
+//
+// n ranks. In step t rank i sends an empty message to rank i + 2^t and waits for one from rank
+// i - 2^t. After step t it knows that the 2^(t+1) ranks before it have come; after ceil(log2 n)
+// steps that all have. Any n.
+#include <bit>
+
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape&) {
+  return collective == Collective::kBarrier;
+}
+
+Cost cost(Collective, int ranks, double, int) {
+  return {static_cast<double>(std::bit_width(static_cast<unsigned>(ranks - 1))), 0};
+}
+
+void build(Builder& builder, const Stage& stage) {
+  for (int distance = 1; distance < stage.line.size(); distance *= 2) {
+    builder.signal(stage.line, stage.line.neighbour(distance), stage.line.neighbour(-distance));
+  }
+}
+
+}  // namespace
+
+Algorithm dissemination() {
+  return {"dissemination",
+          "barrier by empty messages, twice as far each time",
+          "",
+          supports,
+          cost,
+          build};
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,145 @@
+// Double binary tree (Sanders, Speck and Traeff 2009): the steps of a tree with the bandwidth of a
+// ring, when there are lanes to keep it full.
+//
+// Two binary trees over the same n ranks, each ceil(log2 n) deep: in the first, odd places are
+// leaves, in the second, its mirror image (n even) or the same shifted by one (n odd), even ones
+// are. So whoever works as an inner node in one is a leaf in the other. Lanes take the trees in
+// turn: each tree has half of the vector. all_reduce. At the start every rank holds its vector. Up:
+// every node folds what comes from its
+//   children into its own and sends it to its parent; the root holds the fold of all. Down: every
+//   node receives the result from its parent and sends it to its children. At most 3 messages each
+//   way per node and level; each rank sends 2 S bytes over both trees.
+// broadcast, reduce. The trees span all but the root, which feeds (or drains) the top of each.
+#include "tutti/plan/algorithms/double_tree.h"
+
+#include <bit>
+
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape& shape) {
+  if (collective == Collective::kBroadcast) return true;
+  return !shape.reproducible &&
+         (collective == Collective::kAllReduce || collective == Collective::kReduce);
+}
+
+int depth_of(int ranks) {
+  return ranks < 2 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+}
+
+// A node's two messages of a level go one after the other. Lanes fill the tree after the first.
+Cost cost(Collective collective, int ranks, double bytes, int lanes) {
+  const bool both_ways = collective == Collective::kAllReduce;
+  const double way = both_ways ? 2 * depth_of(ranks) : 1 + 2 * depth_of(ranks - 1);
+  const double steps = both_ways ? 2 * way : way;
+  const double filled = both_ways ? 2 : 1;
+  return {steps, lanes == 1 ? steps * bytes : filled * bytes + steps * bytes / lanes};
+}
+
+// An in-order tree: the lowest set bit of a place is its height. Place 0 is the root, with one
+// child.
+TreeNode in_order_node(int index, int size) {
+  const auto top = static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
+  TreeNode node;
+  const int height = index == 0 ? top : index & -index;
+  if (index > 0) {
+    node.parent = (index ^ height) | (height << 1);
+    if (node.parent >= size) node.parent = index ^ height;
+    node.children[0] = height > 1 ? index - height / 2 : -1;
+  }
+  int step = height / 2;
+  while (step > 0 && index + step >= size) step /= 2;
+  node.children[1] = step > 0 ? index + step : -1;
+  return node;
+}
+
+// The tree below the ranks at `places` of the line; -1: nobody.
+struct Tree {
+  Builder& builder;
+  const Line& line;
+  const Range& range;
+  int parent;
+  int children[2];
+
+  void up(bool completes) const {
+    for (int c = 0; c < 2; ++c) {
+      if (children[c] < 0) continue;
+      const bool is_last = c == 1 || children[1] < 0;
+      builder.receive(line, children[c], range,
+                      {.reduce = true, .completes = completes && parent < 0 && is_last});
+    }
+    if (parent >= 0) builder.send(line, parent, range);
+  }
+  void down() const {
+    if (parent >= 0) builder.receive(line, parent, range);
+    for (const int child : children) {
+      if (child >= 0) builder.send(line, child, range);
+    }
+  }
+};
+
+Tree tree_of_all(Builder& builder, const Stage& stage, int tree) {
+  const auto rank = [&](int i) { return i < 0 ? -1 : stage.line.ranks[i]; };
+  const TreeNode node = tree_node(stage.line.index, stage.line.size(), tree);
+  return {builder,
+          stage.line,
+          stage.range,
+          rank(node.parent),
+          {rank(node.children[0]), rank(node.children[1])}};
+}
+
+// The root above a tree of the others.
+Tree tree_below_root(Builder& builder, const Stage& stage, int tree) {
+  const Line& line = stage.line;
+  const int others = line.size() - 1;
+  const auto rank = [&](int i) { return i < 0 ? -1 : line.ranks[i < stage.root ? i : i + 1]; };
+  if (line.index == stage.root) {
+    int top = 0;
+    while (tree_node(top, others, tree).parent >= 0) ++top;
+    return {builder, line, stage.range, -1, {rank(top), -1}};
+  }
+  const int index = line.index < stage.root ? line.index : line.index - 1;
+  const TreeNode node = tree_node(index, others, tree);
+  const int parent = node.parent < 0 ? line.ranks[stage.root] : rank(node.parent);
+  return {builder, line, stage.range, parent, {rank(node.children[0]), rank(node.children[1])}};
+}
+
+void build(Builder& builder, const Stage& stage) {
+  const int tree = builder.lane() % 2;
+  if (stage.collective == Collective::kAllReduce) {
+    const Tree both = tree_of_all(builder, stage, tree);
+    both.up(stage.completes);
+    both.down();
+  } else {
+    const Tree way = tree_below_root(builder, stage, tree);
+    if (stage.collective == Collective::kReduce) way.up(stage.completes);
+    if (stage.collective == Collective::kBroadcast) way.down();
+  }
+}
+
+}  // namespace
+
+TreeNode tree_node(int index, int size, int tree) {
+  if (tree == 0) return in_order_node(index, size);
+  const bool mirrors = size % 2 == 0;
+  const auto map = [&](int i) { return mirrors ? size - 1 - i : (i + size - 1) % size; };
+  const auto back = [&](int i) {
+    if (i < 0) return -1;
+    return mirrors ? size - 1 - i : (i + 1) % size;
+  };
+  const TreeNode node = in_order_node(map(index), size);
+  return {back(node.parent), {back(node.children[0]), back(node.children[1])}};
+}
+
+Algorithm double_tree() {
+  return {"double_tree",
+          "two binary trees, each rank a leaf in one; few steps, full links with lanes",
+          "",
+          supports,
+          cost,
+          build};
+}
+
+}  // namespace tutti::plan

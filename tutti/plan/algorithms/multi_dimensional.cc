@@ -1,0 +1,298 @@
+// Multi-dimensional decomposition (Cho et al. 2017, "PowerAI DDL"; 2019, "BlueConnect"): each
+// dimension of the machine with the algorithm that suits its link.
+//
+// all_reduce of S bytes over n_0 x n_1 x ... ranks. At the start every rank holds its vector.
+//   1. reduce_scatter along dimension 0: rank i of each line holds the fold of its line's piece i,
+//      S/n_0 bytes; then along dimension 1 on that piece, and so on.
+//   2. all_reduce along the last dimension on the piece that is left, S/(n_0 n_1 ...) bytes.
+//   3. all_gather back along the dimensions in reverse order: every rank holds the result.
+// Sum of 2(n_d - 1) steps with rings (4x8x8: 34, not the 510 of one ring); the slow dimensions
+// carry only the piece that is left. All lines of a dimension work at the same time.
+//
+// Hosts x local ranks, `direct` first. L local ranks, G rails (as many as the smallest host has
+// ranks), the vector cut in G slices; slice g belongs to the g-th rank of each host.
+//   sync; all L ranks share the folding of all slices from all local inputs into the output of the
+//   slice's owner; sync; the owners, rail by rail, all_reduce their slice between hosts; sync;
+//   every rank copies the other slices from their owners; sync.
+// Every element is read and written by one rank between two syncs, so it works in place. A host
+// sends what one rank of it would: 2(H-1)/H S for H hosts, by whatever ranks it has.
+//
+// Lanes are chunks of the vector, each with all these steps: while one is on the network, another
+// is folded in memory.
+#include "tutti/plan/algorithms/multi_dimensional.h"
+
+#include <algorithm>
+
+namespace tutti::plan {
+namespace {
+
+Range slice_of(const LaneTask& task, int rail) {
+  return cut(task.range, task.layout.rails(), rail, task.request.element_bytes);
+}
+
+void sync(const LaneTask& task) {
+  if (task.group >= 0) task.builder.sync(task.group);
+}
+
+// Folds my share of the lane into `space` of the slices' owners. Shares are finer than slices when
+// a host has more ranks than rails.
+void fold_share(const LaneTask& task, Space space) {
+  const auto block = task.layout.my_block();
+  const Range share = cut(task.range, static_cast<int>(block.size()), task.layout.place(),
+                          task.request.element_bytes);
+  for (int rail = 0; rail < task.layout.rails(); ++rail) {
+    const Range slice = slice_of(task, rail);
+    const std::int64_t begin = std::max(share.begin, slice.begin);
+    const std::int64_t end = std::min(share.begin + share.count, slice.begin + slice.count);
+    if (begin >= end) continue;
+    task.builder.reduce_mapped(task.group, {Space::kInput, begin, end - begin},
+                               {space, begin, end - begin}, {block[rail]}, false);
+  }
+}
+
+// Brings my input into `space` of the owners, folded over the block.
+void enter(const LaneTask& task, Space space) {
+  if (task.group < 0)
+    return task.builder.copy(in(Space::kInput, task.range), in(space, task.range));
+  sync(task);
+  fold_share(task, space);
+  sync(task);
+}
+
+// Copies to my output every slice that I do not hold, each from `space` of its owner.
+void read_slices(const LaneTask& task, Space space) {
+  const LaneTask& t = task;
+  for (int i = 1; i <= t.layout.rails(); ++i) {
+    const int rail = (t.layout.place() + i) % t.layout.rails();
+    const Range slice = slice_of(t, rail);
+    if (rail == t.layout.place()) {
+      if (space != Space::kOutput) t.builder.copy(in(space, slice), in(Space::kOutput, slice));
+    } else {
+      t.builder.read_mapped(t.layout.my_block()[rail], in(space, slice), in(Space::kOutput, slice));
+    }
+  }
+}
+
+void run(const LaneTask& task, const Axis& axis, const Stage& stage) {
+  axis.algorithm->build(task.builder, stage);
+}
+
+// all_reduce of `range`, mine, with the ranks of my rail: the three phases above.
+void all_reduce_on_rail(const LaneTask& task, Range range) {
+  const auto& axes = task.layout.axes();
+  std::vector<Line> lines;
+  std::vector<Pieces> pieces;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    lines.push_back(task.layout.line(axes[a]));
+    if (a + 1 == axes.size()) break;
+    pieces.push_back(Pieces::of_cut(range, axes[a].size, task.request.element_bytes));
+    run(task, axes[a],
+        {Collective::kReduceScatter, lines[a], task.request, {}, &pieces[a], 0, false});
+    range = pieces[a].only(lines[a].index);
+  }
+  run(task, axes.back(),
+      {Collective::kAllReduce, lines.back(), task.request, range, nullptr, 0, true});
+  for (std::size_t a = pieces.size(); a-- > 0;) {
+    run(task, axes[a], {Collective::kAllGather, lines[a], task.request, {}, &pieces[a], 0, false});
+  }
+}
+
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> offsets{0};
+  for (const std::int64_t count : counts) offsets.push_back(offsets.back() + count);
+  return offsets;
+}
+
+// For broadcast, reduce and barrier: the blocks are one line, block `root` is the root.
+void run_on_rail(const LaneTask& task, Collective collective, const Range& range, int root) {
+  const Axis& axis = task.layout.axes().back();
+  const Line line = task.layout.line(axis);
+  run(task, axis, {collective, line, task.request, range, nullptr, root, true});
+}
+
+// What the ranks that `rail` serves get or bring, by the place of their block along `axis`; of the
+// blocks with my coordinates on the axes before it. Rail g serves places g, g + rails, ...
+Pieces pieces_along(const LaneTask& task, const Axis& axis, int rail, Space space) {
+  const auto offsets = offsets_of(task.request.counts);
+  const Layout& layout = task.layout;
+  Pieces pieces;
+  for (int i = 0; i < axis.size; ++i) {
+    pieces.add_piece();
+    const int first = layout.block_index() % axis.stride + i * axis.stride;
+    for (int b = first; b < layout.block_count(); b += axis.stride * axis.size) {
+      const auto block = layout.block(b);
+      for (std::size_t place = rail; place < block.size(); place += layout.rails()) {
+        const int rank = block[place];
+        pieces.append({space, offsets[rank], task.request.counts[rank]});
+      }
+    }
+  }
+  return pieces;
+}
+
+// The same of all blocks.
+std::vector<Range> all_of_rail(const LaneTask& task, int rail, Space space) {
+  return pieces_along(task, Axis{}, rail, space).runs(0, 1);
+}
+
+Range piece_of(const LaneTask& task, int rank, Space space) {
+  return {space, offsets_of(task.request.counts)[rank], task.request.counts[rank]};
+}
+
+}  // namespace
+
+void all_reduce_lane(const LaneTask& task) {
+  enter(task, Space::kOutput);
+  if (task.layout.on_rail()) {
+    all_reduce_on_rail(task, in(Space::kOutput, slice_of(task, task.layout.place())));
+  }
+  if (task.group < 0) return;
+  sync(task);
+  read_slices(task, Space::kOutput);
+  sync(task);
+}
+
+// The root's slices go to the ranks of its host that own a rail, by each rail to the other hosts,
+// and there from the owners to all: every network carries its slice once.
+void broadcast_lane(const LaneTask& task) {
+  const Layout& layout = task.layout;
+  const int root = task.request.root;
+  const int root_block = layout.block_of(root);
+  const bool reads_root = layout.block_index() == root_block && task.rank != root;
+  const auto read_root = [&](const Range& slice) {
+    task.builder.read_mapped(root, in(Space::kInput, slice), in(Space::kOutput, slice));
+  };
+  sync(task);
+  if (task.rank == root) {
+    task.builder.copy(in(Space::kInput, task.range), in(Space::kOutput, task.range));
+  }
+  if (layout.on_rail()) {
+    const Range slice = slice_of(task, layout.place());
+    if (reads_root) read_root(slice);
+    run_on_rail(task, Collective::kBroadcast, in(Space::kOutput, slice), root_block);
+  }
+  if (task.group < 0) return;
+  sync(task);
+  if (reads_root) {
+    for (int rail = 0; rail < layout.rails(); ++rail) {
+      if (rail != layout.place()) read_root(slice_of(task, rail));
+    }
+  } else if (task.rank != root) {
+    read_slices(task, Space::kOutput);
+  }
+  sync(task);
+}
+
+// As all_reduce up to the network, where each rail reduces its slice to the root's host; the root
+// copies the slices from their owners there.
+void reduce_lane(const LaneTask& task) {
+  const bool is_root = task.rank == task.request.root;
+  const Space space = is_root && task.group < 0 ? Space::kOutput : Space::kScratch;
+  enter(task, space);
+  if (task.layout.on_rail()) {
+    run_on_rail(task, Collective::kReduce, in(space, slice_of(task, task.layout.place())),
+                task.layout.block_of(task.request.root));
+  }
+  if (task.group < 0) return;
+  sync(task);
+  if (is_root) read_slices(task, space);
+  sync(task);
+}
+
+// The first rank of each host knows, after the sync, that its host is there, and after the barrier
+// between hosts that all are.
+void barrier_lane(const LaneTask& task) {
+  sync(task);
+  if (task.layout.place() == 0) run_on_rail(task, Collective::kBarrier, {}, 0);
+  sync(task);
+}
+
+// The owner of a rail folds, over its host, what the ranks of all hosts on this rail shall have;
+// then axis by axis only what the ranks ahead shall have is left.
+void reduce_scatter_lane(const LaneTask& task) {
+  const Layout& layout = task.layout;
+  const Range mine = piece_of(task, task.rank, Space::kScratch);
+  const Range result{Space::kOutput, 0, mine.count};
+  sync(task);
+  if (task.group < 0) {
+    const Range all{Space::kInput, 0, offsets_of(task.request.counts).back()};
+    task.builder.copy(all, in(Space::kScratch, all));
+  } else if (layout.on_rail()) {
+    for (const Range& range : all_of_rail(task, layout.place(), Space::kScratch)) {
+      task.builder.reduce_mapped(task.group, in(Space::kInput, range), range, {task.rank}, false);
+    }
+  }
+  if (layout.on_rail()) {
+    for (const Axis& axis : layout.axes()) {
+      const Line line = layout.line(axis);
+      const Pieces pieces = pieces_along(task, axis, layout.place(), Space::kScratch);
+      const bool is_last = &axis == &layout.axes().back();
+      run(task, axis, {Collective::kReduceScatter, line, task.request, {}, &pieces, 0, is_last});
+    }
+    task.builder.copy(mine, result);
+  }
+  sync(task);
+  if (!layout.on_rail()) {
+    task.builder.read_mapped(layout.my_block()[layout.place() % layout.rails()], mine, result);
+  }
+  sync(task);
+}
+
+// The reverse: the owner of a rail collects the pieces of the local ranks it serves, the rails
+// gather them from all hosts, everyone copies what the other rails have from their owners.
+void all_gather_lane(const LaneTask& task) {
+  const Layout& layout = task.layout;
+  const auto block = layout.my_block();
+  sync(task);
+  const Range mine = piece_of(task, task.rank, Space::kOutput);
+  task.builder.copy({Space::kInput, 0, mine.count}, mine);
+  if (layout.on_rail()) {
+    for (std::size_t p = layout.place() + layout.rails(); p < block.size(); p += layout.rails()) {
+      const Range piece = piece_of(task, block[p], Space::kOutput);
+      task.builder.read_mapped(block[p], {Space::kInput, 0, piece.count}, piece);
+    }
+    for (std::size_t a = layout.axes().size(); a-- > 0;) {
+      const Axis& axis = layout.axes()[a];
+      const Line line = layout.line(axis);
+      const Pieces pieces = pieces_along(task, axis, layout.place(), Space::kOutput);
+      run(task, axis, {Collective::kAllGather, line, task.request, {}, &pieces, 0, false});
+    }
+  }
+  sync(task);
+  for (int i = 1; task.group >= 0 && i <= layout.rails(); ++i) {
+    const int rail = (layout.place() + i) % layout.rails();
+    if (rail == layout.place()) continue;
+    for (const Range& range : all_of_rail(task, rail, Space::kOutput)) {
+      task.builder.read_mapped(block[rail], range, range);
+    }
+  }
+  sync(task);
+}
+
+namespace {
+
+bool supports(Collective collective, const Shape& shape) {
+  if (shape.reproducible && is_reduction(collective)) return false;
+  switch (collective) {
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kAllToAll:
+    case Collective::kSendReceive:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+Algorithm multi_dimensional() {
+  return {"multi_dimensional",
+          "composes the others: an algorithm per dimension, on ever smaller pieces",
+          "p",
+          supports,
+          nullptr,
+          nullptr};
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,60 @@
+// Recursive doubling: the fewest steps, for small vectors.
+//
+// n ranks, a power of two. At the start every rank holds its vector. Partners 1 apart exchange
+// their whole vectors and both fold them; then 2 apart, 4 apart, ... After log2 n steps everyone
+// holds the fold of all: log2 n steps, S log2 n bytes sent by each rank. Both partners fold lower
+// rank first, so all get the same bits.
+//
+// Not a power of two: pairs as in power_of_two.h; the odd one hands its vector to the even one
+// first and gets the result at the end: 2 steps, 2 S bytes more.
+#include "tutti/plan/algorithms/power_of_two.h"
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape& shape) {
+  return collective == Collective::kAllReduce && !shape.reproducible;
+}
+
+Cost cost(Collective, int ranks, double bytes, int) {
+  const Actives actives(ranks);
+  const double steps =
+      std::countr_zero(static_cast<unsigned>(actives.count)) + (actives.pairs > 0 ? 2 : 0);
+  return {steps, steps * bytes};
+}
+
+void build(Builder& builder, const Stage& stage) {
+  const Line& line = stage.line;
+  const Range& vector = stage.range;
+  const Actives actives(line.size());
+  if (!actives.is_active(line.index)) {
+    builder.send(line, line.ranks[line.index - 1], vector);
+    return builder.receive(line, line.ranks[line.index - 1], vector);
+  }
+  if (actives.is_paired(line.index)) {
+    builder.receive(line, line.ranks[line.index + 1], vector, {.reduce = true});
+  }
+  const int mine = actives.number_of(line.index);
+  for (int distance = 1; distance < actives.count; distance *= 2) {
+    const int partner = mine ^ distance;
+    const int rank = line.ranks[actives.index_of(partner)];
+    const bool is_last = 2 * distance == actives.count;
+    builder.exchange(line, rank, vector, rank, vector,
+                     {true, partner < mine, stage.completes && is_last});
+  }
+  if (actives.is_paired(line.index)) builder.send(line, line.ranks[line.index + 1], vector);
+}
+
+}  // namespace
+
+Algorithm recursive_doubling() {
+  return {"recursive_doubling",
+          "partners exchange whole vectors, further each time; fewest steps",
+          "",
+          supports,
+          cost,
+          build};
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,70 @@
+// Ring (Patarasuk and Yuan 2009): everyone talks to two neighbours only.
+//
+// n ranks in a line closed to a ring, the vector cut in n pieces.
+// reduce_scatter. At the start every rank holds its own version of all pieces. In step t rank i
+// sends
+//   piece i-1-t to rank i+1 and folds piece i-2-t, which arrives from rank i-1, into its own. After
+//   n-1 steps piece i has passed everyone and lies, complete, at rank i.
+// all_gather. At the start rank i holds piece i. In step t it passes on the piece it got last,
+//   i-t, and receives i-t-1. After n-1 steps all hold all.
+// all_reduce is one after the other: 2(n-1) steps, 2(n-1)/n S bytes sent by each rank, the least
+// possible; every link carries the same.
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape& shape) {
+  if (collective == Collective::kAllGather) return true;
+  return !shape.reproducible &&
+         (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
+}
+
+Cost cost(Collective collective, int ranks, double bytes, int) {
+  const double phases = collective == Collective::kAllReduce ? 2 : 1;
+  return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
+}
+
+void reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bool completes) {
+  for (int t = 0; t + 1 < line.size(); ++t) {
+    const int sent = line.wrap(line.index - 1 - t);
+    const int folded = line.wrap(line.index - 2 - t);
+    const bool last = t + 2 == line.size();
+    builder.exchange(line, line.neighbour(1), pieces.runs(sent, sent + 1), line.neighbour(-1),
+                     pieces.runs(folded, folded + 1),
+                     {.reduce = true, .arrived_first = true, .completes = completes && last});
+  }
+}
+
+void all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
+  for (int t = 0; t + 1 < line.size(); ++t) {
+    const int sent = line.wrap(line.index - t);
+    const int received = line.wrap(line.index - t - 1);
+    builder.exchange(line, line.neighbour(1), pieces.runs(sent, sent + 1), line.neighbour(-1),
+                     pieces.runs(received, received + 1));
+  }
+}
+
+void build(Builder& builder, const Stage& stage) {
+  switch (stage.collective) {
+    case Collective::kReduceScatter:
+      return reduce_scatter(builder, stage.line, *stage.pieces, stage.completes);
+    case Collective::kAllGather:
+      return all_gather(builder, stage.line, *stage.pieces);
+    default: {
+      const auto pieces =
+          Pieces::of_cut(stage.range, stage.line.size(), stage.request.element_bytes);
+      reduce_scatter(builder, stage.line, pieces, stage.completes);
+      all_gather(builder, stage.line, pieces);
+    }
+  }
+}
+
+}  // namespace
+
+Algorithm ring() {
+  return {"ring", "pieces travel round a ring; least bytes, most steps", "r", supports, cost,
+          build};
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,36 @@
+// Send and receive: `root` sends its vector to `peer`; all other ranks have nothing to do.
+// One step, S bytes.
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+bool supports(Collective collective, const Shape&) {
+  return collective == Collective::kSendReceive;
+}
+
+Cost cost(Collective, int, double bytes, int) {
+  return {1, bytes};
+}
+
+void build(Builder& builder, const Stage& stage) {
+  const Request& request = stage.request;
+  const int me = stage.line.ranks[stage.line.index];
+  const Range source{Space::kInput, 0, request.count};
+  const Range target{Space::kOutput, 0, request.count};
+  if (request.root == request.peer) {
+    if (me == request.root) builder.copy(source, target);
+  } else if (me == request.root) {
+    builder.send(stage.line, request.peer, source);
+  } else if (me == request.peer) {
+    builder.receive(stage.line, request.root, target);
+  }
+}
+
+}  // namespace
+
+Algorithm send_receive() {
+  return {"send_receive", "one message from root to peer", "", supports, cost, build};
+}
+
+}  // namespace tutti::plan

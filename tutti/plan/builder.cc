@@ -1,0 +1,126 @@
+#include "tutti/plan/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::plan {
+
+Step& Builder::add(StepKind kind, int dimension) {
+  Step& step = plan_.lanes.back().steps.emplace_back();
+  step.kind = kind;
+  step.dimension = dimension;
+  return step;
+}
+
+void Builder::begin_lane(const Range& input, const Range& output) {
+  Lane& lane = plan_.lanes.emplace_back();
+  lane.input = in(Space::kInput, input);
+  lane.output = in(Space::kOutput, output);
+}
+
+void Builder::copy(const Range& source, const Range& target) {
+  if (source.count == 0) return;
+  Step& step = add(StepKind::kCopy, 0);
+  step.source = source;
+  step.target = target;
+}
+
+void Builder::send(const Line& line, int to, const Range& source) {
+  exchange(line, to, source, -1, {});
+}
+
+void Builder::receive(const Line& line, int from, const Range& target, Fold fold) {
+  exchange(line, -1, {}, from, target, fold);
+}
+
+void Builder::exchange(const Line& line, int to, const Range& source, int from, const Range& target,
+                       Fold fold) {
+  if (source.count == 0) to = -1;
+  if (target.count == 0) from = -1;
+  if (to < 0 && from < 0) return;
+  Step& step = add(StepKind::kExchange, line.dimension);
+  step.send_to = to;
+  step.source = source;
+  step.receive_from = from;
+  step.target = target;
+  if (from < 0) return;
+  step.reduce = fold.reduce;
+  step.arrived_first = fold.arrived_first;
+  step.completes = fold.completes;
+}
+
+void Builder::exchange(const Line& line, int to, const std::vector<Range>& sources, int from,
+                       const std::vector<Range>& targets, Fold fold) {
+  for (std::size_t i = 0; i < std::max(sources.size(), targets.size()); ++i) {
+    exchange(line, to, i < sources.size() ? sources[i] : Range{}, from,
+             i < targets.size() ? targets[i] : Range{}, fold);
+  }
+}
+
+void Builder::signal(const Line& line, int to, int from) {
+  Step& step = add(StepKind::kExchange, line.dimension);
+  step.send_to = to;
+  step.receive_from = from;
+}
+
+void Builder::sync(int group) {
+  add(StepKind::kSync, 0).group = group;
+}
+
+void Builder::reduce_mapped(int group, const Range& source, const Range& target,
+                            std::vector<int> store_to, bool completes) {
+  if (source.count == 0) return;
+  Step& step = add(StepKind::kReduceMapped, 0);
+  step.reduce = true;
+  step.completes = completes;
+  step.group = group;
+  step.source = source;
+  step.target = target;
+  step.store_to = std::move(store_to);
+}
+
+void Builder::read_mapped(int from, const Range& source, const Range& target) {
+  if (source.count == 0) return;
+  Step& step = add(StepKind::kReadMapped, 0);
+  step.receive_from = from;
+  step.source = source;
+  step.target = target;
+}
+
+void Builder::reduce_local(const Range& source, int parts, const Range& target, bool completes) {
+  if (target.count == 0) return;
+  Step& step = add(StepKind::kReduceLocal, 0);
+  step.reduce = true;
+  step.completes = completes;
+  step.parts = parts;
+  step.source = source;
+  step.target = target;
+}
+
+void Builder::vendor(Collective collective, int group, const Line& line, const Range& source,
+                     const Range& target, std::vector<std::int64_t> counts, bool completes) {
+  Step& step = add(StepKind::kVendor, line.dimension);
+  step.reduce = collective != Collective::kAllGather;
+  step.completes = completes;
+  step.group = group;
+  step.source = source;
+  step.target = target;
+  step.vendor_collective = collective;
+  step.counts = std::move(counts);
+}
+
+Range Builder::scratch(std::int64_t count) {
+  constexpr std::int64_t kUnit = 64;  // elements: whole cache lines, whatever the type
+  const Range range{Space::kScratch, plan_.scratch_count, count};
+  plan_.scratch_count += (count + kUnit - 1) / kUnit * kUnit;
+  return range;
+}
+
+int Builder::group_of(const std::vector<int>& members) {
+  const auto found = std::find(plan_.groups.begin(), plan_.groups.end(), members);
+  const int index = static_cast<int>(found - plan_.groups.begin());
+  if (found == plan_.groups.end()) plan_.groups.push_back(members);
+  return index;
+}
+
+}  // namespace tutti::plan

@@ -1,0 +1,217 @@
+#include "tutti/plan/layout.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "tutti/core/error.h"
+
+namespace tutti::plan {
+namespace {
+
+using Rows = std::vector<const Algorithm*>;
+
+bool is_direct(const Algorithm* row) {
+  return row->name == "direct";
+}
+
+Rows find_rows(const Choice& choice) {
+  Rows rows;
+  for (const std::string& name : choice.algorithms) {
+    const Algorithm* row = find_algorithm(name);
+    if (row == nullptr || row->build == nullptr) {
+      std::string known;
+      for (const Algorithm& a : algorithms()) {
+        if (a.build != nullptr) known += fmt::format("{}{}", known.empty() ? "" : ", ", a.name);
+      }
+      throw ConfigError("DDL-1-20",
+                        fmt::format("Unknown algorithm '{}'. Use one of: {}.", name, known));
+    }
+    rows.push_back(row);
+  }
+  if (rows.empty()) throw ConfigError("DDL-1-21", "No algorithm was chosen. Give at least one.");
+  return rows;
+}
+
+// How many leading dimensions `direct` covers.
+int direct_dimensions(const topo::Grid& grid, const Rows& rows) {
+  const int all = static_cast<int>(grid.dimensions.size());
+  const auto first_other = std::find_if_not(rows.begin(), rows.end(), is_direct);
+  if (std::any_of(first_other, rows.end(), is_direct)) {
+    throw ConfigError("DDL-1-22",
+                      "'direct' may only stand first: put the other algorithms after it.");
+  }
+  const int count = first_other == rows.end() ? all : static_cast<int>(first_other - rows.begin());
+  for (int d = 0; d < std::min(count, all); ++d) {
+    if (grid.dimensions[d].mapped || grid.dimensions[d].size == 1) continue;
+    throw ConfigError("DDL-1-23",
+                      fmt::format("'direct' needs ranks that share memory, those of dimension {} "
+                                  "({}) do not. Use another algorithm there, such as ring.",
+                                  d, grid.dimensions[d].name));
+  }
+  return std::min(count, all);
+}
+
+void check_supports(const Algorithm& row, Collective collective, const Shape& shape) {
+  if (row.supports(collective, shape)) return;
+  std::string able;
+  for (const Algorithm& a : algorithms()) {
+    if (a.build == nullptr || !a.supports(collective, shape)) continue;
+    able += fmt::format("{}{}", able.empty() ? "" : ", ", a.name);
+  }
+  throw ConfigError("DDL-1-24", fmt::format("'{}' cannot do {} here{}. Use one of: {}.", row.name,
+                                            name_of(collective),
+                                            shape.reproducible ? " reproducibly" : "", able));
+}
+
+// What each axis of an all_reduce does: all but the last reduce_scatter and all_gather.
+void check_axes(const std::vector<Axis>& axes, const Request& request, bool uniform) {
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const Shape shape{axes[a].size, false, request.reproducible, uniform};
+    if (request.collective == Collective::kAllReduce && a + 1 < axes.size()) {
+      check_supports(*axes[a].algorithm, Collective::kReduceScatter, shape);
+      check_supports(*axes[a].algorithm, Collective::kAllGather, shape);
+    } else {
+      check_supports(*axes[a].algorithm, request.collective, shape);
+    }
+  }
+}
+
+bool is_one_block(const topo::Grid& grid, int direct) {
+  if (!grid.is_even()) return grid.hosts.size() == 1;
+  return std::all_of(grid.dimensions.begin() + direct, grid.dimensions.end(),
+                     [](const topo::Dimension& d) { return d.size == 1; });
+}
+
+// The slowest that has more than one rank, not before `first`.
+int last_dimension(const topo::Grid& grid, int first) {
+  int d = static_cast<int>(grid.dimensions.size()) - 1;
+  while (d > first && grid.dimensions[d].size == 1) --d;
+  return std::max(d, 0);
+}
+
+// Collectives whose data goes from each rank to each are done over all ranks as one line.
+bool is_flat_only(Collective collective) {
+  return collective == Collective::kGather || collective == Collective::kScatter ||
+         collective == Collective::kAllToAll || collective == Collective::kSendReceive;
+}
+
+}  // namespace
+
+Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& choice, int rank)
+    : grid_(grid), rank_(rank) {
+  const Rows rows = find_rows(choice);
+  if (rows.size() > std::max<std::size_t>(1, grid.dimensions.size())) {
+    throw ConfigError("DDL-1-25", fmt::format("{} algorithms for {} dimensions. Give one for each.",
+                                              rows.size(), grid.dimensions.size()));
+  }
+  const bool uniform = request.send_counts.empty();
+  const int direct = direct_dimensions(grid, rows);
+  if (direct > 0 && is_one_block(grid, direct)) {
+    const Shape shape{grid.size(), true, request.reproducible, uniform};
+    check_supports(*rows.front(), request.collective, shape);
+    cut_in_blocks(direct, false);
+  } else {
+    const bool in_rank_order =
+        request.reproducible ||
+        (rows.back()->name == "vendor" && request.collective != Collective::kAllReduce);
+    const bool is_flat = in_rank_order || is_flat_only(request.collective) ||
+                         (!grid.is_even() && direct == 0) || grid.dimensions.empty();
+    cut_in_blocks(is_flat ? 0 : direct, in_rank_order);
+    if (is_flat) {
+      add_axis(block_count_, last_dimension(grid, 0), rows.back());
+    } else {
+      add_axes(request.collective, rows, direct);
+    }
+    check_axes(axes_, request, uniform);
+  }
+  rails_ = choice.rails > 0 ? std::min(smallest_block(), choice.rails) : smallest_block();
+}
+
+void Layout::cut_in_blocks(int direct_dimensions, bool in_rank_order) {
+  order_ = grid_.ranks;
+  if (in_rank_order) std::sort(order_.begin(), order_.end());
+  for (int d = 0; d < direct_dimensions; ++d) block_size_ *= grid_.dimensions[d].size;
+  const int position =
+      static_cast<int>(std::find(order_.begin(), order_.end(), rank_) - order_.begin());
+  if (block_size_ > 0) {
+    block_count_ = static_cast<int>(order_.size()) / block_size_;
+    block_index_ = position / block_size_;
+    place_ = position % block_size_;
+  } else {
+    block_count_ = static_cast<int>(grid_.hosts.size());
+    block_index_ = grid_.host_of(rank_);
+    const auto members = my_block();
+    place_ = static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  }
+}
+
+int Layout::smallest_block() const {
+  if (block_size_ > 0) return block_size_;
+  std::size_t smallest = my_block().size();
+  for (const auto& host : grid_.hosts) smallest = std::min(smallest, host.size());
+  return static_cast<int>(smallest);
+}
+
+void Layout::add_axes(Collective collective, const std::vector<const Algorithm*>& rows, int first) {
+  const int dimensions = static_cast<int>(grid_.dimensions.size());
+  const bool as_one = collective == Collective::kBroadcast || collective == Collective::kReduce ||
+                      collective == Collective::kBarrier;
+  const int last_row = as_one ? first : static_cast<int>(rows.size()) - 1;
+  for (int d = first; d < std::min(last_row, dimensions); ++d) {
+    add_axis(grid_.dimensions[d].size, d, rows[d]);
+  }
+  int rest = 1;
+  for (int d = last_row; d < dimensions; ++d) rest *= grid_.dimensions[d].size;
+  add_axis(rest, last_dimension(grid_, last_row), rows.back());
+}
+
+void Layout::add_axis(int size, int dimension, const Algorithm* algorithm) {
+  if (size == 1) return;
+  const int stride = axes_.empty() ? 1 : axes_.back().stride * axes_.back().size;
+  axes_.push_back({size, stride, dimension, algorithm});
+}
+
+int Layout::block_of(int rank) const {
+  if (block_size_ == 0) return grid_.host_of(rank);
+  return static_cast<int>(std::find(order_.begin(), order_.end(), rank) - order_.begin()) /
+         block_size_;
+}
+
+std::span<const int> Layout::block(int index) const {
+  if (block_size_ == 0) return grid_.hosts[index];
+  return std::span(order_).subspan(static_cast<std::size_t>(index) * block_size_, block_size_);
+}
+
+Line Layout::line(const Axis& axis) const {
+  Line line;
+  line.dimension = axis.dimension;
+  line.index = block_index_ / axis.stride % axis.size;
+  const int first = block_index_ - line.index * axis.stride;
+  for (int i = 0; i < axis.size; ++i) line.ranks.push_back(block(first + i * axis.stride)[place_]);
+  return line;
+}
+
+Line Layout::block_line() const {
+  const auto members = my_block();
+  Line line{{members.begin(), members.end()}, 0, 0};
+  std::sort(line.ranks.begin(), line.ranks.end());
+  line.index =
+      static_cast<int>(std::find(line.ranks.begin(), line.ranks.end(), rank_) - line.ranks.begin());
+  return line;
+}
+
+std::vector<std::vector<int>> Layout::groups() const {
+  const int host = grid_.host_of(rank_);
+  if (host < 0 || grid_.hosts[host].size() <= my_block().size()) return {block_line().ranks};
+  const auto& neighbours = grid_.hosts[host];
+  std::vector<std::vector<int>> groups;
+  for (int b = 0; b < block_count_; ++b) {
+    const auto members = block(b);
+    if (std::find(neighbours.begin(), neighbours.end(), members[0]) == neighbours.end()) continue;
+    auto& group = groups.emplace_back(members.begin(), members.end());
+    std::sort(group.begin(), group.end());
+  }
+  return groups;
+}
+
+}  // namespace tutti::plan
