@@ -50,10 +50,12 @@ struct Pieces {
   std::size_t my_bytes = 0, my_offset = 0, bytes = 0;
 };
 
-bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
-  const auto* x = static_cast<const std::byte*>(a);
-  const auto* y = static_cast<const std::byte*>(b);
-  return std::less<>()(x, y + b_bytes) && std::less<>()(y, x + a_bytes);
+// MPI allows no overlap of its buffers (but for MPI_IN_PLACE, which all members would have to know
+// of), not even of empty ones.
+bool may_alias(const void* piece, std::size_t piece_bytes, const void* whole, std::size_t bytes) {
+  const auto* p = static_cast<const std::byte*>(piece);
+  const auto* w = static_cast<const std::byte*>(whole);
+  return std::less<>()(p, w + bytes + 1) && std::less<>()(w, p + piece_bytes + 1);
 }
 
 Result all_reduce(MPI_Comm group, void* output, std::int64_t count, DType dtype, ReduceOp op) {
@@ -68,36 +70,25 @@ Result all_reduce(MPI_Comm group, void* output, std::int64_t count, DType dtype,
   return Result::ok();
 }
 
-// MPI allows no overlap but one this contract does not have, so an overlapping result takes a
-// detour.
 Result reduce_scatter(MPI_Comm group, const void* input, void* output, const Pieces& pieces,
                       DType dtype, ReduceOp op) {
-  std::vector<std::byte> detour;
-  void* target = output;
-  if (overlap(input, pieces.bytes, output, pieces.my_bytes)) {
-    detour.resize(pieces.my_bytes);
-    target = detour.data();
-  }
+  const bool takes_detour = may_alias(output, pieces.my_bytes, input, pieces.bytes);
+  std::vector<std::byte> detour(takes_detour ? pieces.my_bytes + 1 : 0);
+  void* const target = takes_detour ? detour.data() : output;
   const int code =
       MPI_Reduce_scatter(input, target, pieces.counts.data(), mpi_type(dtype), mpi_op(op), group);
-  if (!detour.empty()) std::memcpy(output, detour.data(), detour.size());
+  if (takes_detour) std::memcpy(output, target, pieces.my_bytes);
   return mpi_result(code, "MPI_Reduce_scatter");
 }
 
 Result all_gather(MPI_Comm group, const void* input, void* output, const Pieces& pieces,
                   DType dtype) {
-  std::vector<std::byte> detour;
-  const void* source = input;
-  if (static_cast<const std::byte*>(input) == static_cast<std::byte*>(output) + pieces.my_offset) {
-    source = MPI_IN_PLACE;
-  } else if (overlap(input, pieces.my_bytes, output, pieces.bytes)) {
-    const auto* begin = static_cast<const std::byte*>(input);
-    detour.assign(begin, begin + pieces.my_bytes);
-    source = detour.data();
-  }
+  const bool takes_detour = may_alias(input, pieces.my_bytes, output, pieces.bytes);
+  std::vector<std::byte> detour(takes_detour ? pieces.my_bytes + 1 : 0);
+  if (takes_detour) std::memcpy(detour.data(), input, pieces.my_bytes);
   const int code =
-      MPI_Allgatherv(source, pieces.my_count, mpi_type(dtype), output, pieces.counts.data(),
-                     pieces.offsets.data(), mpi_type(dtype), group);
+      MPI_Allgatherv(takes_detour ? detour.data() : input, pieces.my_count, mpi_type(dtype), output,
+                     pieces.counts.data(), pieces.offsets.data(), mpi_type(dtype), group);
   return mpi_result(code, "MPI_Allgatherv");
 }
 

@@ -21,7 +21,6 @@ void MpiTransfer::start_pieces(const char* call, Start&& start) {
     requests_.push_back(request);
     offset += piece;
   } while (offset < bytes_);
-  statuses_.resize(requests_.size());
 }
 
 std::unique_ptr<Transfer> MpiTransfer::send(MPI_Comm communicator, int peer, int tag,
@@ -48,59 +47,48 @@ std::unique_ptr<Transfer> MpiTransfer::receive(MPI_Comm communicator, int peer, 
 
 Result MpiTransfer::test(bool* finished) {
   *finished = false;
-  if (outcome_ && !requests_.empty()) {
-    const auto lock = MpiCalls::guard();
+  const auto lock = MpiCalls::guard();
+  while (outcome_ && pieces_through_ < requests_.size()) {
+    MPI_Status status;
     int flag = 0;
-    const int code =
-        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, statuses_.data());
-    if (code == MPI_SUCCESS && !flag) return Result::ok();
-    // The call's own code only says that a status has one.
-    int reason = code;
-    for (const MPI_Status& status : statuses_) {
-      if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_ERR_PENDING &&
-          status.MPI_ERROR != MPI_SUCCESS) {
-        reason = status.MPI_ERROR;
-      }
-    }
-    outcome_ = mpi_result(reason, is_receive_ ? "MPI_Irecv" : "MPI_Isend");
-    if (outcome_ && is_receive_) outcome_ = check_size();
-    std::erase(requests_, MPI_REQUEST_NULL);
+    const int code = MPI_Test(&requests_[pieces_through_], &flag, &status);
+    outcome_ = mpi_result(code, is_receive_ ? "MPI_Irecv" : "MPI_Isend");
+    if (outcome_ && !flag) return Result::ok();
+    if (outcome_ && is_receive_) outcome_ = check_size(status);
+    ++pieces_through_;
   }
   *finished = outcome_.is_ok();
   return outcome_;
 }
 
-Result MpiTransfer::check_size() const {
-  std::size_t received = 0;
-  for (const MPI_Status& status : statuses_) {
-    int count = 0;
-    MPI_Get_count(&status, MPI_BYTE, &count);
-    received += static_cast<std::size_t>(count);
-  }
-  if (received == bytes_) return Result::ok();
+Result MpiTransfer::check_size(const MPI_Status& status) const {
+  const std::size_t wanted = std::min(kPieceBytes, bytes_ - pieces_through_ * kPieceBytes);
+  int received = 0;
+  MPI_Get_count(&status, MPI_BYTE, &received);
+  if (static_cast<std::size_t>(received) == wanted) return Result::ok();
   return Result::failure(ErrorKind::kComm, "DDL-6-02",
                          fmt::format("a message has {} bytes at this end and {} at the other: both "
                                      "ranks must name the same size.",
-                                     bytes_, received));
+                                     bytes_, pieces_through_ * kPieceBytes + received));
 }
 
 MpiTransfer::~MpiTransfer() {
-  if (requests_.empty()) return;
+  if (pieces_through_ == requests_.size()) return;
   patience_->has_given_up = true;
   const std::int64_t start = now_ns();
-  const auto is_through = [this] {
-    const auto lock = MpiCalls::guard();
-    int flag = 0;
-    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag,
-                                 MPI_STATUSES_IGNORE);
-    return flag != 0 || code != MPI_SUCCESS;
-  };
   if (is_receive_) {
     const auto lock = MpiCalls::guard();
-    for (MPI_Request& request : requests_) {
-      if (request != MPI_REQUEST_NULL) MPI_Cancel(&request);
-    }
+    for (std::size_t i = pieces_through_; i < requests_.size(); ++i) MPI_Cancel(&requests_[i]);
   }
+  const auto is_through = [this] {
+    const auto lock = MpiCalls::guard();
+    for (; pieces_through_ < requests_.size(); ++pieces_through_) {
+      int flag = 0;
+      const int code = MPI_Test(&requests_[pieces_through_], &flag, MPI_STATUS_IGNORE);
+      if (code == MPI_SUCCESS && !flag) return false;
+    }
+    return true;
+  };
   const double seconds = static_cast<double>(patience_->nanoseconds_left) * 1e-9;
   if (!wait_politely(is_through, std::max(0.0, seconds))) patience_->has_abandoned = true;
   patience_->nanoseconds_left -= now_ns() - start;

@@ -40,13 +40,13 @@ class MpiTransfer : public Transfer {
   // Calls `start(offset, bytes, request)` for each piece.
   template <class Start>
   void start_pieces(const char* call, Start&& start);
-  Result check_size() const;
+  Result check_size(const MPI_Status& status) const;
 
   const bool is_receive_;
   const std::size_t bytes_;
   const std::shared_ptr<MpiPatience> patience_;
-  std::vector<MPI_Request> requests_;  // empty when all are through
-  std::vector<MPI_Status> statuses_;
+  std::vector<MPI_Request> requests_;  // one per piece
+  std::size_t pieces_through_ = 0;
   Result outcome_ = Result::ok();
 };
 

@@ -231,6 +231,8 @@ std::unique_ptr<Transport> start_mpi() {
     apply_mpi_settings();
     mpi_result(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread")
         .raise();
+    // MPICH asks this one about messages of every communicator.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check_launcher();
   }
   MPI_Query_thread(&level);
