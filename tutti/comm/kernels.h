@@ -22,12 +22,13 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
 void stream_copy(void* target, const void* source, std::size_t bytes);
 
 // Element-wise conversion between floating types (f32, f64, f16, bf16); rounds to nearest even.
+// f64 reaches the 16-bit types by way of f32.
 void convert(DType from, const void* source, DType to, void* target, std::int64_t count);
 
 // Index of the first NaN or infinity, or -1; floating types only (others: -1).
 std::int64_t find_not_finite(DType dtype, const void* data, std::int64_t count);
 
-// Which instruction set the kernels use here, e.g. "AVX3_SPR".
+// Which instruction set the kernels use here, e.g. "AVX3".
 const char* simd_target();
 
 }  // namespace tutti::comm
