@@ -6,18 +6,20 @@
 
 namespace tutti::topo {
 
-// Names are for messages only: two hosts may have the same, and one host may have several. Empty:
-// not known.
+// What is not known is empty. Names are for messages only: two hosts may have the same, and one
+// host may have several.
 struct HostIdentity {
   std::string name = {};
-  std::string boot_id = {};            // of the running kernel; the same in all its containers
-  std::string network_namespace = {};  // a number; a network of its own makes a host of its own
-                                       // (containers, test beds)
-  std::string process_namespace =
-      {};  // ranks in different ones cannot see each other's files in /proc
-  std::string host_id =
-      {};           // what TUTTI_HOST_ID says; where set, it decides in place of the others
-  int socket = -1;  // the one socket this process is bound to, -1 when it may use several
+  // Of the running kernel; the same in all its containers.
+  std::string boot_id = {};
+  // A network of its own makes a host of its own (containers, test beds).
+  std::string network_namespace = {};
+  // Ranks in different ones cannot see each other's files in /proc.
+  std::string process_namespace = {};
+  // What TUTTI_HOST_ID says; where set, it decides in place of the above.
+  std::string host_id = {};
+  // The one socket this process is bound to, -1 when it may use several.
+  int socket = -1;
 
   friend bool operator==(const HostIdentity&, const HostIdentity&) = default;
 };

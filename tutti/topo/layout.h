@@ -13,8 +13,7 @@ namespace tutti::topo {
 
 struct Host {
   std::string name;
-  std::vector<int>
-      ranks;  // in the order in which they sit on the host, in any dealing over the hosts
+  std::vector<int> ranks;         // in the order in which they sit on the host
   std::vector<int> sockets = {};  // of each of `ranks`; empty when not known
 
   friend bool operator==(const Host&, const Host&) = default;
@@ -45,10 +44,10 @@ Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps
 // as the hosts have ranks.
 struct DimensionRequest {
   std::vector<int> sizes = {};
-  bool by_socket =
-      false;       // the rest for empty `sizes` only: a dimension between the sockets of a host,
-  int racks = 1;   // racks per aisle,
-  int aisles = 1;  // aisles; the hosts must divide evenly over racks x aisles
+  // Only read when `sizes` is empty:
+  bool by_socket = false;  // a dimension between the sockets of a host
+  int racks = 1;           // per aisle
+  int aisles = 1;          // the hosts must divide evenly over racks x aisles
 };
 
 // "2x2x1x1"; "" asks for the automatic form. Throws ConfigError that says what to write.

@@ -71,10 +71,17 @@ std::int64_t Section::bytes(std::string_view key) const {
   }
 }
 
-bool Section::yes_no(std::string_view key) const {
+const std::string& Section::choice(std::string_view key,
+                                   const std::vector<std::string>& choices) const {
   const Entry& found = entry(key);
-  if (found.value != "yes" && found.value != "no") reject(found, "yes or no");
-  return found.value == "yes";
+  if (std::ranges::find(choices, found.value) == choices.end()) {
+    reject(found, fmt::to_string(fmt::join(choices, " or ")));
+  }
+  return found.value;
+}
+
+bool Section::yes_no(std::string_view key) const {
+  return choice(key, {"yes", "no"}) == "yes";
 }
 
 std::vector<int> Section::list(std::string_view key) const {
@@ -90,6 +97,7 @@ std::vector<std::vector<int>> Section::lists(std::string_view key) const {
   const Entry& found = entry(key);
   std::vector<std::vector<int>> lists;
   std::string_view rest = found.value;
+  if (rest == "none") return lists;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
     try {

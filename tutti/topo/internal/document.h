@@ -33,9 +33,10 @@ class Section {
   int integer(std::string_view key, int minimum = 0) const;
   double number(std::string_view key) const;  // not negative
   std::int64_t bytes(std::string_view key) const;
+  const std::string& choice(std::string_view key, const std::vector<std::string>& choices) const;
   bool yes_no(std::string_view key) const;
   std::vector<int> list(std::string_view key) const;
-  std::vector<std::vector<int>> lists(std::string_view key) const;  // separated by spaces
+  std::vector<std::vector<int>> lists(std::string_view key) const;  // separated by spaces; or none
 
  private:
   friend class DocumentParser;
