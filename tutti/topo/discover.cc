@@ -169,6 +169,10 @@ Topology load(const std::string& from, Choose choose) {
   Topology topology(raw);
   // The whole host, also what this process may not use; that is told by allowed_cpus.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  // Linux itself tells what libpciaccess would, without its leaks; screens are of no interest.
+  for (const char* component : {"pci", "gl"}) {
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
+  }
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
   if (choose(raw) != 0) {
