@@ -2,6 +2,8 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(GTest REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)

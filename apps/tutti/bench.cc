@@ -1,0 +1,19 @@
+// `tutti bench`: one row per benchmark.
+#include "apps/tutti/command.h"
+#include "bench/allreduce/allreduce.h"
+#include "bench/harness/interrupt.h"
+
+namespace tutti::app {
+
+int run_bench(int argc, char** argv) {
+  static constexpr Command kBenchmarks[] = {
+      {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
+  };
+  try {
+    return dispatch("tutti bench", kBenchmarks, argc, argv);
+  } catch (const bench::Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  }
+}
+
+}  // namespace tutti::app

@@ -1,0 +1,35 @@
+#include "apps/tutti/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tutti/core/error.h"
+
+namespace tutti::app {
+namespace {
+
+void print_help(std::string_view program, std::span<const Command> commands) {
+  fmt::print("usage: {} <command> [options]\n\n", program);
+  std::size_t width = 0;
+  for (const Command& command : commands) width = std::max(width, command.name.size());
+  for (const Command& command : commands)
+    fmt::print("  {:{}}  {}\n", command.name, width, command.summary);
+  fmt::print("\nMore about one of them: {} <command> --help\n", program);
+}
+
+}  // namespace
+
+int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "help";
+  for (const Command& command : commands)
+    if (command.name == name) return command.run(argc - 1, argv + 1);
+  if (name != "help" && name != "--help" && name != "-h")
+    throw ConfigError("DDL-8-50",
+                      fmt::format("'{0}' has no command '{1}'. See {0} help.", program, name));
+  print_help(program, commands);
+  return 0;
+}
+
+}  // namespace tutti::app

@@ -1,0 +1,45 @@
+#include "apps/tutti/command.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tutti/core/error.h"
+
+namespace tutti::app {
+namespace {
+
+std::string last_call;
+
+int note(int argc, char** argv) {
+  last_call = argv[0];
+  return argc;
+}
+
+int run(std::vector<std::string> words) {
+  static constexpr Command kCommands[] = {{"one", "first", note}, {"two", "second", note}};
+  last_call.clear();
+  words.insert(words.begin(), "tutti");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return dispatch("tutti", kCommands, static_cast<int>(argv.size()), argv.data());
+}
+
+TEST(Dispatch, RunsTheNamedCommandWithItsArguments) {
+  EXPECT_EQ(run({"two", "--flag"}), 2);
+  EXPECT_EQ(last_call, "two");
+}
+
+TEST(Dispatch, HelpRunsNothing) {
+  for (const char* word : {"help", "--help", "-h"}) EXPECT_EQ(run({word}), 0);
+  EXPECT_EQ(run({}), 0);
+  EXPECT_EQ(last_call, "");
+}
+
+TEST(Dispatch, UnknownNameIsAnError) {
+  EXPECT_THROW(run({"three"}), ConfigError);
+}
+
+}  // namespace
+}  // namespace tutti::app

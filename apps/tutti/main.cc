@@ -1,0 +1,30 @@
+// tutti: what happens here, and how fast.
+#include <fmt/format.h>
+
+#include <exception>
+#include <string_view>
+
+#include "apps/tutti/command.h"
+#include "tutti/core/error.h"
+
+namespace {
+
+constexpr tutti::app::Command kCommands[] = {
+    {"bench", "measure ours beside its peers", tutti::app::run_bench},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc > 1 && std::string_view(argv[1]) == "--version") {
+    fmt::print("tutti {}\n", TUTTI_VERSION);
+    return 0;
+  }
+  return tutti::app::dispatch("tutti", kCommands, argc, argv);
+} catch (const tutti::ConfigError& error) {
+  fmt::print(stderr, "tutti: {}\n", error.what());
+  return 2;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "tutti: {}\n", error.what());
+  return 1;
+}

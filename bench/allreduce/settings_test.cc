@@ -1,0 +1,59 @@
+#include "bench/allreduce/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+using testing::ElementsAre;
+
+AllreduceSettings parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "allreduce");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  AllreduceSettings settings;
+  EXPECT_TRUE(parse_allreduce(static_cast<int>(argv.size()), argv.data(), settings));
+  return settings;
+}
+
+TEST(AllreduceSettings, DefaultsAreTwoRanksAndEveryPeer) {
+  AllreduceSettings settings = parse({});
+  EXPECT_EQ(settings.ranks(), 2);
+  EXPECT_EQ(settings.hosts, 1);
+  EXPECT_EQ(settings.sizes.size(), 10u);
+  EXPECT_THAT(settings.peers, ElementsAre("openmpi", "mpich", "gloo"));
+  EXPECT_THAT(settings.memory, ElementsAre("library", "foreign"));
+}
+
+TEST(AllreduceSettings, OneHost) {
+  AllreduceSettings settings =
+      parse({"--ranks", "5", "--bytes", "4KiB", "--peers", "gloo", "--memory", "foreign"});
+  EXPECT_EQ(settings.ranks(), 5);
+  EXPECT_THAT(settings.sizes, ElementsAre(4096));
+  EXPECT_THAT(settings.peers, ElementsAre("gloo"));
+  EXPECT_THAT(settings.memory, ElementsAre("foreign"));
+}
+
+TEST(AllreduceSettings, Testbed) {
+  AllreduceSettings settings =
+      parse({"--testbed", "--hosts", "3", "--ranks-per-host", "1", "--deal", "node"});
+  EXPECT_EQ(settings.ranks(), 3);
+  EXPECT_TRUE(settings.deal_by_node);
+  EXPECT_EQ(parse({"--testbed"}).ranks(), 8);
+}
+
+TEST(AllreduceSettings, WrongLinesAreRefused) {
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{"--ranks", "1"}, Words{"--ranks", "-2"}, Words{"--hosts", "4"},
+        Words{"--testbed", "--ranks", "2"}, Words{"--peers", "nobody"}, Words{"--bytes", "much"},
+        Words{"--memory", "some"}, Words{"--deal", "card"}, Words{"--timeout", "0"},
+        Words{"--no-such-flag"}, Words{"--testbed", "--hosts", "1", "--ranks-per-host", "1"}})
+    EXPECT_THROW(parse(words), ConfigError) << words.front();
+}
+
+}  // namespace
+}  // namespace tutti::bench

@@ -1,0 +1,30 @@
+// Who takes part in the all-reduce benchmark, and how each is started at its best settings.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bench/allreduce/settings.h"
+#include "bench/harness/process.h"
+
+namespace tutti::bench {
+
+// The names that --peers takes.
+std::vector<std::string> peer_names();
+
+// How the workers of one system are started, or why they cannot be.
+struct Launch {
+  std::vector<ProcessSpec> processes;
+  std::string why_skipped;  // empty: can be started
+};
+
+// `system` is "tutti", "traffic" or a peer; `folder` is where its pipes will be.
+// Throws ConfigError for a name that is none of these.
+Launch launch_of(const std::string& system, const AllreduceSettings& settings,
+                 const std::filesystem::path& folder);
+
+// One sentence: what was set for this system and why, for rows and reports.
+std::string settings_note(const std::string& system);
+
+}  // namespace tutti::bench

@@ -1,0 +1,244 @@
+#include "bench/harness/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <string_view>
+
+namespace tutti::bench {
+namespace {
+
+// The sheet, in SVG user units; lines carry their names at the right.
+constexpr double kWidth = 960, kHeight = 560;
+constexpr double kLeft = 92, kRight = kWidth - 190, kTop = 88, kBottom = kHeight - 70;
+constexpr double kLabelHeight = 18;
+
+// Okabe and Ito's colours, which colour-blind readers can tell apart; blues are ours.
+constexpr std::array<std::string_view, 3> kOurColours = {"#0072b2", "#56b4e9", "#1b3a5c"};
+constexpr std::array<std::string_view, 5> kPeerColours = {"#d55e00", "#009e73", "#cc79a7",
+                                                          "#e69f00", "#6b4c9a"};
+constexpr std::string_view kBoundColour = "#8a8f98";
+
+struct Scale {
+  double low, high;    // values
+  double start, stop;  // places on the sheet
+  double place(double value) const {
+    return start + (stop - start) * std::log(value / low) / std::log(high / low);
+  }
+};
+
+bool is_drawable(const Point& point) {
+  return std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y > 0;
+}
+
+bool has_spread(const Point& point) {
+  return point.low > 0 && point.high > point.low;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else if (c == '"')
+      result += "&quot;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+struct Line {
+  const Series* series;
+  std::vector<Point> points;
+  std::string_view colour;
+  double label_y = 0;
+};
+
+std::vector<Line> lines_of(const Chart& chart) {
+  std::vector<Line> lines;
+  std::size_t ours = 0, peers = 0;
+  for (const Series& series : chart.series) {
+    Line line{&series, {}, kBoundColour};
+    std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(line.points),
+                 is_drawable);
+    if (series.style == LineStyle::kOurs) line.colour = kOurColours[ours++ % kOurColours.size()];
+    if (series.style == LineStyle::kPeer) line.colour = kPeerColours[peers++ % kPeerColours.size()];
+    if (!line.points.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// Axis limits around all points; a single value gets room on both sides.
+std::pair<Scale, Scale> scales_of(const std::vector<Line>& lines) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  Scale x{kInf, 0, kLeft, kRight}, y{kInf, 0, kBottom, kTop};
+  for (const Line& line : lines) {
+    for (const Point& point : line.points) {
+      x.low = std::min(x.low, point.x);
+      x.high = std::max(x.high, point.x);
+      y.low = std::min(y.low, point.y);
+      y.high = std::max(y.high, point.y);
+    }
+  }
+  double margin = std::pow(y.high / y.low, 0.06) * 1.05;
+  y.low /= margin;
+  y.high *= margin;
+  if (x.low == x.high) {
+    x.low /= 2;
+    x.high *= 2;
+  }
+  return {x, y};
+}
+
+class Sheet {
+ public:
+  template <class... Args>
+  void put(fmt::format_string<Args...> form, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void draw_heading(const Chart& chart, Sheet& sheet) {
+  sheet.put(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" height="{}" )"
+      R"(font-family="Inter, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif" font-size="13">)",
+      kWidth, kHeight, kWidth, kHeight);
+  sheet.put(R"(<rect width="100%" height="100%" fill="#ffffff"/>)");
+  sheet.put(R"(<text x="{}" y="36" font-size="20" font-weight="600" fill="#1a1d21">{}</text>)",
+            kLeft, escaped(chart.title));
+  sheet.put(R"(<text x="{}" y="60" fill="#5c636e">{}</text>)", kLeft, escaped(chart.subtitle));
+}
+
+void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet) {
+  sheet.put(R"(<g stroke="#e4e7eb" fill="#5c636e" stroke-width="1">)");
+  for (double tick : log_ticks(x.low, x.high, chart.x.base, 12)) {
+    double place = x.place(tick);
+    sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", place, kTop, kBottom);
+    sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)", place,
+              kBottom + 22, escaped(chart.x.text(tick)));
+  }
+  for (double tick : log_ticks(y.low, y.high, chart.y.base, 9)) {
+    double place = y.place(tick);
+    sheet.put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}"/>)", kLeft, place, kRight);
+    sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" stroke="none">{}</text>)",
+              kLeft - 10, place + 4.5, escaped(chart.y.text(tick)));
+  }
+  sheet.put("</g>");
+  sheet.put(R"(<path d="M{0} {1}H{2}" stroke="#5c636e" fill="none"/>)", kLeft, kBottom, kRight);
+  sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="#1a1d21">{}</text>)",
+            (kLeft + kRight) / 2, kBottom + 50, escaped(chart.x.label));
+  sheet.put(
+      R"svg(<text transform="translate(24 {:.1f}) rotate(-90)" text-anchor="middle" fill="#1a1d21">)svg"
+      R"({}</text>)",
+      (kTop + kBottom) / 2, escaped(chart.y.label));
+}
+
+void draw_spread(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
+  if (!std::all_of(line.points.begin(), line.points.end(), has_spread)) return;
+  std::string path;
+  auto corner = [&](double px, double py) {
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(px),
+                        std::clamp(y.place(py), kTop, kBottom));
+  };
+  for (const Point& point : line.points) corner(point.x, point.high);
+  for (auto p = line.points.rbegin(); p != line.points.rend(); ++p) corner(p->x, p->low);
+  sheet.put(R"(<path d="{}Z" fill="{}" fill-opacity="0.14"/>)", path, line.colour);
+}
+
+void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
+  const LineStyle style = line.series->style;
+  std::string path;
+  for (const Point& point : line.points)
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(point.x),
+                        y.place(point.y));
+  sheet.put(R"(<path d="{}" fill="none" stroke="{}" stroke-width="{}" stroke-linejoin="round")"
+            R"( stroke-linecap="round"{}/>)",
+            path, line.colour, style == LineStyle::kOurs ? 3 : 1.8,
+            style == LineStyle::kBound ? R"( stroke-dasharray="2 6")" : "");
+  if (style == LineStyle::kBound) return;
+  for (const Point& point : line.points)
+    sheet.put(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" fill="{}" stroke="#ffffff"/>)",
+              x.place(point.x), y.place(point.y), style == LineStyle::kOurs ? 4.5 : 3.5,
+              line.colour);
+}
+
+// Names stand where their lines end, pushed apart where lines end close together: downwards from
+// the top one, and back up from the lower edge when the last would leave the sheet.
+void spread_labels(std::vector<Line*>& lines, const Scale& y) {
+  for (Line* line : lines) line->label_y = y.place(line->points.back().y);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line* a, const Line* b) { return a->label_y < b->label_y; });
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    lines[i]->label_y = std::max(lines[i]->label_y, lines[i - 1]->label_y + kLabelHeight);
+  double limit = kBottom - 4;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line, limit -= kLabelHeight)
+    (*line)->label_y = std::min((*line)->label_y, limit);
+}
+
+void draw_labels(std::vector<Line>& lines, const Scale& x, const Scale& y, Sheet& sheet) {
+  std::vector<Line*> order;
+  for (Line& line : lines) order.push_back(&line);
+  spread_labels(order, y);
+  for (const Line* line : order) {
+    const Point& last = line->points.back();
+    sheet.put(R"(<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="{}" stroke-opacity="0.5"/>)",
+              x.place(last.x) + 6, y.place(last.y), kRight + 18, line->label_y, line->colour);
+    sheet.put(R"(<text x="{:.1f}" y="{:.1f}" fill="{}" font-weight="{}">{}</text>)", kRight + 24,
+              line->label_y + 4.5, line->colour,
+              line->series->style == LineStyle::kOurs ? 700 : 500, escaped(line->series->name));
+  }
+}
+
+}  // namespace
+
+std::vector<double> log_ticks(double low, double high, double base, int most) {
+  const double slack = 1e-9;
+  int first = static_cast<int>(std::ceil(std::log(low) / std::log(base) - slack));
+  int last = static_cast<int>(std::floor(std::log(high) / std::log(base) + slack));
+  int stride = std::max(1, (last - first + most) / most);
+  std::vector<double> ticks;
+  for (int power = first; power <= last; power += stride) ticks.push_back(std::pow(base, power));
+  if (base != 10 || (last - first + 2) * 3 > most) return ticks;
+  for (int power = first - 1; power <= last; ++power)
+    for (double part : {2.0, 5.0})
+      if (double tick = part * std::pow(base, power); tick >= low && tick <= high)
+        ticks.push_back(tick);
+  std::sort(ticks.begin(), ticks.end());
+  return ticks;
+}
+
+std::string render_svg(const Chart& chart) {
+  Sheet sheet;
+  draw_heading(chart, sheet);
+  std::vector<Line> lines = lines_of(chart);
+  if (lines.empty()) {
+    sheet.put(R"(<text x="{}" y="{}" fill="#5c636e">no data</text>)", kLeft, kTop + 24);
+  } else {
+    auto [x, y] = scales_of(lines);
+    draw_axes(chart, x, y, sheet);
+    for (const Line& line : lines) draw_spread(line, x, y, sheet);
+    // Ours are drawn last, on top.
+    for (bool ours : {false, true})
+      for (const Line& line : lines)
+        if ((line.series->style == LineStyle::kOurs) == ours) draw_line(line, x, y, sheet);
+    draw_labels(lines, x, y, sheet);
+  }
+  sheet.put("</svg>");
+  return sheet.take();
+}
+
+}  // namespace tutti::bench

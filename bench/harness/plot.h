@@ -1,0 +1,49 @@
+// A line chart on two logarithmic axes, as SVG text. The same chart gives the same bytes on every
+// machine.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tutti::bench {
+
+// `low` and `high` bound the spread, drawn as a pale band behind the line; leave both 0 for none.
+struct Point {
+  double x = 0, y = 0, low = 0, high = 0;
+};
+
+enum class LineStyle {
+  kOurs,   // strong
+  kPeer,   // thin
+  kBound,  // grey and dashed: what cannot be passed
+};
+
+struct Series {
+  std::string name;
+  LineStyle style = LineStyle::kPeer;
+  std::vector<Point> points;  // ascending in x
+};
+
+struct Axis {
+  std::string label;
+  double base = 10;                         // ticks stand at its powers
+  std::function<std::string(double)> text;  // of a tick
+};
+
+struct Chart {
+  std::string title, subtitle;
+  Axis x, y;
+  std::vector<Series> series;
+};
+
+// Points that are not positive and finite have no place on a logarithmic axis and are left out. A
+// chart without any point is drawn with its title and "no data".
+std::string render_svg(const Chart& chart);
+
+// Values at which a logarithmic axis from `low` to `high` has ticks: powers of `base`, every second
+// or third of them when there are more than `most`; for base 10 also 2 and 5 times when there is
+// room.
+std::vector<double> log_ticks(double low, double high, double base, int most);
+
+}  // namespace tutti::bench

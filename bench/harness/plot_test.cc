@@ -1,0 +1,66 @@
+#include "bench/harness/plot.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace tutti::bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string plain(double value) {
+  return fmt::format("{}", value);
+}
+
+Chart example() {
+  return {"Title <&>",
+          "subtitle",
+          {"bytes", 4, plain},
+          {"GB/s", 10, plain},
+          {{"ours", LineStyle::kOurs, {{1024, 1, 0.9, 1.1}, {4096, 2, 1.9, 2.2}}},
+           {"peer", LineStyle::kPeer, {{1024, 0.5}, {4096, 0.6}}},
+           {"bound", LineStyle::kBound, {{1024, 5}, {4096, 5}}}}};
+}
+
+TEST(Plot, HoldsEverySeriesAndIsTheSameEveryTime) {
+  std::string svg = render_svg(example());
+  EXPECT_THAT(svg, HasSubstr(">ours<"));
+  EXPECT_THAT(svg, HasSubstr(">peer<"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+  EXPECT_THAT(svg, HasSubstr("Title &lt;&amp;&gt;"));
+  EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+  EXPECT_EQ(svg, render_svg(example()));
+}
+
+TEST(Plot, LeavesOutWhatHasNoLogarithm) {
+  Chart chart = example();
+  chart.series[0].points = {{0, 1}, {1024, -1}, {4096, std::numeric_limits<double>::infinity()}};
+  std::string svg = render_svg(chart);
+  EXPECT_THAT(svg, Not(HasSubstr(">ours<")));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(Plot, OnePointAndNone) {
+  Chart chart = example();
+  chart.series.resize(1);
+  chart.series[0].points.resize(1);
+  EXPECT_THAT(render_svg(chart), Not(HasSubstr("nan")));
+  chart.series[0].points.clear();
+  EXPECT_THAT(render_svg(chart), HasSubstr("no data"));
+}
+
+TEST(Plot, TicksOfManyAndFewDecades) {
+  EXPECT_THAT(log_ticks(1, 1000, 10, 9), ElementsAre(1, 10, 100, 1000));
+  EXPECT_THAT(log_ticks(1, 10, 10, 9), ElementsAre(1, 2, 5, 10));
+  EXPECT_THAT(log_ticks(1024, 16384, 4, 12), ElementsAre(1024, 4096, 16384));
+  EXPECT_LE(log_ticks(1, 1e30, 10, 9).size(), 9u);
+}
+
+}  // namespace
+}  // namespace tutti::bench

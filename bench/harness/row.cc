@@ -1,0 +1,86 @@
+#include "bench/harness/row.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json machine_json(const Machine& machine) {
+  return {{"cpu", machine.cpu},
+          {"simd", machine.simd},
+          {"cores", machine.cores},
+          {"sockets", machine.sockets},
+          {"l2_bytes", machine.l2_bytes},
+          {"l3_bytes", machine.l3_bytes},
+          {"memory_bytes", machine.memory_bytes},
+          {"virtual_machine", machine.virtual_machine},
+          {"kernel", machine.kernel}};
+}
+
+Json read_rows(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return Json::array();
+  std::ifstream file(path);
+  Json rows = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!rows.is_array())
+    throw IoError("DDL-8-11",
+                  fmt::format("{} holds no benchmark rows. Move it away or give another "
+                              "name to --json.",
+                              path.string()));
+  return rows;
+}
+
+}  // namespace
+
+Json to_json(const Row& row, const Machine& machine) {
+  static const std::set<std::string> kTaken = {"bench", "system", "metric",
+                                               "value", "unit",   "machine"};
+  if (!std::isfinite(row.value))
+    throw ConfigError("DDL-8-10",
+                      fmt::format("{} of {} is no finite number.", row.metric, row.system));
+  Json json = {{"bench", row.bench},
+               {"system", row.system},
+               {"metric", row.metric},
+               {"value", row.value},
+               {"unit", row.unit}};
+  for (const auto& [name, value] : row.fields.items()) {
+    if (kTaken.contains(name) || !value.is_primitive())
+      throw ConfigError("DDL-8-10",
+                        fmt::format("Field '{}' of a row must be plain and new.", name));
+    json[name] = value;
+  }
+  json["machine"] = machine_json(machine);
+  return json;
+}
+
+void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
+                const Machine& machine, FileMode mode) {
+  Json all = mode == FileMode::kAppend ? read_rows(path) : Json::array();
+  for (const Row& row : rows) all.push_back(to_json(row, machine));
+
+  std::filesystem::path part = path;
+  part += ".part";
+  std::ofstream file(part);
+  const char* separator = "[\n";
+  for (const Json& row : all) {
+    file << separator << row.dump();
+    separator = ",\n";
+  }
+  file << (all.empty() ? "[]\n" : "\n]\n");
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(part, path, error);
+  if (!file || error)
+    throw IoError(
+        "DDL-8-12",
+        fmt::format("Cannot write {}. Check that its folder exists and has room.", path.string()));
+}
+
+}  // namespace tutti::bench

@@ -1,0 +1,36 @@
+// The one form in which every benchmark of the project gives its numbers; docs/formats/bench.md
+// describes the file.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/harness/machine.h"
+
+namespace tutti::bench {
+
+// One number. `fields` is the case it belongs to ("ranks": 2, "bytes": 1024, ...), plain values
+// only.
+struct Row {
+  std::string bench, system, metric;
+  double value = 0;
+  std::string unit;
+  nlohmann::ordered_json fields = nlohmann::ordered_json::object();
+};
+
+// The row as one flat JSON object, with the machine as its last field. Throws ConfigError when the
+// value is no finite number, or when a field is not plain or hides one of the five names above.
+nlohmann::ordered_json to_json(const Row& row, const Machine& machine);
+
+enum class FileMode { kReplace, kAppend };
+
+// Writes a JSON array, one row per line; kAppend keeps the rows that the file already has.
+// The file changes at once or not at all. Throws IoError when it cannot be written, or read in
+// order to append.
+void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
+                const Machine& machine, FileMode mode = FileMode::kReplace);
+
+}  // namespace tutti::bench
