@@ -57,14 +57,12 @@ void check(const Request& request, int ranks) {
     case Collective::kReduceScatter:
     case Collective::kAllGather:
     case Collective::kGather:
-    case Collective::kScatter:
-      return check_counts(request.counts, "counts", ranks);
+    case Collective::kScatter: return check_counts(request.counts, "counts", ranks);
     case Collective::kAllToAll:
       if (request.send_counts.empty()) return;
       check_counts(request.send_counts, "send_counts", ranks);
       return check_counts(request.receive_counts, "receive_counts", ranks);
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -77,27 +75,19 @@ void set_counts(Plan& plan, const Request& request) {
   const std::int64_t count = request.count;
   const auto mine = [&] { return request.counts[plan.rank]; };
   switch (request.collective) {
-    case Collective::kAllReduce:
-      return set(count, count);
-    case Collective::kBroadcast:
-      return set(is_root ? count : 0, count);
-    case Collective::kReduce:
-      return set(count, is_root ? count : 0);
-    case Collective::kReduceScatter:
-      return set(sum(request.counts), mine());
-    case Collective::kAllGather:
-      return set(mine(), sum(request.counts));
-    case Collective::kGather:
-      return set(mine(), is_root ? sum(request.counts) : 0);
-    case Collective::kScatter:
-      return set(is_root ? sum(request.counts) : 0, mine());
+    case Collective::kAllReduce: return set(count, count);
+    case Collective::kBroadcast: return set(is_root ? count : 0, count);
+    case Collective::kReduce: return set(count, is_root ? count : 0);
+    case Collective::kReduceScatter: return set(sum(request.counts), mine());
+    case Collective::kAllGather: return set(mine(), sum(request.counts));
+    case Collective::kGather: return set(mine(), is_root ? sum(request.counts) : 0);
+    case Collective::kScatter: return set(is_root ? sum(request.counts) : 0, mine());
     case Collective::kAllToAll:
       if (request.send_counts.empty()) return set(count * plan.ranks, count * plan.ranks);
       return set(sum(request.send_counts), sum(request.receive_counts));
     case Collective::kSendReceive:
       return set(is_root ? count : 0, plan.rank == request.peer ? count : 0);
-    case Collective::kBarrier:
-      return;
+    case Collective::kBarrier: return;
   }
 }
 
@@ -125,20 +115,13 @@ void build_flat_lane(const LaneTask& task) {
 void build_lane(const LaneTask& task) {
   if (task.layout.block_count() == 1) return build_direct_lane(task);
   switch (task.request.collective) {
-    case Collective::kAllReduce:
-      return all_reduce_lane(task);
-    case Collective::kBroadcast:
-      return broadcast_lane(task);
-    case Collective::kReduce:
-      return reduce_lane(task);
-    case Collective::kBarrier:
-      return barrier_lane(task);
-    case Collective::kReduceScatter:
-      return reduce_scatter_lane(task);
-    case Collective::kAllGather:
-      return all_gather_lane(task);
-    default:
-      return build_flat_lane(task);
+    case Collective::kAllReduce: return all_reduce_lane(task);
+    case Collective::kBroadcast: return broadcast_lane(task);
+    case Collective::kReduce: return reduce_lane(task);
+    case Collective::kBarrier: return barrier_lane(task);
+    case Collective::kReduceScatter: return reduce_scatter_lane(task);
+    case Collective::kAllGather: return all_gather_lane(task);
+    default: return build_flat_lane(task);
   }
 }
 

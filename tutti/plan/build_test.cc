@@ -90,19 +90,13 @@ std::vector<Case> cases_for(Collective collective) {
   const auto of_line = [&](const char* on_vector) -> std::string {
     switch (collective) {
       case Collective::kBroadcast:
-      case Collective::kReduce:
-        return "knomial";
+      case Collective::kReduce: return "knomial";
       case Collective::kGather:
-      case Collective::kScatter:
-        return "knomial";
-      case Collective::kAllToAll:
-        return "pairwise";
-      case Collective::kBarrier:
-        return "dissemination";
-      case Collective::kSendReceive:
-        return "send_receive";
-      default:
-        return on_vector;
+      case Collective::kScatter: return "knomial";
+      case Collective::kAllToAll: return "pairwise";
+      case Collective::kBarrier: return "dissemination";
+      case Collective::kSendReceive: return "send_receive";
+      default: return on_vector;
     }
   };
   const std::string ring = of_line("ring"), halving = of_line("halving_doubling");

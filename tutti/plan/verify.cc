@@ -21,61 +21,67 @@ std::int64_t offset(const std::vector<std::int64_t>& counts, int rank) {
 std::int64_t shared_offset(const Request& request, int rank) {
   switch (request.collective) {
     case Collective::kAllGather:
-    case Collective::kGather:
-      return -offset(request.counts, rank);
+    case Collective::kGather: return -offset(request.counts, rank);
     case Collective::kReduceScatter:
-    case Collective::kScatter:
-      return offset(request.counts, rank);
-    default:
-      return 0;
+    case Collective::kScatter: return offset(request.counts, rank);
+    default: return 0;
   }
 }
 
-// What element `i` of the output of `rank` must be. `send_counts` of all ranks tell where
-// all_to_all has it from.
-Symbol expected(const std::vector<Request>& requests, int rank, int ranks, std::int64_t i) {
-  const Request& request = requests[rank % requests.size()];
-  const auto owner_of = [&](const std::vector<std::int64_t>& counts, std::int64_t& element) {
+// What the outputs must hold.
+class Expectation {
+ public:
+  Expectation(const std::vector<Request>& requests, int ranks) : requests_(requests) {
+    const Request& request = requests[0];
+    if (!is_reduction(request.collective)) return;
+    const bool in_pieces = request.collective == Collective::kReduceScatter;
+    const std::int64_t count = in_pieces ? offset(request.counts, ranks) : request.count;
+    std::vector<Symbol> values(ranks);
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (int r = 0; r < ranks; ++r) values[r] = Symbol::of(r, i);
+      folded_.push_back(ranks > 1 ? fold(values, true) : values[0]);
+    }
+  }
+  // Element `i` of the output of `rank`.
+  Symbol at(int rank, std::int64_t i) const {
+    const Request& request = requests_[rank % requests_.size()];
+    switch (request.collective) {
+      case Collective::kAllReduce:
+      case Collective::kReduce: return folded_[i];
+      case Collective::kReduceScatter: return folded_[offset(request.counts, rank) + i];
+      case Collective::kAllGather:
+      case Collective::kGather: return in_pieces(request.counts, i, [](int) { return 0; });
+      case Collective::kScatter: return Symbol::of(request.root, offset(request.counts, rank) + i);
+      case Collective::kAllToAll: return sent_to(rank, i);
+      default: return Symbol::of(request.root, i);
+    }
+  }
+
+ private:
+  // `i` counts through the pieces; `begin(owner)` is where the piece begins in its owner's input.
+  template <class Begin>
+  static Symbol in_pieces(const std::vector<std::int64_t>& counts, std::int64_t i, Begin begin) {
     int owner = 0;
-    while (element >= counts[owner]) element -= counts[owner++];
-    return owner;
-  };
-  const auto folded = [&](std::int64_t element) {
-    std::vector<Symbol> values;
-    for (int r = 0; r < ranks; ++r) values.push_back(Symbol::of(r, element));
-    return ranks > 1 ? fold(values, true) : values[0];
-  };
-  switch (request.collective) {
-    case Collective::kAllReduce:
-    case Collective::kReduce:
-      return folded(i);
-    case Collective::kReduceScatter:
-      return folded(offset(request.counts, rank) + i);
-    case Collective::kAllGather:
-    case Collective::kGather: {
-      const int owner = owner_of(request.counts, i);
-      return Symbol::of(owner, i);
-    }
-    case Collective::kScatter:
-      return Symbol::of(request.root, offset(request.counts, rank) + i);
-    case Collective::kAllToAll: {
-      if (request.send_counts.empty()) {
-        return Symbol::of(static_cast<int>(i / request.count),
-                          rank * request.count + i % request.count);
-      }
-      const int owner = owner_of(request.receive_counts, i);
-      return Symbol::of(owner, offset(requests[owner].send_counts, rank) + i);
-    }
-    default:
-      return Symbol::of(request.root, i);
+    while (i >= counts[owner]) i -= counts[owner++];
+    return Symbol::of(owner, begin(owner) + i);
   }
-}
+  Symbol sent_to(int rank, std::int64_t i) const {
+    const std::int64_t count = requests_[0].count;
+    if (requests_[0].send_counts.empty()) {
+      return Symbol::of(static_cast<int>(i / count), rank * count + i % count);
+    }
+    return in_pieces(requests_[rank].receive_counts, i,
+                     [&](int owner) { return offset(requests_[owner].send_counts, rank); });
+  }
+  const std::vector<Request>& requests_;
+  std::vector<Symbol> folded_;
+};
 
-void check_output(const std::vector<Request>& requests, const Plan& plan, const Memory& memory) {
-  const Request& request = requests[plan.rank % requests.size()];
+void check_output(const Expectation& expectation, const Request& request, const Plan& plan,
+                  const Memory& memory) {
   for (std::int64_t i = 0; i < plan.output_count; ++i) {
     const Symbol& got = memory.cells[memory.output + i];
-    const Symbol want = expected(requests, plan.rank, plan.ranks, i);
+    const Symbol want = expectation.at(plan.rank, i);
     const auto wrong = [&](const char* what) {
       throw Problem(fmt::format(
           "rank {} element {}: {} ({} terms of {}, completed {} of {}, {} folds)", plan.rank, i,
@@ -207,9 +213,11 @@ Report verify(const topo::Grid& grid, const std::vector<Request>& requests,
     }
     internal::Machine machine(grid, plans, std::move(memories), requests[0].element_bytes, report);
     machine.run(options.seed);
+    const internal::Expectation expectation(requests, static_cast<int>(plans.size()));
     for (const Plan& plan : plans) {
-      internal::check_output(requests, plan, machine.memories()[plan.rank]);
-      if (!options.in_place) internal::check_input(plan, machine.memories()[plan.rank]);
+      const internal::Memory& memory = machine.memories()[plan.rank];
+      internal::check_output(expectation, requests[plan.rank % requests.size()], plan, memory);
+      if (!options.in_place) internal::check_input(plan, memory);
     }
   } catch (const internal::Problem& problem) {
     report.problem = problem.what();

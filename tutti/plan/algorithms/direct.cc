@@ -27,13 +27,10 @@ bool supports(Collective collective, const Shape& shape) {
 Cost cost(Collective collective, int ranks, double bytes, int lanes) {
   const double syncs = 2.0 * lanes;
   switch (collective) {
-    case Collective::kBarrier:
-      return {1, 0};
+    case Collective::kBarrier: return {1, 0};
     case Collective::kReduceScatter:
-    case Collective::kReduce:
-      return {syncs, bytes + bytes / ranks};
-    default:
-      return {syncs, 2 * bytes};
+    case Collective::kReduce: return {syncs, bytes + bytes / ranks};
+    default: return {syncs, 2 * bytes};
   }
 }
 
@@ -88,15 +85,9 @@ void build(Builder& builder, const Stage& stage) {
   const int root = line.ranks[stage.root];
   builder.sync(group);
   switch (stage.collective) {
-    case Collective::kAllReduce:
-      direct.fold_slice(line.index, line.ranks);
-      break;
-    case Collective::kReduce:
-      direct.fold_slice(line.index, {root});
-      break;
-    case Collective::kReduceScatter:
-      direct.fold_piece();
-      break;
+    case Collective::kAllReduce: direct.fold_slice(line.index, line.ranks); break;
+    case Collective::kReduce: direct.fold_slice(line.index, {root}); break;
+    case Collective::kReduceScatter: direct.fold_piece(); break;
     case Collective::kBroadcast:
       direct.read(root, stage.range.begin, stage.range.begin, stage.range.count);
       break;
@@ -107,11 +98,8 @@ void build(Builder& builder, const Stage& stage) {
       if (me == root) direct.read_pieces(line.index);
       break;
     case Collective::kAllGather:
-    case Collective::kAllToAll:
-      direct.read_pieces(line.index);
-      break;
-    default:
-      return;  // barrier: that was it
+    case Collective::kAllToAll: direct.read_pieces(line.index); break;
+    default: return;  // barrier: that was it
   }
   builder.sync(group);
 }

@@ -22,13 +22,10 @@ bool supports(Collective collective, const Shape& shape) {
   switch (collective) {
     case Collective::kBroadcast:
     case Collective::kGather:
-    case Collective::kScatter:
-      return true;
+    case Collective::kScatter: return true;
     case Collective::kAllReduce:
-    case Collective::kReduce:
-      return !shape.reproducible;
-    default:
-      return false;
+    case Collective::kReduce: return !shape.reproducible;
+    default: return false;
   }
 }
 
@@ -38,12 +35,9 @@ Cost cost(Collective collective, int ranks, double bytes, int) {
   const double steps = rounds * (std::min(kRadix, ranks) - 1);
   switch (collective) {
     case Collective::kGather:
-    case Collective::kScatter:
-      return {steps, bytes * (ranks - 1) / ranks};
-    case Collective::kAllReduce:
-      return {2 * steps, 2 * steps * bytes};
-    default:
-      return {steps, steps * bytes};
+    case Collective::kScatter: return {steps, bytes * (ranks - 1) / ranks};
+    case Collective::kAllReduce: return {2 * steps, 2 * steps * bytes};
+    default: return {steps, steps * bytes};
   }
 }
 
@@ -166,17 +160,11 @@ void scatter(const Tree& tree, const Request& request) {
 void build(Builder& builder, const Stage& stage) {
   const Tree tree{builder, stage.line, stage.root};
   switch (stage.collective) {
-    case Collective::kBroadcast:
-      return tree.broadcast(stage.range);
-    case Collective::kReduce:
-      return tree.reduce(stage.range, stage.completes);
-    case Collective::kGather:
-      return gather(tree, stage.request);
-    case Collective::kScatter:
-      return scatter(tree, stage.request);
-    default:
-      tree.reduce(stage.range, stage.completes);
-      return tree.broadcast(stage.range);
+    case Collective::kBroadcast: return tree.broadcast(stage.range);
+    case Collective::kReduce: return tree.reduce(stage.range, stage.completes);
+    case Collective::kGather: return gather(tree, stage.request);
+    case Collective::kScatter: return scatter(tree, stage.request);
+    default: tree.reduce(stage.range, stage.completes); return tree.broadcast(stage.range);
   }
 }
 

@@ -12,8 +12,9 @@
 // Hosts x local ranks, `direct` first. L local ranks, G rails (as many as the smallest host has
 // ranks), the vector cut in G slices; slice g belongs to the g-th rank of each host.
 //   sync; all L ranks share the folding of all slices from all local inputs into the output of the
-//   slice's owner; sync; the owners, rail by rail, all_reduce their slice between hosts; sync;
-//   every rank copies the other slices from their owners; sync.
+//   slice's owner; sync when L > G (else everyone folds its own slice); the owners, rail by rail,
+//   all_reduce their slice between hosts; sync; every rank copies the other slices from their
+//   owners; sync.
 // Every element is read and written by one rank between two syncs, so it works in place. A host
 // sends what one rank of it would: 2(H-1)/H S for H hosts, by whatever ranks it has.
 //
@@ -52,11 +53,15 @@ void fold_share(const LaneTask& task, Space space) {
 
 // Brings my input into `space` of the owners, folded over the block.
 void enter(const LaneTask& task, Space space) {
-  if (task.group < 0)
+  if (task.group < 0) {
     return task.builder.copy(in(Space::kInput, task.range), in(space, task.range));
+  }
   sync(task);
   fold_share(task, space);
-  sync(task);
+  // With as many ranks as rails a share is a slice: everyone folds what it owns itself.
+  const bool folds_for_others =
+      static_cast<int>(task.layout.my_block().size()) > task.layout.rails();
+  if (folds_for_others) sync(task);
 }
 
 // Copies to my output every slice that I do not hold, each from `space` of its owner.
@@ -277,10 +282,8 @@ bool supports(Collective collective, const Shape& shape) {
     case Collective::kGather:
     case Collective::kScatter:
     case Collective::kAllToAll:
-    case Collective::kSendReceive:
-      return false;
-    default:
-      return true;
+    case Collective::kSendReceive: return false;
+    default: return true;
   }
 }
 

@@ -22,10 +22,8 @@ bool supports(Collective collective, const Shape&) {
     case Collective::kReduceScatter:
     case Collective::kAllGather:
     case Collective::kReduce:
-    case Collective::kAllToAll:
-      return true;
-    default:
-      return false;
+    case Collective::kAllToAll: return true;
+    default: return false;
   }
 }
 
@@ -124,12 +122,9 @@ void build(Builder& builder, const Stage& stage) {
   switch (stage.collective) {
     case Collective::kReduceScatter:
       return reduce_scatter(builder, line, *stage.pieces, stage.completes);
-    case Collective::kAllGather:
-      return all_gather(builder, line, *stage.pieces);
-    case Collective::kAllToAll:
-      return all_to_all(builder, line, stage.request);
-    default:
-      break;
+    case Collective::kAllGather: return all_gather(builder, line, *stage.pieces);
+    case Collective::kAllToAll: return all_to_all(builder, line, stage.request);
+    default: break;
   }
   const auto pieces = Pieces::of_cut(stage.range, line.size(), stage.request.element_bytes);
   reduce_scatter(builder, line, pieces, stage.completes);

@@ -49,8 +49,7 @@ void build(Builder& builder, const Stage& stage) {
   switch (stage.collective) {
     case Collective::kReduceScatter:
       return reduce_scatter(builder, stage.line, *stage.pieces, stage.completes);
-    case Collective::kAllGather:
-      return all_gather(builder, stage.line, *stage.pieces);
+    case Collective::kAllGather: return all_gather(builder, stage.line, *stage.pieces);
     default: {
       const auto pieces =
           Pieces::of_cut(stage.range, stage.line.size(), stage.request.element_bytes);

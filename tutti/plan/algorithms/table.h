@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tutti/plan/builder.h"
@@ -40,8 +41,8 @@ struct Shape {
   bool uniform = true;        // of all_to_all: the same count everywhere
 };
 
-// Of one rank, on one line: messages (or syncs) one after the other on the longest path, and bytes
-// one rank sends (mapped: reads and writes).
+// Of one line: messages (or syncs) one after the other on the longest path, and the bytes that pass
+// on it one after the other (mapped: that one rank reads and writes).
 struct Cost {
   double steps = 0;
   double bytes = 0;
@@ -60,6 +61,8 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 // nullptr when there is none of this name.
 const Algorithm* find_algorithm(std::string_view name);
+// The table for people, in Markdown: as docs/design/algorithms.md and `tutti info` show it.
+std::string table_text();
 
 inline bool is_reduction(Collective collective) {
   return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||

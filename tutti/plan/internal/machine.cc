@@ -35,12 +35,9 @@ std::string describe(const Step& step) {
 
 std::int64_t Memory::address(const Range& range) const {
   switch (range.space) {
-    case Space::kInput:
-      return input + range.begin;
-    case Space::kOutput:
-      return output + range.begin;
-    default:
-      return scratch + range.begin;
+    case Space::kInput: return input + range.begin;
+    case Space::kOutput: return output + range.begin;
+    default: return scratch + range.begin;
   }
 }
 
@@ -103,23 +100,13 @@ void Machine::run(unsigned seed) {
 
 bool Machine::try_step(Thread& thread, const Step& step) {
   switch (step.kind) {
-    case StepKind::kExchange:
-      return try_exchange(thread, step);
+    case StepKind::kExchange: return try_exchange(thread, step);
     case StepKind::kSync:
-    case StepKind::kVendor:
-      return try_meeting(thread, step);
-    case StepKind::kCopy:
-      copy(thread, step, thread.rank);
-      break;
-    case StepKind::kReadMapped:
-      copy(thread, step, step.receive_from);
-      break;
-    case StepKind::kReduceMapped:
-      reduce_mapped(thread, step);
-      break;
-    case StepKind::kReduceLocal:
-      reduce_local(thread, step);
-      break;
+    case StepKind::kVendor: return try_meeting(thread, step);
+    case StepKind::kCopy: copy(thread, step, thread.rank); break;
+    case StepKind::kReadMapped: copy(thread, step, step.receive_from); break;
+    case StepKind::kReduceMapped: reduce_mapped(thread, step); break;
+    case StepKind::kReduceLocal: reduce_local(thread, step); break;
   }
   advance(thread, nullptr);
   return true;

@@ -1,0 +1,262 @@
+// What docs/design/algorithms.md claims: steps, bytes, depth, order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <fstream>
+#include <sstream>
+
+#include "tutti/plan/algorithms/double_tree.h"
+#include "tutti/plan/algorithms/table.h"
+#include "tutti/plan/build.h"
+#include "tutti/plan/test_grids.h"
+#include "tutti/plan/verify.h"
+
+namespace tutti::plan {
+namespace {
+
+using testing::dealt;
+using testing::grid_of;
+using testing::uneven;
+using topo::Grid;
+
+// Elements of a cache line each, so that cuts are as even as they can be.
+Request request_of(Collective collective, std::int64_t count, int ranks = 1) {
+  Request request;
+  request.collective = collective;
+  request.count = count;
+  request.counts.assign(ranks, count / ranks);
+  request.element_bytes = 64;
+  return request;
+}
+
+Report run(const Grid& grid, const Request& request, const Choice& choice) {
+  const Report report = verify(grid, request, choice);
+  EXPECT_EQ(report.problem, "") << choice.text();
+  return report;
+}
+
+TEST(Claims, FourByEightByEightTakes34StepsNot510) {
+  const Request request = request_of(Collective::kAllReduce, 256);
+  const Report rings = run(grid_of({4, 8, 8}), request, {{"ring", "ring", "ring"}});
+  EXPECT_EQ(rings.rounds, 34);
+  EXPECT_EQ(rings.max_exchanges(), 34);
+  EXPECT_EQ(rings.max_bytes_sent(), 2 * 255 * 64);
+  // The slow dimensions carry only the piece that is left.
+  EXPECT_THAT(rings.ranks[0].bytes_along,
+              ::testing::ElementsAre(2 * 192 * 64, 2 * 56 * 64, 2 * 7 * 64));
+  const Report flat = run(grid_of({4, 8, 8}), request, {{"ring"}});
+  EXPECT_EQ(flat.rounds, 510);
+  EXPECT_EQ(flat.max_bytes_sent(), 2 * 255 * 64);
+}
+
+TEST(Claims, RingIsOptimalInBytes) {
+  for (const int n : {2, 3, 5, 8, 13}) {
+    const Report report = run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"ring"}});
+    EXPECT_EQ(report.rounds, 2 * (n - 1));
+    for (const RankTraffic& rank : report.ranks) {
+      EXPECT_EQ(rank.exchanges, 2 * (n - 1));
+      EXPECT_EQ(rank.bytes_sent, 2 * (n - 1) * 4 * 64);
+    }
+  }
+}
+
+TEST(Claims, HalvingDoublingIsOptimalInBytesWithLogSteps) {
+  for (const int log : {1, 2, 3, 4}) {
+    const int n = 1 << log;
+    const Report report =
+        run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
+    EXPECT_EQ(report.rounds, 2 * log);
+    for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_sent, 2 * (n - 1) * 4 * 64);
+  }
+  for (const int n : {3, 5, 7, 13}) {
+    const Report report =
+        run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
+    EXPECT_EQ(report.rounds, 2 * (std::bit_width(unsigned(n)) - 1) + 2) << n;
+  }
+}
+
+TEST(Claims, RecursiveDoublingHasTheFewestSteps) {
+  for (const int n : {2, 4, 8, 16, 3, 7, 13}) {
+    const Report report =
+        run(grid_of({n}), request_of(Collective::kAllReduce, 4), {{"recursive_doubling"}});
+    const bool is_power = std::has_single_bit(unsigned(n));
+    EXPECT_EQ(report.rounds, std::bit_width(unsigned(n)) - 1 + (is_power ? 0 : 2)) << n;
+  }
+}
+
+int depth_of(int index, int size, int tree) {
+  int depth = 0;
+  while ((index = tree_node(index, size, tree).parent) >= 0) ++depth;
+  return depth;
+}
+
+TEST(Claims, DoubleTreeIsLogDeepAndEveryRankALeafOnce) {
+  for (int n = 1; n <= 130; ++n) {
+    for (const int tree : {0, 1}) {
+      for (int i = 0; i < n; ++i) {
+        ASSERT_LE(depth_of(i, n, tree), std::bit_width(unsigned(n - 1))) << i << " of " << n;
+        for (const int child : tree_node(i, n, tree).children) {
+          ASSERT_TRUE(child < 0 || tree_node(child, n, tree).parent == i);
+        }
+      }
+    }
+    for (int i = 0; i < n; ++i) {
+      const auto is_leaf = [&](int tree) {
+        const TreeNode node = tree_node(i, n, tree);
+        return node.children[0] < 0 && node.children[1] < 0;
+      };
+      ASSERT_TRUE(is_leaf(0) || is_leaf(1) || n % 2 == 1) << i << " of " << n;
+    }
+  }
+}
+
+TEST(Claims, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
+  for (const int n : {2, 4, 8, 16}) {
+    const Report report =
+        run(grid_of({n}), request_of(Collective::kAllReduce, 64), {{"double_tree"}, 2});
+    EXPECT_LE(report.max_bytes_sent(), 2 * 64 * 64) << n;
+    EXPECT_LE(report.rounds, 4 * std::bit_width(unsigned(n - 1))) << n;
+  }
+}
+
+TEST(Claims, KnomialTakesLogRounds) {
+  for (const auto& [n, rounds] : {std::pair{2, 1}, {4, 3}, {5, 4}, {16, 6}}) {
+    const Report down = run(grid_of({n}), request_of(Collective::kBroadcast, 8), {{"knomial"}});
+    EXPECT_EQ(down.rounds, rounds) << n;
+    const Report up = run(grid_of({n}), request_of(Collective::kReduce, 8), {{"knomial"}});
+    EXPECT_EQ(up.rounds, rounds) << n;
+  }
+  const Report gather = run(grid_of({16}), request_of(Collective::kGather, 32, 16), {{"knomial"}});
+  EXPECT_EQ(gather.rounds, 6);
+  EXPECT_EQ(gather.max_bytes_sent(), 4 * 2 * 64);  // a subtree of four
+}
+
+TEST(Claims, DirectTouchesEveryByteOnce) {
+  for (const int n : {2, 3, 8}) {
+    const std::int64_t count = 8 * n;
+    const Report report =
+        run(grid_of({n}, 1), request_of(Collective::kAllReduce, count), {{"direct"}});
+    EXPECT_EQ(report.max_exchanges(), 0);
+    for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_mapped, 2 * count * 64);
+    const Plan plan =
+        build(grid_of({n}, 1), request_of(Collective::kAllReduce, count), {{"direct"}}, 0);
+    EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // sync, fold, sync
+  }
+}
+
+TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
+  constexpr std::int64_t kCount = 96;
+  const Request request = request_of(Collective::kAllReduce, kCount);
+  for (const char* algorithm : {"ring", "halving_doubling"}) {
+    const Choice choice{{"direct", algorithm}};
+    for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({2, 4}, 1)), uneven({2, 3, 2, 4}),
+                             dealt(grid_of({4, 4}, 1)), grid_of({6, 2, 2}, 1)}) {
+      const Report report = run(grid, request, choice);
+      for (const auto bytes : report.host_bytes_sent) EXPECT_EQ(bytes, kCount * 64 * 3 / 2);
+      for (const auto bytes : report.host_bytes_received) EXPECT_EQ(bytes, kCount * 64 * 3 / 2);
+    }
+  }
+}
+
+TEST(Claims, BroadcastAndAllGatherSendEachByteOnceToEachHost) {
+  const Grid grid = dealt(grid_of({3, 4}, 1));
+  const Report broadcast =
+      run(grid, request_of(Collective::kBroadcast, 96), {{"direct", "knomial"}});
+  for (std::size_t h = 1; h < 4; ++h) EXPECT_EQ(broadcast.host_bytes_received[h], 96 * 64);
+  const Report gathered =
+      run(grid, request_of(Collective::kAllGather, 96, 12), {{"direct", "ring"}});
+  for (const auto bytes : gathered.host_bytes_received) EXPECT_EQ(bytes, 96 * 64 * 3 / 4);
+  const Report scattered =
+      run(grid, request_of(Collective::kReduceScatter, 96, 12), {{"direct", "ring"}});
+  for (const auto bytes : scattered.host_bytes_sent) EXPECT_EQ(bytes, 96 * 64 * 3 / 4);
+}
+
+TEST(Claims, BarrierTakesLogRounds) {
+  for (const auto& [n, rounds] : {std::pair{2, 1}, {3, 2}, {4, 2}, {5, 3}, {16, 4}}) {
+    EXPECT_EQ(run(grid_of({n}), request_of(Collective::kBarrier, 0), {{"dissemination"}}).rounds,
+              rounds);
+  }
+  const Grid grid = grid_of({4, 8}, 1);
+  EXPECT_EQ(run(grid, request_of(Collective::kBarrier, 0), {{"direct", "dissemination"}}).rounds,
+            3);
+}
+
+// The table's cost is what the plans do: exactly on powers of the radix, never less elsewhere.
+TEST(Claims, CostsAreThoseOfThePlans) {
+  for (const Algorithm& row : algorithms()) {
+    if (row.build == nullptr || row.name == "direct" || row.name == "vendor") continue;
+    for (int c = 0; c < kCollectiveCount; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      for (const int n : {2, 3, 4, 5, 8, 13, 16}) {
+        if (!row.supports(collective, {n})) continue;
+        Request request = request_of(collective, 16 * n, n);
+        request.peer = 1;
+        if (collective == Collective::kAllToAll) request.count = 16;
+        const double bytes = 64.0 * 16 * n;
+        const Report report = run(grid_of({n}), request, {{std::string(row.name)}});
+        const Cost cost = row.cost(collective, n, bytes, 1);
+        const auto where =
+            std::string(row.name) + " " + name_of(collective) + " " + std::to_string(n);
+        EXPECT_LE(report.rounds, cost.steps) << where;
+        EXPECT_GE(report.rounds, cost.steps / 3) << where;
+        if (n == 4 || n == 16) {
+          EXPECT_TRUE(report.rounds == cost.steps || row.name == "double_tree") << where;
+          EXPECT_LE(static_cast<double>(report.max_bytes_sent()), cost.bytes) << where;
+        }
+      }
+    }
+  }
+}
+
+TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
+  for (const auto collective :
+       {Collective::kAllReduce, Collective::kReduce, Collective::kReduceScatter}) {
+    for (const std::int64_t count : {0, 1, 24, 101}) {
+      for (const bool in_place : {false, true}) {
+        const auto check = [&](const Grid& grid, const Choice& choice) {
+          Request request = request_of(collective, count, grid.size());
+          request.root = grid.size() - 1;
+          request.element_bytes = 4;
+          request.reproducible = true;
+          EXPECT_EQ(verify(grid, request, choice, {3, in_place}).problem, "") << choice.text();
+        };
+        check(grid_of({4}, 1), {{"direct"}});
+        check(grid_of({7}), {{"pairwise"}, 2});
+        check(dealt(grid_of({2, 4}, 1)), {{"pairwise"}});
+        check(dealt(grid_of({2, 4}, 1)), {{"direct", "pairwise"}, 3});
+        check(uneven({3, 1, 2}), {{"pairwise"}});
+        check(grid_of({2, 2, 2}, 2), {{"pairwise"}});
+      }
+    }
+  }
+}
+
+TEST(Claims, AllToAllWithCountsThatDiffer) {
+  for (const int n : {1, 2, 5, 8}) {
+    std::vector<Request> requests;
+    const auto amount = [](int from, int to) { return std::int64_t{(from * 7 + to * 3) % 5}; };
+    for (int r = 0; r < n; ++r) {
+      Request& request = requests.emplace_back(request_of(Collective::kAllToAll, 0));
+      for (int other = 0; other < n; ++other) {
+        request.send_counts.push_back(amount(r, other));
+        request.receive_counts.push_back(amount(other, r));
+      }
+    }
+    for (const Grid& grid : {grid_of({n}), uneven(std::vector<int>(n, 1))}) {
+      std::vector<Plan> plans;
+      for (int r = 0; r < n; ++r) plans.push_back(build(grid, requests[r], {{"pairwise"}}, r));
+      EXPECT_EQ(verify(grid, requests, plans).problem, "") << n;
+    }
+  }
+}
+
+TEST(Claims, TheDocumentShowsTheTable) {
+  std::ifstream file(TUTTI_SOURCE_DIR "/docs/design/algorithms.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), ::testing::HasSubstr(table_text()));
+}
+
+}  // namespace
+}  // namespace tutti::plan
