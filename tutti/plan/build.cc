@@ -150,7 +150,8 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
                        {Space::kOutput, 0, plan.output_count});
     return build_lane(task);
   }
-  const int lanes = std::max(1, choice.lanes);
+  const bool is_blocking = choice.algorithms.back() == "vendor";
+  const int lanes = is_blocking ? 1 : std::max(1, choice.lanes);
   for (int i = 0; i < lanes; ++i) {
     task.range = cut({Space::kOutput, 0, request.count}, lanes, i, request.element_bytes);
     if (task.range.count == 0) continue;

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+
 #include "tutti/core/error.h"
 #include "tutti/plan/algorithms/table.h"
+#include "tutti/plan/choose.h"
 #include "tutti/plan/test_grids.h"
 #include "tutti/plan/verify.h"
 
@@ -141,6 +146,72 @@ TEST_P(EveryCollective, IsRightOnAGrid) {
 
 INSTANTIATE_TEST_SUITE_P(Collective, EveryCollective, ::testing::Range(0, kCollectiveCount),
                          [](const auto& c) { return name_of(static_cast<Collective>(c.param)); });
+
+// Grids nobody thought of: any sizes, any ranks on any host, pieces with holes.
+TEST(Build, IsRightOnRandomGrids) {
+  std::minstd_rand random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % n); };
+  for (int trial = 0; trial < 250; ++trial) {
+    const int mapped = below(3);
+    Grid grid = trial % 3 == 0 ? uneven({1 + below(4), 1 + below(4), 1 + below(4)})
+                               : grid_of({1 + below(4), 1 + below(3), 1 + below(3)}, mapped);
+    std::vector<int> names(grid.size());
+    std::iota(names.begin(), names.end(), 0);
+    std::shuffle(names.begin(), names.end(), random);
+    for (int& rank : grid.ranks) rank = names[rank];
+    for (auto& host : grid.hosts) {
+      for (int& rank : host) rank = names[rank];
+    }
+    const auto collective = static_cast<Collective>(below(kCollectiveCount));
+    Request request = request_of(collective, grid.size(), below(200), below(grid.size()));
+    for (auto& count : request.counts) count = below(3) == 0 ? 0 : below(40);
+    request.element_bytes = std::size_t{1} << below(4);
+    request.reproducible = below(4) == 0;
+    Choice choice = choose(grid, request);
+    choice.rails = below(3);
+    expect_right(grid, request, choice);
+  }
+}
+
+template <class... Arguments>
+std::string error_of(const Arguments&... arguments) {
+  try {
+    build(arguments...);
+  } catch (const ConfigError& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+TEST(Build, RefusesWhatCannotBe) {
+  const Grid grid = grid_of({2, 3}, 1);
+  const Request all_reduce = request_of(Collective::kAllReduce, 6, 10);
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"rong"}}, 0), "DDL-1-20");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"multi_dimensional"}}, 0), "DDL-1-20");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{}, 0), "DDL-1-21");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"ring", "direct"}}, 0), "DDL-1-22");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct"}}, 0), "DDL-1-23");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"double_tree", "ring"}}, 0), "DDL-1-24");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct", "dissemination"}}, 0), "DDL-1-24");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct", "ring", "ring"}}, 0), "DDL-1-25");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"ring"}}, 6), "DDL-1-27");
+  Request scatter = request_of(Collective::kReduceScatter, 6, 10);
+  EXPECT_EQ(error_of(grid, scatter, Choice{{"vendor", "ring"}}, 0), "DDL-1-31");
+  scatter.counts.pop_back();
+  EXPECT_EQ(error_of(grid, scatter, Choice{{"ring"}}, 0), "DDL-1-26");
+  Request broadcast = request_of(Collective::kBroadcast, 6, 10, 6);
+  EXPECT_EQ(error_of(grid, broadcast, Choice{{"knomial"}}, 0), "DDL-1-27");
+  Request reproducible = all_reduce;
+  reproducible.reproducible = true;
+  EXPECT_EQ(error_of(grid, reproducible, Choice{{"ring"}}, 0), "DDL-1-24");
+}
+
+TEST(Build, CallsOfTheVendorAreNeverUnderWayTogether) {
+  const Request request = request_of(Collective::kAllReduce, 4, 1000);
+  EXPECT_EQ(build(grid_of({2, 2}, 1), request, {{"direct", "vendor"}, 8}, 0).lanes.size(), 1U);
+  // Slices without elements call nothing, on whatever rail they are.
+  expect_right(uneven({2, 2}), request_of(Collective::kAllReduce, 4, 1), {{"direct", "vendor"}});
+}
 
 }  // namespace
 }  // namespace tutti::plan

@@ -97,12 +97,12 @@ void Builder::reduce_local(const Range& source, int parts, const Range& target, 
   step.target = target;
 }
 
-void Builder::vendor(Collective collective, int group, const Line& line, const Range& source,
+void Builder::vendor(Collective collective, const Line& line, const Range& source,
                      const Range& target, std::vector<std::int64_t> counts, bool completes) {
   Step& step = add(StepKind::kVendor, line.dimension);
   step.reduce = collective != Collective::kAllGather;
   step.completes = completes;
-  step.group = group;
+  step.group = group_of(line.ranks);
   step.source = source;
   step.target = target;
   step.vendor_collective = collective;

@@ -51,8 +51,9 @@ class Builder {
                      bool completes);
   void read_mapped(int from, const Range& source, const Range& target);
   void reduce_local(const Range& source, int parts, const Range& target, bool completes);
-  void vendor(Collective collective, int group, const Line& line, const Range& source,
-              const Range& target, std::vector<std::int64_t> counts, bool completes);
+  // Over the ranks of the line; adds their group.
+  void vendor(Collective collective, const Line& line, const Range& source, const Range& target,
+              std::vector<std::int64_t> counts, bool completes);
 
   // Scratch nobody else uses.
   Range scratch(std::int64_t count);

@@ -89,6 +89,18 @@ int last_dimension(const topo::Grid& grid, int first) {
   return std::max(d, 0);
 }
 
+// The transport's collectives on pieces want them in rank order, so they take all ranks at once.
+bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
+  const auto is_vendor = [](const Algorithm* row) { return row->name == "vendor"; };
+  if (collective == Collective::kAllReduce || std::none_of(rows.begin(), rows.end(), is_vendor)) {
+    return false;
+  }
+  if (is_vendor(rows.back())) return true;
+  throw ConfigError("DDL-1-31", fmt::format("'vendor' does {} over all ranks at once only. Name it "
+                                            "alone, or another algorithm.",
+                                            name_of(collective)));
+}
+
 // Collectives whose data goes from each rank to each are done over all ranks as one line.
 bool is_flat_only(Collective collective) {
   return collective == Collective::kGather || collective == Collective::kScatter ||
@@ -112,8 +124,7 @@ Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& cho
     cut_in_blocks(direct, false);
   } else {
     const bool in_rank_order =
-        request.reproducible ||
-        (rows.back()->name == "vendor" && request.collective != Collective::kAllReduce);
+        request.reproducible || is_by_vendor_as_one(request.collective, rows);
     const bool is_flat = in_rank_order || is_flat_only(request.collective) ||
                          (!grid.is_even() && direct == 0) || grid.dimensions.empty();
     cut_in_blocks(is_flat ? 0 : direct, in_rank_order);

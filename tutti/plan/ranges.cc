@@ -34,6 +34,7 @@ Range cut(const Range& range, int parts, int index, std::size_t element_bytes) {
 
 Pieces Pieces::of_cut(const Range& range, int parts, std::size_t element_bytes) {
   Pieces pieces;
+  pieces.is_cut_ = true;
   pieces.ranges_.reserve(parts);
   pieces.first_.reserve(parts);
   for (int i = 0; i < parts; ++i) {
@@ -50,6 +51,11 @@ void Pieces::append(const Range& range) {
 std::vector<Range> Pieces::runs(int first, int last) const {
   std::vector<Range> runs;
   if (first >= last) return runs;
+  if (is_cut_) {
+    const Range &from = ranges_[first], &to = ranges_[last - 1];
+    join(runs, 0, {from.space, from.begin, to.begin + to.count - from.begin});
+    return runs;
+  }
   for (std::size_t i = first_[first]; i < end_of(last - 1); ++i) join(runs, 0, ranges_[i]);
   return runs;
 }

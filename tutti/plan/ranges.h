@@ -42,6 +42,7 @@ class Pieces {
   }
   std::vector<Range> ranges_;
   std::vector<std::size_t> first_;
+  bool is_cut_ = false;  // one range per piece, each where the last ends
 };
 
 }  // namespace tutti::plan

@@ -29,11 +29,10 @@ Cost cost(Collective collective, int ranks, double bytes, int) {
 
 void build(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
-  const int group = builder.group_of(line.ranks);
   if (stage.collective == Collective::kAllReduce) {
     if (stage.range.count == 0) return;
-    return builder.vendor(stage.collective, group, line, stage.range, stage.range,
-                          {stage.range.count}, stage.completes);
+    return builder.vendor(stage.collective, line, stage.range, stage.range, {stage.range.count},
+                          stage.completes);
   }
   const auto whole = stage.pieces->runs(0, line.size());
   if (whole.empty()) return;
@@ -41,10 +40,10 @@ void build(Builder& builder, const Stage& stage) {
   for (int i = 0; i < line.size(); ++i) counts.push_back(stage.pieces->count(i));
   const Range mine = stage.pieces->only(line.index);
   if (stage.collective == Collective::kAllGather) {
-    return builder.vendor(stage.collective, group, line, mine, whole.front(), counts, false);
+    return builder.vendor(stage.collective, line, mine, whole.front(), counts, false);
   }
   const Range result = builder.scratch(mine.count);
-  builder.vendor(stage.collective, group, line, whole.front(), result, counts, stage.completes);
+  builder.vendor(stage.collective, line, whole.front(), result, counts, stage.completes);
   builder.copy(result, mine);
 }
 
