@@ -21,11 +21,12 @@ check:  ## only the quick checks: layers, sizes, format, documents
 
 demo: build  ## all-reduce on 2 ranks against its peers; table here, plot in build/demo
 	@mkdir -p build/demo
-	@$(TUTTI) bench allreduce --ranks 2 --json build/demo/allreduce.json --plot build/demo/allreduce.svg
+	@$(TUTTI) bench allreduce --ranks 2 --quick --json build/demo/allreduce.json --plot build/demo/allreduce.svg
 
 bench: build  ## every benchmark in a quick form; results and plots in build/bench
-	@mkdir -p build/bench
-	@$(TUTTI) bench all --quick --json build/bench/results.json --plot build/bench
+	@mkdir -p build/bench && rm -f build/bench/results.json
+	@$(TUTTI) bench allreduce --quick --append --json build/bench/results.json --plot build/bench/allreduce.svg
+	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"
 
 format:  ## clang-format over the whole source
 	@scripts/install-deps.sh

@@ -2,15 +2,16 @@
 #               [TESTS a_test.cc ...] [TEST_DEPENDS ...])
 #
 # Makes the library tutti_<name>, alias tutti::<name>, from the sources of the calling folder, and one test
-# program <name>_test from its TESTS with the labels unit, asan and <name>.
+# program <name>_test from its TESTS with the labels unit, asan and <name>. What lies below tutti/ is installed.
 function(add_component name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS;TESTS;TEST_DEPENDS")
   add_library(tutti_${name} STATIC ${arg_SOURCES})
   add_library(tutti::${name} ALIAS tutti_${name})
   set_target_properties(tutti_${name} PROPERTIES EXPORT_NAME ${name})
-  target_include_directories(tutti_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>"
-                                                  "$<INSTALL_INTERFACE:include>")
   target_link_libraries(tutti_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tutti/")
+    install_component(${name})
+  endif()
   if(arg_TESTS)
     set(labels unit asan ${name})
     if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm)(/|$)")  # where threads meet

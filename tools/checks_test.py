@@ -88,8 +88,12 @@ class Sizes(TreeTest):
         self.assertEqual(warnings, ["tutti/core/f.cc:1: f has 42 lines; aim at 30"])
 
     def test_heart(self):
-        for name in range(21):
-            self.write(f"tutti/plan/{name}.h", "int x;\n" * 499)
+        for name in range(20):
+            self.write(f"tutti/plan/{name}.h", "int x;  // why\n" * 500)
+        self.write("tutti/plan/words.h", "// told before it is coded\n\n/* and\n   more */\n")
+        self.write("tutti/plan/test_grids.h", "int x;\n")
+        self.assertEqual(check_sizes.check(self.root)[0::2], ([], 10_000))
+        self.write("tutti/core/one_more.h", "int x;\n")
         self.assertIn("together at most", check_sizes.check(self.root)[0][-1])
 
 

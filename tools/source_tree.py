@@ -17,5 +17,5 @@ def files(root, suffixes):
 
 
 def is_test(path):
-    """Unit tests beside the sources, and everything below tests/."""
-    return path.stem.endswith("_test") or path.parts[0] == "tests"
+    """Unit tests beside the sources with their helpers (test_*.h), and everything below tests/."""
+    return path.stem.endswith("_test") or path.name.startswith("test_") or path.parts[0] == "tests"

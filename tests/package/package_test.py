@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""What is installed can be used: by find_package, by pkg-config, and all headers at once.
+
+  package_test.py BUILD COMPILER
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+CONSUMER = Path(__file__).resolve().parent / "consumer"
+EXPECTED = "1KiB all_reduce 6 8\n"
+BUILD, COMPILER = (Path(sys.argv.pop(1)), sys.argv.pop(1)) if len(sys.argv) > 2 else (Path("build"), "g++")
+
+
+def run(*command, **settings):
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings})
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.scratch = Path(folder.name)
+        cls.prefix = cls.scratch / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.pkgconfig = {"PKG_CONFIG_PATH": str(next(cls.prefix.rglob("tutti.pc")).parent)}
+
+    def flags(self, *what):
+        return run("pkg-config", *what, "tutti", **self.pkgconfig).split()
+
+    def test_find_package(self):
+        build = self.scratch / "consumer"
+        run("cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "consumer"), EXPECTED)
+
+    def test_pkg_config(self):
+        program = self.scratch / "by_pkg_config"
+        run(COMPILER, "-std=c++20", CONSUMER / "main.cc", "-o", program, *self.flags("--cflags", "--libs"))
+        self.assertEqual(run(program), EXPECTED)
+
+    def test_every_header_finds_what_it_includes(self):
+        include = self.prefix / "include"
+        headers = sorted(path.relative_to(include) for path in include.rglob("*.h"))
+        self.assertGreater(len(headers), 10)
+        source = self.scratch / "headers.cc"
+        source.write_text("".join(f'#include "{header}"\n' for header in headers))
+        run(COMPILER, "-std=c++20", "-fsyntax-only", "-Wall", source, *self.flags("--cflags"))
+
+    def test_private_things_stay_at_home(self):
+        names = [path.as_posix() for path in self.prefix.rglob("*")]
+        self.assertEqual([name for name in names if "internal" in name or "_test" in name or "/test_" in name], [])
+        libraries = {path.name for path in self.prefix.rglob("*.a")}
+        self.assertEqual({name for name in libraries if "bench" in name or "app_" in name}, set())
+        self.assertIn("libtutti_comm.a", libraries)
+
+
+if __name__ == "__main__":
+    unittest.main()
