@@ -24,14 +24,18 @@ void write_plot(const std::string& path, const Chart& chart) {
 int run_allreduce(int argc, char** argv) {
   AllreduceSettings settings;
   if (!parse_allreduce(argc, argv, settings)) return 0;
+  const Machine machine = describe_machine();
   InterruptScope interrupt;
   Outcome outcome = run_contest(settings, interrupt);
-  const Machine machine = describe_machine();
-  fmt::print("{}\n{}", one_line(machine), text_of(settings, outcome));
+  fmt::print("{}\n", one_line(machine));
+  if (is_busy(machine))
+    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+               machine.load);
+  fmt::print("{}", text_of(settings, outcome));
   if (!settings.json.empty())
     write_rows(settings.json, rows_of(settings, outcome), machine,
                settings.append ? FileMode::kAppend : FileMode::kReplace);
-  if (!settings.plot.empty()) write_plot(settings.plot, chart_of(settings, outcome));
+  if (!settings.plot.empty()) write_plot(settings.plot, chart_of(settings, outcome, machine));
   return outcome.failures.empty() ? 0 : 1;
 }
 

@@ -10,10 +10,6 @@
 
 namespace tutti::bench {
 
-// Seconds that no all-reduce of this size can beat here, and what sets that limit: on one host the
-// memory traffic of the same run, on several the links. 0 when it was not measured.
-double bound_seconds(const AllreduceSettings& settings, const Outcome& outcome, std::int64_t bytes);
-
 // Metrics: "time" (us), "algorithm_bandwidth" (GB/s), for ours "ratio" to each "peer" (above 1:
 // ours is faster) and "share_of_bound" (%), and for the bound "traffic" (GB/s).
 std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outcome);
@@ -21,6 +17,6 @@ std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outco
 // The table, who was faster than us where, and who was skipped or failed.
 std::string text_of(const AllreduceSettings& settings, const Outcome& outcome);
 
-Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome);
+Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome, const Machine& machine);
 
 }  // namespace tutti::bench

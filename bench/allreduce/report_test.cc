@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/allreduce/lines.h"
+
 namespace tutti::bench {
 namespace {
 
@@ -73,7 +75,7 @@ TEST(AllreduceReport, LinksBoundSeveralHosts) {
 TEST(AllreduceReport, NothingMeasuredIsNoError) {
   EXPECT_TRUE(rows_of(two_ranks(), {}).empty());
   EXPECT_THAT(text_of(two_ranks(), {}), HasSubstr("not measured"));
-  EXPECT_THAT(render_svg(chart_of(two_ranks(), {})), HasSubstr("no data"));
+  EXPECT_THAT(render_svg(chart_of(two_ranks(), {}, {})), HasSubstr("no data"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "bench/allreduce/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,7 +25,8 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   app.add_option("--ranks", typed.ranks, "Ranks on this host (default 2)");
   app.add_option("--bytes", typed.bytes, "Message sizes: 1KiB..256MiB, 1KiB..256MiBx2 or 1KiB,4MiB")
       ->capture_default_str();
-  app.add_option("--peers", settings.peers, "Who is measured beside us: openmpi, mpich, gloo")
+  app.add_option("--peers", settings.peers,
+                 fmt::format("Who is measured beside us: {}", fmt::join(peer_names(), ", ")))
       ->delimiter(',');
   app.add_option("--memory", settings.memory, "Where our buffers lie: library, foreign")
       ->delimiter(',')
@@ -79,7 +81,7 @@ bool parse_allreduce(int argc, char** argv, AllreduceSettings& settings) {
   CLI::App app("All-reduce of f32 sums, ours beside the peers in one run, results checked.",
                "tutti bench allreduce");
   Typed typed;
-  settings.peers = peer_names();
+  settings.peers = default_peers();
   settings.memory = {"library", "foreign"};
   declare(app, typed, settings);
   try {

@@ -1,4 +1,4 @@
-// Who takes part in the all-reduce benchmark, and how each is started at its best settings.
+// Who takes part in the all-reduce benchmark.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,9 @@
 
 namespace tutti::bench {
 
-// The names that --peers takes.
+// The names that --peers takes, and those of them that are measured when it is not given.
 std::vector<std::string> peer_names();
+std::vector<std::string> default_peers();
 
 // How the workers of one system are started, or why they cannot be.
 struct Launch {
@@ -24,7 +25,7 @@ struct Launch {
 Launch launch_of(const std::string& system, const AllreduceSettings& settings,
                  const std::filesystem::path& folder);
 
-// One sentence: what was set for this system and why, for rows and reports.
+// One line: what was set for this system, for the rows.
 std::string settings_note(const std::string& system);
 
 }  // namespace tutti::bench

@@ -95,7 +95,12 @@ Machine describe_machine() {
   machine.l3_bytes = cache_bytes(3);
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
+  if (double loads[1]; getloadavg(loads, 1) == 1) machine.load = loads[0];
   return machine;
+}
+
+bool is_busy(const Machine& machine) {
+  return machine.load > 0.5 * machine.cores;
 }
 
 std::string one_line(const Machine& machine) {

@@ -17,6 +17,7 @@ struct Machine {
   std::int64_t memory_bytes = 0;
   bool virtual_machine = false;
   std::string kernel;  // "Linux 6.1.0"
+  double load = 0;     // processes that ran or wanted to, mean of the last minute
 };
 
 // Reads /proc, /sys and uname. What cannot be read stays empty.
@@ -24,6 +25,9 @@ Machine describe_machine();
 
 // The part of it that comes from the text of /proc/cpuinfo and /proc/meminfo.
 Machine parse_machine(std::string_view cpuinfo, std::string_view meminfo);
+
+// Whether so much else runs that measurements are disturbed.
+bool is_busy(const Machine& machine);
 
 // "Intel(R) Xeon(R) Processor, 2 cores, avx512, L2 2MiB, L3 260MiB, 23 GiB, virtual machine,
 // Linux 6.1.0"

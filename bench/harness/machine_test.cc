@@ -31,6 +31,15 @@ TEST(Machine, MissingTextLeavesFieldsEmpty) {
   EXPECT_THAT(one_line(machine), HasSubstr("unknown processor"));
 }
 
+TEST(Machine, BusyIsMoreThanHalfOfTheCores) {
+  Machine machine;
+  machine.cores = 4;
+  machine.load = 1.5;
+  EXPECT_FALSE(is_busy(machine));
+  machine.load = 3;
+  EXPECT_TRUE(is_busy(machine));
+}
+
 TEST(Machine, ThisOneHasCoresAndMemory) {
   Machine machine = describe_machine();
   EXPECT_GE(machine.cores, 1);

@@ -18,7 +18,7 @@ constexpr double kLeft = 92, kRight = kWidth - 190, kTop = 88, kBottom = kHeight
 constexpr double kLabelHeight = 18;
 
 // Okabe and Ito's colours, which colour-blind readers can tell apart; blues are ours.
-constexpr std::array<std::string_view, 3> kOurColours = {"#0072b2", "#56b4e9", "#1b3a5c"};
+constexpr std::array<std::string_view, 3> kOurColours = {"#0072b2", "#4a9fd8", "#1b3a5c"};
 constexpr std::array<std::string_view, 5> kPeerColours = {"#d55e00", "#009e73", "#cc79a7",
                                                           "#e69f00", "#6b4c9a"};
 constexpr std::string_view kBoundColour = "#8a8f98";
@@ -131,7 +131,7 @@ void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet)
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)", place,
               kBottom + 22, escaped(chart.x.text(tick)));
   }
-  for (double tick : log_ticks(y.low, y.high, chart.y.base, 9)) {
+  for (double tick : log_ticks(y.low, y.high, chart.y.base, 12)) {
     double place = y.place(tick);
     sheet.put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}"/>)", kLeft, place, kRight);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" stroke="none">{}</text>)",

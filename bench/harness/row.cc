@@ -22,7 +22,8 @@ Json machine_json(const Machine& machine) {
           {"l3_bytes", machine.l3_bytes},
           {"memory_bytes", machine.memory_bytes},
           {"virtual_machine", machine.virtual_machine},
-          {"kernel", machine.kernel}};
+          {"kernel", machine.kernel},
+          {"load", machine.load}};
 }
 
 Json read_rows(const std::filesystem::path& path) {

@@ -1,0 +1,122 @@
+#include "bench/allreduce/launchers.h"
+
+#include <fmt/format.h>
+
+namespace tutti::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void append(Words& words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+// Every host of the testbed is this machine, so the ranks of all of them share its cores.
+bool is_oversubscribed(const LaunchTask& task) {
+  return task.settings.ranks() > static_cast<int>(task.cores.size());
+}
+
+int host_of(const AllreduceSettings& settings, int rank) {
+  return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
+}
+
+int local_rank_of(const AllreduceSettings& settings, int rank) {
+  return settings.deal_by_node ? rank / settings.hosts : rank % settings.ranks_per_host;
+}
+
+std::string host_name(int host) {
+  return fmt::format("host{}", host + 1);
+}
+
+// "host1:2,host2:2"
+std::string host_list(const AllreduceSettings& settings, int slots) {
+  std::string list;
+  for (int host = 0; host < settings.hosts; ++host)
+    list += fmt::format("{}{}:{}", host ? "," : "", host_name(host), slots);
+  return list;
+}
+
+// Puts `words` behind what runs them on a host of the testbed.
+Words on_host(const LaunchTask& task, int host, const Words& words) {
+  if (!task.settings.on_testbed) return words;
+  Words result = {task.testbed.string(), "exec", host_name(host), "--"};
+  append(result, words);
+  return result;
+}
+
+// Both MPIs take working memory of the message's size from malloc for every large all-reduce; glibc
+// maps it afresh and gives it back each time, and the page faults cost as much as the operation.
+// Here the heap is kept.
+LaunchTask with_kept_heap(LaunchTask task) {
+  task.worker.insert(task.worker.begin(),
+                     {"env", "MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1000000000000",
+                      "MALLOC_TOP_PAD_=67108864"});
+  return task;
+}
+
+}  // namespace
+
+// Bound to cores where every rank has one. Otherwise left to the scheduler, and idle ranks give
+// their core away (mpi_yield_when_idle), without which an oversubscribed run spends its time in
+// waiting loops.
+std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
+  const AllreduceSettings& settings = task.settings;
+  Words words = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
+  if (is_oversubscribed(task))
+    append(words, {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
+  else
+    append(words, {"--bind-to", "core"});
+  if (settings.on_testbed)
+    append(words, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
+                   settings.deal_by_node ? "node" : "slot"});
+  append(words, task.worker);
+  return {
+      {on_host(task, 0, words), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
+}
+
+// Bound to cores where every rank has one. Dealing by node is a host list with one slot each, gone
+// round repeatedly.
+std::vector<ProcessSpec> launch_mpich(const LaunchTask& task) {
+  const AllreduceSettings& settings = task.settings;
+  Words words = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};
+  if (!is_oversubscribed(task)) append(words, {"-bind-to", "core"});
+  if (settings.on_testbed)
+    append(words,
+           {"-hosts", host_list(settings, settings.deal_by_node ? 1 : settings.ranks_per_host)});
+  append(words, task.worker);
+  return {{on_host(task, 0, words), {}}};
+}
+
+std::vector<ProcessSpec> launch_directly(const LaunchTask& task) {
+  const AllreduceSettings& settings = task.settings;
+  std::vector<ProcessSpec> processes;
+  for (int rank = 0; rank < settings.ranks(); ++rank) {
+    Words words = {"env", fmt::format("RANK={}", rank),
+                   fmt::format("WORLD_SIZE={}", settings.ranks()),
+                   fmt::format("LOCAL_RANK={}", local_rank_of(settings, rank)),
+                   fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
+    append(words, task.worker);
+    ProcessSpec spec{on_host(task, host_of(settings, rank), words), {}};
+    if (!is_oversubscribed(task)) spec.cores = {task.cores[static_cast<std::size_t>(rank)]};
+    processes.push_back(std::move(spec));
+  }
+  return processes;
+}
+
+std::vector<ProcessSpec> launch_gloo(const LaunchTask& task) {
+  std::vector<ProcessSpec> processes = launch_directly(task);
+  for (int rank = 0; rank < task.settings.ranks(); ++rank)
+    processes[static_cast<std::size_t>(rank)].arguments.push_back(
+        task.settings.on_testbed ? host_name(host_of(task.settings, rank)) : "127.0.0.1");
+  return processes;
+}
+
+std::vector<ProcessSpec> launch_openmpi_tuned(const LaunchTask& task) {
+  return launch_openmpi(with_kept_heap(task));
+}
+
+std::vector<ProcessSpec> launch_mpich_tuned(const LaunchTask& task) {
+  return launch_mpich(with_kept_heap(task));
+}
+
+}  // namespace tutti::bench
