@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "bench/allreduce/systems.h"
 #include "bench/harness/progress.h"
+#include "bench/harness/testbed.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 
@@ -102,6 +104,9 @@ class Contest {
       : settings_(settings), interrupt_(interrupt), effort_(effort_of(settings)) {}
 
   Outcome run() {
+    if (settings_.on_testbed)
+      testbed_.emplace(testbed_script(), settings_.hosts, settings_.link_gigabits,
+                       scratch_.path() / "testbed.log", interrupt_);
     enter("tutti", settings_.memory);
     for (const std::string& peer : settings_.peers) enter(peer, {"foreign"});
     if (settings_.hosts == 1) enter("traffic", {"foreign"});
@@ -169,6 +174,7 @@ class Contest {
   const InterruptScope& interrupt_;
   Effort effort_;
   ScratchFolder scratch_;
+  std::optional<Testbed> testbed_;  // outlives the groups on it
   std::vector<Entrant> entrants_;
   Outcome outcome_;
 };

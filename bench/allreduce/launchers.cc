@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/harness/testbed.h"
+
 namespace tutti::bench {
 namespace {
 
@@ -39,7 +41,7 @@ std::string host_list(const AllreduceSettings& settings, int slots) {
 // Puts `words` behind what runs them on a host of the testbed.
 Words on_host(const LaunchTask& task, int host, const Words& words) {
   if (!task.settings.on_testbed) return words;
-  Words result = {task.testbed.string(), "exec", host_name(host), "--"};
+  Words result = Testbed::prefix(task.testbed, host_name(host));
   append(result, words);
   return result;
 }

@@ -50,10 +50,11 @@ TEST_F(Launching, TunedWorkersKeepTheirHeap) {
 TEST_F(Launching, RanksAreDealtBySlot) {
   use_testbed(3, false);
   std::string line = line_of(launch_openmpi(task)[0]);
-  EXPECT_THAT(line, HasSubstr("testbed exec host1 -- mpirun.openmpi -np 6"));
+  EXPECT_THAT(line, HasSubstr("testbed exec --name bench host1 -- mpirun.openmpi -np 6"));
   EXPECT_THAT(line, HasSubstr("--host host1:2,host2:2,host3:2 --map-by slot"));
   EXPECT_THAT(line_of(launch_mpich(task)[0]), HasSubstr("-hosts host1:2,host2:2,host3:2"));
-  EXPECT_THAT(line_of(launch_gloo(task)[1]), HasSubstr("testbed exec host1 -- env RANK=1"));
+  EXPECT_THAT(line_of(launch_gloo(task)[1]),
+              HasSubstr("testbed exec --name bench host1 -- env RANK=1"));
   EXPECT_THAT(line_of(launch_gloo(task)[1]), EndsWith("folder host1"));
 }
 
@@ -62,7 +63,7 @@ TEST_F(Launching, RanksAreDealtByNode) {
   EXPECT_THAT(line_of(launch_openmpi(task)[0]), HasSubstr("--map-by node"));
   EXPECT_THAT(line_of(launch_mpich(task)[0]), HasSubstr("-hosts host1:1,host2:1,host3:1"));
   EXPECT_THAT(line_of(launch_gloo(task)[4]),
-              HasSubstr("exec host2 -- env RANK=4 WORLD_SIZE=6 LOCAL_RANK=1"));
+              HasSubstr("host2 -- env RANK=4 WORLD_SIZE=6 LOCAL_RANK=1"));
 }
 
 }  // namespace

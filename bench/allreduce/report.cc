@@ -23,7 +23,8 @@ std::vector<std::string> cells_of(const AllreduceSettings& settings, const Outco
     cells.push_back(theirs ? fmt::format("{:.2f}x", theirs->median / seconds.median) : "");
   }
   double bound = bound_seconds(settings, outcome, bytes);
-  cells.push_back(bound > 0 ? fmt::format("{:.0f} %", 100 * bound / seconds.median) : "");
+  double share = 100 * bound / seconds.median;
+  cells.push_back(bound > 0 ? fmt::format("{:.{}f} %", share, share < 10 ? 1 : 0) : "");
   return cells;
 }
 

@@ -95,14 +95,15 @@ Launch launch_of(const std::string& name, const AllreduceSettings& settings,
                  const fs::path& folder) {
   const System& system = find(name);
   const std::string program = prefix() / "libexec" / "tutti" / system.program;
-  // The testbed is a tool of the source tree, two folders above build/bin.
-  const fs::path testbed = prefix().parent_path() / "scripts" / "testbed";
   if (access(program.c_str(), X_OK) != 0) return {{}, program + " was not built"};
   if (!system.launcher.empty() && !is_in_path(system.launcher))
     return {{}, system.launcher + " is not installed"};
-  if (settings.on_testbed && access(testbed.c_str(), X_OK) != 0)
-    return {{}, testbed.string() + " is not there; run build/bin/tutti of the source tree"};
-  return {system.launch({settings, {program, folder.string()}, usable_cores(), testbed}), ""};
+  return {system.launch({settings, {program, folder.string()}, usable_cores(), testbed_script()}),
+          ""};
+}
+
+fs::path testbed_script() {
+  return prefix().parent_path() / "scripts" / "testbed";
 }
 
 std::string settings_note(const std::string& name) {

@@ -28,6 +28,8 @@ class Process {
   // Readable (for poll) once the program has ended.
   int end_fd() const { return end_fd_; }
   bool has_ended();
+  // Ended, and with code 0.
+  bool succeeded() { return has_ended() && status_ == 0; }
   // "ended with code 1", "was killed by signal 9 (Killed)", "runs".
   std::string how_it_ended();
 

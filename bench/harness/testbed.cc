@@ -1,0 +1,43 @@
+#include "bench/harness/testbed.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include "bench/harness/process.h"
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+// A bed of its own, so that one the user has up is left alone.
+const std::string kName = "bench";
+constexpr double kDownSeconds = 20;
+
+}  // namespace
+
+Testbed::Testbed(const std::filesystem::path& script, int hosts, double link_gigabits,
+                 const std::filesystem::path& log, const InterruptScope& interrupt)
+    : script_(script), log_(log) {
+  Process up({{script.string(), "up", "--name", kName, "--hosts", std::to_string(hosts), "--rate",
+               fmt::format("{:g}gbit", link_gigabits)},
+              {}},
+             log);
+  pollfd events[] = {{up.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
+  while (!up.has_ended()) {
+    poll(events, 2, -1);
+    interrupt.check();
+  }
+  if (!up.succeeded())
+    throw IoError("DDL-8-26", fmt::format("The testbed did not come up:\n{}", last_lines(log, 12)));
+}
+
+Testbed::~Testbed() {
+  Process({{script_.string(), "down", "--name", kName}, {}}, log_).stop(kDownSeconds);
+}
+
+std::vector<std::string> Testbed::prefix(const std::filesystem::path& script,
+                                         const std::string& host) {
+  return {script.string(), "exec", "--name", kName, host, "--"};
+}
+
+}  // namespace tutti::bench
