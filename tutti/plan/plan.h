@@ -110,6 +110,7 @@ struct Plan {
   std::vector<Lane> lanes;
   std::string algorithm;  // e.g. "direct x ring", for people and traces
 
+  // Ranks of a host meet, so a peer may map this rank's memory even where this rank maps none.
   bool uses_mapped_memory() const;
 };
 

@@ -1,0 +1,175 @@
+#include "tutti/comm/communicator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tutti/comm/internal/calls.h"
+#include "tutti/comm/internal/state.h"
+#include "tutti/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::~Communicator() = default;
+
+std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
+                                                   const Options& options) {
+  std::vector<int> ranks(static_cast<std::size_t>(transport->size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const int rank = transport->rank();
+  auto job = std::make_shared<Job>(std::move(transport), options);
+  const int id = job->next_communicator++;
+  return std::unique_ptr<Communicator>(
+      new Communicator(std::make_unique<State>(std::move(job), std::move(ranks), rank, id)));
+}
+
+int Communicator::rank() const {
+  return state_->rank;
+}
+int Communicator::size() const {
+  return static_cast<int>(state_->ranks.size());
+}
+int Communicator::local_rank() const {
+  return state_->host->index();
+}
+int Communicator::local_size() const {
+  return state_->host->size();
+}
+const topo::Layout& Communicator::layout() const {
+  return state_->layout;
+}
+const topo::Grid& Communicator::grid() const {
+  return state_->grid;
+}
+void Communicator::check() const {
+  state_->check();
+}
+std::string Communicator::description() const {
+  return state_->planner->description();
+}
+
+void* Communicator::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usable) {
+  return state_->job->arena.allocate(bytes, alignment, usable);
+}
+void Communicator::free(void* address) {
+  state_->job->arena.free(address);
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  struct Wish {
+    std::int64_t color, key, next_id;
+  };
+  const Wish mine{color, key, state_->job->next_communicator.load()};
+  std::vector<Wish> wishes(static_cast<std::size_t>(size()));
+  const auto bytes = static_cast<std::int64_t>(sizeof(Wish));
+  all_gather({&mine, bytes, DType::kU8}, {wishes.data(), bytes * size(), DType::kU8}, {},
+             {"split"});
+  // Every colour gets a number nobody has used yet; all ranks compute the same.
+  std::vector<std::int64_t> colors;
+  std::int64_t first_id = 0;
+  for (const Wish& wish : wishes) {
+    if (wish.color >= 0) colors.push_back(wish.color);
+    first_id = std::max(first_id, wish.next_id);
+  }
+  std::sort(colors.begin(), colors.end());
+  colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
+  state_->job->next_communicator =
+      static_cast<int>(first_id + static_cast<std::int64_t>(colors.size()));
+  require(state_->job->next_communicator <= Router::kMaxCommunicators,
+          "More than {} communicators were made in this job.", Router::kMaxCommunicators);
+  if (color < 0) return nullptr;
+  std::vector<int> members;
+  for (int r = 0; r < size(); ++r) {
+    if (wishes[r].color == color) members.push_back(r);
+  }
+  std::stable_sort(members.begin(), members.end(),
+                   [&](int a, int b) { return wishes[a].key < wishes[b].key; });
+  const auto at = std::find(members.begin(), members.end(), rank());
+  const int new_rank = static_cast<int>(at - members.begin());
+  for (int& member : members) member = state_->ranks[member];
+  const auto index = std::lower_bound(colors.begin(), colors.end(), color) - colors.begin();
+  return std::unique_ptr<Communicator>(new Communicator(std::make_unique<State>(
+      state_->job, std::move(members), new_rank, static_cast<int>(first_id + index))));
+}
+
+void Communicator::all_reduce(Buffer buffer, ReduceOp op, const CallOptions& call) {
+  state_->perform(all_reduce_of(buffer, buffer, op, call));
+}
+void Communicator::all_reduce(ConstBuffer input, Buffer output, ReduceOp op,
+                              const CallOptions& call) {
+  state_->perform(all_reduce_of(input, output, op, call));
+}
+void Communicator::reduce_scatter(ConstBuffer input, Buffer output, ReduceOp op, Counts counts,
+                                  const CallOptions& call) {
+  state_->perform(reduce_scatter_of({rank(), size()}, input, output, op, counts, call));
+}
+void Communicator::all_gather(ConstBuffer input, Buffer output, Counts counts,
+                              const CallOptions& call) {
+  state_->perform(all_gather_of({rank(), size()}, input, output, counts, call));
+}
+void Communicator::broadcast(Buffer buffer, int root, const CallOptions& call) {
+  state_->perform(broadcast_of({rank(), size()}, buffer, root, call));
+}
+void Communicator::reduce(ConstBuffer input, Buffer output, ReduceOp op, int root,
+                          const CallOptions& call) {
+  state_->perform(reduce_of({rank(), size()}, input, output, op, root, call));
+}
+void Communicator::gather(ConstBuffer input, Buffer output, int root, Counts counts,
+                          const CallOptions& call) {
+  state_->perform(gather_of({rank(), size()}, input, output, root, counts, call));
+}
+void Communicator::scatter(ConstBuffer input, Buffer output, int root, Counts counts,
+                           const CallOptions& call) {
+  state_->perform(scatter_of({rank(), size()}, input, output, root, counts, call));
+}
+void Communicator::all_to_all(ConstBuffer input, Buffer output, Counts send_counts,
+                              Counts receive_counts, const CallOptions& call) {
+  state_->perform(
+      all_to_all_of({rank(), size()}, input, output, send_counts, receive_counts, call));
+}
+void Communicator::barrier(const CallOptions& call) {
+  state_->perform(barrier_of(call));
+}
+
+Work Communicator::all_reduce_async(ConstBuffer input, Buffer output, ReduceOp op,
+                                    const CallOptions& call) {
+  return state_->start(all_reduce_of(input, output, op, call));
+}
+Work Communicator::reduce_scatter_async(ConstBuffer input, Buffer output, ReduceOp op,
+                                        Counts counts, const CallOptions& call) {
+  return state_->start(reduce_scatter_of({rank(), size()}, input, output, op, counts, call));
+}
+Work Communicator::all_gather_async(ConstBuffer input, Buffer output, Counts counts,
+                                    const CallOptions& call) {
+  return state_->start(all_gather_of({rank(), size()}, input, output, counts, call));
+}
+Work Communicator::broadcast_async(Buffer buffer, int root, const CallOptions& call) {
+  return state_->start(broadcast_of({rank(), size()}, buffer, root, call));
+}
+Work Communicator::barrier_async(const CallOptions& call) {
+  return state_->start(barrier_of(call));
+}
+
+Work Communicator::send_async(ConstBuffer buffer, int peer, int tag) {
+  check_message(peer, tag);
+  return state_->messenger->send(buffer, peer, tag);
+}
+Work Communicator::receive_async(Buffer buffer, int peer, int tag) {
+  check_message(peer, tag);
+  return state_->messenger->receive(buffer, peer, tag);
+}
+void Communicator::send(ConstBuffer buffer, int peer, int tag) {
+  send_async(buffer, peer, tag).wait();
+}
+void Communicator::receive(Buffer buffer, int peer, int tag) {
+  receive_async(buffer, peer, tag).wait();
+}
+
+void Communicator::check_message(int peer, int tag) const {
+  require(peer >= 0 && peer < size() && peer != rank(),
+          "Rank {} cannot exchange messages with rank {}; peers are 0 to {} without itself.",
+          rank(), peer, size() - 1);
+  require(tag >= 0 && tag < kTags, "Tag {} is not between 0 and {}.", tag, kTags - 1);
+}
+
+}  // namespace tutti::comm

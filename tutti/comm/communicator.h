@@ -1,0 +1,124 @@
+// Collectives over the ranks of a job. The door of the library: callers need no other header of
+// comm but work.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/comm/options.h"
+#include "tutti/comm/work.h"
+#include "tutti/core/buffer.h"
+#include "tutti/topo/layout.h"
+
+namespace tutti::comm {
+
+class Transport;
+
+struct CallOptions {
+  // The tensor's or bucket's name: in messages and traces, and part of what ranks must agree on.
+  std::string_view name = {};
+};
+
+// A group of ranks that communicate. No global state: several live in one process, and in tests
+// each rank is a thread.
+//
+// Every rank of the group must make the same calls in the same order, with the same count, dtype,
+// op, root and name; a mismatch throws CommError on every rank and names both sides. A rank that
+// does not come is named after `stall_seconds`; the call throws TimeoutError after `timeout`, and
+// CommError as soon as a rank is known to be dead. After any such error the communicator is of no
+// more use: every later call throws the same.
+//
+// Blocking calls return when the result is there; `..._async` ones return at once and run, in the
+// order they were given, on the communicator's own thread. Input and output may be the same memory
+// or must not overlap. Buffers must live until the operation is complete. Library memory
+// (`allocate`) is reduced in place at the speed of memory; any other memory works too. Calls may
+// come from any thread, one at a time.
+class Communicator {
+ public:
+  // Collective over all ranks of the transport, which it keeps.
+  static std::unique_ptr<Communicator> create(std::shared_ptr<Transport> transport,
+                                              const Options& options = Options(comm_options()));
+  // For processes started by ddlrun, mpirun, srun or with RANK and WORLD_SIZE; one rank when there
+  // is nothing of that.
+  static std::unique_ptr<Communicator> from_environment(
+      const Options& options = Options(comm_options()));
+  // Waits for this rank's asynchronous operations, then leaves. Peers that still wait for it fail.
+  ~Communicator();
+
+  int rank() const;
+  int size() const;
+  int local_rank() const;  // among the ranks of this host
+  int local_size() const;
+  const topo::Layout& layout() const;
+  const topo::Grid& grid() const;
+  // Throws what a rank of this communicator has failed with, if any: for ranks that compute for
+  // long between calls.
+  void check() const;
+  // What was chosen and why, for people: dimensions, algorithm per size class.
+  std::string description() const;
+
+  // Memory that all ranks of the host can map. `usable`, when given, receives the usable bytes, at
+  // least `bytes`. Throws MemoryError when there is not enough. Not collective; safe from every
+  // thread.
+  void* allocate(std::size_t bytes, std::size_t alignment = 64, std::size_t* usable = nullptr);
+  void free(void* address);
+
+  // Ranks of one colour become a communicator of their own, ordered by key, then rank. Collective.
+  // A negative colour gives nullptr.
+  std::unique_ptr<Communicator> split(int color, int key = 0);
+
+  void all_reduce(Buffer buffer, ReduceOp op = ReduceOp::kSum, const CallOptions& call = {});
+  void all_reduce(ConstBuffer input, Buffer output, ReduceOp op = ReduceOp::kSum,
+                  const CallOptions& call = {});
+  // Pieces go by rank: rank r receives `counts[r]` elements (empty: equal pieces of output.count).
+  void reduce_scatter(ConstBuffer input, Buffer output, ReduceOp op = ReduceOp::kSum,
+                      std::span<const std::int64_t> counts = {}, const CallOptions& call = {});
+  void all_gather(ConstBuffer input, Buffer output, std::span<const std::int64_t> counts = {},
+                  const CallOptions& call = {});
+  void broadcast(Buffer buffer, int root, const CallOptions& call = {});
+  // The output counts on the root only; elsewhere it may be empty.
+  void reduce(ConstBuffer input, Buffer output, ReduceOp op, int root,
+              const CallOptions& call = {});
+  void gather(ConstBuffer input, Buffer output, int root, std::span<const std::int64_t> counts = {},
+              const CallOptions& call = {});
+  // The input counts on the root only.
+  void scatter(ConstBuffer input, Buffer output, int root,
+               std::span<const std::int64_t> counts = {}, const CallOptions& call = {});
+  // `send_counts[r]` elements go to rank r, `receive_counts[r]` come from it (both empty: equal
+  // pieces).
+  void all_to_all(ConstBuffer input, Buffer output, std::span<const std::int64_t> send_counts = {},
+                  std::span<const std::int64_t> receive_counts = {}, const CallOptions& call = {});
+  void barrier(const CallOptions& call = {});
+
+  Work all_reduce_async(ConstBuffer input, Buffer output, ReduceOp op = ReduceOp::kSum,
+                        const CallOptions& call = {});
+  Work reduce_scatter_async(ConstBuffer input, Buffer output, ReduceOp op = ReduceOp::kSum,
+                            std::span<const std::int64_t> counts = {},
+                            const CallOptions& call = {});
+  Work all_gather_async(ConstBuffer input, Buffer output, std::span<const std::int64_t> counts = {},
+                        const CallOptions& call = {});
+  Work broadcast_async(Buffer buffer, int root, const CallOptions& call = {});
+  Work barrier_async(const CallOptions& call = {});
+
+  // Between two ranks only; messages of one tag arrive in order. 0 <= tag < kTags. The receiver
+  // must name exactly what was sent, or both sides' counts and types are named in the CommError.
+  static constexpr int kTags = 120;
+  Work send_async(ConstBuffer buffer, int peer, int tag = 0);
+  Work receive_async(Buffer buffer, int peer, int tag = 0);
+  void send(ConstBuffer buffer, int peer, int tag = 0);
+  void receive(Buffer buffer, int peer, int tag = 0);
+
+  struct State;
+
+ private:
+  explicit Communicator(std::unique_ptr<State> state);
+  void check_message(int peer, int tag) const;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tutti::comm

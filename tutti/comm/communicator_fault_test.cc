@@ -1,0 +1,143 @@
+// What happens when ranks disagree, stay away or leave. Thread-ranks; tests/faults has the same
+// with processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "tutti/comm/internal/testing.h"
+#include "tutti/core/error.h"
+
+namespace tutti::comm {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+
+// What each rank's body threw, "" for nothing.
+std::vector<std::string> errors_of(const std::vector<std::string>& hosts,
+                                   const std::function<void(Communicator&)>& body,
+                                   const std::string& options = "") {
+  std::vector<std::string> errors(hosts.size());
+  std::mutex mutex;
+  run_ranks(
+      hosts,
+      [&](Communicator& comm) {
+        std::string text;
+        try {
+          body(comm);
+        } catch (const CommError& error) {
+          text = error.what();
+        } catch (const TimeoutError& error) {
+          text = std::string("timeout: ") + error.what();
+        }
+        const std::lock_guard lock(mutex);
+        errors[comm.rank()] = text;
+      },
+      test_options(options));
+  return errors;
+}
+
+void all_reduce(Communicator& comm, std::int64_t count, ReduceOp op = ReduceOp::kSum,
+                std::string_view name = {}) {
+  std::vector<float> values(static_cast<std::size_t>(count), 1);
+  comm.all_reduce(Buffer::of(std::span(values)), op, {.name = name});
+}
+
+class Disagreement : public testing::TestWithParam<std::vector<std::string>> {};
+INSTANTIATE_TEST_SUITE_P(Hosts, Disagreement, testing::Values(host_names({2}), host_names({3})));
+
+TEST_P(Disagreement, InCountNamesBothSidesOnEveryRank) {
+  const auto errors = errors_of(GetParam(), [](Communicator& comm) {
+    all_reduce(comm, 10);
+    all_reduce(comm, comm.rank() == 1 ? 1001 : 1000);
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("DDL-4-02"), HasSubstr("1001 x f32"),
+                                 HasSubstr("1000 x f32"), HasSubstr("all_reduce #2"))));
+}
+
+TEST_P(Disagreement, InSizeClassIsFoundToo) {
+  const auto errors = errors_of(
+      GetParam(), [](Communicator& comm) { all_reduce(comm, comm.rank() == 1 ? 200000 : 10); });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("200000 x f32"), HasSubstr("(10 x f32"))));
+}
+
+TEST_P(Disagreement, InOperationAndName) {
+  EXPECT_THAT(errors_of(GetParam(),
+                        [](Communicator& comm) {
+                          all_reduce(comm, 10, comm.rank() == 0 ? ReduceOp::kMax : ReduceOp::kSum);
+                        }),
+              Each(AllOf(HasSubstr("max"), HasSubstr("sum"))));
+  EXPECT_THAT(errors_of(GetParam(),
+                        [](Communicator& comm) {
+                          all_reduce(comm, 10, ReduceOp::kSum,
+                                     comm.rank() == 0 ? "conv1" : "conv2");
+                        }),
+              Each(AllOf(HasSubstr("'conv1'"), HasSubstr("'conv2'"))));
+}
+
+TEST_P(Disagreement, InCollective) {
+  const auto errors = errors_of(GetParam(), [](Communicator& comm) {
+    std::vector<float> values(5000);
+    if (comm.rank() == 1) {
+      comm.broadcast(Buffer::of(std::span(values)), 0);
+      comm.barrier();
+    } else {
+      comm.all_reduce(Buffer::of(std::span(values)));
+    }
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("broadcast #1"), HasSubstr("all_reduce #1"))));
+}
+
+TEST_P(Disagreement, LaterCallsFailWithTheSameWords) {
+  const auto errors = errors_of(GetParam(), [](Communicator& comm) {
+    try {
+      all_reduce(comm, comm.rank() + 1);
+    } catch (const CommError&) {
+    }
+    all_reduce(comm, 10);
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("DDL-4-02")));
+}
+
+TEST_P(Disagreement, MissingRankEndsInATimeOutThatNamesIt) {
+  const auto errors = errors_of(
+      GetParam(),
+      [&](Communicator& comm) {
+        if (comm.rank() == 1) {
+          // Stays away until the others have given up, as a rank that computes for too long.
+          while (true) {
+            try {
+              comm.check();
+              std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            } catch (const Error&) {
+              break;
+            }
+          }
+          return;
+        }
+        all_reduce(comm, 10);
+      },
+      "-timeout 0.3 -stall_seconds 0.1");
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    if (r == 1) continue;
+    EXPECT_THAT(errors[r], AllOf(HasSubstr("timeout: DDL-4-05"), HasSubstr("rank 1 on host"),
+                                 HasSubstr("all_reduce #1")));
+  }
+}
+
+TEST_P(Disagreement, ARankThatLeavesIsNamed) {
+  const auto errors = errors_of(GetParam(), [](Communicator& comm) {
+    all_reduce(comm, 10);
+    if (comm.rank() == 1) return;
+    all_reduce(comm, 10);
+  });
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    if (r == 1) continue;
+    EXPECT_THAT(errors[r], AllOf(HasSubstr("DDL-4-03"), HasSubstr("Rank 1 on host")));
+  }
+}
+
+}  // namespace
+}  // namespace tutti::comm

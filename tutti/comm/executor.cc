@@ -1,0 +1,322 @@
+#include "tutti/comm/executor.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include "tutti/comm/internal/lane_state.h"
+#include "tutti/comm/kernels.h"
+#include "tutti/core/clock.h"
+
+namespace tutti::comm {
+
+using plan::Space;
+using plan::StepKind;
+
+Executor::Executor(const ExecutorParts& parts) : parts_(parts) {}
+
+Executor::~Executor() {
+  for (const Block& block : blocks_) {
+    if (block.data) parts_.arena->free(block.data);
+  }
+}
+
+Result Executor::run(const plan::Plan& plan, const Operation& operation, const OpRecord& record) {
+  plan_ = &plan;
+  operation_ = &operation;
+  record_ = &record;
+  width_ = size_of(operation.dtype);
+  times_ = {};
+  Result ready = prepare_memory(plan, operation, record)
+                 << [&] { return send_greetings(plan, record); };
+  if (!ready) return ready;
+  if (lanes_.size() < plan.lanes.size()) lanes_.resize(plan.lanes.size());
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    LaneState& state = lanes_[i];
+    state.lane = &plan.lanes[i];
+    state.index = static_cast<int>(i);
+    state.next_step = state.syncs = 0;
+    state.step_started = state.receive_started = false;
+  }
+  Result outcome = run_lanes();
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    lanes_[i].sending.reset();
+    lanes_[i].receiving.reset();
+    syncs_passed_[i] += lanes_[i].syncs;
+  }
+  farewells_.clear();
+  greetings_.clear();
+  return outcome;
+}
+
+// Earlier lanes go first: after every step that took time the search starts over, so that the slow
+// network of the first chunk is under way before the fast memory works on the second.
+Result Executor::run_lanes() {
+  int idle_turns = 0;
+  std::int64_t idle_since = 0;
+  for (;;) {
+    bool all_finished = true;
+    bool advanced = false;
+    for (std::size_t i = 0; i < plan_->lanes.size() && !advanced; ++i) {
+      if (lanes_[i].is_finished()) continue;
+      Result step = advance(lanes_[i], &advanced);
+      if (!step) return step;
+      all_finished &= lanes_[i].is_finished();
+    }
+    bool greeted = true;
+    Result said = finish_greetings(&greeted);
+    if (!said) return said;
+    if (all_finished && !advanced && greeted) return Result::ok();
+    if (advanced) {
+      idle_turns = 0;
+      continue;
+    }
+    if (idle_turns == 0) idle_since = now_ns();
+    Result patient = pause(idle_turns++, idle_since);
+    if (!patient) return patient;
+  }
+}
+
+// Runs the lane's next step as far as it goes without waiting.
+Result Executor::advance(LaneState& lane, bool* advanced) {
+  const plan::Step& step = lane.lane->steps[lane.next_step];
+  bool finished = true;
+  if (!lane.step_started) lane.step_start_ns = now_ns();
+  if (!lane.step_started && lane.next_step == 0) stage_in(*lane.lane);
+  Result outcome = Result::ok();
+  switch (step.kind) {
+    case StepKind::kExchange: outcome = exchange(lane, step, &finished); break;
+    case StepKind::kSync: outcome = sync(lane, step, &finished); break;
+    case StepKind::kReduceMapped: outcome = reduce_mapped(step); break;
+    case StepKind::kReduceLocal: reduce_local(step); break;
+    case StepKind::kReadMapped: outcome = read_mapped(step); break;
+    case StepKind::kVendor: outcome = vendor(step); break;
+    case StepKind::kCopy:
+      if (own(step.source) != own(step.target)) {
+        std::memmove(own(step.target), own(step.source), bytes_of(step.source));
+      }
+      break;
+  }
+  if (!outcome || !finished) return outcome;
+  times_.nanoseconds[static_cast<std::size_t>(step.dimension) % times_.nanoseconds.size()] +=
+      now_ns() - lane.step_start_ns;
+  lane.step_started = false;
+  lane.receive_started = false;
+  *advanced = true;
+  if (++lane.next_step == lane.lane->steps.size()) stage_out(*lane.lane);
+  return outcome;
+}
+
+Result Executor::exchange(LaneState& lane, const plan::Step& step, bool* finished) {
+  if (!lane.step_started) {
+    lane.step_started = true;
+    if (step.send_to >= 0 && step.source.count > 0) {
+      lane.sending =
+          parts_.wire->send(step.send_to, lane.index + 1, own(step.source), bytes_of(step.source));
+    }
+  }
+  Result outcome = Result::ok();
+  if (!lane.receive_started) {
+    outcome = start_receive(lane, step);
+    if (!outcome) return outcome;
+  }
+  if (lane.sending) {
+    bool sent = false;
+    outcome = lane.sending->test(&sent);
+    if (!outcome)
+      return std::move(outcome).because(fmt::format("sending to rank {}", step.send_to));
+    if (sent) lane.sending.reset();
+  }
+  if (lane.receiving) {
+    bool received = false;
+    outcome = lane.receiving->test(&received);
+    if (!outcome) {
+      return std::move(outcome).because(fmt::format("receiving from rank {}", step.receive_from));
+    }
+    if (received) lane.receiving.reset();
+  }
+  *finished = lane.receive_started && !lane.has_transfer();
+  // Only now: what is sent may be the very range that is folded into.
+  if (*finished && step.reduce && step.receive_from >= 0) fold_arrived(lane, step);
+  return outcome;
+}
+
+// A receive is posted only after the peer's greeting was seen to agree: a message of another size
+// must not land here.
+Result Executor::start_receive(LaneState& lane, const plan::Step& step) {
+  if (step.receive_from < 0 || step.target.count == 0) {
+    lane.receive_started = true;
+    return Result::ok();
+  }
+  bool greeted = false;
+  Result outcome = check_greeting(step.receive_from, &greeted);
+  if (!outcome || !greeted) return outcome;
+  lane.receive_started = true;
+  std::byte* target = own(step.target);
+  if (step.reduce) {
+    if (lane.arrived.size() < bytes_of(step.target)) lane.arrived.resize(bytes_of(step.target));
+    target = lane.arrived.data();
+  }
+  lane.receiving =
+      parts_.wire->receive(step.receive_from, lane.index + 1, target, bytes_of(step.target));
+  return outcome;
+}
+
+void Executor::fold_arrived(LaneState& lane, const plan::Step& step) {
+  std::byte* target = own(step.target);
+  const void* sources[2] = {target, lane.arrived.data()};
+  if (step.arrived_first) std::swap(sources[0], sources[1]);
+  void* targets[1] = {target};
+  reduce(operation_->dtype, fold_op(step), sources, targets, step.target.count, plan_->ranks);
+}
+
+Result Executor::sync(LaneState& lane, const plan::Step& step, bool* finished) {
+  const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
+  if (!lane.step_started) {
+    lane.step_started = true;
+    parts_.host->arrive(lane.index, count);
+  }
+  for (const int rank : plan_->groups[step.group]) {
+    const int member = parts_.host->index_of(rank);
+    if (!parts_.host->has_arrived(member, lane.index, count)) {
+      *finished = false;
+      times_.last_rank = rank;
+      return Result::ok();
+    }
+    if (lane.syncs == 0) {
+      Result agreed = parts_.host->check_fingerprint(member, *record_);
+      if (!agreed) return agreed;
+    }
+  }
+  ++lane.syncs;
+  return Result::ok();
+}
+
+Result Executor::reduce_mapped(const plan::Step& step) {
+  if (step.source.count == 0) return Result::ok();
+  const auto& group = plan_->groups[step.group];
+  std::vector<const void*> sources;
+  std::vector<void*> targets;
+  for (const int rank : group) {
+    std::byte* base = nullptr;
+    Result mapped = window(rank, step.source.space, &base);
+    if (!mapped) return mapped;
+    sources.push_back(base + static_cast<std::size_t>(step.source.begin) * width_);
+  }
+  for (const int rank : step.store_to) {
+    std::byte* base = nullptr;
+    Result mapped = window(rank, step.target.space, &base);
+    if (!mapped) return mapped;
+    targets.push_back(base + static_cast<std::size_t>(step.target.begin) * width_);
+  }
+  reduce(operation_->dtype, fold_op(step), sources, targets, step.source.count, plan_->ranks);
+  return Result::ok();
+}
+
+void Executor::reduce_local(const plan::Step& step) {
+  if (step.target.count == 0) return;
+  std::vector<const void*> sources;
+  for (int part = 0; part < step.parts; ++part) {
+    sources.push_back(own(step.source) + static_cast<std::size_t>(part) * bytes_of(step.target));
+  }
+  void* targets[1] = {own(step.target)};
+  reduce(operation_->dtype, fold_op(step), sources, targets, step.target.count, plan_->ranks);
+}
+
+Result Executor::vendor(const plan::Step& step) {
+  if (!parts_.vendor) {
+    return Result::failure(
+        ErrorKind::kConfig, "DDL-4-08",
+        "Mode m needs a transport with collectives of its own, MPI. Start with mpirun or "
+        "ddlrun, or use mode p.");
+  }
+  std::vector<int> group;
+  for (const int rank : plan_->groups[step.group]) group.push_back(parts_.transport_ranks[rank]);
+  Result outcome =
+      parts_.vendor->run(step.vendor_collective, group, own(step.source), own(step.target),
+                         step.counts, operation_->dtype, sum_for_average());
+  if (outcome && step.completes && operation_->op == ReduceOp::kAverage) {
+    const void* sources[1] = {own(step.target)};
+    void* targets[1] = {own(step.target)};
+    reduce(operation_->dtype, ReduceOp::kAverage, sources, targets, step.target.count,
+           plan_->ranks);
+  }
+  return outcome;
+}
+
+Result Executor::read_mapped(const plan::Step& step) {
+  if (step.source.count == 0) return Result::ok();
+  std::byte* base = nullptr;
+  Result mapped = window(step.receive_from, step.source.space, &base);
+  if (!mapped) return mapped;
+  const std::byte* from = base + static_cast<std::size_t>(step.source.begin) * width_;
+  if (from != own(step.target)) stream_copy(own(step.target), from, bytes_of(step.source));
+  return Result::ok();
+}
+
+Result Executor::window(int rank, Space space, std::byte** base) {
+  if (rank == parts_.rank) {
+    *base = own({space, 0, 0});
+    return Result::ok();
+  }
+  return parts_.host->window(parts_.host->index_of(rank), space, base);
+}
+
+// Averages are sums until the fold that completes them.
+ReduceOp Executor::sum_for_average() const {
+  return operation_->op == ReduceOp::kAverage ? ReduceOp::kSum : operation_->op;
+}
+ReduceOp Executor::fold_op(const plan::Step& step) const {
+  return step.completes ? operation_->op : sum_for_average();
+}
+
+// Nothing could advance. Local waits sleep on the flag that is missing; messages must be looked
+// for, so there the core is given away for ever longer times.
+Result Executor::pause(int idle_turns, std::int64_t idle_since) {
+  constexpr int kLooks = 50;
+  constexpr long kShortestNap = 20'000, kLongestNap = 200'000;
+  const WaitPolicy& policy = parts_.host->policy();
+  const LaneState* waiting = nullptr;
+  bool on_messages = !farewells_.empty();
+  for (std::size_t i = 0; i < plan_->lanes.size(); ++i) {
+    const LaneState& lane = lanes_[i];
+    if (lane.is_finished()) continue;
+    const bool in_sync = lane.lane->steps[lane.next_step].kind == StepKind::kSync;
+    on_messages |= !in_sync;
+    if (in_sync && !waiting) waiting = &lane;
+  }
+  if (!on_messages && waiting) {
+    const std::uint32_t count = syncs_passed_[waiting->index] + waiting->syncs + 1;
+    parts_.host->await_arrival(parts_.host->index_of(times_.last_rank), waiting->index, count);
+  } else if (policy.spins > 0 && idle_turns < kLooks) {
+    relax();
+  } else if (idle_turns < 2 * kLooks) {
+    ::sched_yield();
+  } else {
+    const long nap =
+        std::min(kLongestNap, kShortestNap << std::min(10, (idle_turns - 2 * kLooks) / 8));
+    const timespec time{0, nap};
+    ::nanosleep(&time, nullptr);
+  }
+  const std::int64_t waited = now_ns() - idle_since;
+  if (waited < Patience::kInterval) return Result::ok();
+  return parts_.patience->ask(awaited_rank(), waited);
+}
+
+// One rank whose part is missing, for the report.
+int Executor::awaited_rank() const {
+  for (std::size_t i = 0; i < plan_->lanes.size(); ++i) {
+    if (lanes_[i].is_finished()) continue;
+    const plan::Step& step = lanes_[i].lane->steps[lanes_[i].next_step];
+    if (step.kind == StepKind::kSync) return times_.last_rank;
+    if (step.kind == StepKind::kExchange) {
+      return lanes_[i].sending && !lanes_[i].receiving ? step.send_to : step.receive_from;
+    }
+  }
+  return -1;
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,107 @@
+// Runs plans: the lanes of a plan side by side, each in order, on one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/operation.h"
+#include "tutti/comm/patience.h"
+#include "tutti/comm/transport/shm/host_group.h"
+#include "tutti/comm/transport/transport.h"
+#include "tutti/comm/transport/vendor.h"
+#include "tutti/plan/plan.h"
+
+namespace tutti::comm {
+
+// What one rank needs to run plans; all must outlive the executor.
+struct ExecutorParts {
+  int rank = 0;          // of the communicator, whose ranks the plans name
+  Wire* wire = nullptr;  // peers are ranks of the communicator
+  HostGroup* host = nullptr;
+  Arena* arena = nullptr;
+  Patience* patience = nullptr;
+  VendorCollectives* vendor = nullptr;    // may be absent
+  std::vector<int> transport_ranks = {};  // of the ranks of the communicator, for the vendor
+};
+
+// Time spent in steps of one dimension, and whom the rank waited for longest. Lanes overlap, so the
+// sum over dimensions may exceed the time of the operation.
+struct DimensionTimes {
+  std::array<std::int64_t, 8> nanoseconds{};
+  int last_rank = -1;
+  std::int64_t waited_for_last = 0;
+};
+
+class Executor {
+ public:
+  explicit Executor(const ExecutorParts& parts);
+  ~Executor();
+
+  // Runs this rank's plan of the operation; all ranks run theirs. Blocks, on the calling thread.
+  // After a failure the communicator cannot be used any more: peers may be in the middle of the
+  // operation.
+  Result run(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
+
+  const DimensionTimes& times() const { return times_; }
+
+ private:
+  struct LaneState;
+  struct Greeting;
+
+  Result run_lanes();
+  Result advance(LaneState& lane, bool* advanced);
+  Result exchange(LaneState& lane, const plan::Step& step, bool* finished);
+  Result start_receive(LaneState& lane, const plan::Step& step);
+  void fold_arrived(LaneState& lane, const plan::Step& step);
+  Result sync(LaneState& lane, const plan::Step& step, bool* finished);
+  Result reduce_mapped(const plan::Step& step);
+  void reduce_local(const plan::Step& step);
+  Result read_mapped(const plan::Step& step);
+  Result vendor(const plan::Step& step);
+  Result pause(int idle_turns, std::int64_t idle_since);
+  int awaited_rank() const;
+  ReduceOp sum_for_average() const;
+  ReduceOp fold_op(const plan::Step& step) const;
+
+  Result prepare_memory(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
+  std::byte* library_memory(std::size_t slot, std::size_t bytes);
+  void stage_in(const plan::Lane& lane);
+  void stage_out(const plan::Lane& lane);
+  std::byte* own(const plan::Range& range) const;
+  Result window(int rank, plan::Space space, std::byte** base);
+  std::size_t bytes_of(const plan::Range& range) const;
+
+  Result send_greetings(const plan::Plan& plan, const OpRecord& record);
+  Greeting* find_greeting(int peer);
+  Result check_greeting(int peer, bool* greeted);
+  Result finish_greetings(bool* finished);
+
+  ExecutorParts parts_;
+  std::array<std::uint32_t, kMaxLanes> syncs_passed_{};  // over all operations so far
+  DimensionTimes times_;
+
+  // Of the running operation.
+  const plan::Plan* plan_ = nullptr;
+  const Operation* operation_ = nullptr;
+  const OpRecord* record_ = nullptr;
+  std::size_t width_ = 1;
+  const std::byte* input_ = nullptr;  // in library memory where peers map it
+  std::byte* output_ = nullptr;
+  std::byte* scratch_ = nullptr;
+  bool stages_input_ = false;
+  bool stages_output_ = false;
+  std::vector<LaneState> lanes_;
+  std::vector<std::unique_ptr<Transfer>> farewells_;  // greetings under way to peers
+  std::vector<std::unique_ptr<Greeting>> greetings_;  // expected from peers
+
+  struct Block {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  std::array<Block, 3> blocks_{};  // library memory kept between operations: input, output, scratch
+};
+
+}  // namespace tutti::comm

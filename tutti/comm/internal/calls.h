@@ -1,0 +1,49 @@
+// From what a caller gives to an Operation; wrong input throws ConfigError (DDL-4-01).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/comm/operation.h"
+#include "tutti/core/error.h"
+
+namespace tutti::comm {
+
+using Counts = std::span<const std::int64_t>;
+
+// Throws ConfigError with the message unless the condition holds. The message is made only then:
+// this is on the path of every call.
+template <class... Args>
+void require(bool condition, fmt::format_string<Args...> form, Args&&... args) {
+  if (!condition) [[unlikely]] {
+    throw ConfigError("DDL-4-01", fmt::format(form, std::forward<Args>(args)...));
+  }
+}
+
+// Who calls: the caller's rank and the size of its communicator.
+struct Caller {
+  int rank;
+  int size;
+};
+
+Operation all_reduce_of(ConstBuffer input, Buffer output, ReduceOp op, const CallOptions& call);
+Operation reduce_scatter_of(Caller caller, ConstBuffer input, Buffer output, ReduceOp op,
+                            Counts counts, const CallOptions& call);
+Operation all_gather_of(Caller caller, ConstBuffer input, Buffer output, Counts counts,
+                        const CallOptions& call);
+Operation broadcast_of(Caller caller, Buffer buffer, int root, const CallOptions& call);
+Operation reduce_of(Caller caller, ConstBuffer input, Buffer output, ReduceOp op, int root,
+                    const CallOptions& call);
+Operation gather_of(Caller caller, ConstBuffer input, Buffer output, int root, Counts counts,
+                    const CallOptions& call);
+Operation scatter_of(Caller caller, ConstBuffer input, Buffer output, int root, Counts counts,
+                     const CallOptions& call);
+Operation all_to_all_of(Caller caller, ConstBuffer input, Buffer output, Counts send_counts,
+                        Counts receive_counts, const CallOptions& call);
+Operation barrier_of(const CallOptions& call);
+
+}  // namespace tutti::comm

@@ -1,0 +1,137 @@
+// How the executor finds the memory of an operation and shows it to peers, and how peers greet each
+// other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tutti/comm/internal/lane_state.h"
+#include "tutti/comm/kernels.h"
+
+namespace tutti::comm {
+
+using plan::Space;
+
+std::size_t Executor::bytes_of(const plan::Range& range) const {
+  return static_cast<std::size_t>(range.count) * width_;
+}
+
+std::byte* Executor::own(const plan::Range& range) const {
+  const std::size_t offset = static_cast<std::size_t>(range.begin) * width_;
+  switch (range.space) {
+    // Plans never write to the input; the cast only lets one function serve both.
+    case Space::kInput: return const_cast<std::byte*>(input_) + offset;
+    case Space::kOutput: return output_ + offset;
+    case Space::kScratch: return scratch_ + offset;
+  }
+  return nullptr;
+}
+
+std::byte* Executor::library_memory(std::size_t slot, std::size_t bytes) {
+  Block& block = blocks_[slot];
+  if (block.bytes < bytes) {
+    if (block.data) parts_.arena->free(block.data);
+    block = {};
+    block.data = parts_.arena->allocate(bytes, 4096, &block.bytes);
+  }
+  return static_cast<std::byte*>(block.data);
+}
+
+// Memory that peers map must lie in the arena; what does not is staged lane by lane through memory
+// that does.
+Result Executor::prepare_memory(const plan::Plan& plan, const Operation& operation,
+                                const OpRecord& record) {
+  const std::size_t input_bytes = static_cast<std::size_t>(plan.input_count) * width_;
+  const std::size_t output_bytes = static_cast<std::size_t>(plan.output_count) * width_;
+  input_ = static_cast<const std::byte*>(operation.input);
+  output_ = static_cast<std::byte*>(operation.output);
+  scratch_ = plan.scratch_count > 0
+                 ? library_memory(2, static_cast<std::size_t>(plan.scratch_count) * width_)
+                 : nullptr;
+  stages_input_ = stages_output_ = false;
+  if (!plan.uses_mapped_memory()) return Result::ok();
+  stages_input_ = input_bytes > 0 && !parts_.arena->find(input_, input_bytes);
+  stages_output_ = output_bytes > 0 && !parts_.arena->find(output_, output_bytes);
+  const bool in_place = operation.input == operation.output;
+  if (stages_output_) output_ = library_memory(1, output_bytes);
+  if (stages_input_) input_ = in_place && stages_output_ ? output_ : library_memory(0, input_bytes);
+  return parts_.host->open_windows(record, input_, output_, scratch_);
+}
+
+void Executor::stage_in(const plan::Lane& lane) {
+  if (!stages_input_ || lane.input.count == 0) return;
+  const std::size_t offset = static_cast<std::size_t>(lane.input.begin) * width_;
+  std::memcpy(own(lane.input), static_cast<const std::byte*>(operation_->input) + offset,
+              bytes_of(lane.input));
+}
+
+void Executor::stage_out(const plan::Lane& lane) {
+  if (!stages_output_ || lane.output.count == 0) return;
+  const std::size_t offset = static_cast<std::size_t>(lane.output.begin) * width_;
+  stream_copy(static_cast<std::byte*>(operation_->output) + offset, own(lane.output),
+              bytes_of(lane.output));
+}
+
+// Every rank tells each peer it will send to which operation it is in, before any data.
+Result Executor::send_greetings(const plan::Plan& plan, const OpRecord& record) {
+  std::vector<int> receivers;
+  for (const plan::Lane& lane : plan.lanes) {
+    for (const plan::Step& step : lane.steps) {
+      if (step.kind != plan::StepKind::kExchange) continue;
+      const bool sends = step.send_to >= 0 && step.source.count > 0;
+      const bool receives = step.receive_from >= 0 && step.target.count > 0;
+      if (sends && std::find(receivers.begin(), receivers.end(), step.send_to) == receivers.end()) {
+        receivers.push_back(step.send_to);
+      }
+      if (receives && !find_greeting(step.receive_from)) {
+        greetings_.push_back(std::make_unique<Greeting>());
+        greetings_.back()->peer = step.receive_from;
+      }
+    }
+  }
+  for (const int peer : receivers) {
+    farewells_.push_back(parts_.wire->send(peer, 0, &record, sizeof record));
+  }
+  for (auto& greeting : greetings_) {
+    greeting->receiving =
+        parts_.wire->receive(greeting->peer, 0, &greeting->record, sizeof greeting->record);
+  }
+  return Result::ok();
+}
+
+Executor::Greeting* Executor::find_greeting(int peer) {
+  for (auto& greeting : greetings_) {
+    if (greeting->peer == peer) return greeting.get();
+  }
+  return nullptr;
+}
+
+Result Executor::check_greeting(int peer, bool* greeted) {
+  Greeting& greeting = *find_greeting(peer);
+  if (greeting.receiving) {
+    Result outcome = greeting.receiving->test(greeted);
+    if (!outcome) return std::move(outcome).because(fmt::format("waiting for rank {}", peer));
+    if (!*greeted) return outcome;
+    greeting.receiving.reset();
+    if (!greeting.record.agrees_with(*record_)) {
+      return disagreement(parts_.rank, *record_, peer, greeting.record);
+    }
+  }
+  *greeted = true;
+  return Result::ok();
+}
+
+// True when no greeting of this rank is still on its way: their memory must stay until then.
+Result Executor::finish_greetings(bool* finished) {
+  while (!farewells_.empty()) {
+    bool sent = false;
+    Result outcome = farewells_.back()->test(&sent);
+    if (!outcome) return outcome;
+    if (!sent) break;
+    farewells_.pop_back();
+  }
+  *finished = farewells_.empty();
+  return Result::ok();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,27 @@
+// What all communicators of one process and job share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "tutti/comm/flight_record.h"
+#include "tutti/comm/transport/shm/arena.h"
+#include "tutti/comm/transport/transport.h"
+#include "tutti/core/options.h"
+
+namespace tutti::comm {
+
+struct Job {
+  Job(std::shared_ptr<Transport> transport_, const Options& options_)
+      : transport(std::move(transport_)), options(options_) {}
+
+  std::shared_ptr<Transport> transport;
+  Options options;
+  Arena arena;
+  FlightRecord flight;
+  // Communicators are numbered the same on all their members; those made later have higher numbers.
+  std::atomic<int> next_communicator = 0;
+};
+
+}  // namespace tutti::comm

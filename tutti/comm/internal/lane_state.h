@@ -1,0 +1,35 @@
+// Where a lane of a running plan is. Private to the executor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/executor.h"
+
+namespace tutti::comm {
+
+struct Executor::LaneState {
+  const plan::Lane* lane = nullptr;
+  int index = 0;
+  std::size_t next_step = 0;
+  bool step_started = false;
+  bool receive_started = false;
+  std::int64_t step_start_ns = 0;
+  std::uint32_t syncs = 0;  // passed or waited for in this operation
+  std::unique_ptr<Transfer> sending;
+  std::unique_ptr<Transfer> receiving;
+  std::vector<std::byte> arrived;  // what is received before it is folded
+
+  bool is_finished() const { return next_step == lane->steps.size(); }
+  bool has_transfer() const { return sending || receiving; }
+};
+
+struct Executor::Greeting {
+  int peer = -1;
+  bool is_checked = false;
+  OpRecord record;
+  std::unique_ptr<Transfer> receiving;
+};
+
+}  // namespace tutti::comm

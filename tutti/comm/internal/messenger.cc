@@ -1,0 +1,159 @@
+#include "tutti/comm/internal/messenger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tutti/comm/internal/calls.h"
+#include "tutti/comm/internal/progress.h"
+#include "tutti/core/clock.h"
+
+namespace tutti::comm {
+
+struct Messenger::Message {
+  bool is_send = false;
+  int peer = 0;
+  int channel = 0;
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  OpRecord expected;  // what this side says the message is
+  OpRecord header;    // what travels
+  std::unique_ptr<Transfer> head, body;
+  bool head_passed = false;
+  std::int64_t since = now_ns();
+  std::shared_ptr<Work::State> work = std::make_shared<Work::State>();
+};
+
+Messenger::Messenger(Router& router, Watch& watch, int rank)
+    : router_(router), watch_(watch), rank_(rank) {}
+
+Messenger::~Messenger() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+OpRecord Messenger::header_of(const ConstBuffer& buffer, int sender, int tag) const {
+  Operation operation;
+  operation.collective = plan::Collective::kSendReceive;
+  operation.dtype = buffer.dtype;
+  operation.count = buffer.count;
+  operation.root = sender;
+  const std::string name = fmt::format("tag {}", tag);
+  operation.name = name;
+  return OpRecord::of(operation, 0);
+}
+
+Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
+  auto message = std::make_unique<Message>();
+  message->is_send = true;
+  message->peer = peer;
+  message->channel = Router::kFirstTag + tag;
+  message->data = const_cast<void*>(buffer.data);  // read only, see advance
+  message->bytes = buffer.bytes();
+  message->expected = message->header = header_of(buffer, rank_, tag);
+  return start(std::move(message));
+}
+
+Work Messenger::receive(Buffer buffer, int peer, int tag) {
+  auto message = std::make_unique<Message>();
+  message->peer = peer;
+  message->channel = Router::kFirstTag + tag;
+  message->data = buffer.data;
+  message->bytes = buffer.bytes();
+  message->expected = header_of(buffer, peer, tag);
+  return start(std::move(message));
+}
+
+Work Messenger::start(std::unique_ptr<Message> message) {
+  const Work work(message->work);
+  const std::lock_guard lock(mutex_);
+  // Posted here, so that the messages of one tag keep the order of the calls.
+  if (message->is_send) {
+    message->head =
+        router_.send(message->peer, message->channel, &message->header, sizeof(OpRecord));
+    message->body = router_.send(message->peer, message->channel, message->data, message->bytes);
+  }
+  started_.push_back(std::move(message));
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  changed_.notify_all();
+  return work;
+}
+
+Result Messenger::advance(Message& message, bool* finished) {
+  if (!message.is_send && !message.head) {
+    message.head =
+        router_.receive(message.peer, message.channel, &message.header, sizeof(OpRecord));
+  }
+  if (!message.head_passed) {
+    Result outcome = message.head->test(&message.head_passed);
+    if (!outcome || !message.head_passed) return outcome;
+    if (!message.header.agrees_with(message.expected)) {
+      return disagreement(rank_, message.expected, message.peer, message.header);
+    }
+    if (!message.is_send) {
+      message.body = router_.receive(message.peer, message.channel, message.data, message.bytes);
+    }
+  }
+  Result outcome = message.body->test(finished);
+  if (!outcome || *finished) return outcome;
+  return outcome;
+}
+
+// Receives from one peer with one tag take turns: the next one posts its header only when the one
+// before is through.
+void Messenger::loop() {
+  std::vector<std::unique_ptr<Message>> open;
+  int idle_turns = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_ending_ || !started_.empty() || !open.empty(); });
+      if (is_ending_) break;
+      while (!started_.empty()) {
+        open.push_back(std::move(started_.front()));
+        started_.pop_front();
+      }
+    }
+    bool advanced = false;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Message& message = *open[i];
+      const bool must_wait =
+          std::any_of(open.begin(), open.begin() + static_cast<long>(i), [&](auto& other) {
+            return other && !other->is_send && !message.is_send && other->peer == message.peer &&
+                   other->channel == message.channel;
+          });
+      if (must_wait) continue;
+      bool finished = false;
+      Result outcome = advance(message, &finished);
+      if (outcome && !finished && now_ns() - message.since > Patience::kInterval) {
+        watch_.begin(message.expected);
+        outcome = watch_.ask(message.peer, now_ns() - message.since);
+      }
+      if (outcome && !finished) continue;
+      message.work->complete(std::move(outcome));
+      open[i] = nullptr;
+      advanced = true;
+    }
+    std::erase(open, nullptr);
+    idle_turns = advanced ? 0 : idle_turns + 1;
+    if (idle_turns > 100) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    } else if (idle_turns > 0) {
+      std::this_thread::yield();
+    }
+  }
+  const auto give_up = [](Message& message) {
+    message.work->complete(
+        Result::failure(ErrorKind::kComm, "DDL-4-07",
+                        "The communicator was destroyed before the message was through."));
+  };
+  for (auto& message : open) give_up(*message);
+  for (auto& message : started_) give_up(*message);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,48 @@
+// Messages between two ranks, apart from the collectives: any number may be under way in any order.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tutti/comm/internal/router.h"
+#include "tutti/comm/internal/watch.h"
+#include "tutti/comm/work.h"
+#include "tutti/core/buffer.h"
+
+namespace tutti::comm {
+
+class Messenger {
+ public:
+  // `router` and `watch` must outlive the messenger; the watch serves nobody else.
+  Messenger(Router& router, Watch& watch, int rank);
+  // Gives up what is under way.
+  ~Messenger();
+
+  // Every message goes as a header, which says what it is, and the elements. A receiver that
+  // expects something else fails with both sides named.
+  Work send(ConstBuffer buffer, int peer, int tag);
+  Work receive(Buffer buffer, int peer, int tag);
+
+ private:
+  struct Message;
+  Work start(std::unique_ptr<Message> message);
+  void loop();
+  Result advance(Message& message, bool* finished);
+  OpRecord header_of(const ConstBuffer& buffer, int sender, int tag) const;
+
+  Router& router_;
+  Watch& watch_;
+  const int rank_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Message>> started_;  // not yet taken by the thread
+  bool is_ending_ = false;
+  std::thread thread_;  // started by the first message
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,35 @@
+// The wire of one communicator: its ranks and channels on the transport of the job.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+class Router : public Wire {
+ public:
+  static constexpr int kChannels = 256;  // of each communicator
+  static constexpr int kFirstTag = 128;  // below: greetings and lanes
+  static constexpr int kMaxCommunicators = (Transport::kMaxChannel + 1) / kChannels;
+
+  // `ranks[r]`: the rank of the transport that is rank r of the communicator `id`.
+  Router(Transport& transport, std::vector<int> ranks, int id)
+      : transport_(transport), ranks_(std::move(ranks)), base_(id * kChannels) {}
+
+  std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
+                                 std::size_t bytes) override {
+    return transport_.send(ranks_[peer], base_ + channel, data, bytes);
+  }
+  std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
+    return transport_.receive(ranks_[peer], base_ + channel, data, bytes);
+  }
+
+ private:
+  Transport& transport_;
+  const std::vector<int> ranks_;
+  const int base_;
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,147 @@
+// How ranks find out who shares a host, and meet there.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "tutti/comm/internal/state.h"
+#include "tutti/core/error.h"
+
+namespace tutti::comm {
+namespace {
+
+template <class T>
+std::string to_bytes(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+template <class T>
+T from_bytes(std::string_view bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+topo::HostIdentity identity_of(const Transport& transport) {
+  topo::HostIdentity identity = topo::this_host_identity();
+  identity.name = transport.host_name();
+  // Thread-ranks are on the hosts that the test says.
+  if (std::string_view(transport.name()) == "thread") identity.host_id = "thread-" + identity.name;
+  return identity;
+}
+
+// The cores this process may run on; bound ranks of one host each have their own.
+cpu_set_t own_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  ::sched_getaffinity(0, sizeof cores, &cores);
+  return cores;
+}
+
+// What each rank of a host tells the others to meet there.
+struct HostHello {
+  MemoryHandle board;  // of the rank that made it
+  MemoryHandle arena;
+  cpu_set_t cores;
+};
+
+}  // namespace
+
+// Round one: who might share this host, and the handle of everybody's arena. Round two: whose
+// memory this rank could really map.
+void Communicator::State::find_layout() {
+  const topo::HostIdentity mine = identity_of(*job->transport);
+  const auto hellos = exchange(to_bytes(job->arena.directory()) + topo::to_text(mine));
+  std::vector<topo::HostIdentity> identities;
+  for (const std::string& hello : hellos) {
+    identities.push_back(topo::parse_identity(hello.substr(sizeof(MemoryHandle))));
+  }
+  std::string reached(hellos.size(), '0');
+  for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
+    if (topo::sharing_key(identities[peer]) != topo::sharing_key(mine)) continue;
+    std::unique_ptr<PeerArena> arena;
+    if (PeerArena::open(from_bytes<MemoryHandle>(hellos[peer]), &arena)) reached[peer] = '1';
+  }
+  const auto reach = exchange(reached);
+  layout = topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
+  const std::string& mode = job->options.text("mode");
+  const std::size_t colon = mode.find(':');
+  // The dimensions that the user gave describe the whole job; groups of it find their own.
+  const bool is_world = id == 0 && colon != std::string::npos;
+  grid = topo::make_grid(
+      layout, is_world ? topo::parse_dimensions(mode.substr(colon + 1)) : topo::DimensionRequest{});
+}
+
+// The first rank of each host makes its board, the others map it.
+void Communicator::State::join_host() {
+  std::vector<int> members;
+  for (const topo::Host& candidate : layout.hosts) {
+    if (std::find(candidate.ranks.begin(), candidate.ranks.end(), rank) != candidate.ranks.end()) {
+      members = candidate.ranks;
+    }
+  }
+  std::sort(members.begin(), members.end());
+  const int count = static_cast<int>(members.size());
+  std::shared_ptr<SharedMemory> memory;
+  if (members[0] == rank) memory = SharedMemory::create(Board::bytes_for(count));
+  const auto hellos =
+      exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
+                                  .arena = job->arena.directory(),
+                                  .cores = own_cores()}));
+  if (!memory) SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).board, &memory).raise();
+  std::vector<std::unique_ptr<PeerArena>> arenas(members.size());
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto hello = from_bytes<HostHello>(hellos[members[i]]);
+    PeerArena::open(hello.arena, &arenas[i]).raise();
+    CPU_OR(&cores, &cores, &hello.cores);
+  }
+  const int index =
+      static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+  const bool are_threads = std::string_view(job->transport->name()) == "thread";
+  const int waiting = are_threads ? static_cast<int>(ranks.size()) : count;
+  host = std::make_unique<HostGroup>(members, index, Board(std::move(memory), count), job->arena,
+                                     std::move(arenas),
+                                     WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
+  host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
+  watch->set_host(host.get());
+  exchange("");  // the board's maker must not go on, and perhaps fail, before all have mapped it
+}
+
+std::vector<std::string> Communicator::State::exchange(const std::string& mine) {
+  if (id == 0) return job->transport->exchange(mine);
+  std::vector<std::string> all(ranks.size());
+  // Everybody to everybody: groups are small, and this happens when one is made only.
+  std::vector<std::uint64_t> sizes(ranks.size());
+  const std::uint64_t size = mine.size();
+  std::vector<std::unique_ptr<Transfer>> sends, receives;
+  const auto finish = [&](std::vector<std::unique_ptr<Transfer>>& transfers) {
+    for (auto& transfer : transfers) {
+      for (bool finished = false; !finished;) {
+        transfer->test(&finished).raise();
+        if (!finished) std::this_thread::yield();
+      }
+    }
+    transfers.clear();
+  };
+  for (int peer = 0; peer < static_cast<int>(ranks.size()); ++peer) {
+    if (peer == rank) continue;
+    sends.push_back(router.send(peer, 0, &size, sizeof size));
+    receives.push_back(router.receive(peer, 0, &sizes[peer], sizeof size));
+  }
+  finish(receives);
+  for (int peer = 0; peer < static_cast<int>(ranks.size()); ++peer) {
+    if (peer == rank) continue;
+    all[peer].resize(sizes[peer]);
+    if (size > 0) sends.push_back(router.send(peer, 0, mine.data(), mine.size()));
+    if (sizes[peer] > 0) receives.push_back(router.receive(peer, 0, all[peer].data(), sizes[peer]));
+  }
+  finish(receives);
+  finish(sends);
+  all[rank] = mine;
+  return all;
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,61 @@
+// A communicator from the inside.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/comm/executor.h"
+#include "tutti/comm/internal/job.h"
+#include "tutti/comm/internal/messenger.h"
+#include "tutti/comm/internal/planner.h"
+#include "tutti/comm/internal/progress.h"
+#include "tutti/comm/internal/router.h"
+#include "tutti/comm/internal/watch.h"
+
+namespace tutti::comm {
+
+struct Communicator::State {
+  // Collective over `ranks` (of the job's transport). `id` is the same on all of them and on nobody
+  // else.
+  State(std::shared_ptr<Job> job, std::vector<int> ranks, int rank, int id);
+  ~State();
+
+  // Runs the operation on the calling thread, after those given before. Throws its failure.
+  void perform(Operation operation);
+  // Runs it on the progress thread. The operation owns its name.
+  Work start(Operation operation);
+  // Throws the failure of this or another rank.
+  void check();
+  // Everybody's bytes, by rank.
+  std::vector<std::string> exchange(const std::string& mine);
+
+  std::shared_ptr<Job> job;
+  const std::vector<int> ranks;  // of the transport, by rank of this communicator
+  const int rank;
+  const int id;
+  topo::Layout layout;
+  topo::Grid grid;
+  Router router;
+  std::unique_ptr<Watch> watch;
+  std::unique_ptr<HostGroup> host;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Planner> planner;
+  std::unique_ptr<Progress> progress;
+  std::unique_ptr<Watch> message_watch;
+  std::unique_ptr<Messenger> messenger;
+
+ private:
+  Result run(const Operation& operation);
+  Result dispatch(const Operation& operation, const OpRecord& record);
+  void find_layout();
+  void join_host();
+
+  std::mutex mutex_;  // held while an operation runs
+  std::uint64_t sequence_ = 0;
+  bool reduces_on_host_ = false;  // all_reduce goes straight to the host group
+  Result failure_ = Result::ok();
+};
+
+}  // namespace tutti::comm

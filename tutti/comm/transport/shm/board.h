@@ -1,0 +1,104 @@
+// The shared page on which the ranks of one host meet: flags, the operation each is in, small
+// messages, staging. One board per communicator and host. Every cache line has one writer, its
+// rank, but for `claim`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tutti/comm/operation.h"
+#include "tutti/comm/transport/shm/arena.h"
+#include "tutti/comm/transport/shm/flag.h"
+
+namespace tutti::comm {
+
+inline constexpr int kMaxLanes = 64;
+inline constexpr std::size_t kEagerBytes = 32 * 1024;  // largest message sent inside a slot
+inline constexpr std::size_t kStageBytes =
+    256 * 1024;  // foreign memory passes through pieces of this size
+
+// Where a rank's memory of the running operation lies in its arena.
+struct MemoryPost {
+  Flag flag;  // raised to the turn of the post
+  std::uint64_t fingerprint;
+  Location input, output;  // segment < 0: not in library memory
+};
+
+// Flag, fingerprint and the first bytes share a cache line: the smallest messages cost one transfer
+// between cores.
+struct alignas(64) EagerSlot {
+  Flag flag;
+  std::uint64_t fingerprint;
+  std::byte payload[kEagerBytes];
+};
+
+struct StageSlot {
+  std::byte in[kStageBytes];   // what this rank brings of the pieces others reduce
+  std::byte out[kStageBytes];  // the piece it reduced
+};
+
+// Why a rank gave up, for the others to give up with the same words.
+struct FailureNote {
+  std::atomic<std::uint32_t> is_written;
+  std::uint32_t kind;
+  char code[16];
+  char message[1000];
+};
+
+struct RankBlock {
+  // Who this is, and where it is in its program: read by peers only when they have waited long.
+  alignas(64) std::atomic<std::uint32_t> process;
+  std::atomic<std::uint32_t> has_left;   // it said goodbye: no failure
+  std::atomic<std::uint64_t> completed;  // sequence number of the last operation it finished
+  std::atomic<std::int64_t>
+      entered_ns;  // when it entered or left the library last (monotonic clock)
+  std::atomic<std::uint32_t> is_inside;
+  std::atomic<std::uint32_t> record_version;  // odd while the record is being written
+  alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;
+
+  alignas(64) FailureNote failure;
+
+  alignas(64) MemoryPost post;
+  Location scratch;
+  alignas(64) Flag done;
+  alignas(64) Flag stage_in;
+  alignas(64) Flag stage_out;
+  // High half: the turn; low half: next piece of this rank's slice that nobody has taken.
+  alignas(64) std::atomic<std::uint64_t> claim;
+  alignas(64) std::array<Flag, kMaxLanes> lanes;
+
+  alignas(4096) std::array<EagerSlot, 2> eager;
+  alignas(4096) std::array<StageSlot, 2> stage;
+};
+
+class Board {
+ public:
+  static std::size_t bytes_for(int ranks) {
+    return sizeof(RankBlock) * static_cast<std::size_t>(ranks);
+  }
+  Board() = default;
+  // `memory` was zero when the first rank mapped it.
+  Board(std::shared_ptr<SharedMemory> memory, int ranks)
+      : memory_(std::move(memory)), ranks_(ranks) {}
+
+  RankBlock& block(int member) const {
+    return reinterpret_cast<RankBlock*>(memory_->data())[member];
+  }
+  int ranks() const { return ranks_; }
+
+  // The operation `member` is in, or was in last. Consistent even while the member goes on.
+  OpRecord record_of(int member) const;
+  void write_record(int member, const OpRecord& record) const;
+  // The first failure that a member wrote down, or success.
+  Result failure_of(int member) const;
+  void write_failure(int member, const Result& failure) const;
+
+ private:
+  std::shared_ptr<SharedMemory> memory_;
+  int ranks_ = 0;
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,56 @@
+// A counter in shared memory that one rank raises and others wait for. Waiting spins first, then
+// gives the core away, then sleeps in the kernel, so that a machine with more ranks than cores does
+// not collapse.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tutti::comm {
+
+struct Flag {
+  std::atomic<std::uint32_t> value;
+  std::atomic<std::uint32_t> sleepers;
+};
+static_assert(sizeof(Flag) == 8 && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// Counters wrap around; the distance between any two compared ones is far below 2^31.
+inline bool has_reached(std::uint32_t value, std::uint32_t wanted) {
+  return static_cast<std::int32_t>(value - wanted) >= 0;
+}
+inline bool has_reached(const Flag& flag, std::uint32_t wanted) {
+  return has_reached(flag.value.load(std::memory_order_acquire), wanted);
+}
+
+void wake_sleepers(Flag& flag);
+
+// Only the rank that owns the flag raises it. What it wrote before is seen by whoever sees the new
+// value.
+inline void raise_flag(Flag& flag, std::uint32_t value) {
+  flag.value.exchange(value, std::memory_order_seq_cst);
+  if (flag.sleepers.load(std::memory_order_seq_cst) != 0) wake_sleepers(flag);
+}
+
+// How a rank waits: how often it looks before it yields, and how often it yields before it sleeps.
+struct WaitPolicy {
+  int spins = 2000;
+  int yields = 20;
+  // Fewer cores than ranks: whoever spins takes the core of the one it waits for.
+  static WaitPolicy for_ranks(int local_ranks, int cores);
+};
+
+// Spins and yields as the policy says; true when the flag has reached `wanted`.
+bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy);
+// Sleeps until the flag may have changed, at most `nanoseconds`; true when it has reached `wanted`.
+bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds);
+
+// Tells the processor that this is a waiting loop.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,100 @@
+#include "tutti/comm/transport/shm/host_group.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tutti/core/clock.h"
+
+namespace tutti::comm {
+
+HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
+                     std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
+                     Patience& patience)
+    : ranks_(std::move(ranks)),
+      index_(index),
+      board_(std::move(board)),
+      arena_(arena),
+      peers_(std::move(peers)),
+      policy_(policy),
+      patience_(patience),
+      sources_(ranks_.size()),
+      targets_(ranks_.size()),
+      inputs_(ranks_.size()),
+      outputs_(ranks_.size()) {
+  mine().process.store(static_cast<std::uint32_t>(::getpid()));
+  mine().entered_ns.store(now_ns());
+}
+
+int HostGroup::index_of(int rank) const {
+  const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+  return found != ranks_.end() && *found == rank ? static_cast<int>(found - ranks_.begin()) : -1;
+}
+
+void HostGroup::enter(const OpRecord& record) {
+  board_.write_record(index_, record);
+  mine().is_inside.store(1, std::memory_order_relaxed);
+}
+
+void HostGroup::leave(std::uint64_t sequence) {
+  mine().completed.store(sequence, std::memory_order_relaxed);
+  mine().is_inside.store(0, std::memory_order_relaxed);
+}
+
+Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
+  const std::int64_t start = now_ns();
+  while (!wait_asleep(flag, wanted, Patience::kInterval)) {
+    Result verdict = patience_.ask(ranks_[member], now_ns() - start);
+    if (!verdict) return verdict;
+  }
+  return Result::ok();
+}
+
+Result HostGroup::mismatch(int member, const OpRecord& record) const {
+  return disagreement(ranks_[index_], record, ranks_[member], board_.record_of(member));
+}
+
+Result HostGroup::open_windows(const OpRecord& record, const void* input, void* output,
+                               void* scratch) {
+  MemoryPost& post = mine().post;
+  const auto place = [&](const void* data) { return arena_.find(data, 0).value_or(Location{}); };
+  post.fingerprint = record.fingerprint();
+  post.input = place(input);
+  post.output = place(output);
+  mine().scratch = place(scratch);
+  return Result::ok();
+}
+
+Result HostGroup::window(int member, plan::Space space, std::byte** address) {
+  const RankBlock& theirs = board_.block(member);
+  switch (space) {
+    case plan::Space::kInput: return resolve(member, theirs.post.input, address);
+    case plan::Space::kOutput: return resolve(member, theirs.post.output, address);
+    case plan::Space::kScratch: return resolve(member, theirs.scratch, address);
+  }
+  return Result::ok();
+}
+
+Result HostGroup::resolve(int member, Location location, std::byte** address) {
+  return peers_[member]->resolve(location, address);
+}
+
+Result HostGroup::check_fingerprint(int member, const OpRecord& record) const {
+  if (board_.block(member).post.fingerprint == record.fingerprint()) return Result::ok();
+  return mismatch(member, record);
+}
+
+void HostGroup::arrive(int lane, std::uint32_t count) {
+  raise_flag(mine().lanes[lane], count);
+}
+
+bool HostGroup::has_arrived(int member, int lane, std::uint32_t count) const {
+  return has_reached(board_.block(member).lanes[lane], count);
+}
+
+void HostGroup::await_arrival(int member, int lane, std::uint32_t count) {
+  Flag& flag = board_.block(member).lanes[lane];
+  if (!wait_awake(flag, count, policy_)) wait_asleep(flag, count, Patience::kInterval);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,99 @@
+// The ranks of a communicator that share a host, and the all-reduce between them in shared memory.
+//
+// P ranks of S bytes must move 2PS bytes: every input read once, every output written once. Three
+// ways, by size and by where the memory lies; all fold in rank order, so the result does not depend
+// on the way:
+//   eager   small: each rank puts its vector into its slot, then folds everybody's slots by itself.
+//   One wait. direct  all vectors in library memory: each rank folds its slice straight from all
+//   vectors and stores it into all
+//           of them; who is early takes pieces of the slices of the late. 2PS bytes, two waits.
+//   staged  foreign memory: in pieces that stay in the second-level cache, each rank shows the
+//   slices that others own,
+//           folds its own, shows the result, and takes the others' results. Close to 2PS bytes of
+//           main memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/operation.h"
+#include "tutti/comm/patience.h"
+#include "tutti/comm/transport/shm/board.h"
+
+namespace tutti::comm {
+
+class HostGroup {
+ public:
+  // `ranks`: the members' ranks in the communicator, ascending; `index`: which one this rank is.
+  // `patience` must outlive the group.
+  HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
+            std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy, Patience& patience);
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  int index() const { return index_; }
+  const std::vector<int>& ranks() const { return ranks_; }
+  int index_of(int rank) const;  // -1: not on this host
+  const Board& board() const { return board_; }
+  const WaitPolicy& policy() const { return policy_; }
+
+  // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
+  void enter(const OpRecord& record);
+  void leave(std::uint64_t sequence);
+
+  // The whole all-reduce, when all ranks of the communicator are on this host.
+  Result all_reduce(const Operation& operation, const OpRecord& record);
+  const char* last_way() const { return last_way_; }
+  void set_eager_limit(std::size_t bytes) { eager_limit_ = bytes; }
+
+  // For planned operations. `open_windows` shows peers where this rank's memory lies (all three in
+  // its arena, or nullptr when the plan does not use it); `window` is where a member's lies, known
+  // after the first sync with it.
+  Result open_windows(const OpRecord& record, const void* input, void* output, void* scratch);
+  Result window(int member, plan::Space space, std::byte** address);
+  Result check_fingerprint(int member, const OpRecord& record) const;
+  void arrive(int lane, std::uint32_t count);
+  bool has_arrived(int member, int lane, std::uint32_t count) const;
+  // Waits for the arrival of one member, asleep if need be, at most one interval of patience.
+  void await_arrival(int member, int lane, std::uint32_t count);
+
+ private:
+  struct Slice {
+    std::int64_t begin, count;
+  };
+  RankBlock& mine() const { return board_.block(index_); }
+  Result wait(int member, Flag& flag, std::uint32_t wanted) {
+    if (wait_awake(flag, wanted, policy_)) [[likely]]
+      return Result::ok();
+    return wait_long(member, flag, wanted);
+  }
+  Result wait_long(int member, Flag& flag, std::uint32_t wanted);
+  Result mismatch(int member, const OpRecord& record) const;
+  Slice slice_of(int member, std::int64_t count, std::size_t element_bytes) const;
+
+  Result eager(const Operation& operation, const OpRecord& record);
+  Result direct(const Operation& operation);
+  void fold_pieces(const Operation& operation, int owner, std::uint32_t turn);
+  Result staged(const Operation& operation);
+  Result post(const Operation& operation, const OpRecord& record, bool* all_in_library);
+  Result resolve(int member, Location location, std::byte** address);
+
+  std::vector<int> ranks_;
+  int index_;
+  Board board_;
+  const Arena& arena_;
+  std::vector<std::unique_ptr<PeerArena>> peers_;
+  WaitPolicy policy_;
+  Patience& patience_;
+  std::size_t eager_limit_ = kEagerBytes;
+  std::uint32_t eager_turn_ = 0;
+  std::uint32_t post_turn_ = 0;
+  std::uint32_t stage_turn_ = 0;
+  const char* last_way_ = "";
+  // Reused by every call, so that the hot path allocates nothing.
+  std::vector<const void*> sources_;
+  std::vector<void*> targets_;
+  std::vector<std::byte*> inputs_, outputs_;
+};
+
+}  // namespace tutti::comm
