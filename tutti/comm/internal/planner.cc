@@ -1,58 +1,95 @@
 #include "tutti/comm/internal/planner.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
-#include "tutti/core/error.h"
+#include "tutti/core/bytes.h"
 #include "tutti/plan/build.h"
 
 namespace tutti::comm {
+namespace {
 
-Planner::Planner(const topo::Grid& grid, int rank, const Options& options)
-    : grid_(grid),
-      rank_(rank),
-      reproducible_(options.flag("reproducible")),
-      mode_(options.text("mode")) {}
+plan::Request request_of(const Operation& operation, bool reproducible) {
+  return {.collective = operation.collective,
+          .count = operation.count,
+          .counts = operation.counts,
+          .send_counts = operation.send_counts,
+          .receive_counts = operation.receive_counts,
+          .root = operation.root,
+          .element_bytes = size_of(operation.dtype),
+          .reproducible = reproducible};
+}
+
+}  // namespace
+
+Planner::Planner(const topo::Grid& grid, int rank, const Options& options,
+                 const VendorCollectives* vendor)
+    : grid_(grid), rank_(rank), reproducible_(options.flag("reproducible")), vendor_(vendor) {
+  override_.mode = plan::parse_mode(options.text("mode"));
+  // All dimensions, also size 1, are named once here, so that a mode that cannot be is an error at
+  // the start.
+  plan::choose(grid_, {.collective = plan::Collective::kAllReduce, .count = 1}, {}, override_);
+}
+
+// MPI knows neither f16 nor bf16: there the mode's wish gives way.
+bool Planner::vendor_can(const Operation& operation) const {
+  const auto& names = override_.mode.algorithms;
+  if (std::find(names.begin(), names.end(), "vendor") == names.end()) return true;
+  const ReduceOp op = operation.op == ReduceOp::kAverage ? ReduceOp::kSum : operation.op;
+  return vendor_ && vendor_->supports(operation.collective, operation.dtype, op);
+}
 
 std::shared_ptr<const plan::Plan> Planner::plan_for(const Operation& operation) {
   if (!operation.send_counts.empty()) return build(operation);
-  Key key{operation.collective, operation.count, operation.counts, operation.root,
-          size_of(operation.dtype)};
-  auto& plan = plans_[key];
+  if (plans_.size() >= kMaxPlans) plans_.clear();
+  auto& plan = plans_[Key{operation.collective, operation.count, operation.counts, operation.root,
+                          size_of(operation.dtype), vendor_can(operation)}];
   if (!plan) plan = build(operation);
   return plan;
 }
 
 std::shared_ptr<const plan::Plan> Planner::build(const Operation& operation) const {
-  plan::Request request{.collective = operation.collective,
-                        .count = operation.count,
-                        .counts = operation.counts,
-                        .send_counts = operation.send_counts,
-                        .receive_counts = operation.receive_counts,
-                        .root = operation.root,
-                        .element_bytes = size_of(operation.dtype),
-                        .reproducible = reproducible_};
-  std::vector<std::vector<std::string>> tries = {
-      {"direct", "halving_doubling"}, {"direct", "ring"}, {"direct", "knomial"}, {"direct"},
-      {"direct", "pairwise"},         {"ring"},           {"knomial"},           {"pairwise"},
-      {"direct", "dissemination"},    {"dissemination"}};
-  if (mode_[0] == 'r') tries.insert(tries.begin(), {"ring"});
-  if (mode_[0] == 'c') tries.insert(tries.begin(), {"halving_doubling"});
-  std::string last;
-  for (auto& names : tries) {
-    try {
-      plan::Choice choice{.algorithms = names, .lanes = 3};
-      return std::make_shared<plan::Plan>(plan::build(grid_, request, choice, rank_));
-    } catch (const ConfigError& e) {
-      last = e.what();
-    }
-  }
-  throw ConfigError("DDL-4-99", std::string(plan::name_of(operation.collective)) + last);
+  const plan::Request request = request_of(operation, reproducible_);
+  const plan::Override& override = vendor_can(operation) ? override_ : plan::Override{};
+  const plan::Choice choice = plan::choose(grid_, request, measured_, override);
+  return std::make_shared<plan::Plan>(plan::build(grid_, request, choice, rank_));
 }
+
+plan::Choice Planner::all_reduce_choice(std::int64_t bytes) const {
+  const plan::Request request{.collective = plan::Collective::kAllReduce,
+                              .count = std::max<std::int64_t>(1, bytes / 4),
+                              .reproducible = reproducible_};
+  return plan::choose(grid_, request, measured_, override_);
+}
+
 bool Planner::reduces_on_host() const {
-  return grid_.hosts.size() == 1 && mode_[0] == 'p';
+  const plan::Choice choice = all_reduce_choice(1 << 20);
+  return grid_.hosts.size() == 1 &&
+         std::all_of(choice.algorithms.begin(), choice.algorithms.end(),
+                     [](const std::string& name) { return name == "direct"; });
 }
+
+void Planner::set_measured(std::vector<plan::Measurement> measured) {
+  measured_ = std::move(measured);
+  plans_.clear();
+}
+
 std::string Planner::description() const {
-  return mode_;
+  std::string text = fmt::format("dimensions {} (", topo::shape_of(grid_));
+  for (const topo::Dimension& dimension : grid_.dimensions) {
+    text +=
+        fmt::format("{}{}{}", &dimension == &grid_.dimensions.front() ? "" : ", ", dimension.name,
+                    dimension.mapped && dimension.size != 1 ? ": shared memory" : "");
+  }
+  text += ")\n";
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 28; bytes *= 16) {
+    const plan::Choice choice = all_reduce_choice(bytes);
+    text += fmt::format("all_reduce {:>7}: {}, {} lane{}; {}\n", format_bytes(bytes), choice.text(),
+                        choice.lanes, choice.lanes == 1 ? "" : "s", choice.reason);
+  }
+  return text;
 }
 
 }  // namespace tutti::comm

@@ -16,16 +16,16 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
   find_layout();
   watch = std::make_unique<Watch>(*job, rank, layout);
   join_host();
-  planner = std::make_unique<Planner>(grid, rank, job->options);
+  auto* vendor = dynamic_cast<VendorCollectives*>(job->transport.get());
+  planner = std::make_unique<Planner>(grid, rank, job->options, vendor);
   reduces_on_host_ = planner->reduces_on_host();
-  executor = std::make_unique<Executor>(
-      ExecutorParts{.rank = rank,
-                    .wire = &router,
-                    .host = host.get(),
-                    .arena = &job->arena,
-                    .patience = watch.get(),
-                    .vendor = dynamic_cast<VendorCollectives*>(job->transport.get()),
-                    .transport_ranks = ranks});
+  executor = std::make_unique<Executor>(ExecutorParts{.rank = rank,
+                                                      .wire = &router,
+                                                      .host = host.get(),
+                                                      .arena = &job->arena,
+                                                      .patience = watch.get(),
+                                                      .vendor = vendor,
+                                                      .transport_ranks = ranks});
   progress = std::make_unique<Progress>("rank " + std::to_string(rank));
   message_watch = std::make_unique<Watch>(*job, rank, layout);
   message_watch->set_host(host.get());
