@@ -1,16 +1,15 @@
 #include "bench/allreduce/contest.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "bench/allreduce/systems.h"
+#include "bench/allreduce/turn.h"
 #include "bench/harness/progress.h"
+#include "bench/harness/scratch_folder.h"
 #include "bench/harness/testbed.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
@@ -19,79 +18,9 @@ namespace tutti::bench {
 namespace {
 
 constexpr double kReadySeconds = 60;
-constexpr int kMaxIterations = 1'000'000;
-constexpr double kSlowSeconds =
-    0.3;  // an operation this long is a batch of its own, warmed up by its check
-
-struct Effort {
-  int rounds, batches;
-  double batch_seconds;
-};
 
 Effort effort_of(const AllreduceSettings& settings) {
   return settings.is_quick ? Effort{3, 2, 0.004} : Effort{7, 3, 0.010};
-}
-
-// A folder for pipes and logs that goes away with its owner.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string form = std::filesystem::temp_directory_path() / "tutti-bench-XXXXXX";
-    if (!mkdtemp(form.data()))
-      throw IoError("DDL-8-40",
-                    "Cannot make a folder for the workers. Set TMPDIR to one with room.");
-    path_ = form;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// How many operations make a batch of this entrant at this size.
-struct Turn {
-  int warmup = 1, iterations = 1, batches = 1;
-};
-
-std::vector<double> parse_times(const std::string& answer) {
-  std::istringstream words(answer);
-  std::string first;
-  std::vector<double> times;
-  words >> first;
-  for (double time; words >> time;) times.push_back(time);
-  return times;
-}
-
-std::vector<double> take_turn(const Entrant& entrant, std::int64_t bytes, const Turn& turn,
-                              double timeout) {
-  std::string command = fmt::format("measure {} {} {} {} {}", entrant.memory, bytes, turn.warmup,
-                                    turn.iterations, turn.batches);
-  std::vector<std::vector<double>> ranks;
-  for (const std::string& answer : entrant.group->ask(command, timeout))
-    ranks.push_back(parse_times(answer));
-  return slowest(ranks);
-}
-
-// Times a few operations, then more, until a batch is long enough for the clock and the scheduler
-// not to matter.
-Turn calibrate(const Entrant& entrant, std::int64_t bytes, const Effort& effort, double timeout) {
-  Turn turn;
-  double seconds = 0;
-  for (int pass = 0; pass < 3; ++pass) {
-    seconds = std::max(take_turn(entrant, bytes, turn, timeout).front(), 1e-9);
-    turn.iterations = static_cast<int>(
-        std::clamp(std::round(effort.batch_seconds / seconds), 1.0, double{kMaxIterations}));
-    if (turn.iterations == 1) break;
-  }
-  turn.warmup = seconds > kSlowSeconds ? 0 : std::max(1, turn.iterations / 10);
-  turn.batches = seconds > kSlowSeconds ? 1 : effort.batches;
-  return turn;
 }
 
 void append(std::vector<double>& samples, const std::vector<double>& more) {
@@ -146,9 +75,11 @@ class Contest {
         if (!entrants_[who].group) continue;
         try {
           if (round == 0)
-            turns[who] = calibrate(entrants_[who], bytes, effort_, settings_.timeout);
+            turns[who] = calibrate(*entrants_[who].group, entrants_[who].memory, bytes, effort_,
+                                   settings_.timeout);
           else
-            append(samples[who], take_turn(entrants_[who], bytes, turns[who], settings_.timeout));
+            append(samples[who], take_turn(*entrants_[who].group, entrants_[who].memory, bytes,
+                                           turns[who], settings_.timeout));
         } catch (const Error& error) {
           outcome_.failures.push_back(fmt::format("at {}: {}", format_bytes(bytes), error.what()));
           drop(entrants_[who].system);

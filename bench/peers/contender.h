@@ -1,0 +1,63 @@
+// What a measured system brings: its all-reduce and the memory it works on.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace tutti::bench {
+
+// Page-aligned memory of this process alone, as an allocator gives it for large tensors.
+class PlainMemory {
+ public:
+  explicit PlainMemory(std::size_t bytes) : bytes_(bytes) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  ~PlainMemory() { munmap(data_, bytes_); }
+  PlainMemory(const PlainMemory&) = delete;
+  PlainMemory& operator=(const PlainMemory&) = delete;
+  float* data() const { return static_cast<float*>(data_); }
+
+ private:
+  void* data_;
+  std::size_t bytes_;
+};
+
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // The operation that is timed: sum over all ranks, in place.
+  virtual void all_reduce(float* data, std::size_t count) = 0;
+
+  // Gives the buffer to measure on; the former one of the same kind is not used any more. The kind
+  // `memory` is "foreign" (plain memory of the process) or "library" (memory of the library's own),
+  // where it has such.
+  virtual float* allocate(const std::string& memory, std::size_t bytes) {
+    if (memory != "foreign") throw std::invalid_argument("no memory of kind " + memory);
+    plain_.reset();
+    plain_ = std::make_unique<PlainMemory>(bytes);
+    return plain_->data();
+  }
+
+  // Returns when all ranks are here.
+  virtual void line_up() {
+    float one = 1;
+    all_reduce(&one, 1);
+  }
+
+  // Whether all_reduce is one; if not, results are not checked.
+  virtual bool reduces() const { return true; }
+
+ private:
+  std::unique_ptr<PlainMemory> plain_;
+};
+
+}  // namespace tutti::bench
