@@ -1,10 +1,9 @@
 #include "tutti/comm/transport/mpi/mpi_transfer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "tutti/comm/transport/wrong_size.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -66,10 +65,7 @@ Result MpiTransfer::check_size(const MPI_Status& status) const {
   int received = 0;
   MPI_Get_count(&status, MPI_BYTE, &received);
   if (static_cast<std::size_t>(received) == wanted) return Result::ok();
-  return Result::failure(ErrorKind::kComm, "DDL-6-02",
-                         fmt::format("a message has {} bytes at this end and {} at the other: both "
-                                     "ranks must name the same size.",
-                                     bytes_, pieces_through_ * kPieceBytes + received));
+  return wrong_size(status.MPI_TAG, bytes_, pieces_through_ * kPieceBytes + received);
 }
 
 MpiTransfer::~MpiTransfer() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/comm/transport/wrong_size.h"
 
 namespace tutti::comm {
 namespace {
@@ -25,11 +26,7 @@ class ThreadTransfer : public Transfer {
     const Post::State state = post_->state.load(std::memory_order_acquire);
     *finished = state != Post::kWaiting;
     if (state != Post::kWrongSize) return Result::ok();
-    return Result::failure(
-        ErrorKind::kComm, "DDL-6-02",
-        fmt::format("a message on channel {} has {} bytes at this end and {} at the other: both "
-                    "ranks must name the same size.",
-                    channel_, post_->bytes, post_->bytes_of_other_end));
+    return wrong_size(channel_, post_->bytes, post_->bytes_of_other_end);
   }
 
  private:
