@@ -1,8 +1,12 @@
 #include "tests/conformance/transport_conformance.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <numeric>
 
+#include "tests/conformance/forked_ranks.h"
+#include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 
@@ -66,11 +70,20 @@ World pipe_world(int ranks) {
           }};
 }
 
+World local_world(int ranks) {
+  return {"Processes" + std::to_string(ranks), [ranks](const RankBody& body) {
+            static int jobs = 0;
+            const std::string id = std::to_string(getpid()) + "." + std::to_string(++jobs);
+            run_forked(ranks, [&](int rank) { body(*start_local({rank, ranks, id})); });
+          }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Thread, TransportConformance,
-                         testing::Values(thread_world(2), thread_world(3), thread_world(5)),
+                         testing::Values(thread_world(2), thread_world(5)), world_name);
+INSTANTIATE_TEST_SUITE_P(Pipe, TransportConformance, testing::Values(pipe_world(2), pipe_world(3)),
                          world_name);
-INSTANTIATE_TEST_SUITE_P(Pipe, TransportConformance,
-                         testing::Values(pipe_world(2), pipe_world(3), pipe_world(5)), world_name);
+INSTANTIATE_TEST_SUITE_P(Local, TransportConformance,
+                         testing::Values(local_world(2), local_world(4)), world_name);
 
 }  // namespace
 }  // namespace tutti::comm

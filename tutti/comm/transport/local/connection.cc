@@ -1,0 +1,136 @@
+#include "tutti/comm/transport/local/connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tutti::comm {
+namespace {
+
+constexpr std::int32_t kText = -1;  // else the ErrorKind of a refusal
+
+struct FrameHeader {
+  std::int32_t kind = kText;
+  std::uint32_t code_bytes = 0;  // of a refusal: the text begins with its code
+  std::uint64_t bytes = 0;
+};
+
+bool write_all(int socket, const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::send(socket, at, bytes, MSG_NOSIGNAL);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+bool read_all(int socket, void* data, std::size_t bytes) {
+  auto* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = ::recv(socket, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool wait_readable(int socket, double seconds) {
+  pollfd waiting{socket, POLLIN, 0};
+  const int milliseconds = seconds < 0 ? -1 : static_cast<int>(seconds * 1000) + 1;
+  int ready = -1;
+  do {
+    ready = poll(&waiting, 1, milliseconds);
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+// Abstract: the name begins with a zero byte and exists only as long as the socket.
+socklen_t make_address(const std::string& name, sockaddr_un* address) {
+  address->sun_family = AF_UNIX;
+  const std::size_t bytes = std::min(name.size(), sizeof address->sun_path - 1);
+  std::memcpy(address->sun_path + 1, name.data(), bytes);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
+}
+
+int new_socket() {
+  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  if (socket_ >= 0) close(socket_);
+}
+
+bool Connection::is_same_user() const {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+}
+
+bool Connection::send(const std::string& text) {
+  const FrameHeader header{kText, 0, text.size()};
+  return write_all(socket_, &header, sizeof header) && write_all(socket_, text.data(), text.size());
+}
+
+void Connection::refuse(const Result& reason) {
+  const std::string text = reason.code() + reason.message();
+  const FrameHeader header{static_cast<std::int32_t>(reason.kind()),
+                           static_cast<std::uint32_t>(reason.code().size()), text.size()};
+  if (write_all(socket_, &header, sizeof header)) write_all(socket_, text.data(), text.size());
+}
+
+Result Connection::receive(std::string* text, double seconds) {
+  if (!wait_readable(socket_, seconds)) {
+    return Result::failure(ErrorKind::kTimeout, "DDL-6-20", "no answer in time.");
+  }
+  FrameHeader header;
+  const bool got_header = read_all(socket_, &header, sizeof header);
+  text->resize(got_header ? header.bytes : 0);
+  if (!got_header || !read_all(socket_, text->data(), text->size())) {
+    return Result::failure(ErrorKind::kComm, "DDL-6-23", "it has ended: look for its own message.");
+  }
+  if (header.kind == kText) return Result::ok();
+  return Result::failure(static_cast<ErrorKind>(header.kind), text->substr(0, header.code_bytes),
+                         text->substr(header.code_bytes));
+}
+
+Connection Connection::listen(const std::string& name) {
+  sockaddr_un address{};
+  const socklen_t bytes = make_address(name, &address);
+  Connection listener(new_socket());
+  const bool listens =
+      bind(listener.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
+      ::listen(listener.socket_, SOMAXCONN) == 0;
+  const int error = errno;
+  if (!listens) listener = Connection();
+  errno = error;
+  return listener;
+}
+
+Connection Connection::accept(double seconds) const {
+  if (!wait_readable(socket_, seconds)) return {};
+  return Connection(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
+}
+
+Connection Connection::connect(const std::string& name) {
+  sockaddr_un address{};
+  const socklen_t bytes = make_address(name, &address);
+  Connection connection(new_socket());
+  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(connection.socket_, to, bytes) == 0 ? std::move(connection) : Connection();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,140 @@
+#include "tutti/comm/transport/local/local_transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace tutti::comm {
+namespace {
+
+using testing::HasSubstr;
+
+// Ranks are threads here: the transport does not mind.
+class LocalTransport : public testing::Test {
+ protected:
+  LocalJob job(int rank, int size, double seconds = 60) const { return {rank, size, id_, seconds}; }
+
+  // What starting this rank ends with: an empty text, or the error's.
+  static std::future<std::string> start(const LocalJob& job) {
+    return std::async(std::launch::async, [job]() -> std::string {
+      try {
+        start_local(job);
+        return "";
+      } catch (const Error& error) {
+        return error.what();
+      }
+    });
+  }
+  // Of two that cannot both succeed, the text of the one that failed; `*other` is the one still
+  // waiting.
+  static std::string first_failure(std::future<std::string>& a, std::future<std::string>& b,
+                                   std::future<std::string>* other) {
+    while (true) {
+      if (a.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
+        *other = std::move(b);
+        return a.get();
+      }
+      if (b.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
+        *other = std::move(a);
+        return b.get();
+      }
+    }
+  }
+
+ private:
+  const std::string id_ = std::to_string(getpid()) + "." +
+                          testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(LocalTransport, OneRankMeetsNobody) {
+  const auto transport = start_local(job(0, 1));
+  EXPECT_THAT(transport->exchange("alone"), testing::ElementsAre("alone"));
+  EXPECT_FALSE(transport->next_notice().has_value());
+  transport->notify(0, "to myself");
+  EXPECT_EQ(transport->next_notice()->text, "to myself");
+}
+
+TEST_F(LocalTransport, RefusesARankThatCannotBe) {
+  EXPECT_THROW(start_local(job(2, 2)), ConfigError);
+  EXPECT_THROW(start_local(job(-1, 2)), ConfigError);
+}
+
+TEST_F(LocalTransport, EveryoneLearnsWhoDidNotCome) {
+  auto visitor = start(job(2, 4));
+  auto host = start(job(0, 4, 1));
+  const std::string missing = "of 4 ranks these did not come within 1 s: 1, 3.";
+  EXPECT_THAT(host.get(), HasSubstr("DDL-6-20 " + missing));
+  EXPECT_THAT(visitor.get(), AllOf(HasSubstr("DDL-6-20"), HasSubstr(missing)));
+}
+
+TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
+  EXPECT_THAT(start(job(1, 2, 0.01)).get(), HasSubstr("DDL-6-20 rank 0 did not come"));
+}
+
+TEST_F(LocalTransport, ASecondJobWithTheSameIdIsTold) {
+  auto one = start(job(0, 2)), two = start(job(0, 2));
+  std::future<std::string> other;
+  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("DDL-6-24 another job"));
+  EXPECT_EQ(start(job(1, 2)).get(), "");
+  EXPECT_EQ(other.get(), "");
+}
+
+TEST_F(LocalTransport, ARankThatComesTwiceIsRefused) {
+  auto host = start(job(0, 3));
+  auto one = start(job(1, 3)), two = start(job(1, 3));
+  std::future<std::string> other;
+  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("there is a rank 1 already"));
+  auto last = start(job(2, 3));
+  EXPECT_EQ(last.get() + other.get() + host.get(), "");
+}
+
+TEST_F(LocalTransport, ARankOfAnotherSizeIsRefused) {
+  auto host = start(job(0, 2));
+  EXPECT_THAT(start(job(1, 3)).get(), HasSubstr("WORLD_SIZE=3, rank 0 with 2"));
+  EXPECT_EQ(start(job(1, 2)).get(), "");
+  EXPECT_EQ(host.get(), "");
+}
+
+TEST_F(LocalTransport, AnExchangeWithARankThatEndedFailsEverywhere) {
+  std::vector<std::thread> ranks;
+  std::atomic<int> failures = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto transport = start_local(job(rank, 3));
+      if (rank == 1) return;
+      try {
+        transport->exchange("here");
+      } catch (const CommError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("rank 1: it has ended"));
+        ++failures;
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(failures, 2);
+}
+
+TEST(LocalJob, ComesFromTheEnvironment) {
+  setenv("RANK", "3", 1);
+  setenv("WORLD_SIZE", "5", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  EXPECT_EQ(local_job_from_environment().rank, 3);
+  EXPECT_EQ(local_job_from_environment().size, 5);
+  EXPECT_EQ(local_job_from_environment().id, "29500");
+  setenv("TUTTI_JOB", "mine", 1);
+  EXPECT_EQ(local_job_from_environment().id, "mine");
+  setenv("LOCAL_WORLD_SIZE", "4", 1);
+  EXPECT_THROW(local_job_from_environment(), ConfigError);
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_PORT", "TUTTI_JOB", "LOCAL_WORLD_SIZE"}) {
+    unsetenv(name);
+  }
+}
+
+}  // namespace
+}  // namespace tutti::comm
