@@ -8,6 +8,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 include(mpi)
+include(nccl)
 # Debian's own, for which the packages are, even where another python3 comes first on the PATH.
 set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python that scripts and checks run with")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
