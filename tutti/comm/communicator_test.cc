@@ -205,6 +205,21 @@ TEST_P(Collectives, BroadcastAndReduceFromEveryRoot) {
   });
 }
 
+// A rank that is through with an operation of one sync may be in the next before the others have
+// looked.
+TEST_P(Collectives, ManyDifferentOnesInARow) {
+  run([](Communicator& comm) {
+    std::vector<float> values(3000, 0);
+    for (int i = 0; i < 200; ++i) {
+      comm.barrier();
+      comm.all_reduce(Buffer::of(std::span(values)));
+      comm.barrier({.name = "again"});
+      comm.broadcast(Buffer::of(std::span(values).first(10)), i % comm.size());
+      comm.all_reduce(Buffer::of(std::span(values).first(5)));
+    }
+  });
+}
+
 TEST_P(Collectives, AllToAllEvenAndUneven) {
   run([](Communicator& comm) {
     const int n = comm.size();

@@ -58,7 +58,7 @@ Result HostGroup::open_windows(const OpRecord& record, const void* input, void* 
                                void* scratch) {
   MemoryPost& post = mine().post;
   const auto place = [&](const void* data) { return arena_.find(data, 0).value_or(Location{}); };
-  post.fingerprint = record.fingerprint();
+  mine().plan_fingerprints[++plan_turn_ % 2] = record.fingerprint();
   post.input = place(input);
   post.output = place(output);
   mine().scratch = place(scratch);
@@ -80,7 +80,9 @@ Result HostGroup::resolve(int member, Location location, std::byte** address) {
 }
 
 Result HostGroup::check_fingerprint(int member, const OpRecord& record) const {
-  if (board_.block(member).post.fingerprint == record.fingerprint()) return Result::ok();
+  if (board_.block(member).plan_fingerprints[plan_turn_ % 2] == record.fingerprint()) {
+    return Result::ok();
+  }
   return mismatch(member, record);
 }
 

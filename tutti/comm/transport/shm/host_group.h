@@ -88,6 +88,7 @@ class HostGroup {
   std::size_t eager_limit_ = kEagerBytes;
   std::uint32_t eager_turn_ = 0;
   std::uint32_t post_turn_ = 0;
+  std::uint32_t plan_turn_ = 0;
   std::uint32_t stage_turn_ = 0;
   const char* last_way_ = "";
   // Reused by every call, so that the hot path allocates nothing.
