@@ -59,7 +59,7 @@ const OptionTable& comm_options() {
        0,
        0,
        {"error", "abort"}},
-      {"eager_bytes", OptionType::kBytes, "8KiB",
+      {"eager_bytes", OptionType::kBytes, "1KiB",
        "Largest vector that is reduced through the slots of the board, without slices.",
        "DDL_EAGER_BYTES", 0, 32768},
       {"run_folder", OptionType::kText, "",

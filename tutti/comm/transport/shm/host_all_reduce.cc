@@ -10,6 +10,9 @@ namespace {
 
 // Slices above this are cut into pieces that early ranks take from late ones.
 constexpr std::size_t kPieceBytes = 128 * 1024;
+// Foreign vectors up to this go through the slots: one wait is worth more than folding only a slice.
+constexpr std::size_t kForeignEagerBytes = 8 * 1024;
+static_assert(kForeignEagerBytes <= kEagerBytes);
 
 }  // namespace
 
@@ -19,7 +22,8 @@ Result HostGroup::all_reduce(const Operation& operation, const OpRecord& record)
   bool all_in_library = false;
   Result posted = post(operation, record, &all_in_library);
   if (!posted) return posted;
-  return all_in_library ? direct(operation) : staged(operation);
+  if (all_in_library) return direct(operation);
+  return bytes <= kForeignEagerBytes ? eager(operation, record) : staged(operation);
 }
 
 Result HostGroup::eager(const Operation& operation, const OpRecord& record) {
