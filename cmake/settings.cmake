@@ -12,10 +12,12 @@ set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undef
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE}")
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+set(CMAKE_C_STANDARD 11)
+add_compile_options(-Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 include_directories("${CMAKE_SOURCE_DIR}")
 if(TUTTI_SANITIZE)
   add_compile_options(-fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -46,7 +46,7 @@ class Communicator {
   // For processes started by ddlrun, mpirun, srun or with RANK and WORLD_SIZE; one rank when there
   // is nothing of that.
   static std::unique_ptr<Communicator> from_environment(
-      const Options& options = Options(comm_options()));
+      const Options& options = environment_options());
   // Waits for this rank's asynchronous operations, then leaves. Peers that still wait for it fail.
   ~Communicator();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <string>
 
@@ -76,7 +77,7 @@ const OptionTable& comm_options() {
   return table;
 }
 
-void apply_option_string(Options& options, std::string_view text) {
+void apply_option_string(Options& options, std::string_view text, std::string_view source) {
   std::istringstream words{std::string(text)};
   std::string word;
   while (words >> word) {
@@ -89,8 +90,16 @@ void apply_option_string(Options& options, std::string_view text) {
                       "-dump_iter 100.",
                       word));
     }
-    options.set(word.substr(dashes), value);
+    options.set(word.substr(dashes), value, source);
   }
+}
+
+Options environment_options() {
+  Options options(comm_options());
+  if (const char* text = std::getenv("DDL_OPTIONS")) {
+    apply_option_string(options, text, "DDL_OPTIONS");
+  }
+  return options;
 }
 
 }  // namespace tutti::comm

@@ -94,7 +94,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 Options::Options(const OptionTable& table) : table_(table) {
   for (const OptionSpec& spec : table_) {
     const char* text = spec.environment.empty() ? nullptr : std::getenv(spec.environment.c_str());
-    if (text) set(spec.name, text);
+    if (text) set(spec.name, text, spec.environment);
   }
 }
 
@@ -116,16 +116,16 @@ const OptionSpec& Options::find(std::string_view name) const {
   throw ConfigError("DDL-1-04", fmt::format("Unknown option {}.{} Known: {}.", name, hint, known));
 }
 
-void Options::set(std::string_view name, std::string_view text) {
+void Options::set(std::string_view name, std::string_view text, std::string_view source) {
   const OptionSpec& spec = find(name);
   check(spec, text);
-  values_[spec.name] = text;
+  values_[spec.name] = {std::string(text), std::string(source)};
 }
 
 const std::string& Options::text(std::string_view name) const {
   const OptionSpec& spec = find(name);
   const auto found = values_.find(spec.name);
-  return found == values_.end() ? spec.default_value : found->second;
+  return found == values_.end() ? spec.default_value : found->second.text;
 }
 
 bool Options::flag(std::string_view name) const {
@@ -144,6 +144,11 @@ double Options::number(std::string_view name) const {
 
 bool Options::is_default(std::string_view name) const {
   return !values_.contains(find(name).name);
+}
+
+std::string_view Options::source(std::string_view name) const {
+  const auto found = values_.find(find(name).name);
+  return found == values_.end() ? "default" : std::string_view(found->second.source);
 }
 
 std::string reference_markdown(std::string_view title, const OptionTable& table) {

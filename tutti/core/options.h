@@ -34,20 +34,26 @@ class Options {
 
   // Checks `text` against the table and keeps it. Throws ConfigError that says what would be valid:
   // unknown name (with the nearest known one), wrong type, out of range.
-  void set(std::string_view name, std::string_view text);
+  // `source` says where it came from.
+  void set(std::string_view name, std::string_view text, std::string_view source = "program");
 
   bool flag(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;  // kInt and kBytes
   double number(std::string_view name) const;         // kFloat and kInt
   const std::string& text(std::string_view name) const;
   bool is_default(std::string_view name) const;
+  // For people: "default", the name of an environment variable, or what `set` was told.
+  std::string_view source(std::string_view name) const;
   const OptionTable& table() const { return table_; }
 
  private:
   const OptionSpec& find(std::string_view name) const;
 
+  struct Value {
+    std::string text, source;
+  };
   const OptionTable& table_;
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, Value, std::less<>> values_;
 };
 
 // The reference page of a table in Markdown: a heading and one row per option.

@@ -1,0 +1,24 @@
+/* Ends the program with the line and the library's words when something is not as it should be. */
+#pragma once
+
+#include <ddl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                      \
+  do {                                                                                        \
+    if (!(condition)) {                                                                       \
+      fprintf(stderr, "%s:%d: not so: %s (last error: %s)\n", __FILE__, __LINE__, #condition, \
+              ddl_last_error());                                                              \
+      exit(EXIT_FAILURE);                                                                     \
+    }                                                                                         \
+  } while (0)
+
+#define CHECK_OK(call) CHECK((call) == DDL_SUCCESS)
+/* The call fails with the code, and its words hold the text. */
+#define CHECK_FAILS(call, code, text)      \
+  do {                                     \
+    CHECK((call) == (code));               \
+    CHECK(strstr(ddl_last_error(), text)); \
+  } while (0)
