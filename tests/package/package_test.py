@@ -56,6 +56,14 @@ class Package(unittest.TestCase):
         source.write_text("".join(f'#include "{header}"\n' for header in headers))
         run(COMPILER, "-std=c++20", "-fsyntax-only", "-Wall", source, *self.flags("--cflags"))
 
+    def test_c_program_needs_one_line(self):
+        example = CONSUMER.parents[2] / "examples/01_all_reduce/all_reduce.c"
+        library = next(self.prefix.rglob("libddl.so")).parent
+        program = self.scratch / "by_hand"
+        run("cc", "-std=c11", "-Wall", "-Werror", f"-I{self.prefix}/include", example, "-o", program, f"-L{library}", "-lddl",
+            f"-Wl,-rpath,{library}")
+        self.assertEqual(run(program), "ranks: 1, average: 0\n")
+
     def test_private_things_stay_at_home(self):
         names = [path.as_posix() for path in self.prefix.rglob("*")]
         self.assertEqual([name for name in names if "internal" in name or "_test" in name or "/test_" in name], [])

@@ -41,6 +41,11 @@ TEST(Options, DefaultsEnvironmentAndValues) {
   options.set("check", "on");
   EXPECT_TRUE(options.flag("check"));
   EXPECT_FALSE(options.is_default("check"));
+  EXPECT_EQ(options.source("check"), "program");
+  options.set("check", "off", "DDL_OPTIONS");
+  EXPECT_EQ(options.source("check"), "DDL_OPTIONS");
+  EXPECT_EQ(options.source("timeout"), "TUTTI_TEST_TIMEOUT");
+  EXPECT_EQ(options.source("mode"), "default");
 }
 
 TEST(Options, WrongInputSaysWhatWouldBeRight) {
