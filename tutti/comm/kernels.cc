@@ -3,105 +3,76 @@
 #include <algorithm>
 #include <cstring>
 
-// AVX2 and AVX-512 carry the vectors; older processors get along with the baseline. Sizeless
-// vectors (SVE, RVV) cannot be kept in the accumulators' structures.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tutti/comm/kernels.cc"
-#include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
-#include <hwy/highway.h>
+#include "tutti/comm/internal/sanitizer.h"
+#include "tutti/comm/internal/vector_kernels.h"
 
-#include "tutti/comm/internal/convert-inl.h"
-#include "tutti/comm/internal/reduce-inl.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace tutti::comm::HWY_NAMESPACE {
-
-void reduce_any(DType dtype, ReduceOp op, const ReduceCall& call) {
-  switch (dtype) {
-    case DType::kF32: return reduce_typed<float>(op, call);
-    case DType::kF64: return reduce_typed<double>(op, call);
-    case DType::kF16: return reduce_typed<Half>(op, call);
-    case DType::kBF16: return reduce_typed<BFloat16>(op, call);
-    case DType::kI8: return reduce_typed<std::int8_t>(op, call);
-    case DType::kU8: return reduce_typed<std::uint8_t>(op, call);
-    case DType::kI32: return reduce_typed<std::int32_t>(op, call);
-    case DType::kI64: return reduce_typed<std::int64_t>(op, call);
-  }
-}
-
-void convert_any(DType from, const void* source, DType to, void* target, std::size_t count) {
-  switch (from) {
-    case DType::kF32: return convert_from<float>(source, to, target, count);
-    case DType::kF64: return convert_from<double>(source, to, target, count);
-    case DType::kF16: return convert_from<Half>(source, to, target, count);
-    default: return convert_from<BFloat16>(source, to, target, count);
-  }
-}
-
-std::int64_t find_not_finite_any(DType dtype, const void* data, std::size_t count) {
-  switch (dtype) {
-    case DType::kF32: return find_not_finite_typed<std::uint32_t, 0x7f800000>(data, count);
-    case DType::kF64: return find_not_finite_typed<std::uint64_t, 0x7ff0000000000000>(data, count);
-    case DType::kF16: return find_not_finite_typed<std::uint16_t, 0x7c00>(data, count);
-    case DType::kBF16: return find_not_finite_typed<std::uint16_t, 0x7f80>(data, count);
-    default: return -1;
-  }
-}
-
-const char* target_name() {
-  return hwy::TargetName(HWY_TARGET);
-}
-
-}  // namespace tutti::comm::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace tutti::comm {
+namespace {
 
-HWY_EXPORT(reduce_any);
-HWY_EXPORT(convert_any);
-HWY_EXPORT(stream_copy_vectors);
-HWY_EXPORT(find_not_finite_any);
-HWY_EXPORT(target_name);
+using internal::will_read;
+using internal::will_write;
+
+// From so many bytes read and written together on, nothing is left in a core's own cache.
+constexpr std::size_t kLargeBytes = 4 << 20;
+// Below this a copy may be wanted in the cache, and the fence costs more than the stores save.
+constexpr std::size_t kStreamBytes = 1 << 20;
+
+bool are_fresh(std::span<void* const> targets, std::span<const void* const> sources) {
+  return std::all_of(targets.begin(), targets.end(), [&](const void* target) {
+    return reinterpret_cast<std::uintptr_t>(target) % 64 == 0 &&
+           std::find(sources.begin(), sources.end(), target) == sources.end();
+  });
+}
+
+}  // namespace
 
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
             std::span<void* const> targets, std::int64_t count, std::int64_t divisor) {
   if (count <= 0) return;
-  const ReduceCall call{sources, targets, static_cast<std::size_t>(count),
-                        op == ReduceOp::kAverage ? divisor : 1};
-  HWY_DYNAMIC_DISPATCH(reduce_any)(dtype, op, call);
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  for (const void* source : sources) will_read(source, bytes);
+  for (void* target : targets) will_write(target, bytes);
+  const bool is_large = bytes * (sources.size() + targets.size()) >= kLargeBytes;
+  reduce_vectors(dtype, op,
+                 {.sources = sources,
+                  .targets = targets,
+                  .count = static_cast<std::size_t>(count),
+                  .divisor = op == ReduceOp::kAverage ? divisor : 1,
+                  .is_large = is_large,
+                  .streams = is_large && are_fresh(targets, sources)});
 }
 
 void stream_copy(void* target, const void* source, std::size_t bytes) {
-  // Below this the copy may be wanted in the cache, and the fence costs more than the stores save.
-  constexpr std::size_t kStreamBytes = 256 << 10;
+  if (bytes == 0) return;
   if (bytes < kStreamBytes) {
-    if (bytes > 0) std::memcpy(target, source, bytes);
-  } else {
-    HWY_DYNAMIC_DISPATCH(stream_copy_vectors)(target, source, bytes);
+    std::memcpy(target, source, bytes);
+    return;
   }
+  will_read(source, bytes);
+  will_write(target, bytes);
+  stream_vectors(target, source, bytes);
 }
 
 void convert(DType from, const void* source, DType to, void* target, std::int64_t count) {
   if (count <= 0) return;
+  const auto elements = static_cast<std::size_t>(count);
   if (from == to) {
-    std::memcpy(target, source, static_cast<std::size_t>(count) * size_of(from));
-  } else {
-    HWY_DYNAMIC_DISPATCH(convert_any)(from, source, to, target, static_cast<std::size_t>(count));
+    std::memcpy(target, source, elements * size_of(from));
+    return;
   }
+  will_read(source, elements * size_of(from));
+  will_write(target, elements * size_of(to));
+  convert_vectors(from, source, to, target, elements);
 }
 
 std::int64_t find_not_finite(DType dtype, const void* data, std::int64_t count) {
   if (count <= 0) return -1;
-  return HWY_DYNAMIC_DISPATCH(find_not_finite_any)(dtype, data, static_cast<std::size_t>(count));
+  will_read(data, static_cast<std::size_t>(count) * size_of(dtype));
+  return find_not_finite_in_vectors(dtype, data, static_cast<std::size_t>(count));
 }
 
 const char* simd_target() {
-  return HWY_DYNAMIC_DISPATCH(target_name)();
+  return vector_target();
 }
 
 }  // namespace tutti::comm
-#endif

@@ -124,7 +124,8 @@ class Kernels : public ::testing::TestWithParam<std::int64_t> {
 INSTANTIATE_TEST_SUITE_P(Simd, Kernels, ::testing::Values(HWY_AVX3, HWY_AVX2, HWY_SCALAR),
                          [](const auto& test) { return std::string(hwy::TargetName(test.param)); });
 
-// `shift` bytes push every buffer away from all alignment. In place: the targets are the sources.
+// `shift` bytes push every buffer away from its alignment to 64. In place: the targets are the
+// sources.
 template <class T>
 void check_reduce(ReduceOp op, std::size_t ranks, std::size_t count, std::size_t shift,
                   bool in_place) {
@@ -132,14 +133,17 @@ void check_reduce(ReduceOp op, std::size_t ranks, std::size_t count, std::size_t
   const std::int64_t divisor = ranks;
   std::vector<std::vector<T>> values;
   std::vector<std::vector<std::byte>> memory(2 * ranks);
-  for (auto& bytes : memory) bytes.resize(count * sizeof(T) + shift + 1, std::byte{0x5a});
+  for (auto& bytes : memory) bytes.resize(count * sizeof(T) + shift + 65, std::byte{0x5a});
+  const auto start = [&](std::size_t i) {
+    return memory[i].data() + -reinterpret_cast<std::uintptr_t>(memory[i].data()) % 64 + shift;
+  };
   std::vector<const void*> sources;
   std::vector<void*> targets;
   for (std::size_t r = 0; r < ranks; ++r) {
     values.push_back(random_values<T>(count, random));
-    std::memcpy(memory[r].data() + shift, values[r].data(), count * sizeof(T));
-    sources.push_back(memory[r].data() + shift);
-    targets.push_back(memory[in_place ? r : ranks + r].data() + shift);
+    std::memcpy(start(r), values[r].data(), count * sizeof(T));
+    sources.push_back(start(r));
+    targets.push_back(start(in_place ? r : ranks + r));
   }
   reduce(DTypeOf<T>::value, op, sources, targets, static_cast<std::int64_t>(count), divisor);
   const std::vector<T> wanted = expected(op, values, divisor);
@@ -188,6 +192,17 @@ TEST_P(Kernels, ReduceI32) {
 }
 TEST_P(Kernels, ReduceI64) {
   check_all_reductions<std::int64_t>();
+}
+
+TEST_P(Kernels, ReduceMoreThanTheCachesHold) {
+  const std::size_t bytes = 2 << 20;
+  for (const bool in_place : {true, false}) {
+    check_reduce<float>(ReduceOp::kSum, 2, bytes / 4 + 5, 0, in_place);
+    check_reduce<double>(ReduceOp::kAverage, 3, bytes / 8 + 5, 4, in_place);
+    check_reduce<Half>(ReduceOp::kSum, 2, bytes / 2 + 5, 0, in_place);
+    check_reduce<BFloat16>(ReduceOp::kAverage, 2, bytes / 2 + 5, 0, in_place);
+    check_reduce<std::int8_t>(ReduceOp::kSum, 2, bytes + 5, 0, in_place);
+  }
 }
 
 TEST_P(Kernels, OneTargetOfManySources) {
@@ -305,7 +320,7 @@ TEST_P(Kernels, FindsTheFirstNumberThatIsNotFinite) {
 TEST_P(Kernels, StreamCopyIsACopy) {
   std::mt19937 random(5);
   const auto source = random_values<std::uint8_t>((1 << 20) + 300, random);
-  for (const std::size_t bytes : {0, 1, 1000, 256 << 10, (256 << 10) + 1, (1 << 20) + 77}) {
+  for (const std::size_t bytes : {0, 1, 1000, 1 << 20, (1 << 20) + 1, (1 << 20) + 277}) {
     for (const std::size_t shift : {0, 1, 63}) {
       std::vector<std::uint8_t> target(bytes + shift + 1, 0x5a);
       stream_copy(target.data() + shift, source.data() + 3, bytes);

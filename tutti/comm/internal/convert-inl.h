@@ -38,7 +38,7 @@ HWY_INLINE void store_floats(D d, hn::Vec<D> v, T* to) {
     const hn::Rebind<double, D> d64;
     hn::StoreU(hn::PromoteTo(d64, v), d64, to);
   } else {
-    Elements<T>::store(d, v, to);
+    store(d, v, to);
   }
 }
 
@@ -72,7 +72,7 @@ void convert_from(const void* source, DType to, void* target, std::size_t count)
 
 // Non-temporal stores want an aligned target and a fence at the end, or peers might see a flag
 // before the data.
-void stream_copy_vectors(void* target, const void* source, std::size_t bytes) {
+void stream_any(void* target, const void* source, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
   const std::size_t step = hn::Lanes(d);
   auto* to = static_cast<std::uint8_t*>(target);

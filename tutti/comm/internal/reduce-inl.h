@@ -12,13 +12,15 @@
 #define TUTTI_COMM_INTERNAL_REDUCE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
-#include "tutti/comm/internal/reduce_call.h"
 #include "tutti/comm/internal/vector_elements-inl.h"
+#include "tutti/comm/internal/vector_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::comm::HWY_NAMESPACE {
@@ -91,7 +93,9 @@ class Divider {
 };
 
 // `kRanks`: the number of sources and of targets when it is known to the compiler, else 0.
-template <class T, class Op, std::size_t kRanks>
+// `kIsLarge`: more than the caches hold. Sources are fetched ahead, across the ends of pages, and
+// targets that hold nothing to be read are written past the cache.
+template <class T, class Op, std::size_t kRanks = 0, bool kIsLarge = false>
 class Reducer {
   using E = Elements<T>;
   using D = typename E::D;
@@ -121,6 +125,7 @@ class Reducer {
     for (; i + 4 * step <= count; i += 4 * step) fold_four(i, step);
     for (; i + step <= count; i += step) store_at(fold_at(i), i);
     if (has_rest) store_at(last, count - step);
+    if (kIsLarge && call_.streams) hwy::FlushStream();
   }
 
   HWY_INLINE std::size_t source_count() const { return kRanks ? kRanks : call_.sources.size(); }
@@ -140,18 +145,26 @@ class Reducer {
   }
 
   HWY_INLINE void store_at(V v, std::size_t i) const {
-    for (std::size_t t = 0; t < target_count(); ++t) E::store(D(), v, target(t) + i);
+    for (std::size_t t = 0; t < target_count(); ++t) store(D(), v, target(t) + i);
+  }
+
+  HWY_INLINE void fetch_ahead(const T* from, std::size_t step) const {
+    constexpr std::size_t kAheadBytes = 2048, kLineBytes = 64;
+    const auto* bytes = reinterpret_cast<const std::byte*>(from) + kAheadBytes;
+    for (std::size_t i = 0; i < 4 * step * sizeof(T); i += kLineBytes) hwy::Prefetch(bytes + i);
   }
 
   HWY_INLINE void fold_four(std::size_t i, std::size_t step) const {
     const D d;
     const T* from = source(0) + i;
+    if (kIsLarge) fetch_ahead(from, step);
     V v0 = E::load(d, from);
     V v1 = E::load(d, from + step);
     V v2 = E::load(d, from + 2 * step);
     V v3 = E::load(d, from + 3 * step);
     for (std::size_t s = 1; s < source_count(); ++s) {
       from = source(s) + i;
+      if (kIsLarge) fetch_ahead(from, step);
       v0 = Op::fold(d, v0, E::load(d, from));
       v1 = Op::fold(d, v1, E::load(d, from + step));
       v2 = Op::fold(d, v2, E::load(d, from + 2 * step));
@@ -163,10 +176,17 @@ class Reducer {
     v3 = divide_(d, v3);
     for (std::size_t t = 0; t < target_count(); ++t) {
       T* to = target(t) + i;
-      E::store(d, v0, to);
-      E::store(d, v1, to + step);
-      E::store(d, v2, to + 2 * step);
-      E::store(d, v3, to + 3 * step);
+      if (kIsLarge && call_.streams) {
+        stream(d, v0, to);
+        stream(d, v1, to + step);
+        stream(d, v2, to + 2 * step);
+        stream(d, v3, to + 3 * step);
+      } else {
+        store(d, v0, to);
+        store(d, v1, to + step);
+        store(d, v2, to + 2 * step);
+        store(d, v3, to + 3 * step);
+      }
     }
   }
 
@@ -181,7 +201,7 @@ class Reducer {
       std::memcpy(few, source(s), bytes);
       v = Op::fold(d, v, E::load(d, few));
     }
-    E::store(d, divide_(d, v), few);
+    store(d, divide_(d, v), few);
     for (std::size_t t = 0; t < target_count(); ++t) std::memcpy(target(t), few, bytes);
   }
 
@@ -193,15 +213,16 @@ class Reducer {
 
 template <class T>
 void reduce_typed(ReduceOp op, const ReduceCall& call) {
-  // Two ranks and sums or averages are what small messages are made of.
-  const bool is_pair = call.sources.size() == 2 && call.targets.size() == 2;
   switch (op) {
     case ReduceOp::kSum:
-    case ReduceOp::kAverage:
-      return is_pair ? Reducer<T, Sum, 2>::run(call) : Reducer<T, Sum, 0>::run(call);
-    case ReduceOp::kMin: return Reducer<T, Minimum, 0>::run(call);
-    case ReduceOp::kMax: return Reducer<T, Maximum, 0>::run(call);
-    case ReduceOp::kProduct: return Reducer<T, Product, 0>::run(call);
+    case ReduceOp::kAverage:  // what training is made of: worth two more kernels
+      if (call.is_large) return Reducer<T, Sum, 0, true>::run(call);
+      if (call.sources.size() == 2 && call.targets.size() == 2)
+        return Reducer<T, Sum, 2>::run(call);
+      return Reducer<T, Sum>::run(call);
+    case ReduceOp::kMin: return Reducer<T, Minimum>::run(call);
+    case ReduceOp::kMax: return Reducer<T, Maximum>::run(call);
+    case ReduceOp::kProduct: return Reducer<T, Product>::run(call);
   }
 }
 

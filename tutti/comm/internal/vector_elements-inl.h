@@ -17,33 +17,34 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::comm::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// f32, f64, i32, i64: computed with as they are. `D` is the tag of the vectors to compute with;
-// `load` and `store` take as many elements as it has lanes, at any address.
+// f32, f64, i32, i64: computed with as they are. `D` is the tag of the vectors to compute with.
+// `load` takes as many elements as it has lanes, at any address; `pack` gives them back as the
+// vector of `Stored` that memory gets.
 template <class T>
 struct Elements {
   using D = hn::ScalableTag<T>;
+  using Stored = T;
   template <class D_>
   static HWY_INLINE hn::Vec<D_> load(D_ d, const T* from) {
     return hn::LoadU(d, from);
   }
   template <class D_>
-  static HWY_INLINE void store(D_ d, hn::Vec<D_> v, T* to) {
-    hn::StoreU(v, d, to);
+  static HWY_INLINE hn::Vec<D_> pack(D_, hn::Vec<D_> v) {
+    return v;
   }
 };
 
-// Bytes are computed with in 16 bits; storing keeps the lower 8, which is what arithmetic modulo
+// Bytes are computed with in 16 bits; packing keeps the lower 8, which is what arithmetic modulo
 // 256 gives.
 template <class T>
 struct ByteElements {
   using D = hn::ScalableTag<std::int16_t>;
+  using Stored = std::uint8_t;
   static HWY_INLINE hn::Vec<D> load(D d, const T* from) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), from));
   }
-  static HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
-    const hn::Rebind<std::uint8_t, D> d8;
-    hn::StoreU(hn::DemoteTo(d8, hn::And(v, hn::Set(d, 0xff))), d8,
-               reinterpret_cast<std::uint8_t*>(to));
+  static HWY_INLINE auto pack(D d, hn::Vec<D> v) {
+    return hn::DemoteTo(hn::Rebind<Stored, D>(), hn::And(v, hn::Set(d, 0xff)));
   }
 };
 template <>
@@ -55,24 +56,23 @@ struct Elements<std::uint8_t> : ByteElements<std::uint8_t> {};
 template <>
 struct Elements<BFloat16> {
   using D = hn::ScalableTag<float>;
+  using Stored = std::uint16_t;
   template <class D_>
   static HWY_INLINE hn::Vec<D_> load(D_ d, const BFloat16* from) {
     const auto bits = hn::LoadU(hn::Rebind<std::uint16_t, D_>(), &from->bits);
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D_>(), bits)));
   }
   template <class D_>
-  static HWY_INLINE void store(D_ d, hn::Vec<D_> v, BFloat16* to) {
+  static HWY_INLINE auto pack(D_, hn::Vec<D_> v) {
     const hn::RebindToUnsigned<D_> du;
     const hn::RebindToSigned<D_> di;
-    const hn::Rebind<std::uint16_t, D_> d16;
     const auto bits = hn::BitCast(du, v);
     const auto upper = hn::ShiftRight<16>(bits);
     const auto bias = hn::Add(hn::Set(du, 0x7fff), hn::And(upper, hn::Set(du, 1)));
     const auto rounded = hn::ShiftRight<16>(hn::Add(bits, bias));
     const auto nan = hn::Or(upper, hn::Set(du, 0x40));
     const auto result = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), nan, rounded);
-    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, result)), d16, &to->bits);
-    (void)d;
+    return hn::DemoteTo(hn::Rebind<Stored, D_>(), hn::BitCast(di, result));
   }
 };
 
@@ -81,6 +81,7 @@ struct Elements<BFloat16> {
 template <>
 struct Elements<Half> {
   using D = hn::ScalableTag<float>;
+  using Stored = std::uint16_t;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   template <class D_>
   static HWY_INLINE hn::Vec<D_> load(D_ d, const Half* from) {
@@ -88,13 +89,13 @@ struct Elements<Half> {
     return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
   }
   template <class D_>
-  static HWY_INLINE void store(D_ d, hn::Vec<D_> v, Half* to) {
+  static HWY_INLINE auto pack(D_ d, hn::Vec<D_> v) {
     const hn::Rebind<hwy::float16_t, D_> d16;
     const hn::RebindToUnsigned<D_> du;
     // All NaNs become the same one, whatever they carry.
     const auto plain = hn::CopySign(hn::BitCast(d, hn::Set(du, 0x7fc00000)), v);
     const auto result = hn::IfThenElse(hn::IsNaN(v), plain, v);
-    hn::StoreU(hn::DemoteTo(d16, result), d16, reinterpret_cast<hwy::float16_t*>(to));
+    return hn::BitCast(hn::Rebind<Stored, D_>(), hn::DemoteTo(d16, result));
   }
 #else
   template <class D_>
@@ -109,9 +110,8 @@ struct Elements<Half> {
     return hn::BitCast(d, hn::Or(sign, hn::IfThenElse(is_special, special, scaled)));
   }
   template <class D_>
-  static HWY_INLINE void store(D_ d, hn::Vec<D_> v, Half* to) {
+  static HWY_INLINE auto pack(D_ d, hn::Vec<D_> v) {
     const hn::RebindToSigned<D_> di;
-    const hn::Rebind<std::uint16_t, D_> d16;
     const auto bits = hn::BitCast(di, v);
     const auto magnitude = hn::And(bits, hn::Set(di, 0x7fffffff));
     const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 0x8000));
@@ -125,10 +125,25 @@ struct Elements<Half> {
         hn::IfThenElse(hn::Gt(magnitude, hn::Set(di, 0x477fefff)), hn::Set(di, 0x7c00), result);
     result =
         hn::IfThenElse(hn::Gt(magnitude, hn::Set(di, 0x7f800000)), hn::Set(di, 0x7e00), result);
-    hn::StoreU(hn::DemoteTo(d16, hn::Or(result, sign)), d16, &to->bits);
+    return hn::DemoteTo(hn::Rebind<Stored, D_>(), hn::Or(result, sign));
   }
 #endif
 };
+
+// Packs and writes, at any address.
+template <class D, class T>
+HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
+  using Stored = typename Elements<T>::Stored;
+  hn::StoreU(Elements<T>::pack(d, v), hn::Rebind<Stored, D>(), reinterpret_cast<Stored*>(to));
+}
+
+// The same past the cache: `to` is aligned to the vector, and hwy::FlushStream must follow at the
+// end.
+template <class D, class T>
+HWY_INLINE void stream(D d, hn::Vec<D> v, T* to) {
+  using Stored = typename Elements<T>::Stored;
+  hn::Stream(Elements<T>::pack(d, v), hn::Rebind<Stored, D>(), reinterpret_cast<Stored*>(to));
+}
 
 }  // namespace tutti::comm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

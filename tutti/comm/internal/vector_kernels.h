@@ -1,0 +1,29 @@
+// What kernels.cc takes from the instruction set of the machine. Counts are not zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tutti/core/dtype.h"
+
+namespace tutti::comm {
+
+struct ReduceCall {
+  std::span<const void* const> sources;
+  std::span<void* const> targets;
+  std::size_t count;
+  std::int64_t divisor;  // 1 when nothing is to be divided
+  bool is_large;         // more than the caches hold
+  bool streams;          // large, and the targets are aligned and hold nothing that is to be read
+};
+
+void reduce_vectors(DType dtype, ReduceOp op, const ReduceCall& call);
+// Different floating types.
+void convert_vectors(DType from, const void* source, DType to, void* target, std::size_t count);
+// Past the cache; ends with a fence.
+void stream_vectors(void* target, const void* source, std::size_t bytes);
+std::int64_t find_not_finite_in_vectors(DType dtype, const void* data, std::size_t count);
+const char* vector_target();
+
+}  // namespace tutti::comm
