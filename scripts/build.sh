@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/build.sh PRESET [target ...]: installs what is missing, configures when needed, builds.
+# scripts/build.sh PRESET [target or option of ninja ...]: installs what is missing, configures when needed, builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?usage: scripts/build.sh PRESET [target ...]}

@@ -41,8 +41,9 @@ LIST
 missing() {
   local wanted installed
   wanted=$(list | awk '{print $1}' | sort)
+  # dpkg-query fails when it has never heard of a package, and lists the others all the same.
   # shellcheck disable=SC2086  # one word per package
-  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' $wanted 2>/dev/null |
+  installed=$({ dpkg-query -W -f='${Package} ${db:Status-Status}\n' $wanted 2>/dev/null || true; } |
     awk '$2 == "installed" {print $1}' | sort -u)
   comm -23 <(echo "$wanted") <(echo "$installed")
 }

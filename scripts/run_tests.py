@@ -81,7 +81,7 @@ def run_part(part):
     report = folder / f"report-{part.name}.xml"
     wrapper = without_address_randomisation() if part.preset == "tsan" else []
     print(f"\n=== {part.name} ===", flush=True)
-    build = [*wrapper, ROOT / "scripts/build.sh", part.preset, *part.targets]
+    build = [*wrapper, ROOT / "scripts/build.sh", part.preset, "--quiet", *part.targets]
     if subprocess.run(build, cwd=ROOT).returncode != 0:
         outcome.trouble = "the build failed"
         return outcome

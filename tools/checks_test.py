@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Tests of the checks: each finds what it is there to find, and lets good code pass."""
+"""Tests of the checks and of install-deps: each finds what it is there to find, and lets good things pass."""
 
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import check_docs
 import check_layers
 import check_sizes
+import source_tree
+
+SCRIPT = source_tree.ROOT / "scripts/install-deps.sh"
 
 
 class TreeTest(unittest.TestCase):
@@ -95,6 +99,37 @@ class Sizes(TreeTest):
         self.assertEqual(check_sizes.check(self.root)[0::2], ([], 10_000))
         self.write("tutti/core/one_more.h", "int x;\n")
         self.assertIn("together at most", check_sizes.check(self.root)[0][-1])
+
+
+class InstallDeps(TreeTest):
+    """scripts/install-deps.sh on a system whose dpkg-query knows only some packages."""
+
+    def check(self, known):
+        lines = "".join(f"echo {package} {state}\n" for package, state in known.items())
+        self.write("dpkg-query", f"#!/bin/sh\n{lines}exit 1\n")
+        (self.root / "dpkg-query").chmod(0o755)
+        environment = {"PATH": f"{self.root}:/usr/sbin:/usr/bin:/sbin:/bin"}
+        return subprocess.run([SCRIPT, "--check"], env=environment, capture_output=True, text=True)
+
+    def setUp(self):
+        super().setUp()
+        listed = subprocess.run([SCRIPT, "--list"], capture_output=True, text=True, check=True).stdout
+        self.all = {line.split()[0]: "installed" for line in listed.splitlines()}
+
+    def test_silent_when_nothing_is_missing(self):
+        done = self.check(self.all)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_names_what_was_never_installed_or_was_removed(self):
+        known = {**self.all, "cmake": "config-files"}
+        del known["libhwy-dev"]
+        done = self.check(known)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing: cmake libhwy-dev\n", done.stderr)
+        self.assertIn("apt-get install -y --no-install-recommends cmake libhwy-dev", done.stderr)
+
+    def test_nothing_at_all_is_installed(self):
+        self.assertEqual(self.check({}).returncode, 1)
 
 
 class Docs(TreeTest):
