@@ -41,7 +41,7 @@ function(add_test_program name)
     endif()
     add_dependencies(tests-${label} ${name})
   endforeach()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
   # gtest_discover_tests takes one label only, so a list of them is set when ctest reads the cases.
   set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
   file(WRITE "${labels_file}" "if(${name}_TESTS)

@@ -16,7 +16,7 @@ FUNCTION_CEILING = 80
 AIMS = {".h": 90, ".cc": 150}
 FUNCTION_AIM = 30
 HEART = ("core", "topo", "plan", "comm")
-HEART_CEILING = 10_000
+HEART_AIM = 10_000
 
 # Comments, literals and directives, whose braces mean nothing. A digit separator (1'000) is no literal.
 NOT_CODE = re.compile(
@@ -129,8 +129,8 @@ def check(root):
         errors += more_errors
         warnings += more_warnings
     heart = heart_lines(root)
-    if heart > HEART_CEILING:
-        errors.append(f"{' + '.join(HEART)} have {heart} lines of code; together at most {HEART_CEILING}")
+    if heart > HEART_AIM:
+        warnings.append(f"{' + '.join(HEART)} have {heart} lines of code; aim at {HEART_AIM} together")
     return errors, warnings, heart
 
 
