@@ -113,4 +113,11 @@ Layout parse_layout(std::string_view text, const std::string& source) {
   return layout;
 }
 
+std::string host_name_of(const Layout& layout, int rank) {
+  for (const Host& host : layout.hosts) {
+    if (std::find(host.ranks.begin(), host.ranks.end(), rank) != host.ranks.end()) return host.name;
+  }
+  return "an unknown host";
+}
+
 }  // namespace tutti::topo

@@ -28,6 +28,9 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
+// The name of the host that a rank is on, for messages.
+std::string host_name_of(const Layout& layout, int rank);
+
 // Throws ConfigError that names the rank which is missing, double or without host.
 void check(const Layout& layout);
 

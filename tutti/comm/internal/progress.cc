@@ -3,6 +3,18 @@
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
+namespace {
+
+// Nothing may leave the thread but by the work's outcome.
+Result run_job(const Progress::Job& job) {
+  try {
+    return job();
+  } catch (const Error& error) {
+    return Result::from(error);
+  }
+}
+
+}  // namespace
 
 void Work::State::complete(Result result) {
   const std::lock_guard lock(mutex);
@@ -52,7 +64,7 @@ void Progress::loop() {
     auto [job, state] = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    Result outcome = job();
+    Result outcome = run_job(job);
     // First idle, then complete: whoever sees the work complete may run its next operation by
     // itself.
     pending_.fetch_sub(1, std::memory_order_release);

@@ -26,6 +26,11 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
                                                       .patience = watch.get(),
                                                       .vendor = vendor,
                                                       .transport_ranks = ranks});
+  if (job->options.flag("check")) {
+    self_check_ = std::make_unique<SelfCheck>(
+        rank, static_cast<int>(ranks.size()), layout,
+        [this](const Operation& operation) { return run_one(operation); });
+  }
   progress = std::make_unique<Progress>("rank " + std::to_string(rank));
   message_watch = std::make_unique<Watch>(*job, rank, layout);
   message_watch->set_host(host.get());
@@ -57,6 +62,12 @@ void Communicator::State::check() {
 
 Result Communicator::State::run(const Operation& operation) {
   const std::lock_guard lock(mutex_);
+  if (self_check_ && SelfCheck::covers(operation)) [[unlikely]]
+    return self_check_->perform(operation);
+  return run_one(operation);
+}
+
+Result Communicator::State::run_one(const Operation& operation) {
   if (!failure_) return Result(failure_);
   const OpRecord record = OpRecord::of(operation, ++sequence_);
   host->enter(record);

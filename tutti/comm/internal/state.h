@@ -12,6 +12,7 @@
 #include "tutti/comm/internal/planner.h"
 #include "tutti/comm/internal/progress.h"
 #include "tutti/comm/internal/router.h"
+#include "tutti/comm/internal/self_check.h"
 #include "tutti/comm/internal/watch.h"
 
 namespace tutti::comm {
@@ -48,6 +49,7 @@ struct Communicator::State {
 
  private:
   Result run(const Operation& operation);
+  Result run_one(const Operation& operation);
   Result dispatch(const Operation& operation, const OpRecord& record);
   void find_layout();
   void join_host();
@@ -56,6 +58,7 @@ struct Communicator::State {
   std::uint64_t sequence_ = 0;
   bool reduces_on_host_ = false;  // all_reduce goes straight to the host group
   Result failure_ = Result::ok();
+  std::unique_ptr<SelfCheck> self_check_;  // with option check only
 };
 
 }  // namespace tutti::comm
