@@ -9,25 +9,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
 
+from bed import NAME, TESTBED, exit_where_not_allowed, on, testbed
+
 HERE = Path(__file__).resolve().parent
-TESTBED = HERE.parents[1] / "scripts/testbed"
-NAME = f"test{os.getpid()}"
-SKIPPED = 77
 RATE = 100e6
-
-
-def testbed(action, *words, check=True):
-    command = [TESTBED, action, "--name", NAME, *words]
-    return subprocess.run(command, check=check, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-
-
-def on(host, *command):
-    return testbed("exec", host, "--", *command).stdout.strip()
 
 
 def processes():
@@ -146,8 +135,5 @@ class End(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    allowed = testbed("check", check=False)
-    if allowed.returncode == 3:
-        print(f"skipped: {allowed.stderr.strip()}")
-        sys.exit(SKIPPED)
+    exit_where_not_allowed()
     unittest.main()
