@@ -23,12 +23,6 @@ bool has_root(Collective collective) {
          collective == Collective::kSendReceive;
 }
 
-// The collectives on one vector; they alone are cut in lanes.
-bool is_on_vector(Collective collective) {
-  return collective == Collective::kAllReduce || collective == Collective::kBroadcast ||
-         collective == Collective::kReduce;
-}
-
 void check_counts(const std::vector<std::int64_t>& counts, const char* what, int ranks) {
   if (static_cast<int>(counts.size()) == ranks &&
       std::all_of(counts.begin(), counts.end(), [](std::int64_t c) { return c >= 0; })) {

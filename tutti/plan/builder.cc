@@ -57,12 +57,6 @@ void Builder::exchange(const Line& line, int to, const std::vector<Range>& sourc
   }
 }
 
-void Builder::signal(const Line& line, int to, int from) {
-  Step& step = add(StepKind::kExchange, line.dimension);
-  step.send_to = to;
-  step.receive_from = from;
-}
-
 void Builder::sync(int group) {
   add(StepKind::kSync, 0).group = group;
 }

@@ -43,8 +43,6 @@ class Builder {
   // The same for lists of ranges: one message per run.
   void exchange(const Line& line, int to, const std::vector<Range>& sources, int from,
                 const std::vector<Range>& targets, Fold fold = {});
-  // A message without elements.
-  void signal(const Line& line, int to, int from);
 
   void sync(int group);
   void reduce_mapped(int group, const Range& source, const Range& target, std::vector<int> store_to,

@@ -16,7 +16,7 @@ double seconds(const Cost& cost, const topo::Link& link) {
 topo::Link memory_link(const topo::Grid& grid) {
   topo::Link link;
   for (const topo::Dimension& dimension : grid.dimensions) {
-    if (!dimension.mapped) break;
+    if (!dimension.mapped && dimension.size != 1) break;
     link.latency = std::max(link.latency, dimension.link.latency);
     link.seconds_per_byte = std::max(link.seconds_per_byte, dimension.link.seconds_per_byte);
   }

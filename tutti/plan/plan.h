@@ -43,7 +43,8 @@ struct Range {
 
 enum class StepKind : std::uint8_t {
   // Send `source` to `send_to` and at the same time receive `target` from `receive_from`; either
-  // side may be absent (-1). With `reduce`, what arrives is folded into `target`: target = target
+  // side may be absent (-1), one that is there has elements. With `reduce`, what arrives is folded
+  // into `target`: target = target
   // op arrived, or arrived op target when `arrived_first`. `source` and `target` do not overlap,
   // but with `reduce` they may be the very same range: then what is sent is the content before the
   // fold, so the fold waits for the send.

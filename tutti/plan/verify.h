@@ -31,7 +31,8 @@ struct RankTraffic {
 struct Report {
   // Empty when all is well; otherwise the first thing that is wrong: a deadlock with the step each
   // rank stands at, a race with both accesses, sizes of a message that differ, a wrong, incomplete
-  // or twice divided result, a fold out of order, groups or syncs that differ on a host, ...
+  // or twice divided result, a fold out of order, a barrier left too early, groups or syncs that
+  // differ on a host, ...
   std::string problem;
   int rounds = 0;  // exchanges one after the other on the longest path, each taking the same time
   std::vector<RankTraffic> ranks;

@@ -137,6 +137,20 @@ TEST(Verify, FindsFoldsOutOfOrder) {
   EXPECT_THAT(verify(grid, {request}, plans).problem, HasSubstr("in rank order"));
 }
 
+TEST(Verify, FindsABarrierLeftTooEarly) {
+  for (const int missing : {0, 1, 2}) {
+    Request request;
+    request.collective = Collective::kBarrier;
+    std::vector<Plan> plans;
+    for (int r = 0; r < 5; ++r) {
+      plans.push_back(build(grid_of({5}), request, {{"dissemination"}}, r));
+      auto& steps = plans.back().lanes[0].steps;
+      steps.erase(steps.begin() + missing);
+    }
+    EXPECT_THAT(verify(grid_of({5}), {request}, plans).problem, HasSubstr("leaves the barrier"));
+  }
+}
+
 TEST(Verify, FindsAnInputThatWasOverwritten) {
   Broken plans(grid_of({2}), {{"ring"}});
   plans.steps(0).push_back(plans.step(0, StepKind::kCopy));

@@ -1,8 +1,8 @@
-// Dissemination barrier (Hensgen, Finkel and Manber 1988): no root, no memory.
+// Dissemination barrier (Hensgen, Finkel and Manber 1988): no root.
 //
-// n ranks. In step t rank i sends an empty message to rank i + 2^t and waits for one from rank
-// i - 2^t. After step t it knows that the 2^(t+1) ranks before it have come; after ceil(log2 n)
-// steps that all have. Any n.
+// n ranks. In step t rank i sends one element, of no meaning, to rank i + 2^t and waits for one
+// from rank i - 2^t. After step t it knows that the 2^(t+1) ranks before it have come; after
+// ceil(log2 n) steps that all have. Any n.
 #include <bit>
 
 #include "tutti/plan/algorithms/table.h"
@@ -19,8 +19,10 @@ Cost cost(Collective, int ranks, double, int) {
 }
 
 void build(Builder& builder, const Stage& stage) {
-  for (int distance = 1; distance < stage.line.size(); distance *= 2) {
-    builder.signal(stage.line, stage.line.neighbour(distance), stage.line.neighbour(-distance));
+  const Line& line = stage.line;
+  const Range sent = builder.scratch(1), received = builder.scratch(1);
+  for (int distance = 1; distance < line.size(); distance *= 2) {
+    builder.exchange(line, line.neighbour(distance), sent, line.neighbour(-distance), received);
   }
 }
 
@@ -28,7 +30,7 @@ void build(Builder& builder, const Stage& stage) {
 
 Algorithm dissemination() {
   return {"dissemination",
-          "barrier by empty messages, twice as far each time",
+          "barrier by messages of one element, twice as far each time",
           "",
           supports,
           cost,

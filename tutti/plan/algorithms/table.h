@@ -69,6 +69,12 @@ inline bool is_reduction(Collective collective) {
          collective == Collective::kReduce;
 }
 
+// The collectives on one vector; they alone are cut in lanes.
+inline bool is_on_vector(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kBroadcast ||
+         collective == Collective::kReduce;
+}
+
 // The rows, each defined in its file.
 Algorithm direct();
 Algorithm ring();

@@ -51,16 +51,18 @@ Machine::Machine(const topo::Grid& grid, const std::vector<Plan>& plans,
   for (const Plan& plan : plans) {
     host_of_.push_back(grid.host_of(plan.rank));
     lanes_ = std::max(lanes_, static_cast<int>(plan.lanes.size()));
-    finds_races_ = finds_races_ || plan.uses_mapped_memory() || plan.lanes.size() > 1;
+    keeps_clocks_ = keeps_clocks_ || plan.uses_mapped_memory() || plan.lanes.size() > 1 ||
+                    plan.collective == Collective::kBarrier;
   }
-  const std::size_t clock_size = finds_races_ ? plans.size() * lanes_ : 0;
-  const auto start = std::make_shared<const Clock>(clock_size, 0);
+  const std::size_t clock_size = keeps_clocks_ ? plans.size() * lanes_ : 0;
   for (const Plan& plan : plans) {
     for (int lane = 0; lane < lanes_; ++lane) {
+      auto known = std::make_shared<Clock>(clock_size, 0);
+      if (keeps_clocks_) (*known)[threads_.size()] = 1;
       Thread& thread = threads_.emplace_back();
       thread.rank = plan.rank;
       thread.lane = lane;
-      thread.known = start;
+      thread.known = std::move(known);
     }
   }
 }
@@ -96,6 +98,16 @@ void Machine::run(unsigned seed) {
   }
   for (const Thread& thread : threads_) report_.rounds = std::max(report_.rounds, thread.time);
   if (const std::string race = races_.find(lanes_); !race.empty()) throw Problem(race);
+  if (plans_[0].collective == Collective::kBarrier) check_barrier();
+}
+
+void Machine::check_barrier() const {
+  for (const Thread& thread : threads_) {
+    const auto missing = std::find(thread.known->begin(), thread.known->end(), 0);
+    if (missing == thread.known->end()) continue;
+    fail(thread, fmt::format("leaves the barrier before rank {} has come",
+                             (missing - thread.known->begin()) / lanes_));
+  }
 }
 
 bool Machine::try_step(Thread& thread, const Step& step) {
@@ -113,7 +125,7 @@ bool Machine::try_step(Thread& thread, const Step& step) {
 }
 
 void Machine::advance(Thread& thread, std::shared_ptr<const Clock> learned) {
-  if (finds_races_) {
+  if (keeps_clocks_) {
     auto known = std::const_pointer_cast<Clock>(join(*thread.known, learned.get()));
     ++(*known)[static_cast<std::size_t>(thread.rank) * lanes_ + thread.lane];
     thread.known = known;
@@ -314,7 +326,7 @@ Symbol* Machine::access(const Thread& thread, int owner, const Range& range, boo
                              bounds.begin, bounds.count));
   }
   const std::int64_t address = memories_[owner].address(range);
-  if (finds_races_ && range.count > 0) {
+  if (keeps_clocks_ && range.count > 0) {
     races_.add({owner, address, address + range.count, is_write, thread.rank * lanes_ + thread.lane,
                 static_cast<int>(thread.next), thread.known});
   }

@@ -61,6 +61,7 @@ class Machine {
   void reduce_mapped(Thread& thread, const Step& step);
   void reduce_local(Thread& thread, const Step& step);
   void run_vendor(const std::vector<Thread*>& members);
+  void check_barrier() const;
   void advance(Thread& thread, std::shared_ptr<const Clock> learned);
   // Checks that the range exists, lies in the lane, and may be reached; notes the access.
   Symbol* access(const Thread& thread, int owner, const Range& range, bool is_write);
@@ -75,7 +76,7 @@ class Machine {
   std::vector<int> host_of_;
   std::vector<Thread> threads_;  // lanes of rank 0, of rank 1, ...
   int lanes_ = 0;
-  bool finds_races_ = false;
+  bool keeps_clocks_ = false;  // to find races, and who leaves a barrier early
   RaceFinder races_;
 };
 

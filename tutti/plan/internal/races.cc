@@ -8,7 +8,7 @@ namespace tutti::plan::internal {
 namespace {
 
 bool is_before(const Access& a, const Access& b) {
-  return (*b.known)[a.thread] > a.step;
+  return (*b.known)[a.thread] > a.step + 1;
 }
 
 bool conflict(const Access& a, const Access& b) {

@@ -8,7 +8,8 @@
 
 namespace tutti::plan::internal {
 
-// A vector clock: for each thread (a lane of a rank), how many of its steps are known to be over.
+// A vector clock: for each thread (a lane of a rank) 0 while nothing is known of it, 1 when it is
+// known to have begun, and one more for each of its steps known to be over.
 using Clock = std::vector<int>;
 
 struct Access {
