@@ -1,5 +1,6 @@
 // Which transport a process gets by the way it was started.
 #include "tutti/comm/communicator.h"
+#include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
@@ -10,7 +11,7 @@ namespace {
 std::shared_ptr<Transport> transport_of(const JobEnvironment& job) {
   switch (job.kind) {
     case JobKind::kAlone: return ThreadWorld(1).transport(0);
-    case JobKind::kLocal: return ThreadWorld(1).transport(0);
+    case JobKind::kLocal: return start_local(local_job_from_environment());
     case JobKind::kMpi: return start_mpi();
   }
   return nullptr;

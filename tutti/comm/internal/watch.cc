@@ -68,6 +68,8 @@ Result Watch::check_member(int member) const {
         fmt::format("Rank {} on {} has ended its part of the job; rank {} waits for it in {}.",
                     rank, host_of(rank), rank_, record_.text()));
   }
+  // Who left after this operation did its part, whether or not its process still runs.
+  if (theirs.has_left.load()) return Result::ok();
   const std::uint32_t process = theirs.process.load();
   const bool is_dead = ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
   if (is_dead || process_state(process) == 'Z') {
