@@ -46,7 +46,9 @@ void all_reduce(Communicator& comm, std::int64_t count, ReduceOp op = ReduceOp::
 }
 
 class Disagreement : public testing::TestWithParam<std::vector<std::string>> {};
-INSTANTIATE_TEST_SUITE_P(Hosts, Disagreement, testing::Values(host_names({2}), host_names({3})));
+INSTANTIATE_TEST_SUITE_P(Hosts, Disagreement,
+                         testing::Values(host_names({2}), host_names({3}), host_names({1, 1}),
+                                         host_names({2, 2}), host_names({1, 1, 1})));
 
 TEST_P(Disagreement, InCountNamesBothSidesOnEveryRank) {
   const auto errors = errors_of(GetParam(), [](Communicator& comm) {

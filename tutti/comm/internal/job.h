@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tutti/comm/flight_record.h"
+#include "tutti/comm/internal/monitor.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/options.h"
@@ -22,6 +23,7 @@ struct Job {
   FlightRecord flight;
   // Communicators are numbered the same on all their members; those made later have higher numbers.
   std::atomic<int> next_communicator = 0;
+  Monitor monitor{*transport};
 };
 
 }  // namespace tutti::comm

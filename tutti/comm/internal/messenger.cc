@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/internal/progress.h"
@@ -22,11 +23,13 @@ struct Messenger::Message {
   std::unique_ptr<Transfer> head, body;
   bool head_passed = false;
   std::int64_t since = now_ns();
+  std::optional<Watch> watch;  // made when the message is late
   std::shared_ptr<Work::State> work = std::make_shared<Work::State>();
 };
 
-Messenger::Messenger(Router& router, Watch& watch, int rank)
-    : router_(router), watch_(watch), rank_(rank) {}
+Messenger::Messenger(Router& router, const Watch& watch, int rank,
+                     std::function<Result(Result)> fail)
+    : router_(router), watch_(watch), rank_(rank), fail_(std::move(fail)) {}
 
 Messenger::~Messenger() {
   {
@@ -104,6 +107,13 @@ Result Messenger::advance(Message& message, bool* finished) {
   return outcome;
 }
 
+Result Messenger::be_patient(Message& message) {
+  const std::int64_t waited = now_ns() - message.since;
+  if (waited < Patience::kInterval) return Result::ok();
+  if (!message.watch) message.watch.emplace(watch_).begin(message.expected);
+  return message.watch->ask(message.peer, waited);
+}
+
 // Receives from one peer with one tag take turns: the next one posts its header only when the one
 // before is through.
 void Messenger::loop() {
@@ -130,11 +140,9 @@ void Messenger::loop() {
       if (must_wait) continue;
       bool finished = false;
       Result outcome = advance(message, &finished);
-      if (outcome && !finished && now_ns() - message.since > Patience::kInterval) {
-        watch_.begin(message.expected);
-        outcome = watch_.ask(message.peer, now_ns() - message.since);
-      }
+      if (outcome && !finished) outcome = be_patient(message);
       if (outcome && !finished) continue;
+      if (!outcome) outcome = fail_(std::move(outcome));
       message.work->complete(std::move(outcome));
       open[i] = nullptr;
       advanced = true;

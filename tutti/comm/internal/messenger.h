@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -18,8 +19,9 @@ namespace tutti::comm {
 
 class Messenger {
  public:
-  // `router` and `watch` must outlive the messenger; the watch serves nobody else.
-  Messenger(Router& router, Watch& watch, int rank);
+  // `router` and `watch`, which every message copies, must outlive the messenger. `fail` is told of
+  // failures and gives back what the communicator has failed with first.
+  Messenger(Router& router, const Watch& watch, int rank, std::function<Result(Result)> fail);
   // Gives up what is under way.
   ~Messenger();
 
@@ -33,11 +35,13 @@ class Messenger {
   Work start(std::unique_ptr<Message> message);
   void loop();
   Result advance(Message& message, bool* finished);
+  Result be_patient(Message& message);
   OpRecord header_of(const ConstBuffer& buffer, int sender, int tag) const;
 
   Router& router_;
-  Watch& watch_;
+  const Watch& watch_;
   const int rank_;
+  const std::function<Result(Result)> fail_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Message>> started_;  // not yet taken by the thread

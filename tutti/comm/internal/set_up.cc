@@ -106,7 +106,6 @@ void Communicator::State::join_host() {
                                      std::move(arenas),
                                      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
   host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
-  watch->set_host(host.get());
   exchange("");  // the board's maker must not go on, and perhaps fail, before all have mapped it
 }
 
@@ -121,7 +120,9 @@ std::vector<std::string> Communicator::State::exchange(const std::string& mine) 
     for (auto& transfer : transfers) {
       for (bool finished = false; !finished;) {
         transfer->test(&finished).raise();
-        if (!finished) std::this_thread::yield();
+        if (finished) continue;
+        job->monitor.failure().raise();
+        std::this_thread::yield();
       }
     }
     transfers.clear();

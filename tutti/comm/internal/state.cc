@@ -14,8 +14,10 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
       id(id_),
       router(*job->transport, ranks, id) {
   find_layout();
-  watch = std::make_unique<Watch>(*job, rank, layout);
+  watch = std::make_unique<Watch>(job->options);
   join_host();
+  roster = std::make_unique<Roster>(id, rank, ranks, layout, *host);
+  watch->set_roster(roster.get(), &job->monitor);
   auto* vendor = dynamic_cast<VendorCollectives*>(job->transport.get());
   planner = std::make_unique<Planner>(grid, rank, job->options, vendor);
   reduces_on_host_ = planner->reduces_on_host();
@@ -32,15 +34,15 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
         [this](const Operation& operation) { return run_one(operation); });
   }
   progress = std::make_unique<Progress>("rank " + std::to_string(rank));
-  message_watch = std::make_unique<Watch>(*job, rank, layout);
-  message_watch->set_host(host.get());
-  messenger = std::make_unique<Messenger>(router, *message_watch, rank);
+  messenger = std::make_unique<Messenger>(router, *watch, rank,
+                                          [this](Result outcome) { return fail(outcome); });
+  job->monitor.add(*roster);
 }
 
 Communicator::State::~State() {
   progress.reset();
   messenger.reset();
-  if (host) host->board().block(host->index()).has_left.store(1);
+  job->monitor.remove(*roster);
 }
 
 void Communicator::State::perform(Operation operation) {
@@ -57,7 +59,9 @@ Work Communicator::State::start(Operation operation) {
 }
 
 void Communicator::State::check() {
-  for (int member = 0; member < host->size(); ++member) host->board().failure_of(member).raise();
+  const Result failure = roster->look();
+  if (!failure) roster->is_delivered = true;
+  failure.raise();
 }
 
 Result Communicator::State::run(const Operation& operation) {
@@ -68,20 +72,28 @@ Result Communicator::State::run(const Operation& operation) {
 }
 
 Result Communicator::State::run_one(const Operation& operation) {
-  if (!failure_) return Result(failure_);
+  if (roster->has_failed()) [[unlikely]]
+    return fail(roster->failure());
   const OpRecord record = OpRecord::of(operation, ++sequence_);
-  host->enter(record);
-  watch->begin(record);
   FlightEntry& entry = job->flight.begin(record, id);
+  host->enter(record, entry.start_ticks);
+  watch->begin(record);
   Result outcome = dispatch(operation, record);
+  if (!outcome) [[unlikely]]
+    return fail(std::move(outcome));
   FlightRecord::end(entry);
-  if (!outcome) {
-    failure_ = outcome;
-    host->board().write_failure(host->index(), outcome);
-    return outcome;
-  }
-  host->leave(record.sequence);
+  host->leave(record.sequence, entry.end_ticks);
+  if (watch->has_reported()) [[unlikely]]
+    watch->report_recovery();
   return outcome;
+}
+
+// All later operations end with the first failure, and so do those of the other ranks.
+Result Communicator::State::fail(Result outcome) {
+  if (roster->fail(outcome)) job->monitor.announce(*roster);
+  job->monitor.print(roster->failure());
+  roster->is_delivered = true;
+  return roster->failure();
 }
 
 Result Communicator::State::dispatch(const Operation& operation, const OpRecord& record) {

@@ -41,15 +41,16 @@ struct Communicator::State {
   Router router;
   std::unique_ptr<Watch> watch;
   std::unique_ptr<HostGroup> host;
+  std::unique_ptr<Roster> roster;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Planner> planner;
   std::unique_ptr<Progress> progress;
-  std::unique_ptr<Watch> message_watch;
   std::unique_ptr<Messenger> messenger;
 
  private:
   Result run(const Operation& operation);
   Result run_one(const Operation& operation);
+  Result fail(Result outcome);
   Result dispatch(const Operation& operation, const OpRecord& record);
   void find_layout();
   void join_host();
@@ -57,7 +58,6 @@ struct Communicator::State {
   std::mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
   bool reduces_on_host_ = false;  // all_reduce goes straight to the host group
-  Result failure_ = Result::ok();
   std::unique_ptr<SelfCheck> self_check_;  // with option check only
 };
 

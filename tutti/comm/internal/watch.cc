@@ -1,116 +1,152 @@
 #include "tutti/comm/internal/watch.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <cerrno>
-#include <fstream>
+#include <algorithm>
+#include <map>
 
+#include "tutti/comm/internal/process.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
 namespace {
 
-// The letter of /proc/<pid>/stat: R running, S sleeping, T stopped, Z dead but not yet waited for,
-// 0 gone.
-char process_state(std::uint32_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string line;
-  if (!std::getline(file, line)) return 0;
-  const std::size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ? 0 : line[name_end + 2];
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::size_t kMostNamed = 4;
+
+double seconds(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
 }
 
 }  // namespace
 
-Watch::Watch(Job& job, int rank, const topo::Layout& layout)
-    : job_(job),
-      rank_(rank),
-      layout_(layout),
-      timeout_ns_(static_cast<std::int64_t>(job.options.number("timeout") * 1e9)),
-      stall_ns_(static_cast<std::int64_t>(job.options.number("stall_seconds") * 1e9)) {}
-
-void Watch::begin(const OpRecord& record) {
-  record_ = record;
-  next_report_ns_ = stall_ns_;
-}
+Watch::Watch(const Options& options)
+    : timeout_ns_(static_cast<std::int64_t>(options.number("timeout") * 1e9)),
+      stall_ns_(static_cast<std::int64_t>(options.number("stall_seconds") * 1e9)) {}
 
 Result Watch::ask(int rank, std::int64_t waited) {
-  for (int member = 0; host_ && member < host_->size(); ++member) {
-    Result verdict = check_member(member);
-    if (!verdict) return verdict;
-  }
-  if (waited >= next_report_ns_) {
-    report_stall(rank, waited);
+  const std::int64_t now = now_ns();
+  if (!roster_ || now - last_look_ns_ < kInterval / 2) return Result::ok();
+  last_look_ns_ = now;
+  waited_ns_ = waited;
+  Result verdict = roster_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
+  if (!verdict) return verdict;
+  question(waited);
+  if (waited >= next_report_ns_ && waited < timeout_ns_) {
+    log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited), record_.text(),
+                 describe(rank));
     next_report_ns_ = waited * 2;
   }
-  if (waited >= timeout_ns_) {
-    return Result::failure(
-        ErrorKind::kTimeout, "DDL-4-05",
-        fmt::format(
-            "Gave up {} after {:.1f} s: {}. Raise the option timeout if it only needs longer.",
-            record_.text(), static_cast<double>(waited) * 1e-9, describe(rank)));
+  if (waited < timeout_ns_) return Result::ok();
+  return Result::failure(
+      ErrorKind::kTimeout, "DDL-4-05",
+      fmt::format("Rank {} gave up {} after {:.1f} s: {}. Raise the option timeout if "
+                  "it only needs longer.",
+                  roster_->rank(), record_.text(), seconds(waited), describe(rank)));
+}
+
+void Watch::report_recovery() {
+  log::info("DDL-4-09 {} goes on after {:.1f} s.", record_.text(), seconds(waited_ns_));
+}
+
+Result Watch::judge_all() const {
+  for (int rank = 0; rank < roster_->size(); ++rank) {
+    if (rank == roster_->rank()) continue;
+    const auto report = report_of(rank, false, 1);
+    Result verdict = report ? judge(*report) : Result::ok();
+    if (!verdict) return verdict;
   }
   return Result::ok();
 }
 
-Result Watch::check_member(int member) const {
-  const RankBlock& theirs = host_->board().block(member);
-  const int rank = host_->ranks()[member];
-  if (rank == rank_) return Result::ok();
-  Result told = host_->board().failure_of(member);
-  if (!told) return told;
-  if (theirs.has_left.load() && theirs.completed.load() < record_.sequence) {
-    return Result::failure(
-        ErrorKind::kComm, "DDL-4-03",
-        fmt::format("Rank {} on {} has ended its part of the job; rank {} waits for it in {}.",
-                    rank, host_of(rank), rank_, record_.text()));
-  }
-  // Who left after this operation did its part, whether or not its process still runs.
-  if (theirs.has_left.load()) return Result::ok();
-  const std::uint32_t process = theirs.process.load();
-  const bool is_dead = ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
-  if (is_dead || process_state(process) == 'Z') {
-    return Result::failure(
-        ErrorKind::kComm, "DDL-4-04",
-        fmt::format("Rank {} on {} (process {}) is dead; rank {} waits for it in {}.", rank,
-                    host_of(rank), process, rank_, record_.text()));
-  }
-  const OpRecord record = host_->board().record_of(member);
-  if (record.sequence == record_.sequence && !record.agrees_with(record_)) {
-    return disagreement(rank_, record_, rank, record);
+// What is wrong for good, whatever comes.
+Result Watch::judge(const RankReport& report) const {
+  if (report.has_left && report.completed < record_.sequence) return has_left(report.rank);
+  if (report.record.sequence == record_.sequence && !report.record.agrees_with(record_)) {
+    return disagreement(roster_->rank(), record_, report.rank, report.record);
   }
   return Result::ok();
 }
 
-void Watch::report_stall(int rank, std::int64_t waited) {
-  log::warning("DDL-4-06 waiting for {:.1f} s in {}: {}", static_cast<double>(waited) * 1e-9,
-               record_.text(), describe(rank));
+// The last message of a rank that left may still be on its way, but not for long.
+Result Watch::judge_peer(int rank) {
+  const auto report = report_of(rank, false, 1);
+  if (!report || !report->has_left) return Result::ok();
+  if (left_since_ns_ == 0) left_since_ns_ = last_look_ns_;
+  return last_look_ns_ - left_since_ns_ < kSecond ? Result::ok() : has_left(rank);
 }
 
-std::string Watch::describe(int rank) const {
-  const int member = host_ ? host_->index_of(rank) : -1;
-  if (member < 0) return fmt::format("rank {} on {} has not come", rank, host_of(rank));
-  const RankBlock& theirs = host_->board().block(member);
-  const OpRecord record = host_->board().record_of(member);
-  const std::string place = theirs.is_inside.load() ? "is in " + record.text()
-                            : record.sequence == 0
-                                ? "has not called anything yet"
-                                : "is outside the library since " + record.text();
-  const char state = process_state(theirs.process.load());
-  return fmt::format("rank {} on {} (process {}{}) {}", rank, host_of(rank), theirs.process.load(),
-                     state == 'T' ? ", stopped by a signal" : "", place);
+Result Watch::has_left(int rank) const {
+  return Result::failure(
+      ErrorKind::kComm, "DDL-4-03",
+      fmt::format("Rank {} on {} has ended its part of the job; rank {} waits for it in {}.", rank,
+                  roster_->host_of(rank), roster_->rank(), record_.text()));
 }
 
-std::string Watch::host_of(int rank) const {
-  for (const topo::Host& host : layout_.hosts) {
-    for (const int member : host.ranks) {
-      if (member == rank) return host.name;
+std::optional<RankReport> Watch::report_of(int rank, bool with_process_state,
+                                           std::int64_t since_ns) const {
+  const int member = roster_->host().index_of(rank);
+  if (member < 0) return roster_->heard(rank, since_ns);
+  return roster_->local_report(member, with_process_state);
+}
+
+// Soon enough that the answers are here when the stall is reported, seldom enough for thousands of
+// ranks that all wait for one.
+void Watch::question(std::int64_t waited) {
+  const std::int64_t first = std::min(kSecond, stall_ns_ / 3);
+  if (waited < first || roster_->host().size() == roster_->size()) return;
+  if (asked_since_ns_ == 0) asked_since_ns_ = last_look_ns_;
+  monitor_->ask_other_hosts(*roster_, std::max(first / 2, waited / 4));
+}
+
+std::string Watch::describe(int awaited) const {
+  std::vector<std::string> missing;
+  std::vector<int> silent;
+  for (int rank = 0; rank < roster_->size(); ++rank) {
+    if (rank == roster_->rank() || (is_message() && rank != awaited)) continue;
+    const auto report = report_of(rank, true, std::max<std::int64_t>(1, asked_since_ns_));
+    if (!report) {
+      silent.push_back(rank);
+    } else if (is_missing(*report)) {
+      missing.push_back(describe(*report));
     }
   }
-  return "an unknown host";
+  if (missing.size() > kMostNamed) {
+    const std::size_t more = missing.size() - kMostNamed;
+    missing.resize(kMostNamed);
+    missing.push_back(fmt::format("{} more are not there", more));
+  }
+  if (!silent.empty() && asked_since_ns_ != 0) missing.push_back(describe_silent(silent));
+  if (!missing.empty()) return fmt::format("{}", fmt::join(missing, "; "));
+  return awaited < 0 ? "all ranks are in it"
+                     : fmt::format("the part of {} has not come", roster_->name_of(awaited));
+}
+
+bool Watch::is_missing(const RankReport& report) const {
+  if (is_message() || is_stopped(report.process_state)) return true;
+  return report.completed < record_.sequence && report.record.sequence < record_.sequence;
+}
+
+std::string Watch::describe(const RankReport& report) const {
+  return fmt::format("{} (process {}{}) {}", roster_->name_of(report.rank), report.process,
+                     is_stopped(report.process_state) ? ", stopped by a signal" : "",
+                     report.place());
+}
+
+std::string Watch::describe_silent(const std::vector<int>& ranks) const {
+  std::map<std::string, std::vector<int>> hosts;
+  for (const int rank : ranks) hosts[roster_->host_of(rank)].push_back(rank);
+  std::vector<std::string> texts;
+  for (const auto& [host, members] : hosts) {
+    if (texts.size() == kMostNamed) break;
+    texts.push_back(fmt::format("{} (rank {})", host, fmt::join(members, ", ")));
+  }
+  const std::size_t more = hosts.size() - texts.size();
+  return fmt::format("no answer for {:.1f} s from {}{}: stopped, cut off or dead",
+                     seconds(now_ns() - asked_since_ns_), fmt::join(texts, ", "),
+                     more > 0 ? fmt::format(" and {} more hosts", more) : "");
 }
 
 }  // namespace tutti::comm

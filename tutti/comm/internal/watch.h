@@ -2,41 +2,65 @@
 // names them.
 #pragma once
 
-#include <mutex>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "tutti/comm/internal/job.h"
+#include "tutti/comm/internal/monitor.h"
+#include "tutti/comm/internal/roster.h"
 #include "tutti/comm/patience.h"
-#include "tutti/comm/transport/shm/host_group.h"
-#include "tutti/topo/layout.h"
+#include "tutti/core/options.h"
 
 namespace tutti::comm {
 
+// Serves one thread. Copies serve others.
 class Watch : public Patience {
  public:
-  Watch(Job& job, int rank, const topo::Layout& layout);
-  // The ranks of this host; set once, before the first wait.
-  void set_host(const HostGroup* host) { host_ = host; }
+  explicit Watch(const Options& options);
+  // Whom to watch; set once, before the first wait. Both must outlive the watch.
+  void set_roster(Roster* roster, Monitor* monitor) {
+    roster_ = roster;
+    monitor_ = monitor;
+  }
   // A new operation begins: its stall has not been reported.
-  void begin(const OpRecord& record);
-
+  void begin(const OpRecord& record) {
+    record_ = record;
+    next_report_ns_ = stall_ns_;
+    asked_since_ns_ = left_since_ns_ = 0;
+  }
   Result ask(int rank, std::int64_t waited) override;
 
- private:
-  Result check_member(int member) const;
-  void report_stall(int rank, std::int64_t waited);
-  std::string describe(int rank) const;
-  std::string host_of(int rank) const;
+  // Whether a stall of this operation was reported; to be told when it is over.
+  bool has_reported() const { return next_report_ns_ != stall_ns_; }
+  void report_recovery();
 
-  Job& job_;
-  const int rank_;
-  const topo::Layout& layout_;
-  const HostGroup* host_ = nullptr;
-  const std::int64_t timeout_ns_;
-  const std::int64_t stall_ns_;
+ private:
+  bool is_message() const { return record_.sequence == 0; }
+  Result judge(const RankReport& report) const;
+  Result judge_all() const;
+  Result judge_peer(int rank);  // of a message
+  Result has_left(int rank) const;
+  // Of a rank of another host only if it was heard of since then.
+  std::optional<RankReport> report_of(int rank, bool with_process_state,
+                                      std::int64_t since_ns) const;
+  void question(std::int64_t waited);
+  // Who keeps this rank waiting; `awaited` when nobody is known to.
+  std::string describe(int awaited) const;
+  std::string describe(const RankReport& report) const;
+  bool is_missing(const RankReport& report) const;
+  std::string describe_silent(const std::vector<int>& ranks) const;
+
+  std::int64_t timeout_ns_;
+  std::int64_t stall_ns_;
+  Roster* roster_ = nullptr;
+  Monitor* monitor_ = nullptr;
   OpRecord record_;
   std::int64_t next_report_ns_ = 0;
+  std::int64_t asked_since_ns_ = 0;  // when other hosts were first asked about this operation
+  std::int64_t left_since_ns_ = 0;   // when the peer of a message was first seen to have left
+  std::int64_t last_look_ns_ = 0;
+  std::int64_t waited_ns_ = 0;
 };
 
 }  // namespace tutti::comm

@@ -51,10 +51,9 @@ struct FailureNote {
 struct RankBlock {
   // Who this is, and where it is in its program: read by peers only when they have waited long.
   alignas(64) std::atomic<std::uint32_t> process;
-  std::atomic<std::uint32_t> has_left;   // it said goodbye: no failure
-  std::atomic<std::uint64_t> completed;  // sequence number of the last operation it finished
-  std::atomic<std::int64_t>
-      entered_ns;  // when it entered or left the library last (monotonic clock)
+  std::atomic<std::uint32_t> has_left;    // it said goodbye: no failure
+  std::atomic<std::uint64_t> completed;   // sequence number of the last operation it finished
+  std::atomic<std::int64_t> moved_ticks;  // when it entered or left the library last
   std::atomic<std::uint32_t> is_inside;
   std::atomic<std::uint32_t> record_version;  // odd while the record is being written
   alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;

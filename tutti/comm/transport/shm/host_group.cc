@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tutti/comm/flight_record.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -23,7 +24,7 @@ HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena
       inputs_(ranks_.size()),
       outputs_(ranks_.size()) {
   mine().process.store(static_cast<std::uint32_t>(::getpid()));
-  mine().entered_ns.store(now_ns());
+  mine().moved_ticks.store(ticks());
 }
 
 int HostGroup::index_of(int rank) const {
@@ -31,13 +32,15 @@ int HostGroup::index_of(int rank) const {
   return found != ranks_.end() && *found == rank ? static_cast<int>(found - ranks_.begin()) : -1;
 }
 
-void HostGroup::enter(const OpRecord& record) {
+void HostGroup::enter(const OpRecord& record, std::int64_t at_ticks) {
   board_.write_record(index_, record);
+  mine().moved_ticks.store(at_ticks, std::memory_order_relaxed);
   mine().is_inside.store(1, std::memory_order_relaxed);
 }
 
-void HostGroup::leave(std::uint64_t sequence) {
+void HostGroup::leave(std::uint64_t sequence, std::int64_t at_ticks) {
   mine().completed.store(sequence, std::memory_order_relaxed);
+  mine().moved_ticks.store(at_ticks, std::memory_order_relaxed);
   mine().is_inside.store(0, std::memory_order_relaxed);
 }
 

@@ -38,8 +38,8 @@ class HostGroup {
   const WaitPolicy& policy() const { return policy_; }
 
   // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
-  void enter(const OpRecord& record);
-  void leave(std::uint64_t sequence);
+  void enter(const OpRecord& record, std::int64_t at_ticks);
+  void leave(std::uint64_t sequence, std::int64_t at_ticks);
 
   // The whole all-reduce, when all ranks of the communicator are on this host.
   Result all_reduce(const Operation& operation, const OpRecord& record);

@@ -1,0 +1,63 @@
+#include "tutti/comm/internal/news.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace tutti::comm {
+namespace {
+
+// In front of every text; what follows belongs to the kind: reports one after the other, or the
+// code and the sentence of a failure, each ended by 0.
+struct Head {
+  char version = '1';
+  News::Kind kind;
+  char error_kind = 0;
+  char reserved = 0;
+  std::int32_t communicator;
+  std::int32_t dead_rank;
+};
+
+}  // namespace
+
+std::string RankReport::place() const {
+  const std::string last = record.text();
+  const double seconds = static_cast<double>(since_ns) * 1e-9;
+  if (has_left) return "has ended its part of the job";
+  if (is_inside) return fmt::format("is in {} for {:.1f} s", last, seconds);
+  if (record.sequence == 0) return fmt::format("has not called anything for {:.1f} s", seconds);
+  return fmt::format("is outside the library for {:.1f} s, after {}", seconds, last);
+}
+
+std::string News::to_text() const {
+  Head head{.kind = kind, .communicator = communicator, .dead_rank = dead_rank};
+  if (!failure) head.error_kind = static_cast<char>(failure.kind());
+  std::string text(reinterpret_cast<const char*>(&head), sizeof head);
+  text.append(reinterpret_cast<const char*>(reports.data()), reports.size() * sizeof(RankReport));
+  if (!failure) text += failure.code() + '\0' + failure.message() + '\0';
+  return text;
+}
+
+std::optional<News> News::parse(std::string_view text) {
+  Head head{};
+  if (text.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, text.data(), sizeof head);
+  text.remove_prefix(sizeof head);
+  if (head.version != Head{}.version) return std::nullopt;
+  News news{.kind = head.kind, .communicator = head.communicator, .dead_rank = head.dead_rank};
+  if (news.kind == Kind::kReports) {
+    if (text.size() % sizeof(RankReport) != 0) return std::nullopt;
+    news.reports.resize(text.size() / sizeof(RankReport));
+    std::memcpy(news.reports.data(), text.data(), text.size());
+  }
+  if (news.kind == Kind::kFailure || news.kind == Kind::kDeath) {
+    const std::size_t end = text.find('\0');
+    if (end == text.npos || text.back() != '\0') return std::nullopt;
+    news.failure =
+        Result::failure(static_cast<ErrorKind>(head.error_kind), std::string(text.substr(0, end)),
+                        std::string(text.substr(end + 1, text.size() - end - 2)));
+  }
+  return news;
+}
+
+}  // namespace tutti::comm
