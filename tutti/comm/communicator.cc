@@ -5,9 +5,28 @@
 
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/internal/state.h"
+#include "tutti/comm/internal/tuner.h"
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/log.h"
 
 namespace tutti::comm {
+namespace {
+
+// What a person should know about the job before it runs.
+void announce(const Communicator& communicator, const Options& options) {
+  const std::string& mode = options.text("mode");
+  const std::string letters = "," + mode.substr(0, mode.find(':')) + ",";
+  for (const char* letter : {"b", "n"}) {
+    if (letters.find(fmt::format(",{},", letter)) == std::string::npos) continue;
+    log::info(
+        "mode {}: these are collectives of host memory, so no device library is used: "
+        "shared-memory kernels inside a host, ring between hosts.",
+        letter);
+  }
+  if (options.integer("dbg_level") >= 1) log::info("{}", communicator.description());
+}
+
+}  // namespace
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() = default;
@@ -19,8 +38,11 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> tr
   const int rank = transport->rank();
   auto job = std::make_shared<Job>(std::move(transport), options);
   const int id = job->next_communicator++;
-  return std::unique_ptr<Communicator>(
+  std::unique_ptr<Communicator> communicator(
       new Communicator(std::make_unique<State>(std::move(job), std::move(ranks), rank, id)));
+  tune(*communicator, *communicator->state_);
+  if (rank == 0) announce(*communicator, options);
+  return communicator;
 }
 
 int Communicator::rank() const {
@@ -45,7 +67,8 @@ void Communicator::check() const {
   state_->check();
 }
 std::string Communicator::description() const {
-  return state_->planner->description();
+  const std::string& tuning = state_->tuning;
+  return state_->planner->description() + (tuning.empty() ? "" : "choices " + tuning + "\n");
 }
 
 void* Communicator::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usable) {

@@ -73,6 +73,10 @@ const OptionTable& comm_options() {
        "Folder of measured choices; empty: ~/.cache/tutti; `none`: do not keep "
        "them.",
        "TUTTI_TUNING_CACHE"},
+      {"tune_seconds", OptionType::kFloat, "1.5",
+       "Longest time that mode p measures at the start of a job for which the cache has nothing, a "
+       "tenth of it on one host; 0: neither measure nor read the cache, only predict.",
+       "TUTTI_TUNE_SECONDS", 0, 600},
   };
   return table;
 }

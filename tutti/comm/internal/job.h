@@ -10,6 +10,7 @@
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/options.h"
+#include "tutti/topo/layout.h"
 
 namespace tutti::comm {
 
@@ -21,6 +22,7 @@ struct Job {
   Options options;
   Arena arena;
   FlightRecord flight;
+  topo::LinkTable links;  // as measured, once they are
   // Communicators are numbered the same on all their members; those made later have higher numbers.
   std::atomic<int> next_communicator = 0;
   Monitor monitor{*transport};

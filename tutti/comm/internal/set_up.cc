@@ -70,7 +70,8 @@ void Communicator::State::find_layout() {
   // The dimensions that the user gave describe the whole job; groups of it find their own.
   const bool is_world = id == 0 && colon != std::string::npos;
   grid = topo::make_grid(
-      layout, is_world ? topo::parse_dimensions(mode.substr(colon + 1)) : topo::DimensionRequest{});
+      layout, is_world ? topo::parse_dimensions(mode.substr(colon + 1)) : topo::DimensionRequest{},
+      job->links);
 }
 
 // The first rank of each host makes its board, the others map it.

@@ -38,6 +38,7 @@ struct Communicator::State {
   const int id;
   topo::Layout layout;
   topo::Grid grid;
+  std::string tuning;  // where the measured choices come from, for people
   Router router;
   std::unique_ptr<Watch> watch;
   std::unique_ptr<HostGroup> host;

@@ -15,6 +15,7 @@ namespace tutti::comm {
 // Options for tests: nothing is measured or kept, stalls show soon.
 inline Options test_options(const std::string& text = "") {
   Options options(comm_options());
+  options.set("tune_seconds", "0");
   options.set("tuning_cache", "none");
   apply_option_string(options, text);
   return options;

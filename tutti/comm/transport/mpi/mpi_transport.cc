@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <mutex>
 #include <numeric>
@@ -192,21 +193,28 @@ void check_launcher() {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (job.kind != JobKind::kMpi || job.size < 0 || job.size == size) return;
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  const std::string version(text, static_cast<std::size_t>(length));
   throw ConfigError(
       "DDL-6-12",
       fmt::format("{} started {} ranks, but MPI found {}: this library uses {}. Start it with the "
                   "mpirun of that MPI, or build it with -DTUTTI_MPI= for yours.",
-                  job.launcher, job.size, size, version.substr(0, version.find_first_of(",\n"))));
+                  job.launcher, job.size, size, mpi_library()));
 }
 
 }  // namespace
 
 bool has_mpi() {
   return true;
+}
+
+// The first words of "Open MPI v4.1.4, package: ..." and of "MPICH Version:\t4.0.2\n...".
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string version(text, static_cast<std::size_t>(length));
+  version.resize(std::min(version.size(), version.find_first_of(",\n")));
+  std::replace(version.begin(), version.end(), '\t', ' ');
+  return version;
 }
 
 bool mpi_is_running() {

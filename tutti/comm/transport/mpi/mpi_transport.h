@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "tutti/comm/transport/transport.h"
 
@@ -22,6 +23,9 @@ namespace tutti::comm {
 
 // Whether this library was built with MPI. When not, the two functions below throw ConfigError.
 bool has_mpi();
+
+// "Open MPI v4.1.4"; empty without MPI.
+std::string mpi_library();
 
 // Whether the program has initialised MPI and not finalised it yet.
 bool mpi_is_running();

@@ -16,6 +16,9 @@ namespace {
 bool has_mpi() {
   return false;
 }
+std::string mpi_library() {
+  return "";
+}
 bool mpi_is_running() {
   return false;
 }
