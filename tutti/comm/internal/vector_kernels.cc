@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "tutti/comm/internal/convert-inl.h"
+#include "tutti/comm/internal/quantise-inl.h"
 #include "tutti/comm/internal/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -62,6 +63,8 @@ HWY_EXPORT(reduce_any);
 HWY_EXPORT(convert_any);
 HWY_EXPORT(stream_any);
 HWY_EXPORT(find_not_finite_any);
+HWY_EXPORT(add_scaled_any);
+HWY_EXPORT(quantise_any);
 HWY_EXPORT(target_name);
 
 void reduce_vectors(DType dtype, ReduceOp op, const ReduceCall& call) {
@@ -75,6 +78,13 @@ void stream_vectors(void* target, const void* source, std::size_t bytes) {
 }
 std::int64_t find_not_finite_in_vectors(DType dtype, const void* data, std::size_t count) {
   return HWY_DYNAMIC_DISPATCH(find_not_finite_any)(dtype, data, count);
+}
+void add_scaled_vectors(DType from, const void* source, float factor, std::size_t count,
+                        float* values) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_any)(from, source, factor, count, values);
+}
+float quantise_vectors(const float* values, std::size_t count, std::int8_t* bytes) {
+  return HWY_DYNAMIC_DISPATCH(quantise_any)(values, count, bytes);
 }
 const char* vector_target() {
   return HWY_DYNAMIC_DISPATCH(target_name)();
