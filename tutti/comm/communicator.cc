@@ -116,10 +116,13 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
 }
 
 void Communicator::all_reduce(Buffer buffer, ReduceOp op, const CallOptions& call) {
-  state_->perform(all_reduce_of(buffer, buffer, op, call));
+  all_reduce(buffer, buffer, op, call);
 }
 void Communicator::all_reduce(ConstBuffer input, Buffer output, ReduceOp op,
                               const CallOptions& call) {
+  if (call.compression.kind() != Compression::kNone) [[unlikely]] {
+    return start_compressed(input, output, op, call).wait();
+  }
   state_->perform(all_reduce_of(input, output, op, call));
 }
 void Communicator::reduce_scatter(ConstBuffer input, Buffer output, ReduceOp op, Counts counts,
@@ -156,7 +159,23 @@ void Communicator::barrier(const CallOptions& call) {
 
 Work Communicator::all_reduce_async(ConstBuffer input, Buffer output, ReduceOp op,
                                     const CallOptions& call) {
+  if (call.compression.kind() != Compression::kNone)
+    return start_compressed(input, output, op, call);
   return state_->start(all_reduce_of(input, output, op, call));
+}
+
+Work Communicator::start_compressed(ConstBuffer input, Buffer output, ReduceOp op,
+                                    const CallOptions& call) {
+  const Operation operation = all_reduce_of(input, output, op, call);
+  require(operation.dtype == DType::kF32 && (op == ReduceOp::kSum || op == ReduceOp::kAverage),
+          "Compression works for f32 with sum or average, not for {} with {}.",
+          name_of(operation.dtype), name_of(op));
+  if (!state_->compressed) state_->compressed = std::make_unique<CompressedReducer>(*this);
+  return state_->progress->start([reducer = state_->compressed.get(), input, output, op,
+                                  codec = call.compression, name = std::string(call.name)] {
+    reducer->all_reduce(input, output, op, codec, name);
+    return Result::ok();
+  });
 }
 Work Communicator::reduce_scatter_async(ConstBuffer input, Buffer output, ReduceOp op,
                                         Counts counts, const CallOptions& call) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tutti/comm/compression.h"
 #include "tutti/comm/options.h"
 #include "tutti/comm/work.h"
 #include "tutti/core/buffer.h"
@@ -22,6 +23,10 @@ class Transport;
 struct CallOptions {
   // The tensor's or bucket's name: in messages and traces, and part of what ranks must agree on.
   std::string_view name = {};
+  // all_reduce of f32 sums and averages only: what travels between hosts is shortened. Give each
+  // tensor its own name: what int8 and top-k leave out is kept under it and goes with its next
+  // call.
+  Codec compression = Codec();
 };
 
 // A group of ranks that communicate. No global state: several live in one process, and in tests
@@ -117,6 +122,7 @@ class Communicator {
 
  private:
   explicit Communicator(std::unique_ptr<State> state);
+  Work start_compressed(ConstBuffer input, Buffer output, ReduceOp op, const CallOptions& call);
   void check_message(int peer, int tag) const;
   std::unique_ptr<State> state_;
 };

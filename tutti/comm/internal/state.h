@@ -7,6 +7,7 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/executor.h"
+#include "tutti/comm/internal/compressed.h"
 #include "tutti/comm/internal/job.h"
 #include "tutti/comm/internal/messenger.h"
 #include "tutti/comm/internal/planner.h"
@@ -45,6 +46,7 @@ struct Communicator::State {
   std::unique_ptr<Roster> roster;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Planner> planner;
+  std::unique_ptr<CompressedReducer> compressed;  // made by the first compressed call
   std::unique_ptr<Progress> progress;
   std::unique_ptr<Messenger> messenger;
 
@@ -58,7 +60,7 @@ struct Communicator::State {
 
   std::mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
-  bool reduces_on_host_ = false;  // all_reduce goes straight to the host group
+  bool reduces_on_host_ = false;           // all_reduce goes straight to the host group
   std::unique_ptr<SelfCheck> self_check_;  // with option check only
 };
 

@@ -64,7 +64,9 @@ Result Watch::judge_all() const {
 // What is wrong for good, whatever comes.
 Result Watch::judge(const RankReport& report) const {
   if (report.has_left && report.completed < record_.sequence) return has_left(report.rank);
-  if (report.record.sequence == record_.sequence && !report.record.agrees_with(record_)) {
+  // Messages between two ranks have no number; neither has a rank that did nothing yet.
+  const bool is_same = record_.sequence > 0 && report.record.sequence == record_.sequence;
+  if (is_same && !report.record.agrees_with(record_)) {
     return disagreement(roster_->rank(), record_, report.rank, report.record);
   }
   return Result::ok();
