@@ -64,6 +64,6 @@ function(add_mpi_test name)
     add_test(NAME ${name}_${ranks} COMMAND ${TUTTI_MPIRUN} -n ${ranks} $<TARGET_FILE:${name}>)
     # MPI keeps memory until the end and synchronises in code that thread sanitizers do not see.
     set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2
-      ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=ignore_noninstrumented_modules=1")
+      ENVIRONMENT "TUTTI_TUNING_CACHE=none;ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=ignore_noninstrumented_modules=1")
   endforeach()
 endfunction()

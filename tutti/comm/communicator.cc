@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/internal/state.h"
@@ -23,7 +24,9 @@ void announce(const Communicator& communicator, const Options& options) {
         "shared-memory kernels inside a host, ring between hosts.",
         letter);
   }
-  if (options.integer("dbg_level") >= 1) log::info("{}", communicator.description());
+  if (options.integer("dbg_level") < 1) return;
+  std::istringstream lines(communicator.description());
+  for (std::string line; std::getline(lines, line);) log::info("{}", line);
 }
 
 }  // namespace

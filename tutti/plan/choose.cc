@@ -19,13 +19,13 @@ int size_class_of(double bytes) {
   return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes)));
 }
 
-// The fastest of one size class.
+// The fastest of one size class, or the next after `winner`.
 const Measurement* fastest(std::span<const Measurement> measured, Collective collective,
-                           int size_class) {
+                           int size_class, const Measurement* winner = nullptr) {
   const Measurement* best = nullptr;
   for (const Measurement& m : measured) {
     const bool is_of_class = size_class_of(static_cast<double>(m.bytes)) == size_class;
-    if (m.collective != collective || !is_of_class) continue;
+    if (m.collective != collective || !is_of_class || &m == winner) continue;
     if (best == nullptr || m.choice.seconds < best->choice.seconds) best = &m;
   }
   return best;
@@ -38,7 +38,12 @@ std::optional<Choice> by_measurement(const topo::Grid& grid, const Request& requ
   const Measurement* exact = fastest(measured, request.collective, size_class);
   if (exact != nullptr && try_predict(grid, request, exact->choice)) {
     Choice choice = exact->choice;
-    choice.reason = fmt::format("fastest measured at {} bytes", exact->bytes);
+    choice.reason =
+        fmt::format("fastest measured at {} bytes, {:.1f} us", exact->bytes, 1e6 * choice.seconds);
+    if (const auto* next = fastest(measured, request.collective, size_class, exact)) {
+      choice.reason +=
+          fmt::format(", next {} {:.1f} us", next->choice.text(), 1e6 * next->choice.seconds);
+    }
     return choice;
   }
   std::optional<Choice> best;

@@ -18,7 +18,7 @@ constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr std::array kSizes = {1 * kKiB, 16 * kKiB, 256 * kKiB, 4 * kMiB, 32 * kMiB};
 constexpr std::size_t kMostChoices = 6;
 constexpr double kHopeless = 3;
-constexpr int kMostRuns = 25;
+constexpr int kLeastRuns = 3, kMostRuns = 25;
 // One host has one choice and fast memory: there is less to find out.
 constexpr double kPartOnOneHost = 0.1;
 constexpr std::int64_t kLargestOnOneHost = 4 * kMiB;
@@ -99,10 +99,9 @@ double Tuner::time_of(std::int64_t bytes, double best) {
   double first = agree(once(bytes));
   // The very first builds the plan and maps memory.
   if (first < time_for_one) first = agree(once(bytes));
-  if (first > kHopeless * best) return first;
-  std::vector<double> times(
-      static_cast<std::size_t>(std::clamp(time_for_one / first, 0.0, double{kMostRuns})));
-  if (times.empty()) return first;
+  if (first > kHopeless * best || first > budget_ / 10) return first;
+  std::vector<double> times(static_cast<std::size_t>(
+      std::clamp(time_for_one / first, double{kLeastRuns}, double{kMostRuns})));
   for (double& time : times) time = once(bytes);
   return agree(median(times));
 }

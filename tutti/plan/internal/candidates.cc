@@ -67,12 +67,15 @@ std::vector<std::vector<std::string>> combinations(const topo::Grid& grid, const
   const bool by_axis = collective == Collective::kAllReduce ||
                        collective == Collective::kReduceScatter ||
                        collective == Collective::kAllGather;
+  // Dimensions of one at the end need no algorithm of their own.
+  std::size_t depth = grid.dimensions.size();
+  while (depth > 0 && grid.dimensions[depth - 1].size == 1) --depth;
   for (const std::string& last : rows_for(collective, request.reproducible, uniform)) {
     add(direct, last);
-    if (!by_axis || direct.size() + 1 >= grid.dimensions.size()) continue;
+    if (!by_axis || direct.size() + 1 >= depth) continue;
     for (const std::string& other : rows_for(Collective::kReduceScatter, false, true)) {
       auto names = direct;
-      names.resize(grid.dimensions.size() - 1, other);
+      names.resize(depth - 1, other);
       add(std::move(names), last);
     }
   }
