@@ -62,7 +62,8 @@ struct RankBlock {
 
   alignas(64) MemoryPost post;
   Location scratch;
-  // Of planned operations, by turns: a member that passed its only sync may be in the next one already.
+  // Of planned operations, by turns: a member that passed its only sync may be in the next one
+  // already.
   std::array<std::uint64_t, 2> plan_fingerprints;
   alignas(64) Flag done;
   alignas(64) Flag stage_in;

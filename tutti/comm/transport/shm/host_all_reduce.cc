@@ -10,7 +10,8 @@ namespace {
 
 // Slices above this are cut into pieces that early ranks take from late ones.
 constexpr std::size_t kPieceBytes = 128 * 1024;
-// Foreign vectors up to this go through the slots: one wait is worth more than folding only a slice.
+// Foreign vectors up to this go through the slots: one wait is worth more than folding only a
+// slice.
 constexpr std::size_t kForeignEagerBytes = 8 * 1024;
 static_assert(kForeignEagerBytes <= kEagerBytes);
 
