@@ -79,7 +79,11 @@ Result HostGroup::window(int member, plan::Space space, std::byte** address) {
 }
 
 Result HostGroup::resolve(int member, Location location, std::byte** address) {
-  return peers_[member]->resolve(location, address);
+  Result mapped = peers_[member]->resolve(location, address);
+  if (mapped) return mapped;
+  // A member that failed has taken its memory away; its reason is the reason.
+  Result told = board_.failure_of(member);
+  return told ? std::move(mapped) : std::move(told);
 }
 
 Result HostGroup::check_fingerprint(int member, const OpRecord& record) const {
