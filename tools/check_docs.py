@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Keeps the documents true: links lead somewhere, and the commands in them work.
 
-  tools/check_docs.py [ROOT]                 every relative link in *.md must lead to a file and, with #, to a heading
+  tools/check_docs.py [ROOT]                 every relative link in *.md must lead to a file and, with #, to a heading;
+                                             docs/README.md must lead to every page below docs/
   tools/check_docs.py --run BUILD [ROOT]     runs every block fenced as ```sh test, in order, from ROOT, with
                                              BUILD/bin first on the PATH
 
@@ -40,6 +41,15 @@ def broken_links(root, path):
             yield f"{path}: the link {link} leads nowhere"
         elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
             yield f"{path}: {link} names a heading that is not there"
+
+
+def pages_not_in_index(root):
+    """Pages below docs/ that docs/README.md does not link."""
+    index = root / "docs/README.md"
+    links = {match.group(1) for match in LINK.finditer(index.read_text(encoding="utf-8"))} if index.exists() else set()
+    for path in source_tree.files(root, ".md"):
+        if path.parts[0] == "docs" and root / path != index and path.relative_to("docs").as_posix() not in links:
+            yield f"{path}: docs/README.md does not lead here"
 
 
 def commands(root):
@@ -89,7 +99,8 @@ def main(arguments):
         return 1 if run(root, build) else 0
     documents = source_tree.files(root, ".md")
     troubles = [trouble for path in documents for trouble in broken_links(root, path)]
-    print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} broken links"]))
+    troubles += pages_not_in_index(root)
+    print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} troubles"]))
     return 1 if troubles else 0
 
 

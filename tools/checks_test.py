@@ -142,6 +142,12 @@ class Docs(TreeTest):
         self.assertEqual(list(check_docs.broken_links(self.root, Path("b.md"))),
                          ["b.md: docs/a.md#gone names a heading that is not there"])
 
+    def test_every_page_is_in_the_index(self):
+        self.write("docs/README.md", "[a](use/a.md)\n")
+        self.write("docs/use/a.md", "")
+        self.write("docs/use/b.md", "")
+        self.assertEqual(list(check_docs.pages_not_in_index(self.root)), ["docs/use/b.md: docs/README.md does not lead here"])
+
     def test_only_marked_blocks_are_run(self):
         self.write("a.md", "x\n```sh\nfalse\n```\n```sh test\ntrue\n```\n```sh test namespaces\ntrue\n```\n")
         self.assertEqual([(line, needs) for _, line, needs, _ in check_docs.commands(self.root)], [(5, False), (8, True)])
