@@ -19,7 +19,8 @@ struct Command {
 // what the user typed before the name.
 int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv);
 
-// `tutti bench`
+// `tutti bench`, `tutti info`
 int run_bench(int argc, char** argv);
+int run_info(int argc, char** argv);
 
 }  // namespace tutti::app

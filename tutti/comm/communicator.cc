@@ -44,6 +44,7 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> tr
   std::unique_ptr<Communicator> communicator(
       new Communicator(std::make_unique<State>(std::move(job), std::move(ranks), rank, id)));
   tune(*communicator, *communicator->state_);
+  communicator->state_->add_observers();
   if (rank == 0) announce(*communicator, options);
   return communicator;
 }
@@ -65,6 +66,9 @@ const topo::Layout& Communicator::layout() const {
 }
 const topo::Grid& Communicator::grid() const {
   return state_->grid;
+}
+const Options& Communicator::options() const {
+  return state_->job->options;
 }
 void Communicator::check() const {
   state_->check();

@@ -61,6 +61,8 @@ class Communicator {
   int local_size() const;
   const topo::Layout& layout() const;
   const topo::Grid& grid() const;
+  // As given, with what was measured in the place of defaults.
+  const Options& options() const;
   // Throws what a rank of this communicator has failed with, if any: for ranks that compute for
   // long between calls.
   void check() const;

@@ -156,8 +156,9 @@ std::string reference_markdown(std::string_view title, const OptionTable& table)
       "# {}\n\n| option | default | range | environment | meaning |\n|---|---|---|---|---|\n",
       title);
   for (const OptionSpec& spec : table) {
-    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", spec.name, spec.default_value,
-                        range_text(spec), spec.environment, spec.help);
+    const std::string value = spec.default_value.empty() ? "" : "`" + spec.default_value + "`";
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.name, value, range_text(spec),
+                        spec.environment, spec.help);
   }
   return page;
 }

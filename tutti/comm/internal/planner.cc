@@ -28,6 +28,11 @@ Planner::Planner(const topo::Grid& grid, int rank, const Options& options,
                  const VendorCollectives* vendor)
     : grid_(grid), rank_(rank), reproducible_(options.flag("reproducible")), vendor_(vendor) {
   override_.mode = plan::parse_mode(options.text("mode"));
+  if (const std::string& names = options.text("algorithm"); !names.empty()) {
+    const plan::Mode wanted = plan::parse_mode(names);
+    override_.mode.algorithms = wanted.algorithms;
+    override_.mode.only_where_mapped = wanted.only_where_mapped;
+  }
   // All dimensions, also size 1, are named once here, so that a mode that cannot be is an error at
   // the start.
   plan::choose(grid_, {.collective = plan::Collective::kAllReduce, .count = 1}, {}, override_);
@@ -62,6 +67,10 @@ plan::Choice Planner::all_reduce_choice(std::int64_t bytes) const {
                               .count = std::max<std::int64_t>(1, bytes / 4),
                               .reproducible = reproducible_};
   return plan::choose(grid_, request, measured_, override_);
+}
+
+bool Planner::has_choice() const {
+  return override_.mode.algorithms.empty() && !reproducible_;
 }
 
 bool Planner::reduces_on_host() const {

@@ -28,6 +28,8 @@ class Planner {
   // An all_reduce is one direct step of the whole communicator, which the host group does without a
   // plan.
   bool reduces_on_host() const;
+  // Neither the mode nor reproducible folds say what to do.
+  bool has_choice() const;
   // What mode p found out: decides from now on. All ranks must pass the same.
   void set_measured(std::vector<plan::Measurement> measured);
   // What would be done for an all_reduce of so many bytes of f32.

@@ -85,6 +85,8 @@ Result Communicator::State::run_one(const Operation& operation) {
   host->leave(record.sequence, entry.end_ticks);
   if (watch->has_reported()) [[unlikely]]
     watch->report_recovery();
+  if (!observers_.empty()) [[unlikely]]
+    return observe(operation, entry);
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 // A communicator from the inside.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tutti/comm/internal/progress.h"
 #include "tutti/comm/internal/router.h"
 #include "tutti/comm/internal/self_check.h"
+#include "tutti/comm/internal/statistics.h"
 #include "tutti/comm/internal/watch.h"
 
 namespace tutti::comm {
@@ -30,6 +32,8 @@ struct Communicator::State {
   Work start(Operation operation);
   // Throws the failure of this or another rank.
   void check();
+  // From now on tells of operations what the options ask for.
+  void add_observers();
   // Everybody's bytes, by rank.
   std::vector<std::string> exchange(const std::string& mine);
 
@@ -55,6 +59,7 @@ struct Communicator::State {
   Result run_one(const Operation& operation);
   Result fail(Result outcome);
   Result dispatch(const Operation& operation, const OpRecord& record);
+  Result observe(const Operation& operation, const FlightEntry& entry);
   void find_layout();
   void join_host();
 
@@ -62,6 +67,8 @@ struct Communicator::State {
   std::uint64_t sequence_ = 0;
   bool reduces_on_host_ = false;           // all_reduce goes straight to the host group
   std::unique_ptr<SelfCheck> self_check_;  // with option check only
+  std::vector<std::function<Result(const Observation&)>> observers_;  // mostly none
+  bool is_observing_ = false;
 };
 
 }  // namespace tutti::comm

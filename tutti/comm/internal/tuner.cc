@@ -180,9 +180,8 @@ void apply(Communicator::State& state, Tuning tuning) {
 }
 
 bool is_wanted(const Communicator::State& state) {
-  const Options& options = state.job->options;
-  return state.ranks.size() > 1 && options.number("tune_seconds") > 0 &&
-         !options.flag("reproducible") && plan::parse_mode(options.text("mode")).algorithms.empty();
+  return state.ranks.size() > 1 && state.job->options.number("tune_seconds") > 0 &&
+         state.planner->has_choice();
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ TEST_F(Tuner, OneHostFindsItsEagerLimit) {
 }
 
 TEST_F(Tuner, NothingToFindOut) {
-  for (const char* options : {"-mode r", "-tune_seconds 0", "-reproducible 1"}) {
+  for (const char* options :
+       {"-mode r", "-algorithm direct,ring", "-tune_seconds 0", "-reproducible 1"}) {
     EXPECT_THAT(describe({2, 2}, options), Not(HasSubstr("measured"))) << options;
   }
   EXPECT_THAT(describe({1}), Not(HasSubstr("measured")));
