@@ -19,12 +19,22 @@ static_assert(kForeignEagerBytes <= kEagerBytes);
 
 Result HostGroup::all_reduce(const Operation& operation, const OpRecord& record) {
   const std::size_t bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
+  if (size() == 1) return alone(operation);
   if (bytes <= eager_limit_) return eager(operation, record);
   bool all_in_library = false;
   Result posted = post(operation, record, &all_in_library);
   if (!posted) return posted;
   if (all_in_library) return direct(operation);
   return bytes <= kForeignEagerBytes ? eager(operation, record) : staged(operation);
+}
+
+Result HostGroup::alone(const Operation& operation) {
+  last_way_ = "alone";
+  if (operation.input != operation.output && operation.count > 0) {
+    std::memmove(operation.output, operation.input,
+                 static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
+  }
+  return Result::ok();
 }
 
 Result HostGroup::eager(const Operation& operation, const OpRecord& record) {

@@ -71,6 +71,7 @@ class HostGroup {
   Result mismatch(int member, const OpRecord& record) const;
   Slice slice_of(int member, std::int64_t count, std::size_t element_bytes) const;
 
+  Result alone(const Operation& operation);
   Result eager(const Operation& operation, const OpRecord& record);
   Result direct(const Operation& operation);
   void fold_pieces(const Operation& operation, int owner, std::uint32_t turn);
