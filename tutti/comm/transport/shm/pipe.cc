@@ -49,15 +49,18 @@ class PipeSet::SendTransfer : public Transfer {
  public:
   SendTransfer(PipeSet* set, Peer* peer, PipeMessage message)
       : set_(set), peer_(peer), message_(message) {
+    const std::lock_guard lock(set_->mutex_);
     peer_->writer.post(&message_);
   }
   ~SendTransfer() override {
+    const std::lock_guard lock(set_->mutex_);
     if (message_.state == PipeMessage::State::kWaiting) peer_->writer.withdraw(&message_);
   }
   SendTransfer(const SendTransfer&) = delete;
   SendTransfer& operator=(const SendTransfer&) = delete;
 
   Result test(bool* finished) override {
+    const std::lock_guard lock(set_->mutex_);
     if (message_.state == PipeMessage::State::kWaiting) set_->progress();
     *finished = message_.state == PipeMessage::State::kDone;
     return Result::ok();
@@ -73,13 +76,18 @@ class PipeSet::ReceiveTransfer : public Transfer {
  public:
   ReceiveTransfer(PipeSet* set, Peer* peer, PipeMessage message)
       : set_(set), peer_(peer), message_(message) {
+    const std::lock_guard lock(set_->mutex_);
     peer_->reader.post(&message_);
   }
-  ~ReceiveTransfer() override { peer_->reader.withdraw(&message_); }
+  ~ReceiveTransfer() override {
+    const std::lock_guard lock(set_->mutex_);
+    peer_->reader.withdraw(&message_);
+  }
   ReceiveTransfer(const ReceiveTransfer&) = delete;
   ReceiveTransfer& operator=(const ReceiveTransfer&) = delete;
 
   Result test(bool* finished) override {
+    const std::lock_guard lock(set_->mutex_);
     if (message_.state == PipeMessage::State::kWaiting) set_->progress();
     *finished = message_.state == PipeMessage::State::kDone;
     if (message_.state != PipeMessage::State::kWrongSize) return Result::ok();

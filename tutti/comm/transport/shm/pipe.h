@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace tutti::comm {
 // again; one that arrives before its receive is kept in ordinary memory when another receive from
 // the same rank is waiting, else in the pipe.
 //
-// Any transfer's `test` drives all of them. A transfer must end before its PipeSet.
+// Any transfer's `test` drives all of them. A transfer must end before its PipeSet. Unlike other
+// wires it may be used by several threads at once, each transfer by one.
 class PipeSet : public Wire {
  public:
   // `ranks`: those of this host, in the same order at each of them; `me` is one. Throws
@@ -40,11 +42,12 @@ class PipeSet : public Wire {
   class SendTransfer;
   class ReceiveTransfer;
   Peer& peer_of(int rank);
-  void progress();
+  void progress();  // with the lock held
 
   const int me_;
   const std::vector<int> ranks_;
   std::shared_ptr<SharedMemory> incoming_;
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Peer>> peers_;  // in the order of ranks_
 };
 

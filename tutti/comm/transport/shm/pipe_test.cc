@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tutti/comm/transport/shm/internal/ring.h"
@@ -156,6 +157,21 @@ TEST_F(Pipes, RefusesRanksOfOtherHosts) {
   char byte = 0;
   EXPECT_THROW(four.send(5, 0, &byte, 1), ConfigError);
   EXPECT_THROW(PipeSet(1, {2, 3}), ConfigError);
+}
+
+TEST_F(Pipes, ThreadsShareThem) {
+  const auto talk = [this](int channel) {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::uint16_t> received(large.size());
+      const auto sending = four.send(7, channel, large.data(), large_bytes);
+      const auto receiving = seven.receive(4, channel, received.data(), large_bytes);
+      while (!is_through(*receiving)) is_through(*sending);
+      ASSERT_EQ(received, large);
+    }
+  };
+  std::thread other(talk, 1);
+  talk(2);
+  other.join();
 }
 
 TEST_F(Pipes, EverySizeAroundTheRingWraps) {
