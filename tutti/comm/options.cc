@@ -22,6 +22,10 @@ const OptionTable& comm_options() {
       {"algorithm", OptionType::kText, "",
        "Algorithm per dimension by name, `direct,ring`; overrides the mode's choice.",
        "DDL_ALGORITHM"},
+      {"lanes", OptionType::kInt, "0",
+       "Chunks that a large vector is cut into, so that memory and network work at the same time; "
+       "0: by size.",
+       "DDL_LANES", 0, 64},
       {"dump_iter", OptionType::kInt, "0",
        "Every so many operations print the time per dimension, the algorithm and the rank that was "
        "last; 0: never.",

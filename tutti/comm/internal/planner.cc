@@ -28,6 +28,7 @@ Planner::Planner(const topo::Grid& grid, int rank, const Options& options,
                  const VendorCollectives* vendor)
     : grid_(grid), rank_(rank), reproducible_(options.flag("reproducible")), vendor_(vendor) {
   override_.mode = plan::parse_mode(options.text("mode"));
+  override_.lanes = static_cast<int>(options.integer("lanes"));
   if (const std::string& names = options.text("algorithm"); !names.empty()) {
     const plan::Mode wanted = plan::parse_mode(names);
     override_.mode.algorithms = wanted.algorithms;
