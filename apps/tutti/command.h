@@ -19,8 +19,9 @@ struct Command {
 // what the user typed before the name.
 int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv);
 
-// `tutti bench`, `tutti info`
+// `tutti bench`, `tutti info`, `tutti trace`
 int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
+int run_trace(int argc, char** argv);
 
 }  // namespace tutti::app

@@ -12,6 +12,7 @@ namespace {
 constexpr tutti::app::Command kCommands[] = {
     {"bench", "measure ours beside its peers", tutti::app::run_bench},
     {"info", "what was found here, what is chosen, and why", tutti::app::run_info},
+    {"trace", "look at the operations of a job", tutti::app::run_trace},
 };
 
 }  // namespace

@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <sstream>
+#include <thread>
 
+#include "tutti/comm/flight_record.h"
 #include "tutti/comm/internal/testing.h"
 #include "tutti/core/error.h"
 
@@ -14,6 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
+using testing::Not;
 
 // What each rank's body threw, "" for nothing.
 std::vector<std::string> errors_of(const std::vector<std::string>& hosts,
@@ -139,6 +146,91 @@ TEST_P(Disagreement, ARankThatLeavesIsNamed) {
     if (r == 1) continue;
     EXPECT_THAT(errors[r], AllOf(HasSubstr("DDL-4-03"), HasSubstr("Rank 1 on host")));
   }
+}
+
+TEST_P(Disagreement, AMessageFromARankThatLeftFails) {
+  const auto errors = errors_of(GetParam(), [](Communicator& comm) {
+    if (comm.rank() == 1) return;
+    float value = 0;
+    comm.receive(Buffer{&value, 1, DType::kF32}, 1);
+  });
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    if (r == 1) continue;
+    EXPECT_THAT(errors[r], AllOf(HasSubstr("DDL-4-03"), HasSubstr("Rank 1 on host")));
+  }
+}
+
+class RunFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/tutti-run-XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path_ / name).rdbuf();
+    return text.str();
+  }
+  Options options(const std::string& text) const {
+    Options options = test_options(text);
+    options.set("run_folder", path_.string());
+    return options;
+  }
+  std::filesystem::path path_;
+};
+
+TEST_F(RunFolder, AStalledRankIsNamedAndTheJobGoesOn) {
+  ThreadWorld world(2, host_names({1, 1}));
+  std::thread other([&] {
+    world.run([&](Transport& transport) {
+      const auto comm =
+          Communicator::create(world.transport(transport.rank()), options("-stall_seconds 0.1"));
+      if (comm->rank() == 1) world.pause(1);
+      all_reduce(*comm, 10);
+    });
+  });
+  while (read("events-rank0.jsonl").find("no answer") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  world.resume(1);
+  other.join();
+  EXPECT_THAT(read("events-rank0.jsonl"),
+              AllOf(HasSubstr("\"kind\":\"stall\""), HasSubstr("host1 (rank 1)"),
+                    HasSubstr("\"kind\":\"recovered\"")));
+  EXPECT_EQ(read("flight-rank0.json"), "");
+}
+
+TEST_F(RunFolder, FailuresLeaveTheFlightRecord) {
+  run_ranks(
+      host_names({2}),
+      [](Communicator& comm) {
+        comm.barrier({"begin"});
+        EXPECT_THROW(all_reduce(comm, 10 + comm.rank()), CommError);
+      },
+      options("-trace 1"));
+  for (const std::string rank : {"0", "1"}) {
+    EXPECT_THAT(
+        read("flight-rank" + rank + ".json"),
+        AllOf(HasSubstr("DDL-4-02"), HasSubstr("\"tensor\":\"begin\""),
+              HasSubstr("\"collective\":\"all_reduce\""), HasSubstr("\"unfinished\":true")));
+    EXPECT_THAT(read("events-rank" + rank + ".jsonl"), HasSubstr("\"kind\":\"failure\""));
+    EXPECT_THAT(read("trace-rank" + rank + ".json"),
+                AllOf(HasSubstr("\"name\":\"barrier\""), Not(HasSubstr("all_reduce"))));
+  }
+}
+
+TEST_F(RunFolder, OfOnlyTheLastOperationsIsKept) {
+  FlightRecord flight;
+  for (std::uint64_t i = 1; i <= FlightRecord::kEntries + 3; ++i) {
+    auto& slot = flight.begin({.record = OpRecord::of({}, i), .start_ticks = 1});
+    if (i % 2) FlightRecord::end(slot, 2, flight.keep("way"));
+  }
+  const auto entries = flight.entries();
+  ASSERT_EQ(entries.size(), FlightRecord::kEntries);
+  EXPECT_EQ(entries.front().record.sequence, 4u);
+  EXPECT_EQ(entries.front().end_ticks, 0);
+  EXPECT_STREQ(entries.back().algorithm, "way");
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
+#include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tutti/comm/operation.h"
@@ -16,22 +18,30 @@ struct FlightEntry {
   std::int64_t communicator = 0;
   std::int64_t start_ticks = 0;
   std::int64_t end_ticks = 0;  // 0: not finished
+  const char* algorithm = nullptr;
 };
 
-// Written by the thread that runs operations, read by any; a reader may see the newest entry half
-// written, never an older one.
+// Safe from every thread, and cheap: a few words written per operation. A reader may see the newest
+// entries half written, never an older one.
 class FlightRecord {
  public:
   static constexpr std::size_t kEntries = 512;
+  static constexpr std::size_t kWords = sizeof(FlightEntry) / sizeof(std::uint64_t);
+  using Slot = std::array<std::atomic<std::uint64_t>, kWords>;
 
-  FlightEntry& begin(const OpRecord& record, std::int64_t communicator);
-  static void end(FlightEntry& entry);
+  // The operation has begun, and ended.
+  Slot& begin(const FlightEntry& entry);
+  // `algorithm` must live as long as the record: a literal, or what `keep` gave.
+  static void end(Slot& slot, std::int64_t end_ticks, const char* algorithm);
+  const char* keep(const std::string& name);
   // Oldest first.
   std::vector<FlightEntry> entries() const;
 
  private:
-  std::array<FlightEntry, kEntries> ring_{};
+  std::array<Slot, kEntries> ring_{};
   std::atomic<std::uint64_t> written_ = 0;
+  std::mutex names_mutex_;
+  std::set<std::string> names_;
 };
 
 // A clock that is cheap enough for every operation: processor ticks, turned into nanoseconds of the

@@ -7,6 +7,7 @@
 
 #include "tutti/comm/flight_record.h"
 #include "tutti/comm/internal/monitor.h"
+#include "tutti/comm/internal/recorder.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/options.h"
@@ -16,16 +17,20 @@ namespace tutti::comm {
 
 struct Job {
   Job(std::shared_ptr<Transport> transport_, const Options& options_)
-      : transport(std::move(transport_)), options(options_) {}
+      : transport(std::move(transport_)),
+        options(options_),
+        recorder(options, flight, transport->rank(), transport->host_name()),
+        monitor(*transport, recorder, options) {}
 
   std::shared_ptr<Transport> transport;
   Options options;
   Arena arena;
   FlightRecord flight;
+  Recorder recorder;
   topo::LinkTable links;  // as measured, once they are
   // Communicators are numbered the same on all their members; those made later have higher numbers.
   std::atomic<int> next_communicator = 0;
-  Monitor monitor{*transport};
+  Monitor monitor;
 };
 
 }  // namespace tutti::comm

@@ -2,18 +2,44 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "tutti/comm/internal/process.h"
+#include "tutti/core/clock.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
+namespace {
 
-Monitor::Monitor(Transport& transport)
-    : transport_(transport), wake_file_(::eventfd(0, EFD_CLOEXEC)) {}
+// Signals come to the process, whatever jobs it has; each of their monitors looks here.
+std::atomic<std::uint64_t> signals = 0;
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Leaves alone a program that uses the signal itself.
+void listen_to_signal() {
+  struct sigaction current {};
+  ::sigaction(SIGUSR1, nullptr, &current);
+  if (current.sa_handler != SIG_DFL) return;
+  struct sigaction ours {};
+  ours.sa_handler = [](int) { signals.fetch_add(1, std::memory_order_relaxed); };
+  ours.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &ours, nullptr);
+}
+
+}  // namespace
+
+Monitor::Monitor(Transport& transport, Recorder& recorder, const Options& options)
+    : transport_(transport),
+      recorder_(recorder),
+      aborts_(options.text("on_failure") == "abort"),
+      wake_file_(::eventfd(0, EFD_CLOEXEC)),
+      signals_seen_(signals) {
+  if (options.flag("flight_signal")) listen_to_signal();
+}
 
 Monitor::~Monitor() {
   is_ending_ = true;
@@ -40,7 +66,7 @@ void Monitor::add(Roster& roster) {
     std::erase(process->job_ranks, job_rank);
     process->job_ranks.push_back(job_rank);
   }
-  if (!thread_.joinable() && transport_.size() > 1) thread_ = std::thread([this] { loop(); });
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   ::eventfd_write(wake_file_, 1);
 }
 
@@ -59,7 +85,7 @@ void Monitor::remove(Roster& roster) {
 
 void Monitor::announce(Roster& roster) {
   const Result failure = roster.failure();
-  print(failure);
+  report(failure);
   tell(roster, roster.ranks_elsewhere(),
        {.kind = News::Kind::kFailure, .communicator = roster.id(), .failure = failure});
 }
@@ -82,11 +108,23 @@ void Monitor::tell(Roster& roster, const std::vector<int>& ranks, const News& ne
   for (const int rank : ranks) transport_.notify(roster.job_rank(rank), text);
 }
 
-void Monitor::print(const Result& failure) {
-  const std::lock_guard lock(print_mutex_);
-  if (printed_ == failure.message()) return;
-  printed_ = failure.message();
+void Monitor::report(const Result& failure) {
+  const std::lock_guard lock(report_mutex_);
+  if (reported_ == failure.message()) return;
+  reported_ = failure.message();
   log::error("{} {}", failure.code(), failure.message());
+  recorder_.events().write("failure", {{"code", failure.code()}, {"message", failure.message()}});
+  recorder_.write_flight(failure.code() + " " + failure.message());
+  // Who is lost will not come to the end of the transport either.
+  if (failure.kind() == ErrorKind::kTimeout || failure.code() == "DDL-4-04") transport_.give_up();
+}
+
+void Monitor::end_program_that_does_not_react(const Roster& roster) const {
+  if (!aborts_ || roster.is_delivered || now_ns() - roster.failed_ns() < kReactionTime) return;
+  log::error("DDL-4-10 The program has not called the library since; it is ended with code {}.",
+             kExitCode);
+  recorder_.flush();
+  ::_exit(kExitCode);
 }
 
 void Monitor::loop() {
@@ -94,11 +132,20 @@ void Monitor::loop() {
   while (!is_ending_) {
     sleep();
     const std::lock_guard lock(mutex_);
-    find_dead();
+    const std::vector<int> dead = find_dead();
+    // First what they said before they ended: it may have been goodbye.
     while (const auto notice = transport_.next_notice()) handle(*notice);
+    for (const int job_rank : dead) bury(job_rank);
     for (const auto& [id, roster] : rosters_) {
       const Result told = roster->look();
-      if (!told) print(told);
+      if (told) continue;
+      report(told);
+      end_program_that_does_not_react(*roster);
+    }
+    recorder_.flush();
+    if (const std::uint64_t now = signals; now != signals_seen_) {
+      signals_seen_ = now;
+      recorder_.write_flight("SIGUSR1");
     }
   }
 }
@@ -109,8 +156,9 @@ void Monitor::sleep() {
   {
     const std::lock_guard lock(mutex_);
     for (const Process& process : processes_) {
-      if (process.file >= 0 && !process.is_dead) files.push_back({process.file, POLLIN, 0});
+      if (process.file >= 0 && !process.has_ended) files.push_back({process.file, POLLIN, 0});
     }
+    lifeline_.add_files(files);
   }
   ::poll(files.data(), files.size(), kInterval);
   if (files[0].revents) {
@@ -119,41 +167,46 @@ void Monitor::sleep() {
   }
 }
 
-void Monitor::find_dead() {
+std::vector<int> Monitor::find_dead() {
+  std::vector<int> dead = lifeline_.find_dead();
   for (Process& process : processes_) {
-    if (process.is_dead) continue;
+    if (process.has_ended) continue;
     pollfd file{process.file, POLLIN, 0};
-    const bool has_ended = process.file >= 0 ? ::poll(&file, 1, 0) > 0 && file.revents
-                                             : is_dead(process_state(process.id));
-    if (has_ended) bury(process);
+    process.has_ended = process.file >= 0 ? ::poll(&file, 1, 0) > 0 && file.revents
+                                          : is_dead(process_state(process.id));
+    if (!process.has_ended) continue;
+    dead.insert(dead.end(), process.job_ranks.begin(), process.job_ranks.end());
+  }
+  return dead;
+}
+
+// Fails the communicators that the rank had not left, here and on other hosts; then tells all ranks
+// of the job, which may share others with it.
+void Monitor::bury(int job_rank) {
+  Result first = Result::ok();  // of the oldest communicator: its ranks are those of the job
+  for (const auto& [id, roster] : rosters_) {
+    const int rank = roster->rank_of_job(job_rank);
+    const Result failure = rank < 0 ? Result::ok() : death_of(rank, *roster);
+    if (failure) continue;
+    if (roster->fail(failure)) announce(*roster);
+    if (first) first = failure;
+  }
+  if (first) return;
+  const News news{.kind = News::Kind::kDeath, .failure = first, .dead_rank = job_rank};
+  for (int peer = 0; peer < transport_.size(); ++peer) {
+    if (peer != transport_.rank()) transport_.notify(peer, news.to_text());
   }
 }
 
-// Fails the communicators that the process had not left, here and on other hosts; then tells all
-// ranks of the job, which may share others with it.
-void Monitor::bury(Process& process) {
-  process.is_dead = true;
-  for (const int job_rank : process.job_ranks) {
-    Result first = Result::ok();
-    for (const auto& [id, roster] : rosters_) {
-      const int rank = roster->rank_of_job(job_rank);
-      const int member = rank < 0 ? -1 : roster->host().index_of(rank);
-      if (member < 0) continue;
-      const RankReport report = roster->local_report(member, false);
-      if (report.has_left) continue;
-      const Result failure =
-          Result::failure(ErrorKind::kComm, "DDL-4-04",
-                          fmt::format("Rank {} on {} (process {}) is dead; when last seen it {}.",
-                                      rank, roster->host_of(rank), process.id, report.place()));
-      if (roster->fail(failure)) announce(*roster);
-      if (first) first = failure;  // the oldest communicator's: its ranks are those of the job
-    }
-    if (first) continue;
-    const News news{.kind = News::Kind::kDeath, .failure = first, .dead_rank = job_rank};
-    for (int peer = 0; peer < transport_.size(); ++peer) {
-      if (peer != transport_.rank()) transport_.notify(peer, news.to_text());
-    }
-  }
+Result Monitor::death_of(int rank, const Roster& roster) {
+  const int member = roster.host().index_of(rank);
+  const auto report = member >= 0 ? roster.local_report(member, false) : roster.heard(rank, 1);
+  if (report && report->has_left) return Result::ok();
+  const std::string seen = member >= 0 ? fmt::format(" (process {}) is dead; when last seen it {}",
+                                                     report->process, report->place())
+                                       : " is dead or cut off: its connection broke";
+  return Result::failure(ErrorKind::kComm, "DDL-4-04",
+                         fmt::format("Rank {} on {}{}.", rank, roster.host_of(rank), seen));
 }
 
 void Monitor::handle(const Notice& notice) {
@@ -162,7 +215,7 @@ void Monitor::handle(const Notice& notice) {
   if (news->kind == News::Kind::kDeath) {
     for (const auto& [id, roster] : rosters_) {
       if (roster->rank_of_job(news->dead_rank) >= 0 && roster->fail(news->failure)) {
-        print(news->failure);
+        report(news->failure);
       }
     }
     return;
@@ -173,7 +226,7 @@ void Monitor::handle(const Notice& notice) {
   switch (news->kind) {
     case News::Kind::kQuestion: answer(notice.from, roster); break;
     case News::Kind::kFailure:
-      if (roster.fail(news->failure)) print(news->failure);
+      if (roster.fail(news->failure)) report(news->failure);
       break;
     case News::Kind::kReports:
       for (const RankReport& report : news->reports) roster.hear(report);

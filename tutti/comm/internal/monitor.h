@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "tutti/comm/internal/lifeline.h"
 #include "tutti/comm/internal/news.h"
+#include "tutti/comm/internal/recorder.h"
 #include "tutti/comm/internal/roster.h"
 #include "tutti/comm/transport/transport.h"
 
@@ -19,11 +21,16 @@ namespace tutti::comm {
 // A failure goes to every rank of the communicator: on this host over the board, to other hosts by
 // notice. A rank that waits sees it when it asks its Watch; one that computes, at its next call or
 // `check`. Questions go out only while a rank has waited long, to one rank of each host, which
-// answers for its host from the board. Processes of this host are watched by the kernel: a death is
-// known at once, on this host and then on the others.
+// answers for its host from the board. Processes of this host are watched by the kernel, one on the
+// next host over a connection: a death is known at once, here and then everywhere.
+//
+// A program that does not call again within two seconds of a failure is ended with exit code 70
+// where the option on_failure says so. SIGUSR1, with the option flight_signal, has the flight
+// record written.
 class Monitor {
  public:
-  explicit Monitor(Transport& transport);
+  // `transport` and `recorder` must outlive the monitor.
+  Monitor(Transport& transport, Recorder& recorder, const Options& options);
   ~Monitor();
 
   // The roster must stay until `remove`.
@@ -33,38 +40,55 @@ class Monitor {
 
   // This rank found the failure: tells the ranks of other hosts, and people.
   void announce(Roster& roster);
-  // Tells people, once, whatever the number of communicators that end with it.
-  void print(const Result& failure);
+  // Tells people: on standard error, in the run log, by the flight record. Once, whatever the
+  // number of communicators that end with it.
+  void report(const Result& failure);
+  Recorder& recorder() { return recorder_; }
   // The first failure of any communicator of the job, for what has no roster yet.
   Result failure();
+  // For the first rank of each host: gives what the first rank of the host before needs for
+  // `hold_on_to`. See lifeline.h. Both before the first `add`.
+  std::string open_lifeline(std::uint64_t job) { return lifeline_.open(job, transport_.rank()); }
+  void hold_on_to(int job_rank, const std::string& address) {
+    lifeline_.connect(job_rank, address);
+  }
   // Asks where the ranks of other hosts are. The answers come to the roster.
   void ask_other_hosts(Roster& roster, std::int64_t patience_ns);
 
  private:
   static constexpr int kInterval = 50;  // ms between two looks
+  static constexpr std::int64_t kReactionTime = 2'000'000'000;
+  static constexpr int kExitCode = 70;
   struct Process {
     int id = 0;
     int file = -1;
-    bool is_dead = false;
+    bool has_ended = false;
     std::vector<int> job_ranks = {};
   };
 
   void loop();
   void sleep();
-  void find_dead();
-  void bury(Process& process);
+  std::vector<int> find_dead();
+  void bury(int job_rank);
+  // What happened to a rank of the communicator whose process has ended; nothing if it left before.
+  static Result death_of(int rank, const Roster& roster);
   void handle(const Notice& notice);
   void answer(int asker, const Roster& roster);
+  void end_program_that_does_not_react(const Roster& roster) const;
   void tell(Roster& roster, const std::vector<int>& ranks, const News& news);
 
   Transport& transport_;
+  Recorder& recorder_;
+  const bool aborts_;
   int wake_file_ = -1;
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;  // guards what follows
   std::map<int, Roster*> rosters_;
   std::vector<Process> processes_;
-  std::mutex print_mutex_;
-  std::string printed_;
+  Lifeline lifeline_;
+  std::mutex report_mutex_;
+  std::string reported_;
+  std::uint64_t signals_seen_;
   std::thread thread_;  // started by the first communicator
 };
 

@@ -39,6 +39,17 @@ cpu_set_t own_cores() {
   return cores;
 }
 
+int first_rank_of_next_host(const topo::Layout& layout, int rank) {
+  const std::size_t hosts = layout.hosts.size();
+  for (std::size_t h = 0; h < hosts; ++h) {
+    const std::vector<int>& here = layout.hosts[h].ranks;
+    if (std::find(here.begin(), here.end(), rank) == here.end()) continue;
+    const std::vector<int>& there = layout.hosts[(h + 1) % hosts].ranks;
+    return *std::min_element(there.begin(), there.end());
+  }
+  return rank;
+}
+
 // What each rank of a host tells the others to meet there.
 struct HostHello {
   MemoryHandle board;  // of the rank that made it
@@ -56,6 +67,9 @@ void Communicator::State::find_layout() {
   std::vector<topo::HostIdentity> identities;
   for (const std::string& hello : hellos) {
     identities.push_back(topo::parse_identity(hello.substr(sizeof(MemoryHandle))));
+  }
+  if (id == 0) {
+    job->recorder.set_job_name(std::to_string(from_bytes<MemoryHandle>(hellos[0]).pid));
   }
   std::string reached(hellos.size(), '0');
   for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
@@ -107,7 +121,15 @@ void Communicator::State::join_host() {
                                      std::move(arenas),
                                      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
   host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
-  exchange("");  // the board's maker must not go on, and perhaps fail, before all have mapped it
+  const bool holds_on = id == 0 && index == 0 && layout.hosts.size() > 1 && !are_threads &&
+                        job->options.flag("lifeline");
+  const std::string door =
+      holds_on ? job->monitor.open_lifeline(from_bytes<HostHello>(hellos[0]).arena.nonce) : "";
+  // Also because the board's maker must not go on, and perhaps fail, before all have mapped it.
+  const auto doors = exchange(door);
+  if (!holds_on) return;
+  const int next = first_rank_of_next_host(layout, rank);
+  job->monitor.hold_on_to(ranks[next], doors[next]);
 }
 
 std::vector<std::string> Communicator::State::exchange(const std::string& mine) {

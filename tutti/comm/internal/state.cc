@@ -74,17 +74,22 @@ Result Communicator::State::run(const Operation& operation) {
 Result Communicator::State::run_one(const Operation& operation) {
   if (roster->has_failed()) [[unlikely]]
     return fail(roster->failure());
-  const OpRecord record = OpRecord::of(operation, ++sequence_);
-  FlightEntry& entry = job->flight.begin(record, id);
-  host->enter(record, entry.start_ticks);
-  watch->begin(record);
-  Result outcome = dispatch(operation, record);
+  const std::int64_t start = ticks();
+  FlightEntry entry{
+      .record = OpRecord::of(operation, ++sequence_), .communicator = id, .start_ticks = start};
+  FlightRecord::Slot& slot = job->flight.begin(entry);
+  host->enter(entry.record, start);
+  watch->begin(entry.record);
+  Result outcome = dispatch(operation, entry);
   if (!outcome) [[unlikely]]
     return fail(std::move(outcome));
-  FlightRecord::end(entry);
-  host->leave(record.sequence, entry.end_ticks);
+  entry.end_ticks = ticks();
+  FlightRecord::end(slot, entry.end_ticks, entry.algorithm);
+  host->leave(entry.record.sequence, entry.end_ticks);
   if (watch->has_reported()) [[unlikely]]
     watch->report_recovery();
+  if (job->recorder.traces()) [[unlikely]]
+    job->recorder.trace(entry);
   if (!observers_.empty()) [[unlikely]]
     return observe(operation, entry);
   return outcome;
@@ -93,16 +98,20 @@ Result Communicator::State::run_one(const Operation& operation) {
 // All later operations end with the first failure, and so do those of the other ranks.
 Result Communicator::State::fail(Result outcome) {
   if (roster->fail(outcome)) job->monitor.announce(*roster);
-  job->monitor.print(roster->failure());
+  job->monitor.report(roster->failure());
   roster->is_delivered = true;
   return roster->failure();
 }
 
-Result Communicator::State::dispatch(const Operation& operation, const OpRecord& record) {
+Result Communicator::State::dispatch(const Operation& operation, FlightEntry& entry) {
   if (operation.collective == plan::Collective::kAllReduce && reduces_on_host_) {
-    return host->all_reduce(operation, record);
+    Result outcome = host->all_reduce(operation, entry.record);
+    entry.algorithm = host->last_way();
+    return outcome;
   }
-  return executor->run(*planner->plan_for(operation), operation, record);
+  const auto plan = planner->plan_for(operation);
+  entry.algorithm = job->flight.keep(plan->algorithm);
+  return executor->run(*plan, operation, entry.record);
 }
 
 }  // namespace tutti::comm

@@ -58,7 +58,7 @@ struct Communicator::State {
   Result run(const Operation& operation);
   Result run_one(const Operation& operation);
   Result fail(Result outcome);
-  Result dispatch(const Operation& operation, const OpRecord& record);
+  Result dispatch(const Operation& operation, FlightEntry& entry);
   Result observe(const Operation& operation, const FlightEntry& entry);
   void find_layout();
   void join_host();

@@ -17,6 +17,7 @@ inline Options test_options(const std::string& text = "") {
   Options options(comm_options());
   options.set("tune_seconds", "0");
   options.set("tuning_cache", "none");
+  options.set("run_folder", "none");
   apply_option_string(options, text);
   return options;
 }

@@ -35,8 +35,10 @@ Result Watch::ask(int rank, std::int64_t waited) {
   if (!verdict) return verdict;
   question(waited);
   if (waited >= next_report_ns_ && waited < timeout_ns_) {
-    log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited), record_.text(),
-                 describe(rank));
+    const std::string who = describe(rank);
+    log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited), record_.text(), who);
+    monitor_->recorder().events().write(
+        "stall", {{"operation", record_.text()}, {"seconds", seconds(waited)}, {"missing", who}});
     next_report_ns_ = waited * 2;
   }
   if (waited < timeout_ns_) return Result::ok();
@@ -49,6 +51,8 @@ Result Watch::ask(int rank, std::int64_t waited) {
 
 void Watch::report_recovery() {
   log::info("DDL-4-09 {} goes on after {:.1f} s.", record_.text(), seconds(waited_ns_));
+  monitor_->recorder().events().write(
+      "recovered", {{"operation", record_.text()}, {"seconds", seconds(waited_ns_)}});
 }
 
 Result Watch::judge_all() const {

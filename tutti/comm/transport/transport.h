@@ -57,6 +57,8 @@ class Transport : public Wire {
   // Never blocks, may be called from any thread; lost when the peer is gone.
   virtual void notify(int peer, const std::string& text) = 0;
   virtual std::optional<Notice> next_notice() = 0;
+  // A rank is lost: the end of this transport shall not wait for it. Safe from every thread.
+  virtual void give_up() {}
 };
 
 }  // namespace tutti::comm

@@ -16,6 +16,7 @@ struct MpiPatience {
   std::atomic<std::int64_t> nanoseconds_left = 100'000'000;
   std::atomic<bool> has_given_up = false;   // a transfer ended before it was through
   std::atomic<bool> has_abandoned = false;  // MPI would not let go of one
+  std::atomic<bool> has_lost_rank = false;  // not all will come to the end
 };
 
 class MpiTransfer : public Transfer {

@@ -51,6 +51,7 @@ class MpiTransport : public Transport, public VendorCollectives {
   std::vector<std::string> exchange(const std::string& mine) override;
   void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
   std::optional<Notice> next_notice() override { return notices_.next(); }
+  void give_up() override { patience_->has_lost_rank = true; }
 
   bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override {
     return collectives_.supports(collective, dtype, op);
@@ -148,7 +149,8 @@ std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
 }
 
 bool MpiTransport::meet_at_the_end() {
-  if (patience_->has_abandoned) return false;
+  if (patience_->has_lost_rank) wait_politely([&] { return notices_.flush(); }, 0.5);
+  if (patience_->has_abandoned || patience_->has_lost_rank) return false;
   MPI_Request request = MPI_REQUEST_NULL;
   {
     const auto lock = MpiCalls::guard();

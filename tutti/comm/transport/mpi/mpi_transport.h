@@ -19,7 +19,7 @@ namespace tutti::comm {
 // listening bring this about.
 //
 // The end of a transport is collective: it waits for the other ranks up to 10 s, 1 s when a
-// transfer was given up.
+// transfer was given up, and for nobody when a rank is lost.
 
 // Whether this library was built with MPI. When not, the two functions below throw ConfigError.
 bool has_mpi();

@@ -1,0 +1,89 @@
+"""Jobs of fault_rank for the tests: ranks as plain processes or under mpirun, on one host or on pretended ones."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE = 20  # s, to detect a hang; nothing is expected to take long
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {PATIENCE} s for {what}")
+        time.sleep(0.01)
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Job:
+    """`program`: the words that start a rank. `hosts`: the name of the host that each rank pretends to be on; all the same: one host."""
+
+    def __init__(self, program, hosts, scenario, options="", mpirun=None):
+        self.hosts = hosts
+        self.folder = tempfile.TemporaryDirectory(prefix="tutti-faults-")
+        self.run_folder = Path(self.folder.name, "run")
+        command = [*program, scenario, options]
+        self.children = []
+        if mpirun:
+            words = list(mpirun)
+            for rank, host in enumerate(hosts):
+                words += [":"] * (rank > 0) + ["-n", "1", "-x", f"TUTTI_HOST_ID={host}"] + command
+            self.start(words, {}, 0)
+        else:
+            for rank, host in enumerate(hosts):
+                self.start(command, {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "TUTTI_HOST_ID": host}, rank)
+
+    def start(self, words, environment, index):
+        environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **environment)
+        with open(self.path("out", index), "w") as out, open(self.path("err", index), "w") as err:
+            self.children.append(subprocess.Popen(words, stdout=out, stderr=err, env=environment, cwd=self.folder.name))
+
+    def path(self, kind, index):
+        return Path(self.folder.name, f"{kind}{index}")
+
+    def text(self, kind, index=None):
+        """What was written, by one child or by all."""
+        indices = range(len(self.children)) if index is None else [index]
+        return "".join(self.path(kind, i).read_text(errors="replace") for i in indices)
+
+    def processes(self):
+        """By rank, once all have said that they are ready."""
+        found = lambda: dict(re.findall(r"^ready (\d+) (\d+)$", self.text("out"), re.MULTILINE))
+        wait_until(lambda: len(found()) == len(self.hosts), f"all ranks to be ready: {self.text('err')}")
+        return {int(rank): int(process) for rank, process in found().items()}
+
+    def send(self, number, rank=1):
+        os.kill(self.processes()[rank], number)
+
+    def wait_for(self, words):
+        wait_until(lambda: words in self.text("err"), f"'{words}': {self.text('err')}")
+
+    def end_codes(self):
+        """What the ranks said at their end, by rank, when all processes have ended."""
+        for child in self.children:
+            try:
+                child.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"a rank hangs: {self.text('out')} {self.text('err')}") from None
+        return {int(rank): int(code) for rank, code in re.findall(r"^end (\d+) (\d+)$", self.text("out"), re.MULTILINE)}
+
+    def close(self):
+        for process in re.findall(r"^ready \d+ (\d+)$", self.text("out"), re.MULTILINE):
+            if is_alive(process):
+                os.kill(int(process), signal.SIGKILL)
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+        self.folder.cleanup()

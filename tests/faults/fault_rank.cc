@@ -1,0 +1,150 @@
+// A rank that does something wrong, for faults_test.py: `fault_rank SCENARIO [OPTIONS]`.
+//
+// All ranks make two calls, say "ready RANK PROCESS", and then rank 1 or all of them do what the
+// scenario says. At the end a rank says "end RANK CODE": 0 all well, 3 CommError, 4 TimeoutError,
+// and exits with that code.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/core/error.h"
+#include "tutti/core/log.h"
+
+namespace {
+
+using namespace tutti;  // NOLINT: a small program
+using comm::Communicator;
+
+void say(const std::string& text) {
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+}
+
+void all_reduce(Communicator& comm, std::int64_t count = 1000, DType dtype = DType::kF32,
+                ReduceOp op = ReduceOp::kSum, std::string_view name = "weights") {
+  std::vector<double> memory(static_cast<std::size_t>(count), 1);
+  comm.all_reduce(Buffer{memory.data(), count, dtype}, op, {.name = name});
+}
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) ::pause();
+}
+
+// As a rank that computes and looks now and then whether all is well.
+[[noreturn]] void compute(Communicator& comm) {
+  for (;;) {
+    comm.check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+using Scenario = std::function<void(Communicator&, bool is_culprit)>;
+const std::map<std::string, Scenario> kScenarios = {
+    {"fine", [](Communicator& comm, bool) { comm.barrier(); }},
+    {"others wait",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) sleep_for_ever();
+       all_reduce(comm);
+     }},
+    {"others compute",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) sleep_for_ever();
+       compute(comm);
+     }},
+    {"others sleep", [](Communicator&, bool) { sleep_for_ever(); }},
+    {"all but one wait for a message",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) sleep_for_ever();
+       char byte = 0;
+       comm.receive(Buffer{&byte, 1, DType::kU8}, 1);
+     }},
+    {"stop",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) ::raise(SIGSTOP);
+       all_reduce(comm);
+       comm.barrier();
+     }},
+    {"missing",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) compute(comm);
+       all_reduce(comm);
+     }},
+    {"leave",
+     [](Communicator& comm, bool is_culprit) {
+       if (!is_culprit) all_reduce(comm);
+     }},
+    {"vanish",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) ::_exit(0);
+       all_reduce(comm);
+     }},
+    {"count",
+     [](Communicator& comm, bool is_culprit) { all_reduce(comm, is_culprit ? 1001 : 1000); }},
+    {"dtype",
+     [](Communicator& comm, bool is_culprit) {
+       all_reduce(comm, 1000, is_culprit ? DType::kF64 : DType::kF32);
+     }},
+    {"op",
+     [](Communicator& comm, bool is_culprit) {
+       all_reduce(comm, 1000, DType::kF32, is_culprit ? ReduceOp::kMax : ReduceOp::kSum);
+     }},
+    {"name",
+     [](Communicator& comm, bool is_culprit) {
+       all_reduce(comm, 1000, DType::kF32, ReduceOp::kSum, is_culprit ? "bias" : "weights");
+     }},
+    {"collective",
+     [](Communicator& comm, bool is_culprit) {
+       if (is_culprit) return comm.barrier();
+       all_reduce(comm);
+     }},
+    {"signal",
+     [](Communicator& comm, bool) {
+       ::raise(SIGUSR1);
+       const std::filesystem::path folder = ::getenv("TUTTI_RUN_FOLDER");
+       const auto file = folder / fmt::format("flight-rank{}.json", comm.rank());
+       while (!std::filesystem::exists(file)) {
+         std::this_thread::sleep_for(std::chrono::milliseconds(5));
+       }
+       comm.barrier();
+     }},
+};
+
+int run(const std::string& scenario, const std::string& text) {
+  Options options = comm::environment_options();
+  options.set("tune_seconds", "0");  // so that the third call is number 3
+  comm::apply_option_string(options, text);
+  const auto comm = Communicator::from_environment(options);
+  log::set_tag(fmt::format("rank {}", comm->rank()));
+  int code = 0;
+  try {
+    all_reduce(*comm);
+    comm->barrier();
+    say(fmt::format("ready {} {}", comm->rank(), ::getpid()));
+    kScenarios.at(scenario)(*comm, comm->rank() == 1);
+  } catch (const CommError&) {
+    code = 3;
+  } catch (const TimeoutError&) {
+    code = 4;
+  }
+  say(fmt::format("end {} {}", comm->rank(), code));
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc > 1 ? argv[1] : "fine", argc > 2 ? argv[2] : "");
+} catch (const std::exception& error) {
+  fmt::print(stderr, "fault_rank: {}\n", error.what());
+  return 1;
+}

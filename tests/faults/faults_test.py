@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Nothing hangs, nothing lies: what real processes say and do when one of them fails.
+
+  faults_test.py FAULT_RANK [MPIRUN ARGUMENT...]    with MPIRUN the few cases that need it, else the others
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from fault_job import Job, is_alive, wait_until
+
+PROGRAM, MPIRUN = os.path.abspath(sys.argv[1]), sys.argv[2:]
+LAYOUTS = {"one host": ["a", "a", "a"], "two hosts": ["a", "a", "b", "b"], "a host each": ["a", "b"]}
+COMM_ERROR, TIMEOUT, ENDED_BY_MONITOR = 3, 4, 70
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.memory_before = set(os.listdir("/dev/shm"))
+
+    def start(self, hosts, scenario, options="", mpirun=None, wrapper=()):
+        job = Job([*wrapper, PROGRAM], hosts, scenario, options, mpirun)
+        self.addCleanup(job.close)
+        return job
+
+    def over_layouts(self, scenario, options=""):
+        for name, hosts in LAYOUTS.items():
+            with self.subTest(layout=name):
+                yield self.start(hosts, scenario, options)
+
+    def others(self, job):
+        return [rank for rank in range(len(job.hosts)) if rank != 1]
+
+    def check_others(self, job, code, *words):
+        """All ranks but the culprit ended with the code and printed the words."""
+        codes = job.end_codes()
+        for rank in self.others(job):
+            self.assertEqual(codes.get(rank), code, job.text("err"))
+            for word in words:
+                self.assertRegex(job.text("err", rank), word)
+
+    def check_nothing_left(self, job):
+        for process in job.processes().values():
+            wait_until(lambda: not is_alive(process), "the processes to end")
+        self.assertLessEqual(set(os.listdir("/dev/shm")), self.memory_before)
+
+
+class Plain(Faults):
+    def test_ranks_that_agree_end_well(self):
+        for job in self.over_layouts("fine"):
+            self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+            self.check_nothing_left(job)
+
+    def test_a_killed_rank_ends_those_that_wait(self):
+        for job in self.over_layouts("others wait"):
+            job.send(signal.SIGKILL)
+            self.check_others(job, COMM_ERROR, r"DDL-4-04 Rank 1 on .* is dead")
+            self.check_nothing_left(job)
+
+    def test_a_killed_rank_ends_those_that_compute(self):
+        for job in self.over_layouts("others compute"):
+            job.send(signal.SIGKILL)
+            self.check_others(job, COMM_ERROR, r"DDL-4-04 Rank 1 on .* is dead")
+
+    def test_a_killed_rank_ends_those_that_wait_for_its_message(self):
+        for job in self.over_layouts("all but one wait for a message"):
+            job.send(signal.SIGKILL)
+            self.check_others(job, COMM_ERROR, r"DDL-4-04 Rank 1 on .* is dead")
+
+    def test_programs_that_do_not_react_are_ended(self):
+        for job in self.over_layouts("others sleep", "-on_failure abort"):
+            job.send(signal.SIGKILL)
+            job.end_codes()
+            for rank in self.others(job):
+                self.assertEqual(job.children[rank].returncode, ENDED_BY_MONITOR, job.text("err"))
+                self.assertIn("DDL-4-04 Rank 1 on", job.text("err", rank))
+
+    def test_a_rank_that_ends_without_goodbye_counts_as_dead(self):
+        for job in self.over_layouts("vanish"):
+            self.check_others(job, COMM_ERROR, r"DDL-4-04 Rank 1 on .* is dead")
+
+    def test_a_rank_that_leaves_is_named(self):
+        for job in self.over_layouts("leave"):
+            self.check_others(job, COMM_ERROR, r"DDL-4-03 Rank 1 on .* has ended its part", r"all_reduce #3")
+            self.assertEqual(job.children[1].returncode, 0)
+
+    def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
+        for job in self.over_layouts("stop", "-stall_seconds 0.3"):
+            # Nobody can ask a host whose only rank stands still.
+            is_alone = job.hosts.count(job.hosts[1]) == 1
+            for rank in self.others(job):
+                words = r"no answer for .* \(rank 1\)" if is_alone else r"rank 1 on .*stopped by a signal"
+                wait_until(lambda: re.search(words, job.text("err", rank)), f"{words}: {job.text('err')}")
+            job.send(signal.SIGCONT)
+            self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+            self.assertIn("DDL-4-09", job.text("err", 0))
+            events = (job.run_folder / "events-rank0.jsonl").read_text().splitlines()
+            kinds = [json.loads(event)["kind"] for event in events]
+            self.assertIn("stall", kinds)
+            self.assertEqual(kinds[-1], "recovered")
+
+    def test_a_missing_rank_ends_in_a_time_out_that_names_it(self):
+        for job in self.over_layouts("missing", "-stall_seconds 0.3 -timeout 1"):
+            self.check_others(job, TIMEOUT, r"DDL-4-05 .*rank 1 on .* is outside the library", r"after barrier #2")
+            self.assertEqual(job.end_codes()[1], TIMEOUT)
+
+    def test_ranks_that_disagree_name_both_sides(self):
+        sides = {"count": ("1000 x f32", "1001 x f32"), "dtype": ("1000 x f32", "1000 x f64"), "op": ("sum", "max"),
+                 "name": ("'weights'", "'bias'"), "collective": ("all_reduce #3", "barrier #3")}
+        for scenario, (one, other) in sides.items():
+            for job in self.over_layouts(scenario):
+                self.check_others(job, COMM_ERROR, "DDL-4-02", re.escape(one), re.escape(other))
+                self.assertEqual(job.end_codes()[1], COMM_ERROR)
+                self.check_nothing_left(job)
+
+    def test_every_rank_writes_its_flight_record(self):
+        for job in self.over_layouts("others wait"):
+            job.send(signal.SIGKILL)
+            job.end_codes()
+            for rank in self.others(job):
+                flight = json.loads((job.run_folder / f"flight-rank{rank}.json").read_text())
+                self.assertIn("DDL-4-04", flight["reason"])
+                self.assertEqual([o["sequence"] for o in flight["operations"]], [1, 2, 3])
+                self.assertTrue(flight["operations"][-1]["unfinished"])
+                self.assertLessEqual(flight["operations"][0]["start_ns"], flight["operations"][0]["end_ns"])
+
+    def test_a_signal_has_the_flight_record_written(self):
+        for job in self.over_layouts("signal", "-flight_signal 1"):
+            self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+            flight = json.loads((job.run_folder / "flight-rank1.json").read_text())
+            self.assertEqual(flight["reason"], "SIGUSR1")
+
+    def test_traces_are_merged(self):
+        tutti = Path(PROGRAM).with_name("tutti")
+        for job in self.over_layouts("fine", "-trace 1"):
+            self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+            if not tutti.exists():
+                continue
+            subprocess.run([tutti, "trace", "merge", job.run_folder], check=True, stdout=subprocess.DEVNULL)
+            events = json.loads((job.run_folder / "trace.json").read_text())["traceEvents"]
+            operations = [event for event in events if event["ph"] == "X"]
+            self.assertEqual(len(operations), 3 * len(job.hosts))
+            self.assertEqual({event["pid"] for event in operations}, set(range(len(job.hosts))))
+
+    def test_a_small_shared_memory_file_system_does_not_matter(self):
+        small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$@"', "sh"]
+        if not shutil.which("unshare") or subprocess.run(small + ["true"], capture_output=True).returncode != 0:
+            self.skipTest("this machine does not allow mounts")
+        job = self.start(["a", "a", "a"], "fine", wrapper=small)
+        self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+
+
+class UnderMpirun(Faults):
+    """With mpirun told not to end the job by itself, so that what is seen is ours."""
+
+    LAYOUTS = {"one host": ["a", "a", "a"], "two hosts": ["a", "a", "b"]}
+
+    def run_job(self, hosts, scenario, options=""):
+        return self.start(hosts, scenario, options, MPIRUN)
+
+    def test_ranks_that_agree_end_well(self):
+        job = self.run_job(["a", "a", "b"], "fine")
+        self.assertEqual(job.end_codes(), {0: 0, 1: 0, 2: 0}, job.text("err"))
+
+    def test_a_killed_rank_ends_the_others(self):
+        for name, hosts in self.LAYOUTS.items():
+            with self.subTest(layout=name):
+                job = self.run_job(hosts, "others wait")
+                job.send(signal.SIGKILL)
+                self.assertEqual(job.end_codes(), {0: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
+                self.assertRegex(job.text("err"), r"rank 0\] error: DDL-4-04 Rank 1 on .* is dead")
+                self.assertRegex(job.text("err"), r"rank 2\] error: DDL-4-04 Rank 1 on .* is dead")
+                self.check_nothing_left(job)
+
+    def test_mpirun_as_usual_ends_with_an_error(self):
+        job = self.start(["a", "a"], "others compute", mpirun=MPIRUN[: MPIRUN.index("--enable-recovery")])
+        job.send(signal.SIGKILL)
+        job.end_codes()
+        self.assertNotEqual(job.children[0].returncode, 0)
+        self.check_nothing_left(job)
+
+    def test_ranks_that_disagree_name_both_sides(self):
+        job = self.run_job(["a", "a", "b"], "count")
+        self.assertEqual(job.end_codes(), {0: COMM_ERROR, 1: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
+
+    def test_a_missing_rank_ends_in_a_time_out(self):
+        job = self.run_job(["a", "a", "b"], "missing", "-stall_seconds 0.3 -timeout 1")
+        self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))
+
+    def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
+        job = self.run_job(["a", "a", "b"], "stop", "-stall_seconds 0.3")
+        job.wait_for("stopped by a signal")
+        job.send(signal.SIGCONT)
+        self.assertEqual(job.end_codes(), {0: 0, 1: 0, 2: 0}, job.text("err"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "--verbose", "UnderMpirun" if MPIRUN else "Plain"])

@@ -1,0 +1,77 @@
+#include "tutti/comm/internal/lifeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+
+namespace tutti::comm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Both ends look until nothing more happens; what `one` has seen to end.
+std::vector<int> look(Lifeline& one, Lifeline* other = nullptr) {
+  std::vector<int> dead;
+  for (int quiet = 0; quiet < 3;) {
+    std::vector<pollfd> files;
+    one.add_files(files);
+    if (other) other->add_files(files);
+    quiet = ::poll(files.data(), files.size(), 20) > 0 ? 0 : quiet + 1;
+    for (const int rank : one.find_dead()) dead.push_back(rank);
+    if (other) {
+      EXPECT_THAT(other->find_dead(), IsEmpty());
+    }
+  }
+  return dead;
+}
+
+TEST(Lifeline, WhoSaysGoodbyeIsNotDead) {
+  Lifeline one;
+  auto other = std::make_unique<Lifeline>();
+  one.open(7, 0);
+  one.connect(1, other->open(7, 1));
+  EXPECT_THAT(look(one, other.get()), IsEmpty());
+  other.reset();
+  EXPECT_THAT(look(one), IsEmpty());
+}
+
+TEST(Lifeline, WhoEndsWithoutAWordIsDead) {
+  Lifeline one;
+  const std::string address = one.open(7, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Lifeline other;
+    other.open(7, 1);
+    other.connect(0, address);
+    for (;;) look(other);
+  }
+  EXPECT_THAT(look(one), IsEmpty());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_THAT(look(one), ElementsAre(1));
+}
+
+TEST(Lifeline, NobodyIsExpectedWhereThereIsNoAddress) {
+  Lifeline one;
+  one.open(7, 0);
+  one.connect(1, "");
+  one.connect(1, "1 here 127.0.0.1 not-an-address");
+  EXPECT_THAT(look(one), IsEmpty());
+}
+
+TEST(Lifeline, StrangersAreShownTheDoor) {
+  Lifeline one, stranger;
+  const std::string address = one.open(7, 0);
+  stranger.open(8, 3);
+  stranger.connect(0, address);
+  EXPECT_THAT(look(stranger, &one), IsEmpty());
+  EXPECT_THAT(look(one), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tutti::comm
