@@ -60,7 +60,10 @@ Work Communicator::State::start(Operation operation) {
 
 void Communicator::State::check() {
   const Result failure = roster->look();
-  if (!failure) roster->is_delivered = true;
+  if (failure) return;
+  // Said before it is thrown: the program may end at once.
+  if (!roster->is_delivered) job->monitor.announce(*roster);
+  roster->is_delivered = true;
   failure.raise();
 }
 
