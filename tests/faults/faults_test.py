@@ -100,7 +100,7 @@ class Plain(Faults):
                 wait_until(lambda: re.search(words, job.text("err", rank)), f"{words}: {job.text('err')}")
             job.send(signal.SIGCONT)
             self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
-            self.assertIn("DDL-4-09", job.text("err", 0))
+            self.assertIn("DDL-4-11", job.text("err", 0))
             events = (job.run_folder / "events-rank0.jsonl").read_text().splitlines()
             kinds = [json.loads(event)["kind"] for event in events]
             self.assertIn("stall", kinds)

@@ -107,7 +107,7 @@ TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
       test_options("-check 1"));
   EXPECT_THAT(
       testing::internal::GetCapturedStderr(),
-      HasSubstr("DDL-4-11 rank 2 on host0 brought NaN or Inf into 'loss', first at element 77"));
+      HasSubstr("DDL-4-10 rank 2 on host0 brought NaN or Inf into 'loss', first at element 77"));
 }
 
 TEST(Check, AWrongResultIsNamed) {

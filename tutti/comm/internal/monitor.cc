@@ -36,9 +36,10 @@ Monitor::Monitor(Transport& transport, Recorder& recorder, const Options& option
     : transport_(transport),
       recorder_(recorder),
       aborts_(options.text("on_failure") == "abort"),
+      listens_(options.flag("flight_signal")),
       wake_file_(::eventfd(0, EFD_CLOEXEC)),
       signals_seen_(signals) {
-  if (options.flag("flight_signal")) listen_to_signal();
+  if (listens_) listen_to_signal();
 }
 
 Monitor::~Monitor() {
@@ -66,7 +67,8 @@ void Monitor::add(Roster& roster) {
     std::erase(process->job_ranks, job_rank);
     process->job_ranks.push_back(job_rank);
   }
-  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  const bool has_work = transport_.size() > 1 || listens_;
+  if (has_work && !thread_.joinable()) thread_ = std::thread([this] { loop(); });
   ::eventfd_write(wake_file_, 1);
 }
 
@@ -121,7 +123,7 @@ void Monitor::report(const Result& failure) {
 
 void Monitor::end_program_that_does_not_react(const Roster& roster) const {
   if (!aborts_ || roster.is_delivered || now_ns() - roster.failed_ns() < kReactionTime) return;
-  log::error("DDL-4-10 The program has not called the library since; it is ended with code {}.",
+  log::error("DDL-4-12 The program has not called the library since; it is ended with code {}.",
              kExitCode);
   recorder_.flush();
   ::_exit(kExitCode);

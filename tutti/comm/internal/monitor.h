@@ -80,6 +80,7 @@ class Monitor {
   Transport& transport_;
   Recorder& recorder_;
   const bool aborts_;
+  const bool listens_;  // to SIGUSR1
   int wake_file_ = -1;
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;  // guards what follows

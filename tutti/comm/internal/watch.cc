@@ -29,8 +29,10 @@ Watch::Watch(const Options& options)
 Result Watch::ask(int rank, std::int64_t waited) {
   const std::int64_t now = now_ns();
   if (!roster_ || now - last_look_ns_ < kInterval / 2) return Result::ok();
+  const std::int64_t gap = last_look_ns_ == 0 ? 0 : now - last_look_ns_;
+  if (gap > kSecond) stood_still_ns_ += gap;
   last_look_ns_ = now;
-  waited_ns_ = waited;
+  waited = waited_ns_ = std::max<std::int64_t>(0, waited - stood_still_ns_);
   Result verdict = roster_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
   if (!verdict) return verdict;
   question(waited);
@@ -50,7 +52,7 @@ Result Watch::ask(int rank, std::int64_t waited) {
 }
 
 void Watch::report_recovery() {
-  log::info("DDL-4-09 {} goes on after {:.1f} s.", record_.text(), seconds(waited_ns_));
+  log::info("DDL-4-11 {} goes on after {:.1f} s.", record_.text(), seconds(waited_ns_));
   monitor_->recorder().events().write(
       "recovered", {{"operation", record_.text()}, {"seconds", seconds(waited_ns_)}});
 }

@@ -27,7 +27,7 @@ class Watch : public Patience {
   void begin(const OpRecord& record) {
     record_ = record;
     next_report_ns_ = stall_ns_;
-    asked_since_ns_ = left_since_ns_ = 0;
+    asked_since_ns_ = left_since_ns_ = last_look_ns_ = stood_still_ns_ = 0;
   }
   Result ask(int rank, std::int64_t waited) override;
 
@@ -60,6 +60,7 @@ class Watch : public Patience {
   std::int64_t asked_since_ns_ = 0;  // when other hosts were first asked about this operation
   std::int64_t left_since_ns_ = 0;   // when the peer of a message was first seen to have left
   std::int64_t last_look_ns_ = 0;
+  std::int64_t stood_still_ns_ = 0;  // this rank itself, stopped together with the job
   std::int64_t waited_ns_ = 0;
 };
 
