@@ -141,7 +141,7 @@ void check_reduce(ReduceOp op, std::size_t ranks, std::size_t count, std::size_t
   std::vector<void*> targets;
   for (std::size_t r = 0; r < ranks; ++r) {
     values.push_back(random_values<T>(count, random));
-    std::memcpy(start(r), values[r].data(), count * sizeof(T));
+    if (count > 0) std::memcpy(start(r), values[r].data(), count * sizeof(T));
     sources.push_back(start(r));
     targets.push_back(start(in_place ? r : ranks + r));
   }
@@ -149,7 +149,7 @@ void check_reduce(ReduceOp op, std::size_t ranks, std::size_t count, std::size_t
   const std::vector<T> wanted = expected(op, values, divisor);
   std::vector<T> got(count);
   for (std::size_t r = 0; r < ranks; ++r) {
-    std::memcpy(got.data(), targets[r], count * sizeof(T));
+    if (count > 0) std::memcpy(got.data(), targets[r], count * sizeof(T));
     EXPECT_TRUE(same(got.data(), wanted.data(), count))
         << name_of(DTypeOf<T>::value) << ' ' << name_of(op) << ' ' << ranks << " ranks";
     EXPECT_EQ(static_cast<std::byte*>(targets[r])[count * sizeof(T)], std::byte{0x5a})

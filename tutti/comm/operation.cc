@@ -41,7 +41,7 @@ OpRecord OpRecord::of(const Operation& operation, std::uint64_t sequence) {
   if (reduces(operation.collective)) record.op = operation.op;
   record.root = operation.root;
   const std::size_t length = std::min(operation.name.size(), record.name.size() - 1);
-  std::memcpy(record.name.data(), operation.name.data(), length);
+  if (length > 0) std::memcpy(record.name.data(), operation.name.data(), length);
   return record;
 }
 

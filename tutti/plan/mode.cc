@@ -82,11 +82,14 @@ void check_product(const Mode& mode, int ranks) {
 std::vector<std::string> Mode::algorithms_on(const topo::Grid& grid) const {
   std::vector<std::string> names;
   if (algorithms.empty()) return names;
+  bool leads = true;
   for (std::size_t d = 0; d < std::max<std::size_t>(1, grid.dimensions.size()); ++d) {
     const std::string& name = algorithms[std::min(d, algorithms.size() - 1)];
     const bool is_mapped =
         d < grid.dimensions.size() && (grid.dimensions[d].mapped || grid.dimensions[d].size == 1);
-    names.push_back(name == "direct" && only_where_mapped && !is_mapped ? "ring" : name);
+    // `direct` stands first only: behind a dimension that is not mapped there is no more of it.
+    leads = leads && is_mapped;
+    names.push_back(name == "direct" && only_where_mapped && !leads ? "ring" : name);
   }
   return names;
 }

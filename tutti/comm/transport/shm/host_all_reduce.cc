@@ -44,7 +44,7 @@ Result HostGroup::eager(const Operation& operation, const OpRecord& record) {
   const std::uint64_t fingerprint = record.fingerprint();
   EagerSlot& slot = mine().eager[turn % 2];
   // The slot is free: whoever read it two turns ago has come to the turn after since.
-  std::memcpy(slot.payload, operation.input, bytes);
+  if (bytes > 0) std::memcpy(slot.payload, operation.input, bytes);
   slot.fingerprint = fingerprint;
   raise_flag(slot.flag, turn);
   for (int member = 0; member < size(); ++member) {
