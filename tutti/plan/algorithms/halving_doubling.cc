@@ -16,12 +16,6 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
-  if (collective == Collective::kAllGather) return true;
-  return !shape.reproducible &&
-         (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
-}
-
 Cost cost(Collective collective, int ranks, double bytes, int) {
   const Actives actives(ranks);
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
@@ -118,7 +112,7 @@ Algorithm halving_doubling() {
   return {"halving_doubling",
           "partners exchange halves, nearer each time; least bytes, log n steps",
           "c",
-          supports,
+          supports_pieces,
           cost,
           build};
 }

@@ -14,12 +14,6 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
-  if (collective == Collective::kAllGather) return true;
-  return !shape.reproducible &&
-         (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
-}
-
 Cost cost(Collective collective, int ranks, double bytes, int) {
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
@@ -62,7 +56,7 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm ring() {
-  return {"ring", "pieces travel round a ring; least bytes, most steps", "r", supports, cost,
+  return {"ring", "pieces travel round a ring; least bytes, most steps", "r", supports_pieces, cost,
           build};
 }
 

@@ -75,6 +75,14 @@ inline bool is_on_vector(Collective collective) {
          collective == Collective::kReduce;
 }
 
+// What rows can do that fold piece by piece as messages come, in an order of their own: all_reduce,
+// reduce_scatter and all_gather, but no reduction in rank order.
+inline bool supports_pieces(Collective collective, const Shape& shape) {
+  if (collective == Collective::kAllGather) return true;
+  return !shape.reproducible &&
+         (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
+}
+
 // The rows, each defined in its file.
 Algorithm direct();
 Algorithm ring();

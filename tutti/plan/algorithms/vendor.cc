@@ -15,12 +15,6 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
-  if (collective == Collective::kAllGather) return true;
-  return !shape.reproducible &&
-         (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
-}
-
 Cost cost(Collective collective, int ranks, double bytes, int) {
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   return {phases * std::bit_width(static_cast<unsigned>(ranks - 1)),
@@ -50,7 +44,8 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm vendor() {
-  return {"vendor", "the transport's own collectives (MPI, NCCL)", "m", supports, cost, build};
+  return {"vendor", "the transport's own collectives (MPI, NCCL)", "m", supports_pieces, cost,
+          build};
 }
 
 }  // namespace tutti::plan
