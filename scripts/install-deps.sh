@@ -35,6 +35,18 @@ openssh-client         starting ranks on other hosts
 iproute2               scripts/testbed: links, bridge, rates
 util-linux             scripts/testbed: unshare, nsenter, setpriv
 python3                scripts and checks (standard library only)
+python3-dev            python: headers of the extension modules
+pybind11-dev           python: bindings of the extension modules
+python3-numpy          python: arrays
+python3-pytest         tests of the Python modules
+python3-scipy          learn: sparse matrices
+python3-sklearn        learn: the conventions kept, peer of the benchmarks
+python3-pandas         learn: tables as input
+liblinear-tools        peer of the benchmarks of linear models
+python3-xgboost        peer of the benchmarks of trees
+libopenblas0-pthread   the BLAS that torch and NumPy take; the reference one is many times slower
+libtorch-dev           torch_backend, train: tensors and networks
+python3-torch          the scripts whose process group torch_backend is
 LIST
 }
 

@@ -1,0 +1,47 @@
+# Python modules. Sources lie in python/, one folder per package; the build puts them, with the compiled extensions,
+# into build/python, which is what goes on PYTHONPATH (ddlrun does it by itself). Debian's Python, see dependencies.cmake.
+find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
+set(PYTHON_EXECUTABLE "${Python3_EXECUTABLE}")
+set(PYBIND11_FINDPYTHON OFF)
+set(PYBIND11_NOPYTHON ON)
+find_package(pybind11 REQUIRED)
+set(TUTTI_PYTHON_FOLDER "${CMAKE_BINARY_DIR}/python")
+set(TUTTI_PYTHON_INSTALL "${CMAKE_INSTALL_LIBDIR}/python3/dist-packages" CACHE STRING
+    "Where below the prefix the Python packages are installed")
+
+# add_python_package(name): copies python/<name> of the source; new and changed files are seen by the next build.
+function(add_python_package name)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python" "${PROJECT_SOURCE_DIR}/python/${name}/*.py")
+  foreach(file ${files})
+    add_custom_command(OUTPUT "${TUTTI_PYTHON_FOLDER}/${file}"
+      COMMAND ${CMAKE_COMMAND} -E copy "${PROJECT_SOURCE_DIR}/python/${file}" "${TUTTI_PYTHON_FOLDER}/${file}"
+      DEPENDS "${PROJECT_SOURCE_DIR}/python/${file}")
+    list(APPEND copies "${TUTTI_PYTHON_FOLDER}/${file}")
+  endforeach()
+  add_custom_target(python_${name} ALL DEPENDS ${copies})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/${name}" DESTINATION "${TUTTI_PYTHON_INSTALL}"
+          FILES_MATCHING PATTERN "*.py")
+endfunction()
+
+# add_python_extension(name SOURCES a.cc ... DEPENDS tutti::comm ...): the compiled module tutti._<name>.
+function(add_python_extension name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  add_library(python_extension_${name} MODULE ${arg_SOURCES})
+  target_link_libraries(python_extension_${name} PRIVATE pybind11::headers Python3::Module ${arg_DEPENDS})
+  set_target_properties(python_extension_${name} PROPERTIES
+    PREFIX "" OUTPUT_NAME "_${name}" LIBRARY_OUTPUT_DIRECTORY "${TUTTI_PYTHON_FOLDER}/tutti"
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  install(TARGETS python_extension_${name} LIBRARY DESTINATION "${TUTTI_PYTHON_INSTALL}/tutti")
+endfunction()
+
+# add_python_test(name file.py [LABELS ...]): pytest over the file, with build/python and build/bin in reach.
+function(add_python_test name file)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
+  add_test(NAME ${name}
+    COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  set_tests_properties(${name} PROPERTIES LABELS "python;${arg_LABELS}" TIMEOUT 300 ENVIRONMENT
+    "PYTHONPATH=${TUTTI_PYTHON_FOLDER};PATH=${CMAKE_BINARY_DIR}/bin:$ENV{PATH};OMP_NUM_THREADS=1")
+endfunction()
