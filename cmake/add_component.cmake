@@ -14,7 +14,7 @@ function(add_component name)
   endif()
   if(arg_TESTS)
     set(labels unit asan ${name})
-    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm)(/|$)")  # where threads meet
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm|learn)(/|$)")  # where threads meet
       list(APPEND labels tsan)
     endif()
     add_test_program(${name}_test SOURCES ${arg_TESTS} LABELS ${labels}

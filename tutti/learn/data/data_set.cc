@@ -1,0 +1,69 @@
+#include "tutti/learn/data/data_set.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/internal/sparse_storage.h"
+
+namespace tutti::learn {
+
+void SparseRowsBuilder::add(std::int32_t index, float value) {
+  if (is_implicit && value != 1) {
+    is_implicit = false;
+    values.assign(indices.size(), 1.0f);
+  }
+  indices.push_back(index);
+  if (!is_implicit) values.push_back(value);
+}
+
+void SparseRowsBuilder::append(const SparseRowsBuilder& next) {
+  const std::int64_t before = offsets.back();
+  if (is_implicit && !next.is_implicit) values.assign(indices.size(), 1.0f);
+  is_implicit = is_implicit && next.is_implicit;
+  indices.insert(indices.end(), next.indices.begin(), next.indices.end());
+  if (!is_implicit && next.is_implicit) {
+    values.resize(indices.size(), 1.0f);
+  } else {
+    values.insert(values.end(), next.values.begin(), next.values.end());
+  }
+  for (std::size_t row = 1; row < next.offsets.size(); ++row)
+    offsets.push_back(before + next.offsets[row]);
+}
+
+Matrix SparseRowsBuilder::build(std::int64_t columns) && {
+  auto storage = std::make_shared<SparseStorage>();
+  storage->offsets = std::move(offsets);
+  storage->indices = std::move(indices);
+  storage->values_f32 = std::move(values);
+  Matrix matrix{.form = Form::kSparseRows, .dtype = DType::kF32};
+  matrix.rows = static_cast<std::int64_t>(storage->offsets.size()) - 1;
+  matrix.columns = columns;
+  matrix.offsets = storage->offsets.data();
+  matrix.indices = storage->indices.data();
+  if (!is_implicit) matrix.values = storage->values_f32.data();
+  matrix.keeper = std::move(storage);
+  return matrix;
+}
+
+Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int64_t> field_offsets,
+                  std::int64_t columns) {
+  const std::size_t fields = field_offsets.size();
+  if (fields == 0 || codes.size() % fields != 0)
+    throw ConfigError("DDL-9-01",
+                      fmt::format("{} codes do not make rows of {} fields.", codes.size(), fields));
+  SparseRowsBuilder builder;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const std::int64_t column = field_offsets[i % fields] + codes[i];
+    if (codes[i] < 0 || column >= columns)
+      throw ConfigError(
+          "DDL-9-01", fmt::format("The code {} of field {} in row {} leads outside of {} columns.",
+                                  codes[i], i % fields, i / fields, columns));
+    builder.add(static_cast<std::int32_t>(column), 1);
+    if (i % fields == fields - 1) builder.end_row();
+  }
+  return std::move(builder).build(columns);
+}
+
+}  // namespace tutti::learn

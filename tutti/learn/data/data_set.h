@@ -1,0 +1,39 @@
+// What is learnt from: features, a label per row and, if there are any, weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/data/matrix.h"
+
+namespace tutti::learn {
+
+struct DataSet {
+  Matrix features;
+  std::vector<double> labels;   // one per row, or empty
+  std::vector<double> weights;  // one per row, or empty: all 1
+};
+
+// Builds sparse rows piece by piece, keeps the memory in the matrix it gives.
+class SparseRowsBuilder {
+ public:
+  std::vector<std::int64_t> offsets = {0};
+  std::vector<std::int32_t> indices;
+  std::vector<float> values;  // empty when `is_implicit`
+  bool is_implicit = true;    // every value so far was 1
+
+  // Values are written out from the first one that is not 1.
+  void add(std::int32_t index, float value);
+  void end_row() { offsets.push_back(static_cast<std::int64_t>(indices.size())); }
+  // Puts the rows of `next` below these.
+  void append(const SparseRowsBuilder& next);
+  Matrix build(std::int64_t columns) &&;
+};
+
+// One column per code: field f with code c becomes column offsets[f] + c, which counts 1. `codes`
+// are rows x offsets.size(), row by row. Throws ConfigError when a code leads outside of `columns`.
+Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int64_t> field_offsets,
+                  std::int64_t columns);
+
+}  // namespace tutti::learn

@@ -1,0 +1,124 @@
+#include "tutti/learn/data/internal/sparse_storage.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tutti/learn/internal/threads.h"
+
+namespace tutti::learn {
+namespace {
+
+template <class T>
+std::vector<T>& values_of(SparseStorage& storage) {
+  if constexpr (sizeof(T) == 4) {
+    return storage.values_f32;
+  } else {
+    return storage.values_f64;
+  }
+}
+
+template <class T>
+Matrix matrix_of(std::shared_ptr<SparseStorage> storage, Form form, std::int64_t rows,
+                 std::int64_t columns, bool has_values) {
+  Matrix matrix{.form = form, .dtype = DTypeOf<T>::value, .rows = rows, .columns = columns};
+  matrix.offsets = storage->offsets.data();
+  matrix.indices = storage->indices.data();
+  if (has_values) matrix.values = values_of<T>(*storage).data();
+  matrix.keeper = std::move(storage);
+  return matrix;
+}
+
+// How many pieces of the lines are counted apart: enough for all threads, but not so many that the
+// counters outgrow the matrix.
+std::int64_t pieces_for(std::int64_t entries, std::int64_t counters) {
+  const std::int64_t most = entries / (2 * std::max<std::int64_t>(1, counters));
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(most, 1, 64))));
+}
+
+// Turns counts per piece and target line into the place where each piece writes its first entry of
+// the line; gives the offsets of the lines.
+std::vector<std::int64_t> places_of(std::vector<std::vector<std::int64_t>>& counts,
+                                    std::int64_t lines) {
+  std::vector<std::int64_t> offsets(lines + 1);
+  std::int64_t total = 0;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    for (auto& piece : counts) {
+      const std::int64_t count = piece[line];
+      piece[line] = total;
+      total += count;
+    }
+    offsets[line + 1] = total;
+  }
+  return offsets;
+}
+
+}  // namespace
+
+template <class T>
+Matrix sparse_rows_of(const Matrix& dense, Threads& threads) {
+  const T* values = static_cast<const T*>(dense.values);
+  const auto at = [&](std::int64_t row, std::int64_t column) {
+    return values[row * dense.row_stride + column * dense.column_stride];
+  };
+  auto storage = std::make_shared<SparseStorage>();
+  storage->offsets.assign(dense.rows + 1, 0);
+  threads.for_range(dense.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t column = 0; column < dense.columns; ++column)
+        storage->offsets[row + 1] += at(row, column) != 0;
+  });
+  for (std::int64_t row = 0; row < dense.rows; ++row)
+    storage->offsets[row + 1] += storage->offsets[row];
+  storage->indices.resize(storage->offsets.back());
+  values_of<T>(*storage).resize(storage->offsets.back());
+  threads.for_range(dense.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::int64_t place = storage->offsets[row];
+      for (std::int64_t column = 0; column < dense.columns; ++column) {
+        if (at(row, column) == 0) continue;
+        storage->indices[place] = static_cast<std::int32_t>(column);
+        values_of<T>(*storage)[place++] = at(row, column);
+      }
+    }
+  });
+  return matrix_of<T>(std::move(storage), Form::kSparseRows, dense.rows, dense.columns, true);
+}
+
+template <class T>
+Matrix transpose_storage(const Matrix& sparse, Threads& threads) {
+  const bool by_rows = sparse.form == Form::kSparseRows;
+  const std::int64_t lines = by_rows ? sparse.rows : sparse.columns;
+  const std::int64_t targets = by_rows ? sparse.columns : sparse.rows;
+  const bool has_values = sparse.values != nullptr || sparse.implicit == Implicit::kRowLength;
+  const std::int64_t pieces = pieces_for(sparse.entries(), targets);
+  const auto bound = [&](std::int64_t piece) { return lines * piece / pieces; };
+  std::vector<std::vector<std::int64_t>> places(pieces);
+  threads.run(pieces, [&](std::int64_t piece) {
+    places[piece].assign(targets, 0);
+    for (std::int64_t i = sparse.offsets[bound(piece)]; i < sparse.offsets[bound(piece + 1)]; ++i)
+      ++places[piece][sparse.indices[i]];
+  });
+  auto storage = std::make_shared<SparseStorage>();
+  storage->offsets = places_of(places, targets);
+  storage->indices.resize(sparse.entries());
+  if (has_values) values_of<T>(*storage).resize(sparse.entries());
+  threads.run(pieces, [&](std::int64_t piece) {
+    for (std::int64_t line = bound(piece); line < bound(piece + 1); ++line) {
+      for (std::int64_t i = sparse.offsets[line]; i < sparse.offsets[line + 1]; ++i) {
+        const std::int64_t place = places[piece][sparse.indices[i]]++;
+        storage->indices[place] = static_cast<std::int32_t>(line);
+        if (has_values) values_of<T>(*storage)[place] = value_at<T>(sparse, line, i);
+      }
+    }
+  });
+  return matrix_of<T>(std::move(storage), by_rows ? Form::kSparseColumns : Form::kSparseRows,
+                      sparse.rows, sparse.columns, has_values);
+}
+
+template Matrix sparse_rows_of<float>(const Matrix&, Threads&);
+template Matrix sparse_rows_of<double>(const Matrix&, Threads&);
+template Matrix transpose_storage<float>(const Matrix&, Threads&);
+template Matrix transpose_storage<double>(const Matrix&, Threads&);
+
+}  // namespace tutti::learn

@@ -1,0 +1,176 @@
+#include "tutti/learn/data/matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/internal/sparse_storage.h"
+#include "tutti/learn/internal/threads.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 4096;
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw ConfigError("DDL-9-01", sentence);
+}
+
+void check_shape(const Matrix& matrix) {
+  if (matrix.dtype != DType::kF32 && matrix.dtype != DType::kF64)
+    refuse(fmt::format("Values of type {} cannot be learnt from. Convert them to f32 or f64.",
+                       name_of(matrix.dtype)));
+  if (matrix.rows < 0 || matrix.columns < 0) refuse("A matrix has a negative size.");
+  if (!matrix.is_sparse()) {
+    if (matrix.values == nullptr && matrix.entries() > 0) refuse("A dense matrix has no values.");
+    return;
+  }
+  if (matrix.offsets == nullptr || (matrix.indices == nullptr && matrix.entries() > 0))
+    refuse("A sparse matrix has no offsets or no indices.");
+  if (matrix.values == nullptr && matrix.implicit == Implicit::kRowLength &&
+      matrix.form != Form::kSparseRows)
+    refuse("Values that follow from the length of the row need sparse rows.");
+  if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix begin with 0.");
+}
+
+template <class T>
+void check_finite(const Matrix& matrix, std::int64_t line, const T* values, std::int64_t count,
+                  std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(values[i * stride])) {
+      const std::int64_t other = matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + i] : i;
+      const bool by_rows = matrix.form != Form::kSparseColumns;
+      refuse(fmt::format(
+          "Row {}, column {} is {}. Linear models need finite values: fill or drop it.",
+          by_rows ? line : other, by_rows ? other : line, static_cast<double>(values[i * stride])));
+    }
+  }
+}
+
+void check_indices(const Matrix& matrix, std::int64_t line) {
+  const std::int64_t begin = matrix.offsets[line], end = matrix.offsets[line + 1];
+  if (end < begin) refuse(fmt::format("The offsets of a sparse matrix go down after {}.", line));
+  const bool by_rows = matrix.form == Form::kSparseRows;
+  const std::int64_t limit = by_rows ? matrix.columns : matrix.rows;
+  const char* name = by_rows ? "row" : "column";
+  bool ascends = true;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (matrix.indices[i] < 0 || matrix.indices[i] >= limit)
+      refuse(fmt::format("The index {} in {} {} is outside of 0..{}.", matrix.indices[i], name,
+                         line, limit - 1));
+    ascends = ascends && (i == begin || matrix.indices[i] > matrix.indices[i - 1]);
+  }
+  if (ascends) return;
+  std::vector<std::int32_t> sorted(matrix.indices + begin, matrix.indices + end);
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    refuse(fmt::format("The index {} comes twice in {} {}. Sum the two.", *twice, name, line));
+}
+
+template <class T>
+void check_values(const Matrix& matrix, std::int64_t line) {
+  const T* values = static_cast<const T*>(matrix.values);
+  if (!matrix.is_sparse()) {
+    check_finite(matrix, line, values + line * matrix.row_stride, matrix.columns,
+                 matrix.column_stride);
+  } else if (values != nullptr) {
+    check_finite(matrix, line, values + matrix.offsets[line],
+                 matrix.offsets[line + 1] - matrix.offsets[line], 1);
+  }
+}
+
+template <class T>
+Matrix copy_row_major(const Matrix& matrix, Threads& threads) {
+  auto values = std::make_shared_for_overwrite<T[]>(matrix.rows * matrix.columns);
+  const T* source = static_cast<const T*>(matrix.values);
+  threads.for_range(matrix.rows, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t column = 0; column < matrix.columns; ++column)
+      for (std::int64_t row = begin; row < end; ++row)
+        values[row * matrix.columns + column] =
+            source[row * matrix.row_stride + column * matrix.column_stride];
+  });
+  Matrix copy = matrix;
+  copy.values = values.get();
+  copy.row_stride = matrix.columns;
+  copy.column_stride = 1;
+  copy.keeper = values;
+  return copy;
+}
+
+template <class T>
+Matrix dense_of(const Matrix& sparse, Threads& threads) {
+  const Matrix by_rows = to_form(sparse, Form::kSparseRows, threads);
+  auto values = std::make_shared<T[]>(sparse.rows * sparse.columns);
+  threads.for_range(sparse.rows, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t i = by_rows.offsets[row]; i < by_rows.offsets[row + 1]; ++i)
+        values[row * sparse.columns + by_rows.indices[i]] = value_at<T>(by_rows, row, i);
+  });
+  Matrix dense{
+      .form = Form::kDense, .dtype = sparse.dtype, .rows = sparse.rows, .columns = sparse.columns};
+  dense.values = values.get();
+  dense.row_stride = sparse.columns;
+  dense.keeper = values;
+  return dense;
+}
+
+template <class T>
+Matrix convert(const Matrix& matrix, Form form, Threads& threads) {
+  if (form == Form::kDense)
+    return matrix.is_sparse() ? dense_of<T>(matrix, threads) : copy_row_major<T>(matrix, threads);
+  if (!matrix.is_sparse()) return to_form(sparse_rows_of<T>(matrix, threads), form, threads);
+  return transpose_storage<T>(matrix, threads);
+}
+
+}  // namespace
+
+void check(const Matrix& matrix, Threads& threads) {
+  check_shape(matrix);
+  const std::int64_t lines = matrix.form == Form::kSparseColumns ? matrix.columns : matrix.rows;
+  threads.for_range(lines, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      if (matrix.is_sparse()) check_indices(matrix, line);
+      matrix.dtype == DType::kF32 ? check_values<float>(matrix, line)
+                                  : check_values<double>(matrix, line);
+    }
+  });
+}
+
+Matrix to_form(const Matrix& matrix, Form form, Threads& threads) {
+  const bool is_there = form == matrix.form && (form != Form::kDense || matrix.column_stride == 1);
+  if (is_there) return matrix;
+  return matrix.dtype == DType::kF32 ? convert<float>(matrix, form, threads)
+                                     : convert<double>(matrix, form, threads);
+}
+
+Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
+  if (begin < 0 || end < begin || end > matrix.rows)
+    refuse(fmt::format("There are no rows {}..{} in a matrix of {}.", begin, end, matrix.rows));
+  Matrix part = matrix;
+  part.rows = end - begin;
+  if (matrix.form == Form::kDense) {
+    part.values = static_cast<const std::byte*>(matrix.values) +
+                  begin * matrix.row_stride * static_cast<std::int64_t>(size_of(matrix.dtype));
+    return part;
+  }
+  if (matrix.form == Form::kSparseColumns) refuse("Rows of a matrix by columns cannot be cut out.");
+  const std::int64_t first = matrix.offsets[begin];
+  auto storage = std::make_shared<SparseStorage>();
+  storage->below = matrix.keeper;
+  storage->offsets.assign(matrix.offsets + begin, matrix.offsets + end + 1);
+  for (std::int64_t& offset : storage->offsets) offset -= first;
+  part.offsets = storage->offsets.data();
+  part.indices = matrix.indices + first;
+  if (matrix.values != nullptr)
+    part.values = static_cast<const std::byte*>(matrix.values) +
+                  first * static_cast<std::int64_t>(size_of(matrix.dtype));
+  part.keeper = storage;
+  return part;
+}
+
+}  // namespace tutti::learn

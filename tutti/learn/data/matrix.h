@@ -1,0 +1,53 @@
+// Numbers by rows and columns, as the learners read them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tutti/core/dtype.h"
+
+namespace tutti::learn {
+
+enum class Form : std::uint8_t { kDense, kSparseRows, kSparseColumns };
+
+// What entries of a sparse matrix without `values` are: 1, or 1 over the root of the number of
+// entries in their row (rows of hashed data, made to length 1). kRowLength needs kSparseRows.
+enum class Implicit : std::uint8_t { kOne, kRowLength };
+
+// A view: copying it copies pointers. `keeper` holds the memory when somebody must, and is empty
+// for memory of the caller. What is not there is 0, and only NaN is missing.
+struct Matrix {
+  Form form = Form::kDense;
+  DType dtype = DType::kF32;  // of the values: kF32 or kF64
+  std::int64_t rows = 0, columns = 0;
+  const void* values = nullptr;  // sparse: may be null, see `implicit`
+  // kDense: the element of row r and column c is values[r * row_stride + c * column_stride].
+  std::int64_t row_stride = 0, column_stride = 1;
+  // Sparse: row r (or column, by the form) has the entries offsets[r] up to offsets[r + 1], with
+  // their columns (rows) in `indices`, none of them twice.
+  const std::int64_t* offsets = nullptr;
+  const std::int32_t* indices = nullptr;
+  Implicit implicit = Implicit::kOne;
+  std::shared_ptr<const void> keeper = {};
+
+  bool is_sparse() const { return form != Form::kDense; }
+  std::int64_t entries() const {
+    if (!is_sparse()) return rows * columns;
+    return offsets[form == Form::kSparseRows ? rows : columns];
+  }
+};
+
+class Threads;
+
+// Throws ConfigError when pointers are missing, offsets go down, an index is outside of the matrix
+// or twice in a row, or a value is not finite; names the first place. One pass over the data.
+void check(const Matrix& matrix, Threads& threads);
+
+// The same numbers in the form that is asked for: `matrix` itself where it has it already. Dense
+// becomes sparse by leaving out zeros; row-major is what kDense gives.
+Matrix to_form(const Matrix& matrix, Form form, Threads& threads);
+
+// The rows [begin, end). A view where the form allows (kDense, kSparseRows), else ConfigError.
+Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end);
+
+}  // namespace tutti::learn

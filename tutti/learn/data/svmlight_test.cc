@@ -1,0 +1,142 @@
+#include "tutti/learn/data/svmlight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "tutti/core/error.h"
+
+namespace tutti::learn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::int32_t> indices_of(const Matrix& matrix) {
+  return {matrix.indices, matrix.indices + matrix.entries()};
+}
+std::vector<float> values_of(const Matrix& matrix) {
+  const float* values = static_cast<const float*>(matrix.values);
+  return {values, values + matrix.entries()};
+}
+std::string error_of(std::string_view text, const SvmlightOptions& options = {}) {
+  try {
+    parse_svmlight(text, "f.txt", options);
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Svmlight, ReadsRowsLabelsAndValues) {
+  const DataSet data = parse_svmlight("1 1:0.5 3:-2e1\n-1 qid:3 2:+1.25 # note\n\n0\r\n", "f");
+  EXPECT_THAT(data.labels, ElementsAre(1, -1, 0));
+  EXPECT_EQ(data.features.rows, 3);
+  EXPECT_EQ(data.features.columns, 3);
+  EXPECT_THAT(indices_of(data.features), ElementsAre(0, 2, 1));
+  EXPECT_THAT(values_of(data.features), ElementsAre(0.5f, -20.0f, 1.25f));
+}
+
+TEST(Svmlight, OnesNeedNoValues) {
+  EXPECT_EQ(parse_svmlight("1 1:1 2:1\n0 5:1.0\n", "f").features.values, nullptr);
+  const DataSet late = parse_svmlight("1 1:1 2:1\n0 5:2\n", "f");
+  EXPECT_THAT(values_of(late.features), ElementsAre(1, 1, 2));
+}
+
+TEST(Svmlight, ZeroAsIndexSetsTheBase) {
+  EXPECT_EQ(parse_svmlight("1 0:1 2:1\n", "f").features.columns, 3);
+  EXPECT_EQ(parse_svmlight("1 1:1 2:1\n", "f").features.columns, 2);
+  EXPECT_EQ(parse_svmlight("1 1:1\n", "f", {.base = SvmlightOptions::Base::kZero}).features.columns,
+            2);
+  EXPECT_EQ(parse_svmlight("1 1:1\n", "f", {.columns = 9}).features.columns, 9);
+}
+
+TEST(Svmlight, SaysFileLineAndWhatIsWrong) {
+  EXPECT_THAT(error_of("1 1:1\n1 2\n"), HasSubstr("f.txt:2: '2' is not index:value"));
+  EXPECT_THAT(error_of("1 1:1\n\nx 2:1\n"), HasSubstr("f.txt:3: 'x' is no label"));
+  EXPECT_THAT(error_of("1 3:1 2:1\n"), HasSubstr("must go up"));
+  EXPECT_THAT(error_of("1 3:1 3:1\n"), HasSubstr("must go up"));
+  EXPECT_THAT(error_of("1 3:nan\n"), HasSubstr("not finite"));
+  EXPECT_THAT(error_of("1 3:1e40\n"), HasSubstr("not finite"));
+  EXPECT_THAT(error_of("1 99999999999:1\n"), HasSubstr("outside"));
+  EXPECT_THAT(error_of("1 5:1\n", {.columns = 4}), HasSubstr("not 4 as was said"));
+  EXPECT_THAT(error_of("1 0:1\n", {.base = SvmlightOptions::Base::kOne}),
+              HasSubstr("begin with 1"));
+  EXPECT_THROW(read_svmlight("/nowhere/x"), IoError);
+}
+
+TEST(Svmlight, NothingIsNoRows) {
+  const DataSet data = parse_svmlight("", "f");
+  EXPECT_EQ(data.features.rows, 0);
+  EXPECT_EQ(data.features.entries(), 0);
+}
+
+TEST(Svmlight, ManyChunksGiveWhatOneThreadGives) {
+  std::string text;
+  std::mt19937 random(7);
+  for (int row = 0; row < 90000; ++row) {
+    text += row % 3 == 0 ? "1" : "-1";
+    for (int index = 1; index < 60; index += 1 + static_cast<int>(random() % 9))
+      text += " " + std::to_string(index) + ":0." + std::to_string(random() % 1000);
+    text += '\n';
+  }
+  ASSERT_GT(text.size(), 9u << 20);
+  const DataSet many = parse_svmlight(text, "f", {.threads = 3});
+  const std::size_t half = text.find('\n', text.size() / 2) + 1;
+  const DataSet first = parse_svmlight(std::string_view(text).substr(0, half), "f", {.threads = 1});
+  EXPECT_EQ(many.features.rows, 90000);
+  EXPECT_THAT(std::vector(many.features.offsets, many.features.offsets + first.features.rows + 1),
+              testing::ElementsAreArray(first.features.offsets, first.features.rows + 1));
+  text.replace(text.rfind(':'), 1, ";");
+  EXPECT_THAT(error_of(text), HasSubstr("f.txt:90000:"));
+}
+
+TEST(Svmlight, WritesWhatItReads) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("tutti-svm-" + std::to_string(::getpid()));
+  const DataSet data = parse_svmlight("1 1:0.1 7:-3e-20\n-1\n2.5 2:1\n", "f");
+  write_svmlight(path, data);
+  const DataSet again = read_svmlight(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(again.labels, data.labels);
+  EXPECT_EQ(indices_of(again.features), indices_of(data.features));
+  EXPECT_EQ(values_of(again.features), values_of(data.features));
+}
+
+// Whatever is done to a file, it is read or refused; what is read can be trusted.
+TEST(Svmlight, SurvivesDamage) {
+  const std::string good = "1 1:0.5 3:-2e1 # x\n-1 qid:3 2:1.25\n0 1:1 2:1 3:1\n";
+  std::mt19937 random(1);
+  int read = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = good;
+    for (int i = 1 + static_cast<int>(random() % 3); i > 0; --i) {
+      const std::size_t place = random() % text.size();
+      if (random() % 3 == 0) {
+        text.erase(place, 1 + random() % 4);
+      } else {
+        text[place] =
+            random() % 2 == 0 ? "0123456789:#.-e \n"[random() % 17] : static_cast<char>(random());
+      }
+      if (text.empty()) text = " ";
+    }
+    try {
+      const DataSet data = parse_svmlight(text, "f", {.threads = 1});
+      ++read;
+      ASSERT_EQ(static_cast<std::int64_t>(data.labels.size()), data.features.rows);
+      for (std::int64_t i = 0; i < data.features.entries(); ++i) {
+        ASSERT_GE(data.features.indices[i], 0);
+        ASSERT_LT(data.features.indices[i], data.features.columns);
+      }
+    } catch (const IoError&) {
+    }
+  }
+  EXPECT_GT(read, 100);
+}
+
+}  // namespace
+}  // namespace tutti::learn
