@@ -7,6 +7,7 @@
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/internal/state.h"
 #include "tutti/comm/internal/tuner.h"
+#include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/log.h"
 
@@ -79,10 +80,13 @@ std::string Communicator::description() const {
 }
 
 void* Communicator::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usable) {
-  return state_->job->arena.allocate(bytes, alignment, usable);
+  return state_->job->arena->allocate(bytes, alignment, usable);
 }
 void Communicator::free(void* address) {
-  state_->job->arena.free(address);
+  state_->job->arena->free(address);
+}
+std::shared_ptr<Arena> Communicator::arena() const {
+  return state_->job->arena;
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
@@ -120,6 +124,32 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   const auto index = std::lower_bound(colors.begin(), colors.end(), color) - colors.begin();
   return std::unique_ptr<Communicator>(new Communicator(std::make_unique<State>(
       state_->job, std::move(members), new_rank, static_cast<int>(first_id + index))));
+}
+
+std::unique_ptr<Communicator> Communicator::group(std::span<const int> members) {
+  const auto at = std::find(members.begin(), members.end(), rank());
+  require(at != members.end(), "Rank {} is not a member of the group it wants to make.", rank());
+  std::vector<int> in_order(members.begin(), members.end());
+  std::sort(in_order.begin(), in_order.end());
+  require(in_order.front() >= 0 && in_order.back() < size() &&
+              std::adjacent_find(in_order.begin(), in_order.end()) == in_order.end(),
+          "The members of a group are different ranks from 0 to {}.", size() - 1);
+  const int new_rank = static_cast<int>(at - members.begin());
+  std::vector<int> ranks(members.begin(), members.end());
+  for (int& member : ranks) member = state_->ranks[member];
+  // Both ranks of every pair have numbered all groups they share below this one.
+  Router router(*state_->job->transport, ranks, state_->id);
+  const std::string mine = std::to_string(state_->job->next_communicator.load());
+  int id = 0;
+  for (const std::string& next :
+       exchange_between(*state_->job, router, new_rank, Router::kGroupChannel, mine)) {
+    id = std::max(id, std::stoi(next));
+  }
+  state_->job->next_communicator = id + 1;
+  require(id < Router::kMaxCommunicators, "More than {} communicators were made in this job.",
+          Router::kMaxCommunicators);
+  return std::unique_ptr<Communicator>(
+      new Communicator(std::make_unique<State>(state_->job, std::move(ranks), new_rank, id)));
 }
 
 void Communicator::all_reduce(Buffer buffer, ReduceOp op, const CallOptions& call) {
@@ -207,6 +237,11 @@ Work Communicator::receive_async(Buffer buffer, int peer, int tag) {
   check_message(peer, tag);
   return state_->messenger->receive(buffer, peer, tag);
 }
+Work Communicator::receive_any_async(Buffer buffer, int* peer, int tag) {
+  require(size() > 1, "A rank that is alone has nobody to receive from.");
+  check_message((rank() + 1) % size(), tag);
+  return state_->messenger->receive_any(buffer, peer, tag);
+}
 void Communicator::send(ConstBuffer buffer, int peer, int tag) {
   send_async(buffer, peer, tag).wait();
 }
@@ -218,7 +253,7 @@ void Communicator::check_message(int peer, int tag) const {
   require(peer >= 0 && peer < size() && peer != rank(),
           "Rank {} cannot exchange messages with rank {}; peers are 0 to {} without itself.",
           rank(), peer, size() - 1);
-  require(tag >= 0 && tag < kTags, "Tag {} is not between 0 and {}.", tag, kTags - 1);
+  require(tag >= 0, "Tag {} is negative.", tag);
 }
 
 }  // namespace tutti::comm

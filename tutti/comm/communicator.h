@@ -18,6 +18,7 @@
 
 namespace tutti::comm {
 
+class Arena;
 class Transport;
 
 struct CallOptions {
@@ -27,6 +28,8 @@ struct CallOptions {
   // tensor its own name: what int8 and top-k leave out is kept under it and goes with its next
   // call.
   Codec compression = Codec();
+  // Seconds this call waits for its peers; 0: as long as the option `timeout` says.
+  double timeout = 0;
 };
 
 // A group of ranks that communicate. No global state: several live in one process, and in tests
@@ -74,10 +77,16 @@ class Communicator {
   // thread.
   void* allocate(std::size_t bytes, std::size_t alignment = 64, std::size_t* usable = nullptr);
   void free(void* address);
+  // Where `allocate` takes it from. Whoever keeps the arena keeps its memory, also when the
+  // communicator is gone.
+  std::shared_ptr<Arena> arena() const;
 
   // Ranks of one colour become a communicator of their own, ordered by key, then rank. Collective.
   // A negative colour gives nullptr.
   std::unique_ptr<Communicator> split(int color, int key = 0);
+  // The same for the ranks named, in this order; only they call. Ranks that are in several groups
+  // must make them in the same order.
+  std::unique_ptr<Communicator> group(std::span<const int> ranks);
 
   void all_reduce(Buffer buffer, ReduceOp op = ReduceOp::kSum, const CallOptions& call = {});
   void all_reduce(ConstBuffer input, Buffer output, ReduceOp op = ReduceOp::kSum,
@@ -112,11 +121,14 @@ class Communicator {
   Work broadcast_async(Buffer buffer, int root, const CallOptions& call = {});
   Work barrier_async(const CallOptions& call = {});
 
-  // Between two ranks only; messages of one tag arrive in order. 0 <= tag < kTags. The receiver
-  // must name exactly what was sent, or both sides' counts and types are named in the CommError.
+  // Between two ranks only; messages of one tag arrive in order, and so do those whose tags are
+  // equal modulo kTags. 0 <= tag. The receiver must name exactly what was sent, or both sides'
+  // counts, types and tags are named in the CommError.
   static constexpr int kTags = 120;
   Work send_async(ConstBuffer buffer, int peer, int tag = 0);
   Work receive_async(Buffer buffer, int peer, int tag = 0);
+  // From whichever rank sends first with this tag; `*peer` says which once the work is complete.
+  Work receive_any_async(Buffer buffer, int* peer, int tag = 0);
   void send(ConstBuffer buffer, int peer, int tag = 0);
   void receive(Buffer buffer, int peer, int tag = 0);
 

@@ -136,6 +136,17 @@ TEST_P(Disagreement, MissingRankEndsInATimeOutThatNamesIt) {
   }
 }
 
+TEST(Stall, ACallMayHaveItsOwnTimeOut) {
+  const auto errors = errors_of(host_names({2}), [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier({.timeout = 0.2});
+    for (;;) {
+      comm.check();
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("DDL-4-05")));
+}
+
 TEST_P(Disagreement, ARankThatLeavesIsNamed) {
   const auto errors = errors_of(GetParam(), [](Communicator& comm) {
     all_reduce(comm, 10);

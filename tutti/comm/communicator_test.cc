@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "tutti/comm/internal/testing.h"
+#include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm {
@@ -284,6 +286,73 @@ TEST_P(Collectives, MessagesBetweenAllPairs) {
   });
 }
 
+TEST_P(Collectives, MessagesFromAnybody) {
+  run([](Communicator& comm) {
+    if (comm.size() == 1) {
+      int peer = 0;
+      float value = 0;
+      EXPECT_THROW(comm.receive_any_async({&value, 1, DType::kF32}, &peer), ConfigError);
+      return;
+    }
+    if (comm.rank() > 0) {
+      const float value = static_cast<float>(comm.rank());
+      comm.send({&value, 1, DType::kF32}, 0, 300);
+      return comm.send({&value, 1, DType::kF32}, 0, 300);
+    }
+    const auto others = static_cast<std::size_t>(comm.size() - 1);
+    std::vector<float> values(2 * others);
+    std::vector<int> peers(others, -1);
+    std::vector<Work> works;
+    for (std::size_t i = 0; i < others; ++i) {
+      works.push_back(comm.receive_any_async({&values[i], 1, DType::kF32}, &peers[i], 300));
+    }
+    for (const Work& work : works) work.wait();
+    for (std::size_t i = 0; i < others; ++i) ASSERT_EQ(values[i], static_cast<float>(peers[i]));
+    // What is left of each rank can still be received by name.
+    for (int r = 1; r < comm.size(); ++r) {
+      for (long i = std::count(peers.begin(), peers.end(), r); i < 2; ++i) {
+        comm.receive({&values[others], 1, DType::kF32}, r, 300);
+        ASSERT_EQ(values[others], static_cast<float>(r));
+      }
+    }
+  });
+}
+
+TEST_P(Collectives, MembersMakeAGroupByThemselves) {
+  run([](Communicator& comm) {
+    std::vector<int> odd;
+    for (int r = comm.size() - 1; r > 0; --r) {
+      if (r % 2 == 1) odd.push_back(r);
+    }
+    for (int turn = 0; turn < 2 && comm.rank() % 2 == 1; ++turn) {
+      const auto group = comm.group(odd);
+      EXPECT_EQ(odd[static_cast<std::size_t>(group->rank())], comm.rank());
+      std::vector<float> mine(5000, 1);
+      group->all_reduce(Buffer::of(std::span(mine)));
+      ASSERT_EQ(mine[4999], static_cast<float>(odd.size()));
+    }
+    std::vector<int> all(static_cast<std::size_t>(comm.size()));
+    std::iota(all.begin(), all.end(), 0);
+    float one = 1;
+    comm.group(all)->all_reduce({&one, 1, DType::kF32});
+    EXPECT_EQ(one, static_cast<float>(comm.size()));
+    EXPECT_THROW(comm.group(std::vector<int>{}), ConfigError);
+    EXPECT_THROW(comm.group(std::vector<int>{comm.rank(), comm.size()}), ConfigError);
+  });
+}
+
+TEST(Communicator, LibraryMemoryMayOutliveIt) {
+  std::shared_ptr<Arena> arena;
+  char* memory = nullptr;
+  run_ranks(host_names({1}), [&](Communicator& comm) {
+    arena = comm.arena();
+    memory = static_cast<char*>(comm.allocate(1 << 22));
+  });
+  memory[(1 << 22) - 1] = 1;
+  EXPECT_TRUE(arena->find(memory, 1 << 22));
+  arena->free(memory);
+}
+
 TEST_P(Collectives, GroupsWorkSideBySide) {
   run([](Communicator& comm) {
     const auto half = comm.split(comm.rank() % 2, -comm.rank());
@@ -320,7 +389,7 @@ TEST(Communicator, WrongCallsSayWhatIsWrong) {
     EXPECT_THROW(comm.reduce_scatter(buffer(a), buffer(b)), ConfigError);
     EXPECT_THROW(comm.all_to_all(buffer(b), buffer(b)), ConfigError);
     EXPECT_THROW(comm.send(buffer(a), comm.rank()), ConfigError);
-    EXPECT_THROW(comm.send(buffer(a), 1 - comm.rank(), 1000), ConfigError);
+    EXPECT_THROW(comm.send(buffer(a), 1 - comm.rank(), -1), ConfigError);
     comm.all_reduce(buffer(a));  // and it still works
   });
 }

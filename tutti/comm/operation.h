@@ -25,6 +25,7 @@ struct Operation {
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
   std::string_view name = {};  // the tensor's or bucket's; part of the fingerprint
+  double timeout = 0;          // s; 0: the communicator's
 };
 
 // What identifies an operation: 64 bytes, sent to peers and kept in the flight record. All ranks

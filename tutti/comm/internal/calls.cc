@@ -50,6 +50,7 @@ Operation make(Collective collective, const ConstBuffer& input, const Buffer& ou
   operation.input = input.data;
   operation.output = output.data;
   operation.name = call.name;
+  operation.timeout = call.timeout;
   return operation;
 }
 

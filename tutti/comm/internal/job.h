@@ -24,7 +24,7 @@ struct Job {
 
   std::shared_ptr<Transport> transport;
   Options options;
-  Arena arena;
+  const std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   FlightRecord flight;
   Recorder recorder;
   topo::LinkTable links;  // as measured, once they are

@@ -11,15 +11,30 @@
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
+namespace {
+
+int channel_of(int tag) {
+  return Router::kFirstTag + tag % Communicator::kTags;
+}
+
+}  // namespace
+
+struct Messenger::Head {
+  OpRecord record;
+  std::unique_ptr<Transfer> transfer;
+};
 
 struct Messenger::Message {
   bool is_send = false;
-  int peer = 0;
+  int peer = 0;  // -1: any, until one has come
   int channel = 0;
   void* data = nullptr;
   std::size_t bytes = 0;
-  OpRecord expected;  // what this side says the message is
-  OpRecord header;    // what travels
+  Buffer buffer = {};  // of a receive
+  int tag = 0;
+  int* source = nullptr;  // where a receive from any rank says who it was
+  OpRecord expected;      // what this side says the message is
+  OpRecord header;        // what travels
   std::unique_ptr<Transfer> head, body;
   bool head_passed = false;
   std::int64_t since = now_ns();
@@ -55,7 +70,7 @@ Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
   auto message = std::make_unique<Message>();
   message->is_send = true;
   message->peer = peer;
-  message->channel = Router::kFirstTag + tag;
+  message->channel = channel_of(tag);
   message->data = const_cast<void*>(buffer.data);  // read only, see advance
   message->bytes = buffer.bytes();
   message->expected = message->header = header_of(buffer, rank_, tag);
@@ -65,10 +80,25 @@ Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
 Work Messenger::receive(Buffer buffer, int peer, int tag) {
   auto message = std::make_unique<Message>();
   message->peer = peer;
-  message->channel = Router::kFirstTag + tag;
+  message->channel = channel_of(tag);
   message->data = buffer.data;
   message->bytes = buffer.bytes();
+  message->buffer = buffer;
+  message->tag = tag;
   message->expected = header_of(buffer, peer, tag);
+  return start(std::move(message));
+}
+
+Work Messenger::receive_any(Buffer buffer, int* peer, int tag) {
+  auto message = std::make_unique<Message>();
+  message->peer = -1;
+  message->source = peer;
+  message->channel = channel_of(tag);
+  message->data = buffer.data;
+  message->bytes = buffer.bytes();
+  message->buffer = buffer;
+  message->tag = tag;
+  message->expected = header_of(buffer, -1, tag);
   return start(std::move(message));
 }
 
@@ -87,14 +117,45 @@ Work Messenger::start(std::unique_ptr<Message> message) {
   return work;
 }
 
-Result Messenger::advance(Message& message, bool* finished) {
-  if (!message.is_send && !message.head) {
-    message.head =
-        router_.receive(message.peer, message.channel, &message.header, sizeof(OpRecord));
+bool Messenger::is_next(std::size_t i, int peer) const {
+  const Message& message = *open_[i];
+  return std::none_of(open_.begin(), open_.begin() + static_cast<long>(i), [&](const auto& other) {
+    return other && !other->is_send && other->channel == message.channel &&
+           (other->peer == peer || other->peer < 0);
+  });
+}
+
+// Looks whether the header of a message that this receive may take has come.
+Result Messenger::find_head(std::size_t i) {
+  Message& message = *open_[i];
+  const int first = message.peer < 0 ? 0 : message.peer;
+  const int last = message.peer < 0 ? router_.size() - 1 : message.peer;
+  for (int peer = first; peer <= last && !message.head_passed; ++peer) {
+    if (peer == rank_ || !is_next(i, peer)) continue;
+    std::unique_ptr<Head>& head = heads_[{peer, message.channel}];
+    if (!head) {
+      head = std::make_unique<Head>();
+      head->transfer = router_.receive(peer, message.channel, &head->record, sizeof(OpRecord));
+    }
+    Result outcome = head->transfer->test(&message.head_passed);
+    if (!outcome) return outcome;
+    if (!message.head_passed) continue;
+    message.peer = peer;
+    message.header = head->record;
+    heads_.erase({peer, message.channel});
   }
+  return Result::ok();
+}
+
+Result Messenger::advance(std::size_t i, bool* finished) {
+  Message& message = *open_[i];
   if (!message.head_passed) {
-    Result outcome = message.head->test(&message.head_passed);
+    Result outcome = message.is_send ? message.head->test(&message.head_passed) : find_head(i);
     if (!outcome || !message.head_passed) return outcome;
+    if (message.source) {
+      *message.source = message.peer;
+      message.expected = header_of(message.buffer, message.peer, message.tag);
+    }
     if (!message.header.agrees_with(message.expected)) {
       return disagreement(rank_, message.expected, message.peer, message.header);
     }
@@ -102,9 +163,7 @@ Result Messenger::advance(Message& message, bool* finished) {
       message.body = router_.receive(message.peer, message.channel, message.data, message.bytes);
     }
   }
-  Result outcome = message.body->test(finished);
-  if (!outcome || *finished) return outcome;
-  return outcome;
+  return message.body->test(finished);
 }
 
 Result Messenger::be_patient(Message& message) {
@@ -117,37 +176,31 @@ Result Messenger::be_patient(Message& message) {
 // Receives from one peer with one tag take turns: the next one posts its header only when the one
 // before is through.
 void Messenger::loop() {
-  std::vector<std::unique_ptr<Message>> open;
   int idle_turns = 0;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return is_ending_ || !started_.empty() || !open.empty(); });
+      changed_.wait(lock, [&] { return is_ending_ || !started_.empty() || !open_.empty(); });
       if (is_ending_) break;
       while (!started_.empty()) {
-        open.push_back(std::move(started_.front()));
+        open_.push_back(std::move(started_.front()));
         started_.pop_front();
       }
     }
     bool advanced = false;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      Message& message = *open[i];
-      const bool must_wait =
-          std::any_of(open.begin(), open.begin() + static_cast<long>(i), [&](auto& other) {
-            return other && !other->is_send && !message.is_send && other->peer == message.peer &&
-                   other->channel == message.channel;
-          });
-      if (must_wait) continue;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      Message& message = *open_[i];
+      if (!message.is_send && message.peer >= 0 && !is_next(i, message.peer)) continue;
       bool finished = false;
-      Result outcome = advance(message, &finished);
+      Result outcome = advance(i, &finished);
       if (outcome && !finished) outcome = be_patient(message);
       if (outcome && !finished) continue;
       if (!outcome) outcome = fail_(std::move(outcome));
       message.work->complete(std::move(outcome));
-      open[i] = nullptr;
+      open_[i] = nullptr;
       advanced = true;
     }
-    std::erase(open, nullptr);
+    std::erase(open_, nullptr);
     idle_turns = advanced ? 0 : idle_turns + 1;
     if (idle_turns > 100) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -160,7 +213,7 @@ void Messenger::loop() {
         Result::failure(ErrorKind::kComm, "DDL-4-07",
                         "The communicator was destroyed before the message was through."));
   };
-  for (auto& message : open) give_up(*message);
+  for (auto& message : open_) give_up(*message);
   for (auto& message : started_) give_up(*message);
 }
 

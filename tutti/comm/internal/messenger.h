@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tutti/comm/internal/router.h"
@@ -29,12 +31,19 @@ class Messenger {
   // expects something else fails with both sides named.
   Work send(ConstBuffer buffer, int peer, int tag);
   Work receive(Buffer buffer, int peer, int tag);
+  // From any rank; `*peer`, who it was, is written before the work is complete.
+  Work receive_any(Buffer buffer, int* peer, int tag);
 
  private:
   struct Message;
+  struct Head;
   Work start(std::unique_ptr<Message> message);
   void loop();
-  Result advance(Message& message, bool* finished);
+  // Whether `message`, the i-th of `open`, may take what `peer` sends: no earlier one is to have
+  // it.
+  bool is_next(std::size_t i, int peer) const;
+  Result find_head(std::size_t i);
+  Result advance(std::size_t i, bool* finished);
   Result be_patient(Message& message);
   OpRecord header_of(const ConstBuffer& buffer, int sender, int tag) const;
 
@@ -45,6 +54,10 @@ class Messenger {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Message>> started_;  // not yet taken by the thread
+  std::vector<std::unique_ptr<Message>> open_;    // the thread's own, like the next
+  // Receives of headers that are posted, by peer and channel. One that a receive from any rank
+  // posted in vain stays, for the next receive from that peer.
+  std::map<std::pair<int, int>, std::unique_ptr<Head>> heads_;
   bool is_ending_ = false;
   std::thread thread_;  // started by the first message
 };

@@ -10,13 +10,16 @@ namespace tutti::comm {
 
 class Router : public Wire {
  public:
-  static constexpr int kChannels = 256;  // of each communicator
-  static constexpr int kFirstTag = 128;  // below: greetings and lanes
+  static constexpr int kChannels = 256;      // of each communicator
+  static constexpr int kFirstTag = 128;      // below: greetings and lanes
+  static constexpr int kGroupChannel = 255;  // where members of a new group meet
   static constexpr int kMaxCommunicators = (Transport::kMaxChannel + 1) / kChannels;
 
   // `ranks[r]`: the rank of the transport that is rank r of the communicator `id`.
   Router(Transport& transport, std::vector<int> ranks, int id)
       : transport_(transport), ranks_(std::move(ranks)), base_(id * kChannels) {}
+
+  int size() const { return static_cast<int>(ranks_.size()); }
 
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {

@@ -63,7 +63,7 @@ struct HostHello {
 // memory this rank could really map.
 void Communicator::State::find_layout() {
   const topo::HostIdentity mine = identity_of(*job->transport);
-  const auto hellos = exchange(to_bytes(job->arena.directory()) + topo::to_text(mine));
+  const auto hellos = exchange(to_bytes(job->arena->directory()) + topo::to_text(mine));
   std::vector<topo::HostIdentity> identities;
   for (const std::string& hello : hellos) {
     identities.push_back(topo::parse_identity(hello.substr(sizeof(MemoryHandle))));
@@ -102,7 +102,7 @@ void Communicator::State::join_host() {
   if (members[0] == rank) memory = SharedMemory::create(Board::bytes_for(count));
   const auto hellos =
       exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
-                                  .arena = job->arena.directory(),
+                                  .arena = job->arena->directory(),
                                   .cores = own_cores()}));
   if (!memory) SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).board, &memory).raise();
   std::vector<std::unique_ptr<PeerArena>> arenas(members.size());
@@ -117,7 +117,7 @@ void Communicator::State::join_host() {
       static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
   const bool are_threads = std::string_view(job->transport->name()) == "thread";
   const int waiting = are_threads ? static_cast<int>(ranks.size()) : count;
-  host = std::make_unique<HostGroup>(members, index, Board(std::move(memory), count), job->arena,
+  host = std::make_unique<HostGroup>(members, index, Board(std::move(memory), count), *job->arena,
                                      std::move(arenas),
                                      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
   host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
@@ -134,9 +134,15 @@ void Communicator::State::join_host() {
 
 std::vector<std::string> Communicator::State::exchange(const std::string& mine) {
   if (id == 0) return job->transport->exchange(mine);
-  std::vector<std::string> all(ranks.size());
+  return exchange_between(*job, router, rank, 0, mine);
+}
+
+std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
+                                          const std::string& mine) {
+  const int count = router.size();
+  std::vector<std::string> all(count);
   // Everybody to everybody: groups are small, and this happens when one is made only.
-  std::vector<std::uint64_t> sizes(ranks.size());
+  std::vector<std::uint64_t> sizes(count);
   const std::uint64_t size = mine.size();
   std::vector<std::unique_ptr<Transfer>> sends, receives;
   const auto finish = [&](std::vector<std::unique_ptr<Transfer>>& transfers) {
@@ -144,23 +150,24 @@ std::vector<std::string> Communicator::State::exchange(const std::string& mine) 
       for (bool finished = false; !finished;) {
         transfer->test(&finished).raise();
         if (finished) continue;
-        job->monitor.failure().raise();
+        job.monitor.failure().raise();
         std::this_thread::yield();
       }
     }
     transfers.clear();
   };
-  for (int peer = 0; peer < static_cast<int>(ranks.size()); ++peer) {
+  for (int peer = 0; peer < count; ++peer) {
     if (peer == rank) continue;
-    sends.push_back(router.send(peer, 0, &size, sizeof size));
-    receives.push_back(router.receive(peer, 0, &sizes[peer], sizeof size));
+    sends.push_back(router.send(peer, channel, &size, sizeof size));
+    receives.push_back(router.receive(peer, channel, &sizes[peer], sizeof size));
   }
   finish(receives);
-  for (int peer = 0; peer < static_cast<int>(ranks.size()); ++peer) {
+  for (int peer = 0; peer < count; ++peer) {
     if (peer == rank) continue;
     all[peer].resize(sizes[peer]);
-    if (size > 0) sends.push_back(router.send(peer, 0, mine.data(), mine.size()));
-    if (sizes[peer] > 0) receives.push_back(router.receive(peer, 0, all[peer].data(), sizes[peer]));
+    if (size > 0) sends.push_back(router.send(peer, channel, mine.data(), mine.size()));
+    if (sizes[peer] > 0)
+      receives.push_back(router.receive(peer, channel, all[peer].data(), sizes[peer]));
   }
   finish(receives);
   finish(sends);

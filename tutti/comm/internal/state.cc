@@ -24,7 +24,7 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
   executor = std::make_unique<Executor>(ExecutorParts{.rank = rank,
                                                       .wire = &router,
                                                       .host = host.get(),
-                                                      .arena = &job->arena,
+                                                      .arena = job->arena.get(),
                                                       .patience = watch.get(),
                                                       .vendor = vendor,
                                                       .transport_ranks = ranks});
@@ -82,7 +82,7 @@ Result Communicator::State::run_one(const Operation& operation) {
       .record = OpRecord::of(operation, ++sequence_), .communicator = id, .start_ticks = start};
   FlightRecord::Slot& slot = job->flight.begin(entry);
   host->enter(entry.record, start);
-  watch->begin(entry.record);
+  watch->begin(entry.record, operation.timeout);
   Result outcome = dispatch(operation, entry);
   if (!outcome) [[unlikely]]
     return fail(std::move(outcome));

@@ -20,6 +20,11 @@
 
 namespace tutti::comm {
 
+// Every rank of `router` gives its bytes and gets everyone's, by rank. Blocks; throws when the job
+// fails.
+std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
+                                          const std::string& mine);
+
 struct Communicator::State {
   // Collective over `ranks` (of the job's transport). `id` is the same on all of them and on nobody
   // else.

@@ -36,14 +36,14 @@ Result Watch::ask(int rank, std::int64_t waited) {
   Result verdict = roster_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
   if (!verdict) return verdict;
   question(waited);
-  if (waited >= next_report_ns_ && waited < timeout_ns_) {
+  if (waited >= next_report_ns_ && waited < limit_ns_) {
     const std::string who = describe(rank);
     log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited), record_.text(), who);
     monitor_->recorder().events().write(
         "stall", {{"operation", record_.text()}, {"seconds", seconds(waited)}, {"missing", who}});
     next_report_ns_ = waited * 2;
   }
-  if (waited < timeout_ns_) return Result::ok();
+  if (waited < limit_ns_) return Result::ok();
   return Result::failure(
       ErrorKind::kTimeout, "DDL-4-05",
       fmt::format("Rank {} gave up {} after {:.1f} s: {}. Raise the option timeout if "
@@ -80,6 +80,7 @@ Result Watch::judge(const RankReport& report) const {
 
 // The last message of a rank that left may still be on its way, but not for long.
 Result Watch::judge_peer(int rank) {
+  if (rank < 0) return Result::ok();
   const auto report = report_of(rank, false, 1);
   if (!report || !report->has_left) return Result::ok();
   if (left_since_ns_ == 0) left_since_ns_ = last_look_ns_;
@@ -113,7 +114,7 @@ std::string Watch::describe(int awaited) const {
   std::vector<std::string> missing;
   std::vector<int> silent;
   for (int rank = 0; rank < roster_->size(); ++rank) {
-    if (rank == roster_->rank() || (is_message() && rank != awaited)) continue;
+    if (rank == roster_->rank() || (is_message() && awaited >= 0 && rank != awaited)) continue;
     const auto report = report_of(rank, true, std::max<std::int64_t>(1, asked_since_ns_));
     if (!report) {
       silent.push_back(rank);

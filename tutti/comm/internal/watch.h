@@ -23,9 +23,10 @@ class Watch : public Patience {
     roster_ = roster;
     monitor_ = monitor;
   }
-  // A new operation begins: its stall has not been reported.
-  void begin(const OpRecord& record) {
+  // A new operation begins: its stall has not been reported. `timeout` in s; 0: as the options say.
+  void begin(const OpRecord& record, double timeout = 0) {
     record_ = record;
+    limit_ns_ = timeout > 0 ? static_cast<std::int64_t>(timeout * 1e9) : timeout_ns_;
     next_report_ns_ = stall_ns_;
     asked_since_ns_ = left_since_ns_ = last_look_ns_ = stood_still_ns_ = 0;
   }
@@ -52,6 +53,7 @@ class Watch : public Patience {
   std::string describe_silent(const std::vector<int>& ranks) const;
 
   std::int64_t timeout_ns_;
+  std::int64_t limit_ns_ = timeout_ns_;  // of this operation
   std::int64_t stall_ns_;
   Roster* roster_ = nullptr;
   Monitor* monitor_ = nullptr;
