@@ -22,4 +22,6 @@ jobs=$((available_gib * 2 / 3))
 
 # The cache serves every clone of the source, wherever it lies.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+# Without these it does not keep what was compiled with a precompiled header.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 exec ninja -C "$folder" -j "$jobs" "$@"

@@ -47,6 +47,9 @@ python3-xgboost        peer of the benchmarks of trees
 libopenblas0-pthread   the BLAS that torch and NumPy take; the reference one is many times slower
 libtorch-dev           torch_backend, train: tensors and networks
 python3-torch          the scripts whose process group torch_backend is
+libhdf5-dev            train: data sets
+libfastjet-dev         models: jets of the particle physics case
+libfastjettools-dev    models: trimming of jets
 LIST
 }
 

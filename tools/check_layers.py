@@ -13,6 +13,7 @@ import source_tree
 # Component -> components it may include. Lowest level first; whoever is not named here may not exist under tutti/.
 MAY_INCLUDE = {
     "core": [],
+    "plot": ["core"],
     "topo": ["core"],
     "plan": ["topo", "core"],
     "comm": ["plan", "topo", "core"],
@@ -21,8 +22,8 @@ MAY_INCLUDE = {
     "learn": ["comm", "core"],
     "lms": ["core"],
     "torch_backend": ["comm", "core"],
-    "train": ["torch_backend", "comm", "lms", "core"],
-    "models": ["train", "core"],
+    "train": ["torch_backend", "comm", "lms", "topo", "plot", "core"],
+    "models": ["train", "plot", "core"],
 }
 
 # Beginnings of include names from outside -> the only folders under tutti/ and python/ that may use them.
@@ -32,6 +33,8 @@ OUTSIDE = {
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": ["tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models"],
+    r"hdf5\.h|H5": ["tutti/train/data"],
+    r"fastjet/": ["tutti/models/science/hep"],
     r"pybind11/": ["python/bindings"],
     r"boost/beast|httplib": ["tutti/console", "tutti/vision"],
     r"gloo/": [],

@@ -10,7 +10,7 @@
 namespace tutti::bench {
 namespace {
 
-void write_plot(const std::string& path, const Chart& chart) {
+void write_plot(const std::string& path, const plot::Chart& chart) {
   std::ofstream file(path);
   file << render_svg(chart);
   file.close();

@@ -29,8 +29,10 @@ std::string time_text(double seconds) {
   return fmt::format("{:g} s", seconds);
 }
 
-Series series_of(const AllreduceSettings& settings, const Outcome& outcome, const Line& line) {
-  Series series{line.name(), line.is_ours() ? LineStyle::kOurs : LineStyle::kPeer, {}};
+plot::Series series_of(const AllreduceSettings& settings, const Outcome& outcome,
+                       const Line& line) {
+  plot::Series series{
+      line.name(), line.is_ours() ? plot::LineStyle::kOurs : plot::LineStyle::kPeer, {}};
   for (std::int64_t bytes : settings.sizes) {
     const Summary* seconds = outcome.find(line.system, line.memory, bytes);
     if (!seconds) continue;
@@ -42,9 +44,10 @@ Series series_of(const AllreduceSettings& settings, const Outcome& outcome, cons
   return series;
 }
 
-Series bound_series(const AllreduceSettings& settings, const Outcome& outcome) {
-  Series bound{
-      settings.hosts > 1 ? "what the links allow" : "what memory allows", LineStyle::kBound, {}};
+plot::Series bound_series(const AllreduceSettings& settings, const Outcome& outcome) {
+  plot::Series bound{settings.hosts > 1 ? "what the links allow" : "what memory allows",
+                     plot::LineStyle::kBound,
+                     {}};
   for (std::int64_t bytes : settings.sizes)
     if (double seconds = bound_seconds(settings, outcome, bytes); seconds > 0)
       bound.points.push_back({static_cast<double>(bytes), plotted(settings, bytes, seconds)});
@@ -53,8 +56,9 @@ Series bound_series(const AllreduceSettings& settings, const Outcome& outcome) {
 
 }  // namespace
 
-Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome, const Machine& machine) {
-  Chart chart{heading(settings), one_line(machine), {"message size", 4, bytes_text}, {}, {}};
+plot::Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome,
+                     const Machine& machine) {
+  plot::Chart chart{heading(settings), one_line(machine), {"message size", 4, bytes_text}, {}, {}};
   if (settings.plot_time)
     chart.y = {"time of one all-reduce", 10, time_text};
   else

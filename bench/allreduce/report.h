@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "bench/allreduce/contest.h"
-#include "bench/harness/plot.h"
 #include "bench/harness/row.h"
+#include "tutti/plot/chart.h"
 
 namespace tutti::bench {
 
@@ -17,6 +17,7 @@ std::vector<Row> rows_of(const AllreduceSettings& settings, const Outcome& outco
 // The table, who was faster than us where, and who was skipped or failed.
 std::string text_of(const AllreduceSettings& settings, const Outcome& outcome);
 
-Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome, const Machine& machine);
+plot::Chart chart_of(const AllreduceSettings& settings, const Outcome& outcome,
+                     const Machine& machine);
 
 }  // namespace tutti::bench

@@ -1,4 +1,4 @@
-#include "bench/harness/plot.h"
+#include "tutti/plot/chart.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <string_view>
 
-namespace tutti::bench {
+namespace tutti::plot {
 namespace {
 
 // The sheet, in SVG user units; lines carry their names at the right.
@@ -26,17 +26,19 @@ constexpr std::string_view kBoundColour = "#8a8f98";
 struct Scale {
   double low, high;    // values
   double start, stop;  // places on the sheet
+  bool is_linear = false;
   double place(double value) const {
+    if (is_linear) return start + (stop - start) * (value - low) / (high - low);
     return start + (stop - start) * std::log(value / low) / std::log(high / low);
   }
 };
 
-bool is_drawable(const Point& point) {
-  return std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y > 0;
+bool has_place(double value, const Axis& axis) {
+  return std::isfinite(value) && (axis.is_linear || value > 0);
 }
 
 bool has_spread(const Point& point) {
-  return point.low > 0 && point.high > point.low;
+  return point.high > point.low && std::isfinite(point.high - point.low);
 }
 
 std::string escaped(std::string_view text) {
@@ -69,7 +71,9 @@ std::vector<Line> lines_of(const Chart& chart) {
   for (const Series& series : chart.series) {
     Line line{&series, {}, kBoundColour};
     std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(line.points),
-                 is_drawable);
+                 [&](const Point& point) {
+                   return has_place(point.x, chart.x) && has_place(point.y, chart.y);
+                 });
     if (series.style == LineStyle::kOurs) line.colour = kOurColours[ours++ % kOurColours.size()];
     if (series.style == LineStyle::kPeer) line.colour = kPeerColours[peers++ % kPeerColours.size()];
     if (!line.points.empty()) lines.push_back(std::move(line));
@@ -77,10 +81,24 @@ std::vector<Line> lines_of(const Chart& chart) {
   return lines;
 }
 
-// Axis limits around all points; a single value gets room on both sides.
-std::pair<Scale, Scale> scales_of(const std::vector<Line>& lines) {
+// Moves the limits outwards by a share of their distance; a single value gets room on both sides.
+void widen(Scale& scale, double share) {
+  if (scale.is_linear) {
+    const double room = scale.high > scale.low ? share * (scale.high - scale.low)
+                                               : std::max(1e-12, std::abs(scale.low));
+    if (scale.low != 0) scale.low -= room;  // zero is a natural end
+    scale.high += room;
+  } else if (scale.low == scale.high || share > 0) {
+    const double factor = share > 0 ? std::pow(scale.high / scale.low, share) * 1.05 : 2;
+    scale.low /= factor;
+    scale.high *= factor;
+  }
+}
+
+std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& lines) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  Scale x{kInf, 0, kLeft, kRight}, y{kInf, 0, kBottom, kTop};
+  Scale x{kInf, -kInf, kLeft, kRight, chart.x.is_linear};
+  Scale y{kInf, -kInf, kBottom, kTop, chart.y.is_linear};
   for (const Line& line : lines) {
     for (const Point& point : line.points) {
       x.low = std::min(x.low, point.x);
@@ -89,14 +107,14 @@ std::pair<Scale, Scale> scales_of(const std::vector<Line>& lines) {
       y.high = std::max(y.high, point.y);
     }
   }
-  double margin = std::pow(y.high / y.low, 0.06) * 1.05;
-  y.low /= margin;
-  y.high *= margin;
-  if (x.low == x.high) {
-    x.low /= 2;
-    x.high *= 2;
-  }
+  widen(y, 0.06);
+  if (!x.is_linear || x.low == x.high) widen(x, 0);
   return {x, y};
+}
+
+std::vector<double> ticks_of(const Scale& scale, const Axis& axis) {
+  return scale.is_linear ? linear_ticks(scale.low, scale.high, 10)
+                         : log_ticks(scale.low, scale.high, axis.base, 12);
 }
 
 class Sheet {
@@ -125,13 +143,13 @@ void draw_heading(const Chart& chart, Sheet& sheet) {
 
 void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet) {
   sheet.put(R"(<g stroke="#e4e7eb" fill="#5c636e" stroke-width="1">)");
-  for (double tick : log_ticks(x.low, x.high, chart.x.base, 12)) {
+  for (double tick : ticks_of(x, chart.x)) {
     double place = x.place(tick);
     sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", place, kTop, kBottom);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)", place,
               kBottom + 22, escaped(chart.x.text(tick)));
   }
-  for (double tick : log_ticks(y.low, y.high, chart.y.base, 12)) {
+  for (double tick : ticks_of(y, chart.y)) {
     double place = y.place(tick);
     sheet.put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}"/>)", kLeft, place, kRight);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" stroke="none">{}</text>)",
@@ -169,7 +187,8 @@ void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
             R"( stroke-linecap="round"{}/>)",
             path, line.colour, style == LineStyle::kOurs ? 3 : 1.8,
             style == LineStyle::kBound ? R"( stroke-dasharray="2 6")" : "");
-  if (style == LineStyle::kBound) return;
+  constexpr std::size_t kMostMarks = 60;  // more would only thicken the line
+  if (style == LineStyle::kBound || line.points.size() > kMostMarks) return;
   for (const Point& point : line.points)
     sheet.put(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" fill="{}" stroke="#ffffff"/>)",
               x.place(point.x), y.place(point.y), style == LineStyle::kOurs ? 4.5 : 3.5,
@@ -221,6 +240,22 @@ std::vector<double> log_ticks(double low, double high, double base, int most) {
   return ticks;
 }
 
+std::vector<double> linear_ticks(double low, double high, int most) {
+  const double rough = (high - low) / std::max(1, most);
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (double part : {5.0, 2.0, 1.0})
+    if (part * power >= rough) step = part * power;
+  std::vector<double> ticks;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
+    ticks.push_back(k * step);
+  return ticks;
+}
+
+std::string plain_text(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
 std::string render_svg(const Chart& chart) {
   Sheet sheet;
   draw_heading(chart, sheet);
@@ -228,7 +263,7 @@ std::string render_svg(const Chart& chart) {
   if (lines.empty()) {
     sheet.put(R"(<text x="{}" y="{}" fill="#5c636e">no data</text>)", kLeft, kTop + 24);
   } else {
-    auto [x, y] = scales_of(lines);
+    auto [x, y] = scales_of(chart, lines);
     draw_axes(chart, x, y, sheet);
     for (const Line& line : lines) draw_spread(line, x, y, sheet);
     // Ours are drawn last, on top.
@@ -241,4 +276,4 @@ std::string render_svg(const Chart& chart) {
   return sheet.take();
 }
 
-}  // namespace tutti::bench
+}  // namespace tutti::plot

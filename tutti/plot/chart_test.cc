@@ -1,4 +1,4 @@
-#include "bench/harness/plot.h"
+#include "tutti/plot/chart.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace tutti::bench {
+namespace tutti::plot {
 namespace {
 
 using testing::ElementsAre;
@@ -62,5 +62,18 @@ TEST(Plot, TicksOfManyAndFewDecades) {
   EXPECT_LE(log_ticks(1, 1e30, 10, 9).size(), 9u);
 }
 
+TEST(Plot, LinearAxesHoldZeroAndNegativeValues) {
+  EXPECT_THAT(linear_ticks(0, 1, 5), ElementsAre(0, 0.2, 0.4, 0.6000000000000001, 0.8, 1));
+  EXPECT_THAT(linear_ticks(-3, 3, 3), ElementsAre(-2, 0, 2));
+  Chart chart = example();
+  chart.x.is_linear = chart.y.is_linear = true;
+  chart.series[0].points = {{-1, 0}, {0, -2}, {5, 3}};
+  const std::string svg = render_svg(chart);
+  EXPECT_THAT(svg, HasSubstr(">ours<"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  chart.series = {{"ours", LineStyle::kOurs, {{0, 0}}}};
+  EXPECT_THAT(render_svg(chart), Not(HasSubstr("nan")));
+}
+
 }  // namespace
-}  // namespace tutti::bench
+}  // namespace tutti::plot

@@ -1,12 +1,12 @@
-// A line chart on two logarithmic axes, as SVG text. The same chart gives the same bytes on every
-// machine.
+// A line chart as SVG text, each axis logarithmic or linear. The same chart gives the same bytes on
+// every machine.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace tutti::bench {
+namespace tutti::plot {
 
 // `low` and `high` bound the spread, drawn as a pale band behind the line; leave both 0 for none.
 struct Point {
@@ -29,6 +29,7 @@ struct Axis {
   std::string label;
   double base = 10;                         // ticks stand at its powers
   std::function<std::string(double)> text;  // of a tick
+  bool is_linear = false;
 };
 
 struct Chart {
@@ -37,13 +38,18 @@ struct Chart {
   std::vector<Series> series;
 };
 
-// Points that are not positive and finite have no place on a logarithmic axis and are left out. A
-// chart without any point is drawn with its title and "no data".
+// Points that are not finite, or not positive on a logarithmic axis, have no place and are left
+// out. A chart without any point is drawn with its title and "no data".
 std::string render_svg(const Chart& chart);
 
 // Values at which a logarithmic axis from `low` to `high` has ticks: powers of `base`, every second
 // or third of them when there are more than `most`; for base 10 also 2 and 5 times when there is
 // room.
 std::vector<double> log_ticks(double low, double high, double base, int most);
+// Of a linear axis: multiples of 1, 2 or 5 times a power of ten, at most `most` of them.
+std::vector<double> linear_ticks(double low, double high, int most);
 
-}  // namespace tutti::bench
+// A number as a tick says it: "0.25", "1e-05".
+std::string plain_text(double value);
+
+}  // namespace tutti::plot

@@ -1,0 +1,23 @@
+# libtorch, for the few folders that may use it. Its own CMake package asks for much that nobody here needs.
+find_path(TUTTI_TORCH_INCLUDE torch/csrc/api/include/torch/torch.h REQUIRED)
+find_library(TUTTI_TORCH_LIBRARY torch REQUIRED)
+find_library(TUTTI_TORCH_CPU_LIBRARY torch_cpu REQUIRED)
+find_library(TUTTI_C10_LIBRARY c10 REQUIRED)
+add_library(tutti_torch INTERFACE)
+target_include_directories(tutti_torch SYSTEM INTERFACE "${TUTTI_TORCH_INCLUDE}"
+                           "${TUTTI_TORCH_INCLUDE}/torch/csrc/api/include")
+target_link_libraries(tutti_torch INTERFACE "${TUTTI_TORCH_LIBRARY}" "${TUTTI_TORCH_CPU_LIBRARY}" "${TUTTI_C10_LIBRARY}")
+
+# Reading torch/torch.h takes a compiler 15 s, so it is read once for all.
+file(WRITE "${CMAKE_BINARY_DIR}/torch_header.cc" "// holds the precompiled torch/torch.h\n")
+add_library(tutti_torch_header STATIC EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/torch_header.cc")
+target_link_libraries(tutti_torch_header PUBLIC tutti_torch)
+target_precompile_headers(tutti_torch_header PRIVATE <torch/torch.h>)
+target_compile_options(tutti_torch_header PRIVATE -fpch-preprocess)  # lets ccache look inside
+
+# use_torch(target): links libtorch and takes its header as already read.
+function(use_torch target)
+  target_link_libraries(${target} PUBLIC tutti_torch)
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_precompile_headers(${target} REUSE_FROM tutti_torch_header)
+endfunction()
