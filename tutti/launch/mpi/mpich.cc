@@ -1,0 +1,36 @@
+// MPICH and its relatives that start ranks by hydra. It has no rankfile: hosts are dealt here,
+// cores by the ranks themselves.
+#include <fmt/format.h>
+
+#include "tutti/launch/mpi/flavour.h"
+
+namespace tutti::launch {
+
+Words mpich_command(const Mpi& mpi, const Start& start) {
+  Words words = {mpi.program};
+  if (!start.exports.empty()) {
+    words.insert(words.end(), {"-genvlist", fmt::format("{}", fmt::join(start.exports, ","))});
+  }
+  if (start.hosts.size() > 1 && !start.interface.empty()) {
+    words.insert(words.end(), {"-iface", start.interface});
+  }
+  words.insert(words.end(), {"-bind-to", "none"});
+  if (start.is_even) {
+    // One rank per host, round after round.
+    std::vector<std::string> names;
+    for (const Host& host : start.hosts) names.push_back(host.name);
+    words.insert(words.end(), {"-hosts", fmt::format("{}", fmt::join(names, ",")), "-ppn", "1",
+                               "-n", fmt::format("{}", start.ranks)});
+    return with_program(std::move(words), start);
+  }
+  // Uneven hosts: a section of its own for every rank.
+  words.insert(words.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
+  for (std::size_t rank = 0; rank < start.order.size(); ++rank) {
+    if (rank > 0) words.push_back(":");
+    words.insert(words.end(), {"-host", start.order[rank], "-n", "1"});
+    words.insert(words.end(), start.program.begin(), start.program.end());
+  }
+  return words;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,90 @@
+// Open MPI 4 and 5, and Spectrum MPI, which is made from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tutti/launch/mpi/flavour.h"
+
+namespace tutti::launch {
+namespace {
+
+bool is_new(const Mpi& mpi) {
+  return mpi.flavour->name == "openmpi" && mpi.major() >= 5;
+}
+
+void add(Words* words, std::initializer_list<std::string> more) {
+  words->insert(words->end(), more);
+}
+
+Words begin(const Mpi& mpi, const Start& start) {
+  Words words = {mpi.program};
+  if (start.is_root) add(&words, {"--allow-run-as-root"});
+  for (const std::string& name : start.exports) add(&words, {"-x", name});
+  return words;
+}
+
+// Several networks that are up make Open MPI use all of them, also those that lead nowhere.
+void add_network(Words* words, const Mpi& mpi, const Start& start) {
+  if (start.hosts.size() < 2) return;
+  if (start.tcp) {
+    const std::string shared_memory = is_new(mpi) ? "sm" : "vader";
+    add(words, {"--mca", "pml", "ob1", "--mca", "btl", "self," + shared_memory + ",tcp"});
+  }
+  if (start.network.empty()) return;
+  add(words, {"--mca", "btl_tcp_if_include", start.network});
+  if (is_new(mpi)) {
+    add(words, {"--prtemca", "prte_if_include", start.network});
+  } else {
+    add(words, {"--mca", "oob_tcp_if_include", start.network});
+  }
+}
+
+// All hosts are called at once, none waits for a password.
+void add_remote_shell(Words* words, const Mpi& mpi, const Start& start) {
+  if (start.is_here) return;
+  const std::string concurrent = fmt::format("{}", std::max<std::size_t>(start.hosts.size(), 128));
+  const std::string arguments = "-o BatchMode=yes -o ConnectTimeout=10";
+  if (is_new(mpi)) {
+    add(words, {"--prtemca", "plm_ssh_num_concurrent", concurrent, "--prtemca", "plm_ssh_args",
+                arguments});
+  } else {
+    add(words, {"--mca", "plm_rsh_num_concurrent", concurrent, "--mca", "plm_rsh_args", arguments});
+  }
+}
+
+}  // namespace
+
+Words open_mpi_command(const Mpi& mpi, const Start& start) {
+  Words words = begin(mpi, start);
+  add(&words, {"--host", hosts_with_slots(start)});
+  if (start.is_pinned && is_new(mpi)) {
+    add(&words, {"--map-by", "rankfile:file=" + start.rankfile});
+  } else if (start.is_pinned) {
+    add(&words, {"--rankfile", start.rankfile});
+  } else if (is_new(mpi)) {
+    add(&words, {"--map-by", "node:OVERSUBSCRIBE", "--rank-by", "node", "--bind-to", "none"});
+  } else {
+    add(&words, {"--oversubscribe", "--map-by", "node", "--bind-to", "none"});
+  }
+  add(&words, {"-n", fmt::format("{}", start.ranks)});
+  add_network(&words, mpi, start);
+  add_remote_shell(&words, mpi, start);
+  return with_program(std::move(words), start);
+}
+
+Words spectrum_command(const Mpi& mpi, const Start& start) {
+  Words words = begin(mpi, start);
+  if (start.has_accelerators) add(&words, {"-gpu"});
+  if (start.tcp && start.hosts.size() > 1) add(&words, {"-TCP"});
+  add(&words, {"--host", hosts_with_slots(start)});
+  if (start.is_pinned) {
+    add(&words, {"-aff", "off", "--rankfile", start.rankfile});
+  } else {
+    add(&words, {"--oversubscribe", "--map-by", "node", "--bind-to", "none"});
+  }
+  add(&words, {"-n", fmt::format("{}", start.ranks)});
+  add_remote_shell(&words, mpi, start);
+  return with_program(std::move(words), start);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,26 @@
+// Slurm starts the ranks itself; inside an allocation only.
+#include <fmt/format.h>
+
+#include "tutti/launch/mpi/flavour.h"
+
+namespace tutti::launch {
+
+Words srun_command(const Mpi& mpi, const Start& start) {
+  std::vector<std::string> names;
+  for (const Host& host : start.hosts) names.push_back(host.name);
+  Words words = {mpi.program, fmt::format("--ntasks={}", start.ranks),
+                 fmt::format("--nodes={}", start.hosts.size()),
+                 fmt::format("--nodelist={}", fmt::join(names, ","))};
+  if (start.is_even) {
+    words.push_back(fmt::format("--ntasks-per-node={}", start.hosts.front().slots));
+    words.push_back("--distribution=cyclic");
+  } else {
+    words.push_back("--distribution=arbitrary");  // as SLURM_HOSTFILE lists them
+  }
+  if (!start.is_pinned) words.push_back("--overcommit");
+  if (!mpi.plugin.empty()) words.push_back("--mpi=" + mpi.plugin);
+  words.insert(words.end(), {"--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL"});
+  return with_program(std::move(words), start);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "tutti/core/error.h"
+#include "tutti/launch/mpi/flavour.h"
+
+namespace tutti::launch {
+namespace {
+
+struct Signature {
+  const char* words;  // in the answer to --version
+  const char* flavour;
+};
+
+// Spectrum and Intel's are descendants and come before what they descend from.
+constexpr Signature kSignatures[] = {{"Spectrum MPI", "spectrum"}, {"Open MPI", "openmpi"},
+                                     {"OpenRTE", "openmpi"},       {"Intel(R) MPI", "mpich"},
+                                     {"HYDRA", "mpich"},           {"slurm", "srun"}};
+
+// The first thing that looks like 4.1.4, at or after `begin`.
+std::string version_in(std::string_view text, std::size_t begin) {
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    if (!is_digit(text[at])) continue;
+    std::size_t end = at;
+    while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
+    if (text.substr(at, end - at).find('.') != std::string_view::npos) {
+      return std::string(text.substr(at, end - at));
+    }
+    at = end;
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<Flavour>& flavours() {
+  static const std::vector<Flavour> table = {
+      {"openmpi", "Open MPI", true, true, open_mpi_command},
+      {"mpich", "MPICH", false, true, mpich_command},
+      {"spectrum", "Spectrum MPI", true, true, spectrum_command},
+      {"srun", "Slurm's srun", false, true, srun_command},
+      {"none", "ddlrun itself", false, false, direct_command},
+  };
+  return table;
+}
+
+const Flavour& flavour_named(std::string_view name) {
+  for (const Flavour& flavour : flavours()) {
+    if (flavour.name == name) return flavour;
+  }
+  throw ConfigError("DDL-3-14", fmt::format("There is no MPI called '{}'.", name));
+}
+
+std::optional<Mpi> recognise(std::string_view text) {
+  for (const Signature& signature : kSignatures) {
+    const std::size_t at = text.find(signature.words);
+    if (at == text.npos) continue;
+    const std::size_t version = text.find("Version", at);
+    return Mpi{&flavour_named(signature.flavour),
+               version_in(text, version == text.npos ? at : version)};
+  }
+  return std::nullopt;
+}
+
+int Mpi::major() const {
+  return std::atoi(version.c_str());
+}
+
+std::string Mpi::title() const {
+  return version.empty() ? flavour->title : flavour->title + " " + version;
+}
+
+std::string hosts_with_slots(const Start& start) {
+  std::string text;
+  for (const Host& host : start.hosts) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", host.name, host.slots);
+  }
+  return text;
+}
+
+Words with_program(Words words, const Start& start) {
+  words.insert(words.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
+  words.insert(words.end(), start.program.begin(), start.program.end());
+  return words;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,80 @@
+// Programs that ddlrun starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tutti/launch/environment.h"
+
+namespace tutti::launch {
+
+// An open file that closes itself.
+class File {
+ public:
+  File() = default;
+  explicit File(int number) : number_(number) {}
+  ~File() { close(); }
+  File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  void close();
+
+ private:
+  int number_ = -1;
+};
+
+struct ProcessSpec {
+  std::vector<std::string> words;            // the program first, looked up in PATH
+  const Environment* environment = nullptr;  // added to ours
+  std::string folder = {};                   // to start in; empty: ours
+  enum class Input { kNone, kPipe, kOurs } input = Input::kNone;
+  bool is_group = true;  // a process group of its own, so Ctrl-C reaches only us
+};
+
+// A running program; its output and errors are pipes. When this ends, so does the group.
+class Process {
+ public:
+  // Throws IoError when it cannot be started at all; a program that is not there ends with 127.
+  explicit Process(const ProcessSpec& spec);
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&&) = delete;
+
+  pid_t id() const { return id_; }
+  File& input() { return input_; }
+  File& output() { return output_; }
+  File& errors() { return errors_; }
+  // Readable (for poll) once the program has ended.
+  int end_file() const { return end_.get(); }
+  bool has_ended();
+  // After its end: the exit code, 128 + signal for a killed one.
+  int exit_code() const;
+  void signal_group(int signal) const;
+
+ private:
+  pid_t id_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+  File input_, output_, errors_, end_;
+};
+
+struct Outcome {
+  int exit_code = 0;
+  bool timed_out = false;
+  std::string output, errors;
+};
+
+// Runs to the end, or kills it after `seconds`.
+Outcome run(const ProcessSpec& spec, double seconds);
+
+// "exit code 7", "signal 9 (Killed)" for what waitpid tells.
+std::string describe_end(int exit_code, int signal);
+
+}  // namespace tutti::launch

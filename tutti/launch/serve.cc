@@ -1,0 +1,49 @@
+// `ddlrun --serve`: the end of a session on the host that is asked.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tutti/core/error.h"
+#include "tutti/launch/report.h"
+#include "tutti/launch/session.h"
+#include "tutti/launch/traffic.h"
+
+namespace tutti::launch {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string measured(const Json& request) {
+  const Traffic traffic = measure_traffic(request.at("address"), request.at("port"),
+                                          request.at("key"), request.at("seconds"));
+  return Json{
+      {"latency", traffic.latency}, {"bandwidth", traffic.bandwidth}, {"error", traffic.error}}
+      .dump();
+}
+
+}  // namespace
+
+void serve(std::istream& in, std::ostream& out, const std::string& version) {
+  std::unique_ptr<TrafficService> service;
+  const auto answer = [&](const std::string& line) -> std::string {
+    const Json request = Json::parse(line);
+    const std::string what = request.at("do");
+    if (what == "report") return to_json(make_report(parse_question(line), version));
+    if (what == "measure") return measured(request);
+    if (what == "listen") {
+      service = std::make_unique<TrafficService>(request.at("key").get<std::uint64_t>());
+      return Json{{"port", service->port()}}.dump();
+    }
+    return Json{{"error", "unknown request " + what}}.dump();
+  };
+  for (std::string line; std::getline(in, line);) {
+    try {
+      out << answer(line) << std::endl;
+    } catch (const std::exception& error) {
+      out << Json{{"error", error.what()}}.dump() << std::endl;
+    }
+  }
+}
+
+}  // namespace tutti::launch

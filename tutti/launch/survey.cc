@@ -1,0 +1,138 @@
+#include "tutti/launch/survey.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tutti/core/error.h"
+
+namespace tutti::launch {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kReportSeconds = 20;
+constexpr double kMeasureSeconds = 20;
+
+double clock_ahead(const Answer& answer, const Report& report) {
+  if (report.clock_ns > answer.answered_ns) {
+    return static_cast<double>(report.clock_ns - answer.answered_ns) * 1e-9;
+  }
+  if (report.clock_ns < answer.asked_ns) {
+    return static_cast<double>(report.clock_ns - answer.asked_ns) * 1e-9;
+  }
+  return 0;
+}
+
+Traffic parse_traffic(const Answer& answer) {
+  if (!answer.is_there) return {.error = "the host does not answer any more"};
+  const Json json = Json::parse(answer.line, nullptr, false);
+  if (json.is_discarded() || !json.contains("latency")) {
+    return {.error = json.value("error", "its answer makes no sense")};
+  }
+  return {json.at("latency"), json.at("bandwidth"), json.at("error")};
+}
+
+}  // namespace
+
+Survey::Survey(const std::vector<std::string>& hosts, RemoteShell shell, std::string program)
+    : program_(std::move(program)) {
+  for (const std::string& host : hosts) {
+    is_here_.push_back(is_this_host(host));
+    sessions_.push_back(
+        std::make_unique<Session>(host, serve_command(host, is_here_.back(), shell, program_)));
+  }
+}
+
+std::vector<HostFacts> Survey::ask_reports(const Question& question) {
+  std::vector<Session*> all;
+  for (const auto& session : sessions_) all.push_back(session.get());
+  const std::vector<Answer> answers =
+      ask(all, std::vector<std::string>(all.size(), to_json(question)), kReportSeconds);
+  std::vector<HostFacts> facts;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    HostFacts host{.name = all[i]->host(), .is_here = is_here_[i]};
+    try {
+      if (answers[i].is_there) host.report = parse_report(answers[i].line);
+    } catch (const Error& error) {
+      host.failure = {"DDL-3-36",
+                      fmt::format("{} answered with nonsense: {}", host.name, error.what())};
+    }
+    if (host.report) host.clock_ahead = clock_ahead(answers[i], *host.report);
+    if (!answers[i].is_there) host.failure = explain(host.name, answers[i], program_);
+    facts.push_back(std::move(host));
+  }
+  return facts;
+}
+
+Matrix Survey::measure(const std::vector<HostFacts>& facts, double seconds, bool only_ring) {
+  std::vector<std::string> names;
+  std::vector<Session*> sessions;
+  std::vector<const Report*> reports;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (!facts[i].report) continue;
+    names.push_back(facts[i].name);
+    sessions.push_back(sessions_[i].get());
+    reports.push_back(&*facts[i].report);
+  }
+  Matrix matrix(names);
+  const int count = static_cast<int>(names.size());
+  if (count < 2) return matrix;
+  const std::uint64_t key = std::random_device{}() + 1ULL;
+  const std::string listen = Json{{"do", "listen"}, {"key", key}}.dump();
+  std::vector<int> ports;
+  for (const Answer& answer :
+       ask(sessions, std::vector<std::string>(names.size(), listen), kMeasureSeconds)) {
+    const Json json = Json::parse(answer.is_there ? answer.line : "{}", nullptr, false);
+    ports.push_back(json.is_object() ? json.value("port", 0) : 0);
+  }
+  // First the lower of each pair sends, then the higher.
+  const auto half = [&](const Round& round, bool is_back) {
+    std::vector<Session*> senders;
+    std::vector<std::string> lines;
+    for (const auto& [low, high] : round) {
+      const auto from = static_cast<std::size_t>(is_back ? high : low);
+      const auto to = static_cast<std::size_t>(is_back ? low : high);
+      const auto route = reports[from]->routes.find(names[to]);
+      const std::string address = route == reports[from]->routes.end() ? "" : route->second.address;
+      senders.push_back(sessions[from]);
+      lines.push_back(Json{
+          {"do", "measure"},
+          {"address", address},
+          {"port", ports[to]},
+          {"key", key},
+          {"seconds",
+           seconds}}.dump());
+    }
+    const std::vector<Answer> answers = ask(senders, lines, kMeasureSeconds);
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      const auto from = static_cast<std::size_t>(is_back ? round[i].second : round[i].first);
+      const auto to = static_cast<std::size_t>(is_back ? round[i].first : round[i].second);
+      matrix.links[from][to] = parse_traffic(answers[i]);
+    }
+  };
+  for (const Round& round : only_ring ? ring(count) : tournament(count)) {
+    half(round, false);
+    half(round, true);
+  }
+  return matrix;
+}
+
+Route common_route(const std::vector<HostFacts>& facts) {
+  std::set<std::string> networks;
+  Route first;
+  for (const HostFacts& host : facts) {
+    if (!host.report) continue;
+    for (const HostFacts& peer : facts) {
+      const auto route = host.report->routes.find(peer.name);
+      if (&peer == &host || route == host.report->routes.end()) continue;
+      networks.insert(route->second.network);
+      if (first.network.empty()) first = route->second;
+    }
+  }
+  return networks.size() == 1 ? first : Route{};
+}
+
+}  // namespace tutti::launch
