@@ -1,0 +1,192 @@
+#include "tutti/train/data/h5.h"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "tutti/core/error.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Debian's HDF5 is not built for threads.
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// An HDF5 identifier that is closed by its own function.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&&) = delete;
+  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): a name for it
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+std::int64_t product(std::span<const std::int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::vector<hsize_t> row_dimensions(std::int64_t rows, std::span<const std::int64_t> row_shape) {
+  std::vector<hsize_t> dimensions = {static_cast<hsize_t>(rows)};
+  for (std::int64_t extent : row_shape) dimensions.push_back(static_cast<hsize_t>(extent));
+  return dimensions;
+}
+
+}  // namespace
+
+struct H5File::State {
+  fs::path path;
+  Mode mode;
+  hid_t file = -1;
+  mutable std::map<std::string, Handle> sets;
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw IoError("DDL-7-65", fmt::format("{}: {}.", path.string(), why));
+  }
+  void check(bool is_good, const char* what) const {
+    if (!is_good) fail(fmt::format("HDF5 could not {}", what));
+  }
+  const Handle& open(const std::string& name) const {
+    if (const auto found = sets.find(name); found != sets.end()) return found->second;
+    Handle set(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (set < 0) fail(fmt::format("it has no data set '{}'", name));
+    return sets.emplace(name, std::move(set)).first->second;
+  }
+  // Compressed in chunks of one large row or many small ones: rows are read one by one, in any
+  // order.
+  const Handle& make(const std::string& name, std::span<const std::int64_t> row_shape) {
+    const std::int64_t row = std::max<std::int64_t>(1, product(row_shape));
+    const auto rows = std::max<std::int64_t>(1, 1024 / row);
+    const std::vector<hsize_t> none = row_dimensions(0, row_shape),
+                               chunk = row_dimensions(rows, row_shape);
+    std::vector<hsize_t> limit = none;
+    limit[0] = H5S_UNLIMITED;
+    Handle space(H5Screate_simple(static_cast<int>(none.size()), none.data(), limit.data()),
+                 H5Sclose);
+    Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+    if (row >= 1024) {
+      H5Pset_shuffle(creation);
+      H5Pset_deflate(creation, 1);
+    }
+    Handle set(
+        H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+        H5Dclose);
+    check(set >= 0, "make a data set");
+    return sets.emplace(name, std::move(set)).first->second;
+  }
+};
+
+H5File::H5File(fs::path path, Mode mode) : state_(std::make_unique<State>()) {
+  const std::lock_guard lock(library_mutex());
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // what fails is said by our own errors
+  state_->path = std::move(path);
+  state_->mode = mode;
+  const std::string name = state_->path.string();
+  state_->file = mode == Mode::kRead
+                     ? H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)
+                     : H5Fcreate((name + ".part").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (state_->file < 0)
+    state_->fail(mode == Mode::kRead ? "cannot be opened as HDF5"
+                                     : "cannot be made; check that there is room");
+}
+
+H5File::~H5File() {
+  if (!state_) return;
+  const std::lock_guard lock(library_mutex());
+  state_->sets.clear();
+  if (state_->file >= 0) H5Fclose(state_->file);
+}
+H5File::H5File(H5File&& other) noexcept = default;
+
+void H5File::append(const std::string& name, std::span<const std::int64_t> row_shape,
+                    std::span<const float> values) {
+  const std::lock_guard lock(library_mutex());
+  const Handle& set =
+      state_->sets.contains(name) ? state_->open(name) : state_->make(name, row_shape);
+  Handle before(H5Dget_space(set), H5Sclose);
+  std::vector<hsize_t> extent(static_cast<std::size_t>(H5Sget_simple_extent_ndims(before)));
+  H5Sget_simple_extent_dims(before, extent.data(), nullptr);
+  const std::int64_t row = std::max<std::int64_t>(1, product(row_shape));
+  const std::vector<hsize_t> added =
+      row_dimensions(static_cast<std::int64_t>(values.size()) / row, row_shape);
+  std::vector<hsize_t> start(extent.size());
+  start[0] = extent[0];
+  extent[0] += added[0];
+  state_->check(H5Dset_extent(set, extent.data()) >= 0, "extend a data set");
+  Handle space(H5Dget_space(set), H5Sclose);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, added.data(), nullptr);
+  Handle memory(H5Screate_simple(static_cast<int>(added.size()), added.data(), nullptr), H5Sclose);
+  state_->check(H5Dwrite(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >= 0,
+                "write rows; check that there is room");
+}
+
+void H5File::close() {
+  const std::lock_guard lock(library_mutex());
+  state_->sets.clear();
+  state_->check(H5Fclose(std::exchange(state_->file, -1)) >= 0, "close the file");
+  if (state_->mode == Mode::kCreate) fs::rename(state_->path.string() + ".part", state_->path);
+}
+
+bool H5File::has(const std::string& name) const {
+  const std::lock_guard lock(library_mutex());
+  return H5Lexists(state_->file, name.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::vector<std::int64_t> H5File::shape(const std::string& name) const {
+  const std::lock_guard lock(library_mutex());
+  Handle space(H5Dget_space(state_->open(name)), H5Sclose);
+  std::vector<hsize_t> extent(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+  H5Sget_simple_extent_dims(space, extent.data(), nullptr);
+  return {extent.begin(), extent.end()};
+}
+
+void H5File::read(const std::string& name, std::int64_t first, std::int64_t count,
+                  std::span<float> values) const {
+  std::vector<std::int64_t> whole = shape(name);
+  const std::lock_guard lock(library_mutex());
+  const std::int64_t row = product(std::span(whole).subspan(1));
+  if (first < 0 || count < 0 || first + count > whole[0] ||
+      static_cast<std::int64_t>(values.size()) != count * row)
+    state_->fail(fmt::format("rows {} to {} of '{}' were wanted, it has {}", first, first + count,
+                             name, whole[0]));
+  if (count == 0) return;
+  std::vector<hsize_t> start(whole.size()), extent(whole.begin(), whole.end());
+  start[0] = static_cast<hsize_t>(first);
+  extent[0] = static_cast<hsize_t>(count);
+  const Handle& set = state_->open(name);
+  Handle space(H5Dget_space(set), H5Sclose);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr);
+  Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                H5Sclose);
+  state_->check(H5Dread(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >= 0,
+                "read rows; the file is damaged");
+}
+
+std::vector<fs::path> h5_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".h5" || entry.path().extension() == ".hdf5")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,46 @@
+// Data sets in HDF5 files: rows along the first dimension, read by number, written at the end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tutti::train {
+
+// One thread of the process at a time may use HDF5; calls of this class wait for each other.
+class H5File {
+ public:
+  enum class Mode { kRead, kCreate };
+  // kCreate writes to `<path>.part` and gives it its name in close(), so that a file that has its
+  // name is whole. Throws IoError when the file cannot be opened or is not HDF5.
+  H5File(std::filesystem::path path, Mode mode);
+  ~H5File();
+  H5File(H5File&& other) noexcept;
+  H5File& operator=(H5File&&) = delete;
+
+  // Adds rows of `row_shape` f32 values to the data set `name`, which is made, compressed, when it
+  // is missing.
+  void append(const std::string& name, std::span<const std::int64_t> row_shape,
+              std::span<const float> values);
+  // Flushes and closes; with kCreate the file now has its name. Throws IoError.
+  void close();
+
+  bool has(const std::string& name) const;
+  // Rows first. Throws IoError when there is no such data set.
+  std::vector<std::int64_t> shape(const std::string& name) const;
+  // Rows `first` to `first + count` as f32, whatever type the file has, into `values`.
+  void read(const std::string& name, std::int64_t first, std::int64_t count,
+            std::span<float> values) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// All `*.h5` and `*.hdf5` files of a folder, by name.
+std::vector<std::filesystem::path> h5_files(const std::filesystem::path& folder);
+
+}  // namespace tutti::train

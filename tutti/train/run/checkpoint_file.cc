@@ -1,0 +1,184 @@
+#include "tutti/train/run/checkpoint_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "tutti/core/error.h"
+#include "tutti/core/log.h"
+#include "tutti/train/run/crc32c.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'C', 'K', '1'};
+constexpr std::uint32_t kText = 0, kArray = 1, kEnd = 2;
+
+// A record: kind, length of the name, length of the content, checksum of all that follows; then
+// name and content.
+struct RecordHead {
+  std::uint32_t kind, name_bytes;
+  std::uint64_t bytes;
+  std::uint32_t checksum, reserved;
+};
+static_assert(sizeof(RecordHead) == 24);
+
+[[noreturn]] void fail(const fs::path& path, const std::string& why) {
+  throw IoError("DDL-7-61", fmt::format("The checkpoint {}: {}.", path.string(), why));
+}
+
+class Writer {
+ public:
+  explicit Writer(fs::path path) : path_(std::move(path)) {
+    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file_ < 0) fail(path_, fmt::format("cannot be written ({})", strerror(errno)));
+    put(kMagic, sizeof kMagic);
+  }
+  ~Writer() {
+    if (file_ >= 0) close(file_);
+  }
+  void record(std::uint32_t kind, const std::string& name, const void* data, std::size_t bytes) {
+    const std::uint32_t checksum = crc32c(data, bytes, crc32c(name.data(), name.size()));
+    const RecordHead head{kind, static_cast<std::uint32_t>(name.size()), bytes, checksum, 0};
+    put(&head, sizeof head);
+    put(name.data(), name.size());
+    put(data, bytes);
+  }
+  void finish() {
+    if (fsync(file_) != 0 || close(std::exchange(file_, -1)) != 0)
+      fail(path_, fmt::format("cannot be brought to the disk ({})", strerror(errno)));
+  }
+
+ private:
+  void put(const void* data, std::size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(file_, at, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0)
+        fail(path_, fmt::format("cannot be written ({}); make room and resume", strerror(errno)));
+      at += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+  fs::path path_;
+  int file_ = -1;
+};
+
+void flush_folder(const fs::path& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync(file);
+  close(file);
+}
+
+}  // namespace
+
+void Checkpoint::get(const std::string& name, std::span<std::byte> values) const {
+  const auto found = arrays.find(name);
+  if (found == arrays.end() || found->second.size() != values.size())
+    throw IoError(
+        "DDL-7-62",
+        fmt::format("The checkpoint has {} bytes of '{}', this model wants {}. Resume with "
+                    "the options the run was started with.",
+                    found == arrays.end() ? 0 : found->second.size(), name, values.size()));
+  if (!values.empty()) std::memcpy(values.data(), found->second.data(), values.size());
+}
+
+void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+  const fs::path draft = path.string() + ".part";
+  Writer writer(draft);
+  writer.record(kText, "step", std::to_string(checkpoint.step).data(),
+                std::to_string(checkpoint.step).size());
+  for (const auto& [name, text] : checkpoint.texts)
+    writer.record(kText, "text." + name, text.data(), text.size());
+  for (const auto& [name, bytes] : checkpoint.arrays)
+    writer.record(kArray, name, bytes.data(), bytes.size());
+  writer.record(kEnd, "", nullptr, 0);
+  writer.finish();
+  fs::rename(draft, path);
+  flush_folder(path.parent_path());
+}
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(path, "cannot be opened");
+  const std::uint64_t file_bytes = fs::file_size(path);
+  char magic[sizeof kMagic];
+  if (!file.read(magic, sizeof magic) || std::memcmp(magic, kMagic, sizeof magic) != 0)
+    fail(path, "is not one of ours");
+  Checkpoint checkpoint;
+  for (;;) {
+    RecordHead head;
+    if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) fail(path, "ends too early");
+    if (head.kind > kEnd || head.name_bytes > file_bytes || head.bytes > file_bytes)
+      fail(path, "is damaged");
+    if (head.kind == kEnd) return checkpoint;
+    std::string name(head.name_bytes, 0);
+    std::vector<std::byte> bytes(head.bytes);
+    file.read(name.data(), static_cast<std::streamsize>(name.size()));
+    if (!file.read(reinterpret_cast<char*>(bytes.data()),
+                   static_cast<std::streamsize>(bytes.size())))
+      fail(path, "ends too early");
+    if (crc32c(bytes.data(), bytes.size(), crc32c(name.data(), name.size())) != head.checksum)
+      fail(path, fmt::format("the checksum of '{}' is wrong", name));
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (head.kind == kArray)
+      checkpoint.arrays[name] = std::move(bytes);
+    else if (name == "step")
+      checkpoint.step = std::stoll(text);
+    else
+      checkpoint.texts[name.substr(5)] = text;
+  }
+}
+
+CheckpointFolder::CheckpointFolder(fs::path folder, int keep)
+    : folder_(std::move(folder)), keep_(keep) {}
+
+std::vector<fs::path> CheckpointFolder::files() const {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored))
+    if (entry.path().extension() == ".ckpt" && entry.path().stem().string().starts_with("step-"))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void CheckpointFolder::write(const Checkpoint& checkpoint) {
+  fs::create_directories(folder_);
+  write_checkpoint(folder_ / fmt::format("step-{:012}.ckpt", checkpoint.step), checkpoint);
+  std::vector<fs::path> all = files();
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) fs::remove(all[i]);
+}
+
+void CheckpointFolder::write_best(const Checkpoint& checkpoint) {
+  fs::create_directories(folder_);
+  write_checkpoint(folder_ / "best.ckpt", checkpoint);
+}
+
+std::optional<Checkpoint> CheckpointFolder::newest() const {
+  std::vector<fs::path> all = files();
+  for (auto file = all.rbegin(); file != all.rend(); ++file) {
+    try {
+      return read_checkpoint(*file);
+    } catch (const IoError& error) {
+      log::warning("{} It is passed over.", error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Checkpoint> CheckpointFolder::best() const {
+  if (!fs::exists(folder_ / "best.ckpt")) return std::nullopt;
+  return read_checkpoint(folder_ / "best.ckpt");
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,77 @@
+#include "tutti/train/run/config.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <sstream>
+
+#include "tutti/core/error.h"
+#include "tutti/core/events.h"
+#include "tutti/train/run/options.h"
+
+namespace tutti::train {
+namespace {
+
+std::string text_of(const toml::node& node, std::string_view key) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto truth = node.value_exact<bool>()) return *truth ? "1" : "0";
+  if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  throw ConfigError("DDL-1-62", fmt::format("'{}' in line {} must be a text, a number or a truth "
+                                            "value.",
+                                            key, node.source().begin.line));
+}
+
+bool is_number(OptionType type) {
+  return type == OptionType::kInt || type == OptionType::kFloat;
+}
+
+}  // namespace
+
+OptionTable CaseInfo::table() const {
+  OptionTable all = train_options();
+  all.insert(all.end(), options.begin(), options.end());
+  return all;
+}
+
+Request read_toml(const std::filesystem::path& file) {
+  toml::table table;
+  try {
+    table = toml::parse_file(file.string());
+  } catch (const toml::parse_error& error) {
+    throw ConfigError("DDL-1-63", fmt::format("{}, line {}: {}", file.string(),
+                                              error.source().begin.line, error.description()));
+  }
+  Request request;
+  for (const auto& [key, node] : table) {
+    const std::string text = text_of(node, key.str());
+    if (key == "case")
+      request.case_name = text;
+    else
+      request.settings.emplace_back(key.str(), text);
+  }
+  return request;
+}
+
+Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings) {
+  Options options(table);
+  for (const auto& [name, value] : settings)
+    if (name == "size") options.set(name, value, "user");
+  for (const std::string& size : {std::string(), options.text("size")})
+    if (const auto found = info.defaults.find(size); found != info.defaults.end())
+      for (const auto& [name, value] : found->second) options.set(name, value, "case");
+  for (const auto& [name, value] : settings) options.set(name, value, "user");
+  return options;
+}
+
+std::string toml_text(std::string_view case_name, const Options& options) {
+  std::string text = fmt::format("case = {}\n", json_quoted(case_name));
+  for (const OptionSpec& spec : options.table()) {
+    const std::string& value = options.text(spec.name);
+    text += fmt::format("\n# {} ({})\n{} = {}\n", spec.help, options.source(spec.name), spec.name,
+                        is_number(spec.type) ? value : json_quoted(value));
+  }
+  return text;
+}
+
+}  // namespace tutti::train

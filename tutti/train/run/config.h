@@ -1,0 +1,41 @@
+// From what the user typed to the values of every option, and back to a file that says all of them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tutti/core/options.h"
+
+namespace tutti::train {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;  // option, value as typed
+
+// What is known of a case without its network: enough to read and check a configuration.
+struct CaseInfo {
+  std::string name, summary;
+  OptionTable options;                       // its own, besides train_options()
+  std::map<std::string, Settings> defaults;  // by size; "" for all sizes
+  OptionTable table() const;                 // train_options() and its own
+};
+
+struct Request {
+  std::string case_name;
+  Settings settings;  // of the file, then of the command line; later ones win
+};
+
+// Reads a TOML file of plain keys: `case = "hep"` and options by name. Throws ConfigError that
+// names the line.
+Request read_toml(const std::filesystem::path& file);
+
+// The options of the case: defaults of the table, of the case and its size, then the settings.
+// `table` must outlive the result. Throws ConfigError.
+Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings);
+
+// Every option with its value, where it came from and what it means; read_toml reads it back.
+std::string toml_text(std::string_view case_name, const Options& options);
+
+}  // namespace tutti::train

@@ -1,0 +1,11 @@
+// The options of training: one table for the command line, TOML files and the docs.
+#pragma once
+
+#include "tutti/core/options.h"
+
+namespace tutti::train {
+
+// What every case understands. A case adds rows of its own and sets its own defaults.
+const OptionTable& train_options();
+
+}  // namespace tutti::train

@@ -1,0 +1,57 @@
+#include "tutti/train/run/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tutti/core/clock.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr std::int64_t kTerminalNs = 200'000'000, kLineNs = 10'000'000'000;
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string progress_text(const ProgressState& state) {
+  std::string text = fmt::format("epoch {:.2f}/{:.4g}  step {}/{}  loss {:.4f}  {:.4g} samples/s",
+                                 state.epoch, state.epochs, state.step, state.total_steps,
+                                 state.loss, state.samples_per_second);
+  if (state.flops_per_second > 0) {
+    text += fmt::format("  {:.0f} GFLOP/s", state.flops_per_second * 1e-9);
+    if (state.peak_flops > 0)
+      text += fmt::format(" ({:.0f} % of peak)", 100 * state.flops_per_second / state.peak_flops);
+  }
+  text += fmt::format("  comm {:.1f} %  {} left", 100 * state.exposed_share,
+                      duration_text(state.seconds_left));
+  return text;
+}
+
+ProgressLine::ProgressLine(bool is_shown) : is_shown_(is_shown), is_terminal_(isatty(1) == 1) {}
+
+void ProgressLine::show(const std::string& text) {
+  last_ = text;
+  if (!is_shown_ || now_ns() < next_ns_) return;
+  next_ns_ = now_ns() + (is_terminal_ ? kTerminalNs : kLineNs);
+  fmt::print("{}{}{}", is_terminal_ ? "\r\033[K" : "", text, is_terminal_ ? "" : "\n");
+  fflush(stdout);
+  is_open_ = is_terminal_;
+}
+
+void ProgressLine::finish() {
+  if (!is_open_) return;
+  fmt::print("\r\033[K{}\n", last_);
+  fflush(stdout);
+  is_open_ = false;
+}
+
+}  // namespace tutti::train

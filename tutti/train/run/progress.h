@@ -1,0 +1,44 @@
+// What a person sees while a run goes on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tutti::train {
+
+struct ProgressState {
+  std::int64_t step = 0, total_steps = 0;
+  double epoch = 0, epochs = 0;
+  double loss = 0;
+  double samples_per_second = 0;  // of all ranks
+  double flops_per_second = 0;    // of all ranks; 0: not known
+  double peak_flops = 0;          // of the processors in use; 0: not known
+  double exposed_share = 0;       // of the time spent waiting for other ranks
+  double seconds_left = 0;
+};
+
+// "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 %)  comm 0.8 %  2:05
+// left"
+std::string progress_text(const ProgressState& state);
+// "0:07", "12:34", "3:04:05"
+std::string duration_text(double seconds);
+
+// On a terminal one line that is written over; elsewhere a line now and then.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool is_shown);
+  ~ProgressLine() { finish(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const std::string& text);
+  // Ends the line, so that something else can be printed.
+  void finish();
+
+ private:
+  bool is_shown_, is_terminal_, is_open_ = false;
+  std::int64_t next_ns_ = 0;
+  std::string last_;
+};
+
+}  // namespace tutti::train

@@ -1,0 +1,154 @@
+#include "tutti/train/run/run_folder.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "tutti/core/error.h"
+#include "tutti/plot/chart.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string host_name() {
+  char host[64] = "host";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> found;
+  std::stringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, ',');) found.push_back(cell);
+  return found;
+}
+
+// The mean of neighbours, so that a curve of many noisy steps can be read.
+std::vector<plot::Point> smoothed(const std::vector<double>& x, const std::vector<double>& y) {
+  constexpr std::size_t kPoints = 200;
+  const std::size_t width = std::max<std::size_t>(1, y.size() / kPoints);
+  std::vector<plot::Point> points;
+  for (std::size_t begin = 0; begin + width <= y.size(); begin += width) {
+    double sum_x = 0, sum_y = 0;
+    for (std::size_t i = begin; i < begin + width; ++i) {
+      sum_x += x[i];
+      sum_y += y[i];
+    }
+    points.push_back({sum_x / double(width), sum_y / double(width)});
+  }
+  return points;
+}
+
+}  // namespace
+
+fs::path new_run_folder(const fs::path& runs, const std::string& case_name) {
+  fs::create_directories(runs);
+  const std::time_t now = std::time(nullptr);
+  for (int attempt = 0;; ++attempt) {
+    const std::string name = fmt::format("{}-{:%Y%m%d-%H%M%S}", case_name, fmt::localtime(now)) +
+                             (attempt == 0 ? "" : fmt::format("-{}", attempt));
+    std::error_code error;
+    if (fs::create_directory(runs / name, error)) return runs / name;
+    if (error || attempt > 1000)
+      throw IoError("DDL-7-63", fmt::format("Cannot make {}. Check that you may write there.",
+                                            (runs / name).string()));
+  }
+}
+
+RunLog::RunLog(fs::path folder, int rank)
+    : folder_(std::move(folder)), writes_(rank == 0), events_(folder_, rank, host_name()) {
+  if (writes_) tensorboard_ = std::make_unique<TensorboardFile>(folder_ / "tensorboard");
+}
+
+void RunLog::step(std::int64_t step, double epoch, const Metrics& metrics) {
+  if (!writes_) return;
+  if (!csv_.is_open()) {
+    const bool is_new = !fs::exists(folder_ / "metrics.csv");
+    csv_.open(folder_ / "metrics.csv", std::ios::app);
+    if (is_new) {
+      csv_ << "step,epoch";
+      for (const auto& [name, value] : metrics) csv_ << ',' << name;
+      csv_ << '\n';
+    }
+  }
+  std::string row = fmt::format("{},{:.5f}", step, epoch);
+  for (const auto& [name, value] : metrics) {
+    row += fmt::format(",{:.7g}", value);
+    tensorboard_->scalar("train/" + name, step, static_cast<float>(value));
+  }
+  csv_ << row << std::endl;
+}
+
+void RunLog::summary(const std::string& group, std::int64_t step, const Metrics& metrics) {
+  if (!writes_) return;
+  for (const auto& [name, value] : metrics) {
+    tensorboard_->scalar(group + "/" + name, step, static_cast<float>(value));
+    events_.write(group, {{"step", step}, {"metric", name}, {"value", value}});
+  }
+}
+
+std::map<std::string, std::vector<double>> read_metrics(const fs::path& folder) {
+  std::map<std::string, std::vector<double>> columns;
+  std::ifstream file(folder / "metrics.csv");
+  std::string line;
+  if (!std::getline(file, line)) return columns;
+  const std::vector<std::string> names = cells(line);
+  while (std::getline(file, line)) {
+    const std::vector<std::string> row = cells(line);
+    if (row.size() != names.size()) continue;  // the last line of a killed run
+    for (std::size_t i = 0; i < row.size(); ++i)
+      columns[names[i]].push_back(std::strtod(row[i].c_str(), nullptr));
+  }
+  return columns;
+}
+
+void cut_metrics(const fs::path& folder, std::int64_t step) {
+  std::ifstream file(folder / "metrics.csv");
+  if (!file) return;
+  std::string kept, line;
+  for (bool is_head = true; std::getline(file, line); is_head = false)
+    if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
+  write_text(folder / "metrics.csv", kept);
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  const fs::path draft = file.string() + ".part";
+  std::ofstream stream(draft);
+  stream << text;
+  stream.close();
+  if (!stream)
+    throw IoError("DDL-7-64", fmt::format("Cannot write {}. Check that there is room and that you "
+                                          "may write there.",
+                                          file.string()));
+  fs::rename(draft, file);
+}
+
+std::vector<fs::path> plot_run(const fs::path& folder) {
+  const auto columns = read_metrics(folder);
+  std::vector<fs::path> written;
+  if (!columns.contains("step")) return written;
+  auto draw = [&](const char* column, const char* label, bool is_linear) {
+    const auto values = columns.find(column);
+    if (values == columns.end()) return;
+    const plot::Chart chart{
+        label,
+        folder.filename().string(),
+        {"step", 10, plot::plain_text, true},
+        {label, 10, plot::plain_text, is_linear},
+        {{column, plot::LineStyle::kOurs, smoothed(columns.at("step"), values->second)}}};
+    written.push_back(folder / "plots" / fmt::format("{}.svg", column));
+    write_text(written.back(), plot::render_svg(chart));
+  };
+  draw("loss", "loss", false);
+  draw("learning_rate", "learning rate", true);
+  draw("samples_per_second", "samples per second, all ranks", true);
+  return written;
+}
+
+}  // namespace tutti::train

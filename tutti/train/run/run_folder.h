@@ -1,0 +1,58 @@
+// The folder of a run: what it was asked to do, what happened, what came out.
+// docs/formats/run-folder.md describes the files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tutti/core/events.h"
+#include "tutti/train/run/tensorboard.h"
+
+namespace tutti::train {
+
+using Metrics = std::vector<std::pair<std::string, double>>;  // in the order they are shown
+
+// A new folder `<runs>/<case>-<date>-<time>`, made by this call. Throws IoError when it cannot.
+std::filesystem::path new_run_folder(const std::filesystem::path& runs,
+                                     const std::string& case_name);
+
+// Everything that rank 0 writes while it trains. Other ranks only have events.
+class RunLog {
+ public:
+  RunLog(std::filesystem::path folder, int rank);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  // One row of metrics.csv and one point per metric in TensorBoard. Columns are those of the first
+  // row; a resumed run goes on at the end of the file and cuts off what it will do again.
+  void step(std::int64_t step, double epoch, const Metrics& metrics);
+  // An event and TensorBoard points under `group`.
+  void summary(const std::string& group, std::int64_t step, const Metrics& metrics);
+  EventLog& events() { return events_; }
+
+ private:
+  std::filesystem::path folder_;
+  bool writes_;
+  EventLog events_;
+  std::ofstream csv_;
+  std::unique_ptr<TensorboardFile> tensorboard_;
+};
+
+// metrics.csv as columns by name; empty when there is none.
+std::map<std::string, std::vector<double>> read_metrics(const std::filesystem::path& folder);
+// Removes the rows of metrics.csv from `step` on: what a resumed run will do again.
+void cut_metrics(const std::filesystem::path& folder, std::int64_t step);
+
+// Writes the file whole or not at all. Throws IoError.
+void write_text(const std::filesystem::path& file, const std::string& text);
+
+// loss.svg, learning_rate.svg and throughput.svg in `<folder>/plots`, from metrics.csv; returns
+// their paths.
+std::vector<std::filesystem::path> plot_run(const std::filesystem::path& folder);
+
+}  // namespace tutti::train

@@ -1,0 +1,105 @@
+#include "tutti/train/run/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "tutti/train/run/crc32c.h"
+#include "tutti/train/run/progress.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class RunFolder : public testing::Test {
+ protected:
+  RunFolder() {
+    std::string form = fs::temp_directory_path() / "run-XXXXXX";
+    base_ = mkdtemp(form.data());
+  }
+  ~RunFolder() override { fs::remove_all(base_); }
+  static std::string content(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  fs::path base_;
+};
+
+TEST_F(RunFolder, TwoRunsOfOneSecondHaveTwoFolders) {
+  EXPECT_NE(new_run_folder(base_, "hep"), new_run_folder(base_, "hep"));
+}
+
+TEST_F(RunFolder, MetricsAreCutAndContinued) {
+  {
+    RunLog log(base_, 0);
+    for (int step : {1, 2, 3}) log.step(step, step / 10.0, {{"loss", 1.0 / step}});
+  }
+  cut_metrics(base_, 3);
+  {
+    RunLog log(base_, 0);
+    log.step(3, 0.3, {{"loss", 0.25}});
+  }
+  const auto columns = read_metrics(base_);
+  EXPECT_THAT(columns.at("step"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(columns.at("loss"), ElementsAre(1, 0.5, 0.25));
+  const std::vector<fs::path> plots = plot_run(base_);
+  ASSERT_EQ(plots.size(), 1u);
+  EXPECT_THAT(content(plots[0]), HasSubstr("<svg"));
+}
+
+TEST_F(RunFolder, OtherRanksWriteEventsOnly) {
+  RunLog log(base_, 1);
+  log.step(1, 0, {{"loss", 1}});
+  log.events().write("epoch", {{"number", std::int64_t{1}}});
+  EXPECT_FALSE(fs::exists(base_ / "metrics.csv"));
+  EXPECT_FALSE(fs::exists(base_ / "tensorboard"));
+  EXPECT_TRUE(fs::exists(base_ / "events-rank1.jsonl"));
+}
+
+// Reads the records back as TensorBoard does and checks both checksums of each.
+TEST_F(RunFolder, TensorboardRecordsAreWhole) {
+  TensorboardFile file(base_);
+  file.scalar("train/loss", 300, 0.5f);
+  const std::string bytes = content(file.path());
+  int records = 0;
+  std::size_t at = 0;
+  auto unmasked = [&](std::size_t place) {
+    std::uint32_t masked;
+    std::memcpy(&masked, bytes.data() + place, 4);
+    masked -= 0xa282ead8u;
+    return (masked >> 17) | (masked << 15);
+  };
+  while (at < bytes.size()) {
+    std::uint64_t length;
+    std::memcpy(&length, bytes.data() + at, 8);
+    ASSERT_EQ(unmasked(at + 8), crc32c(bytes.data() + at, 8));
+    ASSERT_EQ(unmasked(at + 12 + length), crc32c(bytes.data() + at + 12, length));
+    at += 16 + length;
+    ++records;
+  }
+  EXPECT_EQ(records, 2);
+  const float half = 0.5f;
+  EXPECT_THAT(bytes, HasSubstr("brain.Event:2"));
+  EXPECT_THAT(bytes,
+              HasSubstr("train/loss\x15" + std::string(reinterpret_cast<const char*>(&half), 4)));
+}
+
+TEST(Progress, SaysWhatAPersonWants) {
+  ProgressState state{320, 1024, 1.25, 4, 0.18321, 1210, 153e9, 1275e9, 0.008, 125};
+  EXPECT_EQ(progress_text(state),
+            "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 % of peak)  "
+            "comm 0.8 %  2:05 left");
+  EXPECT_EQ(duration_text(7), "0:07");
+  EXPECT_EQ(duration_text(3 * 3600 + 245), "3:04:05");
+  EXPECT_EQ(duration_text(-1), "0:00");
+}
+
+}  // namespace
+}  // namespace tutti::train

@@ -1,0 +1,66 @@
+#include "tutti/train/run/sampler.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "tutti/core/error.h"
+
+namespace tutti::train {
+
+std::uint64_t Random::next() {
+  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+std::uint64_t Random::below(std::uint64_t limit) {
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64);
+}
+
+double Random::uniform() {
+  return static_cast<double>(next() >> 11) * 0x1p-53;
+}
+
+double Random::gaussian() {
+  if (std::exchange(has_spare_, false)) return spare_;
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+  const double angle = 2 * std::numbers::pi * uniform();
+  spare_ = radius * std::sin(angle);
+  has_spare_ = true;
+  return radius * std::cos(angle);
+}
+
+std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index) {
+  return Random(Random(seed).next() + index * 0x9e3779b97f4a7c15).next();
+}
+
+Sampler::Sampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, std::uint64_t seed)
+    : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {
+  steps_per_epoch_ = samples / (batch * ranks);
+  if (steps_per_epoch_ == 0)
+    throw ConfigError("DDL-1-61",
+                      fmt::format("{} training samples do not fill one step of {} ranks with batch "
+                                  "{}. Take a smaller batch, fewer ranks or more data.",
+                                  samples, ranks, batch));
+}
+
+void Sampler::shuffle(std::int64_t epoch) {
+  epoch_ = epoch;
+  order_.resize(static_cast<std::size_t>(samples_));
+  std::iota(order_.begin(), order_.end(), 0);
+  Random random(mixed_seed(seed_, static_cast<std::uint64_t>(epoch)));
+  for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+}
+
+std::vector<std::int64_t> Sampler::indices(std::int64_t step) {
+  if (const std::int64_t epoch = step / steps_per_epoch_; epoch != epoch_) shuffle(epoch);
+  const std::int64_t first = (step % steps_per_epoch_) * batch_ * ranks_ + rank_ * batch_;
+  return {order_.begin() + first, order_.begin() + first + batch_};
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,50 @@
+// Which samples a rank sees at a step. The order of an epoch is one shuffle of the whole data, the
+// same on every rank; a step takes the next samples of it and ranks share them. So what one step of
+// R ranks with batch B sees is what R steps of one rank would see, and a run can be continued with
+// another number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tutti::train {
+
+// A small generator of our own, so that the same seed gives the same data everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();                      // splitmix64
+  std::uint64_t below(std::uint64_t limit);  // uniform in [0, limit)
+  double uniform();                          // [0, 1)
+  double gaussian();                         // mean 0, width 1
+ private:
+  std::uint64_t state_;
+  double spare_ = 0;
+  bool has_spare_ = false;
+};
+
+// A seed for the `index`-th of many independent streams.
+std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index);
+
+class Sampler {
+ public:
+  // `batch` samples per rank and step. When `samples` is not a multiple of all ranks' batches, the
+  // last samples of an epoch's order are left out of that epoch.
+  Sampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, std::uint64_t seed);
+
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  // Samples of this rank at `step`, counted over all epochs. Safe from one thread.
+  std::vector<std::int64_t> indices(std::int64_t step);
+
+ private:
+  void shuffle(std::int64_t epoch);
+
+  std::int64_t samples_, batch_;
+  int rank_, ranks_;
+  std::uint64_t seed_;
+  std::int64_t steps_per_epoch_;
+  std::int64_t epoch_ = -1;
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace tutti::train
