@@ -1,10 +1,12 @@
 #include "tutti/train/run/options.h"
 
 namespace tutti::train {
+namespace {
 
-const OptionTable& train_options() {
-  using enum OptionType;
-  static const OptionTable table = {
+using enum OptionType;
+
+OptionTable work_rows() {
+  return {
       {"size",
        kChoice,
        "small",
@@ -31,6 +33,11 @@ const OptionTable& train_options() {
        {"auto", "f32", "bf16"}},
       {"channels_last", kBool, "1", "keep the channels of a pixel together in memory", ""},
       {"threads", kInt, "0", "of each rank; 0: its share of the processors", "", 0, 4096},
+  };
+}
+
+OptionTable update_rows() {
+  return {
       {"optimizer",
        kChoice,
        "adam",
@@ -70,6 +77,11 @@ const OptionTable& train_options() {
        0,
        0,
        {"none", "linear", "sqrt"}},
+  };
+}
+
+OptionTable team_rows() {
+  return {
       {"strategy",
        kChoice,
        "sync",
@@ -92,6 +104,17 @@ const OptionTable& train_options() {
        1000},
       {"runs", kText, "runs", "folder in which the folder of a run is made", "TUTTI_RUNS"},
   };
+}
+
+}  // namespace
+
+const OptionTable& train_options() {
+  static const OptionTable table = [] {
+    OptionTable all = work_rows();
+    for (const OptionTable& rows : {update_rows(), team_rows()})
+      all.insert(all.end(), rows.begin(), rows.end());
+    return all;
+  }();
   return table;
 }
 
