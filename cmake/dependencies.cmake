@@ -8,6 +8,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 include(mpi)
+# torch_backend, train. 1.13 is Debian's; 2.x works too: -DTorch_DIR=.../torch/share/cmake/Torch
+find_package(Torch QUIET)
 include(nccl)
 include(torch)
 pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial)

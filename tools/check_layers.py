@@ -32,7 +32,8 @@ OUTSIDE = {
     r"hwloc\.h|hwloc/": ["tutti/topo"],
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
-    r"torch/|ATen/|c10/|c10d/|caffe2/": ["tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models"],
+    r"torch/|ATen/|c10/|c10d/|caffe2/": [
+        "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models", "python/bindings"],
     r"hdf5\.h|H5": ["tutti/train/data"],
     r"fastjet/": ["tutti/models/science/hep"],
     r"pybind11/": ["python/bindings"],

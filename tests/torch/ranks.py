@@ -1,0 +1,90 @@
+"""Ranks for the tests: forks of this process, which has imported torch already, so that a job costs milliseconds."""
+
+import faulthandler
+import multiprocessing
+import os
+import tempfile
+import time
+import traceback
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+import tutti.torch
+
+PATIENCE = 40  # s, to detect a hang; nothing is expected to take long
+
+torch.set_num_threads(1)
+os.environ["TUTTI_RUN_FOLDER"] = "none"
+os.environ["TUTTI_TUNING_CACHE"] = "none"
+os.environ["DDL_TUNE_SECONDS"] = "0"
+
+
+def _run(function, rank, size, folder, timeout, pipe, args):
+    faulthandler.dump_traceback_later(PATIENCE - 5, exit=True)
+    try:
+        dist.init_process_group(
+            "ddl", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
+        )
+        answer = function(*args)
+        dist.barrier()
+        dist.destroy_process_group()
+        pipe.send(("", answer))
+    except BaseException:  # noqa: whatever it is, the parent shall see it
+        pipe.send((traceback.format_exc(), None))
+    finally:
+        tutti._torch.shut_down()
+
+
+class Job:
+    """`function(*args)` on `size` ranks with the default group `ddl`."""
+
+    def __init__(self, size, function, *args, timeout=30, environment=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="tutti-torch-")
+        context = multiprocessing.get_context("fork")
+        self.pipes, self.processes = [], []
+        saved = dict(os.environ)
+        os.environ.update(environment or {})
+        for rank in range(size):
+            mine, theirs = context.Pipe()
+            process = context.Process(
+                target=_run, args=(function, rank, size, self.folder.name, timeout, theirs, args), daemon=True
+            )
+            process.start()
+            theirs.close()
+            self.pipes.append(mine)
+            self.processes.append(process)
+        os.environ.clear()
+        os.environ.update(saved)
+
+    def outcomes(self):
+        """By rank: (error text or "", answer); a rank that died without a word has None."""
+        deadline = time.monotonic() + PATIENCE
+        found = []
+        try:
+            for rank, pipe in enumerate(self.pipes):
+                assert pipe.poll(max(0, deadline - time.monotonic())), f"rank {rank} hangs"
+                try:
+                    found.append(pipe.recv())
+                except EOFError:
+                    found.append(None)
+        finally:
+            self.end()
+        return found
+
+    def end(self):
+        for process in self.processes:
+            process.join(0.5)
+            if process.is_alive():
+                process.kill()
+            process.join()
+        self.folder.cleanup()
+
+
+def run(size, function, *args, **kwargs):
+    """The answers by rank; fails with what a rank raised."""
+    outcomes = Job(size, function, *args, **kwargs).outcomes()
+    troubles = [outcome[0] if outcome else "died" for outcome in outcomes]
+    assert not any(troubles), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(troubles) if text)
+    return [outcome[1] for outcome in outcomes]

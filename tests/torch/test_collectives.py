@@ -1,0 +1,424 @@
+"""Every collective of c10d, every type, 1 to 4 ranks: the same as torch's Gloo backend, or as the definition where Gloo refuses."""
+
+import itertools
+import warnings
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed import ReduceOp
+
+import ranks
+
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+COMPLEX = [torch.complex64, torch.complex128]
+TYPES = [torch.bool, *INTEGERS, *FLOATS, *COMPLEX]
+OPERATIONS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
+SHAPES = [(), (1,), (0,), (5, 7), (2, 3000)]
+SIZES = [1, 2, 3, 4]
+
+
+def values(rank, shape, dtype, place=0):
+    """The same on every rank that asks for the values of `rank`; small, so that sums and products are exact."""
+    count = int(torch.tensor(shape).prod()) if shape else 1
+    numbers = (torch.arange(count) * 5 + rank * 3 + place * 7) % 4
+    if dtype.is_complex:
+        return torch.complex(numbers.double(), (numbers * (rank + 1) % 3).double()).to(dtype).reshape(shape)
+    return numbers.to(dtype).reshape(shape)
+
+
+def is_defined(operation, dtype):
+    if dtype.is_complex:
+        return operation in ("SUM", "AVG")
+    if operation in ("BAND", "BOR", "BXOR"):
+        return not dtype.is_floating_point
+    return not (dtype == torch.bool and operation == "AVG")
+
+
+def fold(operation, tensors):
+    """The definition."""
+    folds = {
+        "SUM": torch.add, "AVG": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum, "MAX": torch.maximum,
+        "BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor,
+    }  # fmt: skip
+    dtype = tensors[0].dtype
+    wide = torch.float64 if dtype in FLOATS else dtype
+    result = tensors[0].to(wide)
+    for tensor in tensors[1:]:
+        result = folds[operation](result, tensor.to(wide))
+    if operation == "AVG":
+        result = result / len(tensors) if wide.is_complex or wide.is_floating_point else torch.div(
+            result, len(tensors), rounding_mode="trunc")
+    return result.to(dtype)
+
+
+class Checker:
+    """Runs a collective on the group `ddl`, and compares with Gloo, or with what the definition says."""
+
+    def __init__(self):
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.gloo = dist.new_group(backend="gloo")
+        self.by_gloo = self.cases = 0
+        self.troubles = []
+
+    def check(self, name, collective, expected, gloo=True):
+        """`collective(group)` gives the tensors that it changed, `expected` is their list. `gloo`: ask Gloo too."""
+        self.cases += 1
+        try:
+            mine = collective(None)
+        except Exception as error:  # noqa: BLE001: told below with the case's name
+            self.troubles.append(f"{name}: {error}")
+            return
+        try:
+            theirs = collective(self.gloo) if gloo else expected
+            self.by_gloo += gloo
+        except RuntimeError:  # not a thing that Gloo does; it says so before it communicates
+            theirs = expected
+        for wanted in (expected, theirs):
+            for got, want in zip(mine, wanted, strict=True):
+                if not same(got, want):
+                    self.troubles.append(f"{name}: got {got.flatten()[:6]}, want {want.flatten()[:6]}")
+                    return
+
+
+def same(got, want):
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return False
+    if got.dtype == torch.bool:
+        return torch.equal(got.view(torch.uint8) != 0, want.view(torch.uint8) != 0)
+    if got.dtype in FLOATS or got.dtype.is_complex:
+        got, want = got.to(torch.complex128), want.to(torch.complex128)
+        return torch.allclose(got, want, rtol=1e-2 if got.dtype in FLOATS[:2] else 1e-6, equal_nan=True)
+    return torch.equal(got, want)
+
+
+def everyones(size, shape, dtype, place=0):
+    return [values(rank, shape, dtype, place) for rank in range(size)]
+
+
+def check_reductions(c):
+    for dtype, operation in itertools.product(TYPES, OPERATIONS):
+        if not is_defined(operation, dtype):
+            continue
+        op = getattr(ReduceOp, operation)
+        for shape in SHAPES if operation == "SUM" else SHAPES[-2:-1]:
+            everybody = everyones(c.size, shape, dtype)
+            total = fold(operation, everybody)
+            name = f"{operation} {dtype} {shape}"
+
+            def all_reduce(group):
+                tensor = values(c.rank, shape, dtype)
+                dist.all_reduce(tensor, op, group=group)
+                return [tensor]
+
+            def reduce(group):
+                tensor = values(c.rank, shape, dtype)
+                dist.reduce(tensor, c.size - 1, op, group=group)
+                return [tensor] if c.rank == c.size - 1 else []
+
+            def reduce_scatter(group):
+                inputs = [values(c.rank, shape, dtype, place) for place in range(c.size)]
+                output = torch.empty(shape, dtype=dtype)
+                dist.reduce_scatter(output, inputs, op, group=group)
+                return [output]
+
+            c.check(f"all_reduce {name}", all_reduce, [total])
+            c.check(f"reduce {name}", reduce, [total] if c.rank == c.size - 1 else [])
+            c.check(f"reduce_scatter {name}", reduce_scatter, [fold(operation, everyones(c.size, shape, dtype, c.rank))])
+
+
+def check_moves(c):
+    for dtype, shape in itertools.product(TYPES, SHAPES):
+        name = f"{dtype} {shape}"
+        everybody = everyones(c.size, shape, dtype)
+        root = c.size // 2
+        gloo = shape != (0,)  # it divides by the size of an empty tensor, and dies
+
+        def broadcast(group):
+            tensor = values(c.rank, shape, dtype)
+            dist.broadcast(tensor, root, group=group)
+            return [tensor]
+
+        def all_gather(group):
+            outputs = [torch.zeros(shape, dtype=dtype) for _ in range(c.size)]
+            dist.all_gather(outputs, values(c.rank, shape, dtype), group=group)
+            return outputs
+
+        def gather(group):
+            outputs = [torch.zeros(shape, dtype=dtype) for _ in range(c.size)] if c.rank == root else None
+            dist.gather(values(c.rank, shape, dtype), outputs, root, group=group)
+            return outputs or []
+
+        def scatter(group):
+            output = torch.zeros(shape, dtype=dtype)
+            inputs = [values(root, shape, dtype, place) for place in range(c.size)] if c.rank == root else None
+            dist.scatter(output, inputs, root, group=group)
+            return [output]
+
+        def all_to_all(group):
+            outputs = [torch.zeros(shape, dtype=dtype) for _ in range(c.size)]
+            dist.all_to_all(outputs, [values(c.rank, shape, dtype, place) for place in range(c.size)], group=group)
+            return outputs
+
+        c.check(f"broadcast {name}", broadcast, [everybody[root]], gloo)
+        c.check(f"all_gather {name}", all_gather, everybody, gloo)
+        c.check(f"gather {name}", gather, everybody if c.rank == root else [], gloo)
+        c.check(f"scatter {name}", scatter, [values(root, shape, dtype, c.rank)], gloo)
+        c.check(f"all_to_all {name}", all_to_all, everyones(c.size, shape, dtype, c.rank), gloo)
+
+
+def check_whole_tensors(c):
+    """The forms that take one tensor instead of a list."""
+    for dtype in TYPES:
+        shape = (3, 4)
+        joined = torch.cat(everyones(c.size, shape, dtype))
+
+        def all_gather_base(group):
+            output = torch.zeros(c.size * 3, 4, dtype=dtype)
+            dist._all_gather_base(output, values(c.rank, shape, dtype), group=group)
+            return [output]
+
+        def reduce_scatter_base(group):
+            output = torch.zeros(shape, dtype=dtype)
+            op = ReduceOp.SUM if dtype != torch.bool else ReduceOp.MAX
+            dist._reduce_scatter_base(output, values(c.rank, (c.size * 3, 4), dtype), op, group=group)
+            return [output]
+
+        def all_to_all_single(group):
+            output = torch.zeros(c.size * 3, 4, dtype=dtype)
+            dist.all_to_all_single(output, values(c.rank, (c.size * 3, 4), dtype), group=group)
+            return [output]
+
+        def uneven(group):
+            """Rank r sends r + p rows to rank p."""
+            sends = [c.rank + peer for peer in range(c.size)]
+            output = torch.zeros(sum(sends), 2, dtype=dtype)
+            dist.all_to_all_single(output, values(c.rank, (sum(sends), 2), dtype), sends, sends, group=group)
+            return [output]
+
+        whole = [values(rank, (c.size * 3, 4), dtype) for rank in range(c.size)]
+        total = fold("SUM" if dtype != torch.bool else "MAX", whole)
+        mine = slice(c.rank * 3, c.rank * 3 + 3)
+        c.check(f"_all_gather_base {dtype}", all_gather_base, [joined])
+        c.check(f"_reduce_scatter_base {dtype}", reduce_scatter_base, [total[mine]])
+        c.check(f"all_to_all_single {dtype}", all_to_all_single, [torch.cat([tensor[mine] for tensor in whole])])
+        parts = []
+        for rank in range(c.size):
+            sends = [rank + peer for peer in range(c.size)]
+            begin = sum(sends[: c.rank])
+            parts.append(values(rank, (sum(sends), 2), dtype)[begin : begin + rank + c.rank])
+        c.check(f"all_to_all_single uneven {dtype}", uneven, [torch.cat(parts)])
+
+
+def check_coalesced(c):
+    shapes = [(3,), (2, 5), (0,), (1,)]
+
+    def all_reduce(group):
+        tensors = [values(c.rank, shape, torch.float32, place) for place, shape in enumerate(shapes)]
+        dist.all_reduce_coalesced(tensors, group=group)
+        return tensors
+
+    def all_gather(group):
+        inputs = [values(c.rank, shape, torch.float32, place) for place, shape in enumerate(shapes)]
+        outputs = [[torch.zeros_like(tensor) for tensor in inputs] for _ in range(c.size)]
+        dist.all_gather_coalesced(outputs, inputs, group=group)
+        return [tensor for row in outputs for tensor in row]
+
+    sums = [fold("SUM", everyones(c.size, shape, torch.float32, place)) for place, shape in enumerate(shapes)]
+    gathered = [
+        values(rank, shape, torch.float32, place) for rank in range(c.size) for place, shape in enumerate(shapes)
+    ]
+    c.check("all_reduce_coalesced", all_reduce, sums)
+    c.check("all_gather_coalesced", all_gather, gathered)
+
+
+def check_layouts(c):
+    """Tensors that are not contiguous, need gradients, or lie in library memory."""
+    everybody = everyones(c.size, (6, 8), torch.float32)
+
+    def views(tensor):
+        yield "transposed", tensor.t()
+        yield "strided", tensor[::2, 1::3]
+        yield "channels_last", tensor.view(1, 2, 3, 8).contiguous(memory_format=torch.channels_last)
+        yield "leaf", tensor.clone().requires_grad_()
+        yield "shared", ranks.tutti.torch.empty(6, 8).copy_(tensor)
+
+    for index, (name, _) in enumerate(views(everybody[0])):
+        mine = lambda: list(views(values(c.rank, (6, 8), torch.float32)))[index][1]
+        theirs = [list(views(tensor))[index][1].detach() for tensor in everybody]
+
+        def all_reduce(group):
+            tensor = mine()
+            dist.all_reduce(tensor, group=group)
+            return [tensor.detach()]
+
+        def broadcast(group):
+            tensor = mine()
+            dist.broadcast(tensor, 0, group=group)
+            return [tensor.detach()]
+
+        def all_gather(group):
+            outputs = [torch.zeros(tensor.t().shape).t() if tensor.dim() == 2 else torch.zeros(tensor.shape) for tensor in theirs]
+            dist.all_gather(outputs, mine(), group=group)
+            return outputs
+
+        def neighbours(group):
+            outputs = torch.zeros(c.size, *theirs[0].shape)
+            dist.all_gather(list(outputs.unbind(0)), mine(), group=group)
+            return list(outputs.unbind(0))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for collective, expected in ((all_reduce, [fold("SUM", theirs)]), (broadcast, [theirs[0]]),
+                                         (all_gather, theirs), (neighbours, theirs)):
+                # Gloo reduces the memory of strided tensors as if it were contiguous.
+                c.check(f"{collective.__name__} {name}", collective, expected, gloo=name not in ("strided", "transposed"))
+
+
+def check_sparse(c):
+    for dtype in (torch.float32, torch.int64, torch.float64):
+        def of(rank):
+            index = torch.tensor([[rank % 3, 2, 2], [0, rank, rank]])
+            return torch.sparse_coo_tensor(index, torch.tensor([[1.5, 2], [3, rank], [4, 5]]).to(dtype), (3, 5, 2))
+
+        def all_reduce(group):
+            tensor = of(c.rank)
+            dist.all_reduce(tensor, group=group)
+            return [tensor.to_dense()]
+
+        c.check(f"sparse {dtype}", all_reduce, [sum(of(rank).to_dense() for rank in range(c.size))])
+    empty = torch.sparse_coo_tensor(torch.zeros(1, 0, dtype=torch.int64), torch.zeros(0), (4,))
+    dist.all_reduce(empty)
+    assert empty.to_dense().tolist() == [0] * 4
+
+
+def check_messages(c):
+    after, before = (c.rank + 1) % c.size, (c.rank - 1) % c.size
+    if c.size == 1:
+        return
+    for dtype in TYPES:
+        def ring(group):
+            tensor = torch.zeros(3, 4, dtype=dtype).t() if group is None else torch.zeros(4, 3, dtype=dtype)
+            pending = dist.isend(values(c.rank, (4, 3), dtype), after, group=group, tag=777)
+            dist.recv(tensor, before, group=group, tag=777)
+            pending.wait()
+            return [tensor]
+
+        c.check(f"ring {dtype}", ring, [values(before, (4, 3), dtype)])
+    # From anybody: rank 0 does not know who comes first.
+    if c.rank:
+        dist.send(values(c.rank, (9,), torch.float32), 0)
+    else:
+        tensor = torch.zeros(9)
+        senders = []
+        for _ in range(1, c.size):
+            senders.append(dist.recv(tensor))
+            assert torch.equal(tensor, values(senders[-1], (9,), torch.float32))
+        assert sorted(senders) == list(range(1, c.size))
+    # Out of order, by tags.
+    if c.rank == 0:
+        dist.send(torch.tensor([1.0]), 1, tag=1)
+        dist.send(torch.tensor([2.0]), 1, tag=2)
+    elif c.rank == 1:
+        first, second = torch.zeros(1), torch.zeros(1)
+        dist.recv(second, 0, tag=2)
+        dist.recv(first, 0, tag=1)
+        assert (first.item(), second.item()) == (1, 2)
+
+
+def check_asynchronous(c):
+    """Works and futures, any number under way, together with messages that depend on each other."""
+    tensors = [torch.full((count,), float(c.rank)) for count in (1, 1000, 300000, 0, 7)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    barrier = dist.barrier(async_op=True)
+    for work in reversed(works):
+        work.wait()
+    barrier.wait()
+    total = float(sum(range(c.size)))
+    assert all((tensor == total).all() for tensor in tensors)
+    assert all(work.is_completed() for work in works)
+    future = dist.all_reduce(tensors[1], async_op=True).get_future()
+    halved = future.then(lambda done: done.value()[0] / 2)
+    assert halved.wait()[0].item() == total * c.size / 2
+    assert works[0].get_future().wait()[0].item() == total
+    # A collective that waits for a message which is sent after it was started.
+    if c.size > 1:
+        tensor = torch.ones(1)
+        if c.rank == 0:
+            work = dist.all_reduce(tensor, async_op=True)
+            dist.send(torch.ones(1), 1)
+            work.wait()
+        else:
+            if c.rank == 1:
+                dist.recv(torch.zeros(1), 0)
+            dist.all_reduce(tensor)
+        assert tensor.item() == c.size
+
+
+def check_groups(c):
+    """Sub-groups in any number and shape, beside each other and the whole."""
+    groups = [
+        dist.new_group(list(members))
+        for count in range(1, c.size + 1)
+        for members in itertools.combinations(range(c.size), count)
+    ]
+    works = []
+    for group in groups:
+        if group == dist.GroupMember.NON_GROUP_MEMBER:
+            continue
+        tensor = torch.full((5000,), float(dist.get_rank(group)))
+        works.append((dist.all_reduce(tensor, group=group, async_op=True), tensor, dist.get_world_size(group)))
+    for work, tensor, size in works:
+        work.wait()
+        assert (tensor == sum(range(size))).all()
+    for group in groups:
+        if group != dist.GroupMember.NON_GROUP_MEMBER:
+            dist.destroy_process_group(group)
+    objects = [None] * c.size
+    dist.all_gather_object(objects, {"rank": c.rank, "text": "x" * c.rank})
+    assert [o["rank"] for o in objects] == list(range(c.size))
+
+
+def everything():
+    c = Checker()
+    for check in (check_reductions, check_moves, check_whole_tensors, check_coalesced, check_layouts, check_sparse,
+                  check_messages, check_asynchronous, check_groups):
+        check(c)
+    dist.destroy_process_group(c.gloo)
+    return c.cases, c.by_gloo, c.troubles
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_all_collectives(size):
+    for cases, by_gloo, troubles in ranks.run(size, everything):
+        assert not troubles, f"{len(troubles)} of {cases}: " + "\n".join(troubles[:20])
+        assert cases > 400 and by_gloo > cases / 3  # the comparison has not fallen asleep
+
+
+def refusals():
+    said = []
+    for refused in (
+        lambda: dist.all_reduce(torch.ones(3), ReduceOp.BAND),
+        lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).view(torch.complex64), ReduceOp.MAX),
+        lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), ReduceOp.AVG),
+        lambda: dist.all_gather([torch.ones(2)], torch.ones(2)),
+        lambda: dist.all_gather([torch.ones(2), torch.ones(3)], torch.ones(2)),
+        lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3)),
+        lambda: dist.all_reduce(torch.ones(3, device="meta")),
+    ):
+        try:
+            refused()
+            said.append("")
+        except Exception as error:  # noqa: BLE001
+            said.append(str(error))
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor)  # and it still works
+    return said, tensor.item()
+
+
+def test_what_cannot_be_is_refused_before_it_is_sent():
+    for said, total in ranks.run(2, refusals):
+        assert total == 2
+        for text, words in zip(said, ["BAND", "", "AVG", "one per rank", "alike", "divide", ""], strict=True):
+            assert text and words in text, said

@@ -1,0 +1,120 @@
+#include "tutti/torch_backend/shared_memory.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "tutti/comm/transport/shm/arena.h"
+#include "tutti/core/error.h"
+#include "tutti/torch_backend/compat.h"
+
+namespace tutti::torch_backend {
+namespace {
+
+using comm::Arena;
+
+struct Block {
+  std::shared_ptr<Arena> arena;
+  void* address;
+};
+
+void free_block(void* context) {
+  const std::unique_ptr<Block> block(static_cast<Block*>(context));
+  block->arena->free(block->address);
+}
+
+// Empty when there is not enough memory.
+at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
+  try {
+    void* const address = arena->allocate(bytes);
+    return {address, new Block{arena, address}, &free_block, at::Device(at::kCPU)};
+  } catch (const MemoryError&) {
+    return {};
+  }
+}
+
+// One for the process, as torch's own is; it stays when it is switched off, for tensors of it may
+// live on.
+class SharedAllocator final : public c10::Allocator {
+ public:
+  static SharedAllocator& instance() {
+    static auto* const allocator = new SharedAllocator;
+    return *allocator;
+  }
+
+  c10::DataPtr allocate(std::size_t bytes) TUTTI_ALLOCATE_CONST override {
+    const std::size_t least = least_bytes_.load(std::memory_order_acquire);
+    if (least == 0 || bytes < least) return before_->allocate(bytes);
+    std::shared_ptr<Arena> arena;
+    {
+      const std::lock_guard lock(mutex_);
+      arena = arena_;
+    }
+    at::DataPtr memory = take(arena, bytes);
+    return memory ? std::move(memory) : before_->allocate(bytes);
+  }
+  TUTTI_ALLOCATOR_COPY
+
+  void use(std::shared_ptr<Arena> arena, std::size_t least_bytes) {
+    const std::lock_guard lock(mutex_);
+    arena_ = std::move(arena);
+    least_bytes_.store(least_bytes, std::memory_order_release);
+    if (c10::GetCPUAllocator() != this) c10::SetCPUAllocator(this, kPriority);
+  }
+
+ private:
+  static constexpr std::uint8_t kPriority = 100;  // above torch's own
+
+  c10::Allocator* const before_ = c10::GetCPUAllocator();
+  mutable std::mutex mutex_;
+  std::shared_ptr<Arena> arena_;
+  std::atomic<std::size_t> least_bytes_ = 0;
+};
+
+}  // namespace
+
+at::Tensor empty_shared(comm::Communicator& communicator, at::IntArrayRef sizes,
+                        at::ScalarType type) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  const std::size_t bytes = static_cast<std::size_t>(count) * c10::elementSize(type);
+  at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(type));
+  const auto arena = communicator.arena();
+  void* const address = arena->allocate(bytes);
+  at::DataPtr memory(address, new Block{arena, address}, &free_block, at::Device(at::kCPU));
+  const at::Storage storage(at::Storage::use_byte_size_t(), bytes, std::move(memory),
+                            c10::GetCPUAllocator(), true);
+  return tensor.set_(storage, 0, sizes);
+}
+
+bool share(comm::Communicator& communicator, const at::Tensor& tensor) {
+  const at::Storage& storage = tensor.storage();
+  const std::size_t bytes = storage.nbytes();
+  const auto arena = communicator.arena();
+  if (arena->find(storage.data(), bytes)) return true;
+  if (!tensor.device().is_cpu() || !storage.resizable() || bytes == 0) return false;
+  at::DataPtr memory = take(arena, bytes);
+  if (!memory) return false;
+  std::memcpy(memory.get(), storage.data(), bytes);
+  storage.set_data_ptr_noswap(std::move(memory));
+  return true;
+}
+
+bool is_shared(comm::Communicator& communicator, const at::Tensor& tensor) {
+  return communicator.arena()->find(tensor.storage().data(), tensor.storage().nbytes()).has_value();
+}
+
+void share_if_private(comm::Communicator* communicator, const at::Tensor& tensor) {
+  if (!communicator || tensor.nbytes() < kLeastSharedBytes || is_known_to_python(tensor)) return;
+  if (communicator->local_size() == 1 || tensor.storage().nbytes() != tensor.nbytes()) return;
+  share(*communicator, tensor);
+}
+
+void allocate_shared(comm::Communicator& communicator, std::size_t least_bytes) {
+  SharedAllocator::instance().use(communicator.arena(), least_bytes);
+}
+
+}  // namespace tutti::torch_backend

@@ -1,0 +1,78 @@
+#include "tutti/torch_backend/world.h"
+
+#include <utility>
+
+#include "tutti/comm/options.h"
+#include "tutti/comm/transport/local/local_transport.h"
+#include "tutti/core/error.h"
+
+namespace tutti::torch_backend {
+namespace {
+
+// A time-out that the user gave to our library wins over torch's, which everybody leaves at half an
+// hour.
+Options options_with(std::chrono::milliseconds timeout) {
+  Options options = comm::environment_options();
+  if (options.source("timeout") == "default") {
+    options.set("timeout", std::to_string(std::chrono::duration<double>(timeout).count()));
+  }
+  return options;
+}
+
+}  // namespace
+
+World& World::instance() {
+  static auto* const world = new World;  // never destroyed: shut_down says when it ends
+  return *world;
+}
+
+comm::Communicator& World::communicator() const {
+  if (communicator_) return *communicator_;
+  throw ConfigError("DDL-4-22",
+                    "There is no job yet. Call torch.distributed.init_process_group('ddl') first.");
+}
+
+comm::Communicator& World::connect(int rank, int size, const std::optional<std::string>& id,
+                                   std::chrono::milliseconds timeout) {
+  if (communicator_ && communicator_->rank() == rank && communicator_->size() == size)
+    return *communicator_;
+  communicator_.reset();
+  const Options options = options_with(timeout);
+  communicator_ = id ? comm::Communicator::create(comm::start_local({rank, size, *id}), options)
+                     : comm::Communicator::from_environment(options);
+  if (communicator_->rank() == rank && communicator_->size() == size) return *communicator_;
+  throw ConfigError("DDL-4-23",
+                    "init_process_group was told rank " + std::to_string(rank) + " of " +
+                        std::to_string(size) + ", but the launcher says rank " +
+                        std::to_string(communicator_->rank()) + " of " +
+                        std::to_string(communicator_->size()) + ". Leave rank and world_size out.");
+}
+
+c10::intrusive_ptr<BackendBase> World::keep(std::shared_ptr<comm::Communicator> communicator,
+                                            std::chrono::milliseconds timeout) {
+  auto group = c10::make_intrusive<ProcessGroupDdl>(std::move(communicator), timeout);
+  groups_.emplace_back(group);
+  return group;
+}
+
+c10::intrusive_ptr<BackendBase> World::start(int rank, int size,
+                                             const std::optional<std::string>& id,
+                                             std::chrono::milliseconds timeout) {
+  connect(rank, size, id, timeout);
+  return keep(communicator_, timeout);
+}
+
+c10::intrusive_ptr<BackendBase> World::group(const std::vector<int>& ranks,
+                                             std::chrono::milliseconds timeout) {
+  return keep(communicator().group(ranks), timeout);
+}
+
+void World::shut_down() {
+  for (const auto& weak : groups_) {
+    if (const auto group = weak.lock()) group->shut_down();
+  }
+  groups_.clear();
+  communicator_.reset();
+}
+
+}  // namespace tutti::torch_backend
