@@ -249,6 +249,11 @@ void Communicator::receive(Buffer buffer, int peer, int tag) {
   receive_async(buffer, peer, tag).wait();
 }
 
+Wire& Communicator::wire() {
+  static_assert(kOwnChannel >= Router::kFirstTag + kTags && kOwnChannel + 8 <= Router::kChannels);
+  return state_->router;
+}
+
 void Communicator::check_message(int peer, int tag) const {
   require(peer >= 0 && peer < size() && peer != rank(),
           "Rank {} cannot exchange messages with rank {}; peers are 0 to {} without itself.",

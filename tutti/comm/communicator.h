@@ -20,6 +20,7 @@ namespace tutti::comm {
 
 class Arena;
 class Transport;
+class Wire;
 
 struct CallOptions {
   // The tensor's or bucket's name: in messages and traces, and part of what ranks must agree on.
@@ -131,6 +132,11 @@ class Communicator {
   Work receive_any_async(Buffer buffer, int* peer, int tag = 0);
   void send(ConstBuffer buffer, int peer, int tag = 0);
   void receive(Buffer buffer, int peer, int tag = 0);
+
+  // For parts of comm with messages of their own: ranks are those of this communicator, the
+  // channels kOwnChannel to kOwnChannel + 7. Safe from every thread.
+  static constexpr int kOwnChannel = 248;
+  Wire& wire();
 
   struct State;
 

@@ -1,0 +1,56 @@
+// Finds the bucket size and cycle time with which most bytes are reduced per second. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::comm::fusion {
+
+// Walks on a grid of doublings: after some warm-up, each point is measured by the median of a few
+// samples of the same number of bytes; then the better neighbour becomes the centre, until the
+// centre is the best of its neighbours. Training goes on meanwhile; every point is a correct one.
+class Autotuner {
+ public:
+  struct Point {
+    int bucket = 4;  // 2^bucket MiB
+    int cycle = 0;   // kCycles[cycle] milliseconds
+    std::size_t bucket_bytes() const { return std::size_t{1} << (20 + bucket); }
+    std::int64_t cycle_ns() const;
+    bool operator==(const Point&) const = default;
+  };
+  static constexpr int kBuckets = 8;  // 1 to 128 MiB
+  static constexpr int kCycles = 4;
+
+  // A sample ends with the bucket that brings it to `sample_bytes`, and `sample_seconds` after the
+  // one before at the earliest.
+  Autotuner(Point start, std::size_t sample_bytes, double sample_seconds);
+
+  // A bucket of so many bytes was reduced, at `now` nanoseconds. True: `point` has changed.
+  bool note(std::size_t bytes, std::int64_t now);
+  const Point& point() const { return current_; }
+  bool is_done() const { return is_done_; }
+  // Bytes per second at the best point so far.
+  double best_rate() const { return best_rate_; }
+  std::string text() const;
+
+ private:
+  static constexpr int kWarmUp = 2;  // samples after each change that do not count
+  static constexpr int kSamples = 5;
+  bool end_point();
+  void add_neighbours();
+
+  const std::size_t sample_bytes_;
+  const std::int64_t sample_ns_;
+  Point current_, best_;
+  double best_rate_ = 0;
+  std::vector<Point> tried_, next_;
+  std::vector<double> rates_;
+  int samples_ = 0;
+  std::size_t bytes_ = 0;
+  std::int64_t since_ = -1;
+  bool is_done_ = false;
+};
+
+}  // namespace tutti::comm::fusion

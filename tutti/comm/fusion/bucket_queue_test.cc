@@ -1,0 +1,91 @@
+#include "tutti/comm/fusion/bucket_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::comm::fusion {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Report tensor(const std::string& name, std::int64_t count, int priority = 0,
+              const std::string& compression = "none") {
+  return {.name = name,
+          .signature = {.counts = {count}, .compression = compression},
+          .priority = priority};
+}
+
+std::vector<std::string> names(const std::vector<Report>& bucket) {
+  std::vector<std::string> all;
+  for (const Report& report : bucket) all.push_back(report.name);
+  return all;
+}
+
+constexpr BucketQueue::Settings kSmall{.bucket_bytes = 400, .cycle_ns = 0, .window = 2};
+
+TEST(BucketQueue, FillsBucketsInOrder) {
+  BucketQueue queue(kSmall);
+  for (const char* name : {"a", "b", "c", "d"}) queue.add(tensor(name, 40), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("a", "b"));
+  EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("c", "d"));
+  EXPECT_THAT(queue.next(0, 0), IsEmpty());
+}
+
+TEST(BucketQueue, WhatIsNeededFirstOvertakes) {
+  BucketQueue queue(kSmall);
+  queue.add(tensor("last_layer", 80, 9), 0);
+  queue.add(tensor("middle", 80, 5), 0);
+  EXPECT_THAT(queue.next(0, 2), IsEmpty());  // the window is full
+  queue.add(tensor("first_layer", 80, 0), 0);
+  EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("first_layer"));
+  EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("middle"));
+}
+
+TEST(BucketQueue, MembersKeepTheOrderOfTheirComing) {
+  BucketQueue queue(kSmall);
+  queue.add(tensor("b1", 40, 2), 0);
+  queue.add(tensor("b0", 40, 1), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("b1", "b0"));
+}
+
+TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
+  BucketQueue queue(kSmall);
+  queue.add(tensor("a", 10), 0);
+  Report other = tensor("f64", 10);
+  other.signature.dtype = DType::kF64;
+  queue.add(other, 0);
+  queue.add(tensor("bf16", 10, 0, "bf16"), 0);
+  queue.add(tensor("b", 10), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("a", "b"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("f64"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("bf16"));
+  queue.add(tensor("x", 10, 0, "int8"), 0);
+  queue.add(tensor("y", 10, 0, "int8"), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("x"));
+}
+
+TEST(BucketQueue, ALargeTensorGoesAlone) {
+  BucketQueue queue(kSmall);
+  queue.add(tensor("large", 1000), 0);
+  queue.add(tensor("small", 1), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("large"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("small"));
+}
+
+TEST(BucketQueue, ABucketThatIsNotFullWaitsForTheCycle) {
+  BucketQueue queue({.bucket_bytes = 400, .cycle_ns = 1000, .window = 2});
+  queue.add(tensor("a", 10), 50);
+  EXPECT_THAT(queue.next(60, 0), IsEmpty());
+  queue.add(tensor("b", 90), 70);
+  EXPECT_THAT(names(queue.next(80, 0)), ElementsAre("a", "b"));  // full
+  queue.add(tensor("c", 10), 100);
+  EXPECT_THAT(names(queue.next(1100, 0)), ElementsAre("c"));
+  Report barrier = tensor("barrier", 0);
+  barrier.signature.kind = Kind::kBarrier;
+  queue.add(barrier, 2000);
+  EXPECT_THAT(names(queue.next(2000, 0)), ElementsAre("barrier"));  // never waits
+}
+
+}  // namespace
+}  // namespace tutti::comm::fusion

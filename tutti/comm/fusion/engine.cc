@@ -1,0 +1,189 @@
+// What callers see; the two threads are in internal/talk.cc and internal/work.cc.
+#include "tutti/comm/fusion/engine.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tutti/comm/fusion/internal/engine_impl.h"
+#include "tutti/comm/internal/calls.h"
+#include "tutti/core/clock.h"
+#include "tutti/core/log.h"
+
+namespace tutti::comm::fusion {
+namespace {
+
+std::int64_t nanoseconds(double seconds) {
+  return static_cast<std::int64_t>(seconds * 1e9);
+}
+
+BucketQueue::Settings settings_of(const Options& options) {
+  return {.bucket_bytes = static_cast<std::size_t>(options.integer("bucket_bytes")),
+          .cycle_ns = nanoseconds(1e-3 * options.number("cycle_ms")),
+          .window = static_cast<int>(options.integer("window"))};
+}
+
+// Samples of this length are long enough to be stable, and short enough to be done in minutes.
+constexpr std::size_t kSampleBytes = 32 << 20;
+constexpr double kSampleSeconds = 0.2;
+
+}  // namespace
+
+Engine::Impl::Impl(Communicator& communicator, const Options& options)
+    : communicator_(communicator.split(0, communicator.rank())),
+      place_(communicator_->rank(), communicator_->size(),
+             static_cast<int>(options.integer("radix"))),
+      stall_ns_(nanoseconds(communicator.options().number("stall_seconds"))),
+      timeout_ns_(nanoseconds(communicator.options().number("timeout"))),
+      negotiator_(place_, static_cast<std::size_t>(options.integer("cache_entries"))),
+      plane_(communicator_->wire(), Communicator::kOwnChannel, place_),
+      queue_(settings_of(options)),
+      child_has_ended_(place_.children.size()),
+      runner_(*communicator_, timeline_) {
+  if (options.flag("autotune") && place_.parent < 0)
+    tuner_.emplace(Autotuner::Point{}, kSampleBytes, kSampleSeconds);
+  if (!options.text("timeline").empty()) timeline_.start(options.text("timeline"));
+  talker_ = std::thread([this] { talk(); });
+  worker_ = std::thread([this] { work(); });
+}
+
+Engine::Impl::~Impl() {
+  stop_timeline_at_end();
+  {
+    const std::lock_guard lock(mutex_);
+    is_leaving_ = has_news_ = true;
+    talk_changed_.notify_all();
+  }
+  talker_.join();
+  worker_.join();
+}
+
+void Engine::Impl::stop_timeline_at_end() {
+  if (!timeline_.is_on()) return;
+  try {
+    submit({.name = "tutti.timeline.end", .kind = Kind::kTimeline}).work.wait();
+  } catch (const Error& error) {
+    log::warning("the timeline has this rank only: {}", error.what());
+    try {
+      timeline_.write_alone(place_.rank);
+    } catch (const Error& second) {
+      log::warning("{}", second.what());
+    }
+  }
+}
+
+Ticket Engine::Impl::submit(Call call) {
+  auto entry = std::make_shared<Entry>();
+  entry->signature = signature_of(call, place_.size);
+  entry->submitted_ns = now_ns();
+  if (call.kind == Kind::kAllGather || call.kind == Kind::kAllToAll)
+    entry->gathered = std::make_shared<Gathered>();
+  Report report{.name = call.name,
+                .signature = entry->signature,
+                .priority = call.priority,
+                .is_kept = call.is_kept};
+  entry->call = std::move(call);
+  const std::lock_guard lock(mutex_);
+  failure_.raise();
+  require(!join_work_, "Tensor '{}' was given after `join`: wait until all ranks have joined.",
+          report.name);
+  if (!entries_.emplace(report.name, entry).second) {
+    throw ConfigError(
+        "DDL-4-75", fmt::format("A tensor '{}' is still under way: wait for it first, or give this "
+                                "one another name.",
+                                report.name));
+  }
+  submitted_.push_back(std::move(report));
+  has_news_ = true;
+  talk_changed_.notify_all();
+  return {Work(entry->work), entry->gathered};
+}
+
+Work Engine::Impl::join(std::shared_ptr<int> last) {
+  const std::lock_guard lock(mutex_);
+  failure_.raise();
+  require(!join_work_, "This rank has joined already: wait until all ranks have.");
+  join_work_ = std::make_shared<Work::State>();
+  last_joined_ = std::move(last);
+  is_joining_ = has_news_ = true;
+  talk_changed_.notify_all();
+  return Work(join_work_);
+}
+
+void Engine::Impl::complete(const std::shared_ptr<Entry>& entry, const Result& outcome) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(entry->call.name);
+    if (found != entries_.end() && found->second == entry) entries_.erase(found);
+  }
+  // Last: whoever sees it complete may use the name and the buffers again.
+  entry->work->complete(outcome);
+}
+
+void Engine::Impl::fail(const Result& failure, bool is_final) {
+  std::vector<std::shared_ptr<Entry>> ending;
+  std::shared_ptr<Work::State> join_work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) failure_ = failure;
+    has_failed_ |= is_final;
+    for (const auto& [name, entry] : entries_) {
+      if (!entry->is_released) ending.push_back(entry);
+    }
+    join_work = std::exchange(join_work_, nullptr);
+    talk_changed_.notify_all();
+    work_changed_.notify_all();
+  }
+  for (const auto& entry : ending) complete(entry, failure);
+  if (join_work) join_work->complete(failure);
+}
+
+void Engine::Impl::check() const {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_.raise();
+  }
+  communicator_->check();
+}
+
+EngineStatistics Engine::Impl::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+Engine::Engine(Communicator& communicator, const Options& options)
+    : impl_(std::make_unique<Impl>(communicator, options)) {}
+Engine::~Engine() = default;
+
+int Engine::rank() const {
+  return impl_->communicator().rank();
+}
+int Engine::size() const {
+  return impl_->communicator().size();
+}
+Ticket Engine::submit(Call call) {
+  return impl_->submit(std::move(call));
+}
+Work Engine::join(std::shared_ptr<int> last) {
+  return impl_->join(std::move(last));
+}
+void* Engine::allocate(std::size_t bytes) {
+  return impl_->communicator().allocate(bytes);
+}
+void Engine::free(void* memory) {
+  impl_->communicator().free(memory);
+}
+void Engine::start_timeline(const std::string& file) {
+  impl_->timeline().start(file);
+}
+Work Engine::stop_timeline() {
+  return submit({.name = "tutti.timeline.stop", .kind = Kind::kTimeline}).work;
+}
+void Engine::check() const {
+  impl_->check();
+}
+EngineStatistics Engine::statistics() const {
+  return impl_->statistics();
+}
+
+}  // namespace tutti::comm::fusion

@@ -1,0 +1,72 @@
+// Reduces named tensors in the background, while the program computes the next ones. Ranks may give
+// theirs in any order; the engine finds out what is ready everywhere, fuses small tensors, and lets
+// those that are needed first go first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/comm/fusion/call.h"
+#include "tutti/comm/fusion/options.h"
+#include "tutti/core/options.h"
+
+namespace tutti::comm::fusion {
+
+struct EngineStatistics {
+  std::int64_t tensors = 0;        // reduced, gathered, ... here
+  std::int64_t buckets = 0;        // in so many operations
+  std::int64_t copied_bytes = 0;   // into buckets and out of them
+  std::int64_t messages = 0;       // received by this rank to find out what is ready
+  std::int64_t full_reports = 0;   // that this rank sent in the long form
+  std::int64_t known_reports = 0;  // as a bit
+  std::size_t bucket_bytes = 0;    // in use now, on rank 0
+  double cycle_ms = 0;
+  bool is_tuned = false;
+};
+
+// Two threads: one talks with the neighbours in the tree, one runs the buckets.
+//
+// Errors. A call that cannot be throws ConfigError at once. Ranks that disagree about a tensor fail
+// with CommError DDL-4-71 for this tensor only. A tensor that somebody lacks is told with the
+// missing ranks after `stall_seconds` of the communicator's options (DDL-4-72), and fails with
+// TimeoutError DDL-4-73 after `timeout`. When the communicator fails, everything here fails with
+// it. All functions are safe from every thread.
+class Engine {
+ public:
+  // Collective. The engine works on a communicator of its own that it splits off.
+  explicit Engine(Communicator& communicator, const Options& options = Options(fusion_options()));
+  // Collective: waits until all ranks come here, or one has failed. Tensors of other ranks that
+  // need this one fail as soon as it is here (DDL-4-74), and so do its own that are not under way.
+  ~Engine();
+
+  int rank() const;
+  int size() const;
+
+  // The buffers must live, and the inputs stay unchanged, until the work is complete. Throws
+  // ConfigError when a tensor of the same name is still under way.
+  Ticket submit(Call call);
+  // This rank has no more data: until all ranks have joined it brings zeros to what the others
+  // reduce, and no rows to what they gather; averages still divide by the number of all ranks.
+  // Complete when all have joined; `last`, when given, then has the rank that was last.
+  Work join(std::shared_ptr<int> last = nullptr);
+
+  // Memory that is reduced without a copy.
+  void* allocate(std::size_t bytes);
+  void free(void* memory);
+
+  // Everything from here on, of all ranks that call it, goes into one file.
+  void start_timeline(const std::string& file);
+  // All ranks must call it; the file is there when it is complete.
+  Work stop_timeline();
+  // Throws what a rank has failed with, if any.
+  void check() const;
+  EngineStatistics statistics() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tutti::comm::fusion

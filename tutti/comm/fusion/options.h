@@ -1,0 +1,10 @@
+// The options of the fusion engine.
+#pragma once
+
+#include "tutti/core/options.h"
+
+namespace tutti::comm::fusion {
+
+const OptionTable& fusion_options();
+
+}  // namespace tutti::comm::fusion
