@@ -145,7 +145,7 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
     return build_lane(task);
   }
   const bool is_blocking = choice.algorithms.back() == "vendor";
-  const int lanes = is_blocking ? 1 : std::max(1, choice.lanes);
+  const int lanes = task.lanes = is_blocking ? 1 : std::max(1, choice.lanes);
   for (int i = 0; i < lanes; ++i) {
     task.range = cut({Space::kOutput, 0, request.count}, lanes, i, request.element_bytes);
     if (task.range.count == 0) continue;

@@ -18,11 +18,16 @@ void Builder::begin_lane(const Range& input, const Range& output) {
   lane.output = in(Space::kOutput, output);
 }
 
-void Builder::copy(const Range& source, const Range& target) {
-  if (source.count == 0) return;
-  Step& step = add(StepKind::kCopy, 0);
+Step* Builder::add(StepKind kind, const Range& source, const Range& target) {
+  if (source.count == 0 || target.count == 0) return nullptr;
+  Step& step = add(kind, 0);
   step.source = source;
   step.target = target;
+  return &step;
+}
+
+void Builder::copy(const Range& source, const Range& target) {
+  add(StepKind::kCopy, source, target);
 }
 
 void Builder::send(const Line& line, int to, const Range& source) {
@@ -61,34 +66,41 @@ void Builder::sync(int group) {
   add(StepKind::kSync, 0).group = group;
 }
 
+void Builder::collect(int group, int root, const Range& source, const Range& target) {
+  Step* const step = add(StepKind::kCollect, source, target);
+  if (!step) return;
+  step->reduce = true;
+  step->group = group;
+  step->receive_from = root;
+}
+
+void Builder::spread(int group, int root, const Range& source, const Range& target) {
+  Step* const step = add(StepKind::kSpread, source, target);
+  if (!step) return;
+  step->group = group;
+  step->receive_from = root;
+}
+
 void Builder::reduce_mapped(int group, const Range& source, const Range& target,
                             std::vector<int> store_to, bool completes) {
-  if (source.count == 0) return;
-  Step& step = add(StepKind::kReduceMapped, 0);
-  step.reduce = true;
-  step.completes = completes;
-  step.group = group;
-  step.source = source;
-  step.target = target;
-  step.store_to = std::move(store_to);
+  Step* const step = add(StepKind::kReduceMapped, source, target);
+  if (!step) return;
+  step->reduce = true;
+  step->completes = completes;
+  step->group = group;
+  step->store_to = std::move(store_to);
 }
 
 void Builder::read_mapped(int from, const Range& source, const Range& target) {
-  if (source.count == 0) return;
-  Step& step = add(StepKind::kReadMapped, 0);
-  step.receive_from = from;
-  step.source = source;
-  step.target = target;
+  if (Step* const step = add(StepKind::kReadMapped, source, target)) step->receive_from = from;
 }
 
 void Builder::reduce_local(const Range& source, int parts, const Range& target, bool completes) {
-  if (target.count == 0) return;
-  Step& step = add(StepKind::kReduceLocal, 0);
-  step.reduce = true;
-  step.completes = completes;
-  step.parts = parts;
-  step.source = source;
-  step.target = target;
+  Step* const step = add(StepKind::kReduceLocal, source, target);
+  if (!step) return;
+  step->reduce = true;
+  step->completes = completes;
+  step->parts = parts;
 }
 
 void Builder::vendor(Collective collective, const Line& line, const Range& source,

@@ -45,6 +45,8 @@ class Builder {
                 const std::vector<Range>& targets, Fold fold = {});
 
   void sync(int group);
+  void collect(int group, int root, const Range& source, const Range& target);
+  void spread(int group, int root, const Range& source, const Range& target);
   void reduce_mapped(int group, const Range& source, const Range& target, std::vector<int> store_to,
                      bool completes);
   void read_mapped(int from, const Range& source, const Range& target);
@@ -60,6 +62,8 @@ class Builder {
 
  private:
   Step& add(StepKind kind, int dimension);
+  // A step from one range to another; nullptr, and none, when there is nothing in them.
+  Step* add(StepKind kind, const Range& source, const Range& target);
   Plan& plan_;
 };
 

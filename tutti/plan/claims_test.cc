@@ -85,6 +85,28 @@ TEST(Claims, RecursiveDoublingHasTheFewestSteps) {
   }
 }
 
+TEST(Claims, SmallVectorsOverHostsNeedTheStepsOfTheirNetworkOnly) {
+  Request request = request_of(Collective::kAllReduce, 32);
+  for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({3, 4}, 1)), uneven({1, 3, 2, 2})}) {
+    const Choice choice{{"direct", "recursive_doubling"}, 1, 1};
+    for (const bool in_place : {false, true}) {
+      const Report report = verify(grid, request, choice, {.in_place = in_place});
+      EXPECT_EQ(report.problem, "");
+      EXPECT_EQ(report.rounds, 2);
+      for (const RankTraffic& rank : report.ranks) {
+        EXPECT_EQ(rank.bytes_mapped, 0);
+        EXPECT_TRUE(rank.bytes_sent == 0 || rank.bytes_sent == 2 * 32 * 64);
+      }
+    }
+    for (const Plan& plan : {build(grid, request, choice, 0), build(grid, request, choice, 1)}) {
+      EXPECT_FALSE(plan.uses_mapped_memory());
+    }
+  }
+  request.count = kMostCollectedBytes / 64 + 1;
+  EXPECT_TRUE(
+      build(grid_of({2, 4}, 1), request, {{"direct", "ring"}, 1, 1}, 0).uses_mapped_memory());
+}
+
 int depth_of(int index, int size, int tree) {
   int depth = 0;
   while ((index = tree_node(index, size, tree).parent) >= 0) ++depth;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tutti/plan/algorithms/multi_dimensional.h"
 #include "tutti/plan/layout.h"
 
 namespace tutti::plan {
@@ -85,8 +86,10 @@ double predict(const topo::Grid& grid, const Request& request, const Choice& cho
   }
   const double network = network_seconds(grid, request, layout, choice.lanes);
   if (block == 1) return network;
-  const double memory =
-      seconds(block_cost(request.collective, block, bytes, choice.lanes), memory_link(grid));
+  const Cost in_block = collects(layout, request, choice.lanes)
+                            ? Cost{2, 2 * (block + 1) * bytes}
+                            : block_cost(request.collective, block, bytes, choice.lanes);
+  const double memory = seconds(in_block, memory_link(grid));
   return std::max(memory, network) + std::min(memory, network) / choice.lanes;
 }
 

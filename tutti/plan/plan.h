@@ -7,6 +7,7 @@
 // does. A *group* is a set of ranks on one host that map each other's memory and meet in syncs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ enum class Collective : std::uint8_t {
   kSendReceive,
 };
 inline constexpr int kCollectiveCount = 10;
+inline constexpr std::size_t kMostCollectedBytes =
+    32 * 1024;  // of a member, by kCollect or kSpread
 const char* name_of(Collective collective);
 
 // Which memory of a rank a range lies in. Scratch is this rank's own, as large as
@@ -61,6 +64,15 @@ enum class StepKind : std::uint8_t {
   kReadMapped,
   // Nobody in `group` goes on before all have come here.
   kSync,
+  // Small vectors, through memory of the library's own: every member of `group` shows `source`; the
+  // member `receive_from` waits for all and folds them, in the group's order, into its `target`.
+  // The
+  // others go on at once. At most one collect and one spread in a plan, of one lane.
+  kCollect,
+  // The member `receive_from` of `group` shows `source` and goes on; the others wait for it and
+  // copy
+  // it to their `target`.
+  kSpread,
   // The transport's own collective over `group` (MPI_Reduce_scatter, ncclAllReduce, ...); blocking,
   // so a plan with it has one lane. all_reduce: in place, source == target. reduce_scatter:
   // `source` holds the pieces of all members (`counts`), `target` gets mine; all_gather: the

@@ -65,11 +65,22 @@ TEST(Verify, FindsASyncThatOneRankDoesNotPass) {
 TEST(Verify, FindsRacesWhenASyncIsMissing) {
   const Choice one_rail{{"direct", "ring"}, 1, 1};
   for (const int missing : {1, 2}) {  // after folding for the owner, before reading from it
-    Broken plans(grid_of({2, 2}, 1), one_rail);
+    Broken plans(grid_of({2, 2}, 1), one_rail, kMostCollectedBytes);
     ASSERT_EQ(plans.problem(), "");
     plans.erase_on_all(StepKind::kSync, missing);
     EXPECT_THAT(plans.problem(), HasSubstr("race on the memory")) << missing;
   }
+}
+
+TEST(Verify, FindsWhoDisagreesAboutASlot) {
+  const Choice one_rail{{"direct", "ring"}, 1, 1};
+  Broken rootless(grid_of({2, 2}, 1), one_rail);
+  ASSERT_EQ(rootless.problem(), "");
+  rootless.step(1, StepKind::kSpread).receive_from = 1;
+  EXPECT_THAT(rootless.problem(), HasSubstr("disagrees with its group about a slot"));
+  Broken hasty(grid_of({2, 2}, 1), one_rail);
+  hasty.erase_on_all(StepKind::kCollect, 0);
+  EXPECT_NE(hasty.problem(), "");
 }
 
 TEST(Verify, FindsRacesOfAliasesInPlaceOnly) {

@@ -18,6 +18,10 @@
 // Every element is read and written by one rank between two syncs, so it works in place. A host
 // sends what one rank of it would: 2(H-1)/H S for H hosts, by whatever ranks it has.
 //
+// Small vectors, one rail and one lane: the first rank of each host collects what the others show,
+// all_reduces it between hosts and spreads the result; nobody waits for anybody else. Two waits of
+// a rank instead of four, and of none for a rank to have read.
+//
 // Lanes are chunks of the vector, each with all these steps: while one is on the network, another
 // is folded in memory.
 #include "tutti/plan/algorithms/multi_dimensional.h"
@@ -146,7 +150,19 @@ Range piece_of(const LaneTask& task, int rank, Space space) {
 
 }  // namespace
 
+bool collects(const Layout& layout, const Request& request, int lanes) {
+  return request.collective == Collective::kAllReduce && layout.rails() == 1 && lanes == 1 &&
+         static_cast<std::size_t>(request.count) * request.element_bytes <= kMostCollectedBytes;
+}
+
 void all_reduce_lane(const LaneTask& task) {
+  if (task.group >= 0 && collects(task.layout, task.request, task.lanes)) {
+    const int root = task.layout.my_block()[0];
+    const Range result = in(Space::kOutput, task.range);
+    task.builder.collect(task.group, root, in(Space::kInput, task.range), result);
+    if (task.rank == root) all_reduce_on_rail(task, result);
+    return task.builder.spread(task.group, root, result, result);
+  }
   enter(task, Space::kOutput);
   if (task.layout.on_rail()) {
     all_reduce_on_rail(task, in(Space::kOutput, slice_of(task, task.layout.place())));

@@ -15,7 +15,11 @@ struct LaneTask {
   int rank = 0;
   int group = -1;  // my block's, -1 when I am alone in it
   Range range;     // elements of the vector (all_reduce, broadcast, reduce)
+  int lanes = 1;   // of the plan
 };
+
+// Whether an all_reduce is so small that one rank of each host does it all for the others.
+bool collects(const Layout& layout, const Request& request, int lanes);
 
 void all_reduce_lane(const LaneTask& task);
 void broadcast_lane(const LaneTask& task);

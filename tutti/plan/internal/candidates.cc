@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr int kMostLanes = 16;
-constexpr double kLeastRailBytes = 4 * kKiB;  // below, another message costs more than it saves
-constexpr double kLeastTwoTrees = 64 * kKiB;  // from here on double_tree uses both its trees
+constexpr double kLeastRailBytes = 32 * kKiB;  // below, another message costs more than it saves
+constexpr double kLeastTwoTrees = 64 * kKiB;   // from here on double_tree uses both its trees
 
 struct ChunkRule {
   double up_to;  // bytes of the vector

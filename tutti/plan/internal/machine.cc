@@ -20,14 +20,16 @@ bool overlap(std::int64_t a, std::int64_t b, std::int64_t count) {
 }
 
 bool is_meeting(const Step& step) {
-  return step.kind == StepKind::kSync || step.kind == StepKind::kVendor;
+  return step.kind == StepKind::kSync || step.kind == StepKind::kVendor ||
+         step.kind == StepKind::kCollect || step.kind == StepKind::kSpread;
 }
 
 }  // namespace
 
 std::string describe(const Step& step) {
-  static constexpr const char* kKinds[] = {"exchange",    "copy", "reduce_mapped", "reduce_local",
-                                           "read_mapped", "sync", "vendor"};
+  static constexpr const char* kKinds[] = {"exchange",     "copy",        "reduce_mapped",
+                                           "reduce_local", "read_mapped", "sync",
+                                           "collect",      "spread",      "vendor"};
   return fmt::format("{} (send {} to {}, receive {} from {}, group {})",
                      kKinds[static_cast<int>(step.kind)], step.source.count, step.send_to,
                      step.target.count, step.receive_from, step.group);
@@ -114,6 +116,8 @@ bool Machine::try_step(Thread& thread, const Step& step) {
   switch (step.kind) {
     case StepKind::kExchange: return try_exchange(thread, step);
     case StepKind::kSync:
+    case StepKind::kCollect:
+    case StepKind::kSpread:
     case StepKind::kVendor: return try_meeting(thread, step);
     case StepKind::kCopy: copy(thread, step, thread.rank); break;
     case StepKind::kReadMapped: copy(thread, step, step.receive_from); break;
@@ -217,6 +221,10 @@ bool Machine::try_meeting(Thread& thread, const Step& step) {
   if (std::find(members.begin(), members.end(), &thread) == members.end()) {
     fail(thread, "meets a group it is not in");
   }
+  if (step.kind == StepKind::kCollect || step.kind == StepKind::kSpread) {
+    pass_slots(members);
+    return true;
+  }
   if (step.kind == StepKind::kVendor) run_vendor(members);
   std::shared_ptr<const Clock> all = members[0]->known;
   int time = 0;
@@ -284,6 +292,46 @@ void Machine::reduce_local(Thread& thread, const Step& step) {
   for (std::int64_t i = 0; i < count; ++i) {
     for (int p = 0; p < step.parts; ++p) values[p] = source[p * count + i];
     target[i] = fold(values, step.completes);
+  }
+}
+
+// The root learns of those it collects from, the others of the root that spreads; nobody of anybody
+// else.
+void Machine::pass_slots(const std::vector<Thread*>& members) {
+  const Step first = *step_of(*members[0]);
+  const bool collects = first.kind == StepKind::kCollect;
+  Thread& root = *thread_at(first.receive_from, members[0]->lane);
+  std::vector<const Symbol*> sources;
+  for (const Thread* member : members) {
+    const Step& step = *step_of(*member);
+    if (step.receive_from != root.rank || step.source.count != first.source.count) {
+      fail(*member, "disagrees with its group about a slot");
+    }
+    if (static_cast<std::size_t>(step.source.count) * element_bytes_ > kMostCollectedBytes) {
+      fail(*member, "shows more than a slot holds");
+    }
+    if (collects) sources.push_back(access(*member, member->rank, step.source, false));
+  }
+  if (!collects) sources.push_back(access(root, root.rank, step_of(root)->source, false));
+  std::shared_ptr<const Clock> learned = root.known;
+  int time = root.time;
+  for (const Thread* member : members) {
+    if (collects) learned = join(*learned, member->known.get());
+    if (collects) time = std::max(time, member->time);
+  }
+  std::vector<Symbol> values(sources.size());
+  for (Thread* member : members) {
+    if (collects != (member == &root)) continue;
+    Symbol* const target = access(*member, member->rank, step_of(*member)->target, true);
+    for (std::int64_t i = 0; i < first.source.count; ++i) {
+      std::transform(sources.begin(), sources.end(), values.begin(),
+                     [&](const Symbol* source) { return source[i]; });
+      target[i] = collects ? fold(values, false) : values[0];
+    }
+    member->time = std::max(time, member->time);
+  }
+  for (Thread* member : members) {
+    advance(*member, collects == (member == &root) ? learned : nullptr);
   }
 }
 

@@ -60,6 +60,7 @@ class Machine {
   void copy(Thread& thread, const Step& step, int from);
   void reduce_mapped(Thread& thread, const Step& step);
   void reduce_local(Thread& thread, const Step& step);
+  void pass_slots(const std::vector<Thread*>& members);
   void run_vendor(const std::vector<Thread*>& members);
   void check_barrier() const;
   void advance(Thread& thread, std::shared_ptr<const Clock> learned);
