@@ -56,24 +56,32 @@ LaunchTask with_kept_heap(LaunchTask task) {
   return task;
 }
 
-}  // namespace
-
-// Bound to cores where every rank has one. Otherwise left to the scheduler, and idle ranks give
-// their core away (mpi_yield_when_idle), without which an oversubscribed run spends its time in
-// waiting loops.
-std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
+std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Words& placement) {
   const AllreduceSettings& settings = task.settings;
   Words words = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
-  if (is_oversubscribed(task))
-    append(words, {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
-  else
-    append(words, {"--bind-to", "core"});
+  append(words, placement);
   if (settings.on_testbed)
     append(words, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
                    settings.deal_by_node ? "node" : "slot"});
   append(words, task.worker);
   return {
       {on_host(task, 0, words), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
+}
+
+}  // namespace
+
+// Bound to cores where every rank has one. Otherwise left to the scheduler, and idle ranks give
+// their core away (mpi_yield_when_idle), without which an oversubscribed run spends its time in
+// waiting loops.
+std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
+  if (!is_oversubscribed(task)) return run_openmpi(task, {"--bind-to", "core"});
+  return run_openmpi(task,
+                     {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
+}
+
+std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task) {
+  // Without the first word mpirun refuses more ranks than cores on one host.
+  return run_openmpi(task, is_oversubscribed(task) ? Words{"--oversubscribe"} : Words{});
 }
 
 // Bound to cores where every rank has one. Dealing by node is a host list with one slot each, gone

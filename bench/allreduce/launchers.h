@@ -22,6 +22,8 @@ struct LaunchTask {
 using Launcher = std::vector<ProcessSpec> (*)(const LaunchTask&);
 
 std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task);
+// As a user starts it who sets nothing.
+std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task);
 std::vector<ProcessSpec> launch_mpich(const LaunchTask& task);
 // One process per rank, with RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in the environment.
 std::vector<ProcessSpec> launch_directly(const LaunchTask& task);

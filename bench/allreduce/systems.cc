@@ -37,6 +37,8 @@ const std::vector<System>& systems() {
        "bound to cores where there are enough"},
       {"gloo", Role::kPeer, "peer_gloo", "", launch_gloo,
        "TCP device, the faster of ring and bcube for each size"},
+      {"openmpi-plain", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
+       launch_openmpi_plain, "as mpirun does it unasked: idle ranks keep their cores"},
       {"openmpi-tuned", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
        launch_openmpi_tuned, "as openmpi, and malloc keeps its memory"},
       {"mpich-tuned", Role::kPeerOnRequest, "peer_mpich", "mpirun.mpich", launch_mpich_tuned,
