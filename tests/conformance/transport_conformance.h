@@ -248,6 +248,31 @@ TEST_P(TransportConformance, AllPairsTalkAtOnce) {
   });
 }
 
+// A wake-up that is missed is a hang: nothing else ends these waits.
+TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) {
+  run([](Transport& t) {
+    const auto talk = [&t](int channel) {
+      for (int round = 0; round < 100; ++round) {
+        Bytes arrived(8);
+        const Bytes mine = content(t.rank(), right_of(t), channel, 8);
+        const auto sending = t.send(right_of(t), channel, mine.data(), mine.size());
+        const auto receiving = t.receive(left_of(t), channel, arrived.data(), arrived.size());
+        for (bool sent = false, received = false; !sent || !received;) {
+          const std::uint64_t seen = t.events();
+          ASSERT_TRUE(sent || sending->test(&sent).is_ok());
+          ASSERT_TRUE(received || receiving->test(&received).is_ok());
+          if (sent && received) break;
+          if (!t.wait(seen, 600'000'000'000)) std::this_thread::yield();
+        }
+        ASSERT_EQ(arrived, content(left_of(t), t.rank(), channel, 8));
+      }
+    };
+    std::thread other(talk, 8);
+    talk(9);
+    other.join();
+  });
+}
+
 TEST_P(TransportConformance, NoticesReachEveryoneInOrder) {
   run([](Transport& t) {
     EXPECT_FALSE(t.next_notice().has_value());

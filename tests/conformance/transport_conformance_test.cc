@@ -8,6 +8,7 @@
 #include "tests/conformance/forked_ranks.h"
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/shm/pipe.h"
+#include "tutti/comm/transport/tcp/tcp_wire.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 
 namespace tutti::comm {
@@ -20,29 +21,25 @@ World thread_world(int ranks) {
           }};
 }
 
-// Another transport whose messages go through pipes.
-class WithPipes : public Transport {
+// Another transport whose messages go by a wire of their own.
+class WithWire : public Transport {
  public:
-  explicit WithPipes(Transport& base) : base_(base), pipes_(base.rank(), all_ranks(base.size())) {
-    const MemoryHandle mine = pipes_.handle();
-    std::vector<MemoryHandle> handles;
-    for (const std::string& text :
-         base.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
-      std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
-    }
-    pipes_.connect(handles).raise();
-  }
+  WithWire(Transport& base, Wire& wire) : base_(base), wire_(wire) {}
 
-  const char* name() const override { return "pipes"; }
+  const char* name() const override { return "with wire"; }
   int rank() const override { return base_.rank(); }
   int size() const override { return base_.size(); }
   std::string host_name() const override { return base_.host_name(); }
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {
-    return pipes_.send(peer, channel, data, bytes);
+    return wire_.send(peer, channel, data, bytes);
   }
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return pipes_.receive(peer, channel, data, bytes);
+    return wire_.receive(peer, channel, data, bytes);
+  }
+  std::uint64_t events() const override { return wire_.events(); }
+  bool wait(std::uint64_t seen, std::int64_t nanoseconds) override {
+    return wire_.wait(seen, nanoseconds);
   }
   std::vector<std::string> exchange(const std::string& mine) override {
     return base_.exchange(mine);
@@ -51,21 +48,39 @@ class WithPipes : public Transport {
   std::optional<Notice> next_notice() override { return base_.next_notice(); }
 
  private:
-  static std::vector<int> all_ranks(int size) {
-    std::vector<int> ranks(static_cast<std::size_t>(size));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
-  }
   Transport& base_;
-  PipeSet pipes_;
+  Wire& wire_;
 };
 
 World pipe_world(int ranks) {
   return {"Pipes" + std::to_string(ranks), [ranks](const RankBody& body) {
             ThreadWorld world(ranks);
+            std::vector<int> all(static_cast<std::size_t>(ranks));
+            std::iota(all.begin(), all.end(), 0);
             world.run([&](Transport& base) {
-              WithPipes transport(base);
+              PipeSet pipes(base.rank(), all);
+              const MemoryHandle mine = pipes.handle();
+              std::vector<MemoryHandle> handles;
+              for (const std::string& text :
+                   base.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
+                std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
+              }
+              pipes.connect(handles).raise();
+              WithWire transport(base, pipes);
               body(transport);
+            });
+          }};
+}
+
+World tcp_wire_world(int ranks) {
+  return {"TcpWire" + std::to_string(ranks), [ranks](const RankBody& body) {
+            ThreadWorld world(ranks);
+            world.run([&](Transport& base) {
+              TcpWire tcp(base.rank());
+              tcp.connect(base.exchange(tcp.offer()));
+              WithWire transport(base, tcp);
+              body(transport);
+              base.exchange("done");  // a connection closed with unread data takes the rest along
             });
           }};
 }
@@ -82,6 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Thread, TransportConformance,
                          testing::Values(thread_world(2), thread_world(5)), world_name);
 INSTANTIATE_TEST_SUITE_P(Pipe, TransportConformance, testing::Values(pipe_world(2), pipe_world(3)),
                          world_name);
+INSTANTIATE_TEST_SUITE_P(Tcp, TransportConformance,
+                         testing::Values(tcp_wire_world(2), tcp_wire_world(5)), world_name);
 INSTANTIATE_TEST_SUITE_P(Local, TransportConformance,
                          testing::Values(local_world(2), local_world(4)), world_name);
 

@@ -29,6 +29,8 @@ def is_alive(process):
 class Job:
     """`program`: the words that start a rank. `hosts`: the name of the host that each rank pretends to be on; all the same: one host."""
 
+    environment = {}  # of all jobs
+
     def __init__(self, program, hosts, scenario, options="", mpirun=None):
         self.hosts = hosts
         self.folder = tempfile.TemporaryDirectory(prefix="tutti-faults-")
@@ -45,7 +47,7 @@ class Job:
                 self.start(command, {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "TUTTI_HOST_ID": host}, rank)
 
     def start(self, words, environment, index):
-        environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **environment)
+        environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **self.environment, **environment)
         with open(self.path("out", index), "w") as out, open(self.path("err", index), "w") as err:
             self.children.append(subprocess.Popen(words, stdout=out, stderr=err, env=environment, cwd=self.folder.name))
 

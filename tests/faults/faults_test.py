@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Nothing hangs, nothing lies: what real processes say and do when one of them fails.
 
-  faults_test.py FAULT_RANK [MPIRUN ARGUMENT...]    with MPIRUN the few cases that need it, else the others
+  faults_test.py FAULT_RANK                         as plain processes
+  faults_test.py FAULT_RANK --tcp                   the same with messages between hosts over TCP
+  faults_test.py FAULT_RANK MPIRUN ARGUMENT...      the few cases that need mpirun
 """
 
 import json
@@ -18,6 +20,10 @@ from fault_job import Job, is_alive, wait_until
 
 PROGRAM, MPIRUN = os.path.abspath(sys.argv[1]), sys.argv[2:]
 LAYOUTS = {"one host": ["a", "a", "a"], "two hosts": ["a", "a", "b", "b"], "a host each": ["a", "b"]}
+if MPIRUN == ["--tcp"]:
+    MPIRUN = []
+    LAYOUTS.pop("one host")
+    Job.environment = {"DDL_WIRE": "tcp"}
 COMM_ERROR, TIMEOUT, ENDED_BY_MONITOR = 3, 4, 70
 
 

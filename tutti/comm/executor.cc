@@ -1,7 +1,6 @@
 #include "tutti/comm/executor.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -55,34 +54,36 @@ Result Executor::run(const plan::Plan& plan, const Operation& operation, const O
 // Earlier lanes go first: after every step that took time the search starts over, so that the slow
 // network of the first chunk is under way before the fast memory works on the second.
 Result Executor::run_lanes() {
-  int idle_turns = 0;
-  std::int64_t idle_since = 0;
+  std::int64_t idle_since = 0;  // 0: at work
   for (;;) {
     bool all_finished = true;
     bool advanced = false;
+    events_seen_ = parts_.wire->events();
     for (std::size_t i = 0; i < plan_->lanes.size() && !advanced; ++i) {
       if (lanes_[i].is_finished()) continue;
       Result step = advance(lanes_[i], &advanced);
       if (!step) return step;
       all_finished &= lanes_[i].is_finished();
     }
-    bool greeted = true;
-    Result said = finish_greetings(&greeted);
-    if (!said) return said;
-    if (all_finished && !advanced && greeted) return Result::ok();
+    // Greetings leave with the data behind them, so nobody asks for them before the end.
+    if (all_finished && !advanced) {
+      bool greeted = true;
+      Result said = finish_greetings(&greeted);
+      if (!said || greeted) return said;
+    }
     if (advanced) {
-      idle_turns = 0;
+      idle_since = 0;
       continue;
     }
-    if (idle_turns == 0) idle_since = now_ns();
-    Result patient = pause(idle_turns++, idle_since);
+    if (idle_since == 0) idle_since = now_ns();
+    Result patient = pause(idle_since);
     if (!patient) return patient;
   }
 }
 
 // Runs the lane's next step as far as it goes without waiting.
 Result Executor::advance(LaneState& lane, bool* advanced) {
-  const plan::Step& step = lane.lane->steps[lane.next_step];
+  const plan::Step& step = lane.step();
   bool finished = true;
   if (!lane.step_started) lane.step_start_ns = now_ns();
   if (!lane.step_started && lane.next_step == 0) stage_in(*lane.lane);
@@ -90,6 +91,8 @@ Result Executor::advance(LaneState& lane, bool* advanced) {
   switch (step.kind) {
     case StepKind::kExchange: outcome = exchange(lane, step, &finished); break;
     case StepKind::kSync: outcome = sync(lane, step, &finished); break;
+    case StepKind::kCollect: outcome = collect(lane, step, &finished); break;
+    case StepKind::kSpread: outcome = spread(lane, step, &finished); break;
     case StepKind::kReduceMapped: outcome = reduce_mapped(step); break;
     case StepKind::kReduceLocal: reduce_local(step); break;
     case StepKind::kReadMapped: outcome = read_mapped(step); break;
@@ -195,35 +198,81 @@ Result Executor::sync(LaneState& lane, const plan::Step& step, bool* finished) {
   return Result::ok();
 }
 
+// What nobody waits for costs nothing: only the root waits in a collect, only the others in a
+// spread.
+Result Executor::collect(LaneState& lane, const plan::Step& step, bool* finished) {
+  HostGroup& host = *parts_.host;
+  const bool is_root = step.receive_from == parts_.rank;
+  if (!lane.step_started) {
+    lane.step_started = true;
+    host.begin_turn();
+    if (!is_root) host.show(*record_, own(step.source), bytes_of(step.source));
+  }
+  if (!is_root) return Result::ok();
+  sources_.clear();
+  for (const int rank : plan_->groups[step.group]) {
+    const int member = host.index_of(rank);
+    const std::byte* data = own(step.source);
+    if (rank != parts_.rank) {
+      *finished = host.has_shown(member);
+      times_.last_rank = rank;
+      if (!*finished) return Result::ok();
+      Result agreed = host.shown(member, *record_, &data);
+      if (!agreed) return agreed;
+    }
+    sources_.push_back(data);
+  }
+  void* targets[1] = {own(step.target)};
+  reduce(operation_->dtype, fold_op(step), sources_, targets, step.source.count, plan_->ranks);
+  return Result::ok();
+}
+
+Result Executor::spread(LaneState& lane, const plan::Step& step, bool* finished) {
+  HostGroup& host = *parts_.host;
+  lane.step_started = true;
+  if (step.receive_from == parts_.rank) {
+    host.show(*record_, own(step.source), bytes_of(step.source));
+    return Result::ok();
+  }
+  const int member = host.index_of(step.receive_from);
+  *finished = host.has_shown(member);
+  times_.last_rank = step.receive_from;
+  if (!*finished) return Result::ok();
+  const std::byte* data = nullptr;
+  Result agreed = host.shown(member, *record_, &data);
+  if (agreed) std::memcpy(own(step.target), data, bytes_of(step.target));
+  return agreed;
+}
+
 Result Executor::reduce_mapped(const plan::Step& step) {
   if (step.source.count == 0) return Result::ok();
   const auto& group = plan_->groups[step.group];
-  std::vector<const void*> sources;
-  std::vector<void*> targets;
+  sources_.clear();
+  targets_.clear();
   for (const int rank : group) {
     std::byte* base = nullptr;
     Result mapped = window(rank, step.source.space, &base);
     if (!mapped) return mapped;
-    sources.push_back(base + static_cast<std::size_t>(step.source.begin) * width_);
+    sources_.push_back(base + static_cast<std::size_t>(step.source.begin) * width_);
   }
   for (const int rank : step.store_to) {
     std::byte* base = nullptr;
     Result mapped = window(rank, step.target.space, &base);
     if (!mapped) return mapped;
-    targets.push_back(base + static_cast<std::size_t>(step.target.begin) * width_);
+    targets_.push_back(base + static_cast<std::size_t>(step.target.begin) * width_);
   }
-  reduce(operation_->dtype, fold_op(step), sources, targets, step.source.count, plan_->ranks);
+  reduce(operation_->dtype, fold_op(step), sources_, targets_, step.source.count, plan_->ranks);
   return Result::ok();
 }
 
 void Executor::reduce_local(const plan::Step& step) {
   if (step.target.count == 0) return;
-  std::vector<const void*> sources;
+  sources_.clear();
   for (int part = 0; part < step.parts; ++part) {
-    sources.push_back(own(step.source) + static_cast<std::size_t>(part) * bytes_of(step.target));
+    sources_.push_back(own(step.source) + static_cast<std::size_t>(part) * bytes_of(step.target));
   }
   void* targets[1] = {own(step.target)};
-  reduce(operation_->dtype, fold_op(step), sources, targets, step.target.count, plan_->ranks);
+  reduce(operation_->dtype, fold_op(step), sources_, targets, step.target.count, plan_->ranks);
 }
 
 Result Executor::vendor(const plan::Step& step) {
@@ -273,45 +322,45 @@ ReduceOp Executor::fold_op(const plan::Step& step) const {
   return step.completes ? operation_->op : sum_for_average();
 }
 
-// Nothing could advance. Local waits sleep on the flag that is missing; messages must be looked
-// for, so there the core is given away for ever longer times.
-Result Executor::pause(int idle_turns, std::int64_t idle_since) {
-  constexpr int kLooks = 50;
-  constexpr long kShortestNap = 20'000, kLongestNap = 200'000;
-  const WaitPolicy& policy = parts_.host->policy();
-  const LaneState* waiting = nullptr;
-  bool on_messages = !farewells_.empty();
+// Nothing could advance. Awake first; then local waits sleep on the flag that is missing, waits for
+// messages in the wire. Where the wire cannot, messages must be looked for, after naps. Who waits
+// for both looks at the flags between short sleeps.
+Result Executor::pause(std::int64_t idle_since) {
+  const std::int64_t waited = now_ns() - idle_since;
+  if (wakefulness_.yield(waited)) return Result::ok();
+  const LaneState* local = nullptr;
+  bool on_messages = false;
   for (std::size_t i = 0; i < plan_->lanes.size(); ++i) {
     const LaneState& lane = lanes_[i];
     if (lane.is_finished()) continue;
-    const bool in_sync = lane.lane->steps[lane.next_step].kind == StepKind::kSync;
-    on_messages |= !in_sync;
-    if (in_sync && !waiting) waiting = &lane;
+    on_messages |= !lane.waits_locally();
+    if (lane.waits_locally() && !local) local = &lane;
   }
-  if (!on_messages && waiting) {
-    const std::uint32_t count = syncs_passed_[waiting->index] + waiting->syncs + 1;
-    parts_.host->await_arrival(parts_.host->index_of(times_.last_rank), waiting->index, count);
-  } else if (policy.spins > 0 && idle_turns < kLooks) {
-    relax();
-  } else if (idle_turns < 2 * kLooks) {
-    ::sched_yield();
-  } else {
-    const long nap =
-        std::min(kLongestNap, kShortestNap << std::min(10, (idle_turns - 2 * kLooks) / 8));
-    const timespec time{0, nap};
-    ::nanosleep(&time, nullptr);
+  on_messages |= !local;  // greetings are left when no lane is
+  constexpr std::int64_t kShortSleep = 50'000, kShortestNap = 20'000, kLongestNap = 200'000;
+  if (!on_messages) {
+    await_member(*local);
+  } else if (!parts_.wire->wait(events_seen_, local ? kShortSleep : Patience::kInterval)) {
+    const timespec nap{0, std::clamp(waited / 16, kShortestNap, kLongestNap)};
+    ::nanosleep(&nap, nullptr);
   }
-  const std::int64_t waited = now_ns() - idle_since;
   if (waited < Patience::kInterval) return Result::ok();
   return parts_.patience->ask(awaited_rank(), waited);
+}
+
+void Executor::await_member(const LaneState& lane) const {
+  const int member = parts_.host->index_of(times_.last_rank);
+  if (lane.step().kind != StepKind::kSync) return parts_.host->await_slot(member);
+  const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
+  parts_.host->await_arrival(member, lane.index, count);
 }
 
 // One rank whose part is missing, for the report.
 int Executor::awaited_rank() const {
   for (std::size_t i = 0; i < plan_->lanes.size(); ++i) {
     if (lanes_[i].is_finished()) continue;
-    const plan::Step& step = lanes_[i].lane->steps[lanes_[i].next_step];
-    if (step.kind == StepKind::kSync) return times_.last_rank;
+    const plan::Step& step = lanes_[i].step();
+    if (lanes_[i].waits_locally()) return times_.last_rank;
     if (step.kind == StepKind::kExchange) {
       return lanes_[i].sending && !lanes_[i].receiving ? step.send_to : step.receive_from;
     }

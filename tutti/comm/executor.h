@@ -57,11 +57,14 @@ class Executor {
   Result start_receive(LaneState& lane, const plan::Step& step);
   void fold_arrived(LaneState& lane, const plan::Step& step);
   Result sync(LaneState& lane, const plan::Step& step, bool* finished);
+  Result collect(LaneState& lane, const plan::Step& step, bool* finished);
+  Result spread(LaneState& lane, const plan::Step& step, bool* finished);
   Result reduce_mapped(const plan::Step& step);
   void reduce_local(const plan::Step& step);
   Result read_mapped(const plan::Step& step);
   Result vendor(const plan::Step& step);
-  Result pause(int idle_turns, std::int64_t idle_since);
+  Result pause(std::int64_t idle_since);
+  void await_member(const LaneState& lane) const;
   int awaited_rank() const;
   ReduceOp sum_for_average() const;
   ReduceOp fold_op(const plan::Step& step) const;
@@ -82,6 +85,7 @@ class Executor {
   ExecutorParts parts_;
   std::array<std::uint32_t, kMaxLanes> syncs_passed_{};  // over all operations so far
   DimensionTimes times_;
+  Wakefulness wakefulness_;
 
   // Of the running operation.
   const plan::Plan* plan_ = nullptr;
@@ -94,6 +98,9 @@ class Executor {
   bool stages_input_ = false;
   bool stages_output_ = false;
   std::vector<LaneState> lanes_;
+  std::uint64_t events_seen_ = 0;     // of the wire, before lanes were last looked at
+  std::vector<const void*> sources_;  // of the fold at hand, as targets_
+  std::vector<void*> targets_;
   std::vector<std::unique_ptr<Transfer>> farewells_;  // greetings under way to peers
   std::vector<std::unique_ptr<Greeting>> greetings_;  // expected from peers
 

@@ -10,8 +10,11 @@
 
 namespace tutti::comm {
 
-const OptionTable& comm_options() {
-  static const OptionTable table = {
+namespace {
+
+// What is done, and what is told about it.
+OptionTable options_of_operations() {
+  return {
       {"mode", OptionType::kText, "p",
        "Letter and dimensions, `p:2x2x1x1`: accelerators x nodes x racks x aisles. Letters: p "
        "measure and choose, b and "
@@ -45,6 +48,12 @@ const OptionTable& comm_options() {
        "Reduce every result a second time in fixed order and compare; trace NaN and Inf to the "
        "rank that brought them.",
        "DDL_CHECK"},
+  };
+}
+
+// How ranks rely on each other, reach each other, and what is kept.
+OptionTable options_of_jobs() {
+  return {
       {"reproducible", OptionType::kBool, "0",
        "The same bits whatever the size, bucket layout, algorithm or dimensions: everything is "
        "folded in rank order.",
@@ -67,6 +76,20 @@ const OptionTable& comm_options() {
       {"lifeline", OptionType::kBool, "1",
        "Keep a silent TCP connection from host to host, by which a dead one is noticed at once.",
        "DDL_LIFELINE"},
+      {"wire",
+       OptionType::kChoice,
+       "auto",
+       "How messages travel between hosts: `tcp` by our own connections, `transport` as the "
+       "launcher's library does it; `auto`: tcp under MPI where no host has a fabric such as "
+       "InfiniBand.",
+       "DDL_WIRE",
+       0,
+       0,
+       {"auto", "tcp", "transport"}},
+      {"interface", OptionType::kText, "",
+       "Network interfaces that other hosts shall use to reach this one, `eth0,eth1`; empty: those "
+       "in a network with them first, the fastest of these first.",
+       "DDL_INTERFACE"},
       {"eager_bytes", OptionType::kBytes, "1KiB",
        "Largest vector that is reduced through the slots of the board, without slices.",
        "DDL_EAGER_BYTES", 0, 32768},
@@ -88,6 +111,17 @@ const OptionTable& comm_options() {
        "tenth of it on one host; 0: neither measure nor read the cache, only predict.",
        "TUTTI_TUNE_SECONDS", 0, 600},
   };
+}
+
+}  // namespace
+
+const OptionTable& comm_options() {
+  static const OptionTable table = [] {
+    OptionTable all = options_of_operations();
+    const OptionTable more = options_of_jobs();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return table;
 }
 

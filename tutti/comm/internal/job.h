@@ -8,6 +8,7 @@
 #include "tutti/comm/flight_record.h"
 #include "tutti/comm/internal/monitor.h"
 #include "tutti/comm/internal/recorder.h"
+#include "tutti/comm/internal/routes.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/options.h"
@@ -18,11 +19,13 @@ namespace tutti::comm {
 struct Job {
   Job(std::shared_ptr<Transport> transport_, const Options& options_)
       : transport(std::move(transport_)),
+        routes(*transport),
         options(options_),
         recorder(options, flight, transport->rank(), transport->host_name()),
         monitor(*transport, recorder, options) {}
 
   std::shared_ptr<Transport> transport;
+  Routes routes;
   Options options;
   const std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   FlightRecord flight;

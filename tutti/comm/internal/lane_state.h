@@ -22,6 +22,11 @@ struct Executor::LaneState {
   std::vector<std::byte> arrived;  // what is received before it is folded
 
   bool is_finished() const { return next_step == lane->steps.size(); }
+  const plan::Step& step() const { return lane->steps[next_step]; }
+  bool waits_locally() const {
+    return step().kind == plan::StepKind::kSync || step().kind == plan::StepKind::kCollect ||
+           step().kind == plan::StepKind::kSpread;
+  }
   bool has_transfer() const { return sending || receiving; }
 };
 

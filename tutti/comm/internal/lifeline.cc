@@ -1,21 +1,13 @@
 #include "tutti/comm/internal/lifeline.h"
 
-#include <arpa/inet.h>
-#include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <sstream>
 #include <utility>
 
 #include "tutti/core/log.h"
-#include "tutti/topo/identity.h"
 
 namespace tutti::comm {
 namespace {
@@ -23,32 +15,12 @@ namespace {
 constexpr char kGoodbye = 'b';
 constexpr std::size_t kMostLines = 16;  // strangers included
 
-void set(int file, int level, int option, int value) {
-  ::setsockopt(file, level, option, &value, sizeof value);
-}
-
 // So that the kernel finds out about a host that lost its power: 5 s + 5 x 2 s.
 void keep_alive(int file) {
-  set(file, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(file, IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(file, IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set(file, IPPROTO_TCP, TCP_KEEPCNT, 5);
-}
-
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> out;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return out;
-  for (const ifaddrs* entry = all; entry; entry = entry->ifa_next) {
-    const bool is_usable = entry->ifa_addr && entry->ifa_addr->sa_family == AF_INET &&
-                           (entry->ifa_flags & IFF_UP) && !(entry->ifa_flags & IFF_LOOPBACK);
-    if (!is_usable) continue;
-    char text[INET_ADDRSTRLEN];
-    const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
-    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text)) out.emplace_back(text);
-  }
-  ::freeifaddrs(all);
-  return out;
+  set_socket_option(file, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_socket_option(file, IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set_socket_option(file, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set_socket_option(file, IPPROTO_TCP, TCP_KEEPCNT, 5);
 }
 
 }  // namespace
@@ -58,42 +30,16 @@ Lifeline::~Lifeline() {
     if (line.is_established) ::send(line.file, &kGoodbye, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     ::close(line.file);
   }
-  if (door_ >= 0) ::close(door_);
 }
 
-// "<port> <boot id> <address> ...": machines that are one and the same also reach each other over
-// their loopback.
 std::string Lifeline::open(std::uint64_t job, int rank) {
   mine_ = {.job = job, .rank = rank};
-  door_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof address;
-  auto* const plain = reinterpret_cast<sockaddr*>(&address);
-  if (door_ < 0 || ::bind(door_, plain, size) != 0 || ::listen(door_, 8) != 0 ||
-      ::getsockname(door_, plain, &size) != 0) {
-    return "";
-  }
-  std::string text =
-      fmt::format("{} {}", ntohs(address.sin_port), topo::this_host_identity().boot_id);
-  for (const std::string& own : own_addresses()) text += " " + own;
-  return text;
+  door_ = Door::open();
+  return door_.text;
 }
 
 void Lifeline::connect(int rank, const std::string& address) {
-  std::istringstream words(address);
-  int port = 0;
-  std::string boot_id;
-  words >> port >> boot_id;
-  Line line{.rank = rank};
-  const auto add = [&](const std::string& text) {
-    sockaddr_in target{};
-    target.sin_family = AF_INET;
-    target.sin_port = htons(static_cast<std::uint16_t>(port));
-    if (::inet_pton(AF_INET, text.c_str(), &target.sin_addr) == 1) line.addresses.push_back(target);
-  };
-  if (!boot_id.empty() && boot_id == topo::this_host_identity().boot_id) add("127.0.0.1");
-  for (std::string text; words >> text;) add(text);
+  Line line{.rank = rank, .addresses = ways_to(address)};
   try_next(line);
   if (line.file >= 0) lines_.push_back(std::move(line));
 }
@@ -120,7 +66,7 @@ void Lifeline::try_next(Line& line) {
 
 void Lifeline::admit() {
   for (;;) {
-    const int file = ::accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int file = ::accept4(door_.file.number(), nullptr, nullptr, SOCK_CLOEXEC);
     if (file < 0) return;
     if (lines_.size() >= kMostLines) {
       ::close(file);
@@ -132,12 +78,12 @@ void Lifeline::admit() {
 }
 
 void Lifeline::add_files(std::vector<pollfd>& files) const {
-  if (door_ >= 0) files.push_back({door_, POLLIN, 0});
+  if (door_.file.is_open()) files.push_back({door_.file.number(), POLLIN, 0});
   for (const Line& line : lines_) files.push_back({line.file, POLLIN, 0});
 }
 
 std::vector<int> Lifeline::find_dead() {
-  if (door_ >= 0) admit();
+  if (door_.file.is_open()) admit();
   std::vector<int> dead;
   for (Line& line : lines_) {
     pollfd file{line.file, POLLIN, 0};

@@ -6,12 +6,13 @@
 // not let one through there is none, and no harm.
 #pragma once
 
-#include <netinet/in.h>
 #include <poll.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "tutti/comm/transport/tcp/door.h"
 
 namespace tutti::comm {
 
@@ -53,7 +54,7 @@ class Lifeline {
   bool has_died(Line& line);
 
   Hello mine_;
-  int door_ = -1;
+  Door door_;
   std::vector<Line> lines_;
 };
 

@@ -1,4 +1,4 @@
-// The wire of one communicator: its ranks and channels on the transport of the job.
+// The wire of one communicator: its ranks and channels on the wires of the job.
 #pragma once
 
 #include <memory>
@@ -15,22 +15,26 @@ class Router : public Wire {
   static constexpr int kGroupChannel = 255;  // where members of a new group meet
   static constexpr int kMaxCommunicators = (Transport::kMaxChannel + 1) / kChannels;
 
-  // `ranks[r]`: the rank of the transport that is rank r of the communicator `id`.
-  Router(Transport& transport, std::vector<int> ranks, int id)
-      : transport_(transport), ranks_(std::move(ranks)), base_(id * kChannels) {}
+  // `ranks[r]`: the rank of the job that is rank r of the communicator `id`.
+  Router(Wire& wire, std::vector<int> ranks, int id)
+      : wire_(wire), ranks_(std::move(ranks)), base_(id * kChannels) {}
 
   int size() const { return static_cast<int>(ranks_.size()); }
 
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {
-    return transport_.send(ranks_[peer], base_ + channel, data, bytes);
+    return wire_.send(ranks_[peer], base_ + channel, data, bytes);
   }
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return transport_.receive(ranks_[peer], base_ + channel, data, bytes);
+    return wire_.receive(ranks_[peer], base_ + channel, data, bytes);
+  }
+  std::uint64_t events() const override { return wire_.events(); }
+  bool wait(std::uint64_t seen, std::int64_t nanoseconds) override {
+    return wire_.wait(seen, nanoseconds);
   }
 
  private:
-  Transport& transport_;
+  Wire& wire_;
   const std::vector<int> ranks_;
   const int base_;
 };

@@ -79,6 +79,7 @@ void Communicator::State::find_layout() {
   }
   const auto reach = exchange(reached);
   layout = topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
+  if (id == 0) job->routes.improve(layout, job->options);
   const std::string& mode = job->options.text("mode");
   const std::size_t colon = mode.find(':');
   // The dimensions that the user gave describe the whole job; groups of it find their own.

@@ -12,7 +12,7 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
       ranks(std::move(ranks_)),
       rank(rank_),
       id(id_),
-      router(*job->transport, ranks, id) {
+      router(job->routes, ranks, id) {
   find_layout();
   watch = std::make_unique<Watch>(job->options);
   join_host();

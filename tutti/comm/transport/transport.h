@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,9 +24,9 @@ class Transfer {
 };
 
 // Messages between two ranks. Between a pair, messages of one channel arrive in the order they were
-// sent; a receive must name exactly the bytes that were sent. `send` may return before the receiver
-// has called `receive`, however large the message; it never waits. Calls on one object come from
-// one thread at a time.
+// sent; a receive must name exactly the bytes that were sent. `send` never waits, however large the
+// message; nothing need leave before a transfer to that peer is tested. Safe from several threads
+// at once, each transfer used by one.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -33,6 +34,13 @@ class Wire {
                                          std::size_t bytes) = 0;
   virtual std::unique_ptr<Transfer> receive(int peer, int channel, void* data,
                                             std::size_t bytes) = 0;
+
+  // Grows whenever something has moved. Whoever waits takes it before testing its transfers and
+  // gives it to `wait` after, so that nothing is missed in between.
+  virtual std::uint64_t events() const { return 0; }
+  // Sleeps until something has moved since `seen`, or may move now, at most `nanoseconds`. False at
+  // once where the wire cannot tell: then the caller must look again by itself.
+  virtual bool wait(std::uint64_t /*seen*/, std::int64_t /*nanoseconds*/) { return false; }
 };
 
 // A short message out of band: failure notices, stall questions and answers.

@@ -16,7 +16,7 @@
 namespace tutti::comm {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr std::size_t kEagerBytes = 32 * 1024;  // largest message sent inside a slot
+inline constexpr std::size_t kEagerBytes = plan::kMostCollectedBytes;  // a slot holds
 inline constexpr std::size_t kStageBytes =
     256 * 1024;  // foreign memory passes through pieces of this size
 

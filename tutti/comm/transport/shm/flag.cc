@@ -8,6 +8,8 @@
 #include <climits>
 #include <ctime>
 
+#include "tutti/core/clock.h"
+
 namespace tutti::comm {
 
 void wake_sleepers(Flag& flag) {
@@ -17,6 +19,15 @@ void wake_sleepers(Flag& flag) {
 WaitPolicy WaitPolicy::for_ranks(int local_ranks, int cores) {
   if (local_ranks > cores) return {.spins = 0, .yields = 200};
   return {};
+}
+
+bool Wakefulness::yield(std::int64_t waited_ns) {
+  const std::int64_t before = now_ns();
+  if (waited_ns > kLongest || before < sleepy_until_ns_) return false;
+  ::sched_yield();
+  const std::int64_t took = now_ns() - before;
+  if (took > kLongYield) sleepy_until_ns_ = before + kSleepyFactor * took;
+  return true;
 }
 
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy) {

@@ -39,6 +39,22 @@ struct WaitPolicy {
   static WaitPolicy for_ranks(int local_ranks, int cores);
 };
 
+// How long a rank that waits for a network stays awake. A core that falls asleep takes long to
+// wake, so while nothing else wants it the rank only yields. A yield that takes long tells that
+// somebody computes there: then sleeping is better for both, because whoever is woken goes first.
+class Wakefulness {
+ public:
+  // Gives the core away and returns true, or returns false: sleep.
+  bool yield(std::int64_t waited_ns);
+
+ private:
+  static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
+  static constexpr std::int64_t kLongYield = 100'000;
+  static constexpr std::int64_t kSleepyFactor =
+      200;  // times the yield: what trying costs is little
+  std::int64_t sleepy_until_ns_ = 0;
+};
+
 // Spins and yields as the policy says; true when the flag has reached `wanted`.
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy);
 // Sleeps until the flag may have changed, at most `nanoseconds`; true when it has reached `wanted`.

@@ -39,18 +39,15 @@ Result HostGroup::alone(const Operation& operation) {
 
 Result HostGroup::eager(const Operation& operation, const OpRecord& record) {
   last_way_ = "eager";
-  const std::uint32_t turn = ++eager_turn_;
-  const std::size_t bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
+  begin_turn();
   const std::uint64_t fingerprint = record.fingerprint();
-  EagerSlot& slot = mine().eager[turn % 2];
   // The slot is free: whoever read it two turns ago has come to the turn after since.
-  if (bytes > 0) std::memcpy(slot.payload, operation.input, bytes);
-  slot.fingerprint = fingerprint;
-  raise_flag(slot.flag, turn);
+  show(record, operation.input,
+       static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
   for (int member = 0; member < size(); ++member) {
-    EagerSlot& theirs = board_.block(member).eager[turn % 2];
+    EagerSlot& theirs = slot(member);
     if (member != index_) {
-      Result arrived = wait(member, theirs.flag, turn);
+      Result arrived = wait(member, theirs.flag, eager_turn_);
       if (!arrived) return arrived;
       if (theirs.fingerprint != fingerprint) [[unlikely]]
         return mismatch(member, record);

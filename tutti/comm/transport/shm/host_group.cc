@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "tutti/comm/flight_record.h"
 #include "tutti/core/clock.h"
@@ -102,8 +103,29 @@ bool HostGroup::has_arrived(int member, int lane, std::uint32_t count) const {
 }
 
 void HostGroup::await_arrival(int member, int lane, std::uint32_t count) {
-  Flag& flag = board_.block(member).lanes[lane];
-  if (!wait_awake(flag, count, policy_)) wait_asleep(flag, count, Patience::kInterval);
+  wait_asleep(board_.block(member).lanes[lane], count, Patience::kInterval);
+}
+
+void HostGroup::show(const OpRecord& record, const void* data, std::size_t bytes) {
+  EagerSlot& mine = slot(index_);
+  if (bytes > 0) std::memcpy(mine.payload, data, bytes);
+  mine.fingerprint = record.fingerprint();
+  raise_flag(mine.flag, eager_turn_);
+}
+
+bool HostGroup::has_shown(int member) const {
+  return has_reached(slot(member).flag, eager_turn_);
+}
+
+void HostGroup::await_slot(int member) {
+  wait_asleep(slot(member).flag, eager_turn_, Patience::kInterval);
+}
+
+Result HostGroup::shown(int member, const OpRecord& record, const std::byte** data) const {
+  const EagerSlot& theirs = slot(member);
+  *data = theirs.payload;
+  if (theirs.fingerprint == record.fingerprint()) return Result::ok();
+  return mismatch(member, record);
 }
 
 }  // namespace tutti::comm

@@ -54,14 +54,26 @@ class HostGroup {
   Result check_fingerprint(int member, const OpRecord& record) const;
   void arrive(int lane, std::uint32_t count);
   bool has_arrived(int member, int lane, std::uint32_t count) const;
-  // Waits for the arrival of one member, asleep if need be, at most one interval of patience.
+  // Sleeps until one member has arrived, at most one interval of patience.
   void await_arrival(int member, int lane, std::uint32_t count);
+
+  // Slots: each member shows one small vector a turn; all members begin the same turns. What was
+  // shown stays until its member shows something two turns later, so nobody may be two turns
+  // behind.
+  void begin_turn() { ++eager_turn_; }
+  void show(const OpRecord& record, const void* data, std::size_t bytes);
+  bool has_shown(int member) const;
+  // As await_arrival.
+  void await_slot(int member);
+  // What a member has shown; fails when it is in another operation.
+  Result shown(int member, const OpRecord& record, const std::byte** data) const;
 
  private:
   struct Slice {
     std::int64_t begin, count;
   };
   RankBlock& mine() const { return board_.block(index_); }
+  EagerSlot& slot(int member) const { return board_.block(member).eager[eager_turn_ % 2]; }
   Result wait(int member, Flag& flag, std::uint32_t wanted) {
     if (wait_awake(flag, wanted, policy_)) [[likely]]
       return Result::ok();

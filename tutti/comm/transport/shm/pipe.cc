@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "tutti/comm/transport/shm/internal/pipe_end.h"
-#include "tutti/comm/transport/wrong_size.h"
 
 namespace tutti::comm {
 namespace {
-
-using internal::PipeMessage;
 
 constexpr std::size_t kPageBytes = 4096;
 
@@ -39,65 +36,17 @@ std::size_t position_of(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-struct PipeSet::Peer {
+struct PipeSet::Peer : MessageEnds {
+  Peer(std::shared_ptr<SharedMemory> memory, internal::RingWriter out, internal::RingReader in)
+      : outgoing(std::move(memory)), writer(out), reader(in) {}
+  void post_send(Message* message) override { writer.post(message); }
+  void withdraw_send(Message* message) override { writer.withdraw(message); }
+  void post_receive(Message* message) override { reader.post(message); }
+  void withdraw_receive(Message* message) override { reader.withdraw(message); }
+
   std::shared_ptr<SharedMemory> outgoing;
   internal::PipeWriter writer;
   internal::PipeReader reader;
-};
-
-class PipeSet::SendTransfer : public Transfer {
- public:
-  SendTransfer(PipeSet* set, Peer* peer, PipeMessage message)
-      : set_(set), peer_(peer), message_(message) {
-    const std::lock_guard lock(set_->mutex_);
-    peer_->writer.post(&message_);
-  }
-  ~SendTransfer() override {
-    const std::lock_guard lock(set_->mutex_);
-    if (message_.state == PipeMessage::State::kWaiting) peer_->writer.withdraw(&message_);
-  }
-  SendTransfer(const SendTransfer&) = delete;
-  SendTransfer& operator=(const SendTransfer&) = delete;
-
-  Result test(bool* finished) override {
-    const std::lock_guard lock(set_->mutex_);
-    if (message_.state == PipeMessage::State::kWaiting) set_->progress();
-    *finished = message_.state == PipeMessage::State::kDone;
-    return Result::ok();
-  }
-
- private:
-  PipeSet* const set_;
-  Peer* const peer_;
-  PipeMessage message_;
-};
-
-class PipeSet::ReceiveTransfer : public Transfer {
- public:
-  ReceiveTransfer(PipeSet* set, Peer* peer, PipeMessage message)
-      : set_(set), peer_(peer), message_(message) {
-    const std::lock_guard lock(set_->mutex_);
-    peer_->reader.post(&message_);
-  }
-  ~ReceiveTransfer() override {
-    const std::lock_guard lock(set_->mutex_);
-    peer_->reader.withdraw(&message_);
-  }
-  ReceiveTransfer(const ReceiveTransfer&) = delete;
-  ReceiveTransfer& operator=(const ReceiveTransfer&) = delete;
-
-  Result test(bool* finished) override {
-    const std::lock_guard lock(set_->mutex_);
-    if (message_.state == PipeMessage::State::kWaiting) set_->progress();
-    *finished = message_.state == PipeMessage::State::kDone;
-    if (message_.state != PipeMessage::State::kWrongSize) return Result::ok();
-    return wrong_size(message_.channel, message_.bytes, message_.bytes_of_other_end);
-  }
-
- private:
-  PipeSet* const set_;
-  Peer* const peer_;
-  PipeMessage message_;
 };
 
 PipeSet::PipeSet(int me, std::vector<int> ranks) : me_(me), ranks_(std::move(ranks)) {
@@ -120,27 +69,20 @@ Result PipeSet::connect(std::span<const MemoryHandle> handles) {
     if (!opened) return std::move(opened).because(fmt::format("pipe to rank {}", ranks_[i]));
     const internal::RingWriter writer(control_at(*outgoing, me), bytes_at(*outgoing, rings, me));
     const internal::RingReader reader(control_at(*incoming_, i), bytes_at(*incoming_, rings, i));
-    peers_.push_back(std::make_unique<Peer>(
-        Peer{std::move(outgoing), internal::PipeWriter(writer), internal::PipeReader(reader)}));
+    peers_.push_back(std::make_unique<Peer>(std::move(outgoing), writer, reader));
   }
   return Result::ok();
 }
 
-PipeSet::Peer& PipeSet::peer_of(int rank) {
-  return *peers_[position_of(ranks_, rank)];
+MessageEnds& PipeSet::ends_to(int peer) {
+  return *peers_[position_of(ranks_, peer)];
 }
 
-std::unique_ptr<Transfer> PipeSet::send(int peer, int channel, const void* data,
-                                        std::size_t bytes) {
-  auto* const bytes_to_send = static_cast<std::byte*>(const_cast<void*>(data));
-  return std::make_unique<SendTransfer>(
-      this, &peer_of(peer), PipeMessage{.channel = channel, .data = bytes_to_send, .bytes = bytes});
-}
-
-std::unique_ptr<Transfer> PipeSet::receive(int peer, int channel, void* data, std::size_t bytes) {
-  auto* const target = static_cast<std::byte*>(data);
-  return std::make_unique<ReceiveTransfer>(
-      this, &peer_of(peer), PipeMessage{.channel = channel, .data = target, .bytes = bytes});
+bool PipeSet::is_busy() {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return !peer->writer.is_idle() || !peer->reader.is_idle();
+  });
 }
 
 void PipeSet::progress() {

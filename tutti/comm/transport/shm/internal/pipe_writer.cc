@@ -4,12 +4,12 @@
 
 namespace tutti::comm::internal {
 
-void PipeWriter::post(PipeMessage* message) {
+void PipeWriter::post(Message* message) {
   queue_.push_back({message, message->channel});
   progress();
 }
 
-void PipeWriter::withdraw(PipeMessage* message) {
+void PipeWriter::withdraw(Message* message) {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& e) { return e.message == message; });
   if (entry == queue_.end()) return;
@@ -27,12 +27,12 @@ void PipeWriter::progress() {
         entry.message ? write_fragment(*entry.message) : write_given_up(entry.channel);
     if (!is_through) return;
     if (entry.message && entry.message->moved < entry.message->bytes) continue;
-    if (entry.message) entry.message->state = PipeMessage::State::kDone;
+    if (entry.message) entry.message->state = Message::State::kDone;
     queue_.pop_front();
   }
 }
 
-bool PipeWriter::write_fragment(PipeMessage& message) {
+bool PipeWriter::write_fragment(Message& message) {
   const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.moved);
   const std::size_t wanted = kHeaderBytes + bytes + padding_of(bytes);
   if (ring_.room(wanted) < wanted) return false;

@@ -1,0 +1,193 @@
+#include "tutti/comm/transport/tcp/tcp_wire.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+
+namespace tutti::comm {
+
+TcpWire::TcpWire(int rank, const std::string& interfaces)
+    : rank_(rank), door_(Door::open(interfaces)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (door_.file.is_open() && wake_.is_open()) return;
+  throw CommError("DDL-6-27",
+                  fmt::format("no socket for messages between hosts ({}): raise the limit of open "
+                              "files (ulimit -n).",
+                              std::strerror(errno)));
+}
+
+TcpWire::~TcpWire() = default;
+
+// The number of rank 0 becomes the job's.
+std::string TcpWire::offer() const {
+  std::random_device random;
+  return fmt::format("{} {}", (std::uint64_t{random()} << 32) | random(), door_.text);
+}
+
+void TcpWire::connect(const std::vector<std::string>& offers) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& text : offers) {
+    const std::size_t space = text.find(' ');
+    if (doors_.empty()) job_ = std::stoull(text.substr(0, space));
+    doors_.push_back(text.substr(space + 1));
+  }
+}
+
+MessageEnds& TcpWire::ends_to(int peer) {
+  if (peer < 0 || peer >= static_cast<int>(doors_.size())) {
+    throw ConfigError("DDL-6-01", fmt::format("there is no rank {}: this wire has ranks 0 to {}.",
+                                              peer, static_cast<int>(doors_.size()) - 1));
+  }
+  if (peer == rank_) return own_;
+  auto& stream = streams_[peer];
+  if (!stream) {
+    stream = std::make_unique<Stream>(peer);
+    ++unconnected_;
+  }
+  return *stream;
+}
+
+void TcpWire::progress() {
+  bool moved = unconnected_ > 0 && progress_connections();
+  for (const auto& [peer, stream] : streams_) {
+    if (!stream->is_open()) continue;
+    if (stream->wants_to_write()) moved |= stream->write();
+    if (stream->is_open() && stream->wants_to_read()) moved |= stream->read();
+  }
+  if (!moved) return;
+  events_.fetch_add(1, std::memory_order_release);
+  if (sleepers_ > 0) ::eventfd_write(wake_.number(), 1);
+}
+
+bool TcpWire::progress_connections() {
+  bool moved = admit();
+  for (const auto& [peer, stream] : streams_) {
+    const bool is_missing = !stream->is_open() && !stream->is_lost() && stream->is_active();
+    if (is_missing && rank_ < peer) moved |= call(*stream);
+  }
+  for (Knock& knock : knocks_) {
+    if (advance(knock)) continue;
+    knock.file.close();
+    moved = true;
+  }
+  std::erase_if(knocks_, [](const Knock& knock) { return !knock.file.is_open(); });
+  return moved;
+}
+
+// Unless it is done already.
+bool TcpWire::call(Stream& stream) {
+  const bool is_called = std::any_of(knocks_.begin(), knocks_.end(), [&](const Knock& knock) {
+    return knock.peer == stream.peer();
+  });
+  if (is_called) return false;
+  Knock knock;
+  knock.peer = stream.peer();
+  try_next_way(knock);
+  if (knock.file.is_open()) knocks_.push_back(std::move(knock));
+  return true;
+}
+
+void TcpWire::try_next_way(Knock& knock) {
+  const auto ways = ways_to(doors_[knock.peer]);
+  knock.file.close();
+  knock.is_through = false;
+  knock.since_ns = now_ns();
+  while (!knock.file.is_open() && knock.next_way < ways.size()) {
+    knock.file = start_connecting(ways[knock.next_way++]);
+  }
+  if (knock.file.is_open()) return;
+  streams_[knock.peer]->lose();
+  --unconnected_;
+}
+
+bool TcpWire::admit() {
+  bool moved = false;
+  for (;;) {
+    File file(::accept4(door_.file.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!file.is_open()) return moved;
+    Knock knock;
+    knock.file = std::move(file);
+    knock.is_through = moved = true;
+    knock.since_ns = now_ns();
+    knocks_.push_back(std::move(knock));
+  }
+}
+
+bool TcpWire::advance(Knock& knock) {
+  const bool is_mine = knock.peer >= 0;
+  pollfd ready{knock.file.number(), static_cast<short>(knock.is_through ? POLLIN : POLLOUT), 0};
+  if (::poll(&ready, 1, 0) == 0) {
+    if (now_ns() - knock.since_ns < kConnectTime) return true;
+  } else if (!knock.is_through) {
+    const Hello hello{job_, rank_, knock.peer};
+    knock.is_through =
+        has_connected(knock.file.number()) &&
+        ::send(knock.file.number(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+    if (knock.is_through) return true;
+  } else if (hear(knock)) {
+    establish(knock);
+    return false;
+  }
+  if (is_mine) try_next_way(knock);
+  return is_mine && knock.file.is_open();
+}
+
+// Whether the other end said who it is, and is who it should be. A visitor is answered.
+bool TcpWire::hear(Knock& knock) {
+  Hello hello;
+  const auto bytes = ::recv(knock.file.number(), &hello, sizeof hello, MSG_DONTWAIT);
+  if (bytes != sizeof hello || hello.job != job_ || hello.to != rank_) return false;
+  if (knock.peer >= 0) return hello.from == knock.peer;
+  if (hello.from < 0 || hello.from >= rank_) return false;
+  knock.peer = hello.from;
+  const Hello answer{job_, rank_, knock.peer};
+  return ::send(knock.file.number(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
+}
+
+void TcpWire::establish(Knock& knock) {
+  ends_to(knock.peer);  // makes the stream where this rank has not talked to that one yet
+  Stream& stream = *streams_[knock.peer];
+  if (stream.is_open() || stream.is_lost()) return;
+  stream.open(std::move(knock.file));
+  --unconnected_;
+}
+
+bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
+  std::vector<pollfd> files;
+  {
+    const std::lock_guard lock(mutex_);
+    progress();
+    if (events() != seen) return true;
+    files.push_back({wake_.number(), POLLIN, 0});
+    for (const auto& [peer, stream] : streams_) {
+      if (!stream->is_open() || !stream->is_active()) continue;
+      const int wanted =
+          (stream->wants_to_read() ? POLLIN : 0) | (stream->wants_to_write() ? POLLOUT : 0);
+      files.push_back({stream->file(), static_cast<short>(wanted), 0});
+    }
+    if (unconnected_ > 0) files.push_back({door_.file.number(), POLLIN, 0});
+    for (const Knock& knock : knocks_) {
+      files.push_back(
+          {knock.file.number(), static_cast<short>(knock.is_through ? POLLIN : POLLOUT), 0});
+    }
+    ++sleepers_;
+  }
+  const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+  ::ppoll(files.data(), files.size(), &limit, nullptr);
+  const std::lock_guard lock(mutex_);
+  --sleepers_;
+  eventfd_t ignored = 0;
+  if (files[0].revents && sleepers_ == 0) ::eventfd_read(wake_.number(), &ignored);
+  return true;
+}
+
+}  // namespace tutti::comm
