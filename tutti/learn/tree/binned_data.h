@@ -1,0 +1,54 @@
+// A matrix as bins, in the order in which histograms read it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tutti/learn/tree/bins.h"
+
+namespace tutti::learn::tree {
+
+// Columns lie in tiles of up to 32: the bins of one row and one tile are `stride` consecutive bytes
+// that share a cache line, and the histograms of one tile stay in the nearest caches. Bytes beyond
+// the last column are 0.
+class BinnedData {
+ public:
+  static constexpr int kTileColumns = 32;
+
+  BinnedData(std::int64_t rows, int columns);
+
+  std::int64_t rows() const { return rows_; }
+  int columns() const { return columns_; }
+  int tiles() const { return (columns_ + kTileColumns - 1) / kTileColumns; }
+  int stride() const { return stride_; }
+  int tile_columns(int tile) const {
+    return columns_ - tile * kTileColumns < kTileColumns ? columns_ - tile * kTileColumns
+                                                         : kTileColumns;
+  }
+  const std::uint8_t* tile(int index) const { return bytes_.get() + offset(index); }
+  std::uint8_t* tile(int index) { return bytes_.get() + offset(index); }
+  // The bins of one column: that of row r is at [r * stride()].
+  const std::uint8_t* column(int index) const {
+    return tile(index / kTileColumns) + index % kTileColumns;
+  }
+  std::uint8_t at(std::int64_t row, int column_index) const {
+    return column(column_index)[row * stride_];
+  }
+
+ private:
+  std::size_t offset(int tile_index) const {
+    return static_cast<std::size_t>(tile_index) * static_cast<std::size_t>(rows_) *
+           static_cast<std::size_t>(stride_);
+  }
+
+  std::int64_t rows_;
+  int columns_, stride_;
+  std::unique_ptr<std::uint8_t[], void (*)(void*)> bytes_;
+};
+
+// The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse
+// matrix does not hold is 0, and has the bin of 0.
+BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads);
+
+}  // namespace tutti::learn::tree

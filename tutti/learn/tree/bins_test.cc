@@ -1,0 +1,173 @@
+#include "tutti/learn/tree/bins.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/binned_data.h"
+#include "tutti/learn/tree/internal/sample.h"
+#include "tutti/learn/tree/internal/testing.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+Matrix column_of(const std::vector<T>& values) {
+  return {Form::kDense,
+          DTypeOf<T>::value,
+          static_cast<std::int64_t>(values.size()),
+          1,
+          values.data(),
+          1,
+          1};
+}
+
+TEST(Sort, AscendingForAllKindsOfNumbers) {
+  std::vector<double> values = {3, -1, 0, -0.0, 1e300, -1e300, 0.1, -0.1, 1e-300};
+  for (int i = 0; i < 1000; ++i) values.push_back(std::sin(i) * std::exp(i % 50));
+  std::vector<double> expected = values;
+  std::sort(expected.begin(), expected.end());
+  sort_numbers(values);
+  EXPECT_EQ(values, expected);
+  std::vector<double> single = {3, -1, 0, 2.5, -7, 1e10F};
+  sort_numbers(single);
+  EXPECT_EQ(single, (std::vector<double>{-7, -1, 0, 2.5, 3, 1e10F}));
+}
+
+TEST(Bins, EdgesLieHalfwayBetweenFewValues) {
+  Threads threads(2);
+  const std::vector<double> values = {1, 3, 3, 7, 1, kNan};
+  const Bins bins = find_bins(column_of(values), {}, threads);
+  EXPECT_EQ(bins.columns[0].edges, (std::vector<double>{2, 5}));
+  EXPECT_TRUE(bins.columns[0].has_missing);
+  EXPECT_EQ(bins.columns[0].bin_of(2), 0);
+  EXPECT_EQ(bins.columns[0].bin_of(2.1), 1);
+  EXPECT_EQ(bins.columns[0].bin_of(100), 2);
+  EXPECT_EQ(bins.columns[0].bin_of(kNan), kMissingBin);
+}
+
+TEST(Bins, ManyValuesFillBinsEvenly) {
+  Threads threads(1);
+  std::vector<float> values;
+  for (int i = 0; i < 50000; ++i) values.push_back(static_cast<float>(i % 10007));
+  // A value that a third of the rows has gets a bin of its own.
+  for (int i = 0; i < 25000; ++i) values.push_back(5000.5F);
+  const Bins bins = find_bins(column_of(values), {}, threads);
+  const BinnedData data = bin(column_of(values), bins, threads);
+  std::vector<int> counts(kBins);
+  for (std::int64_t row = 0; row < data.rows(); ++row) ++counts[data.at(row, 0)];
+  EXPECT_GT(bins.columns[0].count(), 250);
+  EXPECT_LE(bins.columns[0].count(), 255);
+  std::sort(counts.begin(), counts.end());
+  EXPECT_EQ(counts.back(), 25000);
+  EXPECT_LT(counts[254], 250);
+}
+
+TEST(Bins, NeighbouringFloatsAreToldApart) {
+  Threads threads(1);
+  const float one = 1, next = std::nextafter(1.0F, 2.0F);
+  const std::vector<float> values = {one, next, one, next};
+  const Bins bins = find_bins(column_of(values), {}, threads);
+  const BinnedData data = bin(column_of(values), bins, threads);
+  EXPECT_NE(data.at(0, 0), data.at(1, 0));
+  EXPECT_EQ(data.at(0, 0), data.at(2, 0));
+}
+
+TEST(Bins, InfinitiesAreOrdinary) {
+  Threads threads(1);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> values = {-infinity, 0, 1, infinity};
+  const Bins bins = find_bins(column_of(values), {}, threads);
+  const BinnedData data = bin(column_of(values), bins, threads);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(data.at(i, 0), i);
+}
+
+// The vector kernel, categories, the slow way and sparse rows must all agree with bin_of.
+TEST(Bins, EveryWayToBinAgrees) {
+  Threads threads(2);
+  const TestData data = make_data(3000, 37, 11);
+  const Bins bins = find_bins(data.matrix(), {}, threads);
+  const BinnedData binned = bin(data.matrix(), bins, threads);
+  std::vector<double> doubles(data.values.begin(), data.values.end());
+  Matrix wide = data.matrix();
+  wide.dtype = DType::kF64;
+  wide.values = doubles.data();
+  const BinnedData from_doubles = bin(wide, bins, threads);
+  std::vector<double> by_column(doubles.size());
+  for (std::int64_t r = 0; r < 3000; ++r)
+    for (std::int64_t c = 0; c < 37; ++c)
+      by_column[static_cast<std::size_t>(c * 3000 + r)] =
+          doubles[static_cast<std::size_t>(r * 37 + c)];
+  Matrix columns = wide;
+  columns.values = by_column.data();
+  columns.row_stride = 1;
+  columns.column_stride = 3000;
+  const BinnedData from_columns = bin(columns, bins, threads);
+  for (std::int64_t r = 0; r < 3000; ++r)
+    for (int c = 0; c < 37; ++c) {
+      const int expected = bins.columns[static_cast<std::size_t>(c)].bin_of(
+          doubles[static_cast<std::size_t>(r * 37 + c)]);
+      ASSERT_EQ(binned.at(r, c), expected);
+      ASSERT_EQ(from_doubles.at(r, c), expected);
+      ASSERT_EQ(from_columns.at(r, c), expected);
+    }
+}
+
+TEST(Bins, WhatASparseMatrixLacksIsZero) {
+  Threads threads(2);
+  // Rows: (0, 5), (-1, 0), (0, 0), (2, NaN)
+  const std::vector<std::int64_t> offsets = {0, 1, 2, 2, 4};
+  const std::vector<std::int32_t> indices = {1, 0, 0, 1};
+  const std::vector<double> values = {5, -1, 2, kNan};
+  Matrix sparse = {Form::kSparseRows, DType::kF64, 4, 2, values.data()};
+  sparse.offsets = offsets.data();
+  sparse.indices = indices.data();
+  const std::vector<double> dense_values = {0, 5, -1, 0, 0, 0, 2, kNan};
+  const Matrix dense = {Form::kDense, DType::kF64, 4, 2, dense_values.data(), 2, 1};
+  const Bins a = find_bins(sparse, {}, threads), b = find_bins(dense, {}, threads);
+  const Bins c = find_bins(to_form(sparse, Form::kSparseColumns, threads), {}, threads);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(a.columns[i].edges, b.columns[i].edges);
+    EXPECT_EQ(c.columns[i].edges, b.columns[i].edges);
+    EXPECT_EQ(a.columns[i].has_missing, b.columns[i].has_missing);
+  }
+  const BinnedData x = bin(sparse, a, threads), y = bin(dense, b, threads);
+  for (std::int64_t r = 0; r < 4; ++r)
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(x.at(r, i), y.at(r, i)) << r << " " << i;
+}
+
+TEST(Bins, CategoriesByFrequency) {
+  Threads threads(1);
+  std::vector<double> values = {7, 7, 7, 2, 2, 900000, kNan};
+  BinOptions options;
+  options.categorical = {0};
+  const Bins bins = find_bins(column_of(values), options, threads);
+  EXPECT_EQ(bins.columns[0].codes, (std::vector<std::int64_t>{7, 2, 900000}));
+  EXPECT_EQ(bins.columns[0].bin_of(900000), 2);
+  EXPECT_EQ(bins.columns[0].bin_of(3), kMissingBin);
+  EXPECT_EQ(bins.columns[0].bin_of(-5), kMissingBin);
+  values.push_back(0.5);
+  EXPECT_THROW(find_bins(column_of(values), options, threads), ConfigError);
+}
+
+TEST(Bins, WrongOptionsAndColumnsAreRefused) {
+  Threads threads(1);
+  const std::vector<double> values = {1, 2};
+  BinOptions options;
+  options.max_bins = 300;
+  EXPECT_THROW(find_bins(column_of(values), options, threads), ConfigError);
+  options = {};
+  options.categorical = {1};
+  EXPECT_THROW(find_bins(column_of(values), options, threads), ConfigError);
+  const Bins bins = find_bins(column_of(values), {}, threads);
+  const Matrix two = {Form::kDense, DType::kF64, 1, 2, values.data(), 2, 1};
+  EXPECT_THROW(bin(two, bins, threads), ConfigError);
+}
+
+}  // namespace
+}  // namespace tutti::learn::tree

@@ -1,0 +1,313 @@
+#include "tutti/learn/tree/boosting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/fixed_sum.h"
+#include "tutti/learn/tree/internal/gradients.h"
+#include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/targets.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;  // rows
+
+void check(const BoostOptions& options, const ValidationSet* validation) {
+  const auto refuse = [](const std::string& what) { throw ConfigError("DDL-9-20", what); };
+  if (options.rounds < 1)
+    refuse(fmt::format("rounds is {}; at least 1 is needed.", options.rounds));
+  if (!(options.learning_rate > 0)) refuse("learning_rate must be above 0.");
+  if (!(options.subsample > 0 && options.subsample <= 1))
+    refuse("subsample must be above 0, at most 1.");
+  if (!(options.columns_per_tree > 0 && options.columns_per_tree <= 1))
+    refuse("columns_per_tree must be above 0, at most 1.");
+  if (options.l2 < 0) refuse("l2 must not be negative.");
+  if (options.early_stopping_rounds > 0 && validation == nullptr)
+    refuse("early stopping needs a validation set.");
+  if (options.min_max_depth > options.max_depth) refuse("min_max_depth is more than max_depth.");
+}
+
+// Rows with their bins and the sum of the trees so far.
+struct ScoredRows {
+  const Targets& targets;
+  RankRows place;
+  BinnedData data;
+  std::vector<double> scores;
+};
+
+class Booster {
+ public:
+  Booster(const BoostOptions& options, Threads& threads, comm::Communicator* communicator)
+      : options_(options),
+        objective_(make_objective(options.objective, options.classes, options.alpha)),
+        threads_(threads),
+        communicator_(communicator) {}
+
+  Boosted train(const Matrix& matrix, const Targets& targets, const ValidationSet* validation);
+
+ private:
+  void check_targets(const Targets& targets, std::int64_t rows) const;
+  std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
+  ScoredRows make_rows(const Matrix& matrix, const Targets& targets,
+                       std::span<const double> base) const;
+  GrowOptions grow_options(std::uint64_t seed) const;
+  template <class Record>
+  Tree add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
+                ScoredRows* others, Records<Record>& records, Records<Record>& scratch);
+  double value_of(const NodeSums& sums, const SumScales& units) const;
+  void add_to_leaves(const std::vector<GrownNode>& grown, std::span<const double> values,
+                     int output, ScoredRows& rows) const;
+  double mean_loss(const ScoredRows& rows) const;
+  bool is_finished(Boosted& boosted, const ScoredRows* validation, int round) const;
+
+  const BoostOptions& options_;
+  std::unique_ptr<Objective> objective_;
+  Threads& threads_;
+  comm::Communicator* communicator_;
+  Bins bins_;
+  Records<NarrowRecord> narrow_, narrow_scratch_;
+  Records<WideRecord> wide_, wide_scratch_;
+};
+
+void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
+  // Finds what is not finite, negative, or too few.
+  find_scales(targets, rows, 0, communicator_);
+  objective_->check(targets.labels);
+}
+
+// The weighted mean of the objective's moments, in whole units.
+std::vector<double> Booster::find_base(const Targets& targets, const RankRows& place) const {
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  if (options_.base_score) return std::vector<double>(outputs, *options_.base_score);
+  double greatest[] = {1, 1};
+  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
+    greatest[0] = std::max(greatest[0], std::abs(targets.labels[i]));
+    greatest[1] = std::max(greatest[1], targets.weights.empty() ? 1 : targets.weights[i]);
+  }
+  if (communicator_ != nullptr)
+    communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
+  const FixedSum moment(greatest[0] * greatest[1], place.total), weight(greatest[1], place.total);
+  std::vector<std::int64_t> sums(outputs + 1);
+  std::vector<double> one(outputs);
+  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
+    const double w = targets.weights.empty() ? 1 : targets.weights[i];
+    std::fill(one.begin(), one.end(), 0.0);
+    objective_->add_moments(targets.labels[i], w, one);
+    for (std::size_t k = 0; k < outputs; ++k) sums[k] += moment.units(one[k]);
+    sums[outputs] += weight.units(w);
+  }
+  if (communicator_ != nullptr) communicator_->all_reduce(Buffer::of<std::int64_t>(sums));
+  for (std::size_t k = 0; k < outputs; ++k)
+    one[k] = moment.value(sums[k]) / weight.value(sums[outputs]);
+  return objective_->base(one);
+}
+
+ScoredRows Booster::make_rows(const Matrix& matrix, const Targets& targets,
+                              std::span<const double> base) const {
+  ScoredRows rows = {
+      targets, find_rank_rows(matrix.rows, communicator_), bin(matrix, bins_, threads_), {}};
+  rows.scores.resize(static_cast<std::size_t>(matrix.rows) * base.size());
+  for (std::size_t i = 0; i < rows.scores.size(); ++i) rows.scores[i] = base[i % base.size()];
+  return rows;
+}
+
+GrowOptions Booster::grow_options(std::uint64_t seed) const {
+  GrowOptions grow;
+  grow.max_leaves = options_.max_leaves;
+  grow.max_depth = options_.max_depth;
+  if (options_.min_max_depth > 0) {
+    const auto range = static_cast<std::uint64_t>(options_.max_depth - options_.min_max_depth + 1);
+    grow.max_depth = options_.min_max_depth + static_cast<int>(below(mix(seed, 1), range));
+  }
+  grow.min_gain = options_.min_gain;
+  grow.columns_per_node = options_.columns_per_node;
+  grow.seed = seed;
+  grow.columns.resize(bins_.columns.size());
+  std::iota(grow.columns.begin(), grow.columns.end(), 0);
+  const auto wanted = static_cast<std::size_t>(std::max(
+      1.0, std::round(options_.columns_per_tree * static_cast<double>(bins_.columns.size()))));
+  if (wanted >= bins_.columns.size()) return grow;
+  for (std::size_t i = 0; i < wanted; ++i)
+    std::swap(grow.columns[i], grow.columns[i + below(mix(seed, 2 + i), grow.columns.size() - i)]);
+  grow.columns.resize(wanted);
+  std::sort(grow.columns.begin(), grow.columns.end());
+  return grow;
+}
+
+double Booster::value_of(const NodeSums& sums, const SumScales& units) const {
+  const double hessian = static_cast<double>(sums.hessian) * units.hessian + options_.l2;
+  if (hessian <= 0) return 0;
+  double value = -static_cast<double>(sums.gradient) * units.gradient / hessian;
+  if (options_.max_step > 0) value = std::clamp(value, -options_.max_step, options_.max_step);
+  return value * options_.learning_rate;
+}
+
+// Rows that did not come with the records walk down the tree by their bins.
+void Booster::add_to_leaves(const std::vector<GrownNode>& grown, std::span<const double> values,
+                            int output, ScoredRows& rows) const {
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  threads_.for_range(rows.data.rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::size_t at = 0;
+      while (grown[at].left >= 0)
+        at = static_cast<std::size_t>(
+            grown[at].split.goes_left(rows.data.at(row, grown[at].split.column)) ? grown[at].left
+                                                                                 : grown[at].right);
+      rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
+          values[at];
+    }
+  });
+}
+
+template <class Record>
+Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
+                       ScoredRows* others, Records<Record>& records, Records<Record>& scratch) {
+  make_records(task, scales, threads_, records);
+  scratch.resize(records.size);
+  SplitRules rules;
+  rules.l2 = options_.l2;
+  rules.min_child_weight = options_.min_child_weight;
+  rules.min_samples_leaf = options_.min_samples_leaf;
+  rules.scales = scales.units;
+  const GrowOptions options = grow_options(task.seed);
+  const HistogramShape shape = {scales.is_narrow ? Kind::kNarrow : Kind::kWide, rows.data.columns(),
+                                0};
+  const SplitSearch search(bins_, shape, rules);
+  const auto grown =
+      grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
+  std::vector<double> values;
+  for (const GrownNode& node : grown) values.push_back(value_of(node.sums, scales.units));
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  if (records.size == rows.data.rows())
+    threads_.run(static_cast<std::int64_t>(grown.size()), [&](std::int64_t index) {
+      const GrownNode& node = grown[static_cast<std::size_t>(index)];
+      if (node.left >= 0) return;
+      for (std::int64_t i = node.begin; i < node.end; ++i)
+        rows.scores[records.data()[i].row * outputs + static_cast<std::size_t>(task.output)] +=
+            values[static_cast<std::size_t>(index)];
+    });
+  else
+    add_to_leaves(grown, values, task.output, rows);
+  if (others != nullptr) add_to_leaves(grown, values, task.output, *others);
+  std::vector<std::int32_t> place;
+  Tree tree = to_tree(grown, bins_, rules, place);
+  tree.values.resize(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    tree.values[static_cast<std::size_t>(place[i])] = values[i];
+  return tree;
+}
+
+double Booster::mean_loss(const ScoredRows& rows) const {
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  const auto size = rows.targets.labels.size();
+  double greatest[] = {1e-300, 1e-300};
+  std::vector<double> losses(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const double weight = rows.targets.weights.empty() ? 1 : rows.targets.weights[i];
+    losses[i] = weight * objective_->loss(rows.targets.labels[i],
+                                          {rows.scores.data() + i * outputs, outputs});
+    greatest[0] = std::max(greatest[0], std::abs(losses[i]));
+    greatest[1] = std::max(greatest[1], weight);
+  }
+  if (communicator_ != nullptr)
+    communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
+  const FixedSum loss(greatest[0], rows.place.total), weight(greatest[1], rows.place.total);
+  std::int64_t sums[] = {0, 0};
+  for (std::size_t i = 0; i < size; ++i) {
+    sums[0] += loss.units(losses[i]);
+    sums[1] += weight.units(rows.targets.weights.empty() ? 1 : rows.targets.weights[i]);
+  }
+  if (communicator_ != nullptr) communicator_->all_reduce(Buffer::of<std::int64_t>(sums));
+  return loss.value(sums[0]) / weight.value(sums[1]);
+}
+
+// Notes the loss of the validation set; true when it has not become better for long, or the caller
+// wants no more.
+bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int round) const {
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  bool is_over = false;
+  if (validation != nullptr) {
+    loss = mean_loss(*validation);
+    auto& losses = boosted.validation_losses;
+    losses.push_back(loss);
+    const auto best = static_cast<std::size_t>(boosted.best_round);
+    if (best == 0 || loss < losses[best - 1] - options_.early_stopping_tolerance)
+      boosted.best_round = round + 1;
+    is_over = options_.early_stopping_rounds > 0 &&
+              round + 1 - boosted.best_round >= options_.early_stopping_rounds;
+  }
+  return (options_.progress && !options_.progress(round, loss)) || is_over;
+}
+
+Boosted Booster::train(const Matrix& matrix, const Targets& targets,
+                       const ValidationSet* validation) {
+  check_targets(targets, matrix.rows);
+  BinOptions bin_options = options_.bins;
+  bin_options.weights = targets.weights;
+  bins_ = find_bins(matrix, bin_options, threads_, communicator_);
+  Boosted boosted;
+  Model& model = boosted.model;
+  model.columns = static_cast<int>(matrix.columns);
+  model.outputs = objective_->outputs();
+  model.link = objective_->link();
+  model.base = find_base(targets, find_rank_rows(matrix.rows, communicator_));
+  ScoredRows rows = make_rows(matrix, targets, model.base);
+  std::optional<ScoredRows> others;
+  if (validation != nullptr) {
+    check_targets(validation->targets, validation->matrix.rows);
+    others.emplace(make_rows(validation->matrix, validation->targets, model.base));
+  }
+  const TargetScales weights = find_scales(targets, matrix.rows, 0, communicator_);
+  GradientTask task = {*objective_,
+                       targets,
+                       rows.scores,
+                       0,
+                       rows.place,
+                       weights.greatest_weight,
+                       weights.weight_unit == 1,
+                       options_.is_exact,
+                       options_.subsample,
+                       0};
+  std::vector<double> before;  // all outputs of a round correct the same scores
+  for (int round = 0; round < options_.rounds; ++round) {
+    if (model.outputs > 1) {
+      before = rows.scores;
+      task.scores = before;
+    }
+    for (int k = 0; k < model.outputs; ++k) {
+      task.output = k;
+      task.seed = mix(options_.seed, static_cast<std::uint64_t>(round) *
+                                             static_cast<std::uint64_t>(model.outputs) +
+                                         static_cast<std::uint64_t>(k));
+      const GradientScales scales = find_units(task, threads_, communicator_);
+      ScoredRows* watched = others ? &*others : nullptr;
+      model.trees.push_back(scales.is_narrow
+                                ? add_tree(task, scales, rows, watched, narrow_, narrow_scratch_)
+                                : add_tree(task, scales, rows, watched, wide_, wide_scratch_));
+      model.tree_output.push_back(k);
+    }
+    if (is_finished(boosted, others ? &*others : nullptr, round)) break;
+  }
+  const int made = static_cast<int>(model.trees.size()) / model.outputs;
+  if (options_.early_stopping_rounds == 0) boosted.best_round = made;
+  model.trees.resize(static_cast<std::size_t>(boosted.best_round * model.outputs));
+  model.tree_output.resize(model.trees.size());
+  return boosted;
+}
+
+}  // namespace
+
+Boosted train_boosting(const Matrix& matrix, const Targets& targets, const BoostOptions& options,
+                       Threads& threads, const ValidationSet* validation,
+                       comm::Communicator* communicator) {
+  check(options, validation);
+  return Booster(options, threads, communicator).train(matrix, targets, validation);
+}
+
+}  // namespace tutti::learn::tree

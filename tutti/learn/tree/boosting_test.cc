@@ -1,0 +1,227 @@
+#include "tutti/learn/tree/boosting.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/tree/objective.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+BoostOptions logistic(int rounds = 20) {
+  BoostOptions options;
+  options.objective = "logistic";
+  options.rounds = rounds;
+  return options;
+}
+
+double log_loss(const std::vector<double>& raw, const std::vector<double>& labels) {
+  double sum = 0;
+  for (std::size_t i = 0; i < raw.size(); ++i)
+    sum += std::log1p(std::exp(labels[i] > 0.5 ? -raw[i] : raw[i]));
+  return sum / static_cast<double>(raw.size());
+}
+
+// Gradient and hessian against differences of the loss.
+class Objectives : public testing::TestWithParam<const char*> {};
+
+TEST_P(Objectives, GradientsAreThoseOfTheLoss) {
+  const auto objective = make_objective(GetParam(), 3, 0.3);
+  const auto outputs = static_cast<std::size_t>(objective->outputs());
+  std::vector<double> labels, scores, weights;
+  for (int i = 0; i < 300; ++i) {
+    labels.push_back(outputs == 3 ? i % 3 : i % 2);
+    weights.push_back(1 + i % 3);
+    for (std::size_t k = 0; k < outputs; ++k)
+      scores.push_back(std::sin(i + 0.5 + 7.0 * static_cast<double>(k)) * 3);
+  }
+  for (int k = 0; k < static_cast<int>(outputs); ++k) {
+    std::vector<GradientPair> pairs(300);
+    objective->gradients(labels, weights, scores, k, 0, 300, pairs.data());
+    for (std::size_t i = 0; i < 300; ++i) {
+      std::vector<double> at(scores.begin() + static_cast<std::ptrdiff_t>(i * outputs),
+                             scores.begin() + static_cast<std::ptrdiff_t>((i + 1) * outputs));
+      const double step = 1e-5;
+      at[static_cast<std::size_t>(k)] += step;
+      const double above = objective->loss(labels[i], at);
+      at[static_cast<std::size_t>(k)] -= 2 * step;
+      const double below = objective->loss(labels[i], at);
+      ASSERT_NEAR(pairs[i].gradient, weights[i] * (above - below) / (2 * step),
+                  3e-5 * weights[i] * (1 + std::abs(above)));
+      ASSERT_GE(pairs[i].hessian, 0);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Objectives,
+                         testing::Values("squared_error", "logistic", "softmax", "poisson",
+                                         "quantile"));
+
+TEST(Boosting, LearnsClasses) {
+  Threads threads(2);
+  const TestData train = make_data(20000, 6, 30), test = make_data(5000, 6, 30, 2);
+  const Boosted boosted = train_boosting(train.matrix(), {train.labels, {}}, logistic(60), threads);
+  const auto raw = predict_raw(boosted.model, test.matrix(), threads);
+  EXPECT_GT(accuracy(raw, test.labels, 1), 0.84);
+  EXPECT_EQ(boosted.best_round, 60);
+}
+
+TEST(Boosting, RoundedGradientsCostNothing) {
+  Threads threads(2);
+  const TestData train = make_data(20000, 6), test = make_data(10000, 6, 0, 2);
+  BoostOptions options = logistic(50);
+  const double rounded = log_loss(
+      predict_raw(train_boosting(train.matrix(), {train.labels, {}}, options, threads).model,
+                  test.matrix(), threads),
+      test.labels);
+  options.is_exact = true;
+  const double exact = log_loss(
+      predict_raw(train_boosting(train.matrix(), {train.labels, {}}, options, threads).model,
+                  test.matrix(), threads),
+      test.labels);
+  EXPECT_NEAR(rounded, exact, 0.004);
+}
+
+TEST(Boosting, SameModelForAnyNumberOfThreads) {
+  Threads one(1), three(3);
+  const TestData data = make_data(30000, 9, 20);
+  BoostOptions options = logistic(8);
+  expect_same(train_boosting(data.matrix(), {data.labels, {}}, options, one).model,
+              train_boosting(data.matrix(), {data.labels, {}}, options, three).model);
+  options.subsample = 0.5;
+  options.columns_per_tree = 0.5;
+  options.min_max_depth = 2;
+  options.max_depth = 6;
+  options.objective = "squared_error";
+  expect_same(train_boosting(data.matrix(), {data.labels, {}}, options, one).model,
+              train_boosting(data.matrix(), {data.labels, {}}, options, three).model);
+}
+
+TEST(Boosting, SeveralClasses) {
+  Threads threads(2);
+  const TestData data = make_data(6000, 4);
+  std::vector<double> labels;
+  for (std::size_t i = 0; i < 6000; ++i)
+    labels.push_back(data.values[i * 4] > 0.5F ? 2 : data.values[i * 4 + 1] > 0 ? 1 : 0);
+  BoostOptions options = logistic(20);
+  options.objective = "softmax";
+  options.classes = 3;
+  const Boosted boosted = train_boosting(data.matrix(), {labels, {}}, options, threads);
+  EXPECT_EQ(boosted.model.trees.size(), 60);
+  auto raw = predict_raw(boosted.model, data.matrix(), threads);
+  apply_link(boosted.model.link, 3, raw);
+  int right = 0;
+  for (std::size_t i = 0; i < 6000; ++i) {
+    const double* p = raw.data() + i * 3;
+    ASSERT_NEAR(p[0] + p[1] + p[2], 1, 1e-12);
+    right += std::max_element(p, p + 3) - p == static_cast<std::ptrdiff_t>(labels[i]) ? 1 : 0;
+  }
+  EXPECT_GT(right, 5950);
+}
+
+TEST(Boosting, RegressionCountsAndQuantiles) {
+  Threads threads(2);
+  const TestData data = make_data(8000, 3);
+  std::vector<double> labels;
+  for (std::size_t i = 0; i < 8000; ++i) labels.push_back(std::floor(std::exp(data.values[i * 3])));
+  for (const char* name : {"squared_error", "poisson"}) {
+    BoostOptions options = logistic(60);
+    options.objective = name;
+    const Boosted boosted = train_boosting(data.matrix(), {labels, {}}, options, threads);
+    auto raw = predict_raw(boosted.model, data.matrix(), threads);
+    apply_link(boosted.model.link, 1, raw);
+    double error = 0, spread = 0;
+    for (std::size_t i = 0; i < 8000; ++i) {
+      error += (raw[i] - labels[i]) * (raw[i] - labels[i]);
+      spread += labels[i] * labels[i];
+    }
+    EXPECT_LT(error, 0.1 * spread) << name;
+  }
+  BoostOptions options = logistic(200);
+  options.objective = "quantile";
+  options.alpha = 0.9;
+  const auto raw =
+      predict_raw(train_boosting(data.matrix(), {data.labels, {}}, options, threads).model,
+                  data.matrix(), threads);
+  EXPECT_EQ(raw.size(), 8000);
+}
+
+// A few gradients far above all others: narrow sums would see nothing but these.
+TEST(Boosting, OutliersDoNotHideTheRest) {
+  Threads threads(2);
+  const TestData data = make_data(20000, 2);
+  std::vector<double> labels;
+  for (std::size_t i = 0; i < 20000; ++i)
+    labels.push_back(i == 77 ? 1e9 : data.values[i * 2] > 0 ? 1.0 : 0.0);
+  BoostOptions options = logistic(1);
+  options.objective = "squared_error";
+  options.learning_rate = 1;
+  const Boosted boosted = train_boosting(data.matrix(), {labels, {}}, options, threads);
+  auto raw = predict_raw(boosted.model, data.matrix(), threads);
+  EXPECT_GT(boosted.model.trees[0].leaves(), 2);
+}
+
+TEST(Boosting, StopsEarlyOnItsValidationSet) {
+  Threads threads(2);
+  const TestData train = make_data(400, 5), validation = make_data(400, 5, 0, 2);
+  BoostOptions options = logistic(300);
+  options.early_stopping_rounds = 5;
+  options.learning_rate = 0.3;
+  const ValidationSet set = {validation.matrix(), {validation.labels, {}}};
+  const Boosted boosted =
+      train_boosting(train.matrix(), {train.labels, {}}, options, threads, &set);
+  EXPECT_LT(boosted.best_round, 100);
+  EXPECT_EQ(boosted.model.trees.size(), static_cast<std::size_t>(boosted.best_round));
+  EXPECT_EQ(boosted.validation_losses.size(), static_cast<std::size_t>(boosted.best_round + 5));
+  const double loss =
+      log_loss(predict_raw(boosted.model, validation.matrix(), threads), validation.labels);
+  EXPECT_NEAR(loss, boosted.validation_losses[static_cast<std::size_t>(boosted.best_round - 1)],
+              1e-6);
+  EXPECT_THROW(train_boosting(train.matrix(), {train.labels, {}}, options, threads), ConfigError);
+}
+
+TEST(Boosting, TheCallerMayEndIt) {
+  Threads threads(1);
+  const TestData data = make_data(500, 3);
+  BoostOptions options = logistic(50);
+  options.progress = [](int round, double) { return round < 6; };
+  EXPECT_EQ(train_boosting(data.matrix(), {data.labels, {}}, options, threads).model.trees.size(),
+            7);
+}
+
+TEST(Boosting, ZeroWeightIsAbsence) {
+  Threads threads(2);
+  const TestData data = make_data(3000, 3);
+  std::vector<double> weights(3000, 1.0);
+  for (std::size_t i = 1000; i < 3000; ++i) weights[i] = 0;
+  BoostOptions options = logistic(5);
+  options.is_exact = true;
+  const auto a =
+      predict_raw(train_boosting(data.matrix(), {data.labels, weights}, options, threads).model,
+                  data.matrix(), threads);
+  const auto b = predict_raw(
+      train_boosting(data.matrix(0, 1000), {{data.labels.data(), 1000}, {}}, options, threads)
+          .model,
+      data.matrix(), threads);
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5);
+}
+
+TEST(Boosting, WrongInputIsRefused) {
+  Threads threads(1);
+  const TestData data = make_data(10, 2);
+  BoostOptions options = logistic();
+  options.objective = "hinge";
+  EXPECT_THROW(train_boosting(data.matrix(), {data.labels, {}}, options, threads), ConfigError);
+  options = logistic();
+  options.subsample = 0;
+  EXPECT_THROW(train_boosting(data.matrix(), {data.labels, {}}, options, threads), ConfigError);
+  std::vector<double> labels = data.labels;
+  labels[0] = 7;
+  EXPECT_THROW(train_boosting(data.matrix(), {labels, {}}, logistic(), threads), ConfigError);
+}
+
+}  // namespace
+}  // namespace tutti::learn::tree

@@ -1,0 +1,186 @@
+#include "tutti/learn/tree/forest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/grower.h"
+#include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/targets.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+// A number with Poisson's distribution, from one random number.
+int poisson(double mean, std::uint64_t random) {
+  double left = unit(random), share = std::exp(-mean);
+  int count = 0;
+  while (left >= share && count < 100) {
+    left -= share;
+    share *= mean / ++count;
+  }
+  return count;
+}
+
+struct Problem {
+  const BinnedData& data;
+  const Bins& bins;
+  const Targets& targets;
+  const ForestOptions& options;
+  const TargetScales& scales;
+  comm::Communicator* communicator;
+};
+
+NarrowRecord make_record(const Problem&, std::uint32_t row, double label, double weight,
+                         const NarrowRecord*) {
+  return {row, static_cast<std::int16_t>(label * weight), static_cast<std::uint16_t>(weight)};
+}
+
+WideRecord make_record(const Problem& problem, std::uint32_t row, double label, double weight,
+                       const WideRecord*) {
+  const TargetScales& scales = problem.scales;
+  const auto hessian = static_cast<std::uint32_t>(std::lround(weight / scales.weight_unit));
+  if (problem.options.classes == 2)
+    return {row, label > 0 ? static_cast<std::int32_t>(hessian) : 0, hessian};
+  if (problem.options.classes > 0) return {row, static_cast<std::int32_t>(label), hessian};
+  const double gradient = (label - scales.label_offset) * weight / scales.label_unit;
+  return {row, static_cast<std::int32_t>(std::lround(gradient)), hessian};
+}
+
+template <class Record>
+void make_records(const Problem& problem, std::uint64_t tree_seed, Records<Record>& records) {
+  const auto rows = static_cast<std::size_t>(problem.data.rows());
+  records.resize(problem.data.rows());
+  std::size_t size = 0;
+  for (std::size_t row = 0; row < rows; ++row) {
+    double weight = problem.targets.weights.empty() ? 1 : problem.targets.weights[row];
+    if (problem.options.bootstrap) {
+      const auto global = static_cast<std::uint64_t>(problem.scales.first_row) + row;
+      weight *= poisson(problem.options.samples, mix(tree_seed, global));
+    }
+    if (weight <= 0) continue;
+    records.rows[size++] =
+        make_record(problem, static_cast<std::uint32_t>(row), problem.targets.labels[row], weight,
+                    static_cast<const Record*>(nullptr));
+  }
+  records.resize(static_cast<std::int64_t>(size));
+}
+
+void set_values(const std::vector<GrownNode>& grown, const std::vector<std::int32_t>& place,
+                const ForestOptions& options, const TargetScales& scales, Tree& tree) {
+  tree.outputs = std::max(1, options.classes);
+  const auto outputs = static_cast<std::size_t>(tree.outputs);
+  tree.values.resize(tree.nodes.size() * outputs);
+  for (std::size_t i = 0; i < grown.size(); ++i) {
+    double* values = tree.values.data() + static_cast<std::size_t>(place[i]) * outputs;
+    const NodeSums& sums = grown[i].sums;
+    const auto hessian = static_cast<double>(sums.hessian);
+    const auto gradient = static_cast<double>(sums.gradient);
+    if (options.classes == 0) {
+      values[0] = scales.label_offset +
+                  (hessian > 0 ? gradient * scales.label_unit / (hessian * scales.weight_unit) : 0);
+    } else if (sums.classes.empty()) {
+      values[1] = hessian > 0 ? gradient / hessian : 0;
+      values[0] = 1 - values[1];
+    } else {
+      for (std::size_t k = 0; k < outputs; ++k)
+        values[k] = hessian > 0 ? static_cast<double>(sums.classes[k]) / hessian : 0;
+    }
+  }
+}
+
+HistogramShape shape_of(const Problem& problem) {
+  const ForestOptions& options = problem.options;
+  const Kind kind = options.classes > 2        ? Kind::kClasses
+                    : problem.scales.is_narrow ? Kind::kNarrow
+                                               : Kind::kWide;
+  return {kind, problem.data.columns(), options.classes};
+}
+
+template <class Record>
+Tree grow_one(const Problem& problem, int index, Records<Record>& records, Records<Record>& scratch,
+              Threads& threads) {
+  const ForestOptions& options = problem.options;
+  const std::uint64_t seed = mix(options.seed, static_cast<std::uint64_t>(index));
+  make_records(problem, seed, records);
+  scratch.resize(records.size);
+  SplitRules rules;
+  rules.criterion = options.uses_entropy ? Criterion::kEntropy : Criterion::kSquares;
+  rules.min_child_weight = options.min_weight_leaf;
+  rules.min_samples_leaf = options.min_samples_leaf;
+  rules.random_thresholds = options.random_thresholds;
+  rules.scales = {options.classes == 0 ? problem.scales.label_unit : problem.scales.weight_unit,
+                  problem.scales.weight_unit};
+  GrowOptions grow_options;
+  grow_options.max_depth = options.max_depth;
+  grow_options.max_leaves = options.max_leaves;
+  grow_options.min_samples_split = options.min_samples_split;
+  grow_options.min_gain = options.min_gain;
+  grow_options.is_classification = options.classes > 0;
+  grow_options.columns_per_node =
+      options.columns_per_node < problem.data.columns() ? options.columns_per_node : 0;
+  grow_options.columns.resize(static_cast<std::size_t>(problem.data.columns()));
+  std::iota(grow_options.columns.begin(), grow_options.columns.end(), 0);
+  grow_options.seed = seed;
+  const SplitSearch search(problem.bins, shape_of(problem), rules);
+  const auto grown = grow<Record>(
+      {problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
+  std::vector<std::int32_t> place;
+  Tree tree = to_tree(grown, problem.bins, rules, place);
+  set_values(grown, place, options, problem.scales, tree);
+  return tree;
+}
+
+// Many trees: each thread grows trees of its own. Few, or ranks that must meet at every node: all
+// threads grow one tree after the other.
+template <class Record>
+void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees) {
+  trees.resize(static_cast<std::size_t>(problem.options.trees));
+  std::atomic<int> next = 0;
+  const auto grow_some = [&](Threads& helpers) {
+    Records<Record> records, scratch;
+    for (int i; (i = next++) < problem.options.trees;)
+      trees[static_cast<std::size_t>(i)] = grow_one(problem, i, records, scratch, helpers);
+  };
+  if (problem.communicator != nullptr || problem.options.trees < threads.count())
+    return grow_some(threads);
+  threads.run(threads.count(), [&](std::int64_t) {
+    Threads alone(1);
+    grow_some(alone);
+  });
+}
+
+}  // namespace
+
+Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOptions& options,
+                   Threads& threads, comm::Communicator* communicator) {
+  if (options.trees < 1 || options.classes < 0 || options.classes == 1 || options.samples <= 0)
+    throw ConfigError("DDL-9-20",
+                      fmt::format("trees is {}, classes {}, samples {}: at least one tree, no or "
+                                  "several classes, and some samples are needed.",
+                                  options.trees, options.classes, options.samples));
+  const TargetScales scales = find_scales(targets, matrix.rows, options.classes, communicator);
+  BinOptions bin_options = options.bins;
+  bin_options.weights = targets.weights;
+  const Bins bins = find_bins(matrix, bin_options, threads, communicator);
+  const BinnedData data = bin(matrix, bins, threads);
+  const Problem problem = {data, bins, targets, options, scales, communicator};
+  Model model;
+  model.columns = static_cast<int>(matrix.columns);
+  model.outputs = std::max(1, options.classes);
+  model.averages = true;
+  model.base.assign(static_cast<std::size_t>(model.outputs), 0.0);
+  model.tree_output.assign(static_cast<std::size_t>(options.trees), 0);
+  if (scales.is_narrow)
+    grow_all<NarrowRecord>(problem, threads, model.trees);
+  else
+    grow_all<WideRecord>(problem, threads, model.trees);
+  return model;
+}
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,41 @@
+// Decision trees, random forests and extra trees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/tree/bins.h"
+#include "tutti/learn/tree/model.h"
+
+namespace tutti::learn::tree {
+
+struct ForestOptions {
+  int trees = 1;
+  int classes = 0;  // 0: regression
+  bool uses_entropy = false;
+  int max_depth = 0, max_leaves = 0;  // 0: no limit
+  double min_samples_leaf = 1, min_samples_split = 2;
+  double min_weight_leaf = 0;  // sum of weights
+  double min_gain = 0;
+  int columns_per_node = 0;        // 0: all
+  bool random_thresholds = false;  // extra trees
+  // Each tree sees every row a random number of times, `samples` in the mean.
+  bool bootstrap = false;
+  double samples = 1;
+  std::uint64_t seed = 0;
+  BinOptions bins = {};
+};
+
+struct Targets {
+  std::span<const double> labels;   // regression: numbers; else classes 0, 1, ...
+  std::span<const double> weights;  // empty: all 1; 0: the row is not there
+};
+
+// Leaves hold the mean of the labels, or the share of each class. The same model for any number of
+// threads and, with a communicator (each rank brings its rows), of ranks. Throws ConfigError
+// (DDL-9-20) when labels, weights or options are wrong.
+Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOptions& options,
+                   Threads& threads, comm::Communicator* communicator = nullptr);
+
+}  // namespace tutti::learn::tree

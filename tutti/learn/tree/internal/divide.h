@@ -1,0 +1,64 @@
+// Rows of a node go to its children, and those of the smaller child into its histogram.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "tutti/learn/tree/internal/split.h"
+
+namespace tutti::learn::tree {
+
+// Puts the records that go left to the beginning of `target`, in order, and the others to its end,
+// in reverse order, without a branch. Returns how many went left.
+template <class Record>
+std::int64_t part_rows(const Record* source, std::int64_t size, Record* target,
+                       const std::uint8_t* bins, int stride,
+                       const std::array<std::uint8_t, kBins>& goes_left) {
+  Record* left = target;
+  Record* right = target + size - 1;
+  for (std::int64_t i = 0; i < size; ++i) {
+    __builtin_prefetch(bins + static_cast<std::size_t>(source[i + kLookahead].row) *
+                                  static_cast<std::size_t>(stride));
+    const Record record = source[i];
+    const std::uint8_t is_left =
+        goes_left[bins[static_cast<std::size_t>(record.row) * static_cast<std::size_t>(stride)]];
+    *left = record;
+    *right = record;
+    left += is_left;
+    right -= 1 - is_left;
+  }
+  return left - target;
+}
+
+inline std::array<std::uint8_t, kBins> table_of(const Split& split) {
+  std::array<std::uint8_t, kBins> table;
+  for (int bin = 0; bin < kBins; ++bin)
+    table[static_cast<std::size_t>(bin)] = split.goes_left(bin) ? 1 : 0;
+  return table;
+}
+
+template <class Record>
+void add_to(NodeSums& sums, std::span<const Record> records) {
+  std::int64_t gradient = 0, hessian = 0;
+  for (const Record& record : records) {
+    hessian += record.hessian;
+    if (sums.classes.empty())
+      gradient += record.gradient;
+    else
+      sums.classes[static_cast<std::size_t>(record.gradient)] += record.hessian;
+  }
+  sums.gradient += gradient;
+  sums.hessian += hessian;
+  sums.count += static_cast<std::int64_t>(records.size());
+}
+
+inline NodeSums difference(const NodeSums& all, const NodeSums& part) {
+  NodeSums rest = {all.gradient - part.gradient, all.hessian - part.hessian, all.count - part.count,
+                   all.classes};
+  for (std::size_t k = 0; k < rest.classes.size(); ++k) rest.classes[k] -= part.classes[k];
+  return rest;
+}
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,171 @@
+#include "tutti/learn/tree/internal/gradients.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/hash.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+constexpr std::int64_t kChunk = 4096;
+constexpr double kWideSteps = 0x1p30;
+
+using Chunk = std::array<GradientPair, kChunk>;
+
+void compute(const GradientTask& task, std::int64_t begin, std::int64_t end, Chunk& chunk) {
+  task.objective.gradients(task.targets.labels, task.targets.weights, task.scores, task.output,
+                           begin, end, chunk.data());
+}
+
+// How many gradients have which binary exponent, 0 for zeros; of hessians the greatest exponent.
+struct Magnitudes {
+  std::array<std::int64_t, 256> gradients = {};
+  std::int64_t hessian = 0;
+};
+
+int exponent_of(float value) {
+  return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23 & 0xff);
+}
+
+Magnitudes measure(const GradientTask& task, Threads& threads, comm::Communicator* communicator) {
+  const auto rows = static_cast<std::int64_t>(task.targets.labels.size());
+  std::vector<Magnitudes> parts(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
+  threads.for_range(rows, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    Chunk chunk;
+    compute(task, begin, end, chunk);
+    Magnitudes& part = parts[static_cast<std::size_t>(begin / kChunk)];
+    for (std::int64_t i = 0; i < end - begin; ++i) {
+      const GradientPair pair = chunk[static_cast<std::size_t>(i)];
+      ++part.gradients[static_cast<std::size_t>(exponent_of(pair.gradient))];
+      part.hessian = std::max<std::int64_t>(part.hessian, exponent_of(pair.hessian));
+    }
+  });
+  Magnitudes all;
+  for (const Magnitudes& part : parts) {
+    for (std::size_t i = 0; i < 256; ++i) all.gradients[i] += part.gradients[i];
+    all.hessian = std::max(all.hessian, part.hessian);
+  }
+  if (communicator != nullptr) {
+    communicator->all_reduce(Buffer::of<std::int64_t>(all.gradients));
+    communicator->all_reduce(Buffer::of<std::int64_t>({&all.hessian, 1}), ReduceOp::kMax);
+  }
+  return all;
+}
+
+// The least power of two above all numbers of this exponent.
+double bound_of(std::int64_t exponent) {
+  return std::ldexp(1.0, static_cast<int>(exponent) - 126);
+}
+
+// Whether at least one in a hundred gradients is more than a 64th of the greatest.
+bool are_even(const Magnitudes& magnitudes, int greatest) {
+  const auto& counts = magnitudes.gradients;
+  const std::int64_t all = std::accumulate(counts.begin() + 1, counts.end(), std::int64_t{0});
+  const std::int64_t large =
+      std::accumulate(counts.begin() + std::max(1, greatest - 6), counts.end(), std::int64_t{0});
+  return 100 * large >= all;
+}
+
+std::uint32_t random_of(std::uint64_t seed, std::uint64_t row) {
+  auto x = static_cast<std::uint32_t>(row) * 0x9e3779b9u + static_cast<std::uint32_t>(seed) +
+           static_cast<std::uint32_t>(row >> 32);
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+NarrowRecord make(std::uint32_t row, float gradient, float hessian, std::uint32_t random,
+                  const NarrowRecord*) {
+  const float low = static_cast<float>(random & 0xffff) * 0x1p-16F;
+  const float high = static_cast<float>(random >> 16) * 0x1p-16F;
+  return {row, static_cast<std::int16_t>(std::floor(gradient + low)),
+          static_cast<std::uint16_t>(hessian + high)};
+}
+
+WideRecord make(std::uint32_t row, float gradient, float hessian, std::uint32_t,
+                const WideRecord*) {
+  return {row, static_cast<std::int32_t>(std::lround(gradient)),
+          static_cast<std::uint32_t>(std::lround(hessian))};
+}
+
+}  // namespace
+
+GradientScales find_units(const GradientTask& task, Threads& threads,
+                          comm::Communicator* communicator) {
+  const GradientPair bounds = task.objective.bounds();
+  double gradient = static_cast<double>(bounds.gradient) * task.greatest_weight;
+  double hessian = static_cast<double>(bounds.hessian) * task.greatest_weight;
+  bool is_even = true;
+  if (gradient == 0) {
+    const Magnitudes magnitudes = measure(task, threads, communicator);
+    int greatest = 255;
+    while (greatest > 0 && magnitudes.gradients[static_cast<std::size_t>(greatest)] == 0)
+      --greatest;
+    gradient = bound_of(greatest);
+    hessian = bound_of(magnitudes.hessian);
+    is_even = are_even(magnitudes, greatest);
+  }
+  const auto rows = static_cast<double>(std::max<std::int64_t>(1, task.place.total));
+  // Rounding up must not leave the 16 bits of a record, nor the sum its 32.
+  const double gradient_steps = std::min(32766.0, std::floor(0x1p31 / rows) - 1);
+  const double hessian_steps = std::min(65534.0, std::floor(0x1p32 / rows) - 1);
+  const bool is_constant = task.objective.has_constant_hessian() && task.has_whole_weights;
+  const bool fits =
+      gradient_steps >= 64 && hessian_steps >= (is_constant ? task.greatest_weight : 64);
+  GradientScales scales;
+  scales.is_narrow = fits && is_even && !task.is_exact;
+  scales.units.gradient = gradient / (scales.is_narrow ? gradient_steps : kWideSteps);
+  scales.units.hessian =
+      is_constant ? 1 : hessian / (scales.is_narrow ? hessian_steps : kWideSteps);
+  return scales;
+}
+
+template <class Record>
+void make_records(const GradientTask& task, const GradientScales& scales, Threads& threads,
+                  Records<Record>& records) {
+  const auto rows = static_cast<std::int64_t>(task.targets.labels.size());
+  const auto factor_g = static_cast<float>(1 / scales.units.gradient);
+  const auto factor_h = static_cast<float>(1 / scales.units.hessian);
+  const bool takes_all = task.subsample >= 1 && task.targets.weights.empty();
+  const std::uint64_t limit =
+      task.subsample >= 1 ? ~0ull : static_cast<std::uint64_t>(task.subsample * 0x1p64);
+  records.resize(rows);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
+  threads.for_range(rows, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    Chunk chunk;
+    compute(task, begin, end, chunk);
+    Record* target = records.data() + begin;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const auto global = static_cast<std::uint64_t>(task.place.first + row);
+      const GradientPair pair = chunk[static_cast<std::size_t>(row - begin)];
+      *target =
+          make(static_cast<std::uint32_t>(row), pair.gradient * factor_g, pair.hessian * factor_h,
+               random_of(task.seed, global), static_cast<const Record*>(nullptr));
+      const bool is_taken =
+          takes_all || ((task.targets.weights.empty() ||
+                         task.targets.weights[static_cast<std::size_t>(row)] > 0) &&
+                        (task.subsample >= 1 || mix(task.seed, global) < limit));
+      target += is_taken ? 1 : 0;
+    }
+    sizes[static_cast<std::size_t>(begin / kChunk)] = target - records.data() - begin;
+  });
+  if (takes_all) return;
+  std::int64_t size = 0;
+  for (std::size_t part = 0; part < sizes.size(); ++part) {
+    const Record* from = records.data() + static_cast<std::int64_t>(part) * kChunk;
+    std::copy(from, from + sizes[part], records.data() + size);
+    size += sizes[part];
+  }
+  records.resize(size);
+}
+template void make_records(const GradientTask&, const GradientScales&, Threads&,
+                           Records<NarrowRecord>&);
+template void make_records(const GradientTask&, const GradientScales&, Threads&,
+                           Records<WideRecord>&);
+
+}  // namespace tutti::learn::tree

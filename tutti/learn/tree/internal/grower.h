@@ -1,0 +1,82 @@
+// Grows one tree on binned rows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/tree/internal/split.h"
+#include "tutti/learn/tree/tree.h"
+
+namespace tutti::comm {
+class Communicator;
+}
+namespace tutti::learn {
+class Threads;
+}
+
+namespace tutti::learn::tree {
+
+struct GrowOptions {
+  int max_depth = 0;   // 0: no limit
+  int max_leaves = 0;  // 0: no limit; else the most useful splits come first
+  double min_samples_split = 2;
+  double min_gain = 0;             // a split must explain more
+  bool is_classification = false;  // gradients are weights of a class, in hessians' unit: split
+                                   // while there are two
+  int columns_per_node = 0;        // 0: all that are allowed
+  std::vector<int> columns = {};   // allowed in this tree, ascending
+  std::uint64_t seed = 0;
+};
+
+struct GrownNode {
+  Split split;  // of inner nodes
+  NodeSums sums;
+  std::int64_t begin = 0, end = 0;  // its records, of this rank
+  std::int32_t left = -1, right = -1;
+  int depth = 0;
+  std::uint64_t path = 0;  // a random number of its own, made from the way to it
+
+  std::int64_t size() const { return end - begin; }
+};
+
+// Records in memory, with room for what prefetching looks at.
+template <class Record>
+struct Records {
+  std::vector<Record> rows;  // kLookahead more than `size`
+  std::int64_t size = 0;
+
+  void resize(std::int64_t new_size) {
+    size = new_size;
+    rows.resize(static_cast<std::size_t>(new_size) + kLookahead);
+  }
+  Record* data() { return rows.data(); }
+};
+
+// What the parts of one growth share.
+template <class Record>
+struct Growth {
+  const BinnedData& data;
+  const SplitSearch& search;
+  const GrowOptions& options;
+  Records<Record>& records;
+  Records<Record>& scratch;  // as large as `records`
+  comm::Communicator* communicator = nullptr;
+};
+
+// The nodes of the tree, root first. Afterwards each node's records are [begin, end) of
+// `growth.records`. The same nodes whatever the threads; with a communicator, over which every rank
+// grows with its own rows, the same nodes as one process with all rows.
+//
+// Breadth first while a node's rows are more than what stays in a cache, all threads working on
+// one node; then depth first, each thread with a subtree of its own. With max_leaves, best first.
+template <class Record>
+std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads);
+
+// Renumbers so that every node comes before its children, left before right. `values` are set by
+// the caller. `place[i]` is where the grown node i went.
+Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitRules& rules,
+             std::vector<std::int32_t>& place);
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,426 @@
+#include "tutti/learn/tree/internal/node_work.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/divide.h"
+#include "tutti/learn/tree/internal/hash.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+// Below this many rows most of the 256 bins are empty, and it pays to look at the rows themselves.
+constexpr std::int64_t kFewRows = 128;
+// Rows that one thread takes at a time: what parting them has brought into the cache is still there
+// when they go into the histogram. With many tiles it pays to stay longer at each.
+constexpr std::int64_t kChunk = 2048, kChunkOfTiles = 16384;
+
+std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
+  return (size + chunk - 1) / chunk;
+}
+
+}  // namespace
+
+template <class Record>
+NodeWork<Record>::NodeWork(const Growth<Record>& growth, Threads* threads)
+    : growth_(growth),
+      shape_(growth.search.shape()),
+      threads_(threads),
+      slots_(threads == nullptr ? 1 : static_cast<std::size_t>(threads->count())),
+      pool_(shape_.words()),
+      zeros_(shape_.words_per_column()),
+      has_all_columns_(growth.options.columns.size() ==
+                       static_cast<std::size_t>(growth.data.columns())),
+      end_column_(growth.data.columns()) {
+  if (growth.communicator == nullptr || draws_columns()) return;
+  const int ranks = growth.communicator->size(), columns = growth.data.columns();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int first = columns * rank / ranks, end = columns * (rank + 1) / ranks;
+    words_of_ranks_.push_back((end - first) * static_cast<std::int64_t>(shape_.words_per_column()));
+    if (rank == growth.communicator->rank()) first_column_ = first, end_column_ = end;
+  }
+}
+
+template <class Record>
+void NodeWork<Record>::run(std::int64_t parts, const Body& body) {
+  if (threads_ == nullptr || parts <= 1) {
+    for (std::int64_t part = 0; part < parts; ++part) body(0, part);
+    return;
+  }
+  std::atomic<std::int64_t> next = 0;
+  threads_->run(static_cast<std::int64_t>(slots_), [&](std::int64_t slot) {
+    for (std::int64_t part; (part = next++) < parts;) body(static_cast<std::size_t>(slot), part);
+  });
+}
+
+template <class Record>
+bool NodeWork<Record>::may_split(const GrownNode& node) const {
+  const GrowOptions& options = growth_.options;
+  const SplitRules& rules = growth_.search.rules();
+  const auto count = static_cast<double>(node.sums.count);
+  if (options.max_depth > 0 && node.depth >= options.max_depth) return false;
+  if (count < options.min_samples_split || count < 2 * rules.min_samples_leaf) return false;
+  if (!options.is_classification) return true;
+  if (node.sums.classes.empty())
+    return node.sums.gradient != 0 && node.sums.gradient != node.sums.hessian;
+  return *std::max_element(node.sums.classes.begin(), node.sums.classes.end()) != node.sums.hessian;
+}
+
+template <class Record>
+bool NodeWork<Record>::uses_records(const GrownNode& node) const {
+  return growth_.communicator == nullptr && node.size() <= kFewRows;
+}
+
+template <class Record>
+void NodeWork<Record>::add_rows_of(std::span<const Record> rows, std::uint64_t* histogram) {
+  if (!has_all_columns_)
+    return add_rows(growth_.data, growth_.options.columns, rows, shape_, histogram);
+  for (int tile = 0; tile < growth_.data.tiles(); ++tile)
+    add_rows(growth_.data, tile, rows, shape_, histogram);
+}
+
+// One histogram for each thread that takes part, the first being `target`, all of zeros.
+template <class Record>
+std::vector<std::uint64_t*> NodeWork<Record>::slot_histograms(std::uint64_t* target,
+                                                              std::int64_t parts) {
+  std::vector<std::uint64_t*> histograms = {target};
+  while (histograms.size() < std::min(slots_, static_cast<std::size_t>(parts)) &&
+         threads_ != nullptr)
+    histograms.push_back(pool_.take());
+  run(static_cast<std::int64_t>(histograms.size()), [&](std::size_t, std::int64_t i) {
+    std::memset(histograms[static_cast<std::size_t>(i)], 0, pool_.words() * sizeof(std::uint64_t));
+  });
+  return histograms;
+}
+
+template <class Record>
+void NodeWork<Record>::merge(std::span<std::uint64_t* const> histograms) {
+  constexpr std::int64_t kWords = 2048;
+  if (histograms.size() > 1)
+    run(parts_of(static_cast<std::int64_t>(pool_.words()), kWords),
+        [&](std::size_t, std::int64_t part) {
+          const auto begin = static_cast<std::size_t>(part * kWords);
+          const auto end = std::min(pool_.words(), begin + kWords);
+          for (std::size_t slot = 1; slot < histograms.size(); ++slot)
+            for (std::size_t i = begin; i < end; ++i) histograms[0][i] += histograms[slot][i];
+        });
+  for (std::size_t slot = 1; slot < histograms.size(); ++slot) pool_.give(histograms[slot]);
+}
+
+template <class Record>
+void NodeWork<Record>::subtract(std::uint64_t* from, const std::uint64_t* what) {
+  for (std::size_t i = 0; i < pool_.words(); ++i) from[i] -= what[i];
+}
+
+template <class Record>
+void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t parts = parts_of(root.size(), chunk);
+  std::vector<NodeSums> sums(slots_);
+  for (NodeSums& one : sums)
+    one.classes.resize(
+        static_cast<std::size_t>(shape_.kind == Kind::kClasses ? shape_.classes : 0));
+  std::vector<std::uint64_t*> histograms;
+  if (histogram != nullptr) histograms = slot_histograms(histogram, parts);
+  run(parts, [&](std::size_t slot, std::int64_t part) {
+    const std::int64_t begin = root.begin + part * chunk;
+    const std::span<const Record> rows(growth_.records.data() + begin,
+                                       static_cast<std::size_t>(std::min(chunk, root.end - begin)));
+    add_to(sums[slot], rows);
+    if (histogram != nullptr) add_rows_of(rows, histograms[slot]);
+  });
+  merge(histograms);
+  root.sums = sums[0];
+  for (std::size_t slot = 1; slot < slots_; ++slot) {
+    root.sums.gradient += sums[slot].gradient;
+    root.sums.hessian += sums[slot].hessian;
+    root.sums.count += sums[slot].count;
+    for (std::size_t k = 0; k < root.sums.classes.size(); ++k)
+      root.sums.classes[k] += sums[slot].classes[k];
+  }
+  share_sums(root.sums);
+  if (histogram != nullptr) share_histogram(histogram);
+}
+
+// Every chunk is parted within its own place of the scratch memory; once the sizes of all left
+// parts are known, everything is copied back to where it belongs, in order.
+template <class Record>
+NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_histogram,
+                                std::int64_t& left_size) {
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t parts = parts_of(parent.size(), chunk);
+  const auto table = table_of(parent.split);
+  const std::uint8_t* bins = growth_.data.column(parent.split.column);
+  Record* const rows = growth_.records.data() + parent.begin;
+  Record* const parted = growth_.scratch.data() + parent.begin;
+  std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
+  std::vector<NodeSums> sums(slots_);
+  for (NodeSums& one : sums) one.classes.resize(parent.sums.classes.size());
+  std::vector<std::uint64_t*> histograms;
+  if (small_histogram != nullptr) histograms = slot_histograms(small_histogram, parts);
+  run(parts, [&](std::size_t slot, std::int64_t index) {
+    const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
+    Record* target = parted + begin;
+    const std::int64_t left =
+        part_rows(rows + begin, size, target, bins, growth_.data.stride(), table);
+    lefts[static_cast<std::size_t>(index)] = left;
+    add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
+    if (small_histogram == nullptr) return;
+    if (parent.split.left_is_smaller)
+      add_rows_of({target, static_cast<std::size_t>(left)}, histograms[slot]);
+    else
+      add_rows_of({target + left, static_cast<std::size_t>(size - left)}, histograms[slot]);
+  });
+  merge(histograms);
+  left_size = std::accumulate(lefts.begin(), lefts.end(), std::int64_t{0});
+  std::vector<std::int64_t> starts(lefts.size());
+  std::exclusive_scan(lefts.begin(), lefts.end(), starts.begin(), std::int64_t{0});
+  run(parts, [&](std::size_t, std::int64_t index) {
+    const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
+    const std::int64_t left = lefts[static_cast<std::size_t>(index)];
+    const std::int64_t start = starts[static_cast<std::size_t>(index)];
+    std::copy_n(parted + begin, left, rows + start);
+    std::reverse_copy(parted + begin + left, parted + begin + size,
+                      rows + left_size + begin - start);
+  });
+  for (std::size_t slot = 1; slot < slots_; ++slot) {
+    sums[0].gradient += sums[slot].gradient;
+    sums[0].hessian += sums[slot].hessian;
+    sums[0].count += sums[slot].count;
+    for (std::size_t k = 0; k < sums[0].classes.size(); ++k)
+      sums[0].classes[k] += sums[slot].classes[k];
+  }
+  share_sums(sums[0]);
+  return sums[0];
+}
+
+template <class Record>
+OpenNode NodeWork<Record>::begin(std::vector<GrownNode>& nodes) {
+  GrownNode& root = nodes.emplace_back();
+  root.end = growth_.records.size;
+  root.path = mix(growth_.options.seed);
+  OpenNode open = {0, nullptr};
+  if (!draws_columns() && !uses_records(root)) open.histogram = pool_.take();
+  sum_root(root, open.histogram);
+  find_splits(nodes, {&open, 1});
+  return open;
+}
+
+template <class Record>
+void NodeWork<Record>::drop(OpenNode& open) {
+  pool_.give(open.histogram);
+  open.histogram = nullptr;
+}
+
+template <class Record>
+std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, OpenNode parent) {
+  const int depth = nodes[static_cast<std::size_t>(parent.index)].depth + 1;
+  const bool is_last = growth_.options.max_depth > 0 && depth >= growth_.options.max_depth;
+  if (is_last) drop(parent);
+  std::uint64_t* small_histogram = parent.histogram != nullptr ? pool_.take() : nullptr;
+  std::int64_t left_size = 0;
+  const NodeSums left_sums =
+      part(nodes[static_cast<std::size_t>(parent.index)], small_histogram, left_size);
+  if (small_histogram != nullptr) {
+    share_histogram(small_histogram);
+    subtract(parent.histogram, small_histogram);
+  }
+  const auto first = static_cast<std::int32_t>(nodes.size());
+  nodes.resize(nodes.size() + 2);
+  GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
+  GrownNode& left = nodes[static_cast<std::size_t>(first)];
+  GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
+  node.left = first;
+  node.right = first + 1;
+  left.sums = left_sums;
+  right.sums = difference(node.sums, left_sums);
+  left.begin = node.begin;
+  left.end = right.begin = node.begin + left_size;
+  right.end = node.end;
+  left.depth = right.depth = depth;
+  left.path = mix(node.path, 1);
+  right.path = mix(node.path, 2);
+  std::vector<OpenNode> children = {{first, parent.histogram}, {first + 1, small_histogram}};
+  if (node.split.left_is_smaller) std::swap(children[0].histogram, children[1].histogram);
+  find_splits(nodes, children);
+  std::erase_if(children, [&](const OpenNode& open) {
+    return !nodes[static_cast<std::size_t>(open.index)].split.exists();
+  });
+  return children;
+}
+
+// Afterwards nodes that will not be split have no split and no histogram.
+template <class Record>
+void NodeWork<Record>::find_splits(std::vector<GrownNode>& nodes, std::span<OpenNode> open) {
+  std::vector<OpenNode> by_histogram;
+  for (OpenNode& one : open) {
+    GrownNode& node = nodes[static_cast<std::size_t>(one.index)];
+    if (!may_split(node) || (uses_records(node) && !draws_columns())) drop(one);
+    if (!may_split(node)) continue;
+    if (draws_columns())
+      search_drawn(node);
+    else if (one.histogram == nullptr)
+      search_records(node);
+    else
+      by_histogram.push_back(one);
+  }
+  if (!by_histogram.empty()) search_histograms(nodes, by_histogram);
+  for (OpenNode& one : open) {
+    GrownNode& node = nodes[static_cast<std::size_t>(one.index)];
+    keep_if_good(node);
+    if (!node.split.exists()) drop(one);
+  }
+}
+
+template <class Record>
+void NodeWork<Record>::keep_if_good(GrownNode& node) const {
+  if (!node.split.exists()) return;
+  const double least = growth_.options.min_gain;
+  // Rounding alone can look like a gain, and may hide that a cut of two classes gains nothing yet.
+  const double noise = 1e-12 * growth_.search.score(node.sums);
+  const bool is_good = growth_.options.is_classification && least <= 0
+                           ? node.split.gain > -noise
+                           : node.split.gain > std::max(least, noise);
+  if (!is_good) node.split = Split();
+}
+
+template <class Record>
+void NodeWork<Record>::search_histograms(std::vector<GrownNode>& nodes,
+                                         std::span<const OpenNode> open) {
+  const auto& columns = growth_.options.columns;
+  const auto per_node = static_cast<std::int64_t>(columns.size());
+  std::vector<Split> best(slots_ * open.size());
+  constexpr std::int64_t kColumns = 4;  // at a time
+  const std::int64_t parts_per_node = parts_of(per_node, kColumns);
+  run(parts_per_node * static_cast<std::int64_t>(open.size()), [&](std::size_t slot,
+                                                                   std::int64_t part) {
+    const auto which = static_cast<std::size_t>(part / parts_per_node);
+    const std::int64_t begin = part % parts_per_node * kColumns;
+    const GrownNode& node = nodes[static_cast<std::size_t>(open[which].index)];
+    ColumnSums sums;
+    for (std::int64_t i = begin; i < std::min(per_node, begin + kColumns); ++i) {
+      const int column = columns[static_cast<std::size_t>(i)];
+      if (column < first_column_ || column >= end_column_) continue;
+      read_histogram(
+          shape_,
+          open[which].histogram + static_cast<std::size_t>(column) * shape_.words_per_column(),
+          growth_.search.bins(column).count(), growth_.search.rules().scales, sums);
+      growth_.search.try_column(column, sums, node.sums, node.path, best[which * slots_ + slot]);
+    }
+  });
+  for (std::size_t which = 0; which < open.size(); ++which) {
+    Split& split = nodes[static_cast<std::size_t>(open[which].index)].split;
+    for (std::size_t slot = 0; slot < slots_; ++slot)
+      if (best[which * slots_ + slot].is_better_than(split)) split = best[which * slots_ + slot];
+    share_split(split);
+  }
+}
+
+template <class Record>
+void NodeWork<Record>::search_records(GrownNode& node) {
+  const std::span<const Record> rows(growth_.records.data() + node.begin,
+                                     static_cast<std::size_t>(node.size()));
+  RecordSums reader(shape_, zeros_.data());
+  ColumnSums sums;
+  for (const int column : growth_.options.columns) {
+    reader.read(growth_.data, column, rows, growth_.search.rules().scales, sums);
+    growth_.search.try_column(column, sums, node.sums, node.path, node.split);
+    reader.clear();
+  }
+}
+
+template <class Record>
+void NodeWork<Record>::try_drawn(GrownNode& node, std::span<const int> columns,
+                                 std::uint64_t* histogram, int& tried) {
+  const std::span<const Record> rows(growth_.records.data() + node.begin,
+                                     static_cast<std::size_t>(node.size()));
+  const bool by_records = uses_records(node);
+  const std::size_t words = shape_.words_per_column();
+  RecordSums reader(shape_, zeros_.data());
+  ColumnSums sums;
+  if (!by_records) {
+    for (const int column : columns)
+      std::memset(histogram + static_cast<std::size_t>(column) * words, 0,
+                  words * sizeof(std::uint64_t));
+    add_rows(growth_.data, columns, rows, shape_, histogram);
+    if (growth_.communicator != nullptr)
+      for (const int column : columns)
+        growth_.communicator->all_reduce({histogram + static_cast<std::size_t>(column) * words,
+                                          static_cast<std::int64_t>(words), DType::kI64});
+  }
+  for (const int column : columns) {
+    if (by_records)
+      reader.read(growth_.data, column, rows, growth_.search.rules().scales, sums);
+    else
+      read_histogram(shape_, histogram + static_cast<std::size_t>(column) * words,
+                     growth_.search.bins(column).count(), growth_.search.rules().scales, sums);
+    tried += sums.can_be_cut() ? 1 : 0;
+    growth_.search.try_column(column, sums, node.sums, node.path, node.split);
+    reader.clear();
+  }
+}
+
+// Columns in a random order of the node's own. Those in which all its rows are alike do not count,
+// and the search goes on until there is a split.
+template <class Record>
+void NodeWork<Record>::search_drawn(GrownNode& node) {
+  std::vector<int> columns = growth_.options.columns;
+  const auto size = static_cast<std::int64_t>(columns.size());
+  const int wanted = growth_.options.columns_per_node;
+  std::uint64_t* histogram = uses_records(node) ? nullptr : pool_.take();
+  std::int64_t drawn = 0;
+  for (int tried = 0; drawn < size && (tried < wanted || !node.split.exists());) {
+    const std::int64_t batch = std::clamp<std::int64_t>(wanted - tried, 1, size - drawn);
+    for (std::int64_t i = drawn; i < drawn + batch; ++i) {
+      const auto other =
+          i + static_cast<std::int64_t>(below(mix(node.path, static_cast<std::uint64_t>(i)),
+                                              static_cast<std::uint64_t>(size - i)));
+      std::swap(columns[static_cast<std::size_t>(i)], columns[static_cast<std::size_t>(other)]);
+    }
+    try_drawn(node, {columns.data() + drawn, static_cast<std::size_t>(batch)}, histogram, tried);
+    drawn += batch;
+  }
+  pool_.give(histogram);
+}
+
+template <class Record>
+void NodeWork<Record>::share_sums(NodeSums& sums) {
+  if (growth_.communicator == nullptr) return;
+  std::vector<std::int64_t> numbers = {sums.gradient, sums.hessian, sums.count};
+  numbers.insert(numbers.end(), sums.classes.begin(), sums.classes.end());
+  growth_.communicator->all_reduce(Buffer::of<std::int64_t>(numbers));
+  sums = {numbers[0], numbers[1], numbers[2], {numbers.begin() + 3, numbers.end()}};
+}
+
+// Each rank gets the sums of its own columns; the others' are not used.
+template <class Record>
+void NodeWork<Record>::share_histogram(std::uint64_t* histogram) {
+  if (growth_.communicator == nullptr) return;
+  const auto words = static_cast<std::int64_t>(pool_.words());
+  const auto rank = static_cast<std::size_t>(growth_.communicator->rank());
+  std::vector<std::int64_t> own(static_cast<std::size_t>(words_of_ranks_[rank]));
+  growth_.communicator->reduce_scatter({histogram, words, DType::kI64},
+                                       Buffer::of<std::int64_t>(own), ReduceOp::kSum,
+                                       words_of_ranks_);
+  std::copy(own.begin(), own.end(),
+            histogram + static_cast<std::size_t>(first_column_) * shape_.words_per_column());
+}
+
+template <class Record>
+void NodeWork<Record>::share_split(Split& split) {
+  if (growth_.communicator == nullptr) return;
+  std::vector<Split> all(static_cast<std::size_t>(growth_.communicator->size()));
+  const auto bytes = static_cast<std::int64_t>(sizeof(Split));
+  growth_.communicator->all_gather({&split, bytes, DType::kU8},
+                                   {all.data(), bytes * growth_.communicator->size(), DType::kU8});
+  for (const Split& one : all)
+    if (one.is_better_than(split)) split = one;
+}
+
+template class NodeWork<NarrowRecord>;
+template class NodeWork<WideRecord>;
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,174 @@
+#include "tutti/learn/tree/internal/sample.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/rank_rows.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+double number_at(const Matrix& matrix, std::int64_t at) {
+  if (matrix.dtype == DType::kF32)
+    return static_cast<double>(static_cast<const float*>(matrix.values)[at]);
+  return static_cast<const double*>(matrix.values)[at];
+}
+
+double entry(const Matrix& matrix, std::int64_t at, std::int64_t entries_of_row) {
+  if (matrix.values != nullptr) return number_at(matrix, at);
+  return matrix.implicit == Implicit::kOne ? 1.0
+                                           : 1.0 / std::sqrt(static_cast<double>(entries_of_row));
+}
+
+std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& options,
+                                      const RankRows& place) {
+  const double share = static_cast<double>(options.sample) / static_cast<double>(place.total);
+  const std::uint64_t limit = share >= 1 ? ~0ull : static_cast<std::uint64_t>(share * 0x1p64);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    if (!options.weights.empty() && options.weights[static_cast<std::size_t>(row)] <= 0) continue;
+    const auto global = static_cast<std::uint64_t>(place.first + row);
+    if (share >= 1 || mix(options.seed, global) < limit) rows.push_back(row);
+  }
+  return rows;
+}
+
+void add(Sample& sample, std::size_t column, double value) {
+  if (std::isnan(value))
+    ++sample.missing[column];
+  else if (value != 0)
+    sample.values[column].push_back(value);
+}
+
+void take_dense(const Matrix& matrix, const std::vector<std::int64_t>& rows, Sample& sample,
+                Threads& threads) {
+  for (std::vector<double>& values : sample.values) values.resize(rows.size());
+  threads.for_range(
+      static_cast<std::int64_t>(rows.size()), 4096, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          for (std::int64_t c = 0; c < matrix.columns; ++c)
+            sample.values[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)] =
+                number_at(matrix, rows[static_cast<std::size_t>(i)] * matrix.row_stride +
+                                      c * matrix.column_stride);
+      });
+  threads.run(matrix.columns, [&](std::int64_t c) {
+    auto& values = sample.values[static_cast<std::size_t>(c)];
+    sample.missing[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(
+        std::erase_if(values, [](double value) { return std::isnan(value); }));
+  });
+}
+
+void take_sparse_rows(const Matrix& matrix, const std::vector<std::int64_t>& rows, Sample& sample) {
+  for (const std::int64_t row : rows) {
+    const std::int64_t begin = matrix.offsets[row], end = matrix.offsets[row + 1];
+    for (std::int64_t at = begin; at < end; ++at)
+      add(sample, static_cast<std::size_t>(matrix.indices[at]), entry(matrix, at, end - begin));
+  }
+}
+
+void take_sparse_columns(const Matrix& matrix, const std::vector<std::int64_t>& rows,
+                         Sample& sample) {
+  std::vector<bool> is_chosen(static_cast<std::size_t>(matrix.rows));
+  for (const std::int64_t row : rows) is_chosen[static_cast<std::size_t>(row)] = true;
+  for (std::int64_t c = 0; c < matrix.columns; ++c)
+    for (std::int64_t at = matrix.offsets[c]; at < matrix.offsets[c + 1]; ++at)
+      if (is_chosen[static_cast<std::size_t>(matrix.indices[at])])
+        add(sample, static_cast<std::size_t>(c), entry(matrix, at, 0));
+}
+
+// Every rank gets what all ranks took.
+void join(Sample& sample, comm::Communicator& communicator) {
+  const std::size_t columns = sample.values.size();
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  std::vector<std::int64_t> sizes(columns), all_sizes(columns * ranks), counts(ranks);
+  std::vector<double> mine;
+  for (std::size_t c = 0; c < columns; ++c) {
+    sizes[c] = static_cast<std::int64_t>(sample.values[c].size());
+    mine.insert(mine.end(), sample.values[c].begin(), sample.values[c].end());
+    sample.values[c].clear();
+  }
+  communicator.all_gather(ConstBuffer::of<std::int64_t>(sizes),
+                          Buffer::of<std::int64_t>(all_sizes));
+  for (std::size_t i = 0; i < all_sizes.size(); ++i) counts[i / columns] += all_sizes[i];
+  std::vector<double> all(
+      static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
+  communicator.all_gather(ConstBuffer::of<double>(mine), Buffer::of<double>(all), counts);
+  auto from = all.begin();
+  for (std::size_t i = 0; i < all_sizes.size(); ++i) {
+    auto& target = sample.values[i % columns];
+    target.insert(target.end(), from, from + all_sizes[i]);
+    from += all_sizes[i];
+  }
+  sample.missing.push_back(sample.rows);
+  communicator.all_reduce(Buffer::of<std::int64_t>(sample.missing));
+  sample.rows = sample.missing.back();
+  sample.missing.pop_back();
+}
+
+// All digits are counted in one pass; a digit that all keys share costs nothing more.
+template <class Key>
+void sort_keys(std::vector<Key>& keys) {
+  constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits;
+  constexpr int kPasses = (8 * sizeof(Key) + kDigitBits - 1) / kDigitBits;
+  std::array<std::array<std::uint32_t, kDigits>, kPasses> starts = {};
+  const auto digit = [](Key key, int pass) { return (key >> (pass * kDigitBits)) & (kDigits - 1); };
+  for (const Key key : keys)
+    for (int pass = 0; pass < kPasses; ++pass)
+      ++starts[static_cast<std::size_t>(pass)][digit(key, pass)];
+  std::vector<Key> other(keys.size());
+  for (int pass = 0; pass < kPasses && !keys.empty(); ++pass) {
+    auto& begin = starts[static_cast<std::size_t>(pass)];
+    if (begin[digit(keys[0], pass)] == keys.size()) continue;
+    std::uint32_t start = 0;
+    for (std::uint32_t& count : begin) start += std::exchange(count, start);
+    for (const Key key : keys) other[begin[digit(key, pass)]++] = key;
+    keys.swap(other);
+  }
+}
+
+// As whole numbers, positive floats rise and negative ones fall.
+template <class Float, class Key>
+void sort_as(std::vector<double>& values) {
+  constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+  std::vector<Key> keys(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Key bits = std::bit_cast<Key>(static_cast<Float>(values[i]) + Float{0});  // one zero only
+    keys[i] = (bits & kSign) != 0 ? ~bits : bits | kSign;
+  }
+  sort_keys(keys);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(std::bit_cast<Float>(
+        (keys[i] & kSign) != 0 ? keys[i] ^ kSign : static_cast<Key>(~keys[i])));
+}
+
+}  // namespace
+
+Sample take_sample(const Matrix& matrix, const BinOptions& options, Threads& threads,
+                   comm::Communicator* communicator) {
+  const auto columns = static_cast<std::size_t>(matrix.columns);
+  const auto rows = choose_rows(matrix, options, find_rank_rows(matrix.rows, communicator));
+  Sample sample = {static_cast<std::int64_t>(rows.size()),
+                   std::vector<std::vector<double>>(columns), std::vector<std::int64_t>(columns)};
+  if (matrix.form == Form::kDense) take_dense(matrix, rows, sample, threads);
+  if (matrix.form == Form::kSparseRows) take_sparse_rows(matrix, rows, sample);
+  if (matrix.form == Form::kSparseColumns) take_sparse_columns(matrix, rows, sample);
+  if (communicator != nullptr && columns > 0) join(sample, *communicator);
+  return sample;
+}
+
+void sort_numbers(std::vector<double>& values) {
+  const bool is_single = std::all_of(values.begin(), values.end(), [](double value) {
+    return static_cast<double>(static_cast<float>(value)) == value;
+  });
+  if (is_single)
+    sort_as<float, std::uint32_t>(values);
+  else
+    sort_as<double, std::uint64_t>(values);
+}
+
+}  // namespace tutti::learn::tree

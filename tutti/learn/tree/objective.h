@@ -1,0 +1,45 @@
+// What boosting makes small.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tutti/learn/tree/model.h"
+
+namespace tutti::learn::tree {
+
+struct GradientPair {
+  float gradient, hessian;
+};
+
+// Scores are rows x outputs, row by row. All calls are safe from several threads.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual int outputs() const { return 1; }
+  virtual Link link() const { return Link::kIdentity; }
+  // Hessians are all equal to the weights.
+  virtual bool has_constant_hessian() const { return false; }
+  // Bounds of |gradient| and hessian for a row of weight 1; 0: none are known.
+  virtual GradientPair bounds() const { return {0, 0}; }
+  // The score of every row before the first tree, from the weighted mean of `moments` over rows.
+  virtual void add_moments(double label, double weight, std::span<double> sums) const;
+  virtual std::vector<double> base(std::span<const double> means) const;
+  // Gradients with respect to output `k` of the rows [begin, end), each times the row's weight.
+  virtual void gradients(std::span<const double> labels, std::span<const double> weights,
+                         std::span<const double> scores, int k, std::int64_t begin,
+                         std::int64_t end, GradientPair* out) const = 0;
+  // Loss of one row.
+  virtual double loss(double label, std::span<const double> scores) const = 0;
+  // Throws ConfigError (DDL-9-20) when the labels are not of the kind it needs.
+  virtual void check(std::span<const double> labels) const;
+};
+
+// "squared_error", "logistic", "softmax" (with `classes`), "poisson", "quantile" (with `alpha`).
+// Throws ConfigError (DDL-9-20) that lists the names.
+std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha);
+
+}  // namespace tutti::learn::tree

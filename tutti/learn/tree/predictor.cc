@@ -1,0 +1,324 @@
+#include "tutti/learn/tree/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/internal/threads.h"
+
+namespace tutti::learn::tree {
+
+// What does not depend on the type of the rows. Places are those of packed nodes.
+struct Predictor::Common {
+  struct PackedTree {
+    std::int32_t root;
+    int depth, output;
+    bool is_wide;  // a value for each output
+  };
+  std::vector<PackedTree> trees;
+  std::vector<std::int32_t> place_in_tree;  // of every packed node
+  std::vector<std::size_t> value_at;        // of every packed node, in `values`
+  std::vector<double> values, base;
+  double factor = 1;
+  // Nodes with categories, asked one at a time.
+  std::vector<Tree::CategorySet> category_sets;
+};
+
+template <class T>
+struct Predictor::Packed {
+  static constexpr std::uint32_t kMissingLeft = 1u << 31, kCategories = 1u << 30;
+  static constexpr std::uint32_t kColumn = kCategories - 1;
+  // A leaf leads to itself whatever comes, so that walks of different length go side by side.
+  struct Node {
+    T threshold;
+    std::uint32_t column;  // and two flags
+    std::int32_t left;     // right is the next one
+    std::int32_t categories;
+  };
+  std::vector<Node> nodes;
+};
+
+namespace {
+
+constexpr std::size_t kWalks = 16;
+
+// The tree's nodes in the order in which they are packed: both children of a node together, the
+// nodes of a way mostly near each other.
+std::vector<std::int32_t> packing_order(const Tree& tree) {
+  std::vector<std::int32_t> order = {0}, open = {0};
+  while (!open.empty()) {
+    const Node& node = tree.nodes[static_cast<std::size_t>(open.back())];
+    open.pop_back();
+    if (node.is_leaf()) continue;
+    order.insert(order.end(), {node.left, node.right});
+    open.insert(open.end(), {node.right, node.left});
+  }
+  return order;
+}
+
+bool is_f32(double value) {
+  return static_cast<double>(static_cast<float>(value)) == value;
+}
+
+bool has_single_thresholds(const Model& model) {
+  for (const Tree& tree : model.trees)
+    for (const Node& node : tree.nodes)
+      if (!is_f32(node.threshold)) return false;
+  return true;
+}
+
+bool is_left_category(const Tree::CategorySet& set, double value, bool missing_left) {
+  if (std::isnan(value)) return missing_left;
+  const auto code = static_cast<std::int64_t>(std::clamp(value, -1.0, 0x1p53));
+  if (std::binary_search(set.left.begin(), set.left.end(), code)) return true;
+  return missing_left && !std::binary_search(set.known.begin(), set.known.end(), code);
+}
+
+template <class Packed, class Common, class T>
+std::int32_t step(const Packed& packed, const Common& common, std::int32_t at, const T* row) {
+  const auto& node = packed.nodes[static_cast<std::size_t>(at)];
+  const T value = row[node.column & Packed::kColumn];
+  const bool missing_left = (node.column & Packed::kMissingLeft) != 0;
+  if ((node.column & Packed::kCategories) != 0) [[unlikely]]
+    return node.left +
+           (is_left_category(common.category_sets[static_cast<std::size_t>(node.categories)],
+                             static_cast<double>(value), missing_left)
+                ? 0
+                : 1);
+  const bool is_left = (value <= node.threshold) | (missing_left & (value != value));
+  const bool is_leaf = node.left == at;
+  return node.left + static_cast<std::int32_t>(!is_left & !is_leaf);
+}
+
+}  // namespace
+
+Predictor::Predictor(const Model& model)
+    : columns_(model.columns), outputs_(model.outputs), common_(std::make_unique<Common>()) {
+  model.check();
+  const bool has_single = has_single_thresholds(model);
+  double_ = std::make_unique<Packed<double>>();
+  if (has_single) single_ = std::make_unique<Packed<float>>();
+  common_->base = model.base;
+  if (model.averages && !model.trees.empty())
+    common_->factor = 1.0 / static_cast<double>(model.trees.size());
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    const Tree& tree = model.trees[t];
+    const auto root = static_cast<std::int32_t>(double_->nodes.size());
+    const auto order = packing_order(tree);
+    std::vector<std::int32_t> packed_at(tree.nodes.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+      packed_at[static_cast<std::size_t>(order[i])] = root + static_cast<std::int32_t>(i);
+    const auto first_set = static_cast<std::int32_t>(common_->category_sets.size());
+    common_->category_sets.insert(common_->category_sets.end(), tree.category_sets.begin(),
+                                  tree.category_sets.end());
+    common_->trees.push_back({root, tree.depth(), model.tree_output[t], tree.outputs > 1});
+    for (const std::int32_t from : order) {
+      const Node& node = tree.nodes[static_cast<std::size_t>(from)];
+      common_->place_in_tree.push_back(from);
+      common_->value_at.push_back(common_->values.size());
+      if (node.is_leaf())
+        common_->values.insert(common_->values.end(), tree.value(from).begin(),
+                               tree.value(from).end());
+      std::uint32_t column = node.is_leaf() ? 0 : static_cast<std::uint32_t>(node.column);
+      if (node.missing_left) column |= Packed<double>::kMissingLeft;
+      if (node.categories >= 0) column |= Packed<double>::kCategories;
+      const std::int32_t left =
+          packed_at[static_cast<std::size_t>(node.is_leaf() ? from : node.left)];
+      const std::int32_t set = node.categories < 0 ? -1 : first_set + node.categories;
+      double_->nodes.push_back({node.threshold, column, left, set});
+      if (has_single)
+        single_->nodes.push_back({static_cast<float>(node.threshold), column, left, set});
+    }
+  }
+}
+
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+template <>
+const Predictor::Packed<float>& Predictor::packed<float>() const {
+  return *single_;
+}
+template <>
+const Predictor::Packed<double>& Predictor::packed<double>() const {
+  return *double_;
+}
+
+namespace {
+
+template <class Common, class PackedTree>
+void add_values(const Common& common, const PackedTree& tree, std::int32_t leaf, double* out,
+                std::size_t outputs) {
+  const double* values = common.values.data() + common.value_at[static_cast<std::size_t>(leaf)];
+  if (!tree.is_wide) {
+    out[tree.output] += values[0] * common.factor;
+    return;
+  }
+  for (std::size_t k = 0; k < outputs; ++k) out[k] += values[k] * common.factor;
+}
+
+}  // namespace
+
+// One row, several trees side by side.
+template <class T>
+void Predictor::predict_one(std::span<const T> row, std::span<double> out) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (!single_) {
+      const std::vector<double> wide(row.begin(), row.end());
+      return predict_one<double>(wide, out);
+    }
+  }
+  const auto& nodes = packed<T>();
+  std::copy(common_->base.begin(), common_->base.end(), out.begin());
+  for (std::size_t first = 0; first < common_->trees.size(); first += kWalks) {
+    const std::size_t size = std::min(kWalks, common_->trees.size() - first);
+    std::array<std::int32_t, kWalks> at;
+    int depth = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      at[i] = common_->trees[first + i].root;
+      depth = std::max(depth, common_->trees[first + i].depth);
+    }
+    for (int level = 0; level < depth; ++level)
+      for (std::size_t i = 0; i < size; ++i) at[i] = step(nodes, *common_, at[i], row.data());
+    for (std::size_t i = 0; i < size; ++i)
+      add_values(*common_, common_->trees[first + i], at[i], out.data(),
+                 static_cast<std::size_t>(outputs_));
+  }
+}
+
+void Predictor::predict_row(std::span<const float> row, std::span<double> out) const {
+  predict_one(row, out);
+}
+void Predictor::predict_row(std::span<const double> row, std::span<double> out) const {
+  predict_one(row, out);
+}
+
+namespace {
+
+// Rows [begin, end) as dense rows of T, in `buffer` where the matrix has no such rows itself.
+template <class T>
+const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                    std::vector<T>& buffer, std::int64_t& row_stride) {
+  const bool has_type = matrix.dtype == DTypeOf<T>::value;
+  if (matrix.form == Form::kDense && has_type && matrix.column_stride == 1) {
+    row_stride = matrix.row_stride;
+    return static_cast<const T*>(matrix.values) + begin * matrix.row_stride;
+  }
+  row_stride = matrix.columns;
+  buffer.assign(static_cast<std::size_t>((end - begin) * matrix.columns), T{0});
+  const auto number = [&](std::int64_t at) {
+    return matrix.dtype == DType::kF32
+               ? static_cast<T>(static_cast<const float*>(matrix.values)[at])
+               : static_cast<T>(static_cast<const double*>(matrix.values)[at]);
+  };
+  for (std::int64_t row = begin; row < end; ++row) {
+    T* target = buffer.data() + (row - begin) * matrix.columns;
+    if (matrix.form == Form::kDense) {
+      for (std::int64_t c = 0; c < matrix.columns; ++c)
+        target[c] = number(row * matrix.row_stride + c * matrix.column_stride);
+      continue;
+    }
+    const std::int64_t first = matrix.offsets[row], last = matrix.offsets[row + 1];
+    const double implicit =
+        matrix.implicit == Implicit::kOne ? 1 : 1 / std::sqrt(static_cast<double>(last - first));
+    for (std::int64_t at = first; at < last; ++at)
+      target[matrix.indices[at]] = matrix.values != nullptr ? number(at) : static_cast<T>(implicit);
+  }
+  return buffer.data();
+}
+
+}  // namespace
+
+template <class T, class Job>
+void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& job) const {
+  const std::int64_t block = std::clamp<std::int64_t>((1 << 18) / std::max(1, columns_), 16, 512);
+  threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> buffer;
+    std::int64_t row_stride = 0;
+    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride);
+    std::array<std::int32_t, kWalks> at;
+    for (std::size_t t = 0; t < common_->trees.size(); ++t) {
+      const auto& tree = common_->trees[t];
+      for (std::int64_t row = begin; row < end; row += kWalks) {
+        const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kWalks, end - row));
+        const T* first = rows + (row - begin) * row_stride;
+        at.fill(tree.root);
+        for (int level = 0; level < tree.depth; ++level) {
+          bool moves = false;
+          for (std::size_t i = 0; i < size; ++i) {
+            const std::int32_t next = step(packed<T>(), *common_, at[i],
+                                           first + static_cast<std::int64_t>(i) * row_stride);
+            moves |= next != at[i];
+            at[i] = next;
+          }
+          if (!moves) break;
+        }
+        job(row, t, std::span<const std::int32_t>(at.data(), size));
+      }
+    }
+  });
+}
+
+template <class T>
+void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads& threads) const {
+  const auto outputs = static_cast<std::size_t>(outputs_);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = common_->base[i % outputs];
+  for_blocks<T>(matrix, threads,
+                [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
+                  for (std::size_t i = 0; i < at.size(); ++i)
+                    add_values(*common_, common_->trees[t], at[i],
+                               out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
+                });
+}
+
+template <class T>
+void Predictor::leaves_as(const Matrix& matrix, std::span<std::int32_t> out,
+                          Threads& threads) const {
+  const std::size_t trees = common_->trees.size();
+  for_blocks<T>(matrix, threads,
+                [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
+                  for (std::size_t i = 0; i < at.size(); ++i)
+                    out[(static_cast<std::size_t>(row) + i) * trees + t] =
+                        common_->place_in_tree[static_cast<std::size_t>(at[i])];
+                });
+}
+
+namespace {
+
+Matrix checked(const Matrix& matrix, int columns, Threads& threads) {
+  if (matrix.columns != columns)
+    throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
+                                              matrix.columns, columns));
+  return matrix.form == Form::kSparseColumns ? to_form(matrix, Form::kSparseRows, threads) : matrix;
+}
+
+}  // namespace
+
+void Predictor::predict(const Matrix& matrix, std::span<double> out, Threads& threads) const {
+  const Matrix rows = checked(matrix, columns_, threads);
+  if (rows.dtype == DType::kF32 && single_)
+    predict_as<float>(rows, out, threads);
+  else
+    predict_as<double>(rows, out, threads);
+}
+
+void Predictor::leaves(const Matrix& matrix, std::span<std::int32_t> out, Threads& threads) const {
+  const Matrix rows = checked(matrix, columns_, threads);
+  if (rows.dtype == DType::kF32 && single_)
+    leaves_as<float>(rows, out, threads);
+  else
+    leaves_as<double>(rows, out, threads);
+}
+
+std::vector<double> predict_raw(const Model& model, const Matrix& matrix, Threads& threads) {
+  std::vector<double> out(static_cast<std::size_t>(matrix.rows) *
+                          static_cast<std::size_t>(model.outputs));
+  Predictor(model).predict(matrix, out, threads);
+  return out;
+}
+
+}  // namespace tutti::learn::tree
