@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <vector>
 
+#include "tutti/comm/kernels.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/internal/threads.h"
@@ -37,18 +36,14 @@ void check_shape(const Matrix& matrix) {
   if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix begin with 0.");
 }
 
-template <class T>
-void check_finite(const Matrix& matrix, std::int64_t line, const T* values, std::int64_t count,
-                  std::int64_t stride) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(values[i * stride])) {
-      const std::int64_t other = matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + i] : i;
-      const bool by_rows = matrix.form != Form::kSparseColumns;
-      refuse(fmt::format(
-          "Row {}, column {} is {}. Linear models need finite values: fill or drop it.",
-          by_rows ? line : other, by_rows ? other : line, static_cast<double>(values[i * stride])));
-    }
-  }
+// Names the place of the value that is not finite, `place` values after the start of `line`.
+[[noreturn]] void refuse_value(const Matrix& matrix, std::int64_t line, std::int64_t place) {
+  const std::int64_t other =
+      matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + place] : place;
+  const bool by_rows = matrix.form != Form::kSparseColumns;
+  refuse(fmt::format(
+      "Row {}, column {} is NaN or infinite. Linear models need finite values: fill or drop it.",
+      by_rows ? line : other, by_rows ? other : line));
 }
 
 void check_indices(const Matrix& matrix, std::int64_t line) {
@@ -72,16 +67,21 @@ void check_indices(const Matrix& matrix, std::int64_t line) {
     refuse(fmt::format("The index {} comes twice in {} {}. Sum the two.", *twice, name, line));
 }
 
-template <class T>
 void check_values(const Matrix& matrix, std::int64_t line) {
-  const T* values = static_cast<const T*>(matrix.values);
-  if (!matrix.is_sparse()) {
-    check_finite(matrix, line, values + line * matrix.row_stride, matrix.columns,
-                 matrix.column_stride);
-  } else if (values != nullptr) {
-    check_finite(matrix, line, values + matrix.offsets[line],
-                 matrix.offsets[line + 1] - matrix.offsets[line], 1);
+  if (matrix.values == nullptr) return;
+  const std::int64_t size = static_cast<std::int64_t>(size_of(matrix.dtype));
+  const std::int64_t begin = matrix.is_sparse() ? matrix.offsets[line] : line * matrix.row_stride;
+  const auto* values = static_cast<const std::byte*>(matrix.values) + begin * size;
+  const bool is_together = matrix.is_sparse() || matrix.column_stride == 1;
+  const std::int64_t count = matrix.is_sparse() ? matrix.offsets[line + 1] - begin : matrix.columns;
+  if (is_together) {
+    const std::int64_t place = comm::find_not_finite(matrix.dtype, values, count);
+    if (place >= 0) refuse_value(matrix, line, place);
+    return;
   }
+  for (std::int64_t i = 0; i < count; ++i)
+    if (comm::find_not_finite(matrix.dtype, values + i * matrix.column_stride * size, 1) >= 0)
+      refuse_value(matrix, line, i);
 }
 
 template <class T>
@@ -131,12 +131,17 @@ Matrix convert(const Matrix& matrix, Form form, Threads& threads) {
 
 void check(const Matrix& matrix, Threads& threads) {
   check_shape(matrix);
+  const bool is_solid =
+      !matrix.is_sparse() && matrix.column_stride == 1 && matrix.row_stride == matrix.columns;
   const std::int64_t lines = matrix.form == Form::kSparseColumns ? matrix.columns : matrix.rows;
   threads.for_range(lines, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    const auto* values = static_cast<const std::byte*>(matrix.values) +
+                         begin * matrix.columns * static_cast<std::int64_t>(size_of(matrix.dtype));
+    if (is_solid && comm::find_not_finite(matrix.dtype, values, (end - begin) * matrix.columns) < 0)
+      return;
     for (std::int64_t line = begin; line < end; ++line) {
       if (matrix.is_sparse()) check_indices(matrix, line);
-      matrix.dtype == DType::kF32 ? check_values<float>(matrix, line)
-                                  : check_values<double>(matrix, line);
+      check_values(matrix, line);
     }
   });
 }

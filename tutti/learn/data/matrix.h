@@ -1,6 +1,7 @@
 // Numbers by rows and columns, as the learners read them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 
@@ -36,6 +37,16 @@ struct Matrix {
     return offsets[form == Form::kSparseRows ? rows : columns];
   }
 };
+
+// The value of entry i of `line`, a row or column by the form, of a sparse matrix, also where it is
+// implicit. T is the type of the matrix.
+template <class T>
+T value_at(const Matrix& matrix, std::int64_t line, std::int64_t i) {
+  if (matrix.values != nullptr) return static_cast<const T*>(matrix.values)[i];
+  if (matrix.implicit == Implicit::kOne) return 1;
+  return static_cast<T>(
+      1 / std::sqrt(static_cast<double>(matrix.offsets[line + 1] - matrix.offsets[line])));
+}
 
 class Threads;
 

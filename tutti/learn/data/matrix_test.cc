@@ -104,7 +104,7 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
   std::vector<float> values(20, 1.0f);
   EXPECT_EQ(error_of(dense(values, 4, 5)), "none");
   values[13] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(error_of(dense(values, 4, 5)), HasSubstr("Row 2, column 3 is nan"));
+  EXPECT_THAT(error_of(dense(values, 4, 5)), HasSubstr("Row 2, column 3 is NaN"));
   std::vector<std::int64_t> offsets = {0, 2, 3};
   std::vector<std::int32_t> indices = {1, 0, 2};
   Matrix sparse{.form = Form::kSparseRows, .rows = 2, .columns = 3};
@@ -116,7 +116,6 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
   indices[1] = 3;
   EXPECT_THAT(error_of(sparse), HasSubstr("outside"));
   offsets = {0, 2, 1};
-  EXPECT_THAT(error_of(sparse), HasSubstr(""));
   EXPECT_NE(error_of(sparse), "none");
 }
 

@@ -1,7 +1,6 @@
 // Memory of sparse matrices that we made ourselves, and the conversions that make them.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -17,15 +16,6 @@ struct SparseStorage {
   std::vector<double> values_f64;
   std::shared_ptr<const void> below;  // what a view still needs
 };
-
-// The value of entry i of `line`, also where it is implicit.
-template <class T>
-T value_at(const Matrix& matrix, std::int64_t line, std::int64_t i) {
-  if (matrix.values != nullptr) return static_cast<const T*>(matrix.values)[i];
-  if (matrix.implicit == Implicit::kOne) return 1;
-  return static_cast<T>(
-      1 / std::sqrt(static_cast<double>(matrix.offsets[line + 1] - matrix.offsets[line])));
-}
 
 // Dense to sparse rows without the zeros.
 template <class T>

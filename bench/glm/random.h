@@ -1,0 +1,47 @@
+// Random numbers that depend on nothing but their seed, on every machine.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace tutti::bench {
+
+// Spreads the bits of a number (splitmix64's last step).
+inline std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
+
+  std::uint64_t bits() { return mix(state_ += 0x9e3779b97f4a7c15); }
+  double uniform() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }  // never 0 or 1
+  double normal() {
+    return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
+  }
+  // Sum of uniform parts of one draw: close enough where millions are needed.
+  double quick_normal() {
+    const std::uint64_t b = bits();
+    const double sum =
+        static_cast<double>((b & 0xffff) + (b >> 16 & 0xffff) + (b >> 32 & 0xffff) + (b >> 48));
+    return (sum / 65535 - 2) * 1.7320508;
+  }
+  // 0 .. size - 1, where k comes in proportion to (k + 1)^-exponent, about; exponent > 1.
+  std::int64_t zipf(std::int64_t size, double exponent) {
+    const double power = 1 - exponent;
+    const double top = std::pow(static_cast<double>(size) + 1, power);
+    const double x = std::pow(1 + uniform() * (top - 1), 1 / power);
+    const std::int64_t k = static_cast<std::int64_t>(x) - 1;
+    return k < 0 ? 0 : k >= size ? size - 1 : k;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace tutti::bench

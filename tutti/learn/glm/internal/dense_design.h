@@ -1,0 +1,34 @@
+// Dense rows. A block of rows stays in the cache for all that is done with it.
+#pragma once
+
+#include "tutti/learn/glm/internal/design.h"
+
+namespace tutti::learn {
+
+template <class T>
+class DenseDesign final : public Design<T> {
+ public:
+  DenseDesign(Matrix row_major, Threads& threads, comm::Communicator* ranks);
+  bool is_sparse() const override { return false; }
+  const T* row(std::int64_t r) const { return values_ + r * stride_of_rows_; }
+  std::int64_t stride_of_rows() const { return stride_of_rows_; }
+
+  void multiply(const T* vector, T constant, T* products) const override;
+  void transpose_multiply(const T* factors, T* target) override;
+  void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) override;
+  double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
+                            T* target) override;
+  void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
+                  std::vector<double>& gram) override;
+
+ private:
+  // Sums in f64 per part what `body(begin, end, sums)` adds in T to `count` values per block.
+  void sum_vectors(std::int64_t count,
+                   const std::function<void(std::int64_t, std::int64_t, T*)>& body, double* target);
+
+  Matrix matrix_;
+  const T* values_;
+  std::int64_t stride_of_rows_;
+};
+
+}  // namespace tutti::learn

@@ -1,0 +1,71 @@
+#include "tutti/learn/glm/internal/design.h"
+
+#include <algorithm>
+
+#include "tutti/learn/glm/internal/dense_design.h"
+#include "tutti/learn/glm/internal/sparse_design.h"
+
+namespace tutti::learn {
+
+template <class T>
+Design<T>::Design(std::int64_t rows, std::int64_t columns, std::int64_t parts, Threads& threads,
+                  comm::Communicator* ranks)
+    : rows_(rows),
+      columns_(columns),
+      parts_(parts),
+      total_rows_(rows),
+      threads_(threads),
+      ranks_(ranks) {
+  sum_over_ranks(&total_rows_, 1);
+}
+
+template <class T>
+std::unique_ptr<Design<T>> Design<T>::create(const Matrix& matrix, Threads& threads,
+                                             comm::Communicator* ranks) {
+  if (matrix.is_sparse())
+    return std::make_unique<SparseDesign<T>>(to_form(matrix, Form::kSparseRows, threads), threads,
+                                             ranks);
+  return std::make_unique<DenseDesign<T>>(to_form(matrix, Form::kDense, threads), threads, ranks);
+}
+
+template <class T>
+void Design<T>::for_blocks(
+    const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) const {
+  const std::int64_t blocks = (rows_ + kBlockRows - 1) / kBlockRows;
+  const std::int64_t selected = (blocks + stride_ - 1) / stride_;
+  threads_.run(parts_, [&](std::int64_t part) {
+    for (std::int64_t i = selected * part / parts_; i < selected * (part + 1) / parts_; ++i) {
+      const std::int64_t begin = i * stride_ * kBlockRows;
+      body(part, begin, std::min(rows_, begin + kBlockRows));
+    }
+  });
+}
+
+template <class T>
+double Design<T>::sum_blocks(const std::function<double(std::int64_t, std::int64_t)>& body) const {
+  std::vector<double> sums(parts_);
+  for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    sums[part] += body(begin, end);
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  sum_over_ranks(&total, 1);
+  return total;
+}
+
+template <class T>
+void Design<T>::add_parts(const std::vector<std::vector<T>>& parts, std::int64_t count,
+                          T* target) const {
+  threads_.for_range(count, 16384, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      double sum = 0;
+      for (const auto& part : parts) sum += static_cast<double>(part[j]);
+      target[j] = static_cast<T>(sum);
+    }
+  });
+}
+
+template class Design<float>;
+template class Design<double>;
+
+}  // namespace tutti::learn

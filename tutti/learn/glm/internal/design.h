@@ -1,0 +1,81 @@
+// The rows of a data set as solvers use them: products with vectors, on all threads.
+//
+// Rows lie in blocks of kBlockRows. Sums over rows are made in `parts` that only the data decides,
+// then in the order of the parts: the same bits for any number of threads. A stage of a fit may
+// look at every n-th block only (`select`). With a communicator each rank has its own rows, and
+// every sum over rows is one over the rows of all ranks, which must make the same calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/learn/data/matrix.h"
+#include "tutti/learn/internal/threads.h"
+
+namespace tutti::learn {
+
+inline constexpr std::int64_t kBlockRows = 256;
+
+// T is what is computed in: float or double, the type of the matrix.
+template <class T>
+class Design {
+ public:
+  // `threads` and `ranks` (null: only this process) must outlive it.
+  static std::unique_ptr<Design> create(const Matrix& matrix, Threads& threads,
+                                        comm::Communicator* ranks = nullptr);
+  virtual ~Design() = default;
+
+  std::int64_t rows() const { return rows_; }
+  // Of the design, which leaves out columns of a sparse matrix that are empty and puts frequent
+  // ones first: column j is column original(j) of the matrix.
+  std::int64_t columns() const { return columns_; }
+  virtual std::int64_t original(std::int64_t column) const { return column; }
+  virtual bool is_sparse() const = 0;
+  Threads& threads() const { return threads_; }
+  // Of all ranks.
+  std::int64_t total_rows() const { return total_rows_; }
+  comm::Communicator* ranks() const { return ranks_; }
+
+  // From now on only every `stride`-th block counts.
+  void select(std::int64_t stride) { stride_ = stride; }
+  std::int64_t stride() const { return stride_; }
+  // Calls body(part, begin, end) for each selected block of rows; blocks of one part in order.
+  void for_blocks(const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) const;
+  std::int64_t parts() const { return parts_; }
+  // Sum over the selected blocks of what `body(begin, end)` gives.
+  double sum_blocks(const std::function<double(std::int64_t, std::int64_t)>& body) const;
+
+  // products[r] = row r . vector + constant
+  virtual void multiply(const T* vector, T constant, T* products) const = 0;
+  // target[j] = sum over r of factors[r] * x_rj
+  virtual void transpose_multiply(const T* factors, T* target) = 0;
+  // gradient as transpose_multiply of `first`; diagonal[j] = sum over r of second[r] * x_rj^2
+  virtual void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) = 0;
+  // products as in multiply, then target = transpose_multiply(curvature * products), in one pass;
+  // returns the sum of curvature * products.
+  virtual double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
+                                    T* target) = 0;
+  // Sum over every `stride`-th block of curvature[r] * z z^T, where z has the first `block` columns
+  // of row r and then 1; gram is (block + 1) x (block + 1), both triangles.
+  virtual void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
+                          std::vector<double>& gram) = 0;
+
+ protected:
+  Design(std::int64_t rows, std::int64_t columns, std::int64_t parts, Threads& threads,
+         comm::Communicator* ranks);
+  // target[j] = sum over parts of theirs, in f64.
+  void add_parts(const std::vector<std::vector<T>>& parts, std::int64_t count, T* target) const;
+  template <class Value>
+  void sum_over_ranks(Value* values, std::int64_t count) const {
+    if (ranks_ != nullptr) ranks_->all_reduce({values, count, DTypeOf<Value>::value});
+  }
+
+  std::int64_t rows_, columns_, parts_, stride_ = 1, total_rows_;
+  Threads& threads_;
+  comm::Communicator* ranks_;
+};
+
+}  // namespace tutti::learn

@@ -1,0 +1,402 @@
+#include "tutti/learn/glm/internal/newton_cg.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tutti/learn/glm/internal/conjugate.h"
+#include "tutti/learn/glm/internal/preconditioner.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kRowsForASample = 65536;
+constexpr int kMostSteps = 200;  // of one conjugate gradient
+// Steps go on until the residual has shrunk to this, and the last step brought less than the share
+// kStall of their mean.
+constexpr double kForcing = 0.2;
+constexpr double kStall = 0.5;
+constexpr double kNothingToGain = 1e-15;  // of the objective
+
+template <class T>
+class NewtonCg {
+ public:
+  NewtonCg(Problem<T>& problem, Tracker& tracker)
+      : problem_(problem),
+        tracker_(tracker),
+        design_(problem.design),
+        columns_(problem.design.columns()),
+        preconditioner_(problem.design) {
+    for (auto* rows : {&margins_, &trial_, &moves_, &step_products_, &first_, &second_})
+      rows->resize(design_.rows());
+    for (auto* vector :
+         {&gradient_, &diagonal_, &direction_, &residual_, &search_, &curved_, &solved_})
+      vector->resize(columns_ + 1);
+  }
+
+  Solution run();
+
+ private:
+  void start();
+  bool run_stage(std::int64_t stride);
+  void use(std::int64_t stride);
+  double evaluate(const std::vector<T>& margins);
+  double penalty(double share) const;
+  void find_intercept();
+  void find_gradient();
+  double find_direction();
+  void step_direction(double product, double& length);
+  double multiply_hessian();
+  double lower_bound();
+  double squares_of_columns(double share, double rest);
+  bool search_line();
+  double intercept_diagonal() const;
+  double sum_of(const std::vector<T>& rows) const;
+  double over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body);
+  double ridge_of(std::int64_t j) const { return j < columns_ ? ridge_ : intercept_ridge_; }
+
+  Problem<T>& problem_;
+  Tracker& tracker_;
+  Design<T>& design_;
+  std::int64_t columns_;
+  Preconditioner<T> preconditioner_;
+  std::vector<double> weights_;  // one per column, then the intercept
+  double ridge_ = 0, intercept_ridge_ = 0;
+  bool has_intercept_ = false, is_free_ = false, has_nothing_to_gain_ = false;
+  double objective_ = 0, bound_ = 0, gap_ = 0;
+  // Per row: margins, those of a trial, what the direction adds, what one search direction adds.
+  std::vector<T> margins_, trial_, moves_, step_products_, first_, second_;
+  std::vector<T> gradient_, diagonal_, direction_, residual_, search_, curved_, solved_;
+  std::vector<T> curvature_columns_;  // of a free intercept: column sums of the second derivative
+};
+
+template <class T>
+double NewtonCg<T>::over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body) {
+  std::vector<double> sums(columns_ / kGrain + 1);
+  design_.threads().for_range(columns_ + 1, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    sums[begin / kGrain] = body(begin, end);
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+template <class T>
+void NewtonCg<T>::start() {
+  const GlmOptions& options = problem_.options;
+  has_intercept_ = options.fit_intercept;
+  is_free_ = has_intercept_ && !options.penalise_intercept;
+  weights_.assign(columns_ + 1, 0);
+  if (!options.start_coefficients.empty()) {
+    for (std::int64_t j = 0; j < columns_; ++j)
+      weights_[j] = options.start_coefficients[design_.original(j)];
+    weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
+  } else if (is_free_) {
+    const T* labels = problem_.labels.data();
+    const auto sum_of = [&](bool with_labels) {
+      return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+        double sum = 0;
+        for (std::int64_t r = begin; r < end; ++r)
+          sum += (problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r])) *
+                 (with_labels ? static_cast<double>(labels[r]) : 1.0);
+        return sum;
+      });
+    };
+    weights_[columns_] = constant_margin(options.loss, sum_of(true) / sum_of(false));
+  }
+}
+
+template <class T>
+void NewtonCg<T>::use(std::int64_t stride) {
+  const GlmOptions& options = problem_.options;
+  design_.select(stride);
+  ridge_ = options.l2 / static_cast<double>(stride);
+  const double value = options.intercept_value;
+  intercept_ridge_ = options.penalise_intercept ? ridge_ / (value * value) : 0;
+  bound_ = -std::numeric_limits<double>::infinity();
+  std::copy(weights_.begin(), weights_.end(), search_.begin());
+  design_.multiply(search_.data(), search_[columns_], margins_.data());
+  tracker_.add_passes(0.5 / static_cast<double>(stride));
+  std::fill(direction_.begin(), direction_.end(), T{0});
+  objective_ = evaluate(margins_) + penalty(0);
+}
+
+template <class T>
+double NewtonCg<T>::evaluate(const std::vector<T>& margins) {
+  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
+                      problem_.weights_at(begin), end - begin, first_.data() + begin,
+                      second_.data() + begin);
+  });
+}
+
+// Of the weights plus `share` of the direction.
+template <class T>
+double NewtonCg<T>::penalty(double share) const {
+  double sum = 0;
+  for (std::int64_t j = 0; j <= columns_; ++j) {
+    const double weight = weights_[j] + share * static_cast<double>(direction_[j]);
+    sum += ridge_of(j) * weight * weight;
+  }
+  return sum / 2;
+}
+
+// Puts a free intercept where it belongs with the other weights as they are; needs no pass. The
+// objective is then a function of the penalised weights alone, of which a gradient bounds the gap.
+template <class T>
+void NewtonCg<T>::find_intercept() {
+  if (!is_free_) return;
+  for (int step = 0; step < 20; ++step) {
+    const double curvature = sum_of(second_), slope = sum_of(first_);
+    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective_)) return;
+    const double move = -slope / curvature;
+    design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) trial_[r] = margins_[r] + static_cast<T>(move);
+    });
+    const double before = objective_, value = evaluate(trial_) + penalty(0);
+    if (!(value < before)) {
+      evaluate(margins_);
+      return;
+    }
+    margins_.swap(trial_);
+    weights_[columns_] += move;
+    objective_ = value;
+  }
+}
+
+template <class T>
+double NewtonCg<T>::sum_of(const std::vector<T>& rows) const {
+  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t r = begin; r < end; ++r) sum += static_cast<double>(rows[r]);
+    return sum;
+  });
+}
+
+template <class T>
+void NewtonCg<T>::find_gradient() {
+  find_intercept();
+  design_.gradient_and_diagonal(first_.data(), second_.data(), gradient_.data(), diagonal_.data());
+  tracker_.add_passes(0.5 / static_cast<double>(design_.stride()));
+  gradient_[columns_] = has_intercept_ ? static_cast<T>(sum_of(first_)) : T{0};
+  const double norm = over_vectors([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t j = begin; j < end; ++j) {
+      gradient_[j] += static_cast<T>(ridge_of(j) * weights_[j]);
+      if (ridge_of(j) > 0)
+        sum += static_cast<double>(gradient_[j]) * static_cast<double>(gradient_[j]) / ridge_of(j);
+    }
+    return sum;
+  });
+  if (ridge_ > 0) bound_ = std::max(bound_, objective_ - norm / 2);
+  gap_ = objective_ - bound_;
+}
+
+// curved = Hessian * search; returns search . curved and leaves the products with the rows.
+template <class T>
+double NewtonCg<T>::multiply_hessian() {
+  const double sum = design_.curvature_multiply(search_.data(), search_[columns_], second_.data(),
+                                                step_products_.data(), curved_.data());
+  tracker_.add_passes(1 / static_cast<double>(design_.stride()));
+  curved_[columns_] = has_intercept_ ? static_cast<T>(sum) : T{0};
+  return over_vectors([&](std::int64_t begin, std::int64_t end) {
+    double product = 0;
+    for (std::int64_t j = begin; j < end; ++j) {
+      curved_[j] += static_cast<T>(ridge_of(j)) * search_[j];
+      product += static_cast<double>(search_[j]) * static_cast<double>(curved_[j]);
+    }
+    return product;
+  });
+}
+
+template <class T>
+double NewtonCg<T>::intercept_diagonal() const {
+  return has_intercept_ ? intercept_ridge_ + sum_of(second_) : 0;
+}
+
+// Returns what the quadratic model gains by it.
+template <class T>
+double NewtonCg<T>::find_direction() {
+  std::fill(direction_.begin(), direction_.end(), T{0});
+  std::fill(moves_.begin(), moves_.end(), T{0});
+  for (std::int64_t j = 0; j <= columns_; ++j) residual_[j] = -gradient_[j];
+  double length = preconditioner_.apply(residual_.data(), solved_.data());
+  search_ = solved_;
+  const double first_length = length;
+  double gain = 0;  // of the quadratic model
+  for (int step = 1; step <= kMostSteps && length > 0; ++step) {
+    const double curvature = multiply_hessian();
+    if (!(curvature > 0)) break;
+    const double share = length / curvature, step_gain = share * length / 2;
+    gain += step_gain;
+    step_direction(share, length);
+    if (length <= kForcing * kForcing * first_length && step_gain * step <= kStall * gain) break;
+  }
+  return gain;
+}
+
+// Goes `share` along the search direction and makes the next one.
+template <class T>
+void NewtonCg<T>::step_direction(double share, double& length) {
+  const T step = static_cast<T>(share);
+  design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) moves_[r] += step * step_products_[r];
+  });
+  over_vectors([&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      direction_[j] += step * search_[j];
+      residual_[j] -= step * curved_[j];
+    }
+    return 0.0;
+  });
+  const double before = length;
+  length = preconditioner_.apply(residual_.data(), solved_.data());
+  const T keep = static_cast<T>(length / before);
+  over_vectors([&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) search_[j] = solved_[j] + keep * search_[j];
+    return 0.0;
+  });
+}
+
+// The dual value of s(t) = first + t * second * (moves + rest), for the largest t <= 1 that is
+// allowed, where `rest` makes the sum of s zero if the intercept is free. The columns' sums of s
+// need no pass: of `first` they are the gradient less the penalty's part, of the whole step without
+// `rest` they are -(residual + ridge * (weights + direction)).
+template <class T>
+double NewtonCg<T>::lower_bound() {
+  if (!(ridge_ > 0)) return -std::numeric_limits<double>::infinity();
+  const Loss loss = problem_.options.loss;
+  double rest = 0;
+  if (is_free_) {
+    curvature_columns_.resize(columns_);
+    design_.transpose_multiply(second_.data(), curvature_columns_.data());
+    tracker_.add_passes(0.5 / static_cast<double>(design_.stride()));
+    rest = static_cast<double>(residual_[columns_]) / sum_of(second_);
+  }
+  const auto move_of = [&](std::int64_t r) {
+    return static_cast<double>(second_[r]) * (static_cast<double>(moves_[r]) + rest);
+  };
+  const auto weight_of = [&](std::int64_t r) {
+    return problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r]);
+  };
+  std::vector<double> most(design_.parts(), 1.0);
+  design_.for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      most[part] = std::min(
+          most[part], largest_share(loss, first_[r], move_of(r), problem_.labels[r], weight_of(r)));
+  });
+  double share = *std::min_element(most.begin(), most.end());
+  if (design_.ranks() != nullptr)
+    design_.ranks()->all_reduce({&share, 1, DType::kF64}, ReduceOp::kMin);
+  const double value = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t r = begin; r < end; ++r)
+      sum += conjugate(loss, static_cast<double>(first_[r]) + share * move_of(r),
+                       problem_.labels[r], weight_of(r));
+    return sum;
+  });
+  return -value - squares_of_columns(share, rest) / 2;
+}
+
+template <class T>
+double NewtonCg<T>::squares_of_columns(double share, double rest) {
+  return over_vectors([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t j = begin; j < end; ++j) {
+      const double ridge = ridge_of(j);
+      if (ridge == 0) continue;
+      const double now = static_cast<double>(gradient_[j]) - ridge * weights_[j];
+      double then = -static_cast<double>(residual_[j]) -
+                    ridge * (weights_[j] + static_cast<double>(direction_[j]));
+      if (is_free_) then += rest * static_cast<double>(curvature_columns_[j]);
+      const double column = (1 - share) * now + share * then;
+      sum += column * column / ridge;
+    }
+    return sum;
+  });
+}
+
+// Halves the step until the objective has gone down enough; nothing is left to gain when it cannot.
+template <class T>
+bool NewtonCg<T>::search_line() {
+  const double slope = over_vectors([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t j = begin; j < end; ++j)
+      sum += static_cast<double>(gradient_[j]) * static_cast<double>(direction_[j]);
+    return sum;
+  });
+  double share = 1;
+  for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
+    design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r)
+        trial_[r] = margins_[r] + static_cast<T>(share) * moves_[r];
+    });
+    const double value = evaluate(trial_) + penalty(share);
+    if (value <= objective_ + 1e-4 * share * slope) {
+      margins_.swap(trial_);
+      for (std::int64_t j = 0; j <= columns_; ++j)
+        weights_[j] += share * static_cast<double>(direction_[j]);
+      objective_ = value;
+      return true;
+    }
+  }
+  evaluate(margins_);
+  return false;
+}
+
+// Whether the fit goes on with the next stage.
+template <class T>
+bool NewtonCg<T>::run_stage(std::int64_t stride) {
+  use(stride);
+  if (stride == 1 && tracker_.passes() < 1) tracker_.set_scale(objective_);
+  for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
+    find_gradient();
+    if (stride == 1 && tracker_.is_enough(objective_, gap_)) return false;
+    if (iteration == 0) preconditioner_.correlate(second_.data());
+    preconditioner_.set_diagonal(diagonal_.data(), intercept_diagonal(), ridge_);
+    const double gain = find_direction();
+    has_nothing_to_gain_ = gain <= kNothingToGain * std::abs(objective_);
+    if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
+      for (std::int64_t j = 0; j <= columns_; ++j)
+        weights_[j] += static_cast<double>(direction_[j]);
+      return stride > 1;
+    }
+    bound_ = std::max(bound_, lower_bound());
+    const double before = objective_;
+    has_nothing_to_gain_ = !search_line();
+    gap_ = ridge_ > 0 ? objective_ - bound_ : gain;
+    if (stride == 1 && !tracker_.report(objective_, gap_)) return false;
+    if (stride == 1 && tracker_.is_enough(objective_, gap_)) return false;
+    if (has_nothing_to_gain_) return stride > 1;
+    if (stride > 1 && before - objective_ < 1e-2 * objective_) return true;
+  }
+  return false;
+}
+
+template <class T>
+Solution NewtonCg<T>::run() {
+  start();
+  // A sample says little about columns that few of its rows have.
+  const bool has_sample = problem_.options.start_coefficients.empty() && !design_.is_sparse();
+  std::int64_t stride =
+      has_sample ? std::clamp<std::int64_t>(design_.total_rows() / kRowsForASample, 1, 8) : 1;
+  while (run_stage(stride) && stride > 1) stride = 1;
+  Solution solution{.coefficients = weights_, .intercept = weights_.back()};
+  solution.coefficients.pop_back();
+  solution.objective = objective_;
+  solution.dual_gap = std::max(0.0, gap_);
+  solution.has_converged = has_nothing_to_gain_ || tracker_.is_enough(objective_, gap_);
+  return solution;
+}
+
+}  // namespace
+
+template <class T>
+Solution solve_newton_cg(Problem<T>& problem, Tracker& tracker) {
+  return NewtonCg<T>(problem, tracker).run();
+}
+
+template Solution solve_newton_cg(Problem<float>&, Tracker&);
+template Solution solve_newton_cg(Problem<double>&, Tracker&);
+
+}  // namespace tutti::learn

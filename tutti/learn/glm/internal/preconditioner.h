@@ -1,0 +1,38 @@
+// An approximate inverse of the Hessian: the frequent columns (all, when they are few) and the
+// intercept as one dense block from a sample of rows, the others by their diagonal.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tutti/learn/glm/internal/cholesky.h"
+#include "tutti/learn/glm/internal/design.h"
+
+namespace tutti::learn {
+
+// Vectors have one value per column, then the intercept's, which is 0 where there is none.
+template <class T>
+class Preconditioner {
+ public:
+  explicit Preconditioner(Design<T>& design);
+
+  // How the columns of the block go together, from a sample of the selected rows. Costs as much as
+  // some passes, so it is done once per stage and not in every iteration.
+  void correlate(const T* curvature);
+  // The exact diagonal of the Hessian, in every iteration. `intercept_diagonal` 0: there is none.
+  void set_diagonal(const T* diagonal, double intercept_diagonal, double ridge);
+  // target = inverse * source; returns their product.
+  double apply(const T* source, T* target) const;
+
+ private:
+  std::int64_t sample_stride() const;
+
+  Design<T>& design_;
+  std::int64_t block_;
+  bool has_intercept_ = false;
+  std::vector<T> inverse_diagonal_;
+  std::unique_ptr<Cholesky> cholesky_;
+  mutable std::vector<double> solution_;
+};
+
+}  // namespace tutti::learn

@@ -1,0 +1,68 @@
+// What every solver begins with and how it reports.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "tutti/core/clock.h"
+#include "tutti/learn/glm/internal/design.h"
+#include "tutti/learn/glm/options.h"
+
+namespace tutti::learn {
+
+// Labels and weights in the type that is computed in.
+template <class T>
+struct Problem {
+  Problem(Design<T>& design_, std::span<const double> labels_, std::span<const double> weights_,
+          const GlmOptions& options_)
+      : design(design_),
+        options(options_),
+        labels(labels_.begin(), labels_.end()),
+        weights(weights_.begin(), weights_.end()) {}
+
+  Design<T>& design;
+  const GlmOptions& options;
+  std::vector<T> labels, weights;
+
+  const T* weights_at(std::int64_t row) const {
+    return weights.empty() ? nullptr : weights.data() + row;
+  }
+};
+
+// What a solver found, in the order of the design's columns.
+struct Solution {
+  std::vector<double> coefficients;
+  double intercept = 0;
+  double objective = 0, dual_gap = 0;
+  bool has_converged = false;
+};
+
+// Keeps the history of a fit and says when it is over.
+class Tracker {
+ public:
+  explicit Tracker(const GlmOptions& options) : options_(options) {}
+
+  // Of the objective at the start: a perfect fit has objective 0, which no gap can be a share of.
+  void set_scale(double objective) { scale_ = 1e-3 * objective; }
+  void add_passes(double passes) { passes_ += passes; }
+  bool is_enough(double objective, double gap) const {
+    return gap <= options_.tolerance * std::max(objective, scale_);
+  }
+  // Whether to go on.
+  bool report(double objective, double gap) {
+    const int iteration = static_cast<int>(history_.size()) + 1;
+    history_.push_back({iteration, passes_, watch_.seconds(), objective, gap});
+    return !options_.on_progress || options_.on_progress(history_.back());
+  }
+  std::vector<Progress> take() { return std::move(history_); }
+  double passes() const { return passes_; }
+
+ private:
+  const GlmOptions& options_;
+  Stopwatch watch_;
+  double scale_ = 0, passes_ = 0;
+  std::vector<Progress> history_;
+};
+
+}  // namespace tutti::learn

@@ -1,0 +1,185 @@
+#include "tutti/learn/glm/internal/sparse_design.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace tutti::learn {
+namespace {
+
+// Below this all of a vector is in the cache anyway.
+constexpr std::int64_t kManyColumns = 16384;
+// Columns whose f32 sums are emptied into f64 ones again and again: in hundreds of thousands of
+// rows their rounding would be felt. Rarer columns have few terms.
+constexpr std::int64_t kFrequentColumns = 4096;
+constexpr std::int64_t kBlocksPerEmptying = 8;
+
+// Each part has a vector of all columns to itself; more parts than this and adding them up would
+// cost more than the rows.
+std::int64_t parts_for(const Matrix& matrix) {
+  const std::int64_t most = matrix.entries() / (4 * std::max<std::int64_t>(1, matrix.columns));
+  const std::int64_t by_rows = matrix.rows / (4 * kBlockRows);
+  return static_cast<std::int64_t>(std::bit_floor(
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(std::min(most, by_rows), 1, 64))));
+}
+
+}  // namespace
+
+template <class T>
+SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks)
+    : Design<T>(by_rows.rows, by_rows.columns, parts_for(by_rows), threads, ranks),
+      matrix_(std::move(by_rows)),
+      view_{matrix_.offsets, matrix_.indices, static_cast<const T*>(matrix_.values),
+            matrix_.implicit == Implicit::kRowLength} {
+  if (this->columns_ > kManyColumns) reorder();
+  sums_.resize(this->parts_);
+  frequent_.resize(this->parts_);
+}
+
+template <class T>
+void SparseDesign<T>::reorder() {
+  const std::int64_t columns = this->columns_, entries = matrix_.entries();
+  std::vector<std::vector<std::int32_t>> counts(this->parts_);
+  this->threads_.run(this->parts_, [&](std::int64_t part) {
+    counts[part].assign(columns, 0);
+    const std::int64_t end = entries * (part + 1) / this->parts_;
+    for (std::int64_t i = entries * part / this->parts_; i < end; ++i)
+      ++counts[part][matrix_.indices[i]];
+  });
+  for (std::int64_t part = 1; part < this->parts_; ++part)
+    for (std::int64_t j = 0; j < columns; ++j) counts[0][j] += counts[part][j];
+  std::vector<std::int32_t>& count = counts[0];
+  this->sum_over_ranks(count.data(), columns);
+  order_.reserve(columns);
+  for (std::int64_t j = 0; j < columns; ++j)
+    if (count[j] > 0) order_.push_back(static_cast<std::int32_t>(j));
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
+  std::vector<std::int32_t> place(columns);
+  for (std::size_t j = 0; j < order_.size(); ++j) place[order_[j]] = static_cast<std::int32_t>(j);
+  indices_ = std::make_unique_for_overwrite<std::int32_t[]>(entries);
+  this->threads_.for_range(entries, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) indices_[i] = place[matrix_.indices[i]];
+  });
+  view_.indices = indices_.get();
+  this->columns_ = static_cast<std::int64_t>(order_.size());
+}
+
+template <class T>
+void SparseDesign<T>::multiply(const T* vector, T constant, T* products) const {
+  this->for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    multiply_sparse(view_, begin, end, vector, constant, products);
+  });
+}
+
+template <class T>
+void SparseDesign<T>::sum_scattered(std::int64_t width,
+                                    const std::function<void(std::int64_t, std::int64_t, T*)>& body,
+                                    T* target) {
+  const std::int64_t count = width * this->columns_;
+  const std::int64_t frequent = std::min(count, width * kFrequentColumns);
+  std::vector<std::int64_t> blocks(this->parts_, -1);
+  const auto empty_frequent = [&](std::int64_t part) {
+    add_to_double(sums_[part].data(), frequent, frequent_[part].data());
+    std::fill(sums_[part].begin(), sums_[part].begin() + frequent, T{0});
+  };
+  this->threads_.run(this->parts_, [&](std::int64_t part) {
+    sums_[part].assign(count, T{0});
+    frequent_[part].assign(frequent, 0.0);
+  });
+  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    if (sizeof(T) == 4 && ++blocks[part] % kBlocksPerEmptying == 0) empty_frequent(part);
+    body(begin, end, sums_[part].data());
+  });
+  for (std::int64_t part = 0; part < this->parts_; ++part) empty_frequent(part);
+  this->add_parts(sums_, count, target);
+  for (std::int64_t j = 0; j < frequent; ++j) {
+    double sum = 0;
+    for (const auto& part : frequent_) sum += part[j];
+    target[j] = static_cast<T>(sum);
+  }
+  this->sum_over_ranks(target, count);
+}
+
+template <class T>
+void SparseDesign<T>::transpose_multiply(const T* factors, T* target) {
+  sum_scattered(
+      1,
+      [&](std::int64_t begin, std::int64_t end, T* sums) {
+        add_sparse(view_, begin, end, factors, sums);
+      },
+      target);
+}
+
+template <class T>
+void SparseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* gradient,
+                                            T* diagonal) {
+  std::vector<T> pairs(2 * this->columns_);
+  sum_scattered(
+      2,
+      [&](std::int64_t begin, std::int64_t end, T* sums) {
+        add_sparse_pairs(view_, begin, end, first, second, sums);
+      },
+      pairs.data());
+  for (std::int64_t j = 0; j < this->columns_; ++j) {
+    gradient[j] = pairs[2 * j];
+    diagonal[j] = pairs[2 * j + 1];
+  }
+}
+
+template <class T>
+double SparseDesign<T>::curvature_multiply(const T* vector, T constant, const T* curvature,
+                                           T* products, T* target) {
+  std::vector<double> block_sums((this->rows_ + kBlockRows - 1) / kBlockRows);
+  sum_scattered(
+      1,
+      [&](std::int64_t begin, std::int64_t end, T* sums) {
+        block_sums[begin / kBlockRows] =
+            add_sparse_curvature(view_, begin, end, vector, constant, curvature, products, sums);
+      },
+      target);
+  double sum = std::accumulate(block_sums.begin(), block_sums.end(), 0.0);
+  this->sum_over_ranks(&sum, 1);
+  return sum;
+}
+
+template <class T>
+void SparseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
+                                 std::vector<double>& gram) {
+  const std::int64_t before = this->stride_, width = block + 1;
+  this->stride_ = stride;
+  std::vector<std::vector<double>> grams(this->parts_);
+  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    grams[part].resize(width * width);
+    std::vector<std::pair<std::int64_t, double>> row;
+    for (std::int64_t r = begin; r < end; ++r) {
+      row.clear();
+      const std::int64_t count = view_.offsets[r + 1] - view_.offsets[r];
+      const T implicit = view_.has_row_length ? 1 / std::sqrt(static_cast<T>(count)) : T{1};
+      for (std::int64_t i = view_.offsets[r]; i < view_.offsets[r + 1]; ++i)
+        if (view_.indices[i] < block)
+          row.emplace_back(view_.indices[i], view_.values != nullptr ? view_.values[i] : implicit);
+      row.emplace_back(block, 1.0);
+      for (std::size_t a = 0; a < row.size(); ++a) {
+        const double factor = static_cast<double>(curvature[r]) * row[a].second;
+        for (std::size_t b = 0; b <= a; ++b) {
+          const auto [low, high] = std::minmax(row[a].first, row[b].first);
+          grams[part][high * width + low] += factor * row[b].second;
+        }
+      }
+    }
+  });
+  this->stride_ = before;
+  gram.assign(width * width, 0);
+  for (const auto& part : grams)
+    for (std::size_t i = 0; i < part.size(); ++i) gram[i] += part[i];
+  this->sum_over_ranks(gram.data(), width * width);
+  for (std::int64_t i = 0; i < width; ++i)
+    for (std::int64_t j = 0; j < i; ++j) gram[j * width + i] = gram[i * width + j];
+}
+
+template class SparseDesign<float>;
+template class SparseDesign<double>;
+
+}  // namespace tutti::learn

@@ -1,0 +1,43 @@
+// Sparse rows. Frequent columns come first, so that what they need of a vector lies close together
+// and stays in the cache; in hashed data they are spread over all of it.
+#pragma once
+
+#include "tutti/learn/glm/internal/design.h"
+#include "tutti/learn/internal/vector_kernels.h"
+
+namespace tutti::learn {
+
+template <class T>
+class SparseDesign final : public Design<T> {
+ public:
+  SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks);
+  bool is_sparse() const override { return true; }
+  std::int64_t original(std::int64_t column) const override {
+    return order_.empty() ? column : order_[column];
+  }
+  const SparseRows<T>& rows_view() const { return view_; }
+
+  void multiply(const T* vector, T constant, T* products) const override;
+  void transpose_multiply(const T* factors, T* target) override;
+  void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) override;
+  double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
+                            T* target) override;
+  void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
+                  std::vector<double>& gram) override;
+
+ private:
+  void reorder();
+  // Runs `body(begin, end, sums)` over the selected blocks, where it adds to `width` values per
+  // column, and puts the sums over all parts into `target`.
+  void sum_scattered(std::int64_t width,
+                     const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* target);
+
+  Matrix matrix_;
+  std::vector<std::int32_t> order_;
+  std::unique_ptr<std::int32_t[]> indices_;  // of the columns in their new order
+  SparseRows<T> view_;
+  std::vector<std::vector<T>> sums_;           // per part, kept from call to call
+  std::vector<std::vector<double>> frequent_;  // f64 sums of the first columns, per part
+};
+
+}  // namespace tutti::learn

@@ -1,0 +1,68 @@
+// What is asked of a fit, and what it gives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/learn/glm/loss.h"
+
+namespace tutti::learn {
+
+enum class Solver : std::uint8_t {
+  kAuto,
+  kNewton,      // whole Hessian and Cholesky: few dense columns
+  kNewtonCg,    // Hessian by products, preconditioned conjugate gradients
+  kSdca,        // stochastic dual coordinate ascent, a replica per part
+  kWorkingSet,  // coordinates by columns, for l1
+};
+std::string_view name_of(Solver solver);
+// The inverse; throws ConfigError that lists the names.
+Solver parse_solver(std::string_view name);
+
+// How far a fit is.
+struct Progress {
+  int iteration = 0;
+  double passes = 0;  // over the data; a sample counts by its share
+  double seconds = 0;
+  double objective = 0;
+  double dual_gap = 0;  // the optimum is not further below `objective` than this
+};
+
+// Minimises  sum over rows of weight * loss  +  l2 / 2 * |w|^2  +  l1 * |w|_1.
+struct GlmOptions {
+  Loss loss = Loss::kLogistic;
+  double l1 = 0, l2 = 1;
+  bool fit_intercept = true;
+  bool penalise_intercept = false;  // as if it were the weight of a column of `intercept_value`
+  double intercept_value = 1;
+  Solver solver = Solver::kAuto;
+  // Stops when the duality gap is at most this share of the objective.
+  double tolerance = 1e-6;
+  int max_iterations = 1000;
+  int threads = 0;  // 0: one per processor
+  std::uint64_t seed = 0;
+  // Where to begin, or empty: one coefficient per column.
+  std::vector<double> start_coefficients = {};
+  double start_intercept = 0;
+  // The other ranks with their rows, or null. Every rank must ask for the same.
+  comm::Communicator* ranks = nullptr;
+  // Called after each iteration, on the calling thread; false ends the fit with what is there.
+  std::function<bool(const Progress&)> on_progress = {};
+};
+
+struct GlmModel {
+  std::vector<double> coefficients;  // one per column
+  double intercept = 0;
+  double objective = 0, dual_gap = 0;
+  bool has_converged = false;
+  Solver solver = Solver::kAuto;  // that did it
+  std::vector<Progress> history;
+
+  int iterations() const { return history.empty() ? 0 : history.back().iteration; }
+};
+
+}  // namespace tutti::learn

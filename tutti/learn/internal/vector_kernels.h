@@ -1,0 +1,78 @@
+// The loops in which a fit spends its time, for the instruction set of the machine. T is float or
+// double; pointers need no alignment, and counts may be 0.
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::learn {
+
+// Padded rows are this many values or a multiple of it.
+inline constexpr std::int64_t kPadding = 32;
+
+template <class T>
+double dot(const T* a, const T* b, std::int64_t count);
+// target += factor * source
+template <class T>
+void add_scaled(T factor, const T* source, std::int64_t count, T* target);
+// target += source, in f64.
+template <class T>
+void add_to_double(const T* source, std::int64_t count, double* target);
+
+// Products of dense rows: products[r] = rows[r * stride ...] . vector + constant.
+template <class T>
+void multiply_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+                   const T* vector, T constant, T* products);
+// target += sum over r of factors[r] * row r
+template <class T>
+void add_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+              const T* factors, T* target);
+
+// Copies rows of `columns` values to rows of `width` (a multiple of kPadding): less `shift` (null:
+// as they are), then 1 if there is room, then zeros.
+template <class T>
+void fill_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+               const T* shift, std::int64_t width, T* target);
+// Row r times the root of factors[r]; `width` is a multiple of kPadding and the stride.
+template <class T>
+void scale_rows_by_root(const T* factors, std::int64_t count, std::int64_t width, T* rows);
+
+// gram += sum over r of row r times its transpose, columns x columns, upper triangle and what lies
+// in the same block; `columns` is a multiple of kPadding and the stride of the rows.
+template <class T>
+void add_gram(const T* rows, std::int64_t count, std::int64_t columns, double* gram);
+
+// Sparse rows; without `values` every entry is 1, or 1 over the root of its row's entries.
+template <class T>
+struct SparseRows {
+  const std::int64_t* offsets;
+  const std::int32_t* indices;
+  const T* values;
+  bool has_row_length;
+};
+// The rows [begin, end) below; per-row arrays are indexed by the row.
+// products[r] = row r . vector + constant
+template <class T>
+void multiply_sparse(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                     const T* vector, T constant, T* products);
+// target += sum over r of factors[r] * row r
+template <class T>
+void add_sparse(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end, const T* factors,
+                T* target);
+// target[2j] += first[r] * x, target[2j + 1] += second[r] * x * x for every entry x in column j.
+template <class T>
+void add_sparse_pairs(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                      const T* first, const T* second, T* target);
+// products as in multiply_sparse, then target += sum over r of curvature[r] * products[r] * row r;
+// returns the sum of those factors.
+template <class T>
+double add_sparse_curvature(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                            const T* vector, T constant, const T* curvature, T* products,
+                            T* target);
+
+// log(1 + exp(-label * margin)) for labels of -1 and 1: returns the weighted sum, and per row the
+// weighted first and second derivative by the margin. `weights` may be null: all 1.
+template <class T>
+double logistic_terms(const T* margins, const T* labels, const T* weights, std::int64_t count,
+                      T* first, T* second);
+
+}  // namespace tutti::learn
