@@ -1,6 +1,7 @@
 """Ranks for the tests: forks of this process, which has imported torch already, so that a job costs milliseconds."""
 
 import faulthandler
+import io
 import multiprocessing
 import os
 import tempfile
@@ -30,7 +31,9 @@ def _run(function, rank, size, folder, timeout, pipe, args):
         answer = function(*args)
         dist.barrier()
         dist.destroy_process_group()
-        pipe.send(("", answer))
+        memory = io.BytesIO()  # torch would send tensors by handles that end with this process
+        torch.save(answer, memory)
+        pipe.send(("", memory.getvalue()))
     except BaseException:  # noqa: whatever it is, the parent shall see it
         pipe.send((traceback.format_exc(), None))
     finally:
@@ -49,7 +52,7 @@ class Job:
         for rank in range(size):
             mine, theirs = context.Pipe()
             process = context.Process(
-                target=_run, args=(function, rank, size, self.folder.name, timeout, theirs, args), daemon=True
+                target=_run, args=(function, rank, size, self.folder.name, timeout, theirs, args)
             )
             process.start()
             theirs.close()
@@ -87,4 +90,4 @@ def run(size, function, *args, **kwargs):
     outcomes = Job(size, function, *args, **kwargs).outcomes()
     troubles = [outcome[0] if outcome else "died" for outcome in outcomes]
     assert not any(troubles), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(troubles) if text)
-    return [outcome[1] for outcome in outcomes]
+    return [torch.load(io.BytesIO(outcome[1])) for outcome in outcomes]

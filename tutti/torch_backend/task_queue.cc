@@ -39,6 +39,15 @@ void TaskQueue::set_timer(std::chrono::nanoseconds delay) {
   ::timerfd_settime(timer_, 0, &time, nullptr);
 }
 
+void TaskQueue::wake(std::chrono::nanoseconds delay) {
+  if (looking_ > 0) return;
+  if (sleeping_ == 0) {
+    ++sleeping_;
+    threads_.emplace_back([this] { loop(); });
+  }
+  set_timer(delay);
+}
+
 std::uint64_t TaskQueue::add(Task task) {
   std::unique_lock lock(mutex_);
   tasks_.push_back(std::move(task));
@@ -46,29 +55,37 @@ std::uint64_t TaskQueue::add(Task task) {
   if (is_closed_) {
     lock.unlock();
     finish(number);
-    return number;
+  } else {
+    wake(kGrace);
   }
-  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-  if (!is_thread_awake_) set_timer(kGrace);
   return number;
 }
 
 void TaskQueue::hurry() {
   const std::lock_guard lock(mutex_);
-  if (!tasks_.empty() && !is_thread_awake_) set_timer(kAtOnce);
+  if (!tasks_.empty() && !is_closed_) wake(kAtOnce);
 }
 
-void TaskQueue::run_next(std::unique_lock<std::mutex>& lock) {
+void TaskQueue::run_next(std::unique_lock<std::mutex>& lock, Runner runner) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   is_running_ = true;
   lock.unlock();
-  task();
+  Sequel sequel = task();
   task = nullptr;  // what it holds goes before anybody learns that it is done
   lock.lock();
   is_running_ = false;
   ++done_;
   changed_.notify_all();
+  if (!sequel) return;
+  // For as long as the sequel takes, this thread is not one that looks.
+  if (runner == Runner::kOwnThread) --looking_;
+  if (!tasks_.empty() && !is_closed_) wake(kAtOnce);
+  lock.unlock();
+  sequel();
+  sequel = nullptr;
+  lock.lock();
+  if (runner == Runner::kOwnThread) ++looking_;
 }
 
 void TaskQueue::finish(std::uint64_t number) {
@@ -77,7 +94,7 @@ void TaskQueue::finish(std::uint64_t number) {
     if (is_running_) {
       changed_.wait(lock);
     } else {
-      run_next(lock);
+      run_next(lock, Runner::kWaiter);
     }
   }
 }
@@ -90,36 +107,38 @@ bool TaskQueue::wait(std::uint64_t number, std::chrono::milliseconds limit) {
 
 void TaskQueue::close() {
   std::unique_lock lock(mutex_);
-  is_closed_ = true;
   const std::uint64_t last = given_;
   lock.unlock();
   finish(last);
   lock.lock();
-  std::thread thread = std::move(thread_);
+  is_closed_ = true;
+  std::vector<std::thread> threads = std::exchange(threads_, {});
   lock.unlock();
-  if (!thread.joinable()) return;
   set_timer(kAtOnce);
-  thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void TaskQueue::loop() {
   log::set_tag(tag_);
   std::unique_lock lock(mutex_);
   while (!is_closed_) {
-    is_thread_awake_ = false;
     lock.unlock();
     std::uint64_t expirations = 0;
     [[maybe_unused]] const auto bytes = ::read(timer_, &expirations, sizeof expirations);
     lock.lock();
-    is_thread_awake_ = true;
+    --sleeping_;
+    ++looking_;
     while (!tasks_.empty()) {
       if (is_running_) {
         changed_.wait(lock);
       } else {
-        run_next(lock);
+        run_next(lock, Runner::kOwnThread);
       }
     }
+    --looking_;
+    ++sleeping_;
   }
+  set_timer(kAtOnce);  // for the next thread that is to end
 }
 
 }  // namespace tutti::torch_backend

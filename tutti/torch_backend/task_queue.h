@@ -4,6 +4,9 @@
 // first stays where it is: whoever waits for it runs it, on his own thread, with nothing handed
 // over. A thread of the queue takes it when nobody has come within `kGrace`, or when somebody says
 // `hurry`.
+//
+// What follows a task, the callbacks of its future, is no part of it: the next task may begin
+// meanwhile. It may even wait for a task that it adds; then another thread of the queue helps.
 #pragma once
 
 #include <chrono>
@@ -14,16 +17,18 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tutti::torch_backend {
 
 // Safe from every thread.
 class TaskQueue {
  public:
-  using Task = std::function<void()>;  // must not throw
+  using Sequel = std::function<void()>;  // may be empty
+  using Task = std::function<Sequel()>;  // neither may throw
   static constexpr std::chrono::microseconds kGrace{50};
 
-  // `tag`: how the thread's log lines begin.
+  // `tag`: how the log lines of its threads begin.
   explicit TaskQueue(std::string tag);
   ~TaskQueue();  // closes
   TaskQueue(const TaskQueue&) = delete;
@@ -35,27 +40,31 @@ class TaskQueue {
   void finish(std::uint64_t number);
   // The same without running it; false when `limit` has passed.
   bool wait(std::uint64_t number, std::chrono::milliseconds limit);
-  // Nobody is about to wait: the thread begins now.
+  // Nobody is about to wait: a thread begins now.
   void hurry();
-  // Runs what was given, then ends the thread. Not from a task.
+  // Runs what was given, then ends the threads. Not from a task or its sequel.
   void close();
 
  private:
-  void run_next(std::unique_lock<std::mutex>& lock);
+  enum class Runner { kOwnThread, kWaiter };
+  void run_next(std::unique_lock<std::mutex>& lock, Runner runner);
   void loop();
+  // Has a thread look at the tasks after `delay`, if none does already.
+  void wake(std::chrono::nanoseconds delay);
   void set_timer(std::chrono::nanoseconds delay);
 
   const std::string tag_;
-  const int timer_;  // wakes the thread; setting it costs less than waking does
+  const int timer_;  // wakes a thread; setting it costs less than waking does
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   std::uint64_t given_ = 0;
   std::uint64_t done_ = 0;
-  bool is_running_ = false;       // a task, on whatever thread
-  bool is_thread_awake_ = false;  // and looks at the tasks by itself
+  bool is_running_ = false;  // a task, on whatever thread
   bool is_closed_ = false;
-  std::thread thread_;  // started by the first task
+  int sleeping_ = 0;  // threads that wait for the timer
+  int looking_ = 0;   // threads that take tasks until there are none
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace tutti::torch_backend

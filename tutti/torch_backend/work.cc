@@ -15,11 +15,11 @@ c10::intrusive_ptr<CollectiveWork> CollectiveWork::start(std::shared_ptr<TaskQue
                                                          std::function<void()> body) {
   auto work =
       c10::make_intrusive<CollectiveWork>(std::move(queue), rank, type, title, std::move(outputs));
-  work->number_ = work->queue_->add([work, body = std::move(body)] { work->run(body); });
+  work->number_ = work->queue_->add([work, body = std::move(body)] { return work->run(body); });
   return work;
 }
 
-void CollectiveWork::run(const std::function<void()>& body) {
+TaskQueue::Sequel CollectiveWork::run(const std::function<void()>& body) {
   std::exception_ptr failure;
   try {
     const at::AutoDispatchBelowADInplaceOrView no_autograd;
@@ -33,8 +33,10 @@ void CollectiveWork::run(const std::function<void()>& body) {
     const std::lock_guard lock(mutex_);
     future = future_;
   }
-  if (!future) return;
-  failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs_));
+  if (!future) return {};
+  return [future, failure, outputs = outputs_] {
+    failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
+  };
 }
 
 bool CollectiveWork::isCompleted() {

@@ -34,7 +34,7 @@ class CollectiveWork : public c10d::Work {
   void abort() override;
 
  private:
-  void run(const std::function<void()>& body);
+  TaskQueue::Sequel run(const std::function<void()>& body);
   void raise() const;
 
   const std::shared_ptr<TaskQueue> queue_;

@@ -23,6 +23,7 @@ from tutti import _torch
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
 
 _BACKEND = "ddl"
+_place = []  # address and port where ranks meet, when it was we who said so
 _rendezvous = importlib.import_module("torch.distributed.rendezvous")  # a function of that name hides it
 
 
@@ -132,13 +133,16 @@ def _after_filling(handler, *args, **kwargs):
 def _fill_environment():
     """mpirun says who a rank is, but not in torch's words, nor where ranks shall meet: so they agree on it over MPI."""
     job = _torch.find_job()
-    if not job["by_mpi"] or "MASTER_ADDR" in os.environ:
+    is_ours = [os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")] == _place
+    if not job["by_mpi"] or ("MASTER_ADDR" in os.environ and not is_ours):
         return
     rank, size = job["rank"], job["size"]
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
     _torch.connect(rank, size, None, dist.default_pg_timeout)
+    # A new port each time: ranks that are early would still find the store of the time before.
     mine = f"{_address()} {_free_port()}" if rank == 0 else ""
-    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = _torch.broadcast_text(mine).split()
+    _place[:] = _torch.broadcast_text(mine).split()
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = _place
 
 
 def _address():

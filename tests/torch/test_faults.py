@@ -1,0 +1,135 @@
+"""A rank that is killed, stopped, mistaken or late is named on the others, and nobody hangs."""
+
+import os
+import re
+import signal
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+import ranks
+
+CULPRIT = 1
+
+
+def told(job, size):
+    """What the ranks beside the culprit raised."""
+    outcomes = job.outcomes()
+    return [outcomes[rank][0] for rank in range(size) if rank != CULPRIT]
+
+
+def all_reduces(count=1000):
+    for _ in range(10):
+        dist.all_reduce(torch.ones(count))
+
+
+def killed(way):
+    all_reduces()
+    if dist.get_rank() == CULPRIT:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if way == "asynchronous":
+        dist.all_reduce(torch.ones(1 << 20), async_op=True).get_future().wait()
+    elif way == "message":
+        dist.recv(torch.ones(1), CULPRIT)
+    else:
+        dist.all_reduce(torch.ones(5))
+
+
+def test_a_killed_rank_is_named():
+    for way in ("blocking", "asynchronous", "message"):
+        begin = time.monotonic()
+        for text in told(ranks.Job(3, killed, way), 3):
+            assert re.search(r"DDL-4-04 Rank 1 on \S+ \(process \d+\) is dead", text), (way, text)
+        assert time.monotonic() - begin < ranks.PATIENCE / 2
+
+
+def killed_in_backward():
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(300, 300))
+    for step in range(5):
+        loss = model(torch.ones(2, 300)).sum()
+        if step == 3 and dist.get_rank() == CULPRIT:
+            os.kill(os.getpid(), signal.SIGKILL)
+        loss.backward()
+
+
+def test_a_rank_killed_in_the_backward_pass_is_named():
+    for text in told(ranks.Job(2, killed_in_backward), 2):
+        assert re.search(r"DDL-4-04 Rank 1 .* is dead", text), text
+
+
+def stopped():
+    all_reduces()
+    if dist.get_rank() == CULPRIT:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    dist.all_reduce(torch.ones(5))
+
+
+def test_a_stopped_rank_is_named_when_time_is_over():
+    job = ranks.Job(2, stopped, timeout=1, environment={"DDL_STALL_SECONDS": "0.3"})
+    try:
+        assert job.pipes[0].poll(ranks.PATIENCE), "rank 0 hangs"
+        text = job.pipes[0].recv()[0]
+    finally:
+        os.kill(job.processes[CULPRIT].pid, signal.SIGKILL)
+        job.end()
+    assert re.search(r"DDL-4-05 Rank 0 gave up all_reduce .* rank 1 .*stopped by a signal", text), text
+
+
+def differ(way):
+    culprit = dist.get_rank() == CULPRIT
+    if way == "size":
+        dist.all_reduce(torch.ones(8 if culprit else 7))
+    elif way == "type":
+        dist.all_reduce(torch.ones(7, dtype=torch.float64 if culprit else torch.float32))
+    elif way == "operation":
+        dist.all_reduce(torch.ones(7), dist.ReduceOp.MAX if culprit else dist.ReduceOp.SUM)
+    elif culprit:
+        dist.barrier()
+    else:
+        dist.broadcast(torch.ones(7), 0)
+
+
+def test_ranks_that_disagree_are_both_named():
+    sides = {"size": ("7 x f32", "8 x f32"), "type": ("7 x f32", "7 x f64"), "operation": ("sum", "max"),
+             "collective": ("broadcast", "barrier")}
+    for way, words in sides.items():
+        for outcome in ranks.Job(3, differ, way).outcomes():
+            assert "DDL-4-02" in outcome[0] and all(word in outcome[0] for word in words), (way, outcome[0])
+
+
+def leaves():
+    all_reduces()
+    if dist.get_rank() == CULPRIT:
+        raise ValueError("an error of the user's own")
+    dist.all_reduce(torch.ones(5))
+
+
+def test_a_rank_that_ends_with_an_error_is_named():
+    outcomes = ranks.Job(2, leaves).outcomes()
+    assert re.search("DDL-4-03 Rank 1 .* has ended its part", outcomes[0][0]), outcomes[0][0]
+    assert "an error of the user's own" in outcomes[1][0]
+
+
+def late(way):
+    group = dist.new_group(timeout=timedelta(seconds=0.3)) if way == "group" else None
+    if dist.get_rank() == CULPRIT:
+        while True:  # until it is told that the others gave up
+            dist.recv(torch.zeros(1), 0)
+    if way == "wait":
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        work.wait(timedelta(seconds=0.2))
+    dist.all_reduce(torch.ones(1), group=group)
+
+
+def test_groups_and_waits_have_time_outs_of_their_own():
+    for way, words in (("group", "DDL-4-05 Rank 0 gave up"), ("wait", "DDL-4-05 the operation has not ended within the 200 ms")):
+        job = ranks.Job(2, late, way)
+        try:
+            assert job.pipes[0].poll(ranks.PATIENCE), "rank 0 hangs"
+            text = job.pipes[0].recv()[0]
+        finally:
+            job.processes[CULPRIT].kill()
+            job.end()
+        assert words in text, text

@@ -1,0 +1,98 @@
+"""The ways to start ranks, each in processes of its own, as users do it."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+import torch, torch.distributed as dist
+import tutti.torch
+
+dist.init_process_group("ddl")
+tensor = torch.tensor([dist.get_rank() + 1.0])
+dist.all_reduce(tensor)
+group = dist.new_group([dist.get_world_size() - 1])
+dist.barrier()  # torch's store goes with rank 0
+print("sum", tensor.item(), "of", dist.get_world_size())
+"""
+
+AGAIN = """
+me = {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
+for turn in range(2):
+    dist.destroy_process_group()
+    # By hand not on the same port: ranks that are early would find the store of the time before.
+    dist.init_process_group("ddl", **({} if by_mpirun else {"init_method": f"file://{__file__}.{turn}", **me}))
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor)
+    dist.barrier()
+    print("again", tensor.item())
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    return str(path)
+
+
+def environment(**more):
+    quiet = dict(os.environ, TUTTI_RUN_FOLDER="none", TUTTI_TUNING_CACHE="none", DDL_TUNE_SECONDS="0", OMP_NUM_THREADS="1")
+    return {**{k: v for k, v in quiet.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}, **more}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return str(probe.getsockname()[1])
+
+
+def outputs(commands):
+    """What the processes print; they must end well."""
+    children = [
+        subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words, env in commands
+    ]
+    texts = []
+    for child in children:
+        try:
+            out, err = child.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            for other in children:
+                other.kill()
+            raise
+        assert child.returncode == 0, err
+        assert "DDL-" not in err, err  # all ranks leave in order
+        texts.append(out)
+    return "".join(texts)
+
+
+def by_hand(script, size):
+    port = free_port()
+    return outputs([
+        ([sys.executable, script], environment(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
+        for rank in range(size)
+    ])
+
+
+def test_by_hand(script):
+    with open(script, "a") as file:
+        file.write("by_mpirun = False" + AGAIN)
+    printed = by_hand(script, 3)
+    assert printed.count("sum 6.0 of 3") == 3
+    assert printed.count("again 3.0") == 6
+
+
+def test_by_mpirun(script):
+    if not shutil.which("mpirun"):
+        pytest.skip("there is no mpirun")
+    with open(script, "a") as file:
+        file.write("by_mpirun = True" + AGAIN)
+    words = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", sys.executable, script]
+    printed = outputs([(words, environment())])
+    assert printed.count("sum 3.0 of 2") == 2
+    assert printed.count("again 2.0") == 4
