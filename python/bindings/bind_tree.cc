@@ -6,7 +6,7 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/model_json.h"

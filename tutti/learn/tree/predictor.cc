@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/dense_rows.h"
 
 namespace tutti::learn::tree {

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/internal/testing.h"
 #include "tutti/learn/tree/model_json.h"
