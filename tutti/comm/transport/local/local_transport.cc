@@ -84,7 +84,9 @@ std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Meeting& meeting,
                                   const std::string& interfaces, bool for_notices) {
   auto tcp = std::make_unique<TcpWire>(job.rank, interfaces);
   tcp->connect(meeting.exchange(tcp->offer()));
-  if (for_notices) tcp->connect_to_all();  // a failure may be the first that is to be told
+  if (!for_notices) return tcp;
+  tcp->connect_to_all();  // a failure may be the first that is to be told
+  meeting.exchange("connected");
   return tcp;
 }
 
