@@ -11,15 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "tutti/comm/transport/tcp/door.h"
-
 namespace tutti::comm {
-
-// One that nobody has now. Two tests may get the same, so they do not run at once in one program.
-inline int free_port() {
-  const Door door = Door::open();
-  return std::atoi(door.text.c_str());
-}
 
 // Calls `body(rank)` in one forked process per rank and waits for all. What fails or is thrown in a
 // rank is printed by it and fails the calling test.

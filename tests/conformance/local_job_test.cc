@@ -7,6 +7,7 @@
 
 #include "tests/conformance/forked_ranks.h"
 #include "tutti/comm/communicator.h"
+#include "tutti/comm/transport/tcp/test_port.h"
 
 namespace tutti::comm {
 namespace {

@@ -9,6 +9,7 @@
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/tcp/tcp_wire.h"
+#include "tutti/comm/transport/tcp/test_port.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 
 namespace tutti::comm {

@@ -1,6 +1,7 @@
 """Jobs of fault_rank for the tests: ranks as plain processes or under mpirun, on one host or on pretended ones."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -50,9 +51,13 @@ class Job:
 
     @cached_property
     def port(self):
-        with socket.socket() as free:
-            free.bind(("", 0))
-            return free.getsockname()[1]
+        while True:  # below those that the kernel gives to whoever calls out
+            with socket.socket() as free:
+                try:
+                    free.bind(("", random.randrange(20000, 32000)))
+                    return free.getsockname()[1]
+                except OSError:
+                    pass
 
     def meeting(self):
         if not self.over_tcp:

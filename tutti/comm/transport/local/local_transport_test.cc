@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tutti/comm/transport/tcp/door.h"
+#include "tutti/comm/transport/tcp/test_port.h"
 
 namespace tutti::comm {
 namespace {
@@ -80,8 +80,7 @@ TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
 }
 
 TEST_F(LocalTransport, ARankOfAnotherJobIsRefused) {
-  const Door door = Door::open();
-  const int port = std::atoi(door.text.c_str()) + 1;
+  const int port = free_port();
   auto host = start({0, 2, "mine", 60, "localhost", port});
   EXPECT_THAT(start({1, 2, "other", 60, "localhost", port}).get(), HasSubstr("another job"));
   EXPECT_EQ(start({1, 2, "mine", 60, "localhost", port}).get(), "");

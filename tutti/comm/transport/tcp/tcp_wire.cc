@@ -44,7 +44,7 @@ void TcpWire::connect(const std::vector<std::string>& offers) {
 
 void TcpWire::connect_to_all() {
   constexpr std::int64_t kStep = 1'000'000'000;
-  constexpr int kNoChannel = -1;  // nothing is ever sent on it
+  constexpr int kNoChannel = -1;                 // nothing is ever sent on it
   std::vector<std::unique_ptr<Transfer>> hopes;  // keep the connections wanted
   for (int peer = 0; peer < static_cast<int>(doors_.size()); ++peer) {
     hopes.push_back(receive(peer, kNoChannel, nullptr, 0));
