@@ -33,6 +33,10 @@ clang-format           the format check
 openssh-server         scripts/testbed: one sshd per host
 openssh-client         starting ranks on other hosts
 iproute2               scripts/testbed: links, bridge, rates
+munge                  tests of ddlrun under Slurm: its authentication
+slurm-client           tests of ddlrun under Slurm: salloc, srun
+slurmctld              tests of ddlrun under Slurm: the controller
+slurmd                 tests of ddlrun under Slurm: the node
 util-linux             scripts/testbed: unshare, nsenter, setpriv
 python3                scripts and checks (standard library only)
 python3-dev            python: headers of the extension modules

@@ -43,7 +43,8 @@ EventLog::EventLog(const std::filesystem::path& folder, int rank, std::string ho
     : rank_(rank), host_(std::move(host)) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
-  const auto path = folder / fmt::format("events-rank{}.jsonl", rank);
+  const auto path =
+      folder / (rank < 0 ? "events-launcher.jsonl" : fmt::format("events-rank{}.jsonl", rank));
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) {
     throw IoError("DDL-7-01",

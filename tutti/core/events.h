@@ -19,8 +19,9 @@ using EventField = std::pair<std::string_view, EventValue>;
 // Text as a JSON string with its quotes.
 std::string json_quoted(std::string_view text);
 
-// Appends events of one rank to `<folder>/events-rank<r>.jsonl`. Each event is one write of one
-// line, so a crash loses at most nothing that was reported. Safe from every thread.
+// Appends events of one rank to `<folder>/events-rank<r>.jsonl`, of the launcher (rank -1) to
+// events-launcher.jsonl. Each event is one write of one line, so a crash loses nothing that was
+// reported. Safe from every thread.
 class EventLog {
  public:
   // Writes nothing: for runs without a folder.

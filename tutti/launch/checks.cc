@@ -217,7 +217,8 @@ std::string render(const std::vector<CheckResult>& results, bool everything) {
     const char* const word = result.findings.empty()    ? "ok"
                              : result.check->only_warns ? "warning"
                                                         : "error";
-    if (everything) text += fmt::format("{:<8}{}\n", word, result.check->what);
+    if (everything)
+      text += fmt::format("{:<8}{} {}\n", word, result.check->code, result.check->what);
     for (const Finding& finding : result.findings) {
       text += everything ? fmt::format("        {} {}\n", finding.code, finding.sentence)
                          : fmt::format("{}: {} {}\n", word, finding.code, finding.sentence);

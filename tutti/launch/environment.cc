@@ -111,13 +111,12 @@ std::string find_python_folder(const std::string& folder) {
                                       fs::path(folder) / "../lib/python3/dist-packages"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(fs::path(folder) / "../lib", ignored)) {
-    if (entry.path().filename().string().starts_with("python3")) {
-      candidates.push_back(entry.path() / "site-packages");
-      candidates.push_back(entry.path() / "dist-packages");
+    for (const char* name : {"site-packages", "dist-packages", "python3/dist-packages"}) {
+      candidates.push_back(entry.path() / name);
     }
   }
   for (const fs::path& candidate : candidates) {
-    if (fs::exists(candidate / "ddl", ignored) || fs::exists(candidate / "ddl.py", ignored)) {
+    if (fs::exists(candidate / "tutti/__init__.py", ignored)) {
       return fs::weakly_canonical(candidate, ignored).string();
     }
   }

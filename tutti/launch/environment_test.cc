@@ -75,10 +75,14 @@ TEST(Environment, OurPythonModulesAreFoundBesideTheProgram) {
   const fs::path top = fs::path(testing::TempDir()) / ("launch_python_" + std::to_string(getpid()));
   fs::create_directories(top / "bin");
   EXPECT_EQ(find_python_folder((top / "bin").string()), "");
-  fs::create_directories(top / "lib/python3.11/site-packages/ddl");
-  EXPECT_EQ(find_python_folder((top / "bin").string()),
-            fs::canonical(top / "lib/python3.11/site-packages").string());
-  fs::create_directories(top / "python/ddl");
+  for (const char* place : {"lib/python3.11/site-packages", "lib/x86_64/python3/dist-packages"}) {
+    fs::create_directories(top / place / "tutti");
+    std::ofstream(top / place / "tutti/__init__.py") << "";
+    EXPECT_EQ(find_python_folder((top / "bin").string()), fs::canonical(top / place).string());
+    fs::remove_all(top / "lib");
+  }
+  fs::create_directories(top / "python/tutti");
+  std::ofstream(top / "python/tutti/__init__.py") << "";
   EXPECT_EQ(find_python_folder((top / "bin").string()), fs::canonical(top / "python").string());
   fs::remove_all(top);
 }

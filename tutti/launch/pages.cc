@@ -98,16 +98,20 @@ std::string completion() {
     std::string spaced = names;
     std::ranges::replace(spaced, '|', ' ');
     words += (words.empty() ? "" : " ") + spaced;
-    if (argument.value == "FILE") files += (files.empty() ? "" : "|") + names;
+    std::string one_dash;  // what is before the cursor is compared without its second dash
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      if (names.compare(at, 2, "--") != 0) one_dash += names[at];
+    }
+    if (argument.value == "FILE") files += (files.empty() ? "" : "|") + one_dash;
     if (!argument.option.choices.empty())
       choices += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
-                             names, fmt::join(argument.option.choices, " "));
+                             one_dash, fmt::join(argument.option.choices, " "));
   });
   return fmt::format(
       "_ddlrun() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} "
       "before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
-      "  case $before in\n    {}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
-      "    --log-dir) COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n{}  esac\n"
+      "  case ${{before/#--/-}} in\n    {}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+      "    -log-dir) COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n{}  esac\n"
       "  case $word in\n    -*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n"
       "    *) COMPREPLY=($(compgen -c -f -- \"$word\")) ;;\n  esac\n}}\n"
       "complete -o default -F _ddlrun ddlrun\n",

@@ -25,7 +25,7 @@ std::vector<std::string> names_by_rank(const Rankfile& rankfile) {
 const std::string kData = TUTTI_LAUNCH_TESTDATA;
 
 TEST(Placement, FourHostsOfFourAcceleratorsAsEverKnown) {
-  const topo::Machine machine = topo::parse_machine(text_of(kData + "/power9.machine"));
+  const topo::Machine machine = topo::parse_machine(text_of(TUTTI_MACHINE));
   const Rankfile rankfile = place(hosts(4), machine, {});
   EXPECT_EQ(to_text(rankfile), text_of(kData + "/four_hosts.rankfile"));
   Rankfile read = parse_rankfile(to_text(rankfile));
@@ -108,7 +108,7 @@ TEST(Placement, MoreThanThereIs) {
   EXPECT_EQ(shared.size(), 5);
   EXPECT_EQ(shared.ranks[4].cores, (std::vector<int>{0, 1}));
 
-  const topo::Machine power9 = topo::parse_machine(text_of(kData + "/power9.machine"));
+  const topo::Machine power9 = topo::parse_machine(text_of(TUTTI_MACHINE));
   EXPECT_THAT(error_of([&] { place(hosts(1), power9, {.accelerators = 5}); }),
               HasSubstr("DDL-3-12 -accelerators 5: a host has 4"));
   EXPECT_EQ(place(hosts(1), power9, {.accelerators = 2}).ranks[1].cores.front(), 8);

@@ -124,6 +124,10 @@ int Process::exit_code() const {
   return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
 }
 
+std::string Process::how_it_ended() const {
+  return describe_end(WEXITSTATUS(status_), WIFSIGNALED(status_) ? WTERMSIG(status_) : 0);
+}
+
 void Process::signal_group(int signal) const {
   if (::kill(-id_, signal) != 0 && !ended_) ::kill(id_, signal);
 }

@@ -56,6 +56,8 @@ class Process {
   bool has_ended();
   // After its end: the exit code, 128 + signal for a killed one.
   int exit_code() const;
+  // "ended with exit code 7", "was killed by signal 9 (Killed)"
+  std::string how_it_ended() const;
   void signal_group(int signal) const;
 
  private:
@@ -74,7 +76,7 @@ struct Outcome {
 // Runs to the end, or kills it after `seconds`.
 Outcome run(const ProcessSpec& spec, double seconds);
 
-// "exit code 7", "signal 9 (Killed)" for what waitpid tells.
+// The same for what waitpid tells of another.
 std::string describe_end(int exit_code, int signal);
 
 }  // namespace tutti::launch

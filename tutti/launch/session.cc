@@ -131,7 +131,7 @@ Failure explain(const std::string& host, const Answer& answer, const std::string
                         "common file system.",
                         host, program)};
   }
-  const std::string first_line = answer.errors.substr(0, answer.errors.find('\n'));
+  const std::string first_line = answer.errors.substr(0, answer.errors.find_first_of("\r\n"));
   if (said("refused") || said("timed out") || said("No route") || said("unreachable") ||
       said("Connection closed") || said("Connection reset") ||
       (answer.timed_out && answer.errors.empty())) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -63,7 +62,6 @@ class GradientBuckets {
   void reset();
 
   Engine& engine_;
-  const std::shared_ptr<Arena> arena_;
   Settings settings_;
   mutable std::mutex mutex_;
   std::byte* memory_ = nullptr;

@@ -15,22 +15,15 @@ Words mpich_command(const Mpi& mpi, const Start& start) {
     words.insert(words.end(), {"-iface", start.interface});
   }
   words.insert(words.end(), {"-bind-to", "none"});
+  // One rank per host, round after round; uneven hosts are named once for each of their ranks.
+  std::vector<std::string> names = start.order;
   if (start.is_even) {
-    // One rank per host, round after round.
-    std::vector<std::string> names;
+    names.clear();
     for (const Host& host : start.hosts) names.push_back(host.name);
-    words.insert(words.end(), {"-hosts", fmt::format("{}", fmt::join(names, ",")), "-ppn", "1",
-                               "-n", fmt::format("{}", start.ranks)});
-    return with_program(std::move(words), start);
   }
-  // Uneven hosts: a section of its own for every rank.
-  words.insert(words.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
-  for (std::size_t rank = 0; rank < start.order.size(); ++rank) {
-    if (rank > 0) words.push_back(":");
-    words.insert(words.end(), {"-host", start.order[rank], "-n", "1"});
-    words.insert(words.end(), start.program.begin(), start.program.end());
-  }
-  return words;
+  words.insert(words.end(), {"-hosts", fmt::format("{}", fmt::join(names, ",")), "-ppn", "1", "-n",
+                             fmt::format("{}", start.ranks)});
+  return with_program(std::move(words), start);
 }
 
 }  // namespace tutti::launch

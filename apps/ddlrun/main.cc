@@ -1,0 +1,84 @@
+// ddlrun: one line starts a job on all processors of one or many hosts.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/options.h"
+#include "tutti/core/error.h"
+#include "tutti/launch/agent.h"
+#include "tutti/launch/command_line.h"
+#include "tutti/launch/launch.h"
+#include "tutti/launch/options.h"
+#include "tutti/launch/session.h"
+#include "tutti/plan/mode.h"
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Nothing that runs or lists processes by command line shall take an agent for its program.
+void hide_words(int argc, char** argv) {
+  char* const end = argv[argc - 1] + std::strlen(argv[argc - 1]);
+  const auto room = static_cast<std::size_t>(end - argv[0]);
+  std::memset(argv[0], 0, room);
+  std::snprintf(argv[0], room, "ddlrun --agent");
+}
+
+void check_ddl_options(const std::string& text) {
+  tutti::Options options(tutti::comm::comm_options());
+  tutti::comm::apply_option_string(options, text, "ddlrun");
+  tutti::plan::parse_mode(options.text("mode"));
+}
+
+// What ddlrun starts of itself on hosts and for ranks.
+int run_inner(const Words& words, int argc, char** argv) {
+  if (words[0] == "--serve") {
+    tutti::launch::serve(std::cin, std::cout, TUTTI_VERSION);
+    return 0;
+  }
+  if (words[0] == "--agent") {
+    hide_words(argc, argv);
+    return tutti::launch::run_agent({words.begin() + 1, words.end()});
+  }
+  const int count = words.size() > 1 ? std::atoi(words[1].c_str()) : 0;
+  return tutti::launch::start_here(
+      count, {words.begin() + std::min<long>(2, static_cast<long>(words.size())), words.end()});
+}
+
+int run(const Words& words) {
+  const tutti::launch::CommandLine line = tutti::launch::parse_command_line(words);
+  const tutti::Options& options = line.options;
+  if (options.flag("version")) {
+    fmt::print("ddlrun {}\n", TUTTI_VERSION);
+    return 0;
+  }
+  const bool wants_page = !options.is_default("print");
+  if (options.flag("help") || wants_page) {
+    fmt::print("{}",
+               tutti::launch::page(wants_page ? options.text("print") : "help", TUTTI_VERSION));
+    return 0;
+  }
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  return tutti::launch::launch(line,
+                               {program, TUTTI_VERSION, TUTTI_MPI_FLAVOUR, check_ddl_options});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Words words(argv + 1, argv + argc);
+  const bool is_inner = !words.empty() && (words[0] == "--serve" || words[0] == "--agent" ||
+                                           words[0] == "--start-here");
+  return is_inner ? run_inner(words, argc, argv) : run(words);
+} catch (const std::exception& error) {
+  std::fflush(stdout);
+  fmt::print(stderr, "ddlrun: {}\n", error.what());
+  return 2;
+}

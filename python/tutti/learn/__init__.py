@@ -1,1 +1,0 @@
-"""Learning from tables: linear models and trees."""

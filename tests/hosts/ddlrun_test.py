@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""ddlrun over 4 hosts with real sshd: ranks in their places, checks that find what is wrong, hosts that vanish.
+
+  ddlrun_test.py DDLRUN PROGRAM      PROGRAM: an all-reduce over all ranks
+"""
+
+import re
+import signal
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "launch"))
+from bed import NAME, TESTBED, exit_where_not_allowed, on, testbed
+from ddlrun import Run
+
+DDLRUN, PROGRAM = (str(Path(word).resolve()) for word in (sys.argv.pop(1), sys.argv.pop(1)))
+HOSTS = "host1,host2,host3,host4"
+SHAPE = "tutti machine 1\nname = x\nmemory = 16GiB\n[socket]\ncores = {cores}\n"
+
+
+class Hosts(unittest.TestCase):
+    def setUp(self):
+        testbed("up", "--hosts", "4", "--rate", "1gbit")
+
+    @classmethod
+    def tearDownClass(cls):
+        testbed("down")
+
+    def start(self, *words):
+        run = Run(DDLRUN, *words, before=[TESTBED, "exec", "--name", NAME, "host1", "--"])
+        self.addCleanup(run.close)
+        return run
+
+    def run_to_end(self, *words):
+        return self.start(*words).wait()
+
+    def test_ranks_are_dealt_over_hosts(self):
+        run = self.run_to_end("-H", HOSTS, "--oversubscribe", "-n", 6, "sh", "-c", "echo $RANK $(hostname) $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR")
+        self.assertEqual(run.lines, ["0 host1 0/2 192.0.2.1", "1 host2 0/2 192.0.2.1", "2 host3 0/1 192.0.2.1",
+                                     "3 host4 0/1 192.0.2.1", "4 host1 1/2 192.0.2.1", "5 host2 1/2 192.0.2.1"], run.errors)
+        self.assertIn("--mca btl_tcp_if_include 192.0.2.0/24", run.errors)
+
+    def test_an_all_reduce_with_pinned_ranks(self):
+        run = self.run_to_end("-H", HOSTS, "-n", 4, PROGRAM, "4", "1")
+        self.assertEqual(run.lines, ["4 ranks on 4 hosts: right"], run.errors)
+
+    def test_ddlrun_may_stand_outside_the_job(self):
+        run = self.run_to_end("-H", "host2,host3", "-n", 2, "hostname")
+        self.assertEqual(run.lines, ["host2", "host3"], run.errors)
+
+    def test_the_slow_link_is_named(self):
+        self.addCleanup(testbed, "link", "host3", "1gbit")
+        testbed("link", "host3", "100mbit")
+        run = self.run_to_end("--check", "-H", HOSTS)
+        self.assertRegex(run.output, r"DDL-3-35 host3 to every host, both ways: \d+ Mbit/s, where good links have \d+")
+        self.assertEqual(run.output.count("DDL-3-35 host"), 1, run.output)
+        self.assertRegex(run.output, r"from \\ to +host1 +host2 +host3 +host4\n +host1 +- +\d+ +\d+ +\d+\n")
+        self.assertEqual(run.code, 0)
+
+    def test_hosts_that_refuse_ssh(self):
+        self.addCleanup(testbed, "stop", "host2")  # so that the next test gets a whole one
+        on("host2", "pkill", "-f", "sshd_config")
+        run = self.run_to_end("-H", HOSTS, "hostname")
+        self.assertRegex(run.errors, r"error: DDL-3-21 host2 did not answer on ssh \(.*refused\)")
+        self.assertEqual((run.code, run.output), (2, ""))
+
+    def test_a_host_of_another_shape(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(1, 5):
+                Path(folder, f"host{number}").write_text(SHAPE.format(cores="0 1" if number != 3 else "0"))
+            run = self.run_to_end("--topology", f"{folder}/%h", "-H", HOSTS, "hostname")
+            self.assertRegex(run.errors, r"error: DDL-3-29 host3 is not like host1: ")
+            self.assertEqual((run.code, run.output), (2, ""))
+
+    def test_a_rank_killed_on_another_host(self):
+        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo process $RANK $$; exec sleep 1000")
+        run.wait_for(r"process \d \d+\n", 4)
+        victim = re.search(r"process 2 (\d+)", run.output).group(1)
+        on("host3", "kill", "-KILL", victim)
+        run.wait()
+        self.assertRegex(run.errors, r"DDL-3-41 Rank 2 on host3 was killed by signal 9")
+        self.assertEqual(run.code, 128 + signal.SIGKILL)
+        self.assertEqual(run.left_behind(), [])
+
+    def test_a_host_that_vanishes_is_left_out_of_the_restart(self):
+        script = "echo try $DDL_RESTART_COUNT: $RANK of $WORLD_SIZE on $(hostname); test $DDL_RESTART_COUNT = 1 || exec sleep 1000"
+        run = self.start("-H", HOSTS, "-accelerators", 1, "--max-restarts", 1, "sh", "-c", script)
+        run.wait_for(r"try 0: \d of 4", 4)
+        testbed("stop", "host3")
+        run.wait()
+        self.assertEqual(run.code, 0, run.errors)
+        self.assertRegex(run.errors, r"DDL-3-42 Rank 2 on host3 was lost")
+        self.assertRegex(run.errors, r"without host3: DDL-3-21")
+        self.assertEqual([line for line in run.lines if line.startswith("try 1")],
+                         ["try 1: 0 of 3 on host1", "try 1: 1 of 3 on host2", "try 1: 2 of 3 on host4"])
+        self.assertEqual(run.left_behind(), [])
+
+    def test_a_pulled_cable_ends_the_ranks_at_both_ends(self):
+        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo ready; exec sleep 1000")
+        run.wait_for("ready", 4)
+        self.addCleanup(testbed, "link", "host4", "up")
+        testbed("link", "host4", "down")
+        run.wait()
+        self.assertRegex(run.errors, r"DDL-3-42 Rank 3 on host4 was lost")
+        self.assertEqual(run.left_behind(), [])
+
+
+if __name__ == "__main__":
+    exit_where_not_allowed()
+    unittest.main(argv=[sys.argv[0], "--verbose"])

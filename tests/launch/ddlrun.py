@@ -1,0 +1,95 @@
+"""ddlrun for tests: started, listened to, and looked after for what it leaves behind."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+PATIENCE = 60  # s, to detect a hang; nothing is expected to take long
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {PATIENCE} s for {what}")
+        time.sleep(0.01)
+
+
+def processes_with(mark):
+    """Living processes whose environment has the mark."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (path / "environ").read_bytes() and "State:\tZ" not in (path / "status").read_text():
+                found.append(int(path.name))
+        except OSError:
+            pass
+    return found
+
+
+class Run:
+    """One ddlrun. `before`: words in front of it, such as those that enter a host."""
+
+    def __init__(self, program, *words, before=(), environment=None, folder=None):
+        self.mark = uuid.uuid4().hex
+        self.scratch = tempfile.TemporaryDirectory(prefix="tutti-launch-")
+        self.logs = Path(self.scratch.name, "logs")
+        self.out, self.err = Path(self.scratch.name, "out"), Path(self.scratch.name, "err")
+        env = {**os.environ, "DDL_TEST_MARK": self.mark, **(environment or {})}
+        options = [] if "--print" in words or words[:1] == ("--version",) else ["--log-dir", str(self.logs)]
+        with open(self.out, "w") as out, open(self.err, "w") as err:
+            self.process = subprocess.Popen([*map(str, before), str(program), *options, *map(str, words)], stdout=out,
+                                            stderr=err, stdin=subprocess.DEVNULL, env=env, cwd=folder, start_new_session=True)
+
+    def wait(self):
+        try:
+            self.code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"ddlrun hangs: {self.output} {self.errors}") from None
+        return self
+
+    @property
+    def output(self):
+        return self.out.read_text(errors="replace")
+
+    @property
+    def errors(self):
+        return self.err.read_text(errors="replace")
+
+    @property
+    def lines(self):
+        return sorted(self.output.splitlines())
+
+    @property
+    def run_folder(self):
+        (folder,) = self.logs.glob("DDLRUN.*")
+        return folder
+
+    def has_started(self):
+        return self.logs.exists() and any(self.logs.glob("DDLRUN.*"))
+
+    def wait_for(self, words, count=1):
+        """Until the ranks have printed the words so often."""
+        wait_until(lambda: len(re.findall(words, self.output)) >= count or self.process.poll() is not None, words)
+
+    def left_behind(self):
+        """Processes of the job that still run; mpirun and ddlrun are not waited for by anybody else."""
+        try:
+            wait_until(lambda: not processes_with(self.mark), "the end of all processes")
+        except AssertionError:
+            return processes_with(self.mark)
+        return []
+
+    def close(self):
+        for process in processes_with(self.mark):
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        self.scratch.cleanup()

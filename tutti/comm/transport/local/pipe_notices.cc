@@ -1,0 +1,79 @@
+#include "tutti/comm/transport/local/pipe_notices.h"
+
+#include <utility>
+
+namespace tutti::comm {
+namespace {
+
+constexpr int kSizes = 0;
+constexpr int kTexts = 1;
+
+bool is_through(Transfer& transfer) {
+  bool finished = false;
+  return transfer.test(&finished).is_ok() && finished;
+}
+
+}  // namespace
+
+PipeNotices::PipeNotices(int me, std::vector<int> ranks)
+    : ranks_(std::move(ranks)), pipes_(me, ranks_) {}
+
+Result PipeNotices::connect(std::span<const MemoryHandle> handles) {
+  const std::lock_guard lock(mutex_);
+  Result connected = pipes_.connect(handles);
+  if (!connected) return connected;
+  for (const int rank : ranks_) {
+    incoming_.emplace_back().from = rank;
+    expect_next(incoming_.back());
+  }
+  return connected;
+}
+
+void PipeNotices::send(int peer, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  forget_sent();
+  if (outgoing_.size() >= kMaxUnsent) return;
+  Outgoing& notice = outgoing_.emplace_back();
+  notice.text = text;
+  notice.bytes = text.size();
+  notice.size_transfer = pipes_.send(peer, kSizes, &notice.bytes, sizeof notice.bytes);
+  notice.text_transfer = pipes_.send(peer, kTexts, notice.text.data(), notice.text.size());
+}
+
+std::optional<Notice> PipeNotices::next() {
+  const std::lock_guard lock(mutex_);
+  forget_sent();
+  for (auto incoming = incoming_.begin(); incoming != incoming_.end(); ++incoming) {
+    if (!has_arrived(*incoming)) continue;
+    Notice notice{incoming->from, std::move(incoming->text)};
+    expect_next(*incoming);
+    // Back of the queue, so that a talkative rank does not drown the others.
+    incoming_.splice(incoming_.end(), incoming_, incoming);
+    return notice;
+  }
+  return std::nullopt;
+}
+
+void PipeNotices::forget_sent() {
+  std::erase_if(outgoing_, [](const Outgoing& notice) {
+    return is_through(*notice.size_transfer) && is_through(*notice.text_transfer);
+  });
+}
+
+void PipeNotices::expect_next(Incoming& incoming) {
+  incoming.text_transfer.reset();
+  incoming.size_transfer =
+      pipes_.receive(incoming.from, kSizes, &incoming.bytes, sizeof incoming.bytes);
+}
+
+bool PipeNotices::has_arrived(Incoming& incoming) {
+  if (!incoming.text_transfer) {
+    if (!is_through(*incoming.size_transfer)) return false;
+    incoming.text.resize(incoming.bytes);
+    incoming.text_transfer =
+        pipes_.receive(incoming.from, kTexts, incoming.text.data(), incoming.text.size());
+  }
+  return is_through(*incoming.text_transfer);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,48 @@
+// Notices through pipes of their own: safe from every thread, whatever the messages do.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/transport/shm/pipe.h"
+
+namespace tutti::comm {
+
+class PipeNotices {
+ public:
+  PipeNotices(int me, std::vector<int> ranks);
+  MemoryHandle handle() const { return pipes_.handle(); }
+  Result connect(std::span<const MemoryHandle> handles);
+
+  void send(int peer, const std::string& text);
+  std::optional<Notice> next();
+
+ private:
+  static constexpr std::size_t kMaxUnsent = 10'000;  // then the peer is gone or stopped
+  // A notice is two messages: its size, then its text.
+  struct Outgoing {
+    std::string text;
+    std::uint64_t bytes = 0;
+    std::unique_ptr<Transfer> size_transfer, text_transfer;
+  };
+  struct Incoming {
+    int from = 0;
+    std::string text;
+    std::uint64_t bytes = 0;
+    std::unique_ptr<Transfer> size_transfer, text_transfer;
+  };
+  void forget_sent();
+  bool has_arrived(Incoming& incoming);
+  void expect_next(Incoming& incoming);
+
+  const std::vector<int> ranks_;
+  std::mutex mutex_;
+  PipeSet pipes_;
+  std::list<Outgoing> outgoing_;
+  std::list<Incoming> incoming_;  // one per rank
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,79 @@
+#include "tutti/launch/process.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tutti/launch/process_tree.h"
+
+namespace tutti::launch {
+namespace {
+
+TEST(Process, RunsToItsEnd) {
+  const Environment extra = {{"WORD", "there"}};
+  const Outcome outcome = run({.words = {"sh", "-c", "pwd; echo $WORD; echo no >&2; exit 5"},
+                               .environment = &extra,
+                               .folder = "/"},
+                              30);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(outcome.output, "/\nthere\n");
+  EXPECT_EQ(outcome.errors, "no\n");
+}
+
+TEST(Process, EndsAreTold) {
+  EXPECT_EQ(run({.words = {"sh", "-c", "kill -9 $$"}}, 30).exit_code, 128 + SIGKILL);
+  const Outcome missing = run({.words = {"/no/such/program"}}, 30);
+  EXPECT_EQ(missing.exit_code, 127);
+  EXPECT_THAT(missing.errors, testing::HasSubstr("cannot start"));
+  EXPECT_TRUE(run({.words = {"sleep", "60"}}, 0.05).timed_out);
+  EXPECT_EQ(describe_end(3, 0), "ended with exit code 3");
+  EXPECT_EQ(describe_end(0, SIGSEGV), "was killed by signal 11 (Segmentation fault)");
+}
+
+TEST(Process, ItsGroupEndsWithIt) {
+  pid_t id = 0;
+  {
+    Process process({.words = {"sh", "-c", "sleep 1000 & echo $!; wait"}});
+    char text[32] = {};
+    ASSERT_GT(::read(process.output().get(), text, sizeof text - 1), 0);
+    id = std::atoi(text);
+    EXPECT_EQ(::kill(id, 0), 0);
+  }
+  // The group got SIGKILL; whoever inherits the child buries it.
+  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i) {
+    std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    if (line.find(") Z") != line.npos) return;
+    ::usleep(10000);
+  }
+  EXPECT_NE(::kill(id, 0), 0);
+}
+
+// In a process of its own, since it adopts and kills whatever this program has started.
+TEST(ProcessTree, NobodyHides) {
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    adopt_orphans();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      // A daemon that ignores requests to end, as a grandchild in a session of its own.
+      const char* script =
+          "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &) ; sleep 1000";
+      ::execl("/bin/sh", "sh", "-c", script, nullptr);
+      ::_exit(1);
+    }
+    while (descendants().size() < 4) ::usleep(1000);
+    kill_descendants(30);
+    ::_exit(descendants().empty() ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,23 @@
+// All that a process has started, however it hides: children, their children, daemons.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace tutti::launch {
+
+// From now on orphans below the calling process become its children, so descendants() sees them.
+void adopt_orphans();
+
+// Of the calling process, parents before children.
+std::vector<pid_t> descendants();
+
+// Sends `signal` to all of them.
+void signal_descendants(int signal);
+
+// Kills them until none is left, also those that are started meanwhile; waits for their end, at
+// most `seconds`. Their exit codes are lost.
+void kill_descendants(double seconds);
+
+}  // namespace tutti::launch
