@@ -1,6 +1,7 @@
 // `tutti bench`: one row per benchmark.
 #include "apps/tutti/command.h"
 #include "bench/allreduce/allreduce.h"
+#include "bench/ddp/ddp.h"
 #include "bench/harness/interrupt.h"
 
 namespace tutti::app {
@@ -8,6 +9,7 @@ namespace tutti::app {
 int run_bench(int argc, char** argv) {
   static constexpr Command kBenchmarks[] = {
       {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
+      {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
   };
   try {
     return dispatch("tutti bench", kBenchmarks, argc, argv);

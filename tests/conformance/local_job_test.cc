@@ -7,6 +7,7 @@
 
 #include "tests/conformance/forked_ranks.h"
 #include "tutti/comm/communicator.h"
+#include "tutti/comm/transport/tcp/test_port.h"
 
 namespace tutti::comm {
 namespace {
@@ -17,15 +18,22 @@ void set_environment(int rank, int size, const std::string& job) {
   setenv("TUTTI_JOB", job.c_str(), 1);
 }
 
-TEST(LocalJob, ReducesOverProcesses) {
-  const std::string job = "reduce." + std::to_string(getpid());
+// `is_alone`: each rank pretends to be on a host of its own.
+void reduce_over_processes(const std::string& job, bool is_alone) {
   for (const int size : {1, 2, 3}) {
+    const int port = free_port();
     run_forked(size, [&](int rank) {
       set_environment(rank, size, job);
+      if (is_alone) {
+        setenv("TUTTI_HOST_ID", std::to_string(rank).c_str(), 1);
+        setenv("LOCAL_WORLD_SIZE", "1", 1);
+        setenv("MASTER_ADDR", "localhost", 1);
+        setenv("MASTER_PORT", std::to_string(port - 1).c_str(), 1);
+      }
       const auto communicator = Communicator::from_environment();
       ASSERT_EQ(communicator->rank(), rank);
       ASSERT_EQ(communicator->size(), size);
-      EXPECT_EQ(communicator->local_size(), size);
+      EXPECT_EQ(communicator->local_size(), is_alone ? 1 : size);
       for (const std::int64_t count : {0, 1, 1000, 1'000'000}) {
         std::vector<float> values(static_cast<std::size_t>(count), static_cast<float>(rank + 1));
         communicator->all_reduce(Buffer::of(std::span(values)));
@@ -41,6 +49,14 @@ TEST(LocalJob, ReducesOverProcesses) {
       communicator->barrier();
     });
   }
+}
+
+TEST(LocalJob, ReducesOverProcesses) {
+  reduce_over_processes("reduce." + std::to_string(getpid()), false);
+}
+
+TEST(LocalJob, ReducesOverHostsWithoutMpi) {
+  reduce_over_processes("hosts." + std::to_string(getpid()), true);
 }
 
 }  // namespace

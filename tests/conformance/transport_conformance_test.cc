@@ -9,6 +9,7 @@
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/tcp/tcp_wire.h"
+#include "tutti/comm/transport/tcp/test_port.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 
 namespace tutti::comm {
@@ -93,12 +94,23 @@ World local_world(int ranks) {
           }};
 }
 
+// Over TCP, as if they were on several hosts.
+World hosts_world(int ranks) {
+  return {"Hosts" + std::to_string(ranks), [ranks](const RankBody& body) {
+            const int port = free_port();
+            run_forked(ranks, [&](int rank) {
+              body(*start_local({rank, ranks, "hosts", 60, "localhost", port}));
+            });
+          }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Thread, TransportConformance,
                          testing::Values(thread_world(2), thread_world(5)), world_name);
 INSTANTIATE_TEST_SUITE_P(Pipe, TransportConformance, testing::Values(pipe_world(2), pipe_world(3)),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportConformance,
-                         testing::Values(tcp_wire_world(2), tcp_wire_world(5)), world_name);
+                         testing::Values(tcp_wire_world(2), tcp_wire_world(5), hosts_world(3)),
+                         world_name);
 INSTANTIATE_TEST_SUITE_P(Local, TransportConformance,
                          testing::Values(local_world(2), local_world(4)), world_name);
 

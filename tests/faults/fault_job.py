@@ -1,11 +1,14 @@
 """Jobs of fault_rank for the tests: ranks as plain processes or under mpirun, on one host or on pretended ones."""
 
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
+from functools import cached_property
 from pathlib import Path
 
 PATIENCE = 20  # s, to detect a hang; nothing is expected to take long
@@ -29,7 +32,7 @@ def is_alive(process):
 class Job:
     """`program`: the words that start a rank. `hosts`: the name of the host that each rank pretends to be on; all the same: one host."""
 
-    environment = {}  # of all jobs
+    over_tcp = False  # plain processes meet and talk as if they were on several hosts
 
     def __init__(self, program, hosts, scenario, options="", mpirun=None):
         self.hosts = hosts
@@ -44,10 +47,25 @@ class Job:
             self.start(words, {}, 0)
         else:
             for rank, host in enumerate(hosts):
-                self.start(command, {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "TUTTI_HOST_ID": host}, rank)
+                self.start(command, {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "TUTTI_HOST_ID": host, **self.meeting()}, rank)
+
+    @cached_property
+    def port(self):
+        while True:  # below those that the kernel gives to whoever calls out
+            with socket.socket() as free:
+                try:
+                    free.bind(("", random.randrange(20000, 32000)))
+                    return free.getsockname()[1]
+                except OSError:
+                    pass
+
+    def meeting(self):
+        if not self.over_tcp:
+            return {}
+        return {"LOCAL_WORLD_SIZE": str(self.hosts.count(self.hosts[0])), "MASTER_ADDR": "localhost", "TUTTI_PORT": str(self.port)}
 
     def start(self, words, environment, index):
-        environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **self.environment, **environment)
+        environment = dict(os.environ, TUTTI_JOB=self.folder.name, TUTTI_RUN_FOLDER=str(self.run_folder), **environment)
         with open(self.path("out", index), "w") as out, open(self.path("err", index), "w") as err:
             self.children.append(subprocess.Popen(words, stdout=out, stderr=err, env=environment, cwd=self.folder.name))
 

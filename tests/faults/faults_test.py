@@ -2,7 +2,7 @@
 """Nothing hangs, nothing lies: what real processes say and do when one of them fails.
 
   faults_test.py FAULT_RANK                         as plain processes
-  faults_test.py FAULT_RANK --tcp                   the same with messages between hosts over TCP
+  faults_test.py FAULT_RANK --tcp                   the same, meeting and talking over TCP
   faults_test.py FAULT_RANK MPIRUN ARGUMENT...      the few cases that need mpirun
 """
 
@@ -23,7 +23,7 @@ LAYOUTS = {"one host": ["a", "a", "a"], "two hosts": ["a", "a", "b", "b"], "a ho
 if MPIRUN == ["--tcp"]:
     MPIRUN = []
     LAYOUTS.pop("one host")
-    Job.environment = {"DDL_WIRE": "tcp"}
+    Job.over_tcp = True
 COMM_ERROR, TIMEOUT, ENDED_BY_MONITOR = 3, 4, 70
 
 

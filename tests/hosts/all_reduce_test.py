@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""All-reduce over 4 hosts x 2 ranks with Open MPI over TCP, whichever way the ranks are dealt over the hosts.
+"""All-reduce over 4 hosts x 2 ranks, with Open MPI whichever way the ranks are dealt over the hosts, and without it.
 
   all_reduce_test.py PROGRAM MPIRUN
 """
 
 import sys
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from bed import exit_where_not_allowed, on, testbed
 
@@ -24,11 +25,22 @@ class AllReduce(unittest.TestCase):
         command = [MPIRUN, "--host", slots, "--map-by", by, "--bind-to", "none", PROGRAM, str(HOSTS), str(RANKS_PER_HOST)]
         self.assertEqual(on("host1", *command, seconds=120), "8 ranks on 4 hosts: right")
 
+    def run_plain(self, rank):
+        environment = {"RANK": rank, "WORLD_SIZE": HOSTS * RANKS_PER_HOST, "LOCAL_WORLD_SIZE": RANKS_PER_HOST, "MASTER_ADDR": "host1",
+                       "MASTER_PORT": 29500}
+        words = [f"{name}={value}" for name, value in environment.items()]
+        return on(f"host{rank // RANKS_PER_HOST + 1}", "env", *words, PROGRAM, str(HOSTS), str(RANKS_PER_HOST), seconds=120)
+
     def test_by_slot(self):
         self.run_dealt("slot")
 
     def test_by_node(self):
         self.run_dealt("node")
+
+    def test_as_torch_starts_them(self):
+        with ThreadPoolExecutor(HOSTS * RANKS_PER_HOST) as ranks:
+            said = list(ranks.map(self.run_plain, range(HOSTS * RANKS_PER_HOST)))
+        self.assertEqual(said[0], "8 ranks on 4 hosts: right")
 
 
 if __name__ == "__main__":

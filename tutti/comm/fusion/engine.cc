@@ -152,38 +152,41 @@ EngineStatistics Engine::Impl::statistics() const {
 }
 
 Engine::Engine(Communicator& communicator, const Options& options)
-    : impl_(std::make_unique<Impl>(communicator, options)) {}
+    : rank_(communicator.rank()),
+      size_(communicator.size()),
+      arena_(communicator.arena()),
+      impl_(std::make_shared<Impl>(communicator, options)) {}
 Engine::~Engine() = default;
 
-int Engine::rank() const {
-  return impl_->communicator().rank();
+void Engine::shut_down() {
+  std::shared_ptr<Impl> last;
+  const std::lock_guard lock(mutex_);
+  last.swap(impl_);
 }
-int Engine::size() const {
-  return impl_->communicator().size();
+
+std::shared_ptr<Engine::Impl> Engine::impl() const {
+  const std::lock_guard lock(mutex_);
+  require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
+  return impl_;
 }
+
 Ticket Engine::submit(Call call) {
-  return impl_->submit(std::move(call));
+  return impl()->submit(std::move(call));
 }
 Work Engine::join(std::shared_ptr<int> last) {
-  return impl_->join(std::move(last));
-}
-void* Engine::allocate(std::size_t bytes) {
-  return impl_->communicator().allocate(bytes);
-}
-void Engine::free(void* memory) {
-  impl_->communicator().free(memory);
+  return impl()->join(std::move(last));
 }
 void Engine::start_timeline(const std::string& file) {
-  impl_->timeline().start(file);
+  impl()->timeline().start(file);
 }
 Work Engine::stop_timeline() {
   return submit({.name = "tutti.timeline.stop", .kind = Kind::kTimeline}).work;
 }
 void Engine::check() const {
-  impl_->check();
+  impl()->check();
 }
 EngineStatistics Engine::statistics() const {
-  return impl_->statistics();
+  return impl()->statistics();
 }
 
 }  // namespace tutti::comm::fusion

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "tutti/comm/communicator.h"
@@ -37,12 +38,15 @@ class Engine {
  public:
   // Collective. The engine works on a communicator of its own that it splits off.
   explicit Engine(Communicator& communicator, const Options& options = Options(fusion_options()));
-  // Collective: waits until all ranks come here, or one has failed. Tensors of other ranks that
-  // need this one fail as soon as it is here (DDL-4-74), and so do its own that are not under way.
+  // As shut_down.
   ~Engine();
+  // Collective: waits until all ranks come here, or one has failed, for `timeout` at most. Tensors
+  // of other ranks that need this one fail as soon as it is here (DDL-4-74), and so do its own that
+  // are not under way. Every later call throws ConfigError; memory stays.
+  void shut_down();
 
-  int rank() const;
-  int size() const;
+  int rank() const { return rank_; }
+  int size() const { return size_; }
 
   // The buffers must live, and the inputs stay unchanged, until the work is complete. Throws
   // ConfigError when a tensor of the same name is still under way.
@@ -52,9 +56,8 @@ class Engine {
   // Complete when all have joined; `last`, when given, then has the rank that was last.
   Work join(std::shared_ptr<int> last = nullptr);
 
-  // Memory that is reduced without a copy.
-  void* allocate(std::size_t bytes);
-  void free(void* memory);
+  // Memory from here is reduced without a copy. It lives as long as somebody keeps the arena.
+  std::shared_ptr<Arena> arena() const { return arena_; }
 
   // Everything from here on, of all ranks that call it, goes into one file.
   void start_timeline(const std::string& file);
@@ -66,7 +69,13 @@ class Engine {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  // Throws after shut_down.
+  std::shared_ptr<Impl> impl() const;
+
+  const int rank_, size_;
+  const std::shared_ptr<Arena> arena_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Impl> impl_;  // none: shut down
 };
 
 }  // namespace tutti::comm::fusion

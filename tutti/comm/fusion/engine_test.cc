@@ -14,6 +14,7 @@
 
 #include "tutti/comm/fusion/gradient_buckets.h"
 #include "tutti/comm/internal/testing.h"
+#include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm::fusion {
@@ -143,7 +144,7 @@ TEST_P(EngineOf, EveryKindAtOnce) {
 
 TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
   run_engines(2, [](Engine& engine) {
-    auto* const memory = static_cast<float*>(engine.allocate(3 * 400));
+    auto* const memory = static_cast<float*>(engine.arena()->allocate(3 * 400, 64));
     std::fill_n(memory, 300, 1.0F);
     for (int step = 0; step < 3; ++step) {
       std::vector<Work> works;
@@ -163,7 +164,7 @@ TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
     engine.submit(apart).work.wait();
     EXPECT_EQ(engine.statistics().copied_bytes, 2 * 80);
     EXPECT_THAT(b, Each(4.0F));
-    engine.free(memory);
+    engine.arena()->free(memory);
   });
 }
 
@@ -301,6 +302,17 @@ TEST(Engine, WhoLeavesLetsTheOthersFailAtOnce) {
     Values values(4, 1);
     const std::string text = message_of([&] { engine.submit(reduce("w", values)).work.wait(); });
     EXPECT_THAT(text, HasSubstr("DDL-4-74 Rank 2 has ended"));
+  });
+}
+
+TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
+  run_engines(2, [](Engine& engine) {
+    GradientBuckets gradients(engine, {{10}}, {});
+    engine.shut_down();
+    static_cast<float*>(gradients.gradient(0).data)[9] = 1;
+    EXPECT_THROW(gradients.mark_ready(0), ConfigError);
+    EXPECT_THROW(engine.check(), ConfigError);
+    engine.shut_down();  // nothing more to do
   });
 }
 

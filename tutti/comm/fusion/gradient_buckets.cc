@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "tutti/comm/internal/calls.h"
+#include "tutti/comm/transport/shm/arena.h"
 
 namespace tutti::comm::fusion {
 
 GradientBuckets::GradientBuckets(Engine& engine, const std::vector<GradientSize>& sizes,
                                  const Settings& settings)
     : engine_(engine),
+      arena_(engine.arena()),
       settings_(settings),
       gradients_(sizes.size()),
       bucket_of_(sizes.size()),
@@ -24,7 +26,7 @@ GradientBuckets::GradientBuckets(Engine& engine, const std::vector<GradientSize>
     state.plan = std::move(plan);
     bytes += state.memory.bytes();
   }
-  memory_ = static_cast<std::byte*>(engine.allocate(std::max<std::size_t>(bytes, 1)));
+  memory_ = static_cast<std::byte*>(arena_->allocate(std::max<std::size_t>(bytes, 1), 64));
   std::memset(memory_, 0, bytes);
   std::byte* at = memory_;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -48,7 +50,7 @@ GradientBuckets::~GradientBuckets() {
       // Whoever wanted the result has heard of it, or nobody does.
     }
   }
-  engine_.free(memory_);
+  arena_->free(memory_);
 }
 
 void GradientBuckets::reset() {

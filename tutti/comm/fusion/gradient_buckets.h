@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ class GradientBuckets {
   void reset();
 
   Engine& engine_;
+  const std::shared_ptr<Arena> arena_;
   Settings settings_;
   mutable std::mutex mutex_;
   std::byte* memory_ = nullptr;

@@ -8,10 +8,11 @@
 namespace tutti::comm {
 namespace {
 
-std::shared_ptr<Transport> transport_of(const JobEnvironment& job) {
+std::shared_ptr<Transport> transport_of(const JobEnvironment& job, const Options& options) {
   switch (job.kind) {
     case JobKind::kAlone: return ThreadWorld(1).transport(0);
-    case JobKind::kLocal: return start_local(local_job_from_environment());
+    case JobKind::kLocal:
+      return start_local(local_job_from_environment(), options.text("interface"));
     case JobKind::kMpi: return start_mpi();
   }
   return nullptr;
@@ -20,7 +21,7 @@ std::shared_ptr<Transport> transport_of(const JobEnvironment& job) {
 }  // namespace
 
 std::unique_ptr<Communicator> Communicator::from_environment(const Options& options) {
-  return create(transport_of(find_job()), options);
+  return create(transport_of(find_job(), options), options);
 }
 
 }  // namespace tutti::comm

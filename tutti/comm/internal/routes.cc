@@ -84,8 +84,9 @@ const char* Routes::name_of_route(int peer) const {
 }
 
 bool Routes::wait(std::uint64_t seen, std::int64_t nanoseconds) {
-  if (!tcp_) return false;
-  return tcp_->wait(seen, pipes_ && pipes_->is_busy() ? std::min(nanoseconds, kNap) : nanoseconds);
+  const std::int64_t longest =
+      pipes_ && pipes_->is_busy() ? std::min(nanoseconds, kNap) : nanoseconds;
+  return tcp_ ? tcp_->wait(seen, longest) : transport_.wait(seen, longest);
 }
 
 }  // namespace tutti::comm

@@ -32,7 +32,7 @@ class Routes : public Wire {
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
     return wire_to(peer).receive(peer, channel, data, bytes);
   }
-  std::uint64_t events() const override { return tcp_ ? tcp_->events() : 0; }
+  std::uint64_t events() const override { return tcp_ ? tcp_->events() : transport_.events(); }
   // Only what comes over TCP wakes; where other wires are busy too, the sleep is short.
   bool wait(std::uint64_t seen, std::int64_t nanoseconds) override;
 

@@ -57,7 +57,7 @@ void Watch::report_recovery() {
       "recovered", {{"operation", record_.text()}, {"seconds", seconds(waited_ns_)}});
 }
 
-Result Watch::judge_all() const {
+Result Watch::judge_all() {
   for (int rank = 0; rank < roster_->size(); ++rank) {
     if (rank == roster_->rank()) continue;
     const auto report = report_of(rank, false, 1);
@@ -67,9 +67,12 @@ Result Watch::judge_all() const {
   return Result::ok();
 }
 
-// What is wrong for good, whatever comes.
-Result Watch::judge(const RankReport& report) const {
-  if (report.has_left && report.completed < record_.sequence) return has_left(report.rank);
+// What is wrong for good, whatever comes. Who left may have failed before; that news may come by
+// another way, so it gets some time.
+Result Watch::judge(const RankReport& report) {
+  if (report.has_left && report.completed < record_.sequence) {
+    return has_left_for(kSecond / 10) ? has_left(report.rank) : Result::ok();
+  }
   // Messages between two ranks have no number; neither has a rank that did nothing yet.
   const bool is_same = record_.sequence > 0 && report.record.sequence == record_.sequence;
   if (is_same && !report.record.agrees_with(record_)) {
@@ -83,8 +86,12 @@ Result Watch::judge_peer(int rank) {
   if (rank < 0) return Result::ok();
   const auto report = report_of(rank, false, 1);
   if (!report || !report->has_left) return Result::ok();
+  return has_left_for(kSecond) ? has_left(rank) : Result::ok();
+}
+
+bool Watch::has_left_for(std::int64_t nanoseconds) {
   if (left_since_ns_ == 0) left_since_ns_ = last_look_ns_;
-  return last_look_ns_ - left_since_ns_ < kSecond ? Result::ok() : has_left(rank);
+  return last_look_ns_ - left_since_ns_ >= nanoseconds;
 }
 
 Result Watch::has_left(int rank) const {

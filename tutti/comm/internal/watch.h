@@ -38,9 +38,10 @@ class Watch : public Patience {
 
  private:
   bool is_message() const { return record_.sequence == 0; }
-  Result judge(const RankReport& report) const;
-  Result judge_all() const;
+  Result judge(const RankReport& report);
+  Result judge_all();
   Result judge_peer(int rank);  // of a message
+  bool has_left_for(std::int64_t nanoseconds);
   Result has_left(int rank) const;
   // Of a rank of another host only if it was heard of since then.
   std::optional<RankReport> report_of(int rank, bool with_process_state,
@@ -60,7 +61,7 @@ class Watch : public Patience {
   OpRecord record_;
   std::int64_t next_report_ns_ = 0;
   std::int64_t asked_since_ns_ = 0;  // when other hosts were first asked about this operation
-  std::int64_t left_since_ns_ = 0;   // when the peer of a message was first seen to have left
+  std::int64_t left_since_ns_ = 0;   // when an awaited rank was first seen to have left
   std::int64_t last_look_ns_ = 0;
   std::int64_t stood_still_ns_ = 0;  // this rank itself, stopped together with the job
   std::int64_t waited_ns_ = 0;

@@ -6,8 +6,11 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/glm/internal/dual_step.h"
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/newton_cg.h"
+#include "tutti/learn/glm/internal/sdca.h"
+#include "tutti/learn/glm/internal/working_set.h"
 
 namespace tutti::learn {
 namespace {
@@ -63,19 +66,56 @@ void check_options(const Matrix& features, std::span<const double> labels,
   if (is_empty && options.ranks == nullptr) refuse("There are no rows to learn from.");
 }
 
+// Throws when the solver is not made for what is asked.
+void check_solver(const Matrix& features, const GlmOptions& options, Solver solver) {
+  const std::string_view name = name_of(solver);
+  const std::string_view loss = name_of(options.loss);
+  if (solver == Solver::kSdca) {
+    if (!has_dual_step(options.loss))
+      refuse(fmt::format("Solver {} has no {} loss. Use auto.", name, loss));
+    if (options.l1 > 0 || !(options.l2 > 0))
+      refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
+    return;
+  }
+  if (!is_smooth(options.loss))
+    refuse(fmt::format("The {} loss needs solver sdca, l2 > 0 and no l1; not {}.", loss, name));
+  if (solver == Solver::kNewton && features.columns > kMostColumnsForNewton)
+    refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
+                       kMostColumnsForNewton, features.columns));
+  if (solver == Solver::kNewtonCg && options.l1 > 0)
+    refuse(fmt::format("Solver {} knows no l1. Use auto.", name));
+  const bool is_penalised = options.fit_intercept && options.penalise_intercept;
+  if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
+  if (solver == Solver::kWorkingSet && options.ranks != nullptr)
+    refuse(fmt::format("Over ranks l1 is for at most {} columns; there are {}.",
+                       kMostColumnsForNewton, features.columns));
+}
+
+template <class T>
+Solution solve(Problem<T>& problem, const Matrix& features, Solver solver, Tracker& tracker) {
+  switch (solver) {
+    case Solver::kNewton: return solve_newton(problem, tracker);
+    case Solver::kSdca: return solve_sdca(problem, tracker);
+    case Solver::kWorkingSet: return solve_working_set(problem, features, tracker);
+    default: return solve_newton_cg(problem, tracker);
+  }
+}
+
 template <class T>
 GlmModel fit_typed(const Matrix& features, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options, Solver solver,
                    Threads& threads) {
   Tracker tracker(options);
-  const auto design = Design<T>::create(features, threads, options.ranks);
+  // By columns a solver needs nothing of the rows but that they are there.
+  const bool by_columns = solver == Solver::kWorkingSet;
+  const Matrix no_columns{.dtype = features.dtype, .rows = features.rows};
+  const auto design = Design<T>::create(by_columns ? no_columns : features, threads, options.ranks);
   Problem<T> problem(*design, labels, weights, options);
-  Solution solution = solver == Solver::kNewton ? solve_newton(problem, tracker)
-                                                : solve_newton_cg(problem, tracker);
+  const Solution solution = solve(problem, features, solver, tracker);
   GlmModel model;
   model.coefficients.assign(features.columns, 0);
-  for (std::int64_t j = 0; j < design->columns(); ++j)
-    model.coefficients[design->original(j)] = solution.coefficients[j];
+  for (std::size_t j = 0; j < solution.coefficients.size(); ++j)
+    model.coefficients[by_columns ? j : design->original(j)] = solution.coefficients[j];
   model.intercept = solution.intercept;
   model.objective = solution.objective;
   model.dual_gap = solution.dual_gap;
@@ -104,10 +144,12 @@ Solver parse_solver(std::string_view name) {
 
 Solver choose_solver(const Matrix& features, const GlmOptions& options) {
   if (options.solver != Solver::kAuto) return options.solver;
+  if (!is_smooth(options.loss)) return Solver::kSdca;
   const bool is_small = features.rows * features.columns <= 1 << 20;
   const bool has_few =
       features.columns <= kMostColumnsForNewton && (!features.is_sparse() || is_small);
-  return has_few ? Solver::kNewton : Solver::kNewtonCg;
+  if (has_few) return Solver::kNewton;
+  return options.l1 > 0 ? Solver::kWorkingSet : Solver::kNewtonCg;
 }
 
 GlmModel fit(const Matrix& features, std::span<const double> labels,
@@ -116,11 +158,11 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   check_options(features, labels, weights, options);
   check(features, threads);
   const Solver solver = choose_solver(features, options);
-  if (solver == Solver::kNewton && features.columns > kMostColumnsForNewton)
-    refuse(fmt::format("Solver newton is for at most {} columns, there are {}. Use newton_cg.",
-                       kMostColumnsForNewton, features.columns));
-  const Matrix matrix =
-      solver == Solver::kNewton ? to_form(features, Form::kDense, threads) : features;
+  check_solver(features, options, solver);
+  const Matrix matrix = solver == Solver::kNewton ? to_form(features, Form::kDense, threads)
+                        : solver == Solver::kWorkingSet
+                            ? to_form(features, Form::kSparseColumns, threads)
+                            : features;
   return matrix.dtype == DType::kF32
              ? fit_typed<float>(matrix, labels, weights, options, solver, threads)
              : fit_typed<double>(matrix, labels, weights, options, solver, threads);

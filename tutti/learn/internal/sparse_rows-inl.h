@@ -125,24 +125,30 @@ double add_sparse_curvature_any(const SparseRows<T>& rows, std::int64_t begin, s
   return sum;
 }
 
-#define TUTTI_BOTH_TYPES(T, suffix)                                                               \
-  void multiply_sparse_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,  \
-                                const T* vector, T constant, T* products) {                       \
-    multiply_sparse_any(rows, begin, end, vector, constant, products);                            \
-  }                                                                                               \
-  void add_sparse_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,       \
-                           const T* factors, T* target) {                                         \
-    add_sparse_any(rows, begin, end, factors, target);                                            \
-  }                                                                                               \
-  void add_sparse_pairs_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end, \
-                                 const T* first, const T* second, T* target) {                    \
-    add_sparse_pairs_any(rows, begin, end, first, second, target);                                \
-  }                                                                                               \
-  double add_sparse_curvature_##suffix(const SparseRows<T>& rows, std::int64_t begin,             \
-                                       std::int64_t end, const T* vector, T constant,             \
-                                       const T* curvature, T* products, T* target) {              \
-    return add_sparse_curvature_any(rows, begin, end, vector, constant, curvature, products,      \
-                                    target);                                                      \
+#define TUTTI_BOTH_TYPES(T, suffix)                                                                \
+  T sparse_dot_##suffix(const SparseRows<T>& rows, std::int64_t row, const T* vector) {            \
+    return product_of(row_of(rows, row), vector);                                                  \
+  }                                                                                                \
+  void add_sparse_row_##suffix(const SparseRows<T>& rows, std::int64_t row, T factor, T* target) { \
+    add_row(row_of(rows, row), factor, target);                                                    \
+  }                                                                                                \
+  void multiply_sparse_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,   \
+                                const T* vector, T constant, T* products) {                        \
+    multiply_sparse_any(rows, begin, end, vector, constant, products);                             \
+  }                                                                                                \
+  void add_sparse_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,        \
+                           const T* factors, T* target) {                                          \
+    add_sparse_any(rows, begin, end, factors, target);                                             \
+  }                                                                                                \
+  void add_sparse_pairs_##suffix(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,  \
+                                 const T* first, const T* second, T* target) {                     \
+    add_sparse_pairs_any(rows, begin, end, first, second, target);                                 \
+  }                                                                                                \
+  double add_sparse_curvature_##suffix(const SparseRows<T>& rows, std::int64_t begin,              \
+                                       std::int64_t end, const T* vector, T constant,              \
+                                       const T* curvature, T* products, T* target) {               \
+    return add_sparse_curvature_any(rows, begin, end, vector, constant, curvature, products,       \
+                                    target);                                                       \
   }
 
 TUTTI_BOTH_TYPES(float, f32)

@@ -28,6 +28,8 @@ TUTTI_EXPORT(add_rows)
 TUTTI_EXPORT(fill_rows)
 TUTTI_EXPORT(scale_rows_by_root)
 TUTTI_EXPORT(add_gram)
+TUTTI_EXPORT(sparse_dot)
+TUTTI_EXPORT(add_sparse_row)
 TUTTI_EXPORT(multiply_sparse)
 TUTTI_EXPORT(add_sparse)
 TUTTI_EXPORT(add_sparse_pairs)
@@ -71,6 +73,14 @@ TUTTI_EXPORT(logistic_terms)
   template <>                                                                                      \
   void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, double* gram) {        \
     HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, gram);                           \
+  }                                                                                                \
+  template <>                                                                                      \
+  T sparse_dot<T>(const SparseRows<T>& rows, std::int64_t row, const T* vector) {                  \
+    return HWY_DYNAMIC_DISPATCH(sparse_dot_##suffix)(rows, row, vector);                           \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_sparse_row<T>(const SparseRows<T>& rows, std::int64_t row, T factor, T* target) {       \
+    HWY_DYNAMIC_DISPATCH(add_sparse_row_##suffix)(rows, row, factor, target);                      \
   }                                                                                                \
   template <>                                                                                      \
   void multiply_sparse<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,         \

@@ -49,6 +49,12 @@ struct SparseRows {
   const T* values;
   bool has_row_length;
 };
+// row . vector, of one row
+template <class T>
+T sparse_dot(const SparseRows<T>& rows, std::int64_t row, const T* vector);
+// target += factor * row, of one row
+template <class T>
+void add_sparse_row(const SparseRows<T>& rows, std::int64_t row, T factor, T* target);
 // The rows [begin, end) below; per-row arrays are indexed by the row.
 // products[r] = row r . vector + constant
 template <class T>

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/bin_kernels.h"
 
 namespace tutti::learn::tree {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/sample.h"
 
 namespace tutti::learn::tree {

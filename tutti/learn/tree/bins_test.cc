@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/binned_data.h"
 #include "tutti/learn/tree/internal/sample.h"
 #include "tutti/learn/tree/internal/testing.h"

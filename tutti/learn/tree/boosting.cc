@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/fixed_sum.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/hash.h"

@@ -34,7 +34,7 @@ struct BoostOptions {
   std::optional<double> base_score;  // instead of that from the labels, before the link
   int early_stopping_rounds = 0;     // 0: none; else a validation set is needed
   double early_stopping_tolerance = 0;
-  bool is_exact = false;  // gradients in 31 bits instead of about 11; slower
+  bool is_exact = false;  // gradients in 31 bits instead of about 11, as for few rows; slower
   std::uint64_t seed = 0;
   BinOptions bins = {};
   // Called after every round with its number and the losses; false ends the training, and what is

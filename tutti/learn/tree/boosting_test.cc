@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/testing.h"
 #include "tutti/learn/tree/objective.h"
 

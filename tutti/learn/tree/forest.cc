@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/targets.h"

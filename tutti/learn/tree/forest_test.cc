@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/testing.h"
 
 namespace tutti::learn::tree {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/internal/testing.h"
 

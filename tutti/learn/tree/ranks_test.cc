@@ -5,7 +5,7 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/transport/thread/thread_world.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/internal/testing.h"
 

@@ -65,6 +65,7 @@ bool Engine::Impl::take_submitted() {
   for (Report& report : reports) negotiator_.submit(std::move(report), now);
   if (is_joining) negotiator_.join();
   if (is_leaving) negotiator_.leave();
+  if (is_leaving && leaving_since_ns_ == 0) leaving_since_ns_ = now;
   return !reports.empty() || is_joining;
 }
 
@@ -185,6 +186,7 @@ void Engine::Impl::accept(const DownMessage& down) {
     }
     for (const auto& failure : down.failures) {
       const auto kind = failure.is_timeout ? ErrorKind::kTimeout : ErrorKind::kComm;
+      has_timed_out_ |= failure.is_timeout;
       if (auto entry = entry_of(failure.name))
         failed.emplace_back(entry, Result::failure(kind, failure.code, failure.text));
     }
@@ -217,6 +219,17 @@ void Engine::Impl::watch() {
   next_watch_ns_ = now + kWatchInterval;
   communicator_->check();
   report_stalls(now);
+  give_up_waiting_for_the_end(now);
+}
+
+// Whoever did not give a tensor in time will hardly come to the end.
+void Engine::Impl::give_up_waiting_for_the_end(std::int64_t now) {
+  const std::int64_t limit = has_timed_out_ ? stall_ns_ : timeout_ns_;
+  if (leaving_since_ns_ == 0 || now - leaving_since_ns_ < limit || has_said_goodbye_) return;
+  throw TimeoutError(
+      "DDL-4-77", fmt::format("Rank {} has ended its part, but not all others have within {:.1f} "
+                              "s: it does not wait any longer.",
+                              place_.rank, 1e-9 * static_cast<double>(limit)));
 }
 
 // Those far from the root look first, so that their word is there when the root looks.

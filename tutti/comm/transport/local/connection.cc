@@ -1,5 +1,8 @@
 #include "tutti/comm/transport/local/connection.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -64,6 +67,12 @@ socklen_t make_address(const std::string& name, sockaddr_un* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
 }
 
+// A text goes behind its header; TCP would wait for the answer to that first.
+void send_at_once(int socket) {
+  const int one = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
 int new_socket() {
   return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
@@ -74,7 +83,15 @@ Connection::~Connection() {
   if (socket_ >= 0) close(socket_);
 }
 
+bool Connection::is_unix() const {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  return getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &bytes) == 0 &&
+         address.ss_family == AF_UNIX;
+}
+
 bool Connection::is_same_user() const {
+  if (!is_unix()) return true;
   ucred peer{};
   socklen_t bytes = sizeof peer;
   return getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
@@ -120,9 +137,52 @@ Connection Connection::listen(const std::string& name) {
   return listener;
 }
 
+Connection Connection::listen_on(int port) {
+  sockaddr_in6 address{};  // takes IPv4 too
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));
+  Connection listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* plain = reinterpret_cast<const sockaddr*>(&address);
+  socklen_t bytes = sizeof address;
+  sockaddr_in plain4{};
+  if (!listener.is_open()) {  // a kernel without IPv6
+    listener = Connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    plain4.sin_family = AF_INET;
+    plain4.sin_port = address.sin6_port;
+    plain = reinterpret_cast<const sockaddr*>(&plain4);
+    bytes = sizeof plain4;
+  }
+  const int one = 1;
+  setsockopt(listener.socket_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  const bool listens =
+      bind(listener.socket_, plain, bytes) == 0 && ::listen(listener.socket_, SOMAXCONN) == 0;
+  const int error = errno;
+  if (!listens) listener = Connection();
+  errno = error;
+  return listener;
+}
+
+Connection Connection::connect_to(const std::string& host, int port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) return {};
+  Connection connection;
+  for (const addrinfo* way = found; way && !connection.is_open(); way = way->ai_next) {
+    Connection candidate(socket(way->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    send_at_once(candidate.socket_);
+    if (::connect(candidate.socket_, way->ai_addr, way->ai_addrlen) == 0)
+      connection = std::move(candidate);
+  }
+  freeaddrinfo(found);
+  return connection;
+}
+
 Connection Connection::accept(double seconds) const {
   if (!wait_readable(socket_, seconds)) return {};
-  return Connection(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
+  Connection visitor(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!is_unix()) send_at_once(visitor.socket_);
+  return visitor;
 }
 
 Connection Connection::connect(const std::string& name) {

@@ -1,4 +1,4 @@
-// A Unix stream socket that carries texts and refusals.
+// A stream socket, Unix or TCP, that carries texts and refusals.
 #pragma once
 
 #include <string>
@@ -15,6 +15,9 @@ class Connection {
   static Connection listen(const std::string& name);
   // Not open when nobody listens.
   static Connection connect(const std::string& name);
+  // The same over TCP, for ranks of other hosts; `host` by name or address.
+  static Connection listen_on(int port);
+  static Connection connect_to(const std::string& host, int port);
   // The next who connects; not open when nobody does in time.
   Connection accept(double seconds) const;
 
@@ -27,7 +30,7 @@ class Connection {
   ~Connection();
 
   bool is_open() const { return socket_ >= 0; }
-  // Whether the peer runs as the same user as this process.
+  // Whether the peer, if it is on this host, runs as the same user as this process.
   bool is_same_user() const;
   // False when the peer is gone.
   bool send(const std::string& text);
@@ -39,6 +42,7 @@ class Connection {
 
  private:
   explicit Connection(int socket) : socket_(socket) {}
+  bool is_unix() const;
   int socket_ = -1;
 };
 

@@ -9,8 +9,10 @@
 #include <numeric>
 
 #include "tutti/comm/transport/local/meeting.h"
-#include "tutti/comm/transport/local/pipe_notices.h"
+#include "tutti/comm/transport/local/wire_notices.h"
 #include "tutti/comm/transport/mpi/mpi_environment.h"
+#include "tutti/comm/transport/shm/pipe.h"
+#include "tutti/comm/transport/tcp/tcp_wire.h"
 
 namespace tutti::comm {
 namespace {
@@ -21,19 +23,18 @@ std::vector<int> ranks_of(const LocalJob& job) {
   return ranks;
 }
 
-class LocalTransport : public Transport {
+// Both kinds: the wires differ.
+class MeetingTransport : public Transport {
  public:
-  explicit LocalTransport(const LocalJob& job)
+  MeetingTransport(const LocalJob& job, Meeting meeting, std::unique_ptr<Wire> messages,
+                   std::unique_ptr<Wire> notice_wire)
       : job_(job),
-        meeting_(job),
-        messages_(job.rank, ranks_of(job)),
-        notices_(job.rank, ranks_of(job)) {
-    messages_.connect(exchange_handle(messages_.handle())).raise();
-    notices_.connect(exchange_handle(notices_.handle())).raise();
-    meeting_.exchange("connected");  // handles open only while their rank lives
-  }
+        meeting_(std::move(meeting)),
+        messages_(std::move(messages)),
+        notice_wire_(std::move(notice_wire)),
+        notices_(*notice_wire_, job.size) {}
 
-  const char* name() const override { return "local"; }
+  const char* name() const override { return job_.master.empty() ? "local" : "tcp"; }
   int rank() const override { return job_.rank; }
   int size() const override { return job_.size; }
   std::string host_name() const override {
@@ -43,10 +44,14 @@ class LocalTransport : public Transport {
   }
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {
-    return messages_.send(peer, channel, data, bytes);
+    return messages_->send(peer, channel, data, bytes);
   }
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return messages_.receive(peer, channel, data, bytes);
+    return messages_->receive(peer, channel, data, bytes);
+  }
+  std::uint64_t events() const override { return messages_->events(); }
+  bool wait(std::uint64_t seen, std::int64_t nanoseconds) override {
+    return messages_->wait(seen, nanoseconds);
   }
   std::vector<std::string> exchange(const std::string& mine) override {
     return meeting_.exchange(mine);
@@ -55,47 +60,94 @@ class LocalTransport : public Transport {
   std::optional<Notice> next_notice() override { return notices_.next(); }
 
  private:
-  std::vector<MemoryHandle> exchange_handle(const MemoryHandle& mine) {
-    std::vector<MemoryHandle> handles;
-    for (const std::string& text :
-         meeting_.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
-      std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
-    }
-    return handles;
-  }
-
   const LocalJob job_;
   Meeting meeting_;
-  PipeSet messages_;
-  PipeNotices notices_;
+  std::unique_ptr<Wire> messages_;
+  std::unique_ptr<Wire> notice_wire_;
+  WireNotices notices_;
 };
+
+std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Meeting& meeting) {
+  auto pipes = std::make_unique<PipeSet>(job.rank, ranks_of(job));
+  const MemoryHandle mine = pipes->handle();
+  std::vector<MemoryHandle> handles;
+  for (const std::string& text :
+       meeting.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
+    std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
+  }
+  pipes->connect(handles).raise();
+  meeting.exchange("connected");  // handles open only while their rank lives
+  return pipes;
+}
+
+std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Meeting& meeting,
+                                  const std::string& interfaces, bool for_notices) {
+  auto tcp = std::make_unique<TcpWire>(job.rank, interfaces);
+  tcp->connect(meeting.exchange(tcp->offer()));
+  if (!for_notices) return tcp;
+  tcp->connect_to_all();  // a failure may be the first that is to be told
+  meeting.exchange("connected");
+  return tcp;
+}
+
+const char* text_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? text : "";
+}
+
+bool is_loopback(const std::string& host) {
+  return host.empty() || host == "localhost" || host.starts_with("127.") || host == "::1";
+}
+
+int meeting_port() {
+  const int own = std::atoi(text_of("TUTTI_PORT"));
+  const int port = own > 0 ? own : std::atoi(text_of("MASTER_PORT")) + 1;
+  if (port > 1 && port < 65536) return port;
+  throw ConfigError("DDL-6-25",
+                    "the job has several hosts, but no port to meet at: set MASTER_ADDR and "
+                    "MASTER_PORT as torchrun does, or start it with ddlrun or mpirun.");
+}
 
 }  // namespace
 
 LocalJob local_job_from_environment() {
   const JobEnvironment found = find_job();
-  const char* const local_size = std::getenv("LOCAL_WORLD_SIZE");
-  const char* const job = std::getenv("TUTTI_JOB");
-  const char* const port = std::getenv("MASTER_PORT");
   if (found.kind == JobKind::kMpi) {
     throw ConfigError("DDL-6-25", fmt::format("{} started this job: use MPI.", found.launcher));
   }
-  if (local_size && std::to_string(found.size) != local_size) {
+  const std::string local_size = text_of("LOCAL_WORLD_SIZE"), master = text_of("MASTER_ADDR");
+  const std::string job = text_of("TUTTI_JOB"), port = text_of("MASTER_PORT");
+  LocalJob local{found.rank, found.size, !job.empty() ? job : !port.empty() ? port : "0"};
+  const bool is_one_host =
+      local_size.empty() ? is_loopback(master) : local_size == std::to_string(found.size);
+  if (is_one_host || found.size == 1) return local;
+  if (master.empty()) {
     throw ConfigError("DDL-6-25",
                       fmt::format("WORLD_SIZE={} but LOCAL_WORLD_SIZE={}: ranks of several hosts "
-                                  "need MPI. Start them with ddlrun or mpirun.",
+                                  "meet at MASTER_ADDR and MASTER_PORT. Set them, or start the job "
+                                  "with ddlrun or mpirun.",
                                   found.size, local_size));
   }
-  return {found.rank, found.size, job ? job : port ? port : "0"};
+  local.master = master;
+  local.port = meeting_port();
+  return local;
 }
 
-std::unique_ptr<Transport> start_local(const LocalJob& job) {
+std::unique_ptr<Transport> start_local(const LocalJob& job, const std::string& interfaces) {
   if (job.size < 1 || job.rank < 0 || job.rank >= job.size) {
     throw ConfigError("DDL-6-15", fmt::format("rank {} of {}: ranks count from 0 to one less than "
                                               "their number.",
                                               job.rank, job.size));
   }
-  return std::make_unique<LocalTransport>(job);
+  Meeting meeting(job);
+  const auto connect = [&](bool for_notices) {
+    return job.master.empty() ? connect_pipes(job, meeting)
+                              : connect_tcp(job, meeting, interfaces, for_notices);
+  };
+  auto messages = connect(false);
+  auto notice_wire = connect(true);
+  return std::make_unique<MeetingTransport>(job, std::move(meeting), std::move(messages),
+                                            std::move(notice_wire));
 }
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// Ranks of one host without MPI, started by anything that sets RANK and WORLD_SIZE.
+// Ranks without MPI, started by anything that sets RANK and WORLD_SIZE, on one host or several.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,23 @@ namespace tutti::comm {
 struct LocalJob {
   int rank = 0;
   int size = 1;
-  std::string id = "0";  // tells jobs of one user on one host apart
-  double seconds = 60;   // that ranks wait for each other at the start
+  std::string id = "0";     // tells jobs of one user on one host apart
+  double seconds = 60;      // that ranks wait for each other at the start
+  std::string master = {};  // host of rank 0; empty: all ranks are on one
+  int port = 0;             // there
 };
 
-// From RANK, WORLD_SIZE, and TUTTI_JOB or else MASTER_PORT as id. Throws ConfigError when they are
-// missing, make no sense, or LOCAL_WORLD_SIZE tells that the job has several hosts.
+// From RANK, WORLD_SIZE, and TUTTI_JOB or else MASTER_PORT as id. The job has several hosts when
+// LOCAL_WORLD_SIZE is not WORLD_SIZE, or is not given and MASTER_ADDR is not this host's loopback:
+// then ranks meet at MASTER_ADDR, on TUTTI_PORT or else the port after MASTER_PORT, which torch's
+// own store has. Throws ConfigError when something is missing or makes no sense.
 LocalJob local_job_from_environment();
 
-// Meets the other ranks in a socket without a file that rank 0 serves; messages then go through
-// shared memory. Throws TimeoutError that names the ranks that did not come, and ConfigError when
-// another job of this user with the same id starts at the same time, a rank comes twice, or ranks
-// disagree about the size. Transfers must end before it.
-std::unique_ptr<Transport> start_local(const LocalJob& job);
+// Meets the other ranks in a socket that rank 0 serves, without a file on one host. Messages then
+// go through shared memory, with several hosts over TCP (`interfaces`: see Door). Throws
+// TimeoutError that names the ranks that did not come, and ConfigError when another job of this
+// user with the same id starts at the same time, a rank comes twice, or ranks disagree about the
+// size. Transfers must end before it.
+std::unique_ptr<Transport> start_local(const LocalJob& job, const std::string& interfaces = "");
 
 }  // namespace tutti::comm

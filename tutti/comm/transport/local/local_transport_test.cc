@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tutti/comm/transport/tcp/test_port.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -77,6 +79,14 @@ TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
   EXPECT_THAT(start(job(1, 2, 0.01)).get(), HasSubstr("DDL-6-20 rank 0 did not come"));
 }
 
+TEST_F(LocalTransport, ARankOfAnotherJobIsRefused) {
+  const int port = free_port();
+  auto host = start({0, 2, "mine", 60, "localhost", port});
+  EXPECT_THAT(start({1, 2, "other", 60, "localhost", port}).get(), HasSubstr("another job"));
+  EXPECT_EQ(start({1, 2, "mine", 60, "localhost", port}).get(), "");
+  EXPECT_EQ(host.get(), "");
+}
+
 TEST_F(LocalTransport, ASecondJobWithTheSameIdIsTold) {
   auto one = start(job(0, 2)), two = start(job(0, 2));
   std::future<std::string> other;
@@ -129,11 +139,24 @@ TEST(LocalJob, ComesFromTheEnvironment) {
   EXPECT_EQ(local_job_from_environment().id, "29500");
   setenv("TUTTI_JOB", "mine", 1);
   EXPECT_EQ(local_job_from_environment().id, "mine");
+  EXPECT_EQ(local_job_from_environment().master, "");
   setenv("LOCAL_WORLD_SIZE", "4", 1);
+  EXPECT_THROW(local_job_from_environment(), ConfigError);  // where do they meet?
+  setenv("MASTER_ADDR", "localhost", 1);
+  EXPECT_EQ(local_job_from_environment().master, "localhost");
+  EXPECT_EQ(local_job_from_environment().port, 29501);
+  setenv("LOCAL_WORLD_SIZE", "5", 1);
+  EXPECT_EQ(local_job_from_environment().master, "");
+  unsetenv("LOCAL_WORLD_SIZE");
+  EXPECT_EQ(local_job_from_environment().master, "");
+  setenv("MASTER_ADDR", "host1", 1);
+  EXPECT_EQ(local_job_from_environment().master, "host1");
+  setenv("TUTTI_PORT", "4000", 1);
+  EXPECT_EQ(local_job_from_environment().port, 4000);
+  unsetenv("TUTTI_PORT");
+  unsetenv("MASTER_PORT");
   EXPECT_THROW(local_job_from_environment(), ConfigError);
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_PORT", "TUTTI_JOB", "LOCAL_WORLD_SIZE"}) {
-    unsetenv(name);
-  }
+  for (const char* name : {"RANK", "WORLD_SIZE", "TUTTI_JOB", "MASTER_ADDR"}) unsetenv(name);
 }
 
 }  // namespace

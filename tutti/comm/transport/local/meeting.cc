@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -39,6 +40,7 @@ std::vector<std::string> split_texts(const std::string& whole) {
 struct Hello {
   std::int32_t rank = 0;
   std::int32_t size = 0;
+  std::uint64_t job = 0;
 };
 
 }  // namespace
@@ -47,13 +49,36 @@ Meeting::Meeting(const LocalJob& job) : job_(job) {
   if (job_.size > 1) job_.rank == 0 ? host() : visit();
 }
 
+Connection Meeting::listen() const {
+  return job_.master.empty() ? Connection::listen(socket_name(job_))
+                             : Connection::listen_on(job_.port);
+}
+
+Connection Meeting::call() const {
+  return job_.master.empty() ? Connection::connect(socket_name(job_))
+                             : Connection::connect_to(job_.master, job_.port);
+}
+
+std::string Meeting::place() const {
+  if (job_.master.empty()) {
+    return fmt::format(
+        "on this host with the same TUTTI_JOB or MASTER_PORT (here: {}); ranks of "
+        "other hosts need MASTER_ADDR and LOCAL_WORLD_SIZE, or mpirun",
+        job_.id);
+  }
+  return fmt::format("with the same MASTER_ADDR and MASTER_PORT (they meet at {}, port {})",
+                     job_.master, job_.port);
+}
+
 void Meeting::host() {
-  const Connection listener = Connection::listen(socket_name(job_));
+  const Connection listener = listen();
   if (!listener.is_open()) {
-    throw ConfigError("DDL-6-24",
-                      fmt::format("another job of yours with the id {} is just starting on this "
-                                  "host ({}): give each its own TUTTI_JOB or MASTER_PORT.",
-                                  job_.id, std::strerror(errno)));
+    throw ConfigError(
+        "DDL-6-24",
+        fmt::format("another job has taken the place where ranks meet ({}): give each its own "
+                    "TUTTI_JOB or MASTER_PORT, or TUTTI_PORT. Here: {}.",
+                    std::strerror(errno),
+                    job_.master.empty() ? job_.id : std::to_string(job_.port)));
   }
   connections_.resize(static_cast<std::size_t>(job_.size));
   const Stopwatch watch;
@@ -66,10 +91,8 @@ void Meeting::host() {
   if (const std::string missing = missing_ranks(); !missing.empty()) {
     result = Result::failure(
         ErrorKind::kTimeout, "DDL-6-20",
-        fmt::format("of {} ranks these did not come within {} s: {}. Start all of them on this "
-                    "host with the same TUTTI_JOB or MASTER_PORT (here: {}); several hosts need "
-                    "mpirun.",
-                    job_.size, job_.seconds, missing, job_.id));
+        fmt::format("of {} ranks these did not come within {} s: {}. Start all of them {}.",
+                    job_.size, job_.seconds, missing, place()));
   }
   for (Connection& connection : connections_) {
     if (connection.is_open()) result ? (void)connection.send("") : connection.refuse(result);
@@ -85,7 +108,9 @@ void Meeting::admit(Connection visitor) {
   Hello hello;
   std::memcpy(&hello, text.data(), std::min(sizeof hello, text.size()));
   std::string wrong;
-  if (hello.size != job_.size) {
+  if (hello.job != std::hash<std::string>()(job_.id)) {
+    wrong = "this rank belongs to another job";
+  } else if (hello.size != job_.size) {
     wrong = fmt::format("this rank was started with WORLD_SIZE={}, rank 0 with {}", hello.size,
                         job_.size);
   } else if (hello.rank < 1 || hello.rank >= job_.size || connections_[hello.rank].is_open()) {
@@ -114,17 +139,14 @@ void Meeting::visit() {
   const Stopwatch watch;
   Connection host;
   while (!host.is_open()) {
-    host = Connection::connect(socket_name(job_));
+    host = call();
     if (!host.is_open() && watch.seconds() > job_.seconds) {
-      throw TimeoutError("DDL-6-20",
-                         fmt::format("rank 0 did not come within {} s. Start it on this host with "
-                                     "the same TUTTI_JOB or MASTER_PORT (here: {}); several hosts "
-                                     "need mpirun.",
-                                     job_.seconds, job_.id));
+      throw TimeoutError("DDL-6-20", fmt::format("rank 0 did not come within {} s. Start it {}.",
+                                                 job_.seconds, place()));
     }
     if (!host.is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  const Hello hello{job_.rank, job_.size};
+  const Hello hello{job_.rank, job_.size, std::hash<std::string>()(job_.id)};
   host.send({reinterpret_cast<const char*>(&hello), sizeof hello});
   // Rank 0 may have begun to wait later than this rank; it says itself when its time is over.
   std::string welcome;

@@ -1,5 +1,5 @@
-// Where the ranks of a local job meet: rank 0 serves an abstract Unix socket, the others keep a
-// connection to it.
+// Where the ranks of a job without MPI meet: rank 0 serves an abstract Unix socket, or a TCP port
+// for ranks of other hosts; the others keep a connection to it.
 #pragma once
 
 #include <string>
@@ -20,6 +20,9 @@ class Meeting {
  private:
   void host();
   void visit();
+  Connection listen() const;
+  Connection call() const;
+  std::string place() const;  // where they meet, for people
   void admit(Connection visitor);
   std::string missing_ranks() const;
   std::string gather(const std::string& mine);

@@ -9,7 +9,7 @@ namespace tutti::comm {
 
 enum class JobKind {
   kAlone,  // no launcher, or a job of one rank
-  kLocal,  // RANK and WORLD_SIZE, as torchrun and plain scripts set them: ranks of one host
+  kLocal,  // RANK and WORLD_SIZE, as torchrun and plain scripts set them
   kMpi,    // mpirun, srun, jsrun, ...
 };
 

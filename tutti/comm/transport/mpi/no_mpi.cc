@@ -6,7 +6,7 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw ConfigError("DDL-6-10",
-                    "this library was built without MPI. Start the ranks of one host with RANK and "
+                    "this library was built without MPI. Start the ranks with RANK and "
                     "WORLD_SIZE instead, or install MPI (Debian: libopenmpi-dev) and build with "
                     "-DTUTTI_MPI=openmpi.");
 }

@@ -28,6 +28,12 @@ bool would_block() {
 
 }  // namespace
 
+// A connection closed before all was read takes along what is on its way to the peer.
+Stream::~Stream() {
+  while (is_open() && ::recv(file(), ahead_.data(), ahead_.size(), MSG_DONTWAIT) > 0) {
+  }
+}
+
 void Stream::open(File file) {
   file_ = std::move(file);
   ahead_.resize(kReadAheadBytes);
@@ -39,13 +45,16 @@ void Stream::lose() {
   if (lost_ns_ == 0) lost_ns_ = now_ns();
 }
 
+std::string Stream::loss() const {
+  return fmt::format(
+      "there is no connection to rank {}, or it broke. Check that the hosts reach each "
+      "other (firewall, option interface); -wire transport leaves messages to MPI.",
+      peer_);
+}
+
 Result Stream::trouble() const {
   if (lost_ns_ == 0 || now_ns() - lost_ns_ < kGraceTime) return Result::ok();
-  return Result::failure(
-      ErrorKind::kComm, "DDL-6-26",
-      fmt::format("there is no connection to rank {}, or it broke. Check that the hosts reach each "
-                  "other (firewall, option interface); -wire transport leaves messages to MPI.",
-                  peer_));
+  return Result::failure(ErrorKind::kComm, "DDL-6-26", loss());
 }
 
 void Stream::post_send(Message* message) {

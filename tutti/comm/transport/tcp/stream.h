@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "tutti/comm/transport/message.h"
@@ -17,6 +18,10 @@ namespace tutti::comm {
 class Stream : public MessageEnds {
  public:
   explicit Stream(int peer) : peer_(peer) {}
+  // What was given to the kernel still arrives.
+  ~Stream() override;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   int peer() const { return peer_; }
   // Takes over a connection that is established.
@@ -35,6 +40,7 @@ class Stream : public MessageEnds {
   // with better words; so this becomes an error only when nobody has said more for a while.
   void lose();
   bool is_lost() const { return lost_ns_ != 0; }
+  std::string loss() const;  // the same for people
   Result trouble() const override;
 
   void post_send(Message* message) override;

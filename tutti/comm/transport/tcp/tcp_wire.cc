@@ -42,6 +42,20 @@ void TcpWire::connect(const std::vector<std::string>& offers) {
   }
 }
 
+void TcpWire::connect_to_all() {
+  constexpr std::int64_t kStep = 1'000'000'000;
+  constexpr int kNoChannel = -1;                 // nothing is ever sent on it
+  std::vector<std::unique_ptr<Transfer>> hopes;  // keep the connections wanted
+  for (int peer = 0; peer < static_cast<int>(doors_.size()); ++peer) {
+    hopes.push_back(receive(peer, kNoChannel, nullptr, 0));
+  }
+  while (unconnected_ > 0) wait(events(), kStep);
+  for (const auto& [peer, stream] : streams_) {
+    if (!stream->is_lost()) continue;
+    throw CommError("DDL-6-26", stream->loss());
+  }
+}
+
 MessageEnds& TcpWire::ends_to(int peer) {
   if (peer < 0 || peer >= static_cast<int>(doors_.size())) {
     throw ConfigError("DDL-6-01", fmt::format("there is no rank {}: this wire has ranks 0 to {}.",

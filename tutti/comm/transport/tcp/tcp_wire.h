@@ -32,6 +32,8 @@ class TcpWire : public MessageWire {
   std::string offer() const;
   // To be called once, before any message, with everyone's offer by rank.
   void connect(const std::vector<std::string>& offers);
+  // Makes the connections to everybody at once, which all ranks must do. Throws CommError.
+  void connect_to_all();
 
   std::uint64_t events() const override { return events_.load(std::memory_order_acquire); }
   bool wait(std::uint64_t seen, std::int64_t nanoseconds) override;

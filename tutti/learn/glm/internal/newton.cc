@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "tutti/learn/glm/internal/cholesky.h"
+#include "tutti/learn/glm/internal/l1_bound.h"
+#include "tutti/learn/glm/internal/quadratic.h"
 #include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
@@ -43,15 +45,20 @@ class Newton {
   void add_penalty(const std::vector<double>& weights, Model& model) const;
   std::vector<double> direction_of(const Model& model) const;
   double gap_of(const Model& model, const std::vector<double>& direction) const;
+  double gap_with_l1(const Model& model) const;
+  double promise_of(const Model& model, const std::vector<double>& direction) const;
   double ridge_of(std::int64_t j) const;
+
+  double l1() const { return problem_.options.l1 / static_cast<double>(design_.stride()); }
 
   Problem<T>& problem_;
   Tracker& tracker_;
   DenseDesign<T>& design_;
   std::int64_t columns_, size_, width_;
   bool has_intercept_, is_free_;
-  std::vector<T> shift_;         // what columns are less, where the intercept can take it up
-  std::vector<double> weights_;  // with the intercept last
+  std::vector<T> first_, second_;  // per row, kept for the bound with l1
+  std::vector<T> shift_;           // what columns are less, where the intercept can take it up
+  std::vector<double> weights_;    // with the intercept last
   Model model_;
   double gap_ = 0;
   bool has_nothing_to_gain_ = false;
@@ -92,6 +99,7 @@ void Newton<T>::start() {
   design_.select(std::max<std::int64_t>(1, design_.total_rows() / kFewestSampleRows));
   find_shift();
   weights_.assign(size_, 0);
+  if (options.l1 > 0) first_.resize(design_.rows()), second_.resize(design_.rows());
   if (!options.start_coefficients.empty()) {
     std::copy(options.start_coefficients.begin(), options.start_coefficients.end(),
               weights_.begin());
@@ -123,6 +131,10 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* weights
   multiply_rows(tile, width_, count, width_, weights, T{0}, margins);
   sums[0] += loss_terms(problem_.options.loss, margins, problem_.labels.data() + begin,
                         problem_.weights_at(begin), count, first, second);
+  if (!first_.empty()) {
+    std::copy(first, first + count, first_.begin() + begin);
+    std::copy(second, second + count, second_.begin() + begin);
+  }
   T gradient[kMostColumnsForNewton + 2 * kPadding] = {};
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
@@ -162,6 +174,7 @@ template <class T>
 void Newton<T>::add_penalty(const std::vector<double>& weights, Model& model) const {
   for (std::int64_t j = 0; j < size_; ++j) {
     model.objective += ridge_of(j) * weights[j] * weights[j] / 2;
+    if (j < columns_) model.objective += l1() * std::abs(weights[j]);
     model.gradient[j] += ridge_of(j) * weights[j];
     model.hessian[j * size_ + j] += ridge_of(j);
   }
@@ -173,6 +186,7 @@ void Newton<T>::add_penalty(const std::vector<double>& weights, Model& model) co
 
 template <class T>
 std::vector<double> Newton<T>::direction_of(const Model& model) const {
+  if (l1() > 0) return minimise_quadratic(model.gradient, model.hessian, weights_, l1(), columns_);
   std::vector<double> direction(size_);
   for (std::int64_t j = 0; j < size_; ++j) direction[j] = -model.gradient[j];
   Cholesky(model.hessian, size_, design_.threads()).solve(direction.data());
@@ -184,8 +198,9 @@ std::vector<double> Newton<T>::direction_of(const Model& model) const {
 // Without a penalty what the quadratic model promises has to do.
 template <class T>
 double Newton<T>::gap_of(const Model& model, const std::vector<double>& direction) const {
-  double promised = 0, square = 0;
-  for (std::int64_t j = 0; j < size_; ++j) promised -= model.gradient[j] * direction[j] / 2;
+  const double promised = promise_of(model, direction);
+  double square = 0;
+  if (l1() > 0) return design_.stride() == 1 ? gap_with_l1(model) : promised;
   if (!(problem_.options.l2 > 0)) return promised;
   const double curvature = model.hessian[size_ * size_ - 1];
   const double own = is_free_ && curvature > 0 ? model.gradient[columns_] / curvature : 0;
@@ -195,6 +210,34 @@ double Newton<T>::gap_of(const Model& model, const std::vector<double>& directio
     square += rest * rest / ridge_of(j);
   }
   return square / 2 + own * own * curvature / 2;
+}
+
+// The same with an l1 penalty, by a dual point from the derivatives of the rows. With a free
+// intercept they must sum to 0: they are taken where one more step of the intercept alone would
+// lead.
+template <class T>
+double Newton<T>::gap_with_l1(const Model& model) const {
+  const double curvature = model.hessian[size_ * size_ - 1];
+  const double own = is_free_ && curvature > 0 ? model.gradient[columns_] / curvature : 0;
+  std::vector<double> columns(columns_);
+  for (std::int64_t j = 0; j < columns_; ++j)
+    columns[j] =
+        model.gradient[j] - ridge_of(j) * weights_[j] - own * model.hessian[j * size_ + columns_];
+  std::vector<T> derivatives = first_;
+  for (std::size_t r = 0; r < derivatives.size(); ++r)
+    derivatives[r] -= static_cast<T>(own) * second_[r];
+  return model.objective - l1_lower_bound(problem_, derivatives.data(), columns.data(), columns_);
+}
+
+// What the step promises: of the quadratic model, and of what it does to the l1 penalty.
+template <class T>
+double Newton<T>::promise_of(const Model& model, const std::vector<double>& direction) const {
+  double promised = 0;
+  for (std::int64_t j = 0; j < size_; ++j) promised -= model.gradient[j] * direction[j];
+  if (l1() == 0) return promised / 2;
+  for (std::int64_t j = 0; j < columns_; ++j)
+    promised -= l1() * (std::abs(weights_[j] + direction[j]) - std::abs(weights_[j]));
+  return promised / 2;
 }
 
 // Whether the fit goes on with the next stage.
@@ -207,8 +250,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
     std::vector<double> direction = direction_of(model_);
     gap_ = gap_of(model_, direction);
-    double promised = 0;
-    for (std::int64_t j = 0; j < size_; ++j) promised -= model_.gradient[j] * direction[j] / 2;
+    const double promised = promise_of(model_, direction);
     if (is_last && !tracker_.report(model_.objective, gap_)) return false;
     if (is_last && tracker_.is_enough(model_.objective, gap_)) return false;
     has_nothing_to_gain_ = promised <= kNothingToGain * std::abs(model_.objective);

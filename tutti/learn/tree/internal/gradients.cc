@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/hash.h"
 
 namespace tutti::learn::tree {
@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kChunk = 4096;
 constexpr double kWideSteps = 0x1p30;
+// With fewer rows there is no time to win, and rounding would be seen.
+constexpr std::int64_t kFewRows = 10'000;
 
 using Chunk = std::array<GradientPair, kChunk>;
 
@@ -118,7 +120,7 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
   const bool fits =
       gradient_steps >= 64 && hessian_steps >= (is_constant ? task.greatest_weight : 64);
   GradientScales scales;
-  scales.is_narrow = fits && is_even && !task.is_exact;
+  scales.is_narrow = fits && is_even && !task.is_exact && task.place.total > kFewRows;
   scales.units.gradient = gradient / (scales.is_narrow ? gradient_steps : kWideSteps);
   scales.units.hessian =
       is_constant ? 1 : hessian / (scales.is_narrow ? hessian_steps : kWideSteps);

@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/node_work.h"
 
 namespace tutti::learn::tree {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/divide.h"
 #include "tutti/learn/tree/internal/hash.h"
 

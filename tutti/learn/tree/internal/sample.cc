@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/rank_rows.h"
 

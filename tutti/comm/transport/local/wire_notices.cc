@@ -1,4 +1,4 @@
-#include "tutti/comm/transport/local/pipe_notices.h"
+#include "tutti/comm/transport/local/wire_notices.h"
 
 #include <utility>
 
@@ -15,32 +15,26 @@ bool is_through(Transfer& transfer) {
 
 }  // namespace
 
-PipeNotices::PipeNotices(int me, std::vector<int> ranks)
-    : ranks_(std::move(ranks)), pipes_(me, ranks_) {}
-
-Result PipeNotices::connect(std::span<const MemoryHandle> handles) {
-  const std::lock_guard lock(mutex_);
-  Result connected = pipes_.connect(handles);
-  if (!connected) return connected;
-  for (const int rank : ranks_) {
+WireNotices::WireNotices(Wire& wire, int size) : wire_(wire) {
+  for (int rank = 0; rank < size; ++rank) {
     incoming_.emplace_back().from = rank;
     expect_next(incoming_.back());
   }
-  return connected;
 }
 
-void PipeNotices::send(int peer, const std::string& text) {
+void WireNotices::send(int peer, const std::string& text) {
   const std::lock_guard lock(mutex_);
   forget_sent();
   if (outgoing_.size() >= kMaxUnsent) return;
   Outgoing& notice = outgoing_.emplace_back();
   notice.text = text;
   notice.bytes = text.size();
-  notice.size_transfer = pipes_.send(peer, kSizes, &notice.bytes, sizeof notice.bytes);
-  notice.text_transfer = pipes_.send(peer, kTexts, notice.text.data(), notice.text.size());
+  notice.size_transfer = wire_.send(peer, kSizes, &notice.bytes, sizeof notice.bytes);
+  notice.text_transfer = wire_.send(peer, kTexts, notice.text.data(), notice.text.size());
+  forget_sent();  // also has it leave now: it may be the last that this rank does
 }
 
-std::optional<Notice> PipeNotices::next() {
+std::optional<Notice> WireNotices::next() {
   const std::lock_guard lock(mutex_);
   forget_sent();
   for (auto incoming = incoming_.begin(); incoming != incoming_.end(); ++incoming) {
@@ -54,24 +48,24 @@ std::optional<Notice> PipeNotices::next() {
   return std::nullopt;
 }
 
-void PipeNotices::forget_sent() {
+void WireNotices::forget_sent() {
   std::erase_if(outgoing_, [](const Outgoing& notice) {
     return is_through(*notice.size_transfer) && is_through(*notice.text_transfer);
   });
 }
 
-void PipeNotices::expect_next(Incoming& incoming) {
+void WireNotices::expect_next(Incoming& incoming) {
   incoming.text_transfer.reset();
   incoming.size_transfer =
-      pipes_.receive(incoming.from, kSizes, &incoming.bytes, sizeof incoming.bytes);
+      wire_.receive(incoming.from, kSizes, &incoming.bytes, sizeof incoming.bytes);
 }
 
-bool PipeNotices::has_arrived(Incoming& incoming) {
+bool WireNotices::has_arrived(Incoming& incoming) {
   if (!incoming.text_transfer) {
     if (!is_through(*incoming.size_transfer)) return false;
     incoming.text.resize(incoming.bytes);
     incoming.text_transfer =
-        pipes_.receive(incoming.from, kTexts, incoming.text.data(), incoming.text.size());
+        wire_.receive(incoming.from, kTexts, incoming.text.data(), incoming.text.size());
   }
   return is_through(*incoming.text_transfer);
 }

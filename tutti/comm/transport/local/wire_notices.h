@@ -1,21 +1,21 @@
-// Notices through pipes of their own: safe from every thread, whatever the messages do.
+// Notices over a wire of their own: safe from every thread, whatever the messages do.
 #pragma once
 
+#include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "tutti/comm/transport/shm/pipe.h"
+#include "tutti/comm/transport/transport.h"
 
 namespace tutti::comm {
 
-class PipeNotices {
+class WireNotices {
  public:
-  PipeNotices(int me, std::vector<int> ranks);
-  MemoryHandle handle() const { return pipes_.handle(); }
-  Result connect(std::span<const MemoryHandle> handles);
+  // `wire` must be connected, and outlive this. `size`: of the job, this rank included.
+  WireNotices(Wire& wire, int size);
 
   void send(int peer, const std::string& text);
   std::optional<Notice> next();
@@ -38,9 +38,8 @@ class PipeNotices {
   bool has_arrived(Incoming& incoming);
   void expect_next(Incoming& incoming);
 
-  const std::vector<int> ranks_;
+  Wire& wire_;
   std::mutex mutex_;
-  PipeSet pipes_;
   std::list<Outgoing> outgoing_;
   std::list<Incoming> incoming_;  // one per rank
 };

@@ -1,0 +1,28 @@
+#include "bench/ddp/ddp.h"
+
+#include <fmt/format.h>
+
+#include "bench/ddp/report.h"
+
+namespace tutti::bench {
+
+int run_ddp(int argc, char** argv) {
+  DdpSettings settings;
+  if (!parse_ddp(argc, argv, settings)) return 0;
+  const Machine machine = describe_machine();
+  InterruptScope interrupt;
+  const DdpOutcome outcome = run_ddp_contest(settings, interrupt);
+  fmt::print("{}\n", one_line(machine));
+  if (is_busy(machine)) {
+    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+               machine.load);
+  }
+  fmt::print("{}", text_of(settings, outcome));
+  if (!settings.json.empty()) {
+    write_rows(settings.json, rows_of(settings, outcome), machine,
+               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  }
+  return outcome.failures.empty() ? 0 : 1;
+}
+
+}  // namespace tutti::bench

@@ -1,0 +1,290 @@
+// tutti._tree: trees for Python. The package tutti.learn is what users see of it.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/core/error.h"
+#include "tutti/learn/threads.h"
+#include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
+#include "tutti/learn/tree/model_json.h"
+#include "tutti/learn/tree/predictor.h"
+#include "tutti/learn/tree/shap.h"
+
+namespace py = pybind11;
+
+namespace tutti::learn::tree {
+namespace {
+
+using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Indices = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
+using Offsets = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
+
+// A matrix with the Python objects whose memory it shows.
+struct Held {
+  Matrix matrix;
+  py::object owners;
+};
+
+DType dtype_of(const py::array& values) {
+  if (py::isinstance<py::array_t<float>>(values)) return DType::kF32;
+  if (py::isinstance<py::array_t<double>>(values)) return DType::kF64;
+  throw py::type_error("values must be float32 or float64");
+}
+
+Held dense(const py::array& values) {
+  if (values.ndim() != 2) throw py::value_error("a matrix has two dimensions");
+  Held held;
+  held.owners = values;
+  held.matrix.dtype = dtype_of(values);
+  const auto size = static_cast<py::ssize_t>(size_of(held.matrix.dtype));
+  held.matrix.rows = values.shape(0);
+  held.matrix.columns = values.shape(1);
+  held.matrix.values = values.data();
+  held.matrix.row_stride = values.strides(0) / size;
+  held.matrix.column_stride = values.strides(1) / size;
+  return held;
+}
+
+// A csr_matrix or csc_matrix of SciPy.
+Held sparse(const py::object& matrix) {
+  const bool is_rows = py::str(matrix.attr("format")).cast<std::string>() == "csr";
+  const py::array values = matrix.attr("data");
+  const Indices indices = matrix.attr("indices").cast<Indices>();
+  const Offsets offsets = matrix.attr("indptr").cast<Offsets>();
+  const auto shape = matrix.attr("shape").cast<std::pair<std::int64_t, std::int64_t>>();
+  Held held;
+  held.owners = py::make_tuple(values, indices, offsets);
+  held.matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
+  held.matrix.dtype = dtype_of(values);
+  held.matrix.rows = shape.first;
+  held.matrix.columns = shape.second;
+  held.matrix.values = values.data();
+  held.matrix.offsets = offsets.data();
+  held.matrix.indices = indices.data();
+  return held;
+}
+
+Held matrix_of(const py::object& given) {
+  return py::isinstance<py::array>(given) ? dense(given.cast<py::array>()) : sparse(given);
+}
+
+std::span<const double> span_of(const Doubles& values) {
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+// Every rank of the job has one; made when it is first asked for.
+comm::Communicator* world(bool is_distributed) {
+  static std::unique_ptr<comm::Communicator> communicator;
+  if (!is_distributed) return nullptr;
+  if (!communicator) communicator = comm::Communicator::from_environment();
+  return communicator.get();
+}
+
+template <class T>
+void take(const py::dict& from, const char* name, T& to) {
+  if (from.contains(name)) to = from[name].cast<T>();
+}
+
+void take_bins(const py::dict& from, BinOptions& bins) {
+  take(from, "max_bins", bins.max_bins);
+  take(from, "categorical", bins.categorical);
+  take(from, "sample", bins.sample);
+}
+
+ForestOptions forest_options(const py::dict& from) {
+  ForestOptions options;
+  take(from, "trees", options.trees);
+  take(from, "classes", options.classes);
+  take(from, "uses_entropy", options.uses_entropy);
+  take(from, "max_depth", options.max_depth);
+  take(from, "max_leaves", options.max_leaves);
+  take(from, "min_samples_leaf", options.min_samples_leaf);
+  take(from, "min_samples_split", options.min_samples_split);
+  take(from, "min_weight_leaf", options.min_weight_leaf);
+  take(from, "min_gain", options.min_gain);
+  take(from, "columns_per_node", options.columns_per_node);
+  take(from, "random_thresholds", options.random_thresholds);
+  take(from, "bootstrap", options.bootstrap);
+  take(from, "samples", options.samples);
+  take(from, "seed", options.seed);
+  take_bins(from, options.bins);
+  return options;
+}
+
+BoostOptions boost_options(const py::dict& from) {
+  BoostOptions options;
+  take(from, "objective", options.objective);
+  take(from, "classes", options.classes);
+  take(from, "alpha", options.alpha);
+  take(from, "rounds", options.rounds);
+  take(from, "learning_rate", options.learning_rate);
+  take(from, "max_depth", options.max_depth);
+  take(from, "max_leaves", options.max_leaves);
+  take(from, "min_max_depth", options.min_max_depth);
+  take(from, "min_samples_leaf", options.min_samples_leaf);
+  take(from, "min_child_weight", options.min_child_weight);
+  take(from, "l2", options.l2);
+  take(from, "min_gain", options.min_gain);
+  take(from, "max_step", options.max_step);
+  take(from, "subsample", options.subsample);
+  take(from, "columns_per_tree", options.columns_per_tree);
+  take(from, "columns_per_node", options.columns_per_node);
+  if (from.contains("base_score")) options.base_score = from["base_score"].cast<double>();
+  take(from, "early_stopping_rounds", options.early_stopping_rounds);
+  take(from, "early_stopping_tolerance", options.early_stopping_tolerance);
+  take(from, "is_exact", options.is_exact);
+  take(from, "seed", options.seed);
+  take_bins(from, options.bins);
+  return options;
+}
+
+// A model that is ready to answer.
+struct Fitted {
+  Model model;
+  Predictor predictor;
+  explicit Fitted(Model made) : model(std::move(made)), predictor(model) {}
+};
+
+std::unique_ptr<Fitted> fit_forest(const py::object& x, const Doubles& y, const Doubles& weights,
+                                   const py::dict& given, int threads, bool is_distributed) {
+  const Held held = matrix_of(x);
+  const ForestOptions options = forest_options(given);
+  const py::gil_scoped_release release;
+  Threads team(threads);
+  return std::make_unique<Fitted>(train_forest(held.matrix, {span_of(y), span_of(weights)}, options,
+                                               team, world(is_distributed)));
+}
+
+// Calls Python between rounds; an interrupt there ends the training, not the program.
+std::function<bool(int, double)> watcher(const py::object& progress, bool& was_interrupted) {
+  return [&progress, &was_interrupted](int round, double loss) {
+    const py::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) {
+      PyErr_Clear();
+      was_interrupted = true;
+      return false;
+    }
+    return progress.is_none() || progress(round, loss).cast<bool>();
+  };
+}
+
+py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& weights,
+                       const py::object& x_validation, const Doubles& y_validation,
+                       const Doubles& weights_validation, const py::dict& given, int threads,
+                       const py::object& progress, bool is_distributed) {
+  const Held held = matrix_of(x);
+  Held held_validation;
+  ValidationSet validation;
+  if (!x_validation.is_none()) {
+    held_validation = matrix_of(x_validation);
+    validation = {held_validation.matrix, {span_of(y_validation), span_of(weights_validation)}};
+  }
+  BoostOptions options = boost_options(given);
+  bool was_interrupted = false;
+  options.progress = watcher(progress, was_interrupted);
+  Boosted boosted;
+  std::unique_ptr<Fitted> fitted;
+  {
+    const py::gil_scoped_release release;
+    Threads team(threads);
+    boosted = train_boosting(held.matrix, {span_of(y), span_of(weights)}, options, team,
+                             x_validation.is_none() ? nullptr : &validation, world(is_distributed));
+    fitted = std::make_unique<Fitted>(std::move(boosted.model));
+  }
+  return py::make_tuple(std::move(fitted), boosted.validation_losses, boosted.best_round,
+                        was_interrupted);
+}
+
+Doubles predict(const Fitted& fitted, const py::object& x, int threads, bool with_link) {
+  const Held held = matrix_of(x);
+  const int outputs = fitted.model.outputs;
+  Doubles out({static_cast<py::ssize_t>(held.matrix.rows), static_cast<py::ssize_t>(outputs)});
+  const std::span<double> values(out.mutable_data(), static_cast<std::size_t>(out.size()));
+  const py::gil_scoped_release release;
+  // A few rows are answered before a thread would have started.
+  Threads team(held.matrix.rows < 256 ? 1 : threads);
+  fitted.predictor.predict(held.matrix, values, team);
+  if (with_link) apply_link(fitted.model.link, outputs, values);
+  return out;
+}
+
+py::array_t<std::int32_t> leaves(const Fitted& fitted, const py::object& x, int threads) {
+  const Held held = matrix_of(x);
+  py::array_t<std::int32_t> out({static_cast<py::ssize_t>(held.matrix.rows),
+                                 static_cast<py::ssize_t>(fitted.model.trees.size())});
+  const std::span<std::int32_t> values(out.mutable_data(), static_cast<std::size_t>(out.size()));
+  const py::gil_scoped_release release;
+  Threads team(threads);
+  fitted.predictor.leaves(held.matrix, values, team);
+  return out;
+}
+
+Doubles shap(const Fitted& fitted, const py::object& x, int threads) {
+  const Held held = matrix_of(x);
+  std::vector<double> values;
+  {
+    const py::gil_scoped_release release;
+    Threads team(threads);
+    values = shap_values(fitted.model, held.matrix, team);
+  }
+  Doubles out({static_cast<py::ssize_t>(held.matrix.rows),
+               static_cast<py::ssize_t>(fitted.model.outputs),
+               static_cast<py::ssize_t>(fitted.model.columns + 1)});
+  std::copy(values.begin(), values.end(), out.mutable_data());
+  return out;
+}
+
+std::unique_ptr<Fitted> read_model(const std::string& text) {
+  return std::make_unique<Fitted>(from_json(text));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_tree, module) {
+  module.doc() = "Trees; see tutti.learn.";
+  py::register_exception_translator([](std::exception_ptr error) {
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const ConfigError& wrong) {
+      PyErr_SetString(PyExc_ValueError, wrong.what());
+    } catch (const MemoryError& none) {
+      PyErr_SetString(PyExc_MemoryError, none.what());
+    } catch (const Error& other) {
+      PyErr_SetString(PyExc_RuntimeError, other.what());
+    }
+  });
+  py::class_<Fitted>(module, "Model")
+      .def("predict", &predict, py::arg("x"), py::arg("threads") = 1, py::arg("with_link") = true)
+      .def("leaves", &leaves, py::arg("x"), py::arg("threads") = 1)
+      .def("shap", &shap, py::arg("x"), py::arg("threads") = 1)
+      .def("importances", [](const Fitted& fitted) { return fitted.model.importances(); })
+      .def("to_json", [](const Fitted& fitted) { return to_json(fitted.model); })
+      .def("depths",
+           [](const Fitted& fitted) {
+             std::vector<int> depths;
+             for (const Tree& tree : fitted.model.trees) depths.push_back(tree.depth());
+             return depths;
+           })
+      .def("leaf_counts",
+           [](const Fitted& fitted) {
+             std::vector<int> counts;
+             for (const Tree& tree : fitted.model.trees) counts.push_back(tree.leaves());
+             return counts;
+           })
+      .def_property_readonly("columns", [](const Fitted& fitted) { return fitted.model.columns; })
+      .def_property_readonly("outputs", [](const Fitted& fitted) { return fitted.model.outputs; })
+      .def_property_readonly("trees",
+                             [](const Fitted& fitted) { return fitted.model.trees.size(); })
+      .def_property_readonly("base", [](const Fitted& fitted) { return fitted.model.base; })
+      .def(py::pickle(
+          [](const Fitted& fitted) { return py::make_tuple(to_json(fitted.model)); },
+          [](const py::tuple& state) { return read_model(state[0].cast<std::string>()); }));
+  module.def("fit_forest", &fit_forest);
+  module.def("fit_boosting", &fit_boosting);
+  module.def("read_model", &read_model);
+}
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,63 @@
+"""ddl and pyddl: without torch, on 1 to 3 ranks; kills and stalls; the backend for torch."""
+
+import subprocess
+import sys
+
+import pytest
+import rank_job
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_numpy(size):
+    for output in rank_job.run("numpy_ranks.py", size):
+        assert "all passed" in output
+
+
+def test_import_makes_the_backend_known_when_torch_comes():
+    program = "import ddl, sys; assert 'torch' not in sys.modules; import torch; assert hasattr(torch.distributed.Backend, 'DDL')"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def outcome(what, size=3, ends_itself=True):
+    """Exit codes and outputs of the ranks that did nothing wrong."""
+    processes = rank_job.start("faulty.py", size, what)
+    results = rank_job.finish(processes[:-1], 60)
+    if not ends_itself:
+        processes[-1].kill()
+    rank_job.finish(processes[-1:], 60)
+    return results
+
+
+def test_a_killed_rank_is_named():
+    for code, output in outcome("kill"):
+        assert code == 3, output
+        assert "CommError" in output and "DDL-4-04 Rank 2" in output
+
+
+@pytest.mark.parametrize("what", ["leave", "raise"])
+def test_a_rank_that_ends_early_is_named(what):
+    for code, output in outcome(what):
+        assert code == 3, output
+        assert "DDL-4-74 Rank 2 has ended" in output
+
+
+def test_a_stopped_rank_is_named_and_the_tensor_fails():
+    results = outcome("stop", ends_itself=False)
+    for code, output in results:
+        assert code == 3, output
+        assert "DDL-4-73 Tensor 'gradient.float64' was not given by rank 2" in output
+    assert "DDL-4-72 Tensor 'gradient.float64' has been waiting" in results[0][1]
+
+
+def test_a_late_rank_is_told_and_waited_for():
+    results = outcome("late")
+    assert all(code == 0 and "went on" in output for code, output in results), results
+    assert "rank 2 did not give it" in results[0][1]
+
+
+def test_the_page_of_the_engine_has_its_options():
+    from tutti import _comm
+
+    rows = _comm.fusion_options().splitlines()[2:]
+    page = (rank_job.HERE.parents[1] / "docs/use/fusion.md").read_text()
+    assert "\n".join(rows) in page

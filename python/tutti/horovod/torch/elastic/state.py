@@ -1,0 +1,147 @@
+"""What is kept of a training: values, models, optimizers, samplers."""
+
+import copy
+import functools
+import os
+from pathlib import Path
+
+import torch
+
+from tutti.horovod import basics
+from tutti.horovod.exceptions import HorovodInternalError
+from tutti.horovod.torch.elastic.sampler import ElasticSampler
+from tutti.horovod.torch.functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
+
+_FILE = "state.pt"
+
+
+class State:
+    """What subclasses keep by `save` and take up again by `restore`."""
+
+    def __init__(self):
+        self._reset_callbacks = []
+
+    def register_reset_callbacks(self, callbacks):
+        """Called when a training goes on, with another number of ranks perhaps."""
+        self._reset_callbacks.extend(callbacks)
+
+    def on_reset(self):
+        for callback in self._reset_callbacks:
+            callback()
+
+    def commit(self):
+        """This is where a restart goes on. Costs a copy of the state, and with TUTTI_ELASTIC_FOLDER the writing of it."""
+        self.save()
+        folder = os.environ.get("TUTTI_ELASTIC_FOLDER")
+        if folder and basics.rank() == 0:
+            self._write(Path(folder))
+        self.check_host_updates()
+
+    def check_host_updates(self):
+        """Hosts do not change while the job runs."""
+
+    def _write(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / f"{_FILE}.new"
+        torch.save(self._saved_form(), unfinished)
+        unfinished.replace(folder / _FILE)  # so that there is always a whole one
+
+    def _take_up(self):
+        """What a job before this one has committed, on rank 0."""
+        folder = os.environ.get("TUTTI_ELASTIC_FOLDER")
+        file = Path(folder) / _FILE if folder else None
+        if file and basics.rank() == 0 and file.exists():
+            self._load_form(torch.load(file))
+            self.restore()
+
+
+class ObjectState(State):
+    """Values given by keyword; they are attributes."""
+
+    def __init__(self, **values):
+        super().__init__()
+        self._values = {}
+        self._names = list(values)
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.save()
+
+    def save(self):
+        self._values = {name: copy.deepcopy(getattr(self, name)) for name in self._names}
+
+    def restore(self):
+        for name, value in self._values.items():
+            setattr(self, name, copy.deepcopy(value))
+
+    def sync(self):
+        """All ranks take what rank 0 has."""
+        self._values = broadcast_object({name: getattr(self, name) for name in self._names}, 0, "elastic.values")
+        self.restore()
+
+    def _saved_form(self):
+        return {"values": self._values}
+
+    def _load_form(self, form):
+        self._values = form["values"]
+
+
+class TorchState(ObjectState):
+    """A model, an optimizer, anything else with state_dict and load_state_dict, samplers; and values."""
+
+    def __init__(self, model=None, optimizer=None, **values):
+        parts = {"model": model, "optimizer": optimizer}
+        parts.update({name: value for name, value in values.items() if hasattr(value, "state_dict")})
+        self._parts = {name: part for name, part in parts.items() if part is not None}
+        self._saved_parts = {}
+        for name, part in self._parts.items():
+            setattr(self, name, part)
+        super().__init__(**{name: value for name, value in values.items() if name not in self._parts})
+
+    def save(self):
+        self._saved_parts = {name: copy.deepcopy(part.state_dict()) for name, part in self._parts.items()}
+        super().save()
+
+    def restore(self):
+        for name, saved in self._saved_parts.items():
+            self._parts[name].load_state_dict(copy.deepcopy(saved))
+        super().restore()
+
+    def sync(self):
+        for name, part in self._parts.items():
+            if isinstance(part, torch.optim.Optimizer):
+                broadcast_optimizer_state(part, 0)
+            elif isinstance(part, ElasticSampler):
+                part.sync()
+            elif isinstance(part, torch.nn.Module):
+                broadcast_parameters(part.state_dict(), 0)
+            else:
+                part.load_state_dict(broadcast_object(part.state_dict(), 0, f"elastic.{name}"))
+        values = broadcast_object({name: getattr(self, name) for name in self._names}, 0, "elastic.values")
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.save()
+
+    def _saved_form(self):
+        return {"values": self._values, "parts": self._saved_parts}
+
+    def _load_form(self, form):
+        super()._load_form(form)
+        self._saved_parts = form["parts"]
+
+
+def run(train):
+    """`train(state, ...)`, begun with the last commit of a job before, if there was one. When a rank is lost the state goes back to
+    the last commit and the error goes on to the launcher, which starts the job again."""
+
+    @functools.wraps(train)
+    def wrapper(state, *args, **kwargs):
+        state._take_up()
+        state.sync()
+        state.on_reset()
+        try:
+            return train(state, *args, **kwargs)
+        except HorovodInternalError:
+            state.restore()
+            raise
+
+    return wrapper

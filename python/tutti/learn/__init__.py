@@ -1,0 +1,1 @@
+"""Learning from tables: linear models and trees."""

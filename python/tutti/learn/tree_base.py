@@ -1,0 +1,184 @@
+"""What the estimators of trees share: input, labels, weights, and how the known parameters are read."""
+
+import numbers
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+NO_VALUES = np.empty(0)
+
+
+def thread_count(n_jobs, other=None):
+    """n_jobs as in scikit-learn, but None means all processors: one fit uses them all."""
+    jobs = n_jobs if n_jobs is not None else other
+    if jobs is None or jobs == -1:
+        return 0
+    if jobs < 0:
+        import os
+
+        return max(1, len(os.sched_getaffinity(0)) + 1 + jobs)
+    return max(1, int(jobs))
+
+
+def seed_of(random_state):
+    return int(check_random_state(random_state).randint(0, 2**31 - 1))
+
+
+def keep(estimator, arguments):
+    """Every argument under its own name, as scikit-learn's conventions want it."""
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
+
+
+def check_at_least(name, value, least, above=False):
+    if not isinstance(value, numbers.Real) or value < least or (above and value == least):
+        raise ValueError(f"{name}={value!r} must be {'above' if above else 'at least'} {least}")
+
+
+def columns_per_node(max_features, columns, default):
+    """0 for all columns, else how many each node draws."""
+    if max_features is None:
+        return 0
+    if max_features == "auto":
+        max_features = default
+        if max_features is None:
+            return 0
+    if max_features == "sqrt":
+        wanted = int(np.sqrt(columns))
+    elif max_features == "log2":
+        wanted = int(np.log2(columns))
+    elif isinstance(max_features, numbers.Integral):
+        check_at_least("max_features", max_features, 1)
+        wanted = int(max_features)
+    elif isinstance(max_features, numbers.Real):
+        check_at_least("max_features", max_features, 0, above=True)
+        wanted = int(max_features * columns)
+    else:
+        raise ValueError(f"max_features={max_features!r} is none of 'sqrt', 'log2', a number and None")
+    return 0 if wanted >= columns else max(1, wanted)
+
+
+def share_or_count(name, value, rows, least):
+    """A number of rows, given as such or as a share of them."""
+    check_at_least(name, value, 0, above=True)
+    if isinstance(value, numbers.Integral):
+        check_at_least(name, value, least)
+        return float(value)
+    if value > 1:
+        raise ValueError(f"{name}={value!r} is a share, so at most 1.0; give a whole number for a count")
+    return max(float(least), float(np.ceil(value * rows)))
+
+
+class TreeEstimator(BaseEstimator):
+    """Takes dense arrays of float32 and float64 as they are, sparse ones as CSR or CSC; NaN is a missing value, what a sparse
+    matrix does not hold is 0."""
+
+    def _check_x(self, X, reset):
+        X = self._validate_data(X, reset=reset, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
+                                force_all_finite="allow-nan")
+        self._refuse_infinite(X)
+        return X
+
+    def _check_x_y(self, X, y, **options):
+        X, y = self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
+                                   force_all_finite="allow-nan", **options)
+        self._refuse_infinite(X)
+        return X, y
+
+    @staticmethod
+    def _refuse_infinite(X):
+        values = X.data if sp.issparse(X) else X
+        with np.errstate(all="ignore"):
+            total = values.sum(dtype=np.float64)
+        if not np.isfinite(total) and np.isinf(values).any():
+            raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
+
+    def _weights(self, sample_weight, X):
+        if sample_weight is None:
+            return NO_VALUES
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if (weights < 0).any():
+            raise ValueError("Negative values in sample_weight")
+        return weights
+
+    def _more_tags(self):
+        return {"allow_nan": True}
+
+    def _threads(self):
+        return thread_count(self.n_jobs, getattr(self, "n_threads", None) or getattr(self, "num_threads", None))
+
+    def _warn_gpu(self):
+        if getattr(self, "use_gpu", False):
+            import warnings
+
+            warnings.warn("use_gpu=True: there is no GPU build of tutti.learn; all work is done by the processors", stacklevel=3)
+
+    @property
+    def feature_importances_(self):
+        check_is_fitted(self)
+        return np.array(self.model_.importances())
+
+    def apply(self, X):
+        """The leaf of each row in each tree."""
+        check_is_fitted(self)
+        return self.model_.leaves(self._check_x(X, reset=False), self._threads())
+
+    def shap_values(self, X):
+        """rows x columns, for several classes rows x classes x columns: how far each column moves the raw answer from its mean
+        (expected_value_)."""
+        check_is_fitted(self)
+        values = self.model_.shap(self._check_x(X, reset=False), self._threads())[:, :, :-1]
+        return values[:, 0, :] if values.shape[1] == 1 else values
+
+    @property
+    def expected_value_(self):
+        check_is_fitted(self)
+        zeros = np.zeros((1, self.n_features_in_))
+        return self.model_.shap(zeros, 1)[0, :, -1]
+
+    def to_json(self):
+        """The model as text, as docs/formats/trees.md describes it."""
+        check_is_fitted(self)
+        return self.model_.to_json()
+
+
+class TreeClassifier(ClassifierMixin, TreeEstimator):
+    def _check_classes(self, X, y, sample_weight):
+        """Codes 0, 1, ... of y, and weights with those of the classes."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.n_classes_ = len(self.classes_)
+        weights = self._weights(sample_weight, X)
+        if self.class_weight is not None:
+            of_class = compute_sample_weight(self.class_weight, y)
+            weights = of_class if len(weights) == 0 else weights * of_class
+        return codes.astype(np.float64), weights
+
+    def predict_proba(self, X):
+        check_is_fitted(self)
+        X = self._check_x(X, reset=False)
+        if self.n_classes_ == 1:
+            return np.ones((X.shape[0], 1))
+        answers = self.model_.predict(X, self._threads())
+        if answers.shape[1] == 1:
+            answers = np.concatenate([1 - answers, answers], axis=1)
+        return answers
+
+    def predict_log_proba(self, X):
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+class TreeRegressor(RegressorMixin, TreeEstimator):
+    def predict(self, X):
+        check_is_fitted(self)
+        return self.model_.predict(self._check_x(X, reset=False), self._threads())[:, 0]

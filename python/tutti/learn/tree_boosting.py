@@ -1,0 +1,228 @@
+"""Gradient boosting with scikit-learn's interface: GradientBoosting* with the names of scikit-learn's histogram boosting, and
+BoostingMachine* with those of Snap ML.
+
+A validation set of one's own goes to fit as X_val and y_val (or eval_set). Ctrl-C ends a fit and keeps the trees that are there.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from tutti import _tree
+from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, seed_of,
+                                   thread_count)
+
+
+class _Boosted:
+    """Fits a sum of trees; subclasses say with which options."""
+
+    def _check_validation(self, X_val, y_val, sample_weight_val, eval_set):
+        if eval_set is not None:
+            pairs = eval_set if isinstance(eval_set, list) else [eval_set]
+            X_val, y_val = pairs[-1][:2]
+        if X_val is None:
+            return None, NO_VALUES, NO_VALUES
+        X_val = self._check_x(X_val, reset=False)
+        weights = self._weights(sample_weight_val, X_val)
+        return X_val, np.asarray(y_val), weights
+
+    def _set_aside(self, X, y, weights, share, seed, stratify):
+        """A part of the rows as validation set."""
+        rows = np.arange(X.shape[0])
+        kept, aside = train_test_split(rows, test_size=share, random_state=seed, stratify=y if stratify else None)
+        pick = (lambda part: weights[part]) if len(weights) else (lambda part: NO_VALUES)
+        return (X[kept], y[kept], pick(kept)), (X[aside], y[aside], pick(aside))
+
+    def _progress(self):
+        if not self.verbose:
+            return None
+
+        def show(round_index, loss):
+            text = "" if np.isnan(loss) else f", validation loss {loss:.6f}"
+            print(f"round {round_index + 1}{text}", file=sys.stderr)
+            return True
+
+        return show
+
+    def _boost(self, train, validation, options):
+        self._warn_gpu()
+        X, y, weights = train
+        X_val, y_val, weights_val = validation
+        options = {name: value for name, value in options.items() if value is not None}
+        self.model_, self.validation_losses_, self.best_iteration_, interrupted = _tree.fit_boosting(
+            X, y, weights, X_val, y_val, weights_val, options, self._threads(), self._progress(), self._is_distributed())
+        self.n_iter_ = self.best_iteration_
+        if interrupted:
+            warnings.warn(f"the fit was interrupted; the model has {self.n_iter_} rounds", stacklevel=3)
+        return self
+
+    def _is_distributed(self):
+        return False
+
+    def _categorical(self):
+        chosen = self.categorical_features
+        if chosen is None:
+            return []
+        chosen = np.asarray(chosen)
+        return [int(c) for c in (np.flatnonzero(chosen) if chosen.dtype == bool else chosen)]
+
+
+class _BoostedClassifier(_Boosted, TreeClassifier):
+    def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None, eval_set=None):
+        X, y = self._check_x_y(X, y)
+        codes, weights = self._check_classes(X, y, sample_weight)
+        X_val, y_val, weights_val = self._check_validation(X_val, y_val, sample_weight_val, eval_set)
+        if X_val is not None:
+            places = np.searchsorted(self.classes_, y_val)
+            if (places >= self.n_classes_).any() or (self.classes_[places] != y_val).any():
+                raise ValueError("the validation set has classes that the training set has not")
+            y_val = places.astype(np.float64)
+        options = self._options(X)
+        options["objective"] = "softmax" if self.n_classes_ > 2 else "logistic"
+        options["classes"] = self.n_classes_
+        self._set_class_attributes()
+        return self._boost(*self._split(X, codes, weights, (X_val, y_val, weights_val), options, True), options)
+
+    def _set_class_attributes(self):
+        pass
+
+    def decision_function(self, X):
+        check_is_fitted(self)
+        raw = self.model_.predict(self._check_x(X, reset=False), self._threads(), False)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+
+class _BoostedRegressor(_Boosted, TreeRegressor):
+    _objectives = {"squared_error": "squared_error", "mse": "squared_error", "poisson": "poisson", "quantile": "quantile"}
+
+    def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None, eval_set=None):
+        X, y = self._check_x_y(X, y, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        weights = self._weights(sample_weight, X)
+        X_val, y_val, weights_val = self._check_validation(X_val, y_val, sample_weight_val, eval_set)
+        if X_val is not None:
+            y_val = np.asarray(y_val, dtype=np.float64)
+        options = self._options(X)
+        name = self._loss_name()
+        if name not in self._objectives:
+            raise ValueError(f"{name!r} is none of {sorted(self._objectives)}")
+        options["objective"] = self._objectives[name]
+        return self._boost(*self._split(X, y, weights, (X_val, y_val, weights_val), options, False), options)
+
+
+class _GradientBoosting:
+    """Options under the names of scikit-learn's histogram boosting."""
+
+    def _options(self, X):
+        check_at_least("learning_rate", self.learning_rate, 0, above=True)
+        check_at_least("max_iter", self.max_iter, 1)
+        check_at_least("l2_regularization", self.l2_regularization, 0)
+        check_at_least("min_samples_leaf", self.min_samples_leaf, 1)
+        check_at_least("max_bins", self.max_bins, 2)
+        return dict(
+            rounds=int(self.max_iter),
+            learning_rate=float(self.learning_rate),
+            max_leaves=int(self.max_leaf_nodes or 0),
+            max_depth=int(self.max_depth or 0),
+            min_samples_leaf=float(self.min_samples_leaf),
+            l2=float(self.l2_regularization),
+            subsample=float(self.subsample),
+            columns_per_tree=float(self.colsample_bytree),
+            columns_per_node=columns_per_node(self.max_features, X.shape[1], None),
+            max_bins=min(255, int(self.max_bins)),
+            categorical=self._categorical(),
+            seed=seed_of(self.random_state),
+        )
+
+    def _split(self, X, y, weights, validation, options, stratify):
+        stops = self.early_stopping is True or (self.early_stopping == "auto" and validation[0] is not None)
+        if stops:
+            options["early_stopping_rounds"] = int(self.n_iter_no_change)
+            options["early_stopping_tolerance"] = float(self.tol)
+        if stops and validation[0] is None:
+            return self._set_aside(X, y, weights, self.validation_fraction, options["seed"], stratify)
+        return (X, y, weights), validation
+
+
+class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
+    def __init__(self, *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None, min_samples_leaf=20,
+                 l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0, max_features=None,
+                 categorical_features=None, early_stopping="auto", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7,
+                 class_weight=None, n_jobs=None, random_state=None, verbose=False):
+        keep(self, locals())
+
+
+class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
+    def __init__(self, *, loss="squared_error", quantile=0.5, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
+                 min_samples_leaf=20, l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0,
+                 max_features=None, categorical_features=None, early_stopping="auto", validation_fraction=0.1,
+                 n_iter_no_change=10, tol=1e-7, n_jobs=None, random_state=None, verbose=False):
+        keep(self, locals())
+
+    def _loss_name(self):
+        return self.loss
+
+    def _options(self, X):
+        return dict(super()._options(X), alpha=float(self.quantile))
+
+
+class _BoostingMachine:
+    """Options under the names of Snap ML: every tree draws its greatest depth from [min_max_depth, max_max_depth]."""
+
+    def _threads(self):
+        return thread_count(self.n_jobs, self.num_threads)
+
+    def _options(self, X):
+        check_at_least("num_round", self.num_round, 1)
+        check_at_least("learning_rate", self.learning_rate, 0, above=True)
+        check_at_least("lambda_l2", self.lambda_l2, 0)
+        check_at_least("hist_nbins", self.hist_nbins, 2)
+        low, high = (self.max_depth,) * 2 if self.max_depth is not None else (self.min_max_depth, self.max_max_depth)
+        if not 1 <= low <= high:
+            raise ValueError(f"min_max_depth={low!r} and max_max_depth={high!r} are no range of depths from 1")
+        return dict(
+            rounds=int(self.num_round),
+            learning_rate=float(self.learning_rate),
+            max_leaves=0,
+            min_max_depth=int(low),
+            max_depth=int(high),
+            min_samples_leaf=1.0,
+            l2=float(self.lambda_l2),
+            max_step=float(self.max_delta_step),
+            subsample=float(self.subsample),
+            columns_per_tree=float(self.colsample_bytree),
+            base_score=None if self.base_score is None else float(self.base_score),
+            max_bins=min(255, int(self.hist_nbins)),
+            categorical=self._categorical(),
+            seed=seed_of(self.random_state),
+        )
+
+    def _split(self, X, y, weights, validation, options, stratify):
+        if validation[0] is not None and self.early_stopping_rounds:
+            options["early_stopping_rounds"] = int(self.early_stopping_rounds)
+        return (X, y, weights), validation
+
+
+class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
+    def __init__(self, *, num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
+                 early_stopping_rounds=10, base_score=None, class_weight=None, subsample=1.0, colsample_bytree=1.0,
+                 lambda_l2=0.0, max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None,
+                 num_threads=None, use_gpu=False, gpu_id=0, verbose=False):
+        keep(self, locals())
+
+
+class BoostingMachineRegressor(_BoostingMachine, _BoostedRegressor):
+    def __init__(self, *, objective="mse", num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
+                 early_stopping_rounds=10, base_score=None, alpha=0.5, subsample=1.0, colsample_bytree=1.0, lambda_l2=0.0,
+                 max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
+                 use_gpu=False, gpu_id=0, verbose=False):
+        keep(self, locals())
+
+    def _loss_name(self):
+        return self.objective
+
+    def _options(self, X):
+        return dict(super()._options(X), alpha=float(self.alpha))

@@ -1,0 +1,171 @@
+// Models with l1 penalties and those of the dual solver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/core/error.h"
+#include "tutti/learn/glm/test_problems.h"
+
+namespace tutti::learn {
+namespace {
+
+GlmOptions with_l1(Loss loss, Solver solver, double l1, double l2) {
+  GlmOptions options;
+  options.loss = loss;
+  options.solver = solver;
+  options.l1 = l1;
+  options.l2 = l2;
+  options.tolerance = 1e-12;
+  options.threads = 2;
+  return options;
+}
+
+// No column could gain by a change, the intercept neither.
+void expect_optimal(const Small& small, const GlmModel& model, const GlmOptions& options) {
+  const std::vector<double> margins =
+      margins_of(small.matrix(), model.coefficients, model.intercept, 1);
+  std::vector<double> first(small.rows), second(small.rows);
+  loss_terms(options.loss, margins.data(), small.labels.data(),
+             small.weights.empty() ? nullptr : small.weights.data(), small.rows, first.data(),
+             second.data());
+  double sum = 0;
+  for (const double d : first) sum += d;
+  EXPECT_NEAR(options.fit_intercept ? sum : 0, 0, 1e-3);
+  for (std::int64_t j = 0; j < small.columns; ++j) {
+    const double w = model.coefficients[j];
+    double slope = options.l2 * w;
+    for (std::int64_t r = 0; r < small.rows; ++r)
+      slope += first[r] * small.values[r * small.columns + j];
+    if (w == 0) {
+      EXPECT_LE(std::abs(slope), options.l1 + 1e-3) << j;
+    } else {
+      EXPECT_NEAR(slope, w > 0 ? -options.l1 : options.l1, 1e-3) << j;
+    }
+  }
+}
+
+class WithL1 : public testing::TestWithParam<std::tuple<Loss, Solver, double>> {};
+
+TEST_P(WithL1, EndsAtTheOptimum) {
+  const auto [loss, solver, l2] = GetParam();
+  Small small = make_small(300, 40, loss, 21, 0.5);
+  for (std::int64_t r = 0; r < small.rows; ++r)
+    small.weights.push_back(1 + static_cast<double>(r % 3));
+  for (const double l1 : {5.0, 60.0})
+    for (const bool has_intercept : {false, true}) {
+      GlmOptions options = with_l1(loss, solver, l1, l2);
+      options.fit_intercept = has_intercept;
+      const GlmModel model = small.fit(options);
+      EXPECT_TRUE(model.has_converged);
+      EXPECT_NEAR(model.objective, objective_of(small, model, options),
+                  1e-7 * std::abs(model.objective));
+      expect_optimal(small, model, options);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Smooth, WithL1,
+                         testing::Combine(testing::Values(Loss::kSquared, Loss::kLogistic,
+                                                          Loss::kSquaredHinge, Loss::kPoisson),
+                                          testing::Values(Solver::kNewton, Solver::kWorkingSet),
+                                          testing::Values(0.0, 2.0)));
+
+TEST(L1, StrongPenaltyLeavesTheInterceptOnly) {
+  const Small small = make_small(200, 20, Loss::kLogistic, 22);
+  for (const Solver solver : {Solver::kNewton, Solver::kWorkingSet}) {
+    const GlmModel model = small.fit(with_l1(Loss::kLogistic, solver, 1e4, 0));
+    for (const double w : model.coefficients) EXPECT_EQ(w, 0);
+    EXPECT_NE(model.intercept, 0);
+  }
+}
+
+TEST(L1, GapIsAnUpperBound) {
+  const Small small = make_small(400, 100, Loss::kLogistic, 23);
+  for (const double l2 : {0.0, 1.0}) {
+    GlmOptions options = with_l1(Loss::kLogistic, Solver::kWorkingSet, 8, l2);
+    const double best = small.fit(options).objective;
+    for (const Progress& progress : small.fit(options).history)
+      EXPECT_GE(progress.dual_gap, progress.objective - best - 1e-6);
+  }
+}
+
+TEST(L1, SameBitsForAnyNumberOfThreads) {
+  const Small small = make_small(2000, 60, Loss::kLogistic, 24);
+  GlmOptions options = with_l1(Loss::kLogistic, Solver::kWorkingSet, 8, 0);
+  options.threads = 1;
+  const GlmModel one = small.fit(options);
+  options.threads = 3;
+  EXPECT_EQ(small.fit(options).coefficients, one.coefficients);
+}
+
+class Dual : public testing::TestWithParam<Loss> {
+ protected:
+  static GlmOptions options() {
+    GlmOptions options;
+    options.loss = GetParam();
+    options.solver = Solver::kSdca;
+    options.tolerance = 1e-7;
+    options.max_iterations = 5000;
+    options.threads = 2;
+    return options;
+  }
+};
+
+TEST_P(Dual, ClosesTheGap) {
+  Small small = make_small(400, 8, GetParam(), 25);
+  for (std::int64_t r = 0; r < small.rows; ++r) small.weights.push_back(static_cast<double>(r % 3));
+  for (const int kind : {0, 1, 2}) {
+    GlmOptions asked = options();
+    asked.fit_intercept = kind > 0;
+    asked.penalise_intercept = kind == 1;
+    const GlmModel model = small.fit(asked);
+    EXPECT_TRUE(model.has_converged) << kind;
+    EXPECT_NEAR(model.objective, objective_of(small, model, asked), 1e-6 * model.objective);
+    if (!is_smooth(GetParam())) continue;
+    asked.solver = Solver::kNewton;
+    asked.tolerance = 1e-14;
+    EXPECT_NEAR(model.objective, small.fit(asked).objective, 1e-5 * model.objective) << kind;
+  }
+}
+
+TEST_P(Dual, SameBitsForAnyNumberOfThreads) {
+  const Small small = make_small(120000, 4, GetParam(), 26);
+  GlmOptions asked = options();
+  asked.max_iterations = 3;
+  asked.threads = 1;
+  const GlmModel one = small.fit(asked);
+  asked.threads = 3;
+  EXPECT_EQ(small.fit(asked).coefficients, one.coefficients);
+}
+
+TEST_P(Dual, RanksFindTheSameObjective) {
+  const Small small = make_small(600, 5, GetParam(), 27);
+  const GlmModel expected = small.fit(options());
+  comm::ThreadWorld world(3);
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    GlmOptions own = options();
+    own.ranks = communicator.get();
+    const std::int64_t begin = 200 * transport.rank();
+    const std::vector<double> labels(small.labels.begin() + begin,
+                                     small.labels.begin() + begin + 200);
+    const GlmModel model = fit(row_range(small.matrix(), begin, begin + 200), labels, {}, own);
+    EXPECT_NEAR(model.objective, expected.objective, 1e-5 * expected.objective);
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Losses, Dual,
+                         testing::Values(Loss::kHinge, Loss::kSquaredHinge, Loss::kLogistic,
+                                         Loss::kSquared));
+
+TEST(Solvers, RefuseWhatTheyAreNotMadeFor) {
+  const Small small = make_small(20, 3, Loss::kLogistic, 28);
+  const auto refused = [&](Loss loss, Solver solver, double l1, double l2) {
+    EXPECT_THROW(small.fit(with_l1(loss, solver, l1, l2)), ConfigError);
+  };
+  refused(Loss::kHinge, Solver::kNewton, 0, 1);
+  refused(Loss::kHinge, Solver::kAuto, 1, 1);
+  refused(Loss::kLogistic, Solver::kSdca, 0, 0);
+  refused(Loss::kLogistic, Solver::kNewtonCg, 1, 1);
+}
+
+}  // namespace
+}  // namespace tutti::learn

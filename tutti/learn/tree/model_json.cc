@@ -1,0 +1,128 @@
+#include "tutti/learn/tree/model_json.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tutti/core/error.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 4> kLinks = {"identity", "logistic", "softmax", "exp"};
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw ConfigError("DDL-9-23", fmt::format("this is no model of trees: {}", what));
+}
+
+// JSON knows no infinity: null stands for it.
+Json number(double value) {
+  return std::isinf(value) ? Json() : Json(value);
+}
+
+Json tree_to_json(const Tree& tree, int output) {
+  Json json = {{"output", output}, {"outputs", tree.outputs}};
+  for (const char* name :
+       {"left", "right", "column", "threshold", "missing_left", "gain", "cover", "count"})
+    json[name] = Json::array();
+  bool has_categories = false;
+  for (const Node& node : tree.nodes) {
+    json["left"].push_back(node.left);
+    json["right"].push_back(node.right);
+    json["column"].push_back(node.column);
+    json["threshold"].push_back(number(node.threshold));
+    json["missing_left"].push_back(node.missing_left ? 1 : 0);
+    json["gain"].push_back(node.gain);
+    json["cover"].push_back(node.cover);
+    json["count"].push_back(node.count);
+    has_categories |= node.categories >= 0;
+  }
+  json["values"] = tree.values;
+  if (!has_categories) return json;
+  json["categories"] = Json::array();
+  for (const Node& node : tree.nodes) json["categories"].push_back(node.categories);
+  json["category_sets"] = Json::array();
+  for (const auto& set : tree.category_sets)
+    json["category_sets"].push_back({{"left", set.left}, {"known", set.known}});
+  return json;
+}
+
+Tree tree_from_json(const Json& json) {
+  Tree tree;
+  tree.outputs = json.at("outputs").get<int>();
+  const std::size_t size = json.at("left").size();
+  for (const char* name :
+       {"right", "column", "threshold", "missing_left", "gain", "cover", "count"})
+    if (json.at(name).size() != size)
+      refuse(fmt::format("'{}' has another length than 'left'.", name));
+  tree.nodes.resize(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    Node& node = tree.nodes[i];
+    node.left = json.at("left")[i].get<std::int32_t>();
+    node.right = json.at("right")[i].get<std::int32_t>();
+    node.column = json.at("column")[i].get<std::int32_t>();
+    const Json& threshold = json.at("threshold")[i];
+    node.threshold =
+        threshold.is_null() ? std::numeric_limits<double>::infinity() : threshold.get<double>();
+    node.missing_left = json.at("missing_left")[i].get<int>() != 0;
+    node.gain = json.at("gain")[i].get<double>();
+    node.cover = json.at("cover")[i].get<double>();
+    node.count = json.at("count")[i].get<std::int64_t>();
+  }
+  tree.values = json.at("values").get<std::vector<double>>();
+  if (!json.contains("categories")) return tree;
+  for (std::size_t i = 0; i < size; ++i)
+    tree.nodes[i].categories = json.at("categories").at(i).get<std::int32_t>();
+  for (const Json& set : json.at("category_sets"))
+    tree.category_sets.push_back({set.at("left").get<std::vector<std::int64_t>>(),
+                                  set.at("known").get<std::vector<std::int64_t>>()});
+  return tree;
+}
+
+}  // namespace
+
+std::string to_json(const Model& model) {
+  Json json = {{"format", "tutti-trees"},
+               {"version", 1},
+               {"columns", model.columns},
+               {"outputs", model.outputs},
+               {"link", kLinks[static_cast<std::size_t>(model.link)]},
+               {"averages", model.averages},
+               {"base", model.base},
+               {"column_names", model.column_names},
+               {"trees", Json::array()}};
+  for (std::size_t t = 0; t < model.trees.size(); ++t)
+    json["trees"].push_back(tree_to_json(model.trees[t], model.tree_output[t]));
+  return json.dump();
+}
+
+Model from_json(std::string_view text) try {
+  const Json json = Json::parse(text);
+  if (!json.is_object() || json.value("format", "") != "tutti-trees")
+    refuse("'format' is not 'tutti-trees'.");
+  if (json.at("version") != 1) refuse("its version is not 1; a newer Tutti may read it.");
+  Model model;
+  model.columns = json.at("columns").get<int>();
+  model.outputs = json.at("outputs").get<int>();
+  const auto link = std::find(kLinks.begin(), kLinks.end(), json.at("link").get<std::string>());
+  if (link == kLinks.end()) refuse("there is no such link.");
+  model.link = static_cast<Link>(link - kLinks.begin());
+  model.averages = json.at("averages").get<bool>();
+  model.base = json.at("base").get<std::vector<double>>();
+  model.column_names = json.at("column_names").get<std::vector<std::string>>();
+  for (const Json& tree : json.at("trees")) {
+    model.trees.push_back(tree_from_json(tree));
+    model.tree_output.push_back(tree.at("output").get<int>());
+  }
+  model.check();
+  return model;
+} catch (const nlohmann::json::exception& error) {
+  refuse(error.what());
+}
+
+}  // namespace tutti::learn::tree
