@@ -1,0 +1,268 @@
+// tutti._learn: data files and linear models for Python. The package tutti.learn is what users see
+// of it.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/core/error.h"
+#include "tutti/learn/data/snap_file.h"
+#include "tutti/learn/data/svmlight.h"
+#include "tutti/learn/glm/fit.h"
+#include "tutti/learn/glm/multinomial.h"
+#include "tutti/learn/internal/threads.h"
+
+namespace py = pybind11;
+
+namespace tutti::learn {
+namespace {
+
+using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Indices = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
+using Offsets = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
+
+// A matrix with the Python objects whose memory it shows.
+struct Held {
+  Matrix matrix;
+  py::object owners;
+};
+
+DType dtype_of(const py::object& dtype) {
+  return py::dtype::from_args(dtype).itemsize() == 4 ? DType::kF32 : DType::kF64;
+}
+
+Held dense(const py::array& values) {
+  Held held{.matrix = {}, .owners = values};
+  held.matrix.dtype = dtype_of(values.dtype());
+  const auto size = static_cast<py::ssize_t>(size_of(held.matrix.dtype));
+  held.matrix.rows = values.shape(0);
+  held.matrix.columns = values.shape(1);
+  held.matrix.values = values.data();
+  held.matrix.row_stride = values.strides(0) / size;
+  held.matrix.column_stride = values.strides(1) / size;
+  return held;
+}
+
+// (format, shape, dtype, offsets, indices, values or None, has_row_length)
+Held sparse(const py::tuple& parts) {
+  const Offsets offsets = parts[3].cast<Offsets>();
+  const Indices indices = parts[4].cast<Indices>();
+  Held held{.matrix = {}, .owners = py::make_tuple(offsets, indices, parts[5])};
+  Matrix& matrix = held.matrix;
+  matrix.form = parts[0].cast<std::string>() == "csr" ? Form::kSparseRows : Form::kSparseColumns;
+  std::tie(matrix.rows, matrix.columns) = parts[1].cast<std::pair<std::int64_t, std::int64_t>>();
+  matrix.dtype = dtype_of(parts[2]);
+  matrix.offsets = offsets.data();
+  matrix.indices = indices.data();
+  if (!parts[5].is_none()) matrix.values = parts[5].cast<py::array>().data();
+  if (parts[6].cast<bool>()) matrix.implicit = Implicit::kRowLength;
+  return held;
+}
+
+Held matrix_of(const py::object& given) {
+  return py::isinstance<py::tuple>(given) ? sparse(given.cast<py::tuple>())
+                                          : dense(given.cast<py::array>());
+}
+
+std::span<const double> span_of(const Doubles& values) {
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+// The ranks of the job.
+class Ranks {
+ public:
+  Ranks() : communicator_(comm::Communicator::from_environment()) {}
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  Doubles sum(const Doubles& values) {
+    Doubles total(values.size());
+    std::copy_n(values.data(), values.size(), total.mutable_data());
+    const std::span<double> span(total.mutable_data(), static_cast<std::size_t>(total.size()));
+    const py::gil_scoped_release release;
+    communicator_->all_reduce(Buffer::of(span));
+    return total;
+  }
+  comm::Communicator* get() const { return communicator_.get(); }
+
+ private:
+  std::unique_ptr<comm::Communicator> communicator_;
+};
+
+template <class T>
+void take(const py::dict& from, const char* name, T& to) {
+  if (from.contains(name) && !from[name].is_none()) to = from[name].cast<T>();
+}
+
+GlmOptions options_of(const py::dict& from) {
+  GlmOptions options;
+  options.loss = parse_loss(from["loss"].cast<std::string>());
+  std::string solver = "auto";
+  take(from, "solver", solver);
+  options.solver = parse_solver(solver);
+  take(from, "l1", options.l1);
+  take(from, "l2", options.l2);
+  take(from, "fit_intercept", options.fit_intercept);
+  take(from, "penalise_intercept", options.penalise_intercept);
+  take(from, "intercept_value", options.intercept_value);
+  take(from, "tolerance", options.tolerance);
+  take(from, "max_iterations", options.max_iterations);
+  take(from, "threads", options.threads);
+  take(from, "seed", options.seed);
+  take(from, "start_coefficients", options.start_coefficients);
+  take(from, "start_intercept", options.start_intercept);
+  if (from.contains("ranks") && !from["ranks"].is_none())
+    options.ranks = from["ranks"].cast<Ranks&>().get();
+  return options;
+}
+
+// Ctrl-C ends the fit with what is there; `show` is called with (iteration, seconds, objective,
+// gap).
+void watch(GlmOptions& options, const py::dict& from, bool& is_interrupted) {
+  py::object show = from.contains("show") ? from["show"] : py::none();
+  options.on_progress = [show, &is_interrupted](const Progress& progress) {
+    const py::gil_scoped_acquire acquire;
+    if (!show.is_none())
+      show(progress.iteration, progress.seconds, progress.objective, progress.dual_gap);
+    if (PyErr_CheckSignals() == 0) return true;
+    PyErr_Clear();
+    is_interrupted = true;
+    return false;
+  };
+}
+
+py::list history_of(const std::vector<Progress>& history) {
+  py::list list;
+  for (const Progress& p : history)
+    list.append(py::make_tuple(p.iteration, p.passes, p.seconds, p.objective, p.dual_gap));
+  return list;
+}
+
+Doubles array_of(const std::vector<double>& values) {
+  return Doubles(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+template <class Model>
+py::dict result_of(const Model& model, bool is_interrupted) {
+  using namespace py::literals;
+  return py::dict("coefficients"_a = array_of(model.coefficients), "objective"_a = model.objective,
+                  "dual_gap"_a = model.dual_gap, "has_converged"_a = model.has_converged,
+                  "history"_a = history_of(model.history), "is_interrupted"_a = is_interrupted);
+}
+
+py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& weights,
+                    const py::dict& asked) {
+  const Held held = matrix_of(x);
+  GlmOptions options = options_of(asked);
+  bool is_interrupted = false;
+  watch(options, asked, is_interrupted);
+  GlmModel model;
+  {
+    const py::gil_scoped_release release;
+    model = fit(held.matrix, span_of(labels), span_of(weights), options);
+  }
+  py::dict result = result_of(model, is_interrupted);
+  result["intercept"] = model.intercept;
+  result["solver"] = std::string(name_of(model.solver));
+  return result;
+}
+
+py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
+                     const py::dict& asked) {
+  const Held held = matrix_of(x);
+  GlmOptions options = options_of(asked);
+  bool is_interrupted = false;
+  watch(options, asked, is_interrupted);
+  MultinomialModel model;
+  {
+    const py::gil_scoped_release release;
+    model = fit_multinomial(held.matrix, {classes.data(), static_cast<std::size_t>(classes.size())},
+                            count, span_of(weights), options);
+  }
+  py::dict result = result_of(model, is_interrupted);
+  result["intercepts"] = array_of(model.intercepts);
+  result["solver"] = "newton_cg";
+  return result;
+}
+
+Doubles margins(const py::object& x, const Doubles& coefficients, double intercept, int threads) {
+  const Held held = matrix_of(x);
+  std::vector<double> found;
+  {
+    const py::gil_scoped_release release;
+    found = margins_of(held.matrix, span_of(coefficients), intercept, threads);
+  }
+  return array_of(found);
+}
+
+// (labels, rows, columns, form, offsets, indices, values or None, has_row_length); a dense matrix
+// has its values row by row and no offsets. The arrays share the memory of the data set.
+py::tuple parts_of(const DataSet& data) {
+  Threads threads(1);
+  const Matrix m =
+      data.features.is_sparse() ? data.features : to_form(data.features, Form::kDense, threads);
+  const py::capsule keeper(new std::shared_ptr<const void>(m.keeper),
+                           [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); });
+  py::object values = py::none(), offsets = py::none(), indices = py::none();
+  if (m.values != nullptr)
+    values = py::array_t<float>(m.entries(), static_cast<const float*>(m.values), keeper);
+  const char* form = m.form == Form::kDense ? "dense" : m.form == Form::kSparseRows ? "csr" : "csc";
+  if (m.is_sparse()) {
+    const std::int64_t lines = m.form == Form::kSparseRows ? m.rows : m.columns;
+    offsets = py::array_t<std::int64_t>(lines + 1, m.offsets, keeper);
+    indices = py::array_t<std::int32_t>(m.entries(), m.indices, keeper);
+  }
+  return py::make_tuple(array_of(data.labels), m.rows, m.columns, form, offsets, indices, values,
+                        m.implicit == Implicit::kRowLength);
+}
+
+py::tuple svmlight(const std::string& path, std::int64_t columns, const std::string& base,
+                   int threads) {
+  SvmlightOptions options{.columns = columns, .threads = threads};
+  if (base == "zero") options.base = SvmlightOptions::Base::kZero;
+  if (base == "one") options.base = SvmlightOptions::Base::kOne;
+  DataSet data;
+  {
+    const py::gil_scoped_release release;
+    data = read_svmlight(path, options);
+  }
+  return parts_of(data);
+}
+
+py::tuple snap(const std::string& path) {
+  return parts_of(read_snap(path));
+}
+
+void save_snap(const std::string& path, const py::object& x, const Doubles& labels) {
+  const Held held = matrix_of(x);
+  DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
+  data.labels.assign(labels.data(), labels.data() + labels.size());
+  write_snap(path, data);
+}
+
+}  // namespace
+}  // namespace tutti::learn
+
+PYBIND11_MODULE(_learn, module) {
+  using namespace tutti::learn;
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const tutti::ConfigError& error) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+    } catch (const tutti::IoError& error) {
+      PyErr_SetString(PyExc_OSError, error.what());
+    }
+  });
+  py::class_<Ranks>(module, "Ranks", "The ranks of the job that this process belongs to.")
+      .def(py::init<>())
+      .def_property_readonly("rank", &Ranks::rank)
+      .def_property_readonly("size", &Ranks::size)
+      .def("sum", &Ranks::sum, "Element-wise sum over all ranks of a vector.");
+  module.def("fit_linear", &fit_linear);
+  module.def("fit_classes", &fit_classes);
+  module.def("margins", &margins);
+  module.def("read_svmlight", &svmlight);
+  module.def("read_snap", &snap);
+  module.def("write_snap", &save_snap);
+}

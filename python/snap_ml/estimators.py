@@ -1,0 +1,55 @@
+"""Estimators with the parameters of Snap ML."""
+
+from tutti.learn import linear
+
+
+class _Known:
+    """How the known parameters become those of tutti.learn."""
+
+    solver = "auto"
+    penalise_intercept = True
+    multi_class = "ovr"
+    warm_start = False
+    l1_ratio = None
+
+    def _keep_parameters(self, parameters):
+        for name, value in parameters.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _penalties(self, total_weight):
+        if getattr(self, "penalty", "l2") not in ("l1", "l2"):
+            raise ValueError(f"penalty={self.penalty!r}: there are l1 and l2")
+        if not self.regularizer >= 0:
+            raise ValueError(f"regularizer={self.regularizer!r} must be at least 0")
+        return (self.regularizer, 0.0) if getattr(self, "penalty", "l2") == "l1" else (0.0, self.regularizer)
+
+    def _more_tags(self):
+        return {"poor_score": True,  # no intercept, unless asked for
+                "_xfail_checks": {"check_sample_weights_invariance": "the known default of tol is coarse"}}
+
+    def _settings(self, X, weights, loss):
+        settings = super()._settings(X, weights, loss)
+        if settings["l1"] > 0:
+            settings["penalise_intercept"] = False
+        return settings
+
+
+class LogisticRegression(_Known, linear.LogisticRegression):
+    def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, class_weight=None, dual=True,
+                 num_threads=None, penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0,
+                 n_jobs=None):
+        self._keep_parameters(locals())
+
+
+class SupportVectorMachine(_Known, linear.LinearSVC):
+    def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, class_weight=None,
+                 num_threads=None, loss="hinge", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0,
+                 n_jobs=None):
+        self._keep_parameters(locals())
+
+
+class LinearRegression(_Known, linear.LinearRegressor):
+    def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, dual=True, num_threads=None,
+                 penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0, n_jobs=None):
+        self._keep_parameters(locals())

@@ -1,0 +1,15 @@
+"""The known program over ranks: files in, a model of all rows, its loss over all test rows out. Run by test_linear_mpi.py."""
+
+import sys
+
+from snap_ml_mpi import LogisticRegression
+from snap_ml_mpi.Loaders import load_from_libsvm_format, load_from_snap_format
+from snap_ml_mpi.Metrics import accuracy_score, log_loss
+
+train_data = load_from_libsvm_format(sys.argv[1])
+test_data = load_from_snap_format(sys.argv[2])
+lr = LogisticRegression(max_iter=200, dual=True, device_ids=[0, 1, 2, 3], num_threads=1, tol=1e-10)
+lr.fit(train_data)
+proba = lr.predict_proba(test_data)
+loss, accuracy = log_loss(test_data, proba), accuracy_score(test_data, lr.predict(test_data))
+print(f"rows {test_data.y.shape[0]} of {test_data.total_rows} loss {loss:.9f} accuracy {accuracy:.6f} weight {lr.coef_[0][0]:.7f}", flush=True)

@@ -1,0 +1,176 @@
+"""Linear models: scikit-learn's conventions, agreement with scikit-learn, the known names."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as skl
+import sklearn.svm
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import snap_ml
+from tutti.learn import data, linear
+
+ESTIMATORS = [linear.LogisticRegression(), linear.LogisticRegression(penalty="l1"), linear.LogisticRegression(solver="newton_cg"),
+              linear.LinearSVC(), linear.LinearSVC(loss="hinge"), linear.Ridge(), linear.LinearRegression(), linear.Lasso(alpha=0.01),
+              linear.ElasticNet(alpha=0.01), linear.PoissonRegressor(), linear.GammaRegressor(), snap_ml.LogisticRegression(),
+              snap_ml.LinearRegression(), snap_ml.SupportVectorMachine()]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def same(ours, theirs, tolerance=1e-6):
+    np.testing.assert_allclose(np.ravel(ours.coef_), np.ravel(theirs.coef_), atol=tolerance)
+    np.testing.assert_allclose(np.ravel(ours.intercept_), np.ravel(theirs.intercept_), atol=tolerance)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("solver", ["newton", "newton_cg"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_logistic_agrees(cancer, C, solver, fit_intercept):
+    X, y = cancer
+    weights = np.arange(len(y)) % 3 + 0.5
+    ours = linear.LogisticRegression(C=C, tol=1e-15, solver=solver, fit_intercept=fit_intercept, class_weight="balanced").fit(X, y, weights)
+    theirs = skl.LogisticRegression(C=C, tol=1e-12, solver="newton-cholesky", max_iter=1000, fit_intercept=fit_intercept,
+                                    class_weight="balanced").fit(X, y, weights)
+    same(ours, theirs)
+    assert ours.dual_gap_ >= 0 and ours.n_iter_ >= 1 and ours.history_["train_obj"]
+
+
+@pytest.mark.parametrize("multi_class", ["multinomial", "ovr"])
+def test_several_classes_agree(multi_class):
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    names = np.array(["red", "white", "rose"])[y]
+    ours = linear.LogisticRegression(tol=1e-14, multi_class=multi_class).fit(X, names)
+    theirs = skl.LogisticRegression(tol=1e-10, max_iter=10000, solver="newton-cg", multi_class=multi_class).fit(X, names)
+    same(ours, theirs, 1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    assert list(ours.predict(X)) == list(theirs.predict(X))
+
+
+def test_l1_agrees(cancer):
+    X, y = cancer
+    theirs = skl.LogisticRegression(penalty="l1", C=0.1, solver="saga", tol=1e-9, max_iter=100000).fit(X, y)
+    for solver in ["newton", "working_set"]:
+        same(linear.LogisticRegression(penalty="l1", C=0.1, tol=1e-12, solver=solver).fit(X, y), theirs, 1e-5)
+    theirs = skl.LogisticRegression(penalty="elasticnet", l1_ratio=0.5, C=0.1, solver="saga", tol=1e-9, max_iter=100000).fit(X, y)
+    for solver in ["newton", "working_set"]:
+        same(linear.LogisticRegression(penalty="elasticnet", l1_ratio=0.5, C=0.1, tol=1e-12, solver=solver).fit(X, y), theirs, 1e-5)
+
+
+def test_regressors_agree():
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.arange(len(y)) % 4 + 0.5
+    for form in [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix]:
+        same(linear.Ridge(alpha=0.3, tol=1e-14).fit(form(X), y, weights), skl.Ridge(alpha=0.3).fit(X, y, weights), 1e-5)
+    same(linear.LinearRegression().fit(X, y), skl.LinearRegression().fit(X, y), 1e-6)
+    for solver in ["newton", "working_set"]:
+        same(linear.Lasso(alpha=0.05, tol=1e-13, solver=solver).fit(X, y), skl.Lasso(alpha=0.05, tol=1e-12, max_iter=10**6).fit(X, y), 1e-4)
+        same(linear.ElasticNet(alpha=0.01, tol=1e-13, solver=solver).fit(X, y, weights),
+             skl.ElasticNet(alpha=0.01, tol=1e-12, max_iter=10**6).fit(X, y, weights), 1e-4)
+    same(linear.PoissonRegressor(alpha=0.1, tol=1e-14).fit(X, y), skl.PoissonRegressor(alpha=0.1, tol=1e-10, max_iter=1000).fit(X, y), 1e-5)
+    same(linear.GammaRegressor(alpha=0.1, tol=1e-14).fit(X, y), skl.GammaRegressor(alpha=0.1, tol=1e-10, max_iter=1000).fit(X, y), 1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_svm_agrees(cancer, loss):
+    X, y = cancer
+    ours = linear.LinearSVC(loss=loss, C=0.1, penalise_intercept=True, tol=1e-9, max_iter=20000).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(loss=loss, C=0.1, dual=True, tol=1e-8, max_iter=1000000).fit(X, y)
+    same(ours, theirs, 1e-3 if loss == "hinge" else 1e-5)
+
+
+def test_float32_is_not_copied_and_close(cancer):
+    X, y = cancer
+    ours = linear.LogisticRegression(tol=1e-8).fit(X.astype(np.float32), y)
+    same(ours, linear.LogisticRegression(tol=1e-12).fit(X, y), 2e-4)
+
+
+def test_ones_of_a_sparse_matrix_and_wide_indices():
+    X = sp.random(500, 60, 0.1, format="csr", random_state=1)
+    X.data[:] = 1
+    y = np.random.default_rng(1).integers(0, 2, 500)
+    theirs = skl.LogisticRegression(tol=1e-12, solver="newton-cholesky").fit(X.toarray(), y)
+    same(linear.LogisticRegression(tol=1e-14).fit(X, y), theirs)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    same(linear.LogisticRegression(tol=1e-14, solver="newton_cg").fit(X, y), theirs)
+
+
+def test_threads_do_not_change_a_bit(cancer):
+    X, y = cancer
+    models = [linear.LogisticRegression(n_jobs=jobs).fit(X, y) for jobs in (1, 2, 3)]
+    assert all((model.coef_ == models[0].coef_).all() for model in models)
+
+
+def test_works_with_the_tools_of_scikit_learn(cancer):
+    X, y = cancer
+    search = GridSearchCV(make_pipeline(StandardScaler(), linear.LogisticRegression()), {"logisticregression__C": [0.1, 1]}, cv=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert (again.predict(X) == search.predict(X)).all()
+    models = linear.logistic_path(X, y, [1.0, 0.01, 0.1])
+    assert [model.C for model in models] == [1.0, 0.01, 0.1]
+    assert abs(models[1].coef_).sum() < abs(models[2].coef_).sum() < abs(models[0].coef_).sum()
+
+
+def test_unscaled_data_needs_no_warning():
+    X, y = load_breast_cancer(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linear.LogisticRegression(C=1e4).fit(X * 1e3, y)
+
+
+def test_the_known_local_program(tmp_path):
+    X, y = make_classification(600, 20, random_state=0)
+    (tmp_path / "train.libsvm").write_text("".join(
+        f"{int(label)} " + " ".join(f"{j + 1}:{value:.6g}" for j, value in enumerate(row)) + "\n" for row, label in zip(X, y)))
+    X, y = data.load_svmlight_file(tmp_path / "train.libsvm")
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = snap_ml.LogisticRegression(device_ids=[0, 1])
+    model.fit(X_train, y_train)
+    assert log_loss(y_test, model.predict_proba(X_test)) < 0.5
+
+
+def test_known_names():
+    X, y = make_classification(300, 5, random_state=1)
+    ours = snap_ml.LogisticRegression(regularizer=2.0, num_threads=2, dual=True, tol=1e-12, return_training_history="summary").fit(X, y)
+    same(ours, skl.LogisticRegression(C=0.5, fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(X, y))
+    assert ours.training_history_["train_obj"]
+    with pytest.warns(UserWarning, match="no GPU"):
+        snap_ml.LogisticRegression(use_gpu=True).fit(X, y)
+    snap_ml.patch_sklearn()
+    try:
+        from sklearn.linear_model import LogisticRegression
+
+        assert LogisticRegression is linear.LogisticRegression
+    finally:
+        snap_ml.unpatch_sklearn()
+    assert skl.LogisticRegression is not linear.LogisticRegression
+
+
+def test_bad_input_is_named():
+    X, y = make_classification(50, 5, random_state=1)
+    for wrong in [dict(C=-1), dict(penalty="l3"), dict(solver="none"), dict(multi_class="x")]:
+        with pytest.raises(ValueError):
+            linear.LogisticRegression(**wrong).fit(X, y)
+    with pytest.raises(OSError, match="cannot open"):
+        data.load_svmlight_file("/nowhere/x")

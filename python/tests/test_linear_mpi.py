@@ -1,0 +1,41 @@
+"""snap_ml_mpi under mpirun gives what one process gives."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+
+import snap_ml
+from tutti.learn import data
+
+MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+
+
+@pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_the_known_program_over_ranks(tmp_path, ranks):
+    X, y = make_classification(500, 12, random_state=3)
+    y = np.where(y > 0, 1.0, -1.0)
+    X = X.astype(np.float32)
+    lines = [f"{label:g} " + " ".join(f"{j + 1}:{value:.9g}" for j, value in enumerate(row)) for row, label in zip(X[:300], y[:300])]
+    (tmp_path / "train").write_text("\n".join(lines))
+    data.write_snap_file(tmp_path / "test", X[300:], y[300:])
+    command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), sys.executable,
+               str(Path(__file__).with_name("known_mpi_program.py")), str(tmp_path / "train"), str(tmp_path / "test")]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                            env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
+    assert output.returncode == 0, output.stderr
+    told = re.findall(r"rows (\d+) of 200 loss (\S+) accuracy (\S+) weight (\S+)", output.stdout)
+    assert len(told) == ranks and sum(int(rows) for rows, *_ in told) == 200
+    model = snap_ml.LogisticRegression(tol=1e-10).fit(X[:300], y[:300])
+    for _, loss, accuracy, weight in told:
+        assert abs(float(loss) - log_loss(y[300:], model.predict_proba(X[300:]))) < 1e-5
+        assert abs(float(accuracy) - np.mean(model.predict(X[300:]) == y[300:])) < 1e-6
+        assert abs(float(weight) - model.coef_[0][0]) < 1e-4

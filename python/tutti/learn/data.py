@@ -1,0 +1,39 @@
+"""Readers and writers of data files."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from tutti import _learn
+from tutti.learn.linear_base import NO_WEIGHTS, as_matrix
+
+__all__ = ["load_snap_file", "load_svmlight_file", "write_snap_file"]
+
+
+def _table(parts, dtype):
+    labels, rows, columns, form, offsets, indices, values, has_row_length = parts
+    if form == "dense":
+        return values.reshape(rows, columns).astype(dtype, copy=False), labels
+    if values is None and has_row_length:
+        counts = np.diff(offsets)
+        values = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(dtype)
+    elif values is None:
+        values = np.ones(len(indices), dtype)
+    kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
+    return kind((values.astype(dtype, copy=False), indices, offsets), shape=(rows, columns), copy=False), labels
+
+
+def load_svmlight_file(path, n_features=None, *, zero_based="auto", dtype=np.float32, n_jobs=None):
+    """(X, y) of a file in svmlight's or libsvm's format, read by all processors: X in CSR form, y in float64."""
+    base = {"auto": "auto", True: "zero", False: "one"}[zero_based]
+    return _table(_learn.read_svmlight(str(path), n_features or 0, base, n_jobs or 0), dtype)
+
+
+def load_snap_file(path, *, dtype=np.float32):
+    """(X, y) of a file in the known binary layout."""
+    return _table(_learn.read_snap(str(path)), dtype)
+
+
+def write_snap_file(path, X, y=None):
+    """Writes the known binary layout, in float32."""
+    X = X if isinstance(X, np.ndarray) else X.tocsr()
+    _learn.write_snap(str(path), as_matrix(X), NO_WEIGHTS if y is None else np.asarray(y, dtype=np.float64))

@@ -1,0 +1,31 @@
+// Logistic regression with several classes at once: the probabilities of a row are the softmax of
+// its margins, one per class.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/data/matrix.h"
+#include "tutti/learn/glm/options.h"
+
+namespace tutti::learn {
+
+struct MultinomialModel {
+  std::vector<double> coefficients;  // class by class, one per column
+  std::vector<double> intercepts;    // one per class; they sum to 0
+  double objective = 0, dual_gap = 0;
+  bool has_converged = false;
+  std::vector<Progress> history;
+};
+
+// Minimises  sum over rows of weight * -log(probability of its class)  +  l2 / 2 * |W|^2  by
+// Newton's method with conjugate gradients. `classes` are 0 .. count - 1. Of the options it takes
+// l2, fit_intercept (free), tolerance, max_iterations, threads, ranks and on_progress. Throws
+// ConfigError as fit does, and for l1. The gap is that of the weights with the intercepts as good
+// as they are.
+MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::int32_t> classes,
+                                 int count, std::span<const double> weights,
+                                 const GlmOptions& options);
+
+}  // namespace tutti::learn
