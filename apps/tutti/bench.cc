@@ -3,6 +3,7 @@
 #include "bench/allreduce/allreduce.h"
 #include "bench/ddp/ddp.h"
 #include "bench/harness/interrupt.h"
+#include "bench/tree/tree_bench.h"
 
 namespace tutti::app {
 
@@ -10,6 +11,7 @@ int run_bench(int argc, char** argv) {
   static constexpr Command kBenchmarks[] = {
       {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
+      {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
   };
   try {
     return dispatch("tutti bench", kBenchmarks, argc, argv);

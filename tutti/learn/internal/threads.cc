@@ -7,6 +7,14 @@
 namespace tutti::learn {
 namespace {
 
+constexpr int kLooks = 2000;  // before a thread sleeps
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 int usable_processors() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -45,6 +53,8 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
   }
   started_.notify_all();
   take_parts();
+  // The others are about to finish their last part, too: sleeping would cost more than that.
+  for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return busy_ == 0; });
   if (error_) std::rethrow_exception(error_);
@@ -71,11 +81,7 @@ void Threads::take_parts() {
 void Threads::help() {
   for (std::int64_t seen = 0;;) {
     // Calls come in quick succession while a fit runs: a short look before the thread sleeps.
-    for (int i = 0; i < 2000 && generation_.load(std::memory_order_relaxed) == seen; ++i) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
+    for (int i = 0; i < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
     {
       std::unique_lock lock(mutex_);
       started_.wait(lock, [&] { return generation_ != seen; });

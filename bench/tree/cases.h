@@ -1,0 +1,43 @@
+// What is measured: one kind of model on one amount of data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::bench {
+
+struct TreeCase {
+  std::string name;  // "tree", "boosting", "forest"
+  std::int64_t rows = 0;
+  int depth = 0;  // 0: no limit
+  int trees = 1, leaves = 0;
+  std::vector<std::string> peers;
+};
+
+struct TreeSettings {
+  std::vector<std::string> cases;  // names
+  std::vector<std::string> peers;
+  std::int64_t rows = 0;  // 0: those of each case
+  std::int64_t test_rows = 200'000;
+  int threads = 2, repeats = 3;
+  std::string json;
+  bool append = false, is_quick = false;
+  double timeout = 600;
+};
+
+// What one system needed and how good its answer is.
+struct TreeResult {
+  std::string system;
+  std::vector<double> fit_seconds;  // with binning or conversion
+  double binning_seconds = 0;       // of these, where the system tells
+  double predict_seconds = 0;       // all test rows
+  double row_microseconds = 0;      // one row at a time; 0: not measured
+  double log_loss = 0, auc = 0, accuracy = 0;
+};
+
+// Reads the command line. Returns false when only help was asked for.
+bool parse_tree(int argc, char** argv, TreeSettings& settings);
+std::vector<TreeCase> cases_of(const TreeSettings& settings);
+
+}  // namespace tutti::bench

@@ -1,0 +1,47 @@
+#include "bench/tree/cases.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/tree/contenders.h"
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+std::vector<TreeCase> parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "tree");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  TreeSettings settings;
+  EXPECT_TRUE(parse_tree(static_cast<int>(arguments.size()), arguments.data(), settings));
+  return cases_of(settings);
+}
+
+TEST(TreeCases, AllUnlessSomeAreNamed) {
+  EXPECT_EQ(parse({}).size(), 3);
+  const auto one = parse({"--cases", "boosting", "--peers", "xgboost", "--rows", "500"});
+  ASSERT_EQ(one.size(), 1);
+  EXPECT_EQ(one[0].rows, 500);
+  EXPECT_EQ(one[0].peers, std::vector<std::string>{"xgboost"});
+  EXPECT_THROW(parse({"--cases", "bushes"}), ConfigError);
+}
+
+TEST(Decays, ARowDependsOnItsPlaceOnly) {
+  const Decays few = make_decays(100, 7), more = make_decays(200, 7);
+  EXPECT_TRUE(std::equal(few.values.begin(), few.values.end(), more.values.begin()));
+  EXPECT_TRUE(std::equal(few.labels.begin(), few.labels.end(), more.labels.begin()));
+  EXPECT_NE(make_decays(100, 8).values, few.values);
+}
+
+TEST(TreeBench, OursLearnsFromDecays) {
+  TreeSettings settings;
+  settings.repeats = 1;
+  const TreeCase one = {"boosting", 5000, 0, 20, 31, {}};
+  const TreeResult result =
+      measure_ours(one, settings, {make_decays(5000, 1), make_decays(5000, 2)});
+  EXPECT_GT(result.auc, 0.7);
+  EXPECT_LT(result.log_loss, 0.65);
+}
+
+}  // namespace
+}  // namespace tutti::bench

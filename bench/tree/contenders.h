@@ -1,0 +1,27 @@
+// Ours and the peers, each fitting the same case on the same data.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "bench/harness/interrupt.h"
+#include "bench/tree/cases.h"
+#include "bench/tree/decays.h"
+
+namespace tutti::bench {
+
+struct TreeData {
+  Decays train, test;
+};
+
+TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const TreeData& data);
+
+// Writes the data where peers read it: plain arrays x, y, x_test, y_test.
+void write_data(const TreeData& data, const std::filesystem::path& folder);
+// Throws CommError with the last lines the peer wrote when it fails, TimeoutError when it takes too
+// long, Interrupted on Ctrl-C.
+TreeResult measure_peer(const std::string& system, const TreeCase& one,
+                        const TreeSettings& settings, const std::filesystem::path& folder,
+                        const InterruptScope& interrupt);
+
+}  // namespace tutti::bench

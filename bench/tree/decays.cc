@@ -1,0 +1,126 @@
+#include "bench/tree/decays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tutti::bench {
+namespace {
+
+// Random numbers of one row.
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::uint64_t row)
+      : state_(seed * 0x9e3779b97f4a7c15ull + row * 0xd1b54a32d192ed03ull) {}
+  double unit() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+  }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - unit()));
+    return radius * std::cos(2 * std::numbers::pi * unit());
+  }
+  double log_normal(double mean, double sigma) {
+    return std::exp(std::log(mean) + sigma * normal());
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Particle {
+  double pt = 0, eta = 0, phi = 0;
+};
+
+struct Momentum {
+  double energy = 0, x = 0, y = 0, z = 0;
+};
+
+Momentum operator+(Momentum a, Momentum b) {
+  return {a.energy + b.energy, a.x + b.x, a.y + b.y, a.z + b.z};
+}
+
+Momentum momentum(const Particle& p) {
+  return {p.pt * std::cosh(p.eta), p.pt * std::cos(p.phi), p.pt * std::sin(p.phi),
+          p.pt * std::sinh(p.eta)};
+}
+
+double mass(const Momentum& m) {
+  return std::sqrt(std::max(0.0, m.energy * m.energy - m.x * m.x - m.y * m.y - m.z * m.z));
+}
+
+Particle draw(Dice& dice, double pt) {
+  return {dice.log_normal(pt, 0.55), std::clamp(dice.normal(), -2.5, 2.5),
+          (2 * dice.unit() - 1) * std::numbers::pi};
+}
+
+// Scales two particles until together they have about the mass `wanted`.
+void tie(Particle& a, Particle& b, double wanted) {
+  const double factor =
+      std::clamp(wanted / std::max(1e-3, mass(momentum(a) + momentum(b))), 0.3, 3.0);
+  a.pt *= factor;
+  b.pt *= factor;
+}
+
+// A tag of a jet has three values: none, weak, strong.
+float tag(Dice& dice, double share) {
+  const double x = dice.unit();
+  return x < share * 0.6 ? 2.2F : x < share ? 1.1F : 0.0F;
+}
+
+void make_row(Dice& dice, bool is_signal, float* out) {
+  Particle lepton = draw(dice, 50), missing = draw(dice, 45);
+  missing.eta = 0;
+  Particle jets[4] = {draw(dice, 80), draw(dice, 60), draw(dice, 50), draw(dice, 40)};
+  // Signal: three particles of known mass became a lepton and what is missing, two jets, and the
+  // other two. Background: the same with any mass, so that no single one tells much.
+  const double spread = is_signal ? 0.12 : 0.5;
+  tie(lepton, missing, dice.log_normal(80, spread));
+  tie(jets[2], jets[3], dice.log_normal(80, spread));
+  tie(jets[0], jets[1], dice.log_normal(125, spread));
+  if (is_signal) lepton.pt *= 1.45, missing.pt *= 0.72;
+  float* at = out;
+  for (const double value : {lepton.pt / 50, lepton.eta, lepton.phi, missing.pt / 45, missing.phi})
+    *at++ = static_cast<float>(value);
+  for (int j = 0; j < 4; ++j) {
+    for (const double value :
+         {jets[j].pt * (1 + 0.1 * dice.normal()) / 60, jets[j].eta, jets[j].phi})
+      *at++ = static_cast<float>(value);
+    *at++ = tag(dice, (j < 2 ? 0.6 : 0.25) + (is_signal ? 0.05 : 0.0));
+  }
+  const Momentum l = momentum(lepton), m = momentum(missing);
+  const Momentum j0 = momentum(jets[0]), j1 = momentum(jets[1]), j2 = momentum(jets[2]),
+                 j3 = momentum(jets[3]);
+  const Momentum groups[] = {j2 + j3,
+                             j1 + j2 + j3,
+                             l + m,
+                             j1 + l + m,
+                             j0 + j1,
+                             l + m + j0 + j1,
+                             l + m + j0 + j1 + j2 + j3};
+  const double usual[] = {80, 170, 80, 170, 125, 300, 450};
+  for (int i = 0; i < 7; ++i)
+    *at++ = static_cast<float>(mass(groups[i]) * (1 + 0.25 * dice.normal()) / usual[i]);
+}
+
+}  // namespace
+
+Decays make_decays(std::int64_t rows, std::uint64_t seed) {
+  Decays made;
+  made.rows = rows;
+  made.values.resize(static_cast<std::size_t>(rows) * Decays::kColumns);
+  made.labels.resize(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Dice dice(seed, static_cast<std::uint64_t>(row));
+    const bool is_signal = dice.unit() < 0.53;
+    make_row(dice, is_signal, made.values.data() + row * Decays::kColumns);
+    // A share of all collisions cannot be told apart.
+    const bool is_mistaken = dice.unit() < 0.07;
+    made.labels[static_cast<std::size_t>(row)] = is_signal != is_mistaken ? 1 : 0;
+  }
+  return made;
+}
+
+}  // namespace tutti::bench

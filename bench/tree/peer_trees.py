@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+"""A peer of `tutti bench tree`: fits one model on the data in a folder and writes what it needed as JSON.
+
+  peer_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES THREADS REPEATS
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+COLUMNS = 28
+
+
+def make_model(system, case, depth, trees, leaves, threads):
+    """The system at its best documented settings for this case."""
+    if system == "xgboost":
+        import xgboost
+
+        return xgboost.XGBClassifier(tree_method="hist", grow_policy="lossguide", max_leaves=leaves, max_depth=depth,
+                                     n_estimators=trees, learning_rate=0.1, reg_lambda=1, max_bin=256, n_jobs=threads)
+    if system == "sklearn_hist":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(max_iter=trees, max_leaf_nodes=leaves, learning_rate=0.1, l2_regularization=1,
+                                              early_stopping=False)
+    if case == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(trees, max_depth=depth or None, n_jobs=threads, random_state=0)
+    from sklearn.tree import DecisionTreeClassifier
+
+    return DecisionTreeClassifier(max_depth=depth or None, random_state=0)
+
+
+def main(folder, system, case, *numbers):
+    depth, trees, leaves, threads, repeats = map(int, numbers)
+    folder = Path(folder)
+    x, x_test = (np.fromfile(folder / name, np.float32).reshape(-1, COLUMNS) for name in ("x", "x_test"))
+    y, y_test = (np.fromfile(folder / name).astype(np.int64) for name in ("y", "y_test"))
+    seconds = []
+    while len(seconds) < repeats and sum(seconds) < 10:
+        model = make_model(system, case, depth, trees, leaves, threads)
+        start = time.perf_counter()
+        model.fit(x, y)
+        seconds.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    answers = model.predict_proba(x_test)[:, 1].astype(np.float64)
+    predict = time.perf_counter() - start
+    start = time.perf_counter()
+    for i in range(50):
+        model.predict_proba(x_test[i : i + 1])
+    one_row = (time.perf_counter() - start) / 50
+    safe = np.clip(answers, 1e-7, 1 - 1e-7)
+    result = dict(fit_seconds=seconds, predict_seconds=predict, row_microseconds=one_row * 1e6,
+                  log_loss=float(-np.mean(np.where(y_test == 1, np.log(safe), np.log(1 - safe)))),
+                  auc=float(roc_auc_score(y_test, answers)), accuracy=float(np.mean((answers > 0.5) == (y_test == 1))))
+    (folder / f"{system}.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,122 @@
+#include "bench/tree/tree_bench.h"
+
+#include <fmt/format.h>
+
+#include "bench/harness/machine.h"
+#include "bench/harness/progress.h"
+#include "bench/harness/row.h"
+#include "bench/harness/scratch_folder.h"
+#include "bench/harness/statistics.h"
+#include "bench/harness/table.h"
+#include "bench/tree/contenders.h"
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+// Histograms of the root, then of the smaller child of every split: half of the rows of each level.
+double visits_of(const TreeCase& one) {
+  return static_cast<double>(one.rows) * Decays::kColumns * (1 + 0.5 * (one.depth - 1));
+}
+
+class Report {
+ public:
+  Report(const TreeSettings& settings)
+      : settings_(settings),
+        table_({"case", "rows", "system", "fit", "binning", "log loss", "auc", "accuracy",
+                "predict", "one row", "times ours"}) {}
+
+  void add(const TreeCase& one, const TreeResult& result, const TreeResult& ours) {
+    const Summary fit = summarise(result.fit_seconds);
+    const double ratio = fit.median / summarise(ours.fit_seconds).median;
+    const bool is_ours = &result == &ours;
+    table_.add({one.name, std::to_string(one.rows), result.system, format_seconds(fit.median),
+                is_ours ? format_seconds(result.binning_seconds) : "",
+                fmt::format("{:.5f}", result.log_loss), fmt::format("{:.4f}", result.auc),
+                fmt::format("{:.4f}", result.accuracy), format_seconds(result.predict_seconds),
+                format_seconds(result.row_microseconds * 1e-6),
+                is_ours ? "" : format_digits(ratio)});
+    put(one, result, "fit_time", fit.median, "s", &fit);
+    if (is_ours) put(one, result, "binning_time", result.binning_seconds, "s");
+    if (is_ours && one.name == "tree")
+      put(one, result, "time_per_visit",
+          (fit.median - result.binning_seconds) * settings_.threads * 1e9 / visits_of(one), "ns");
+    put(one, result, "log_loss", result.log_loss, "nat");
+    put(one, result, "auc", result.auc, "");
+    put(one, result, "accuracy", result.accuracy, "");
+    put(one, result, "predict_time", result.predict_seconds, "s");
+    put(one, result, "one_row_time", result.row_microseconds, "us");
+    if (!is_ours) put(one, ours, "ratio", ratio, "x", nullptr, result.system);
+    if (!is_ours && ratio < 1)
+      slower_ += fmt::format("{} is faster than ours in case {}.\n", result.system, one.name);
+  }
+  void add_gap() { table_.add_gap(); }
+  std::string text() const { return table_.text() + slower_; }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  void put(const TreeCase& one, const TreeResult& result, const char* metric, double value,
+           const char* unit, const Summary* spread = nullptr, const std::string& peer = "") {
+    Row row = {"tree", result.system, metric, value, unit};
+    row.fields["case"] = one.name;
+    row.fields["rows"] = one.rows;
+    row.fields["columns"] = Decays::kColumns;
+    row.fields["depth"] = one.depth;
+    row.fields["trees"] = one.trees;
+    row.fields["leaves"] = one.leaves;
+    row.fields["threads"] = settings_.threads;
+    if (!peer.empty()) row.fields["peer"] = peer;
+    if (spread != nullptr) {
+      row.fields["low"] = spread->low;
+      row.fields["high"] = spread->high;
+      row.fields["samples"] = spread->samples;
+    }
+    rows_.push_back(row);
+  }
+
+  const TreeSettings& settings_;
+  Table table_;
+  std::vector<Row> rows_;
+  std::string slower_;
+};
+
+}  // namespace
+
+int run_tree(int argc, char** argv) {
+  TreeSettings settings;
+  if (!parse_tree(argc, argv, settings)) return 0;
+  const Machine machine = describe_machine();
+  const InterruptScope interrupt;
+  const auto cases = cases_of(settings);
+  Progress progress(static_cast<int>(cases.size()) * 3);
+  Report report(settings);
+  std::string failures;
+  for (const TreeCase& one : cases) {
+    const ScratchFolder folder;
+    progress.step(fmt::format("{}: data", one.name));
+    const TreeData data = {make_decays(one.rows, 1), make_decays(settings.test_rows, 2)};
+    if (!one.peers.empty()) write_data(data, folder.path());
+    progress.step(fmt::format("{}: tutti", one.name));
+    const TreeResult ours = measure_ours(one, settings, data);
+    report.add(one, ours, ours);
+    for (const std::string& peer : one.peers) try {
+        progress.step(fmt::format("{}: {}", one.name, peer));
+        report.add(one, measure_peer(peer, one, settings, folder.path(), interrupt), ours);
+      } catch (const Error& error) {
+        failures += fmt::format("{}\n", error.what());
+      }
+    report.add_gap();
+  }
+  progress.clear();
+  fmt::print("{}\n", one_line(machine));
+  if (is_busy(machine))
+    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+               machine.load);
+  fmt::print("{}{}", report.text(), failures);
+  if (!settings.json.empty())
+    write_rows(settings.json, report.rows(), machine,
+               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  return failures.empty() ? 0 : 1;
+}
+
+}  // namespace tutti::bench
