@@ -46,6 +46,10 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
+int host_of(const DdpSettings& settings, int rank) {
+  return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
+}
+
 Words on_host(const DdpSettings& settings, int host, const Words& words) {
   if (!settings.on_testbed) return words;
   Words result = Testbed::prefix(testbed_script(), fmt::format("host{}", host + 1));
@@ -87,7 +91,7 @@ std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& 
     for (int host = 0; host < settings.hosts; ++host) {
       hosts += fmt::format("{}host{}:{}", host ? "," : "", host + 1, settings.ranks_per_host);
     }
-    words.push_back(hosts);
+    words.insert(words.end(), {hosts, "--map-by", settings.deal_by_node ? "node" : "slot"});
     // Torch's words for the rank come from MPI, except where ranks meet.
     words.insert(words.end(), {"env", environment[1], environment[2], environment[3]});
     words.insert(words.end(), worker.begin(), worker.end());
@@ -98,7 +102,7 @@ std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& 
     Words words = environment;
     words.push_back(fmt::format("RANK={}", rank));
     words.insert(words.end(), worker.begin(), worker.end());
-    processes.push_back({on_host(settings, rank / settings.ranks_per_host, words), {}});
+    processes.push_back({on_host(settings, host_of(settings, rank), words), {}});
   }
   return processes;
 }

@@ -38,7 +38,10 @@ Row row_of(const DdpSettings& settings, const DdpCase& which, std::string metric
   row.fields = {{"ranks", settings.ranks()},
                 {"hosts", settings.hosts},
                 {"ranks_per_host", settings.ranks_per_host}};
-  if (settings.on_testbed) row.fields["link_gigabits"] = settings.link_gigabits;
+  if (settings.on_testbed) {
+    row.fields["deal"] = settings.deal_by_node ? "node" : "slot";
+    row.fields["link_gigabits"] = settings.link_gigabits;
+  }
   if (which.kind == "reduce") {
     row.fields["bytes"] = std::stoll(which.variant);
     row.fields["memory"] = which.subject;

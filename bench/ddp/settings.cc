@@ -15,6 +15,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
       "tutti bench ddp");
   int ranks = 0, hosts = 0, ranks_per_host = 0;
   std::string bytes = "1KiB,256KiB,4MiB,64MiB";
+  std::string deal = "slot";
   app.add_option("--ranks", ranks, "Ranks on this host (default 2)");
   app.add_option("--bytes", bytes, "Sizes of the all-reduce alone")->capture_default_str();
   app.add_option("--models", settings.models, "resnet18, hep, wide (100 MB of gradients)")
@@ -23,6 +24,9 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
   app.add_flag("--testbed", settings.on_testbed, "Run on the hosts of scripts/testbed");
   app.add_option("--hosts", hosts, "Hosts of the testbed (default 4)");
   app.add_option("--ranks-per-host", ranks_per_host, "Ranks on each of them (default 1)");
+  app.add_option("--deal", deal,
+                 "How ranks are dealt over hosts: slot (fill one, then the next) or node")
+      ->check(CLI::IsMember({"slot", "node"}));
   app.add_option("--link-gigabits", settings.link_gigabits,
                  "Rate of a testbed host's link, in Gbit/s")
       ->capture_default_str()
@@ -51,6 +55,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
     throw ConfigError("DDL-8-31", "There must be at least 2 ranks.");
   }
   settings.sizes = parse_sizes(bytes);
+  settings.deal_by_node = deal == "node";
   return true;
 }
 

@@ -15,6 +15,7 @@ struct DdpSettings {
   std::vector<std::int64_t> sizes;                                // of the all-reduce alone, bytes
   std::vector<std::string> models = {"resnet18", "hep", "wide"};  // names in worker_ddp.py
   bool on_testbed = false;
+  bool deal_by_node = false;  // neighbouring ranks on different hosts
   double link_gigabits = 1;
   std::string json;
   bool append = false;

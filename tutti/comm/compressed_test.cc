@@ -44,6 +44,19 @@ TEST_P(Compressed, ResultsAreAsCloseAsTheFormAllows) {
   });
 }
 
+TEST(CompressedCalls, LongVectorsGoInChunks) {
+  for (const auto& hosts : {host_names({1, 1}), host_names({2, 2})}) {
+    run_ranks(hosts, [](Communicator& comm) {
+      const std::size_t count = (std::size_t{5} << 20) + 17;
+      std::vector<float> values(count);
+      for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 61);
+      comm.all_reduce(Buffer::of(std::span(values)), ReduceOp::kAverage,
+                      {.compression = Codec(Compression::kBF16)});
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(values[i], static_cast<float>(i % 61));
+    });
+  }
+}
+
 // A constant gradient, sent again and again: what is left out of one step comes with a later one.
 TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
   run_ranks(GetParam(), [](Communicator& comm) {

@@ -30,10 +30,10 @@ Buffer bytes_of(std::vector<std::byte>& bytes) {
 
 CompressedReducer::CompressedReducer(Communicator& whole) : ranks_(whole.size()) {
   const auto& hosts = whole.layout().hosts;
-  const bool by_host =
-      hosts.size() > 1 && std::all_of(hosts.begin(), hosts.end(), [&](const topo::Host& host) {
-        return host.ranks.size() == hosts[0].ranks.size();
-      });
+  const bool by_host = hosts.size() > 1 && hosts[0].ranks.size() > 1 &&
+                       std::all_of(hosts.begin(), hosts.end(), [&](const topo::Host& host) {
+                         return host.ranks.size() == hosts[0].ranks.size();
+                       });
   if (!by_host) {
     rail_ = whole.split(0, whole.rank());
     return;
@@ -53,10 +53,12 @@ void CompressedReducer::all_reduce(ConstBuffer input, Buffer output, ReduceOp op
     reduce_on_rail({values, static_cast<std::size_t>(output.count)}, codec, residuals);
   } else {
     const auto pieces = even_pieces(output.count, host_->size());
-    std::vector<float> slice(static_cast<std::size_t>(pieces[host_->rank()]));
-    host_->reduce_scatter(output, Buffer::of(std::span(slice)), ReduceOp::kSum, pieces, call);
+    const auto count = static_cast<std::size_t>(pieces[host_->rank()]);
+    if (slice_.size() < count) slice_.resize(count);
+    const std::span slice = std::span(slice_).first(count);
+    host_->reduce_scatter(output, Buffer::of(slice), ReduceOp::kSum, pieces, call);
     reduce_on_rail(slice, codec, residuals);
-    host_->all_gather(Buffer::of(std::span(slice)), output, pieces, call);
+    host_->all_gather(Buffer::of(slice), output, pieces, call);
   }
   if (op == ReduceOp::kAverage && output.count > 0) {
     const void* sources[1] = {output.data};
@@ -77,11 +79,27 @@ void CompressedReducer::reduce_on_rail(std::span<float> values, const Codec& cod
 }
 
 void CompressedReducer::reduce_halves(std::span<float> values, const Codec& codec) {
-  std::vector<std::byte> wire(codec.encoded_bytes(std::ssize(values)));
-  codec.encode(values, {}, wire.data());
   const DType dtype = codec.kind() == Compression::kBF16 ? DType::kBF16 : DType::kF16;
-  rail_->all_reduce({wire.data(), std::ssize(values), dtype}, ReduceOp::kSum);
-  codec.decode(wire.data(), values);
+  const std::size_t bytes = codec.encoded_bytes(std::ssize(values));
+  if (wire_.size() < bytes) wire_.resize(bytes);
+  const auto chunk_of = [&](std::size_t begin) {
+    return values.subspan(begin, std::min(kChunk, values.size() - begin));
+  };
+  const auto wire_of = [&](std::size_t begin) { return wire_.data() + begin * size_of(dtype); };
+  // While a chunk is on its way, the one before is decoded and the next encoded.
+  Work before;
+  for (std::size_t begin = 0; begin < values.size(); begin += kChunk) {
+    const std::span chunk = chunk_of(begin);
+    codec.encode(chunk, {}, wire_of(begin));
+    const Buffer buffer{wire_of(begin), std::ssize(chunk), dtype};
+    const Work now = rail_->all_reduce_async(buffer, buffer, ReduceOp::kSum);
+    before.wait();
+    if (begin > 0) codec.decode(wire_of(begin - kChunk), chunk_of(begin - kChunk));
+    before = now;
+  }
+  before.wait();
+  const std::size_t last = values.empty() ? 0 : (values.size() - 1) / kChunk * kChunk;
+  codec.decode(wire_of(last), chunk_of(last));
 }
 
 void CompressedReducer::reduce_blocks(std::span<float> values, const Codec& codec,

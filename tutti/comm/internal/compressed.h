@@ -42,10 +42,14 @@ class CompressedReducer {
   void reduce_blocks(std::span<float> values, const Codec& codec, Residuals& residuals);
   void reduce_largest(std::span<float> values, const Codec& codec, Residuals& residuals);
 
+  static constexpr std::size_t kChunk = std::size_t{1} << 20;  // values encoded at a time
+
   const int ranks_;
   std::unique_ptr<Communicator> host_;  // nullptr: all ranks are one rail
   std::unique_ptr<Communicator> rail_;
   std::map<std::tuple<std::string, std::string, std::int64_t>, Residuals> residuals_;
+  std::vector<float> slice_;     // kept from call to call,
+  std::vector<std::byte> wire_;  // as is this
 };
 
 }  // namespace tutti::comm
