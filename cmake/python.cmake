@@ -9,9 +9,15 @@ set(TUTTI_PYTHON_FOLDER "${CMAKE_BINARY_DIR}/python")
 set(TUTTI_PYTHON_INSTALL "${CMAKE_INSTALL_LIBDIR}/python3/dist-packages" CACHE STRING
     "Where below the prefix the Python packages are installed")
 
+# Everything that goes into build/python.
+if(NOT TARGET python_modules)
+  add_custom_target(python_modules)
+endif()
+
 # add_python_package(name): copies python/<name> of the source; new and changed files are seen by the next build.
 function(add_python_package name)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python" "${PROJECT_SOURCE_DIR}/python/${name}/*.py")
+  set(source "${PROJECT_SOURCE_DIR}/python/${name}")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python" "${source}/*.py" "${source}/*.pyi" "${source}/py.typed")
   foreach(file ${files})
     add_custom_command(OUTPUT "${TUTTI_PYTHON_FOLDER}/${file}"
       COMMAND ${CMAKE_COMMAND} -E copy "${PROJECT_SOURCE_DIR}/python/${file}" "${TUTTI_PYTHON_FOLDER}/${file}"
@@ -20,7 +26,8 @@ function(add_python_package name)
   endforeach()
   add_custom_target(python_${name} ALL DEPENDS ${copies})
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/${name}" DESTINATION "${TUTTI_PYTHON_INSTALL}"
-          FILES_MATCHING PATTERN "*.py")
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+  add_dependencies(python_modules python_${name})
 endfunction()
 
 # add_python_extension(name SOURCES a.cc ... DEPENDS tutti::comm ...): the compiled module tutti._<name>.
@@ -31,6 +38,7 @@ function(add_python_extension name)
   set_target_properties(python_extension_${name} PROPERTIES
     PREFIX "" OUTPUT_NAME "_${name}" LIBRARY_OUTPUT_DIRECTORY "${TUTTI_PYTHON_FOLDER}/tutti"
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_dependencies(python_modules python_extension_${name})
   install(TARGETS python_extension_${name} LIBRARY DESTINATION "${TUTTI_PYTHON_INSTALL}/tutti")
 endfunction()
 

@@ -112,7 +112,8 @@ class Handle {
 std::unique_ptr<Handle> submit(Call call, py::object arrays, int process_set) {
   Handle::forget_complete_orphans();
   const auto engine = job().engine(process_set);
-  Ticket ticket = without_gil([&] { return engine->submit(std::move(call)); });
+  Ticket ticket =
+      engine->submit(std::move(call));  // short, so other threads need not run meanwhile
   return std::make_unique<Handle>(std::move(ticket), std::move(arrays));
 }
 

@@ -16,7 +16,7 @@ bool keeps_residual(const Signature& s) {
 bool can_share_bucket(const Signature& a, const Signature& b) {
   return a.kind == Kind::kAllReduce && b.kind == Kind::kAllReduce && a.dtype == b.dtype &&
          a.op == b.op && a.prescale == b.prescale && a.postscale == b.postscale &&
-         a.compression == b.compression && !keeps_residual(a);
+         a.compression == b.compression && !keeps_residual(a) && !a.is_alone && !b.is_alone;
 }
 
 void BucketQueue::add(Report report, std::int64_t now) {
@@ -32,11 +32,13 @@ std::vector<Report> BucketQueue::next(std::int64_t now, int under_way) {
   const Signature& first = ready_.front().report.signature;
   std::vector<std::size_t> members;
   std::size_t bytes = 0;
-  bool is_full = first.kind != Kind::kAllReduce;
+  const std::size_t alone = std::max<std::size_t>(settings_.bucket_bytes / kAlonePart, 1);
+  bool is_full = !can_share_bucket(first, first) || first.bytes() >= alone;
   std::int64_t oldest = now;
   for (std::size_t i = 0; i < ready_.size(); ++i) {
     const Signature& signature = ready_[i].report.signature;
     if (i > 0 && (is_full || !can_share_bucket(first, signature))) continue;
+    if (i > 0 && signature.bytes() >= alone) continue;
     if (i > 0 && bytes + signature.bytes() > settings_.bucket_bytes) {
       is_full = true;
       continue;

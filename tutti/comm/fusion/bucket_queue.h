@@ -10,6 +10,9 @@ namespace tutti::comm::fusion {
 
 // Whether two tensors may travel as one.
 bool can_share_bucket(const Signature& a, const Signature& b);
+// Tensors of at least this part of a bucket go alone: they fill the wire by themselves, and copying
+// them together would cost more than the wait that it saves.
+inline constexpr std::size_t kAlonePart = 16;
 
 // Tensors wait here while `window` buckets are under way: what is needed first, though it came
 // last, still overtakes them. Nothing is held back for company, unless a cycle time asks for it:
@@ -32,7 +35,7 @@ class BucketQueue {
   void add(Report report, std::int64_t now);
   // The next bucket, if one shall go while `under_way` others are. The first tensor is the one with
   // the lowest priority, then the oldest; others that can share its bucket follow in this order
-  // until the bucket is full. A tensor larger than a bucket goes alone. Members are in the order in
+  // until the bucket is full. A large tensor goes alone. Members are in the order in
   // which they came.
   std::vector<Report> next(std::int64_t now, int under_way);
   bool is_empty() const { return ready_.empty(); }

@@ -22,13 +22,16 @@ std::vector<std::string> names(const std::vector<Report>& bucket) {
   return all;
 }
 
-constexpr BucketQueue::Settings kSmall{.bucket_bytes = 400, .cycle_ns = 0, .window = 2};
+// Up to 62 floats are small.
+constexpr BucketQueue::Settings kSmall{.bucket_bytes = 4000, .cycle_ns = 0, .window = 2};
 
 TEST(BucketQueue, FillsBucketsInOrder) {
   BucketQueue queue(kSmall);
-  for (const char* name : {"a", "b", "c", "d"}) queue.add(tensor(name, 40), 0);
-  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("a", "b"));
-  EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("c", "d"));
+  for (int i = 0; i < 20; ++i) queue.add(tensor("t" + std::to_string(i), 60), 0);
+  const auto first = names(queue.next(0, 0));
+  EXPECT_EQ(first.size(), 16u);  // 3840 bytes
+  EXPECT_EQ(first[15], "t15");
+  EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("t16", "t17", "t18", "t19"));
   EXPECT_THAT(queue.next(0, 0), IsEmpty());
 }
 
@@ -60,6 +63,12 @@ TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("a", "b"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("f64"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("bf16"));
+  Report own = tensor("own", 10);
+  own.signature.is_alone = true;
+  queue.add(own, 0);
+  queue.add(tensor("c", 10), 0);
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("own"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("c"));
   queue.add(tensor("x", 10, 0, "int8"), 0);
   queue.add(tensor("y", 10, 0, "int8"), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("x"));
@@ -67,18 +76,23 @@ TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
 
 TEST(BucketQueue, ALargeTensorGoesAlone) {
   BucketQueue queue(kSmall);
-  queue.add(tensor("large", 1000), 0);
+  queue.add(tensor("large", 63), 0);
   queue.add(tensor("small", 1), 0);
+  queue.add(tensor("larger", 2000), 0);
+  queue.add(tensor("tiny", 1), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("large"));
-  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("small"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("small", "tiny"));
+  EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("larger"));
 }
 
 TEST(BucketQueue, ABucketThatIsNotFullWaitsForTheCycle) {
-  BucketQueue queue({.bucket_bytes = 400, .cycle_ns = 1000, .window = 2});
+  BucketQueue queue({.bucket_bytes = 4000, .cycle_ns = 1000, .window = 2});
   queue.add(tensor("a", 10), 50);
   EXPECT_THAT(queue.next(60, 0), IsEmpty());
-  queue.add(tensor("b", 90), 70);
-  EXPECT_THAT(names(queue.next(80, 0)), ElementsAre("a", "b"));  // full
+  for (int i = 0; i < 17; ++i) queue.add(tensor("b" + std::to_string(i), 60), 70);
+  EXPECT_EQ(queue.next(80, 0).size(), 17u);  // full; b16 is left
+  EXPECT_THAT(queue.next(80, 0), IsEmpty());
+  EXPECT_THAT(names(queue.next(1070, 0)), ElementsAre("b16"));
   queue.add(tensor("c", 10), 100);
   EXPECT_THAT(names(queue.next(1100, 0)), ElementsAre("c"));
   Report barrier = tensor("barrier", 0);

@@ -35,7 +35,8 @@ Signature signature_of(const Call& call, int size) {
                       .prescale = call.prescale,
                       .postscale = call.postscale,
                       .compression = call.compression.text(),
-                      .shape = call.shape};
+                      .shape = call.shape,
+                      .is_alone = call.is_alone};
   if (moves_nothing) return signature;
   signature.dtype = call.tensors[0].input.dtype;
   const bool has_rows = call.kind == Kind::kAllGather || call.kind == Kind::kReduceScatter ||

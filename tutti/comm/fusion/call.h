@@ -28,6 +28,7 @@ struct Call {
   double prescale = 1, postscale = 1;  // before and after a reduction; integers are cut
   Codec compression = Codec();         // kAllReduce of f32 sums and averages
   int priority = 0;                    // lower goes first: what the next step needs first
+  bool is_alone = false;               // is not fused with others
   bool is_kept = true;                 // false: a name that will not come again
   // kAllGather: rows of each tensor. kAllToAll: rows that go to each rank. kReduceScatter: rows of
   // each tensor; they are dealt evenly, the first ranks have one more.

@@ -51,8 +51,8 @@ Engine::Impl::~Impl() {
   stop_timeline_at_end();
   {
     const std::lock_guard lock(mutex_);
-    is_leaving_ = has_news_ = true;
-    talk_changed_.notify_all();
+    is_leaving_ = true;
+    wake_talker();
   }
   talker_.join();
   worker_.join();
@@ -94,9 +94,14 @@ Ticket Engine::Impl::submit(Call call) {
                                 report.name));
   }
   submitted_.push_back(std::move(report));
-  has_news_ = true;
-  talk_changed_.notify_all();
+  ++not_released_;
+  wake_talker();
   return {Work(entry->work), entry->gathered};
+}
+
+// Once is enough until it has looked: waking a thread costs more than giving a tensor.
+void Engine::Impl::wake_talker() {
+  if (!std::exchange(has_news_, true)) talk_changed_.notify_all();
 }
 
 Work Engine::Impl::join(std::shared_ptr<int> last) {
@@ -105,8 +110,8 @@ Work Engine::Impl::join(std::shared_ptr<int> last) {
   require(!join_work_, "This rank has joined already: wait until all ranks have.");
   join_work_ = std::make_shared<Work::State>();
   last_joined_ = std::move(last);
-  is_joining_ = has_news_ = true;
-  talk_changed_.notify_all();
+  is_joining_ = true;
+  wake_talker();
   return Work(join_work_);
 }
 
@@ -115,6 +120,7 @@ void Engine::Impl::complete(const std::shared_ptr<Entry>& entry, const Result& o
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(entry->call.name);
     if (found != entries_.end() && found->second == entry) entries_.erase(found);
+    if (!entry->is_released) --not_released_;
   }
   // Last: whoever sees it complete may use the name and the buffers again.
   entry->work->complete(outcome);

@@ -31,10 +31,10 @@ Options fusion(const std::vector<std::pair<std::string, std::string>>& changes =
   return options;
 }
 
-void run_engines(int size, const std::function<void(Engine&)>& body,
+void run_engines(const std::vector<int>& ranks_per_host, const std::function<void(Engine&)>& body,
                  const Options& options = fusion(), const std::string& comm_options = "") {
   run_ranks(
-      host_names({size}),
+      host_names(ranks_per_host),
       [&](Communicator& communicator) {
         Engine engine(communicator, options);
         body(engine);
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, EngineOf, testing::Values(1, 2, 3, 7));
 // Every rank gives its tensors in an order of its own, some while others are under way.
 TEST_P(EngineOf, AnyOrderOfSubmissionGivesTheSums) {
   const int size = GetParam();
-  run_engines(size, [&](Engine& engine) {
+  run_engines({size}, [&](Engine& engine) {
     std::mt19937 random(static_cast<unsigned>(engine.rank()));
     std::vector<int> order(30);
     std::iota(order.begin(), order.end(), 0);
@@ -86,7 +86,7 @@ TEST_P(EngineOf, AnyOrderOfSubmissionGivesTheSums) {
 
 TEST_P(EngineOf, EveryKindAtOnce) {
   const int size = GetParam();
-  run_engines(size, [&](Engine& engine) {
+  run_engines({size}, [&](Engine& engine) {
     const int rank = engine.rank();
     const auto rows = static_cast<std::size_t>(rank);  // rank 0 brings none
     Values summed(5, 1), sent(3, static_cast<float>(rank)), own(2 * rows, static_cast<float>(rank));
@@ -143,7 +143,7 @@ TEST_P(EngineOf, EveryKindAtOnce) {
 }
 
 TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
-  run_engines(2, [](Engine& engine) {
+  run_engines({2}, [](Engine& engine) {
     auto* const memory = static_cast<float*>(engine.arena()->allocate(3 * 400, 64));
     std::fill_n(memory, 300, 1.0F);
     for (int step = 0; step < 3; ++step) {
@@ -169,7 +169,7 @@ TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
 }
 
 TEST(Engine, ScalesTypesAndOperations) {
-  run_engines(3, [](Engine& engine) {
+  run_engines({3}, [](Engine& engine) {
     std::vector<double> wide = {1, 2, 3}, out(3);
     Call call{
         .name = "wide",
@@ -193,9 +193,26 @@ TEST(Engine, ScalesTypesAndOperations) {
   });
 }
 
+TEST(Engine, SeveralHostsAndWhatIsShortenedBetweenThem) {
+  for (const char* codec : {"none", "bf16", "int8"}) {
+    run_engines({2, 1, 2}, [&](Engine& engine) {
+      for (int step = 0; step < 3; ++step) {
+        Values values(5000, 1.0F), small(3, 2.0F);
+        Call call = reduce("w", values, ReduceOp::kAverage);
+        call.compression = Codec::parse(codec);
+        const Work work = engine.submit(call).work;
+        engine.submit(reduce("b", small)).work.wait();
+        work.wait();
+        EXPECT_NEAR(values[4999], 1, 0.02);
+        EXPECT_THAT(small, Each(10.0F));
+      }
+    });
+  }
+}
+
 TEST(Engine, AdasumOfEqualGradientsIsTheGradientAndOfOrthogonalOnesTheSum) {
   for (const int size : {1, 2, 3, 4}) {
-    run_engines(size, [&](Engine& engine) {
+    run_engines({size}, [&](Engine& engine) {
       Values same = {1, 2, 2};
       Values apart(static_cast<std::size_t>(size));
       apart[static_cast<std::size_t>(engine.rank())] = 3;
@@ -216,7 +233,7 @@ TEST(Engine, NoRankHandlesMoreThanRadixPlusOneMessagesPerTensor) {
   std::atomic<std::int64_t> most = 0, known = 0, full = 0;
   std::latch have_counted(13);  // goodbyes are messages too
   run_engines(
-      13,
+      {13},
       [&](Engine& engine) {
         Values values(4, 1);
         for (int t = 0; t < tensors; ++t) engine.submit(reduce("w", values)).work.wait();
@@ -235,7 +252,7 @@ TEST(Engine, NoRankHandlesMoreThanRadixPlusOneMessagesPerTensor) {
 }
 
 TEST(Engine, ADisagreementFailsThatTensorOnEveryRankAndNothingElse) {
-  run_engines(3, [](Engine& engine) {
+  run_engines({3}, [](Engine& engine) {
     Values values(engine.rank() == 2 ? 5 : 4, 1), good(3, 1);
     const Work bad = engine.submit(reduce("w", values)).work;
     const Work other = engine.submit(reduce("good", good)).work;
@@ -249,7 +266,7 @@ TEST(Engine, ADisagreementFailsThatTensorOnEveryRankAndNothingElse) {
 }
 
 TEST(Engine, RanksThatHaveJoinedBringZeros) {
-  run_engines(3, [](Engine& engine) {
+  run_engines({3}, [](Engine& engine) {
     const int batches = 2 + engine.rank();
     Values low(1), product(1);
     for (int step = 0; step < batches; ++step) {
@@ -277,7 +294,7 @@ TEST(Engine, RanksThatHaveJoinedBringZeros) {
 TEST(Engine, AStallFailsInTheEndAndNamesTensorAndRanks) {
   std::latch have_failed(2);
   run_engines(
-      3,
+      {3},
       [&](Engine& engine) {
         Values values(4, 1);
         if (engine.rank() == 1) {
@@ -297,7 +314,7 @@ TEST(Engine, AStallFailsInTheEndAndNamesTensorAndRanks) {
 }
 
 TEST(Engine, WhoLeavesLetsTheOthersFailAtOnce) {
-  run_engines(3, [](Engine& engine) {
+  run_engines({3}, [](Engine& engine) {
     if (engine.rank() == 2) return;
     Values values(4, 1);
     const std::string text = message_of([&] { engine.submit(reduce("w", values)).work.wait(); });
@@ -306,7 +323,7 @@ TEST(Engine, WhoLeavesLetsTheOthersFailAtOnce) {
 }
 
 TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
-  run_engines(2, [](Engine& engine) {
+  run_engines({2}, [](Engine& engine) {
     GradientBuckets gradients(engine, {{10}}, {});
     engine.shut_down();
     static_cast<float*>(gradients.gradient(0).data)[9] = 1;
@@ -317,7 +334,7 @@ TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
 }
 
 TEST(Engine, WrongCallsAreRefusedAtOnce) {
-  run_engines(2, [](Engine& engine) {
+  run_engines({2}, [](Engine& engine) {
     Values values(4, 1), other(5);
     Call call = reduce("w", values);
     call.tensors[0].output = Buffer::of(std::span(other));
@@ -344,7 +361,7 @@ TEST(Engine, WrongCallsAreRefusedAtOnce) {
 
 TEST(Engine, TheTimelineHasAllRanksInOneFile) {
   const auto file = std::filesystem::temp_directory_path() / "tutti_timeline_test.json";
-  run_engines(3, [&](Engine& engine) {
+  run_engines({3}, [&](Engine& engine) {
     engine.start_timeline(file);
     Values values(4, 1);
     engine.submit(reduce("conv1.weight", values)).work.wait();
@@ -362,7 +379,7 @@ TEST(Engine, TheTimelineHasAllRanksInOneFile) {
 
 TEST(GradientBuckets, ReduceInPlaceAfterTheLastPass) {
   for (const int size : {1, 3}) {
-    run_engines(size, [&](Engine& engine) {
+    run_engines({size}, [&](Engine& engine) {
       const std::vector<GradientSize> sizes = {{100}, {7, DType::kF64}, {0}, {3000}, {20}};
       GradientBuckets gradients(engine, sizes,
                                 {.bucket_bytes = 2000, .first_bytes = 100, .passes = 2});
@@ -398,7 +415,7 @@ TEST(GradientBuckets, ReduceInPlaceAfterTheLastPass) {
 
 TEST(Engine, AutotuningChangesNoResult) {
   run_engines(
-      2,
+      {2},
       [](Engine& engine) {
         Values values(1 << 16, 1);
         for (int step = 0; step < 3; ++step) {

@@ -97,7 +97,8 @@ void GradientBuckets::submit(std::size_t b) {
                             .prescale = settings_.prescale,
                             .postscale = settings_.postscale,
                             .compression = settings_.compression,
-                            .priority = static_cast<int>(buckets_.size() - b)})
+                            .priority = static_cast<int>(buckets_.size() - b),
+                            .is_alone = true})
                    .work;
 }
 

@@ -36,8 +36,7 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Where gradient i is. Buckets lie one behind the other, so several that are ready are reduced as
-  // one, without a copy.
+  // Where gradient i is. It is reduced there, without a copy.
   Buffer gradient(std::size_t i) const { return gradients_[i]; }
   std::size_t buckets() const { return buckets_.size(); }
 

@@ -117,6 +117,7 @@ void field(Stream& stream, Signature& s) {
   field(stream, s.postscale);
   field(stream, s.compression);
   field(stream, s.shape);
+  field(stream, s.is_alone);
 }
 template <class Stream>
 void field(Stream& stream, Report& r) {

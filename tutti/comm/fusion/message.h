@@ -32,6 +32,7 @@ struct Signature {
   double prescale = 1, postscale = 1;
   std::string compression = "none";  // as Codec::parse reads it
   std::string shape = {};            // what else is to be the same, in the caller's words
+  bool is_alone = false;             // is a bucket by itself
 
   bool operator==(const Signature&) const = default;
   std::size_t bytes() const;

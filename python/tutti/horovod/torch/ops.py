@@ -157,6 +157,20 @@ def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_s
     return Handle(_Works(works), finish)
 
 
+def _one_async(tensor, output, name, op, prescale, postscale, process_set):
+    """The short way for one tensor."""
+    if tensor.dtype not in _TYPES:
+        return _first(_all_reduce_async([tensor], [output], name, op, prescale, postscale, process_set))
+    full_name, is_kept = _name("allreduce", name, process_set)
+    source = [view_of(_contiguous(tensor))]
+    target = source if output is tensor else [view_of(output)]
+    identity = _set_id(process_set)
+    work = _comm.all_reduce_async(
+        full_name, source, target, op.op, op.is_adasum, prescale, postscale, "none", 0, is_kept, identity
+    )
+    return Handle(work, lambda _: output)
+
+
 def _first(handle):
     """The handle of a group of one, as a handle of its tensor."""
     return Handle(handle._work, lambda work: handle._finish(work)[0])
@@ -169,7 +183,7 @@ def allreduce_async(
     source = tensor.contiguous()
     output = torch.empty_like(source, requires_grad=False)
     op = _chosen(op, average)
-    return _first(_all_reduce_async([source], [output], name, op, prescale_factor, postscale_factor, process_set))
+    return _one_async(source, output, name, op, prescale_factor, postscale_factor, process_set)
 
 
 def allreduce_async_(
@@ -177,7 +191,7 @@ def allreduce_async_(
 ):
     """Starts the reduction of `tensor` in place."""
     op = _chosen(op, average)
-    return _first(_all_reduce_async([tensor], [tensor], name, op, prescale_factor, postscale_factor, process_set))
+    return _one_async(tensor, tensor, name, op, prescale_factor, postscale_factor, process_set)
 
 
 def allreduce_(

@@ -67,6 +67,7 @@ class Engine::Impl {
   void work();
   void run(const Bucket& bucket);
 
+  void wake_talker();  // with the mutex held
   void complete(const std::shared_ptr<Entry>& entry, const Result& outcome);
   // What is not released fails; when the communicator has failed, all that is not running does.
   void fail(const Result& failure, bool is_final);
@@ -100,6 +101,7 @@ class Engine::Impl {
   bool has_news_ = false;          // for the talking thread
   Result failure_ = Result::ok();  // of all that comes from now on
   bool has_failed_ = false;        // the communicator too
+  int not_released_ = 0;           // entries
   int under_way_ = 0;              // buckets, here
   std::optional<Autotuner> tuner_;
   EngineStatistics statistics_;

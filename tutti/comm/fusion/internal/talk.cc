@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tutti/comm/fusion/internal/engine_impl.h"
 #include "tutti/core/clock.h"
@@ -179,6 +181,7 @@ void Engine::Impl::accept(const DownMessage& down) {
         const auto& entry = bucket.entries.emplace_back(entry_of(item.report.name));
         if (!entry) continue;
         entry->is_released = true;
+        --not_released_;
         timeline_.add(Timeline::Row::kTensors, "negotiate", item.report.name, entry->submitted_ns,
                       now);
         entry->submitted_ns = now;  // from here on it waits for its turn
@@ -256,7 +259,8 @@ void Engine::Impl::rest(bool has_moved) {
     return;
   }
   ++idle_turns_;
-  const bool waits = !entries_.empty() || join_work_ || is_leaving_ || !queue_.is_empty();
+  // What was released needs no more words, and its end is news.
+  const bool waits = not_released_ > 0 || join_work_ || is_leaving_;
   if (waits && idle_turns_ <= kYields) {
     lock.unlock();
     std::this_thread::yield();

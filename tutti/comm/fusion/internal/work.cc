@@ -59,8 +59,7 @@ void Engine::Impl::run(const Bucket& bucket) {
   statistics_.copied_bytes = runner_.copied_bytes();
   if (tuner_ && tuner_->note(bytes, now_ns()) && tuner_->is_done())
     log::info("fusion: {}", tuner_->text());
-  has_news_ = true;
-  talk_changed_.notify_all();
+  wake_talker();
 }
 
 }  // namespace tutti::comm::fusion
