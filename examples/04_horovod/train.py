@@ -1,6 +1,6 @@
 """A Horovod script: digits on several ranks. Only the import is Tutti's.
 
-  mpirun -n 2 python3 train.py [--epochs 3] [--fp16] [--adasum]
+  ddlrun -n 2 python3 train.py [--epochs 3] [--fp16] [--adasum]
 """
 
 import argparse

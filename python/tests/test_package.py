@@ -29,7 +29,8 @@ def test_wheel(tmp_path):
     assert (installed / "ddl/py.typed").exists() and (installed / "tutti/_comm.pyi").exists()
     program = "import ddl, pyddl, tutti; print(tutti.__file__, ddl.allreduce(3.0))"
     environment["PYTHONPATH"] = str(installed)
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == [str(installed / "tutti/__init__.py"), "3.0"], done.stderr
 
 
