@@ -24,6 +24,8 @@ class CMakeExtensions(build_ext):
         (target / "tutti").mkdir(parents=True, exist_ok=True)
         for extension in Path(built, "python/tutti").glob("_*.so"):
             shutil.copy2(extension, target / "tutti")
+            if not self.inplace:  # what debuggers need is ten times the rest
+                subprocess.run(["strip", "--strip-debug", target / "tutti" / extension.name], check=False)
 
 
 # One stands for all: it makes the wheel one of this platform.
