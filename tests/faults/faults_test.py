@@ -200,6 +200,16 @@ class UnderMpirun(Faults):
         job = self.run_job(["a", "a", "b"], "missing", "-stall_seconds 0.3 -timeout 1")
         self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))
 
+    def test_collectives_of_mpi_itself_are_watched_too(self):
+        job = self.run_job(["a", "a", "b"], "missing", "-mode m -stall_seconds 0.3 -timeout 1")
+        self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))
+        job = self.run_job(["a", "a", "b"], "count", "-mode m")
+        self.assertEqual(job.end_codes(), {0: COMM_ERROR, 1: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
+        self.assertIn("DDL-4-02", job.text("err"))
+        job = self.run_job(["a", "a", "b"], "others wait", "-mode m")
+        job.send(signal.SIGKILL)
+        self.assertEqual(job.end_codes(), {0: COMM_ERROR, 2: COMM_ERROR}, job.text("err"))
+
     def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
         job = self.run_job(["a", "a", "b"], "stop", "-stall_seconds 0.3")
         job.wait_for("stopped by a signal")

@@ -96,7 +96,7 @@ Result Executor::advance(LaneState& lane, bool* advanced) {
     case StepKind::kReduceMapped: outcome = reduce_mapped(step); break;
     case StepKind::kReduceLocal: reduce_local(step); break;
     case StepKind::kReadMapped: outcome = read_mapped(step); break;
-    case StepKind::kVendor: outcome = vendor(step); break;
+    case StepKind::kVendor: outcome = vendor(lane, step, &finished); break;
     case StepKind::kCopy:
       if (own(step.source) != own(step.target)) {
         std::memmove(own(step.target), own(step.source), bytes_of(step.source));
@@ -275,19 +275,37 @@ void Executor::reduce_local(const plan::Step& step) {
   reduce(operation_->dtype, fold_op(step), sources_, targets, step.target.count, plan_->ranks);
 }
 
-Result Executor::vendor(const plan::Step& step) {
+// Begun only after the neighbour in the group was seen to be in the same operation: a chain of such
+// looks joins all members. From then on it is tested like a message, so a member that stays away is
+// noticed.
+Result Executor::vendor(LaneState& lane, const plan::Step& step, bool* finished) {
   if (!parts_.vendor) {
     return Result::failure(
         ErrorKind::kConfig, "DDL-4-08",
         "Mode m needs a transport with collectives of its own, MPI. Start with mpirun or "
         "ddlrun, or use mode p.");
   }
-  std::vector<int> group;
-  for (const int rank : plan_->groups[step.group]) group.push_back(parts_.transport_ranks[rank]);
-  Result outcome =
-      parts_.vendor->run(step.vendor_collective, group, own(step.source), own(step.target),
-                         step.counts, operation_->dtype, sum_for_average());
-  if (outcome && step.completes && operation_->op == ReduceOp::kAverage) {
+  const auto& members = plan_->groups[step.group];
+  if (!lane.step_started) {
+    *finished = members.size() == 1;
+    Result greeted =
+        *finished ? Result::ok() : check_greeting(neighbour(members, parts_.rank, -1), finished);
+    if (!greeted || !*finished) return greeted;
+    // Making a group blocks, so my own greeting must be out before.
+    Result said = finish_greetings(finished);
+    if (!said || !*finished) return said;
+    std::vector<int> group;
+    for (const int rank : members) group.push_back(parts_.transport_ranks[rank]);
+    lane.step_started = true;
+    Result begun =
+        parts_.vendor->start(step.vendor_collective, group, own(step.source), own(step.target),
+                             step.counts, operation_->dtype, sum_for_average(), &lane.receiving);
+    if (!begun) return begun;
+  }
+  Result outcome = lane.receiving ? lane.receiving->test(finished) : Result::ok();
+  if (!outcome || !*finished) return outcome;
+  lane.receiving.reset();
+  if (step.completes && operation_->op == ReduceOp::kAverage) {
     const void* sources[1] = {own(step.target)};
     void* targets[1] = {own(step.target)};
     reduce(operation_->dtype, ReduceOp::kAverage, sources, targets, step.target.count,
@@ -329,18 +347,20 @@ Result Executor::pause(std::int64_t idle_since) {
   const std::int64_t waited = now_ns() - idle_since;
   if (wakefulness_.yield(waited)) return Result::ok();
   const LaneState* local = nullptr;
-  bool on_messages = false;
+  bool on_messages = false, on_vendor = false;
   for (std::size_t i = 0; i < plan_->lanes.size(); ++i) {
     const LaneState& lane = lanes_[i];
     if (lane.is_finished()) continue;
     on_messages |= !lane.waits_locally();
+    on_vendor |= lane.step().kind == StepKind::kVendor;
     if (lane.waits_locally() && !local) local = &lane;
   }
   on_messages |= !local;  // greetings are left when no lane is
   constexpr std::int64_t kShortSleep = 50'000, kShortestNap = 20'000, kLongestNap = 200'000;
   if (!on_messages) {
     await_member(*local);
-  } else if (!parts_.wire->wait(events_seen_, local ? kShortSleep : Patience::kInterval)) {
+  } else if (on_vendor ||
+             !parts_.wire->wait(events_seen_, local ? kShortSleep : Patience::kInterval)) {
     const timespec nap{0, std::clamp(waited / 16, kShortestNap, kLongestNap)};
     ::nanosleep(&nap, nullptr);
   }

@@ -62,7 +62,7 @@ class Executor {
   Result reduce_mapped(const plan::Step& step);
   void reduce_local(const plan::Step& step);
   Result read_mapped(const plan::Step& step);
-  Result vendor(const plan::Step& step);
+  Result vendor(LaneState& lane, const plan::Step& step, bool* finished);
   Result pause(std::int64_t idle_since);
   void await_member(const LaneState& lane) const;
   int awaited_rank() const;
@@ -77,6 +77,8 @@ class Executor {
   Result window(int rank, plan::Space space, std::byte** base);
   std::size_t bytes_of(const plan::Range& range) const;
 
+  // The member so many places further in the group, round it.
+  static int neighbour(const std::vector<int>& group, int rank, int distance);
   Result send_greetings(const plan::Plan& plan, const OpRecord& record);
   Greeting* find_greeting(int peer);
   Result check_greeting(int peer, bool* greeted);

@@ -72,21 +72,33 @@ void Executor::stage_out(const plan::Lane& lane) {
               bytes_of(lane.output));
 }
 
-// Every rank tells each peer it will send to which operation it is in, before any data.
+int Executor::neighbour(const std::vector<int>& group, int rank, int distance) {
+  const auto size = static_cast<std::ptrdiff_t>(group.size());
+  const auto place = std::find(group.begin(), group.end(), rank) - group.begin();
+  return group[static_cast<std::size_t>((place + distance + size) % size)];
+}
+
+// Every rank tells each peer it will send to which operation it is in, before any data; and its
+// neighbour in a group whose collective the transport's library does.
 Result Executor::send_greetings(const plan::Plan& plan, const OpRecord& record) {
   std::vector<int> receivers;
+  const auto add = [&](int receiver, int sender) {
+    const bool is_new =
+        receiver >= 0 && std::find(receivers.begin(), receivers.end(), receiver) == receivers.end();
+    if (is_new) receivers.push_back(receiver);
+    if (sender < 0 || find_greeting(sender)) return;
+    greetings_.push_back(std::make_unique<Greeting>());
+    greetings_.back()->peer = sender;
+  };
   for (const plan::Lane& lane : plan.lanes) {
     for (const plan::Step& step : lane.steps) {
+      if (step.kind == plan::StepKind::kVendor && plan.groups[step.group].size() > 1) {
+        const auto& group = plan.groups[step.group];
+        add(neighbour(group, parts_.rank, 1), neighbour(group, parts_.rank, -1));
+      }
       if (step.kind != plan::StepKind::kExchange) continue;
-      const bool sends = step.send_to >= 0 && step.source.count > 0;
-      const bool receives = step.receive_from >= 0 && step.target.count > 0;
-      if (sends && std::find(receivers.begin(), receivers.end(), step.send_to) == receivers.end()) {
-        receivers.push_back(step.send_to);
-      }
-      if (receives && !find_greeting(step.receive_from)) {
-        greetings_.push_back(std::make_unique<Greeting>());
-        greetings_.back()->peer = step.receive_from;
-      }
+      add(step.source.count > 0 ? step.send_to : -1,
+          step.target.count > 0 ? step.receive_from : -1);
     }
   }
   for (const int peer : receivers) {

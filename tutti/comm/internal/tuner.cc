@@ -15,7 +15,7 @@ namespace tutti::comm {
 namespace {
 
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr std::array kSizes = {1 * kKiB, 16 * kKiB, 256 * kKiB, 4 * kMiB, 32 * kMiB};
+constexpr std::array kSizes = {1 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB, 32 * kMiB};
 constexpr std::size_t kMostChoices = 6;
 constexpr double kHopeless = 3;
 constexpr int kLeastRuns = 3, kMostRuns = 25;

@@ -35,21 +35,6 @@ MPI_Op mpi_op(ReduceOp op) {
   }
 }
 
-// One member's view of a call, in MPI's terms.
-struct Pieces {
-  Pieces(std::span<const std::int64_t> elements, int me, std::size_t element_bytes)
-      : counts(elements.begin(), elements.end()), offsets(counts.size()) {
-    std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0);
-    my_count = counts[me];
-    my_bytes = static_cast<std::size_t>(my_count) * element_bytes;
-    my_offset = static_cast<std::size_t>(offsets[me]) * element_bytes;
-    bytes = static_cast<std::size_t>(offsets.back() + counts.back()) * element_bytes;
-  }
-  std::vector<int> counts, offsets;
-  int my_count = 0;
-  std::size_t my_bytes = 0, my_offset = 0, bytes = 0;
-};
-
 // MPI allows no overlap of its buffers (but for MPI_IN_PLACE, which all members would have to know
 // of), not even of empty ones.
 bool may_alias(const void* piece, std::size_t piece_bytes, const void* whole, std::size_t bytes) {
@@ -58,39 +43,106 @@ bool may_alias(const void* piece, std::size_t piece_bytes, const void* whole, st
   return std::less<>()(p, w + bytes + 1) && std::less<>()(w, p + piece_bytes + 1);
 }
 
-Result all_reduce(MPI_Comm group, void* output, std::int64_t count, DType dtype, ReduceOp op) {
-  constexpr std::int64_t kMostElements = 1 << 27;
-  for (std::int64_t done = 0; done < count; done += kMostElements) {
-    const auto now = static_cast<int>(std::min(kMostElements, count - done));
-    void* const data =
-        static_cast<std::byte*>(output) + static_cast<std::size_t>(done) * size_of(dtype);
-    const int code = MPI_Allreduce(MPI_IN_PLACE, data, now, mpi_type(dtype), mpi_op(op), group);
-    if (code != MPI_SUCCESS) return mpi_result(code, "MPI_Allreduce");
+// One member's part of a collective under way; keeps what MPI reads and writes meanwhile.
+class RunningCollective : public Transfer {
+ public:
+  RunningCollective(MPI_Comm group, DType dtype, ReduceOp op, std::shared_ptr<MpiPatience> patience)
+      : group_(group),
+        type_(mpi_type(dtype)),
+        op_(mpi_op(op)),
+        width_(size_of(dtype)),
+        patience_(std::move(patience)) {}
+  RunningCollective(const RunningCollective&) = delete;
+  RunningCollective& operator=(const RunningCollective&) = delete;
+  ~RunningCollective() override {
+    if (through_ == requests_.size()) return;
+    patience_->has_given_up = patience_->has_abandoned = true;
+    new Memory(std::move(memory_));  // MPI has it for good
   }
-  return Result::ok();
-}
 
-Result reduce_scatter(MPI_Comm group, const void* input, void* output, const Pieces& pieces,
-                      DType dtype, ReduceOp op) {
-  const bool takes_detour = may_alias(output, pieces.my_bytes, input, pieces.bytes);
-  std::vector<std::byte> detour(takes_detour ? pieces.my_bytes + 1 : 0);
-  void* const target = takes_detour ? detour.data() : output;
-  const int code =
-      MPI_Reduce_scatter(input, target, pieces.counts.data(), mpi_type(dtype), mpi_op(op), group);
-  if (takes_detour) std::memcpy(output, target, pieces.my_bytes);
-  return mpi_result(code, "MPI_Reduce_scatter");
-}
+  Result all_reduce(void* output, std::int64_t count) {
+    constexpr std::int64_t kMostElements = 1 << 27;
+    Result started = Result::ok();
+    for (std::int64_t done = 0; done < count && started; done += kMostElements) {
+      void* const data = static_cast<std::byte*>(output) + static_cast<std::size_t>(done) * width_;
+      const auto now = static_cast<int>(std::min(kMostElements, count - done));
+      started =
+          mpi_result(MPI_Iallreduce(MPI_IN_PLACE, data, now, type_, op_, group_, add_request()),
+                     "MPI_Iallreduce");
+    }
+    return started;
+  }
 
-Result all_gather(MPI_Comm group, const void* input, void* output, const Pieces& pieces,
-                  DType dtype) {
-  const bool takes_detour = may_alias(input, pieces.my_bytes, output, pieces.bytes);
-  std::vector<std::byte> detour(takes_detour ? pieces.my_bytes + 1 : 0);
-  if (takes_detour) std::memcpy(detour.data(), input, pieces.my_bytes);
-  const int code =
-      MPI_Allgatherv(takes_detour ? detour.data() : input, pieces.my_count, mpi_type(dtype), output,
-                     pieces.counts.data(), pieces.offsets.data(), mpi_type(dtype), group);
-  return mpi_result(code, "MPI_Allgatherv");
-}
+  Result reduce_scatter(const void* input, void* output, std::span<const std::int64_t> counts) {
+    set_pieces(counts);
+    const std::size_t mine = static_cast<std::size_t>(memory_.counts[me_]) * width_;
+    if (may_alias(output, mine, input, whole_bytes_)) {
+      memory_.detour.resize(mine + 1);
+      copy_back_ = output;
+    }
+    void* const target = copy_back_ ? memory_.detour.data() : output;
+    return mpi_result(MPI_Ireduce_scatter(input, target, memory_.counts.data(), type_, op_, group_,
+                                          add_request()),
+                      "MPI_Ireduce_scatter");
+  }
+
+  Result all_gather(const void* input, void* output, std::span<const std::int64_t> counts) {
+    set_pieces(counts);
+    const std::size_t mine = static_cast<std::size_t>(memory_.counts[me_]) * width_;
+    if (may_alias(input, mine, output, whole_bytes_)) {
+      memory_.detour.resize(mine + 1);
+      if (mine > 0) std::memcpy(memory_.detour.data(), input, mine);
+      input = memory_.detour.data();
+    }
+    return mpi_result(
+        MPI_Iallgatherv(input, memory_.counts[me_], type_, output, memory_.counts.data(),
+                        memory_.offsets.data(), type_, group_, add_request()),
+        "MPI_Iallgatherv");
+  }
+
+  Result test(bool* finished) override {
+    const auto lock = MpiCalls::guard();
+    for (; through_ < requests_.size(); ++through_) {
+      int flag = 0;
+      Result outcome = mpi_result(MPI_Test(&requests_[through_], &flag, MPI_STATUS_IGNORE),
+                                  "a collective of MPI");
+      *finished = false;
+      if (!outcome || !flag) return outcome;
+    }
+    const std::size_t bytes = memory_.detour.empty() ? 0 : memory_.detour.size() - 1;
+    if (copy_back_ && bytes > 0) std::memcpy(copy_back_, memory_.detour.data(), bytes);
+    copy_back_ = nullptr;
+    *finished = true;
+    return Result::ok();
+  }
+
+ private:
+  struct Memory {
+    std::vector<int> counts, offsets;
+    std::vector<std::byte> detour;
+  };
+  void set_pieces(std::span<const std::int64_t> counts) {
+    MPI_Comm_rank(group_, &me_);
+    memory_.counts.assign(counts.begin(), counts.end());
+    memory_.offsets.resize(counts.size());
+    std::exclusive_scan(memory_.counts.begin(), memory_.counts.end(), memory_.offsets.begin(), 0);
+    whole_bytes_ =
+        static_cast<std::size_t>(memory_.offsets.back() + memory_.counts.back()) * width_;
+  }
+  MPI_Request* add_request() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+
+  const MPI_Comm group_;
+  const MPI_Datatype type_;
+  const MPI_Op op_;
+  const std::size_t width_;
+  const std::shared_ptr<MpiPatience> patience_;
+  int me_ = 0;
+  std::size_t whole_bytes_ = 0;
+  Memory memory_;
+  void* copy_back_ = nullptr;
+  std::vector<MPI_Request> requests_;
+  std::size_t through_ = 0;
+};
 
 }  // namespace
 
@@ -101,32 +153,31 @@ bool MpiCollectives::supports(Collective collective, DType dtype, ReduceOp op) c
          (collective == Collective::kAllReduce || collective == Collective::kReduceScatter);
 }
 
-Result MpiCollectives::run(Collective collective, std::span<const int> group, const void* input,
-                           void* output, std::span<const std::int64_t> counts, DType dtype,
-                           ReduceOp op) {
+Result MpiCollectives::start(Collective collective, std::span<const int> group, const void* input,
+                             void* output, std::span<const std::int64_t> counts, DType dtype,
+                             ReduceOp op, std::unique_ptr<Transfer>* running) {
   if (!supports(collective, dtype, op)) {
     return Result::failure(ErrorKind::kConfig, "DDL-6-16",
                            fmt::format("MPI has no such collective for {} and {}: choose another "
                                        "mode than m.",
                                        name_of(dtype), name_of(op)));
   }
-  const auto lock = MpiCalls::guard();
-  MPI_Comm communicator = MPI_COMM_NULL;
-  if (Result found = find_group(group, &communicator); !found) return found;
-  if (collective == Collective::kAllReduce) {
-    return all_reduce(communicator, output, counts[0], dtype, op);
-  }
-  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) > INT_MAX) {
+  if (collective != Collective::kAllReduce &&
+      std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) > INT_MAX) {
     return Result::failure(ErrorKind::kConfig, "DDL-6-17",
                            "MPI counts at most 2147483647 elements in one collective: cut it into "
                            "smaller ones or choose another mode than m.");
   }
-  int me = 0;
-  MPI_Comm_rank(communicator, &me);
-  const Pieces pieces(counts, me, size_of(dtype));
-  return collective == Collective::kReduceScatter
-             ? reduce_scatter(communicator, input, output, pieces, dtype, op)
-             : all_gather(communicator, input, output, pieces, dtype);
+  const auto lock = MpiCalls::guard();
+  MPI_Comm communicator = MPI_COMM_NULL;
+  if (Result found = find_group(group, &communicator); !found) return found;
+  auto call = std::make_unique<RunningCollective>(communicator, dtype, op, patience_);
+  Result started = collective == Collective::kAllReduce ? call->all_reduce(output, counts[0])
+                   : collective == Collective::kReduceScatter
+                       ? call->reduce_scatter(input, output, counts)
+                       : call->all_gather(input, output, counts);
+  *running = std::move(call);
+  return started;
 }
 
 Result MpiCollectives::find_group(std::span<const int> group, MPI_Comm* communicator) {

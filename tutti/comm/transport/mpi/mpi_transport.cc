@@ -56,10 +56,10 @@ class MpiTransport : public Transport, public VendorCollectives {
   bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override {
     return collectives_.supports(collective, dtype, op);
   }
-  Result run(plan::Collective collective, std::span<const int> group, const void* input,
-             void* output, std::span<const std::int64_t> counts, DType dtype,
-             ReduceOp op) override {
-    return collectives_.run(collective, group, input, output, counts, dtype, op);
+  Result start(plan::Collective collective, std::span<const int> group, const void* input,
+               void* output, std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
+               std::unique_ptr<Transfer>* running) override {
+    return collectives_.start(collective, group, input, output, counts, dtype, op, running);
   }
 
  private:
@@ -87,7 +87,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
       notice_communicator_(duplicate(communicator)),
       set_up_(duplicate(communicator)),
       notices_(notice_communicator_),
-      collectives_(set_up_) {
+      collectives_(set_up_, patience_) {
   const auto lock = MpiCalls::guard();
   MPI_Comm_rank(messages_, &rank_);
   MPI_Comm_size(messages_, &size_);

@@ -67,8 +67,10 @@ class NcclCollectives : public VendorCollectives {
     return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
            collective == Collective::kAllGather;
   }
-  Result run(Collective collective, std::span<const int> group, const void* input, void* output,
-             std::span<const std::int64_t> counts, DType dtype, ReduceOp op) override;
+  // Waits for the device.
+  Result start(Collective collective, std::span<const int> group, const void* input, void* output,
+               std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
+               std::unique_ptr<Transfer>* running) override;
 
  private:
   struct Call {
@@ -118,9 +120,9 @@ NcclCollectives::NcclCollectives(Transport& transport, int device,
   }
 }
 
-Result NcclCollectives::run(Collective collective, std::span<const int> group, const void* input,
-                            void* output, std::span<const std::int64_t> counts, DType dtype,
-                            ReduceOp op) {
+Result NcclCollectives::start(Collective collective, std::span<const int> group, const void* input,
+                              void* output, std::span<const std::int64_t> counts, DType dtype,
+                              ReduceOp op, std::unique_ptr<Transfer>* /*running*/) {
   const auto found = communicators_.find({group.begin(), group.end()});
   if (found == communicators_.end() || !supports(collective, dtype, op)) {
     return Result::failure(ErrorKind::kConfig, "DDL-6-33",

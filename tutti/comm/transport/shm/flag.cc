@@ -25,8 +25,8 @@ bool Wakefulness::yield(std::int64_t waited_ns) {
   const std::int64_t before = now_ns();
   if (waited_ns > kLongest || before < sleepy_until_ns_) return false;
   ::sched_yield();
-  const std::int64_t took = now_ns() - before;
-  if (took > kLongYield) sleepy_until_ns_ = before + kSleepyFactor * took;
+  const std::int64_t after = now_ns();
+  if (after - before > kLongYield) sleepy_until_ns_ = after + kSleepyTime;
   return true;
 }
 

@@ -49,9 +49,8 @@ class Wakefulness {
 
  private:
   static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
-  static constexpr std::int64_t kLongYield = 100'000;
-  static constexpr std::int64_t kSleepyFactor =
-      200;  // times the yield: what trying costs is little
+  static constexpr std::int64_t kLongYield = 300'000;
+  static constexpr std::int64_t kSleepyTime = 100'000'000;  // after a long yield
   std::int64_t sleepy_until_ns_ = 0;
 };
 
