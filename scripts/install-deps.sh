@@ -43,6 +43,9 @@ python3-dev            python: headers of the extension modules
 pybind11-dev           python: bindings of the extension modules
 python3-numpy          python: arrays
 python3-pytest         tests of the Python modules
+python3-pip            the Python modules as a wheel
+python3-setuptools     the same
+python3-wheel          the same
 python3-scipy          learn: sparse matrices
 python3-sklearn        learn: the conventions kept, peer of the benchmarks
 python3-pandas         learn: tables as input

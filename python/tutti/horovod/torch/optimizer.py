@@ -1,5 +1,6 @@
 """DistributedOptimizer: an optimizer whose gradients are those of all ranks."""
 
+import collections
 import contextlib
 import itertools
 import os
@@ -22,7 +23,7 @@ from tutti.horovod.torch.ops import (
     tensor_at,
 )
 
-_numbers = itertools.count()
+_numbers = collections.defaultdict(itertools.count)  # by process set: its ranks count alike
 
 
 def DistributedOptimizer(
@@ -105,9 +106,8 @@ class _Common:
         self._sparse_as_dense = sparse_as_dense
         self._names = names
         self._should_synchronize, self._synchronized = True, False
-        self._number = next(_numbers)
+        self._number = next(_numbers[_set_id(process_set)])
         self._is_alone = process_set.size() == 1 and os.environ.get("HOROVOD_ELASTIC") != "1"
-        _set_id(process_set)
 
     @contextlib.contextmanager
     def skip_synchronize(self):
