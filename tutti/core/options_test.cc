@@ -7,6 +7,7 @@
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
+#include "tutti/core/test_error.h"
 
 namespace tutti {
 namespace {
@@ -20,15 +21,6 @@ const OptionTable kTable = {
     {"mode", OptionType::kText, "p", "Mode.", ""},
     {"memory", OptionType::kChoice, "library", "Memory.", "", 0, 0, {"library", "foreign"}},
 };
-
-std::string message_of(auto&& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Options, DefaultsEnvironmentAndValues) {
   ::setenv("TUTTI_TEST_TIMEOUT", "5", 1);

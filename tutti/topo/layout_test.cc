@@ -4,21 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "tutti/core/error.h"
+#include "tutti/core/test_error.h"
 
 namespace tutti::topo {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string message_of(auto&& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 HostIdentity on(const std::string& machine, int socket = -1) {
   return {.name = "host-" + machine,

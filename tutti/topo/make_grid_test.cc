@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tutti/core/error.h"
+#include "tutti/core/test_error.h"
 #include "tutti/topo/layout.h"
 
 namespace tutti::topo {
@@ -11,15 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string message_of(auto&& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // As the known rankfile deals: rank = accelerator x hosts + host.
 Layout dealt(int hosts, int per_host) {

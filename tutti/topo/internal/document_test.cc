@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tutti/core/error.h"
+#include "tutti/core/test_error.h"
 #include "tutti/topo/number_list.h"
 
 namespace tutti::topo::internal {
@@ -13,15 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Form kForm = {"thing", {{"", {"name"}, {"bytes"}}, {"part", {"size"}, {"flag", "lists"}}}};
-
-std::string message_of(auto&& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string rejection_of(std::string_view text) {
   return message_of([&] { parse_document(text, "f.txt", kForm); });
