@@ -11,12 +11,12 @@
 namespace tutti::launch {
 
 struct JobSpec {
-  std::vector<std::string> command;    // mpirun and all its words
-  Environment environment;             // in which it is started
-  std::vector<std::string> addresses;  // of this host, by which agents call home
-  Rankfile rankfile;                   // where each rank is
-  std::vector<std::string> cpus = {};  // for each rank, to pin it; empty: as it is
-  double timeout = 0;                  // seconds; 0: none
+  std::vector<std::string> command{};    // mpirun and all its words
+  Environment environment{};             // in which it is started
+  std::vector<std::string> addresses{};  // of this host, by which agents call home
+  Rankfile rankfile{};                   // where each rank is
+  std::vector<std::string> cpus = {};    // for each rank, to pin it; empty: as it is
+  double timeout = 0;                    // seconds; 0: none
   bool tag_output = false;
 };
 

@@ -98,11 +98,15 @@ Question make_question(const Wishes& wishes) {
   return question;
 }
 
-void survey(const CommandLine& line, const Wishes& wishes, const Own& own, Facts* facts) {
+bool needs_no_checks(const CommandLine& line) {
+  return line.options.flag("dry_run") || line.options.flag("skipchecks");
+}
+
+void survey(const CommandLine& line, const Wishes& wishes, const Own& own, bool everybody,
+            Facts* facts) {
   const Question question = make_question(wishes);
-  const bool skips = line.options.flag("skipchecks");
   std::vector<std::string> names = question.peers;
-  if (skips || line.options.flag("dry_run")) names.resize(1);
+  if (needs_no_checks(line) && !everybody) names.resize(1);
   if (names.size() == 1 && is_this_host(names[0])) {
     facts->hosts.push_back(
         {.name = names[0], .is_here = true, .report = make_report(question, own.version)});
@@ -121,7 +125,9 @@ void survey(const CommandLine& line, const Wishes& wishes, const Own& own, Facts
 }  // namespace
 
 Wishes read_wishes(const CommandLine& line, const Own& own) {
-  Wishes wishes{.path = text_of("PATH"), .folder = std::filesystem::current_path().string()};
+  Wishes wishes{.mode = line.options.text("mode"),
+                .path = text_of("PATH"),
+                .folder = std::filesystem::current_path().string()};
   const Options& options = line.options;
   wishes.shape = {.ranks = line.number("ranks"),
                   .accelerators = line.number("accelerators"),
@@ -155,7 +161,7 @@ Wishes read_wishes(const CommandLine& line, const Own& own) {
   return wishes;
 }
 
-Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own) {
+Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own, bool everybody) {
   Facts facts{.version = own.version,
               .mpi = wishes.mpi && wishes.mpi->flavour->crosses_hosts ? wishes.mpi->title() : "",
               .folder = wishes.folder,
@@ -163,13 +169,12 @@ Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own) 
               .port = std::atoi(text_of("MASTER_PORT").c_str()),
               .shapes_may_differ = wishes.rankfile.has_value()};
   const std::string& topology = line.options.text("topology");
-  const bool asks_nobody =
-      !topology.empty() && (line.options.flag("dry_run") || line.options.flag("skipchecks"));
+  const bool asks_nobody = !topology.empty() && needs_no_checks(line) && !everybody;
   if (asks_nobody) {
     for (const Host& host : wishes.hosts)
       facts.hosts.push_back({.name = host.name, .report = Report{}});
   } else {
-    survey(line, wishes, own, &facts);
+    survey(line, wishes, own, everybody, &facts);
   }
   for (HostFacts& host : facts.hosts) {
     if (!topology.empty() && host.report) host.report->machine = read_machine(topology, host.name);

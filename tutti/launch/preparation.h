@@ -21,6 +21,7 @@ struct Wishes {
   bool slots_are_limits = false;          // the scheduler's: cores rather than ranks
   std::optional<Rankfile> rankfile = {};  // the user's
   Shape shape = {};
+  std::string mode = "p";
   Program program = {};
   std::optional<Mpi> mpi = {};
   RemoteShell shell = RemoteShell::kSsh;
@@ -30,9 +31,9 @@ struct Wishes {
 Wishes read_wishes(const CommandLine& line, const Own& own);
 
 // What the hosts say. Asks all of them, or with skipchecks only the first, and none where the
-// shape comes from a file and nothing is to be started. Throws ConfigError when a file of a shape
-// cannot be read.
-Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own);
+// shape comes from a file; all whatever the options say when `everybody` is set. Throws ConfigError
+// when a file of a shape cannot be read.
+Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own, bool everybody);
 
 // Where the ranks go. Throws ConfigError when they do not fit.
 Rankfile make_rankfile(const Wishes& wishes, const Facts& facts);

@@ -54,6 +54,8 @@ class Process {
   // Readable (for poll) once the program has ended.
   int end_file() const { return end_.get(); }
   bool has_ended();
+  // What the last has_ended() told.
+  bool is_known_to_have_ended() const { return ended_; }
   // After its end: the exit code, 128 + signal for a killed one.
   int exit_code() const;
   // "ended with exit code 7", "was killed by signal 9 (Killed)"
