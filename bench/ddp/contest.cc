@@ -68,40 +68,16 @@ Words environment_of(const DdpSettings& settings, int port) {
           fmt::format("MASTER_PORT={}", port)};
 }
 
-// One process per rank, as Gloo's users start it; ours the same on one host. Between hosts ours is
-// started by mpirun.
+// One process per rank, as torch's users start it.
 std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& system,
                                 const fs::path& folder) {
-  const Words worker = {"/usr/bin/python3", "-B", prefix() / "libexec" / "tutti" / "worker_ddp.py",
-                        system, folder.string()};
   const Words environment = environment_of(settings, free_port());
   std::vector<ProcessSpec> processes;
-  if (system == "ddl" && settings.on_testbed) {
-    Words words = {"mpirun.openmpi",
-                   "-np",
-                   std::to_string(settings.ranks()),
-                   "--bind-to",
-                   "none",
-                   "--oversubscribe",
-                   "--mca",
-                   "mpi_yield_when_idle",
-                   "1",
-                   "--host"};
-    std::string hosts;
-    for (int host = 0; host < settings.hosts; ++host) {
-      hosts += fmt::format("{}host{}:{}", host ? "," : "", host + 1, settings.ranks_per_host);
-    }
-    words.insert(words.end(), {hosts, "--map-by", settings.deal_by_node ? "node" : "slot"});
-    // Torch's words for the rank come from MPI, except where ranks meet.
-    words.insert(words.end(), {"env", environment[1], environment[2], environment[3]});
-    words.insert(words.end(), worker.begin(), worker.end());
-    return {{on_host(settings, 0, words),
-             {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
-  }
   for (int rank = 0; rank < settings.ranks(); ++rank) {
     Words words = environment;
-    words.push_back(fmt::format("RANK={}", rank));
-    words.insert(words.end(), worker.begin(), worker.end());
+    words.insert(words.end(),
+                 {fmt::format("RANK={}", rank), "/usr/bin/python3", "-B",
+                  prefix() / "libexec" / "tutti" / "worker_ddp.py", system, folder.string()});
     processes.push_back({on_host(settings, host_of(settings, rank), words), {}});
   }
   return processes;

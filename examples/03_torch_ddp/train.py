@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-import tutti.torch  # noqa: F401: makes the backend known
+import ddl  # noqa: F401: makes the backend known
 
 # Which segments a digit lights: top, upper left, upper right, middle, lower left, lower right, bottom.
 DIGITS = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111", "1111011"]

@@ -15,6 +15,13 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 using Group = c10::intrusive_ptr<BackendBase>;
 
+using Place = std::optional<std::tuple<std::string, std::string, int>>;  // id, host of rank 0, port
+
+std::optional<MeetingPlace> place_of(const Place& place) {
+  if (!place) return std::nullopt;
+  return MeetingPlace{std::get<0>(*place), std::get<1>(*place), std::get<2>(*place)};
+}
+
 ProcessGroupDdl& ours(const Group& group) {
   auto* const found = dynamic_cast<ProcessGroupDdl*>(group.get());
   if (!found) throw py::type_error("this is not a process group of the backend ddl");
@@ -52,15 +59,15 @@ PYBIND11_MODULE(_torch, module) {
   module.def("find_job", &find_job);
   module.def(
       "connect",
-      [](int rank, int size, const std::optional<std::string>& id, Milliseconds timeout) {
-        World::instance().connect(rank, size, id, timeout);
+      [](int rank, int size, const Place& place, Milliseconds timeout) {
+        World::instance().connect(rank, size, place_of(place), timeout);
       },
       Released());
   module.def("broadcast_text", &broadcast_text, Released());
   module.def(
       "start",
-      [](int rank, int size, const std::optional<std::string>& id, Milliseconds timeout) {
-        return World::instance().start(rank, size, id, timeout);
+      [](int rank, int size, const Place& place, Milliseconds timeout) {
+        return World::instance().start(rank, size, place_of(place), timeout);
       },
       Released());
   module.def(

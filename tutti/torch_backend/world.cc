@@ -19,6 +19,19 @@ Options options_with(std::chrono::milliseconds timeout) {
   return options;
 }
 
+std::unique_ptr<comm::Communicator> meet(const comm::LocalJob& job, const Options& options) {
+  return comm::Communicator::create(comm::start_local(job, options.text("interface")), options);
+}
+
+bool is_sound(const comm::Communicator& communicator) {
+  try {
+    communicator.check();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 World& World::instance() {
@@ -32,14 +45,21 @@ comm::Communicator& World::communicator() const {
                     "There is no job yet. Call torch.distributed.init_process_group('ddl') first.");
 }
 
-comm::Communicator& World::connect(int rank, int size, const std::optional<std::string>& id,
+comm::Communicator& World::connect(int rank, int size, const std::optional<MeetingPlace>& place,
                                    std::chrono::milliseconds timeout) {
-  if (communicator_ && communicator_->rank() == rank && communicator_->size() == size)
+  if (communicator_ && is_sound(*communicator_) && communicator_->rank() == rank &&
+      communicator_->size() == size) {
     return *communicator_;
+  }
   communicator_.reset();
   const Options options = options_with(timeout);
-  communicator_ = id ? comm::Communicator::create(comm::start_local({rank, size, *id}), options)
-                     : comm::Communicator::from_environment(options);
+  communicator_ = place ? meet({.rank = rank,
+                                .size = size,
+                                .id = place->id,
+                                .master = place->master,
+                                .port = place->port},
+                               options)
+                        : comm::Communicator::from_environment(options);
   if (communicator_->rank() == rank && communicator_->size() == size) return *communicator_;
   throw ConfigError("DDL-4-23",
                     "init_process_group was told rank " + std::to_string(rank) + " of " +
@@ -56,9 +76,9 @@ c10::intrusive_ptr<BackendBase> World::keep(std::shared_ptr<comm::Communicator> 
 }
 
 c10::intrusive_ptr<BackendBase> World::start(int rank, int size,
-                                             const std::optional<std::string>& id,
+                                             const std::optional<MeetingPlace>& place,
                                              std::chrono::milliseconds timeout) {
-  connect(rank, size, id, timeout);
+  connect(rank, size, place, timeout);
   return keep(communicator_, timeout);
 }
 

@@ -89,7 +89,7 @@ def _create(options, _):
     timeout = options.timeout if isinstance(options.timeout, timedelta) else timedelta(seconds=options.timeout)
     if options.global_ranks_in_group and _is_part(options):
         return _torch.group(options.global_ranks_in_group, timeout)
-    group = _torch.start(options.group_rank, options.group_size, _local_id(options), timeout)
+    group = _torch.start(options.group_rank, options.group_size, _meeting_place(options), timeout)
     if os.environ.get("TUTTI_TORCH_SHARED"):
         use_shared_memory(int(os.environ["TUTTI_TORCH_SHARED"]))
     if os.environ.get("TUTTI_TORCH_COMPRESSION"):
@@ -102,21 +102,21 @@ def _is_part(options):
     return dist.is_initialized()
 
 
-def _local_id(options):
-    """By what name ranks that are all on this host find each other; None when a launcher brings them together."""
+def _meeting_place(options):
+    """Where ranks find each other: a name, and with several hosts address and port; None when MPI brings them together."""
     rank, size, store = options.group_rank, options.group_size, options.store
     job = _torch.find_job()
     if size == 1:
-        return str(uuid.uuid4())
+        return str(uuid.uuid4()), "", 0
     if job["by_mpi"] and (job["rank"], job["size"]) == (rank, size):
         return None
     store.set(f"ddl/host/{rank}", _host())
     hosts = {store.get(f"ddl/host/{other}") for other in range(size)}
-    if len(hosts) > 1:
-        return None
     if rank == 0:
-        store.set("ddl/job", str(uuid.uuid4()))
-    return store.get("ddl/job").decode()
+        door = f"{_address()} {_free_port()}" if len(hosts) > 1 else ""
+        store.set("ddl/place", f"{uuid.uuid4()} {door}")
+    name, *door = store.get("ddl/place").decode().split()
+    return (name, door[0], int(door[1])) if door else (name, "", 0)
 
 
 def _host():
@@ -146,10 +146,13 @@ def _fill_environment():
 
 
 def _address():
-    """The address by which others reach this host: that of its default route, if it has one."""
+    """The address by which others reach this host, which is rank 0's."""
+    told = os.environ.get("MASTER_ADDR", "localhost")
+    if not socket.gethostbyname(told).startswith("127."):
+        return socket.gethostbyname(told)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent
+            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only finds the interface of the default route
             return probe.getsockname()[0]
         except OSError:
             return socket.gethostbyname(socket.gethostname())
