@@ -2,6 +2,7 @@
 #include "apps/tutti/command.h"
 #include "bench/allreduce/allreduce.h"
 #include "bench/ddp/ddp.h"
+#include "bench/glm/glm.h"
 #include "bench/harness/interrupt.h"
 #include "bench/tree/tree_bench.h"
 
@@ -11,6 +12,7 @@ int run_bench(int argc, char** argv) {
   static constexpr Command kBenchmarks[] = {
       {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
+      {"glm", "linear models, beside scikit-learn's solvers", bench::run_glm},
       {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
   };
   try {

@@ -7,11 +7,11 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/data/data_file.h"
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/multinomial.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace py = pybind11;
 
@@ -198,14 +198,16 @@ Doubles margins(const py::object& x, const Doubles& coefficients, double interce
 // (labels, rows, columns, form, offsets, indices, values or None, has_row_length); a dense matrix
 // has its values row by row and no offsets. The arrays share the memory of the data set.
 py::tuple parts_of(const DataSet& data) {
-  Threads threads(1);
-  const Matrix m =
-      data.features.is_sparse() ? data.features : to_form(data.features, Form::kDense, threads);
+  const Matrix m = data.features.is_sparse() ? data.features : to_form(data.features, Form::kDense);
   const py::capsule keeper(new std::shared_ptr<const void>(m.keeper),
                            [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); });
   py::object values = py::none(), offsets = py::none(), indices = py::none();
   if (m.values != nullptr)
-    values = py::array_t<float>(m.entries(), static_cast<const float*>(m.values), keeper);
+    values = m.dtype == DType::kF32
+                 ? py::array(
+                       py::array_t<float>(m.entries(), static_cast<const float*>(m.values), keeper))
+                 : py::array(py::array_t<double>(m.entries(), static_cast<const double*>(m.values),
+                                                 keeper));
   const char* form = m.form == Form::kDense ? "dense" : m.form == Form::kSparseRows ? "csr" : "csc";
   if (m.is_sparse()) {
     const std::int64_t lines = m.form == Form::kSparseRows ? m.rows : m.columns;
@@ -231,6 +233,23 @@ py::tuple svmlight(const std::string& path, std::int64_t columns, const std::str
 
 py::tuple snap(const std::string& path) {
   return parts_of(read_snap(path));
+}
+
+// Chunks [begin, end) of one of our files; end < 0: all.
+py::tuple data_file(const std::string& path, std::int64_t begin, std::int64_t end) {
+  const DataFile file(path);
+  const DataSet data = file.read(begin, end < 0 ? file.chunks() : std::min(end, file.chunks()));
+  py::tuple parts = parts_of(data);
+  return py::make_tuple(parts, array_of(data.weights));
+}
+
+void save_data_file(const std::string& path, const py::object& x, const Doubles& labels,
+                    const Doubles& weights, std::int64_t chunk_rows) {
+  const Held held = matrix_of(x);
+  DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
+  data.labels.assign(labels.data(), labels.data() + labels.size());
+  data.weights.assign(weights.data(), weights.data() + weights.size());
+  write_data_file(path, data, chunk_rows);
 }
 
 void save_snap(const std::string& path, const py::object& x, const Doubles& labels) {
@@ -265,4 +284,6 @@ PYBIND11_MODULE(_learn, module) {
   module.def("read_svmlight", &svmlight);
   module.def("read_snap", &snap);
   module.def("write_snap", &save_snap);
+  module.def("read_data_file", &data_file);
+  module.def("write_data_file", &save_data_file);
 }

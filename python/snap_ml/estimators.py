@@ -1,6 +1,9 @@
 """Estimators with the parameters of Snap ML."""
 
+import numpy as np
+
 from tutti.learn import linear
+from tutti.learn.private import fit_private
 
 
 class _Known:
@@ -28,6 +31,19 @@ class _Known:
         return {"poor_score": True,  # no intercept, unless asked for
                 "_xfail_checks": {"check_sample_weights_invariance": "the known default of tol is coarse"}}
 
+    def _fit_one(self, X, labels, weights, loss, start=None):
+        if not getattr(self, "privacy", False):
+            return super()._fit_one(X, labels, weights, loss, start)
+        l1, l2 = self._penalties(0.0)
+        if l1 > 0 or self.fit_intercept or len(weights):
+            raise ValueError("privacy=True needs penalty l2, no intercept and no weights")
+        if self._ranks is not None:
+            raise ValueError("privacy=True does not work over ranks")
+        coefficients = fit_private(X.tocsr() if hasattr(X, "tocsr") else X, labels, loss, l2, eta=self.eta, batch_size=self.batch_size,
+                                   epsilon=self.privacy_epsilon, grad_clip=self.grad_clip, epochs=self.max_iter, random_state=None)
+        return {"coefficients": coefficients, "intercept": 0.0, "objective": np.nan, "dual_gap": np.nan, "has_converged": True,
+                "is_interrupted": False, "history": [(self.max_iter, self.max_iter, 0.0, np.nan, np.nan)], "solver": "private_sgd"}
+
     def _settings(self, X, weights, loss):
         settings = super()._settings(X, weights, loss)
         if settings["l1"] > 0:
@@ -38,7 +54,7 @@ class _Known:
 class LogisticRegression(_Known, linear.LogisticRegression):
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, class_weight=None, dual=True,
                  num_threads=None, penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0,
-                 n_jobs=None):
+                 n_jobs=None, privacy=False, eta=0.3, batch_size=100, privacy_epsilon=10, grad_clip=1):
         self._keep_parameters(locals())
 
 
@@ -51,5 +67,6 @@ class SupportVectorMachine(_Known, linear.LinearSVC):
 
 class LinearRegression(_Known, linear.LinearRegressor):
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, dual=True, num_threads=None,
-                 penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0, n_jobs=None):
+                 penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0, n_jobs=None,
+                 privacy=False, eta=0.3, batch_size=100, privacy_epsilon=10, grad_clip=1):
         self._keep_parameters(locals())

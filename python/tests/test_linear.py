@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import snap_ml
 from tutti.learn import data, linear
+from tutti.learn.private import DELTA, noise_deviation
 
 ESTIMATORS = [linear.LogisticRegression(), linear.LogisticRegression(penalty="l1"), linear.LogisticRegression(solver="newton_cg"),
               linear.LinearSVC(), linear.LinearSVC(loss="hinge"), linear.Ridge(), linear.LinearRegression(), linear.Lasso(alpha=0.01),
@@ -174,3 +175,30 @@ def test_bad_input_is_named():
             linear.LogisticRegression(**wrong).fit(X, y)
     with pytest.raises(OSError, match="cannot open"):
         data.load_svmlight_file("/nowhere/x")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_files_give_back_what_was_written(tmp_path, form):
+    X, y = make_classification(60, 5, random_state=1)
+    X[X < 0] = 0
+    weights = np.arange(60.0)
+    data.save_data_file(tmp_path / "f", form(X), y, weights, chunk_rows=13)
+    again, labels, others = data.load_data_file(tmp_path / "f")
+    assert abs(again - form(X)).max() == 0 and (labels == y).all() and (others == weights).all()
+    part, labels, _ = data.load_data_file(tmp_path / "f", chunks=(1, 2))
+    assert part.shape == (13, 5) and (labels == y[13:26]).all()
+    data.write_snap_file(tmp_path / "s", form(X.astype(np.float32)), y)
+    again, labels = data.load_snap_file(tmp_path / "s")
+    assert abs(again - form(X.astype(np.float32))).max() == 0 and (labels == y).all()
+
+
+def test_privacy_has_a_price_that_is_stated():
+    rho = 3 / (2 * noise_deviation(2.0, 3) ** 2)
+    assert abs(rho + 2 * np.sqrt(rho * np.log(1 / DELTA)) - 2.0) < 1e-9
+    assert noise_deviation(1.0, 3) > noise_deviation(2.0, 3) < noise_deviation(2.0, 9)
+    X, y = make_classification(4000, 6, n_informative=4, n_redundant=0, class_sep=2.0, random_state=2)
+    for form in [np.asarray, sp.csr_matrix]:
+        model = snap_ml.LogisticRegression(privacy=True, max_iter=5, privacy_epsilon=10).fit(form(X), y)
+        assert model.score(form(X), y) > 0.8 and model.solver_ == "private_sgd"
+    with pytest.raises(ValueError, match="no intercept"):
+        snap_ml.LogisticRegression(privacy=True, fit_intercept=True).fit(X, y)

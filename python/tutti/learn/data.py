@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from tutti import _learn
 from tutti.learn.linear_base import NO_WEIGHTS, as_matrix
 
-__all__ = ["load_snap_file", "load_svmlight_file", "write_snap_file"]
+__all__ = ["load_data_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
 
 
 def _table(parts, dtype):
@@ -37,3 +37,19 @@ def write_snap_file(path, X, y=None):
     """Writes the known binary layout, in float32."""
     X = X if isinstance(X, np.ndarray) else X.tocsr()
     _learn.write_snap(str(path), as_matrix(X), NO_WEIGHTS if y is None else np.asarray(y, dtype=np.float64))
+
+
+def load_data_file(path, *, chunks=None, dtype=None):
+    """(X, y, sample_weight) of one of our own data files; `chunks`: (begin, end) of those wanted. y and sample_weight may be None."""
+    begin, end = chunks or (0, -1)
+    parts, weights = _learn.read_data_file(str(path), begin, end)
+    values = parts[6]
+    X, y = _table(parts, dtype or (np.float32 if values is None else values.dtype))
+    return X, (y if len(y) else None), (weights if len(weights) else None)
+
+
+def save_data_file(path, X, y=None, sample_weight=None, *, chunk_rows=65536):
+    """Writes one of our own data files: checked, in chunks, ready to be mapped."""
+    X = X if isinstance(X, np.ndarray) else X.tocsr()
+    vectors = [NO_WEIGHTS if v is None else np.asarray(v, dtype=np.float64) for v in (y, sample_weight)]
+    _learn.write_data_file(str(path), as_matrix(X), *vectors, chunk_rows)

@@ -153,6 +153,11 @@ Matrix to_form(const Matrix& matrix, Form form, Threads& threads) {
                                      : convert<double>(matrix, form, threads);
 }
 
+Matrix to_form(const Matrix& matrix, Form form, int threads) {
+  Threads own(threads);
+  return to_form(matrix, form, own);
+}
+
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
   if (begin < 0 || end < begin || end > matrix.rows)
     refuse(fmt::format("There are no rows {}..{} in a matrix of {}.", begin, end, matrix.rows));

@@ -57,6 +57,8 @@ void check(const Matrix& matrix, Threads& threads);
 // The same numbers in the form that is asked for: `matrix` itself where it has it already. Dense
 // becomes sparse by leaving out zeros; row-major is what kDense gives.
 Matrix to_form(const Matrix& matrix, Form form, Threads& threads);
+// With threads of its own; 0: one per processor.
+Matrix to_form(const Matrix& matrix, Form form, int threads = 0);
 
 // The rows [begin, end). A view where the form allows (kDense, kSparseRows), else ConfigError.
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end);

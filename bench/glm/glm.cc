@@ -1,0 +1,135 @@
+#include "bench/glm/glm.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "bench/glm/cases.h"
+#include "bench/glm/report.h"
+#include "bench/harness/interrupt.h"
+#include "bench/harness/process.h"
+#include "bench/harness/scratch_folder.h"
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Settings {
+  std::vector<std::string> cases;
+  double scale = 1, seconds = 60, target = 1e-4;
+  bool has_peers = true, is_quick = false, appends = false;
+  std::string json;
+};
+
+// Whether there is something to run.
+bool parse(int argc, char** argv, Settings& settings, int& code) {
+  CLI::App app("Linear models, ours beside scikit-learn's solvers on the same data",
+               "tutti bench glm");
+  std::vector<std::string> names;
+  for (const GlmCase& one : glm_cases()) names.emplace_back(one.name);
+  app.add_option("--cases", settings.cases, "which problems [all]")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names));
+  app.add_option("--scale", settings.scale, "share of the rows [1]")
+      ->check(CLI::Range(1e-4, 100.0));
+  app.add_option("--gap", settings.target, "relative gap that is to be reached [1e-4]")
+      ->check(CLI::Range(1e-12, 1.0));
+  app.add_option("--seconds", settings.seconds,
+                 "a peer that took longer is not asked for more [60]");
+  app.add_flag("!--no-peers", settings.has_peers, "only ours");
+  app.add_flag("--quick", settings.is_quick, "a hundredth of the rows: a first look");
+  app.add_option("--json", settings.json, "file for the rows");
+  app.add_flag("--append", settings.appends, "keep the rows that the file has");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    code = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  if (settings.cases.empty()) settings.cases = names;
+  if (settings.is_quick) settings.scale = 0.01;
+  return true;
+}
+
+// The build tree and the installation have the same shape: bin/tutti, libexec/tutti, python.
+fs::path prefix() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+void run_worker(const GlmCase& one, const Settings& settings, const fs::path& folder,
+                const InterruptScope& interrupt) {
+  ProcessSpec spec;
+  spec.arguments = {"/usr/bin/python3",
+                    "-B",
+                    (prefix() / "libexec/tutti/worker_glm.py").string(),
+                    folder.string(),
+                    std::string(one.name),
+                    std::string(one.penalty),
+                    one.has_intercept ? "1" : "0",
+                    fmt::format("{}", settings.target),
+                    fmt::format("{}", settings.has_peers ? settings.seconds : 0)};
+  spec.environment = {fmt::format("PYTHONPATH={}", (prefix() / "python").string())};
+  Process worker(spec, folder / "log");
+  pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
+  while (!worker.has_ended()) {
+    ::poll(events, 2, -1);
+    interrupt.check();
+  }
+  if (!worker.succeeded())
+    throw IoError("DDL-8-72", fmt::format("The worker of bench glm {}:\n{}", worker.how_it_ended(),
+                                          last_lines(folder / "log", 12)));
+}
+
+GlmOutcome run_case(const GlmCase& one, const Settings& settings, const InterruptScope& interrupt) {
+  const ScratchFolder scratch;
+  const std::int64_t rows = std::max<std::int64_t>(
+      1000, static_cast<std::int64_t>(static_cast<double>(one.rows) * settings.scale));
+  GlmOutcome outcome{.name = std::string(one.name),
+                     .what = std::string(one.what),
+                     .rows = rows,
+                     .target = settings.target,
+                     .fits = {}};
+  {
+    const learn::DataSet data = one.make(rows);
+    outcome.columns = data.features.columns;
+    outcome.entries = data.features.entries();
+    write_arrays(data, scratch.path());
+  }
+  run_worker(one, settings, scratch.path(), interrupt);
+  outcome.fits = read_fits(scratch.path() / "fits");
+  return outcome;
+}
+
+}  // namespace
+
+int run_glm(int argc, char** argv) {
+  Settings settings;
+  int code = 0;
+  if (!parse(argc, argv, settings, code)) return code;
+  const Machine machine = describe_machine();
+  const InterruptScope interrupt;
+  fmt::print("{}\n", one_line(machine));
+  if (is_busy(machine))
+    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+               machine.load);
+  std::vector<Row> rows;
+  for (const GlmCase& one : glm_cases()) {
+    if (std::find(settings.cases.begin(), settings.cases.end(), one.name) == settings.cases.end())
+      continue;
+    const GlmOutcome outcome = run_case(one, settings, interrupt);
+    fmt::print("\n{}", text_of(outcome));
+    std::fflush(stdout);
+    const std::vector<Row> more = rows_of(outcome);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  if (!settings.json.empty())
+    write_rows(settings.json, rows, machine,
+               settings.appends ? FileMode::kAppend : FileMode::kReplace);
+  return 0;
+}
+
+}  // namespace tutti::bench

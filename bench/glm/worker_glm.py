@@ -1,0 +1,104 @@
+"""Worker of `tutti bench glm`: fits one problem with ours and with scikit-learn's solvers, on the same arrays.
+
+  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS
+
+Each system is asked for more and more until its objective is within TARGET of ours at a very small tolerance, or a fit took more than
+SECONDS (0: no peers). Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three. Conversion of the data is part of
+every fit's time.
+"""
+
+import json
+import statistics
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+from tutti.learn import linear
+
+# Per case the solvers of scikit-learn that can do it, with ever more effort: (max_iter, tol).
+EFFORTS = {
+    "saga": [(5, 0), (20, 0), (60, 0), (200, 0)],
+    "lbfgs": [(30, 1e-9), (100, 1e-9), (300, 1e-9), (1000, 1e-9)],
+    "liblinear": [(1000, 1e-1), (1000, 1e-2), (1000, 1e-3), (1000, 1e-4)],
+    "liblinear-dual": [(20, 1e-9), (60, 1e-9), (200, 1e-9), (1000, 1e-9)],
+    "newton-cholesky": [(3, 1e-9), (5, 1e-9), (8, 1e-9)],
+    "newton-cg": [(5, 1e-9), (10, 1e-9), (20, 1e-9)],
+}
+PEERS = {
+    "clicks": ["saga", "lbfgs", "liblinear", "liblinear-dual", "newton-cg"],
+    "collisions": ["lbfgs", "newton-cholesky"],
+    "factors": ["lbfgs", "newton-cholesky"],
+    "pages": ["liblinear", "saga"],
+}
+
+
+def load(folder):
+    rows, columns, entries = map(int, (folder / "shape").read_text().split())
+    y = np.fromfile(folder / "labels")
+    values = np.fromfile(folder / "values", np.float32) if (folder / "values").exists() else None
+    if not (folder / "offsets").exists():
+        return values.reshape(rows, columns), y
+    values = np.ones(entries, np.float32) if values is None else values
+    indices, offsets = np.fromfile(folder / "indices", np.int32), np.fromfile(folder / "offsets", np.int64).astype(np.int32)
+    return sp.csr_matrix((values, indices, offsets), shape=(rows, columns)), y
+
+
+class Contest:
+    def __init__(self, folder, case, penalty, has_intercept, target, seconds):
+        self.X, self.y = load(folder)
+        self.out = open(folder / "fits", "w", encoding="utf-8")
+        self.case, self.penalty, self.has_intercept = case, penalty, has_intercept
+        self.target, self.seconds = target, seconds
+        self.best = None
+
+    def objective(self, model):
+        w = model.coef_[0].astype(np.float64)
+        margins = self.X @ w.astype(self.X.dtype) + (model.intercept_[0] if self.has_intercept else 0)
+        penalty = np.abs(w).sum() if self.penalty == "l1" else 0.5 * (w @ w)
+        return float(np.logaddexp(0, -self.y * margins.astype(np.float64)).sum() + penalty)
+
+    def fit(self, system, settings, model):
+        """Whether the target was reached, and whether to go on."""
+        times = []
+        while len(times) < (3 if not times or times[0] < 5 else 1):
+            start = time.perf_counter()
+            model.fit(self.X, self.y)
+            times.append(time.perf_counter() - start)
+        seconds, objective = statistics.median(times), self.objective(model)
+        passes = model.history_["passes"][-1] if hasattr(model, "history_") else 0
+        self.best = objective if self.best is None else min(self.best, objective)
+        self.out.write(json.dumps({"system": system, "settings": settings, "seconds": seconds, "objective": objective, "passes": passes}) + "\n")
+        self.out.flush()
+        return (objective - self.best) / self.best <= self.target, seconds <= self.seconds
+
+    def run_ours(self):
+        for tol in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2):
+            model = linear.LogisticRegression(self.penalty, fit_intercept=self.has_intercept, tol=tol, max_iter=100000)
+            self.fit("tutti", f"tol {tol:g}", model)
+
+    def run_peer(self, name):
+        is_dual = name == "liblinear-dual"
+        for max_iter, tol in EFFORTS[name]:
+            model = LogisticRegression(self.penalty, solver="liblinear" if is_dual else name, dual=is_dual, max_iter=max_iter, tol=tol,
+                                       fit_intercept=self.has_intercept, n_jobs=None, random_state=0)
+            is_there, goes_on = self.fit("sklearn " + name, f"max_iter {max_iter}, tol {tol:g}", model)
+            if is_there or not goes_on:
+                return
+
+
+def main():
+    folder, case, penalty, has_intercept, target, seconds = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
+    contest.run_ours()
+    for name in PEERS[case] if float(seconds) > 0 else []:
+        contest.run_peer(name)
+
+
+if __name__ == "__main__":
+    main()

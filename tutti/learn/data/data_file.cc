@@ -1,0 +1,331 @@
+#include "tutti/learn/data/data_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/internal/sparse_storage.h"
+
+namespace tutti::learn {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'D', 'A', 'T'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kChunkAlignment = 4096, kArrayAlignment = 64;
+constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325, kChecksumFactor = 0x100000001b3;
+
+struct Header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint8_t form, dtype, implicit, flags;  // flags: 1 values, 2 labels, 4 weights
+  std::uint64_t rows, columns, entries, chunks, index_offset;
+  std::uint64_t checksum;  // of all before it
+};
+static_assert(sizeof(Header) == 64);
+
+// Over words of 8 bytes, the last one filled up with zeros.
+std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum = kChecksumStart) {
+  const auto* from = static_cast<const unsigned char*>(data);
+  for (; bytes > 0;) {
+    std::uint64_t word = 0;
+    const std::size_t count = std::min<std::size_t>(8, bytes);
+    std::memcpy(&word, from, count);
+    sum = std::rotl(sum ^ word, 23) * kChecksumFactor;
+    from += count;
+    bytes -= count;
+  }
+  return sum;
+}
+
+std::size_t aligned(std::size_t place, std::size_t to) {
+  return (place + to - 1) / to * to;
+}
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw IoError("DDL-9-03", fmt::format("{}: {}.", name, what));
+}
+
+// Where the arrays of a chunk lie, from its start; `end` is its size.
+struct Places {
+  std::size_t labels = 0, weights = 0, offsets = 0, indices = 0, values = 0, end = 0;
+};
+
+Places places_of(const DataSchema& schema, std::size_t rows, std::size_t entries) {
+  Places places;
+  const auto take = [&](std::size_t bytes) {
+    const std::size_t start = places.end;
+    places.end = aligned(start + bytes, kArrayAlignment);
+    return start;
+  };
+  const bool is_sparse = schema.form != Form::kDense;
+  places.labels = take(schema.has_labels ? rows * 8 : 0);
+  places.weights = take(schema.has_weights ? rows * 8 : 0);
+  places.offsets = take(is_sparse ? (rows + 1) * 8 : 0);
+  places.indices = take(is_sparse ? entries * 4 : 0);
+  places.values = take(schema.has_values ? entries * size_of(schema.dtype) : 0);
+  return places;
+}
+
+DataSchema schema_of(const Header& header, const std::string& name) {
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
+    fail(name, "it is no data file of tutti");
+  if (header.version != kVersion)
+    fail(name, fmt::format("its version is {}, this program reads {}", header.version, kVersion));
+  if (header.checksum != checksum_of(&header, sizeof(Header) - 8))
+    fail(name, "its header is damaged");
+  const auto dtype = static_cast<DType>(header.dtype);
+  const bool is_known =
+      header.form <= 1 && header.implicit <= 1 && (dtype == DType::kF32 || dtype == DType::kF64);
+  if (!is_known || header.columns > std::numeric_limits<std::int32_t>::max())
+    fail(name, "its header says what cannot be");
+  return {.form = static_cast<Form>(header.form),
+          .dtype = dtype,
+          .has_values = (header.flags & 1) != 0,
+          .implicit = static_cast<Implicit>(header.implicit),
+          .has_labels = (header.flags & 2) != 0,
+          .has_weights = (header.flags & 4) != 0,
+          .columns = static_cast<std::int64_t>(header.columns)};
+}
+
+}  // namespace
+
+DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& schema)
+    : path_(std::move(path)),
+      unfinished_(path_.string() + fmt::format(".{}.tmp", ::getpid())),
+      schema_(schema) {
+  if (schema_.form == Form::kSparseColumns)
+    throw ConfigError("DDL-9-01", "Data files have rows, not columns.");
+  if (schema_.form == Form::kDense) schema_.has_values = true;
+  file_.open(unfinished_, std::ios::binary);
+  if (!file_) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path_.string()));
+  align(kChunkAlignment);
+}
+
+DataFileWriter::~DataFileWriter() {
+  std::error_code ignored;
+  std::filesystem::remove(unfinished_, ignored);
+}
+
+void DataFileWriter::put(const void* data, std::size_t bytes, std::uint64_t& checksum) {
+  static constexpr char kZeros[kArrayAlignment] = {};
+  const std::size_t rest = aligned(bytes, kArrayAlignment) - bytes;
+  file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  file_.write(kZeros, static_cast<std::streamsize>(rest));
+  checksum = checksum_of(data, bytes, checksum);
+  place_ += bytes + rest;
+}
+
+void DataFileWriter::align(std::size_t to) {
+  const std::vector<char> zeros(aligned(std::max<std::uint64_t>(place_, 1), to) - place_);
+  file_.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
+  place_ += zeros.size();
+}
+
+void DataFileWriter::add(const DataSet& rows) {
+  const Matrix m = to_form(rows.features, schema_.form);
+  const bool has_values = m.values != nullptr || m.entries() == 0;
+  if (m.dtype != schema_.dtype || m.columns != schema_.columns ||
+      (m.is_sparse() && has_values != schema_.has_values && m.entries() > 0))
+    throw ConfigError(
+        "DDL-9-01",
+        "Rows do not fit the data file: type, columns and values must be those it was begun with.");
+  const auto fits = [&](bool is_wanted, const std::vector<double>& values) {
+    return !is_wanted || static_cast<std::int64_t>(values.size()) == m.rows;
+  };
+  if (!fits(schema_.has_labels, rows.labels) || !fits(schema_.has_weights, rows.weights))
+    throw ConfigError("DDL-9-01", "Rows do not fit the data file: one label (weight) per row.");
+  Chunk chunk{place_, 0, static_cast<std::uint64_t>(m.rows),
+              static_cast<std::uint64_t>(m.entries()), kChecksumStart};
+  const std::size_t count = static_cast<std::size_t>(m.rows), size = size_of(schema_.dtype);
+  put(rows.labels.data(), schema_.has_labels ? count * 8 : 0, chunk.checksum);
+  put(rows.weights.data(), schema_.has_weights ? count * 8 : 0, chunk.checksum);
+  put(m.offsets, m.is_sparse() ? (count + 1) * 8 : 0, chunk.checksum);
+  put(m.indices, m.is_sparse() ? chunk.entries * 4 : 0, chunk.checksum);
+  if (m.is_sparse() || m.row_stride == m.columns) {
+    put(m.values, schema_.has_values ? chunk.entries * size : 0, chunk.checksum);
+  } else {
+    std::vector<std::byte> solid(chunk.entries * size);
+    for (std::int64_t row = 0; row < m.rows; ++row)
+      std::memcpy(solid.data() + row * m.columns * static_cast<std::int64_t>(size),
+                  static_cast<const std::byte*>(m.values) +
+                      row * m.row_stride * static_cast<std::int64_t>(size),
+                  static_cast<std::size_t>(m.columns) * size);
+    put(solid.data(), solid.size(), chunk.checksum);
+  }
+  chunk.bytes = place_ - chunk.offset;
+  chunks_.push_back(chunk);
+  align(kChunkAlignment);
+  if (!file_)
+    throw IoError("DDL-9-02",
+                  fmt::format("{}: cannot write it. Is the disk full?", path_.string()));
+}
+
+void DataFileWriter::finish() {
+  Header header{.magic = {},
+                .version = kVersion,
+                .form = static_cast<std::uint8_t>(schema_.form),
+                .dtype = static_cast<std::uint8_t>(schema_.dtype),
+                .implicit = static_cast<std::uint8_t>(schema_.implicit),
+                .flags = static_cast<std::uint8_t>(schema_.has_values | schema_.has_labels << 1 |
+                                                   schema_.has_weights << 2),
+                .rows = 0,
+                .columns = static_cast<std::uint64_t>(schema_.columns),
+                .entries = 0,
+                .chunks = chunks_.size(),
+                .index_offset = place_,
+                .checksum = 0};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  for (const Chunk& chunk : chunks_) {
+    header.rows += chunk.rows;
+    header.entries += chunk.entries;
+  }
+  header.checksum = checksum_of(&header, sizeof(Header) - 8);
+  const std::uint64_t index_checksum = checksum_of(chunks_.data(), chunks_.size() * sizeof(Chunk));
+  file_.write(reinterpret_cast<const char*>(chunks_.data()),
+              static_cast<std::streamsize>(chunks_.size() * sizeof(Chunk)));
+  file_.write(reinterpret_cast<const char*>(&index_checksum), 8);
+  file_.seekp(0);
+  file_.write(reinterpret_cast<const char*>(&header), sizeof(Header));
+  file_.close();
+  std::error_code error;
+  if (file_) std::filesystem::rename(unfinished_, path_, error);
+  if (!file_ || error)
+    throw IoError("DDL-9-02",
+                  fmt::format("{}: cannot write it. Is the disk full?", path_.string()));
+}
+
+DataFile::DataFile(const std::filesystem::path& path)
+    : file_(std::make_shared<MappedFile>(path)), name_(path.string()) {
+  using Chunk = DataFileWriter::Chunk;
+  Header header;
+  if (file_->size() < kChunkAlignment) fail(name_, "it is too short for a data file");
+  std::memcpy(&header, file_->data(), sizeof(Header));
+  schema_ = schema_of(header, name_);
+  const std::size_t size = file_->size();
+  if (header.index_offset > size - 8 ||
+      header.chunks > (size - 8 - header.index_offset) / sizeof(Chunk))
+    fail(name_, "it ends before its index does");
+  index_.resize(header.chunks);
+  const std::size_t bytes = header.chunks * sizeof(Chunk);
+  std::memcpy(static_cast<void*>(index_.data()), file_->data() + header.index_offset, bytes);
+  std::uint64_t expected = 0;
+  std::memcpy(&expected, file_->data() + header.index_offset + bytes, 8);
+  if (checksum_of(index_.data(), bytes) != expected) fail(name_, "its index is damaged");
+  for (const Chunk& chunk : index_) {
+    const bool is_inside = chunk.offset % kArrayAlignment == 0 && chunk.offset <= size &&
+                           chunk.bytes <= size - chunk.offset && chunk.rows < size &&
+                           chunk.entries <= size;
+    const bool fits = is_inside &&
+                      places_of(schema_, chunk.rows, chunk.entries).end == chunk.bytes &&
+                      (schema_.form != Form::kDense ||
+                       chunk.entries == chunk.rows * static_cast<std::uint64_t>(schema_.columns));
+    if (!fits) fail(name_, "its index says what cannot be");
+    rows_ += static_cast<std::int64_t>(chunk.rows);
+    entries_ += static_cast<std::int64_t>(chunk.entries);
+  }
+}
+
+DataSet DataFile::read(std::int64_t number) const {
+  const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
+  const char* start = file_->data() + chunk.offset;
+  const Places places = places_of(schema_, chunk.rows, chunk.entries);
+  const bool is_sparse = schema_.form != Form::kDense;
+  std::uint64_t sum = kChecksumStart;
+  const auto check_array = [&](std::size_t place, std::size_t bytes) {
+    sum = checksum_of(start + place, bytes, sum);
+  };
+  check_array(places.labels, schema_.has_labels ? chunk.rows * 8 : 0);
+  check_array(places.weights, schema_.has_weights ? chunk.rows * 8 : 0);
+  check_array(places.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
+  check_array(places.indices, is_sparse ? chunk.entries * 4 : 0);
+  check_array(places.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
+  if (sum != chunk.checksum) fail(name_, fmt::format("chunk {} is damaged", number));
+  DataSet data;
+  Matrix& m = data.features;
+  m = {.form = schema_.form,
+       .dtype = schema_.dtype,
+       .rows = static_cast<std::int64_t>(chunk.rows),
+       .columns = schema_.columns};
+  m.implicit = schema_.implicit;
+  m.row_stride = m.columns;
+  m.keeper = file_;
+  if (schema_.has_values) m.values = start + places.values;
+  if (is_sparse) {
+    m.offsets = reinterpret_cast<const std::int64_t*>(start + places.offsets);
+    m.indices = reinterpret_cast<const std::int32_t*>(start + places.indices);
+    if (m.offsets[chunk.rows] != static_cast<std::int64_t>(chunk.entries))
+      fail(name_, fmt::format("chunk {} is damaged", number));
+  }
+  const auto* labels = reinterpret_cast<const double*>(start + places.labels);
+  const auto* weights = reinterpret_cast<const double*>(start + places.weights);
+  if (schema_.has_labels) data.labels.assign(labels, labels + chunk.rows);
+  if (schema_.has_weights) data.weights.assign(weights, weights + chunk.rows);
+  return data;
+}
+
+DataSet DataFile::read(std::int64_t begin, std::int64_t end) const {
+  if (end - begin == 1) return read(begin);
+  DataSet all;
+  auto storage = std::make_shared<SparseStorage>();
+  std::shared_ptr<std::vector<std::byte>> values = std::make_shared<std::vector<std::byte>>();
+  storage->offsets = {0};
+  for (std::int64_t number = begin; number < end; ++number) {
+    const DataSet part = read(number);
+    const Matrix& m = part.features;
+    all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
+    all.weights.insert(all.weights.end(), part.weights.begin(), part.weights.end());
+    const auto* from = static_cast<const std::byte*>(m.values);
+    if (schema_.has_values)
+      values->insert(values->end(), from,
+                     from + static_cast<std::size_t>(m.entries()) * size_of(m.dtype));
+    for (std::int64_t row = 1; m.is_sparse() && row <= m.rows; ++row)
+      storage->offsets.push_back(static_cast<std::int64_t>(storage->indices.size()) +
+                                 m.offsets[row]);
+    if (m.is_sparse())
+      storage->indices.insert(storage->indices.end(), m.indices, m.indices + m.entries());
+    all.features.rows += m.rows;
+  }
+  Matrix& m = all.features;
+  m.form = schema_.form;
+  m.dtype = schema_.dtype;
+  m.columns = m.row_stride = schema_.columns;
+  m.implicit = schema_.implicit;
+  m.offsets = storage->offsets.data();
+  m.indices = storage->indices.data();
+  if (schema_.has_values) m.values = values->data();
+  storage->below = values;
+  m.keeper = storage;
+  return all;
+}
+
+void write_data_file(const std::filesystem::path& path, const DataSet& data,
+                     std::int64_t chunk_rows) {
+  const Form form = data.features.is_sparse() ? Form::kSparseRows : Form::kDense;
+  const Matrix m = to_form(data.features, form);
+  DataFileWriter writer(path, {.form = form,
+                               .dtype = m.dtype,
+                               .has_values = m.values != nullptr,
+                               .implicit = m.implicit,
+                               .has_labels = !data.labels.empty(),
+                               .has_weights = !data.weights.empty(),
+                               .columns = m.columns});
+  const auto cut = [](const std::vector<double>& from, std::int64_t begin, std::int64_t end) {
+    return from.empty() ? std::vector<double>()
+                        : std::vector<double>(from.begin() + begin, from.begin() + end);
+  };
+  for (std::int64_t begin = 0; begin < m.rows; begin += chunk_rows) {
+    const std::int64_t end = std::min(m.rows, begin + chunk_rows);
+    writer.add(
+        {row_range(m, begin, end), cut(data.labels, begin, end), cut(data.weights, begin, end)});
+  }
+  writer.finish();
+}
+
+}  // namespace tutti::learn

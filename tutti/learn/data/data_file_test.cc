@@ -1,0 +1,124 @@
+#include "tutti/learn/data/data_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <random>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/svmlight.h"
+
+namespace tutti::learn {
+namespace {
+
+class DataFiles : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::string bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static DataSet make() {
+    std::string text;
+    std::mt19937 random(8);
+    for (int row = 0; row < 50; ++row) {
+      text += row % 2 == 0 ? "1" : "-1";
+      for (int j = 1; j < 9; ++j)
+        if (random() % 3 != 0)
+          text += " " + std::to_string(j) + ":" + std::to_string(random() % 50) + ".5";
+      text += "\n";
+    }
+    DataSet data = parse_svmlight(text, "f", {.columns = 9});
+    for (int row = 0; row < 50; ++row) data.weights.push_back(row);
+    return data;
+  }
+  static std::vector<float> numbers(const Matrix& matrix) {
+    const Matrix dense = to_form(matrix, Form::kDense, 1);
+    const float* values = static_cast<const float*>(dense.values);
+    return {values, values + dense.entries()};
+  }
+
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("tutti-data-" + std::to_string(::getpid()));
+};
+
+TEST_F(DataFiles, GiveBackWhatWasWritten) {
+  const DataSet data = make();
+  for (const Form form : {Form::kSparseRows, Form::kDense})
+    for (const std::int64_t chunk_rows : {7, 50, 1000}) {
+      DataSet other = data;
+      other.features = to_form(data.features, form, 1);
+      write_data_file(path_, other, chunk_rows);
+      const DataFile file(path_);
+      EXPECT_EQ(file.rows(), 50);
+      EXPECT_EQ(file.chunks(), (50 + chunk_rows - 1) / chunk_rows);
+      const DataSet all = file.read(0, file.chunks());
+      EXPECT_EQ(all.labels, data.labels);
+      EXPECT_EQ(all.weights, data.weights);
+      EXPECT_EQ(numbers(all.features), numbers(data.features));
+      const DataSet last = file.read(file.chunks() - 1);
+      EXPECT_EQ(last.features.rows, file.rows_of(file.chunks() - 1));
+      EXPECT_EQ(last.labels.back(), data.labels.back());
+    }
+}
+
+TEST_F(DataFiles, KeepImplicitValues) {
+  DataSet data = parse_svmlight("1 1:1 2:1 3:1 4:1\n-1 2:1\n", "f");
+  data.features.implicit = Implicit::kRowLength;
+  write_data_file(path_, data);
+  const DataSet again = DataFile(path_).read(0);
+  EXPECT_EQ(again.features.values, nullptr);
+  EXPECT_EQ(numbers(again.features), numbers(data.features));
+}
+
+TEST_F(DataFiles, AreThereOnlyWhenFinished) {
+  {
+    DataFileWriter writer(path_, {.columns = 2});
+    std::vector<float> values = {1, 2, 3, 4};
+    writer.add(
+        {Matrix{.rows = 2, .columns = 2, .values = values.data(), .row_stride = 2}, {1, -1}, {}});
+    EXPECT_THROW(
+        writer.add(
+            {Matrix{.rows = 1, .columns = 3, .values = values.data(), .row_stride = 3}, {1}, {}}),
+        ConfigError);
+    EXPECT_THROW(
+        writer.add(
+            {Matrix{.rows = 2, .columns = 2, .values = values.data(), .row_stride = 2}, {1}, {}}),
+        ConfigError);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(DataFiles, NoRowsAreAFileToo) {
+  write_data_file(path_, {Matrix{.columns = 3}, {}, {}});
+  EXPECT_EQ(DataFile(path_).rows(), 0);
+  EXPECT_EQ(DataFile(path_).read(0, 0).features.rows, 0);
+}
+
+TEST_F(DataFiles, DamageIsAlwaysSeen) {
+  write_data_file(path_, make(), 20);
+  const std::string good = bytes();
+  std::mt19937 random(9);
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = good;
+    std::size_t place = random() % text.size();
+    if (round % 4 == 0) {
+      text.resize(place);
+    } else {
+      const char changed = static_cast<char>(random());
+      if (text[place] == changed) continue;
+      text[place] = changed;
+    }
+    std::ofstream(path_, std::ios::binary) << text;
+    try {
+      const DataFile file(path_);
+      const DataSet all = file.read(0, file.chunks());
+      EXPECT_EQ(numbers(all.features), numbers(make().features));  // only padding was changed
+    } catch (const IoError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::learn
