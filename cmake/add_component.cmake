@@ -26,6 +26,9 @@ function(add_component name)
     endif()
     add_test_program(${name}_test SOURCES ${arg_TESTS} LABELS ${labels}
                      DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})
+    if(arg_WITH_TORCH AND BUILD_TESTING)
+      use_torch(${name}_test)
+    endif()
   endif()
 endfunction()
 

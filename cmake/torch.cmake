@@ -13,11 +13,12 @@ file(WRITE "${CMAKE_BINARY_DIR}/torch_header.cc" "// holds the precompiled torch
 add_library(tutti_torch_header STATIC EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/torch_header.cc")
 target_link_libraries(tutti_torch_header PUBLIC tutti_torch)
 target_precompile_headers(tutti_torch_header PRIVATE <torch/torch.h>)
-target_compile_options(tutti_torch_header PRIVATE -fpch-preprocess)  # lets ccache look inside
+target_compile_options(tutti_torch_header PRIVATE -fpch-preprocess -fPIC)  # lets ccache look inside
 
 # use_torch(target): links libtorch and takes its header as already read.
 function(use_torch target)
   target_link_libraries(${target} PUBLIC tutti_torch)
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  # A program would be compiled as -fPIE, which does not fit a header read as -fPIC.
+  target_compile_options(${target} PRIVATE -fpch-preprocess -fPIC)
   target_precompile_headers(${target} REUSE_FROM tutti_torch_header)
 endfunction()

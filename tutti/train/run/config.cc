@@ -17,7 +17,7 @@ std::string text_of(const toml::node& node, std::string_view key) {
   if (const auto truth = node.value_exact<bool>()) return *truth ? "1" : "0";
   if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
   if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
-  throw ConfigError("DDL-1-62", fmt::format("'{}' in line {} must be a text, a number or a truth "
+  throw ConfigError("DDL-1-82", fmt::format("'{}' in line {} must be a text, a number or a truth "
                                             "value.",
                                             key, node.source().begin.line));
 }
@@ -39,7 +39,7 @@ Request read_toml(const std::filesystem::path& file) {
   try {
     table = toml::parse_file(file.string());
   } catch (const toml::parse_error& error) {
-    throw ConfigError("DDL-1-63", fmt::format("{}, line {}: {}", file.string(),
+    throw ConfigError("DDL-1-83", fmt::format("{}, line {}: {}", file.string(),
                                               error.source().begin.line, error.description()));
   }
   Request request;

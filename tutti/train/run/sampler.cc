@@ -43,7 +43,7 @@ Sampler::Sampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, 
     : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {
   steps_per_epoch_ = samples / (batch * ranks);
   if (steps_per_epoch_ == 0)
-    throw ConfigError("DDL-1-61",
+    throw ConfigError("DDL-1-81",
                       fmt::format("{} training samples do not fill one step of {} ranks with batch "
                                   "{}. Take a smaller batch, fewer ranks or more data.",
                                   samples, ranks, batch));

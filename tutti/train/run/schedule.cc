@@ -19,7 +19,7 @@ std::vector<double> parse_shares(const std::string& text) {
     char* end = nullptr;
     const double share = std::strtod(word.c_str(), &end);
     if (end == word.c_str() || *end != 0 || share < 0 || share > 1)
-      throw ConfigError("DDL-1-60", fmt::format("step_at '{}' must be shares from 0 to 1, as in "
+      throw ConfigError("DDL-1-80", fmt::format("step_at '{}' must be shares from 0 to 1, as in "
                                                 "0.3,0.6,0.9.",
                                                 text));
     shares.push_back(share);

@@ -1,0 +1,28 @@
+#include "tutti/models/cases.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "tutti/core/error.h"
+#include "tutti/models/science/hep/case.h"
+
+namespace tutti::models {
+
+std::span<const train::CaseInfo* const> cases() {
+  static const std::array<const train::CaseInfo*, 1> all = {&hep::case_info()};
+  return all;
+}
+
+const train::CaseInfo& find_case(std::string_view name) {
+  std::string known;
+  for (const train::CaseInfo* info : cases()) {
+    if (info->name == name) return *info;
+    known += fmt::format(" {}", info->name);
+  }
+  throw ConfigError(
+      "DDL-1-85",
+      fmt::format("There is no case '{}'. There are:{}; or give a TOML file.", name, known));
+}
+
+}  // namespace tutti::models

@@ -1,0 +1,53 @@
+// Recorded events from files, as batches for the network.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "tutti/train/data/h5.h"
+
+namespace tutti::models::hep {
+
+struct EventInfo {
+  float label = 0, weight = 1, passes_cuts = 0;
+};
+
+// The events of several files as one list. Pictures are mostly empty: once read, only what is not
+// empty is kept in memory. Not safe from several threads.
+class EventFiles {
+ public:
+  // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
+  // when one does not have data (N,3,H,W) and label.
+  EventFiles(const std::filesystem::path& folder, const std::string& prefix);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(infos_.size()); }
+  int image_size() const { return image_size_; }
+  const EventInfo& info(std::int64_t index) const {
+    return infos_[static_cast<std::size_t>(index)];
+  }
+  // The pictures, one after the other with the channels of a pixel together (N,H,W,3): each value x
+  // as log(1 + x) / 5, which keeps empty pixels empty and the range near 1.
+  void pictures(std::span<const std::int64_t> indices, float* out);
+
+ private:
+  struct Pixel {
+    std::uint32_t place;
+    float value;
+  };
+  struct Place {
+    std::size_t file;
+    std::int64_t row;
+  };
+  const std::vector<Pixel>& pixels(std::int64_t index);
+
+  std::vector<train::H5File> files_;
+  std::vector<Place> places_;
+  std::vector<EventInfo> infos_;
+  std::vector<std::vector<Pixel>> kept_;
+  int image_size_ = 0;
+  std::vector<float> scratch_;
+};
+
+}  // namespace tutti::models::hep

@@ -1,0 +1,35 @@
+// Files of recorded events, in the layout of the published benchmark.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "tutti/models/science/hep/event.h"
+
+namespace tutti::models::hep {
+
+// What one file holds. Background events are those that pass the baseline, per slice.
+struct FilePlan {
+  int image_size = 64;
+  std::int64_t signal = 0;
+  std::vector<std::int64_t> background;  // by slice, in the order of slices()
+};
+
+struct DataPlan {
+  int files = 0;  // of each kind
+  FilePlan train, test;
+};
+DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int image_size);
+
+// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`: data (N,3,H,W) in GeV and tracks, label,
+// weight (events expected in 36/fb), normweight (1), psr (passes the cuts), jz (slice), and what
+// the cuts look at: n_jets, mass_sum, delta_eta, leading_pt. Rank r of `ranks` makes every
+// `ranks`-th file; files that are there are left alone. A file depends on nothing but the plan and
+// its number. `progress` is called after each file with the number of those done by this rank and
+// of all it has to do.
+void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+}  // namespace tutti::models::hep

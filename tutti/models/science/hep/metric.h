@@ -1,0 +1,42 @@
+// What a physicist asks of the network: how much more signal it finds than the cuts, at the same
+// background.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tutti/plot/chart.h"
+
+namespace tutti::models::hep {
+
+struct Scored {
+  float score = 0;  // of the network; larger: more like signal
+  float weight = 1;
+  bool is_signal = false, passes_cuts = false;
+};
+
+struct RocPoint {
+  double false_rate = 0, true_rate = 0;  // weighted shares of background and signal above a score
+};
+// From the hardest cut to the loosest; one point per different score.
+std::vector<RocPoint> roc(std::span<const Scored> events);
+// Signal share at this background share, straight between the points.
+double true_rate_at(std::span<const RocPoint> curve, double false_rate);
+double area(std::span<const RocPoint> curve);
+
+struct Verdict {
+  double false_rate = 0, false_rate_error = 0;  // of the cuts
+  double cuts = 0, cuts_error = 0;              // signal share that they keep
+  double network = 0, network_error = 0;        // that the network keeps at the same false_rate
+  double ratio = 0, ratio_error = 0;            // network / cuts
+  double area = 0;
+  double network_at_percent = 0, network_at_permille = 0;  // at background shares 1e-2 and 1e-3
+};
+// Errors are one standard deviation; the network's holds that of the background share it is taken
+// at.
+Verdict judge(std::span<const Scored> events);
+
+plot::Chart roc_chart(std::span<const Scored> events, const Verdict& verdict);
+plot::Chart score_chart(std::span<const Scored> events);
+
+}  // namespace tutti::models::hep

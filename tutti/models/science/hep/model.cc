@@ -1,0 +1,86 @@
+#include "tutti/models/science/hep/model.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "tutti/models/ops/conv.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::hep {
+namespace {
+
+constexpr int kKernel = 3;
+
+torch::Tensor he_normal(std::vector<std::int64_t> sizes, std::int64_t fan_in,
+                        torch::Generator generator) {
+  return torch::randn(sizes, generator) * std::sqrt(2.0 / static_cast<double>(fan_in));
+}
+
+// Visits (inputs, outputs, side of the picture) of every convolution.
+template <class Visit>
+void each_convolution(const NetworkShape& shape, Visit visit) {
+  double side = shape.image, in = shape.channels;
+  for (int i = 0; i < shape.layers; ++i) {
+    visit(i, in, double(shape.filters), side);
+    in = shape.filters;
+    side = std::floor(side / 2);
+  }
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const NetworkShape& shape) {
+  std::int64_t count = std::int64_t{shape.filters} * shape.classes + shape.classes;
+  each_convolution(shape, [&](int, double in, double out, double) {
+    count += static_cast<std::int64_t>(in * out * kKernel * kKernel + out);
+  });
+  return count;
+}
+
+double forward_flops(const NetworkShape& shape) {
+  double flops = 2.0 * shape.filters * shape.classes;
+  each_convolution(shape, [&](int, double in, double out, double side) {
+    flops += 2 * in * out * kKernel * kKernel * side * side;
+  });
+  return flops;
+}
+
+double train_flops(const NetworkShape& shape) {
+  double first = 0;  // nobody asks for the gradient of the image
+  each_convolution(shape, [&](int i, double in, double out, double side) {
+    if (i == 0) first = 2 * in * out * kKernel * kKernel * side * side;
+  });
+  return 3 * forward_flops(shape) - first;
+}
+
+Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype)
+    : shape_(shape), dtype_(dtype) {
+  torch::Generator generator = at::detail::createCPUGenerator(seed);
+  std::int64_t in = shape.channels;
+  for (int i = 0; i < shape.layers; ++i) {
+    weights_.push_back(register_parameter(
+        fmt::format("conv{}_weight", i + 1),
+        he_normal({shape.filters, in, kKernel, kKernel}, in * kKernel * kKernel, generator)));
+    biases_.push_back(
+        register_parameter(fmt::format("conv{}_bias", i + 1), torch::zeros({shape.filters})));
+    in = shape.filters;
+  }
+  last_weight_ =
+      register_parameter("linear_weight", he_normal({shape.classes, in}, 2 * in, generator));
+  last_bias_ = register_parameter("linear_bias", torch::zeros({shape.classes}));
+}
+
+torch::Tensor Network::forward(const torch::Tensor& images, std::uint64_t seed) {
+  torch::Tensor x = images;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    x = conv_same(x, weights_[i], biases_[i], dtype_);
+    if (i + 1 < weights_.size())
+      x = pool_relu_drop(x, is_training() ? shape_.dropout : 0, train::mixed_seed(seed, i));
+  }
+  const torch::Tensor mean = torch::relu(x).to(torch::kFloat32).mean({2, 3});
+  return torch::addmm(last_bias_, mean, last_weight_.t());
+}
+
+}  // namespace tutti::models::hep

@@ -1,0 +1,38 @@
+// The network of "Deep Learning at 15PF" for events: five convolutions of 3x3, each but the last
+// followed by pooling and dropout, the mean over the picture, one linear layer.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tutti::models::hep {
+
+struct NetworkShape {
+  int image = 224, channels = 3, filters = 128, layers = 5, classes = 2;
+  double dropout = 0.5;
+};
+
+std::int64_t parameter_count(const NetworkShape& shape);
+// One image, 2 per multiply and add: forward; and with both gradients (none for the input image).
+double forward_flops(const NetworkShape& shape);
+double train_flops(const NetworkShape& shape);
+
+class Network : public torch::nn::Module {
+ public:
+  // He-normal weights and zero biases from this seed. `dtype` is what it computes in.
+  Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
+
+  // (N, channels, H, W) -> (N, classes) in f32: before the softmax. The picture may have any size.
+  torch::Tensor forward(const torch::Tensor& images, std::uint64_t seed = 0);
+
+ private:
+  NetworkShape shape_;
+  torch::ScalarType dtype_;
+  std::vector<torch::Tensor> weights_, biases_;
+  torch::Tensor last_weight_, last_bias_;
+};
+
+}  // namespace tutti::models::hep

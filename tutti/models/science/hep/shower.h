@@ -1,0 +1,20 @@
+// How partons radiate: a shower ordered in virtuality that conserves energy and momentum.
+#pragma once
+
+#include <vector>
+
+#include "tutti/models/science/hep/hard_process.h"
+
+namespace tutti::models::hep {
+
+inline constexpr double kShowerEnd = 4;  // GeV^2: softer radiation is left to the hadrons
+
+// The strong coupling at the scale q^2 in GeV^2: one loop, five flavours, at most 0.35.
+double strong_coupling(double q2);
+
+// The partons that are left when none can radiate any more. Their sum is the system's.
+// A parton that is alone radiates as if it recoiled against a partner it does not have: it keeps
+// its direction and energy, on average.
+std::vector<FourVector> shower(const System& system, train::Random& random);
+
+}  // namespace tutti::models::hep

@@ -1,0 +1,174 @@
+#include "tutti/models/science/hep/task.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <torch/torch.h>
+
+#include <numeric>
+
+#include "tutti/core/clock.h"
+#include "tutti/models/science/hep/events.h"
+#include "tutti/models/science/hep/generate.h"
+#include "tutti/models/science/hep/metric.h"
+#include "tutti/models/science/hep/model.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/run/progress.h"
+
+namespace tutti::models::hep {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+
+// Generated data are kept for the next run of the same size.
+fs::path cache_folder(const Options& options) {
+  const char* cache = getenv("XDG_CACHE_HOME");
+  const char* home = getenv("HOME");
+  const fs::path base = cache && *cache ? fs::path(cache)
+                        : home && *home ? fs::path(home) / ".cache"
+                                        : fs::temp_directory_path();
+  return base / "tutti" /
+         fmt::format("hep-{}-{}-{}", options.integer("image"), options.integer("train_events"),
+                     options.integer("test_events"));
+}
+
+class HepTask : public train::Task {
+ public:
+  explicit HepTask(const Options& options)
+      : options_(options), dtype_(train::compute_type(options)) {
+    shape_.image = static_cast<int>(options.integer("image"));
+    shape_.filters = static_cast<int>(options.integer("filters"));
+    shape_.dropout = options.number("dropout");
+    network_ = std::make_shared<Network>(
+        shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
+  }
+
+  torch::nn::Module& model() override { return *network_; }
+  bool casts_itself() const override { return true; }
+  double flops_per_sample() const override { return train_flops(shape_); }
+
+  void prepare(Communicator& communicator) override {
+    fs::path folder = options_.text("data");
+    if (folder.empty()) {
+      folder = cache_folder(options_);
+      make_data(folder, communicator);
+    }
+    train_ = std::make_unique<EventFiles>(folder, "train");
+    test_ = std::make_unique<EventFiles>(folder, "test");
+  }
+
+  std::int64_t train_samples() const override { return train_->size(); }
+
+  train::Batch load(std::span<const std::int64_t> indices) override {
+    return batch_of(*train_, indices);
+  }
+
+  train::Batch random_batch(std::int64_t count) override {
+    const torch::Tensor pixels = torch::rand({count, shape_.image, shape_.image, 3});
+    return {pixels.to(dtype_).permute({0, 3, 1, 2}), torch::randint(2, {count}, torch::kInt64), {}};
+  }
+
+  torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
+    return torch::cross_entropy_loss(network_->forward(batch.input, seed), batch.target);
+  }
+
+  train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    const std::vector<Scored> events = scores(communicator);
+    const Verdict verdict = judge(events);
+    if (!folder.empty()) {
+      train::write_text(folder / "roc.svg", plot::render_svg(roc_chart(events, verdict)));
+      train::write_text(folder / "score.svg", plot::render_svg(score_chart(events)));
+    }
+    return {{"ratio", verdict.ratio},
+            {"ratio_error", verdict.ratio_error},
+            {"network", verdict.network},
+            {"network_error", verdict.network_error},
+            {"cuts", verdict.cuts},
+            {"cuts_error", verdict.cuts_error},
+            {"false_rate", verdict.false_rate},
+            {"false_rate_error", verdict.false_rate_error},
+            {"area", verdict.area},
+            {"network_at_1e-3", verdict.network_at_permille},
+            {"network_at_1e-2", verdict.network_at_percent}};
+  }
+
+  std::string verdict(const train::Metrics& metrics) const override {
+    auto value = [&](const char* name) {
+      for (const auto& [key, number] : metrics)
+        if (key == name) return number;
+      return 0.0;
+    };
+    return fmt::format(
+        "The cuts keep {:.1f} ± {:.1f} % of the signal and ({:.2f} ± {:.2f})e-4 of the "
+        "background.\n"
+        "At the same background the network keeps {:.1f} ± {:.1f} % of the signal: {:.2f} ± {:.2f} "
+        "times as much.\n",
+        100 * value("cuts"), 100 * value("cuts_error"), 1e4 * value("false_rate"),
+        1e4 * value("false_rate_error"), 100 * value("network"), 100 * value("network_error"),
+        value("ratio"), value("ratio_error"));
+  }
+
+ private:
+  void make_data(const fs::path& folder, Communicator& communicator) const {
+    const DataPlan plan =
+        data_plan(options_.integer("train_events"), options_.integer("test_events"), shape_.image);
+    train::ProgressLine line(communicator.rank() == 0);
+    const Stopwatch watch;
+    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
+      const double left = watch.seconds() / done * (all - done);
+      line.show(fmt::format("events: file {} of {} of each rank in {}, {} left", done, all,
+                            folder.string(), train::duration_text(left)));
+    });
+    communicator.barrier({.name = "data"});
+  }
+
+  train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) const {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    torch::Tensor pixels = torch::empty({count, files.image_size(), files.image_size(), 3});
+    files.pictures(indices, pixels.data_ptr<float>());
+    torch::Tensor labels = torch::empty({count}, torch::kInt64);
+    for (std::int64_t i = 0; i < count; ++i)
+      labels[i] = static_cast<std::int64_t>(files.info(indices[static_cast<std::size_t>(i)]).label);
+    return {pixels.to(dtype_).permute({0, 3, 1, 2}), labels, {}};
+  }
+
+  // Every rank scores its part of the test events; all get all.
+  std::vector<Scored> scores(Communicator& communicator) {
+    const std::int64_t wanted = options_.integer("validation_samples");
+    const std::int64_t all = wanted > 0 ? std::min(wanted, test_->size()) : test_->size();
+    std::vector<float> score(static_cast<std::size_t>(all));
+    constexpr std::int64_t kBatch = 64;
+    for (std::int64_t begin = communicator.rank() * kBatch; begin < all;
+         begin += communicator.size() * kBatch) {
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, all - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      const torch::Tensor out =
+          torch::softmax(network_->forward(batch_of(*test_, indices).input), 1)
+              .select(1, 1)
+              .contiguous();
+      std::copy_n(out.data_ptr<float>(), indices.size(), score.begin() + begin);
+    }
+    communicator.all_reduce(Buffer::of(std::span(score)), ReduceOp::kSum, {.name = "scores"});
+    std::vector<Scored> events;
+    for (std::int64_t i = 0; i < all; ++i) {
+      const EventInfo& info = test_->info(i);
+      events.push_back({score[static_cast<std::size_t>(i)], info.weight, info.label > 0.5f,
+                        info.passes_cuts > 0.5f});
+    }
+    return events;
+  }
+
+  const Options& options_;
+  const torch::ScalarType dtype_;
+  NetworkShape shape_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<EventFiles> train_, test_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Task> make_task(const Options& options) {
+  return std::make_unique<HepTask>(options);
+}
+
+}  // namespace tutti::models::hep

@@ -1,0 +1,84 @@
+#include "tutti/train/engine.h"
+
+#include <ATen/autocast_mode.h>
+#include <malloc.h>
+#include <sched.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tutti::train {
+
+void prepare_process(int threads) {
+  // A network takes and gives back the same large blocks at every step. By default each is mapped
+  // anew, and the kernel clears its pages: as much work as many layers do.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_TOP_PAD, 64 << 20);
+  at::set_num_threads(threads);
+  at::set_num_interop_threads(1);
+}
+
+int threads_of(const Options& options, int local_ranks) {
+  if (const std::int64_t wanted = options.integer("threads"); wanted > 0)
+    return static_cast<int>(wanted);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  const int usable = CPU_COUNT(&set), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  // A rank that is bound to a part of the processors has that part for itself.
+  return std::max(1, usable < all ? usable : usable / std::max(1, local_ranks));
+}
+
+bool has_bf16() {
+  static const bool has = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16") != 0;
+  }();
+  return has;
+}
+
+torch::ScalarType compute_type(const Options& options) {
+  const std::string& precision = options.text("precision");
+  const bool is_small = precision == "bf16" || (precision == "auto" && has_bf16());
+  return is_small ? torch::kBFloat16 : torch::kFloat32;
+}
+
+// Measured, as clocks and units are not told: the largest matrix product that fits the caches.
+double peak_flops(const Options& options) {
+  static const double peak = [&] {
+    const torch::NoGradGuard no_gradients;
+    const torch::Tensor a = torch::ones({1024, 1024}, compute_type(options));
+    double best = 0;
+    for (int i = 0; i < 4; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      torch::mm(a, a);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      best = std::max(best, 2.0 * 1024 * 1024 * 1024 / seconds.count());
+    }
+    return best;
+  }();
+  return peak;
+}
+
+Autocast::Autocast() : before_(at::autocast::is_cpu_enabled()) {
+  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+  at::autocast::set_cpu_enabled(true);
+}
+
+Autocast::~Autocast() {
+  at::autocast::set_cpu_enabled(before_);
+  if (!before_) at::autocast::clear_cache();
+}
+
+torch::Tensor precise_loss(Task& task, const Options& options, const Batch& batch,
+                           std::uint64_t seed) {
+  if (task.casts_itself() || compute_type(options) != torch::kBFloat16)
+    return task.loss(batch, seed);
+  const Autocast autocast;
+  return task.loss(batch, seed);
+}
+
+}  // namespace tutti::train

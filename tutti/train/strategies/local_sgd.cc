@@ -1,0 +1,56 @@
+// Every rank trains by itself; every `local_steps` steps all take the mean of their weights. What
+// the update rule remembers stays with the rank.
+#include <torch/torch.h>
+
+#include "tutti/core/clock.h"
+#include "tutti/train/strategy.h"
+
+namespace tutti::train {
+namespace {
+
+class LocalSgd : public Strategy {
+ public:
+  explicit LocalSgd(const StrategyParts& parts)
+      : communicator_(parts.communicator),
+        parameters_(parts.parameters),
+        optimizer_(parts.optimizer),
+        local_steps_(parts.options.integer("local_steps")) {}
+
+  void begin() override { parameters_.begin(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+    if (is_good) {
+      optimizer_.begin(step, rate);
+      optimizer_.update(parameters_.weights(), parameters_.gradients(), 0,
+                        optimizer_.segments().size(), scale);
+    }
+    StepTimes times;
+    if (step % local_steps_ == 0) {
+      const Stopwatch watch;
+      agree();
+      times.waited = watch.seconds();
+    }
+    times.staleness = static_cast<double>(step % local_steps_) * (communicator_.size() - 1);
+    return times;
+  }
+
+  void agree() override {
+    communicator_.all_reduce(Buffer::of(parameters_.weights()), ReduceOp::kAverage,
+                             {.name = "weights"});
+  }
+  comm::Communicator& workers() override { return communicator_; }
+
+ private:
+  comm::Communicator& communicator_;
+  FlatParameters& parameters_;
+  Optimizer& optimizer_;
+  const std::int64_t local_steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts) {
+  return std::make_unique<LocalSgd>(parts);
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,168 @@
+// Groups of ranks that train synchronously inside and asynchronously between each other; `async` is
+// the case of groups of one rank. The last `servers` ranks keep the weights and update them;
+// tensors are dealt to them in turn, so that with as many servers as layers each keeps one.
+//
+// A step of a group: mean gradient inside the group; then its first rank sends each tensor's
+// gradient to the server of that tensor, which updates and answers with the fresh weights; these
+// are broadcast in the group. A server works on what comes first, from any group. Each answer
+// carries how many updates others made since this group last fetched the tensor: the staleness.
+//
+// G groups act like extra momentum of about 1 - 1/G, so servers use (m - (1 - 1/G)) / (1/G), the
+// explicit momentum that makes the sum m, and not less than 0.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+#include "tutti/train/strategy.h"
+
+namespace tutti::train {
+namespace {
+
+// Goes before every gradient. tensor -1: the group has left.
+struct Letter {
+  std::int64_t tensor = -1, step = 0, version = 0;
+  double rate = 0;
+};
+constexpr int kLetterTag = 1, kGradientTag = 2, kAnswerTag = 3;
+constexpr int kLetterWords = sizeof(Letter) / sizeof(float);
+
+Buffer buffer_of(Letter& letter) {
+  return {&letter, kLetterWords, DType::kF32};
+}
+
+class ParameterServers : public Strategy {
+ public:
+  explicit ParameterServers(const StrategyParts& parts)
+      : world_(parts.communicator), parameters_(parts.parameters), optimizer_(parts.optimizer) {
+    servers_ = static_cast<int>(parts.options.integer("servers"));
+    const int workers = world_.size() - servers_;
+    groups_ = parts.options.text("strategy") == "async"
+                  ? workers
+                  : static_cast<int>(parts.options.integer("groups"));
+    if (workers < 1 || groups_ > workers)
+      throw ConfigError(
+          "DDL-1-84",
+          fmt::format("{} ranks are too few for {} servers and {} groups. Start at least {} ranks.",
+                      world_.size(), servers_, std::max(groups_, 1),
+                      servers_ + std::max(groups_, 1)));
+    const bool trains = world_.rank() < workers;
+    const int group = trains ? world_.rank() * groups_ / workers : -1;
+    group_ = world_.split(trains ? group : -1);
+    workers_ = world_.split(trains ? 0 : -1);
+    versions_.resize(parameters_.segments().size());
+    lower_momentum();
+  }
+
+  void begin() override { parameters_.begin(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+    StepTimes times;
+    const Stopwatch watch;
+    if (scale != 1)
+      for (float& g : parameters_.gradients()) g *= scale;
+    if (group_->size() > 1)
+      group_->all_reduce(Buffer::of(parameters_.gradients()), ReduceOp::kAverage,
+                         {.name = "gradients"});
+    if (is_good && group_->rank() == 0) times.staleness = exchange(step, rate);
+    if (group_->size() > 1)
+      group_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
+    times.waited = watch.seconds();
+    return times;
+  }
+
+  // The servers' weights, fetched anew, are those of all.
+  void agree() override {
+    workers_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
+  }
+
+  bool trains() const override { return workers_ != nullptr; }
+  comm::Communicator& workers() override { return *workers_; }
+
+  void leave() override {
+    if (group_->rank() != 0) return;
+    for (int server = 0; server < servers_; ++server) {
+      Letter letter;
+      world_.send(buffer_of(letter), rank_of(server), kLetterTag);
+    }
+  }
+
+  void serve() override {
+    for (int left = 0; left < groups_;) {
+      Letter letter;
+      int peer = 0;
+      world_.receive_any_async(buffer_of(letter), &peer, kLetterTag).wait();
+      if (letter.tensor < 0)
+        ++left;
+      else
+        answer(letter, peer);
+    }
+  }
+
+ private:
+  int rank_of(int server) const { return world_.size() - servers_ + server; }
+  int server_of(std::size_t tensor) const { return rank_of(static_cast<int>(tensor) % servers_); }
+  Buffer part(std::span<float> all, std::size_t tensor) const {
+    const Segment& segment = parameters_.segments()[tensor];
+    return Buffer::of(all.subspan(static_cast<std::size_t>(segment.begin),
+                                  static_cast<std::size_t>(segment.count)));
+  }
+
+  void lower_momentum() {
+    UpdateSettings settings = optimizer_.settings();
+    const double share = 1.0 / groups_;
+    settings.momentum = std::max(0.0, (settings.momentum - (1 - share)) / share);
+    optimizer_ = Optimizer(settings, optimizer_.segments());
+  }
+
+  // All gradients go out before the first answer is waited for: servers work side by side.
+  double exchange(std::int64_t step, double rate) {
+    const std::size_t count = parameters_.segments().size();
+    std::vector<Letter> letters(count), answers(count);
+    std::vector<comm::Work> works;
+    for (std::size_t i = count; i-- > 0;) {
+      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], rate};
+      works.push_back(world_.send_async(buffer_of(letters[i]), server_of(i), kLetterTag));
+      works.push_back(
+          world_.send_async(part(parameters_.gradients(), i), server_of(i), kGradientTag));
+      works.push_back(world_.receive_async(buffer_of(answers[i]), server_of(i), kAnswerTag));
+      works.push_back(
+          world_.receive_async(part(parameters_.weights(), i), server_of(i), kAnswerTag));
+    }
+    for (const comm::Work& work : works) work.wait();
+    double staleness = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      staleness +=
+          static_cast<double>(answers[i].version - versions_[i] - 1) / static_cast<double>(count);
+      versions_[i] = answers[i].version;
+    }
+    return staleness;
+  }
+
+  void answer(Letter letter, int peer) {
+    const auto tensor = static_cast<std::size_t>(letter.tensor);
+    world_.receive(part(parameters_.gradients(), tensor), peer, kGradientTag);
+    optimizer_.begin(++versions_[tensor], letter.rate);
+    optimizer_.update(parameters_.weights(), parameters_.gradients(), tensor, tensor + 1);
+    letter.version = versions_[tensor];
+    world_.send(buffer_of(letter), peer, kAnswerTag);
+    world_.send(part(parameters_.weights(), tensor), peer, kAnswerTag);
+  }
+
+  comm::Communicator& world_;
+  FlatParameters& parameters_;
+  Optimizer& optimizer_;
+  int servers_ = 1, groups_ = 1;
+  std::unique_ptr<comm::Communicator> group_, workers_;
+  std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts) {
+  return std::make_unique<ParameterServers>(parts);
+}
+
+}  // namespace tutti::train

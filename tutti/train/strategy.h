@@ -1,0 +1,57 @@
+// How the ranks make one model of their work. One file each in strategies/, one row in
+// make_strategy.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/core/options.h"
+#include "tutti/train/parameters.h"
+
+namespace tutti::train {
+
+struct StepTimes {
+  double waited = 0;     // seconds in which this rank only waited for others
+  double staleness = 0;  // updates by others since the weights of this step were fetched
+};
+
+// The trainer calls, at every step: begin, then for each of the accumulated batches a backward
+// pass, with last_backward before the last one, then finish. Ranks that do not train call serve
+// instead.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual void begin() = 0;
+  virtual void last_backward() {}
+  // Update number `step` (from 1) at this rate; `scale` multiplies the gradients first. When
+  // `is_good` is false on any rank, nothing is updated: all ranks must say the same.
+  virtual StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) = 0;
+  // Makes the weights of all ranks that train the same: before they are evaluated or written.
+  virtual void agree() {}
+  virtual bool trains() const { return true; }
+  virtual void serve() {}
+  // Says that this rank will not train any more.
+  virtual void leave() {}
+  // Those that train, with whom data are shared.
+  virtual comm::Communicator& workers() = 0;
+};
+
+struct StrategyParts {
+  comm::Communicator& communicator;
+  torch::nn::Module& model;
+  const Options& options;
+  FlatParameters& parameters;
+  Optimizer& optimizer;
+};
+
+// How many gradient buffers the strategy of these options wants.
+int gradient_buffers(const Options& options);
+// The strategy that the options name. Throws ConfigError when there are too few ranks for it.
+std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts);
+
+std::unique_ptr<Strategy> make_sync(const StrategyParts& parts);
+std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts);
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts);
+
+}  // namespace tutti::train

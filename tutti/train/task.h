@@ -1,0 +1,51 @@
+// What a case gives to the trainer: a network, its data, its loss and what it is measured by.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/communicator.h"
+#include "tutti/train/run/run_folder.h"
+
+namespace tutti::train {
+
+struct Batch {
+  torch::Tensor input, target;
+  std::vector<torch::Tensor> more;  // what else the case needs
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // The network, made with the seed of the options; the same weights on every rank.
+  virtual torch::nn::Module& model() = 0;
+  // Makes or finds the data. Collective; called once, before everything below.
+  virtual void prepare(comm::Communicator& communicator) = 0;
+  virtual std::int64_t train_samples() const = 0;
+  // Called by the thread that reads ahead; must not touch the model.
+  virtual Batch load(std::span<const std::int64_t> indices) = 0;
+  // A batch of the right shape without any data, to measure the speed of training with.
+  virtual Batch random_batch(std::int64_t count) = 0;
+  // Mean over the batch, with its graph. `seed` is different at every step and rank: for dropout.
+  virtual torch::Tensor loss(const Batch& batch, std::uint64_t seed) = 0;
+  // On data that was not trained on. Collective; all ranks return the same. The first metric is the
+  // one by which the best weights are kept: larger is better. With a folder, rank 0 writes plots.
+  virtual Metrics evaluate(comm::Communicator& communicator,
+                           const std::filesystem::path& folder) = 0;
+  // Of one sample: forward, gradient of the data, gradient of the weights; 2 per multiply and add.
+  virtual double flops_per_sample() const = 0;
+  // What people want to read at the end, of the metrics of the last evaluation.
+  virtual std::string verdict(const Metrics& metrics) const = 0;
+  // Whether the network casts to bf16 by itself; otherwise libtorch's autocast does.
+  virtual bool casts_itself() const { return false; }
+};
+
+}  // namespace tutti::train

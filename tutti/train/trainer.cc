@@ -1,0 +1,331 @@
+#include "tutti/train/trainer.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <future>
+
+#include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+#include "tutti/core/log.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/loader.h"
+#include "tutti/train/run/checkpoint_file.h"
+#include "tutti/train/run/progress.h"
+#include "tutti/train/run/schedule.h"
+#include "tutti/train/strategy.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr int kWarmUpSteps = 3;  // not counted in the speed: memory is found, kernels are made
+
+class Trainer {
+ public:
+  Trainer(Task& task, comm::Communicator& communicator, const TrainJob& job)
+      : task_(task),
+        job_(job),
+        options_(job.options),
+        parameters_(task.model(), communicator, options_.flag("channels_last"),
+                    gradient_buffers(options_)),
+        optimizer_(update_settings(options_), parameters_.segments()),
+        strategy_(make_strategy({communicator, task.model(), options_, parameters_, optimizer_})),
+        log_(job.folder, communicator.rank()),
+        checkpoints_(job.folder / "checkpoints",
+                     static_cast<int>(options_.integer("keep_checkpoints"))),
+        rank_(communicator.rank()) {
+    communicator.broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
+    if (job.resumes) resume(communicator);
+    if (options_.number("average_decay") > 0 && average_.empty())
+      average_.assign(parameters_.weights().begin(), parameters_.weights().end());
+  }
+
+  TrainOutcome run() {
+    if (!strategy_->trains()) {
+      strategy_->serve();
+      return outcome_;
+    }
+    comm::Communicator& workers = strategy_->workers();
+    Sampler sampler(task_.train_samples(), options_.integer("batch"), workers.rank(),
+                    workers.size(), seed());
+    steps_per_epoch_ = std::max<std::int64_t>(1, sampler.steps_per_epoch() / accumulate());
+    total_steps_ = options_.integer("steps") > 0
+                       ? options_.integer("steps")
+                       : std::llround(options_.number("epochs") * double(steps_per_epoch_));
+    schedule_ = make_schedule(options_, workers.size(), total_steps_);
+    Loader loader(task_, sampler, step_ * accumulate());
+    ProgressLine line(rank_ == 0);
+    Stopwatch watch;
+    while (step_ < total_steps_) {
+      one_step(loader, workers);
+      show(line, workers.size());
+      const bool ends_epoch = step_ % steps_per_epoch_ == 0 || step_ == total_steps_;
+      if (ends_epoch) evaluate(line, workers);
+      if (ends_epoch || wants_checkpoint(workers)) write_checkpoint();
+    }
+    outcome_.seconds = watch.seconds();
+    outcome_.steps = step_;
+    strategy_->leave();
+    if (writing_.valid()) writing_.get();
+    return outcome_;
+  }
+
+ private:
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(options_.integer("seed")); }
+  std::int64_t accumulate() const { return options_.integer("accumulate"); }
+  double epoch() const { return double(step_) / double(steps_per_epoch_); }
+
+  void one_step(Loader& loader, comm::Communicator& workers) {
+    step_watch_.restart();
+    strategy_->begin();
+    float shared[2] = {0, 0};  // mean loss, share of ranks without a finite one
+    comm::Work shared_work;
+    for (std::int64_t part = 0; part < accumulate(); ++part) {
+      const Batch batch = loader.next();
+      const std::uint64_t number =
+          (static_cast<std::uint64_t>(step_) * accumulate() + part) * workers.size() +
+          workers.rank();
+      const torch::Tensor loss = precise_loss(task_, options_, batch, mixed_seed(seed(), number));
+      const float value = loss.item<float>();
+      shared[0] += value / static_cast<float>(accumulate());
+      if (!std::isfinite(value)) shared[1] = 1;
+      if (part + 1 == accumulate()) {
+        shared_work = workers.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
+                                               ReduceOp::kAverage, {.name = "loss"});
+        strategy_->last_backward();
+      }
+      loss.backward();
+    }
+    const bool was_finite = shared[1] == 0;
+    const Stopwatch watch;
+    shared_work.wait();
+    const double waited_for_loss = watch.seconds();
+    const bool is_good = shared[1] == 0;
+    const double rate = schedule_.rate(step_);
+    const StepTimes times =
+        strategy_->finish(step_ + 1, rate, 1 / static_cast<float>(accumulate()), is_good);
+    if (!is_good) complain(was_finite);
+    bad_steps_ = is_good ? 0 : bad_steps_ + 1;
+    ++step_;
+    follow_average();
+    account(shared[0], rate, times, waited_for_loss, workers.size());
+  }
+
+  // Names the layer whose gradient, or weight, is the first that is not finite.
+  void complain(bool was_finite) {
+    std::string where = "the loss only";
+    for (std::size_t i = 0; i < parameters_.tensors().size() && !was_finite; ++i) {
+      const torch::Tensor& tensor = parameters_.tensors()[i];
+      if (tensor.isfinite().all().item<bool>() && tensor.grad().isfinite().all().item<bool>())
+        continue;
+      where = "layer " + parameters_.segments()[i].name;
+      break;
+    }
+    if (!was_finite) {
+      log::warning("DDL-9-61 Step {}: the loss of rank {} is not finite ({}). The step is skipped.",
+                   step_ + 1, rank_, where);
+      log_.events().write("not_finite", {{"step", step_ + 1}, {"where", where}});
+    }
+    if (bad_steps_ + 1 >= options_.integer("bad_steps"))
+      throw CommError(
+          "DDL-9-60",
+          fmt::format("{} steps in a row had a loss that is not finite{}. Lower learning_rate, set "
+                      "clip_norm, or "
+                      "look at the data; `--resume {}` starts from the last checkpoint.",
+                      bad_steps_ + 1, was_finite ? "" : ", first in " + where,
+                      job_.folder.string()));
+  }
+
+  void follow_average() {
+    if (average_.empty()) return;
+    const auto decay = static_cast<float>(options_.number("average_decay"));
+    const std::span<float> weights = parameters_.weights();
+    for (std::size_t i = 0; i < average_.size(); ++i)
+      average_[i] = decay * average_[i] + (1 - decay) * weights[i];
+  }
+
+  void account(float loss, double rate, const StepTimes& times, double waited_for_loss, int ranks) {
+    const double seconds = step_watch_.seconds();
+    const double samples = double(options_.integer("batch") * accumulate() * ranks);
+    const double waited = std::min(seconds, times.waited + waited_for_loss);
+    if (++steps_here_ > kWarmUpSteps) {
+      counted_seconds_ += seconds;
+      counted_samples_ += samples;
+      counted_wait_ += waited;
+    }
+    state_.loss = state_.step == 0 ? loss : 0.9 * state_.loss + 0.1 * loss;
+    outcome_.samples_per_second =
+        counted_seconds_ > 0 ? counted_samples_ / counted_seconds_ : samples / seconds;
+    outcome_.exposed_share =
+        counted_seconds_ > 0 ? counted_wait_ / counted_seconds_ : waited / seconds;
+    log_.step(step_, epoch(),
+              {{"loss", loss},
+               {"learning_rate", rate},
+               {"samples_per_second", samples / seconds},
+               {"waited", waited / seconds},
+               {"staleness", times.staleness}});
+  }
+
+  void show(ProgressLine& line, int ranks) {
+    state_.step = step_;
+    state_.total_steps = total_steps_;
+    state_.epoch = epoch();
+    state_.epochs = double(total_steps_) / double(steps_per_epoch_);
+    state_.samples_per_second = outcome_.samples_per_second;
+    state_.flops_per_second = outcome_.samples_per_second * task_.flops_per_sample();
+    state_.peak_flops = peak_flops(options_) * ranks;
+    state_.exposed_share = outcome_.exposed_share;
+    const double samples = double(options_.integer("batch") * accumulate() * ranks);
+    state_.seconds_left =
+        double(total_steps_ - step_) * samples / std::max(1e-9, outcome_.samples_per_second);
+    line.show(progress_text(state_));
+  }
+
+  void evaluate(ProgressLine& line, comm::Communicator& workers) {
+    strategy_->agree();
+    std::vector<float> kept;
+    const std::span<float> weights = parameters_.weights();
+    if (!average_.empty()) {
+      kept.assign(weights.begin(), weights.end());
+      std::copy(average_.begin(), average_.end(), weights.begin());
+    }
+    const bool is_last = step_ == total_steps_;
+    task_.model().eval();
+    {
+      const torch::NoGradGuard no_gradients;
+      outcome_.metrics = task_.evaluate(
+          workers, is_last && rank_ == 0 ? job_.folder / "plots" : std::filesystem::path());
+    }
+    task_.model().train();
+    log_.summary("validation", step_, outcome_.metrics);
+    if (rank_ == 0) {
+      line.finish();
+      std::string text = fmt::format("epoch {:.4g}:", epoch());
+      for (const auto& [name, value] : outcome_.metrics)
+        text += fmt::format("  {} {:.4g}", name, value);
+      fmt::print("{}\n", text);
+      fflush(stdout);
+      if (outcome_.metrics.empty() || outcome_.metrics[0].second > best_) {
+        best_ = outcome_.metrics.empty() ? 0 : outcome_.metrics[0].second;
+        checkpoints_.write_best(snapshot());
+      }
+    }
+    if (!kept.empty()) std::copy(kept.begin(), kept.end(), weights.begin());
+  }
+
+  // Rank 0 looks at its watch; the others do not need to know.
+  bool wants_checkpoint(comm::Communicator&) {
+    const std::int64_t every = options_.integer("checkpoint_steps");
+    if (every > 0) return step_ % every == 0;
+    const double seconds = options_.number("checkpoint_seconds");
+    return rank_ == 0 && seconds > 0 && since_checkpoint_.seconds() > seconds;
+  }
+
+  Checkpoint snapshot() {
+    Checkpoint checkpoint;
+    checkpoint.step = step_;
+    checkpoint.texts["case"] = job_.case_name;
+    checkpoint.texts["best"] = fmt::format("{}", best_);
+    checkpoint.put<float>("weights", parameters_.weights());
+    checkpoint.put<float>("buffers", parameters_.buffers());
+    for (std::size_t i = 0; i < optimizer_.state().size(); ++i)
+      checkpoint.put<float>(fmt::format("optimizer.{}", i), optimizer_.state()[i]);
+    if (!average_.empty()) checkpoint.put<float>("average", average_);
+    return checkpoint;
+  }
+
+  // What is written is a copy, so training goes on meanwhile; the next one waits for this.
+  void write_checkpoint() {
+    since_checkpoint_.restart();
+    if (rank_ != 0) return;
+    if (writing_.valid()) writing_.get();
+    writing_ = std::async(std::launch::async,
+                          [this, checkpoint = snapshot()] { checkpoints_.write(checkpoint); });
+  }
+
+  void resume(comm::Communicator& communicator) {
+    std::optional<Checkpoint> checkpoint = checkpoints_.newest();
+    if (!checkpoint) {
+      if (rank_ == 0)
+        log::info("{} has no checkpoint yet; the run starts from its beginning.",
+                  job_.folder.string());
+      return;
+    }
+    auto bytes = [](auto& values) { return std::as_writable_bytes(std::span(values)); };
+    checkpoint->get("weights", std::as_writable_bytes(parameters_.weights()));
+    std::vector<float> buffers(parameters_.buffers().size());
+    checkpoint->get("buffers", bytes(buffers));
+    parameters_.set_buffers(buffers);
+    for (std::size_t i = 0; i < optimizer_.state().size(); ++i)
+      checkpoint->get(fmt::format("optimizer.{}", i), bytes(optimizer_.state()[i]));
+    if (options_.number("average_decay") > 0) {
+      average_.resize(static_cast<std::size_t>(parameters_.size()));
+      checkpoint->get("average", bytes(average_));
+    }
+    step_ = checkpoint->step;
+    best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
+    if (rank_ == 0) {
+      cut_metrics(job_.folder, step_ + 1);
+      log::info("resumed at step {}", step_);
+    }
+    communicator.barrier({.name = "resumed"});
+  }
+
+  Task& task_;
+  const TrainJob& job_;
+  const Options& options_;
+  FlatParameters parameters_;
+  Optimizer optimizer_;
+  std::unique_ptr<Strategy> strategy_;
+  RunLog log_;
+  CheckpointFolder checkpoints_;
+  const int rank_;
+  std::int64_t step_ = 0, steps_per_epoch_ = 1, total_steps_ = 0, steps_here_ = 0, bad_steps_ = 0;
+  Schedule schedule_;
+  std::vector<float> average_;
+  double best_ = -std::numeric_limits<double>::infinity();
+  double counted_seconds_ = 0, counted_samples_ = 0, counted_wait_ = 0;
+  ProgressState state_;
+  TrainOutcome outcome_;
+  Stopwatch step_watch_, since_checkpoint_;
+  std::future<void> writing_;
+};
+
+}  // namespace
+
+TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {
+  task.model().train();
+  const TrainOutcome outcome = Trainer(task, communicator, job).run();
+  if (communicator.rank() == 0) plot_run(job.folder);
+  return outcome;
+}
+
+void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
+                  comm::Communicator& communicator, bool channels_last) {
+  const CheckpointFolder checkpoints(folder / "checkpoints", 1);
+  std::optional<Checkpoint> checkpoint = checkpoints.best();
+  if (!checkpoint) checkpoint = checkpoints.newest();
+  if (!checkpoint)
+    throw IoError("DDL-7-66",
+                  fmt::format("{} has no checkpoint. Train it first: tutti train --resume {}",
+                              folder.string(), folder.string()));
+  FlatParameters parameters(model, communicator,
+                            channels_last);  // they were written in the order they lay in
+  const bool has_average = checkpoint->arrays.contains("average");
+  checkpoint->get(has_average ? "average" : "weights",
+                  std::as_writable_bytes(parameters.weights()));
+  std::vector<float> buffers(parameters.buffers().size());
+  checkpoint->get("buffers", std::as_writable_bytes(std::span(buffers)));
+  parameters.set_buffers(buffers);
+}
+
+Metrics evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job) {
+  load_weights(task.model(), job.folder, communicator, job.options.flag("channels_last"));
+  task.model().eval();
+  const torch::NoGradGuard no_gradients;
+  return task.evaluate(communicator,
+                       communicator.rank() == 0 ? job.folder / "plots" : std::filesystem::path());
+}
+
+}  // namespace tutti::train

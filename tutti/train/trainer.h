@@ -1,0 +1,50 @@
+// The training loop.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tutti/core/options.h"
+#include "tutti/train/task.h"
+
+namespace tutti::train {
+
+struct TrainJob {
+  std::string case_name;
+  const Options& options;
+  std::filesystem::path folder;  // of the run; exists
+  bool resumes = false;
+};
+
+struct TrainOutcome {
+  std::int64_t steps = 0;         // of the whole run
+  double seconds = 0;             // of training, of this start
+  double samples_per_second = 0;  // of all ranks, over the whole start but its first steps
+  double exposed_share = 0;
+  Metrics metrics;  // of the last evaluation
+};
+
+// Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
+// IoError when the run cannot be resumed, Error DDL-9-60 when losses stay without a finite value.
+TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
+
+struct SpeedReport {
+  std::vector<double> step_seconds;  // of the slowest rank
+  double samples_per_second = 0;     // of all ranks, from the median step
+  double exposed_share = 0;
+};
+// Trains on one random batch for `steps` steps after a warm-up: the whole step, without data.
+// Collective; the same on every rank.
+SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Options& options,
+                          int steps);
+
+// Loads the newest (or best) weights of the run into the task's network and evaluates it.
+Metrics evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job);
+
+// Loads the weights of a run into the network: the best ones, or else the newest.
+// `channels_last` as in training.
+void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
+                  comm::Communicator& communicator, bool channels_last);
+
+}  // namespace tutti::train

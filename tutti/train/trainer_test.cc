@@ -1,0 +1,194 @@
+// The loop and its strategies on a problem of a few numbers; ranks are threads.
+#include "tutti/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <torch/torch.h>
+
+#include <fstream>
+#include <mutex>
+
+#include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/core/error.h"
+#include "tutti/train/run/checkpoint_file.h"
+#include "tutti/train/run/options.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Finds a plane through points that lie on one.
+class ToyTask : public Task {
+ public:
+  explicit ToyTask(std::int64_t bad_step = -1) : bad_step_(bad_step) {
+    const torch::NoGradGuard no_gradients;
+    model_->register_parameter("weight", torch::linspace(0.1, 0.4, 4));
+    model_->register_parameter("matrix", torch::full({2, 2}, 0.3));
+    model_->register_parameter("unused", torch::zeros({3}));
+    model_->register_buffer("seen", torch::zeros({1}));
+  }
+  torch::nn::Module& model() override { return *model_; }
+  void prepare(comm::Communicator&) override {}
+  std::int64_t train_samples() const override { return 96; }
+  Batch load(std::span<const std::int64_t> indices) override {
+    torch::Tensor input = torch::empty({static_cast<std::int64_t>(indices.size()), 4});
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (int k = 0; k < 4; ++k)
+        input[static_cast<std::int64_t>(i)][k] = std::sin(double(indices[i] + 1) * (k + 1.3));
+    return {input, input.matmul(torch::tensor({1.f, -2.f, 0.5f, 3.f})), {}};
+  }
+  Batch random_batch(std::int64_t count) override {
+    return {torch::randn({count, 4}), torch::randn({count}), {}};
+  }
+  torch::Tensor loss(const Batch& batch, std::uint64_t) override {
+    const auto parameters = model_->named_parameters();
+    model_->named_buffers()["seen"] += 1;
+    const torch::Tensor mixed = torch::cat(
+        {batch.input.narrow(1, 0, 2).matmul(parameters["matrix"]), batch.input.narrow(1, 2, 2)}, 1);
+    torch::Tensor loss = (mixed.matmul(parameters["weight"]) - batch.target).square().mean();
+    if (calls_++ == bad_step_) loss = loss * std::numeric_limits<float>::quiet_NaN();
+    return loss;
+  }
+  Metrics evaluate(comm::Communicator&, const fs::path&) override {
+    std::vector<std::int64_t> all(32);
+    std::iota(all.begin(), all.end(), 0);
+    return {{"score", -loss(load(all), 0).item<double>()}};
+  }
+  double flops_per_sample() const override { return 30; }
+  std::string verdict(const Metrics&) const override { return ""; }
+  bool casts_itself() const override { return true; }
+
+ private:
+  std::shared_ptr<torch::nn::Module> model_ = std::make_shared<torch::nn::Module>("toy");
+  std::int64_t bad_step_, calls_ = 0;
+};
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() {
+    std::string form = fs::temp_directory_path() / "trainer-XXXXXX";
+    base_ = mkdtemp(form.data());
+  }
+  ~TrainerTest() override { fs::remove_all(base_); }
+
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  struct Result {
+    double score = 0;
+    std::vector<float> weights;
+  };
+
+  // Trains on threads and returns what rank 0 found, with the weights of the last checkpoint.
+  Result run(int ranks, const std::string& name, const Settings& settings, bool resumes = false,
+             std::int64_t bad_step = -1) {
+    Options options(train_options());
+    for (const auto& [key, value] : Settings{{"batch", "8"},
+                                             {"learning_rate", "0.05"},
+                                             {"optimizer", "sgd"},
+                                             {"checkpoint_seconds", "0"},
+                                             {"precision", "f32"}})
+      options.set(key, value);
+    for (const auto& [key, value] : settings) options.set(key, value);
+    fs::create_directories(base_ / name);
+    const TrainJob job{"toy", options, base_ / name, resumes};
+    Result result;
+    comm::ThreadWorld world(ranks);
+    world.run([&](comm::Transport& transport) {
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      ToyTask task(transport.rank() == ranks - 1 ? bad_step : -1);
+      const TrainOutcome outcome = train(task, *communicator, job);
+      if (communicator->rank() == 0) result.score = outcome.metrics.at(0).second;
+    });
+    const Checkpoint checkpoint = *CheckpointFolder(base_ / name / "checkpoints", 1).newest();
+    result.weights.resize(checkpoint.arrays.at("weights").size() / sizeof(float));
+    checkpoint.get("weights", std::as_writable_bytes(std::span(result.weights)));
+    return result;
+  }
+  fs::path base_;
+};
+
+TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
+  const Result one = run(1, "one", {{"steps", "12"}, {"batch", "24"}});
+  const Result three = run(3, "three", {{"steps", "12"}, {"bucket_bytes", "1024"}});
+  const Result accumulated = run(1, "accumulated", {{"steps", "12"}, {"accumulate", "3"}});
+  ASSERT_EQ(one.weights.size(), 11u);
+  for (std::size_t i = 0; i < one.weights.size(); ++i) {
+    EXPECT_NEAR(one.weights[i], three.weights[i], 1e-5);
+    EXPECT_NEAR(one.weights[i], accumulated.weights[i], 1e-5);
+  }
+  EXPECT_EQ(one.weights[10], 0);  // had no part in the loss
+}
+
+TEST_F(TrainerTest, EveryStrategyLearns) {
+  const double start = run(1, "start", {{"steps", "1"}, {"learning_rate", "0"}}).score;
+  auto learns = [&](int ranks, Settings settings) {
+    settings.insert(settings.end(), {{"steps", "150"}, {"momentum", "0.5"}});
+    std::string name;
+    for (const auto& [key, value] : settings) name += key + value;
+    EXPECT_GT(run(ranks, name, settings).score, 0.05 * start)
+        << name;  // scores are negative losses
+  };
+  learns(2, {{"lag", "1"}});
+  learns(3, {{"strategy", "local_sgd"}, {"local_steps", "4"}});
+  learns(3, {{"strategy", "async"}});
+  learns(5, {{"strategy", "hybrid"}, {"groups", "2"}, {"servers", "1"}});
+  learns(4, {{"strategy", "hybrid"}, {"groups", "1"}, {"servers", "2"}});
+  learns(2, {{"optimizer", "adam"}, {"clip_norm", "1"}, {"average_decay", "0.9"}});
+}
+
+TEST_F(TrainerTest, ResumedIsBitForBitTheSame) {
+  const Settings common = {{"optimizer", "adam"}, {"average_decay", "0.5"}, {"schedule", "cosine"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const Result whole = run(2, "whole", with({{"steps", "20"}}));
+  // As if it had been killed: the checkpoint of step 12 is the last that is left.
+  run(2, "parts", with({{"steps", "20"}, {"checkpoint_steps", "4"}, {"keep_checkpoints", "9"}}));
+  for (const char* late :
+       {"step-000000000016.ckpt", "step-000000000018.ckpt", "step-000000000020.ckpt"})
+    fs::remove(base_ / "parts/checkpoints" / late);
+  const Result parts = run(2, "parts", with({{"steps", "20"}}), true);
+  EXPECT_EQ(whole.weights, parts.weights);
+  const auto columns = read_metrics(base_ / "parts");
+  ASSERT_EQ(columns.at("step").size(), 20u);
+  EXPECT_EQ(columns.at("loss"), read_metrics(base_ / "whole").at("loss"));
+}
+
+TEST_F(TrainerTest, OneBadStepIsSkippedByAll) {
+  const Result result = run(3, "bad", {{"steps", "40"}}, false, 5);
+  for (float weight : result.weights) EXPECT_TRUE(std::isfinite(weight));
+  std::ifstream events(base_ / "bad/events-rank2.jsonl");
+  const std::string text((std::istreambuf_iterator<char>(events)), {});
+  EXPECT_NE(text.find("not_finite"), std::string::npos);
+}
+
+TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
+  try {
+    run(2, "hopeless", {{"steps", "40"}, {"learning_rate", "900"}, {"momentum", "0.99"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
+  }
+}
+
+TEST_F(TrainerTest, SpeedIsThatOfAllRanks) {
+  Options options(train_options());
+  options.set("batch", "4");
+  comm::ThreadWorld world(2);
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    ToyTask task;
+    const SpeedReport report = measure_speed(task, *communicator, options, 5);
+    EXPECT_EQ(report.step_seconds.size(), 5u);
+    EXPECT_GT(report.samples_per_second, 0);
+  });
+}
+
+TEST_F(TrainerTest, TooFewRanksForServers) {
+  EXPECT_THROW(run(2, "few", {{"strategy", "hybrid"}, {"groups", "2"}, {"servers", "1"}}),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace tutti::train
