@@ -205,6 +205,9 @@ HOOKS = {
     ),
     "shared_memory": lambda model: model.register_comm_hook(None, tutti.torch.hooks.shared_memory_hook),
     "wire": lambda model: model.register_comm_hook(None, tutti.torch.hooks.bf16_wire_hook),
+    "step": lambda model: model.register_comm_hook(
+        None, tutti.torch.hooks.step_hook(lambda parameters: torch.optim.SGD(parameters, 0.1, momentum=0.9))
+    ),
     "fp16 of shared_memory": lambda model: model.register_comm_hook(
         None, default_hooks.fp16_compress_wrapper(tutti.torch.hooks.shared_memory_hook)
     ),
@@ -219,7 +222,8 @@ def hooked(name):
         inputs, labels = map(share_of, batch(step))
         model.zero_grad()
         torch.nn.functional.cross_entropy(model(inputs), labels).backward()
-        optimizer.step()
+        if name != "step":
+            optimizer.step()
     largest = max(model.parameters(), key=torch.Tensor.numel)
     return parameters(model), name == "shared_memory" and tutti.torch.is_shared(largest.grad)
 
@@ -262,6 +266,8 @@ def memory():
     dist.all_reduce(large)
     grown = torch.ones(1 << 14)
     grown.resize_(1 << 16).fill_(3)
+    convolved = torch.nn.Conv2d(3, 64, 3, padding=1)(torch.ones(4, 3, 64, 64)).sum()  # oneDNN asks for memory in its own way
+    convolved.backward()
     tutti.torch.use_shared_memory(0)
     later = torch.ones(1 << 15)
     told = list(map(tutti.torch.is_shared, (first, base, view, large, grown, small, later)))

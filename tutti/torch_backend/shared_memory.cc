@@ -9,6 +9,7 @@
 
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
+#include "tutti/torch_backend/block_cache.h"
 #include "tutti/torch_backend/compat.h"
 
 namespace tutti::torch_backend {
@@ -36,8 +37,8 @@ at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
   }
 }
 
-// One for the process, as torch's own is; it stays when it is switched off, for tensors of it may
-// live on.
+// One for the process, as torch's own is. Nothing of it ever ends: tensors may live longer than
+// whoever switches it off, and the arena that they came from.
 class SharedAllocator final : public c10::Allocator {
  public:
   static SharedAllocator& instance() {
@@ -47,20 +48,22 @@ class SharedAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(std::size_t bytes) TUTTI_ALLOCATE_CONST override {
     const std::size_t least = least_bytes_.load(std::memory_order_acquire);
-    if (least == 0 || bytes < least) return before_->allocate(bytes);
-    std::shared_ptr<Arena> arena;
-    {
-      const std::lock_guard lock(mutex_);
-      arena = arena_;
-    }
-    at::DataPtr memory = take(arena, bytes);
-    return memory ? std::move(memory) : before_->allocate(bytes);
+    void* address = nullptr;
+    if (least > 0 && bytes >= least)
+      address = current_.load(std::memory_order_acquire)->take(bytes);
+    if (!address) address = before_->raw_allocate(bytes);
+    return {address, address, &free_any, at::Device(at::kCPU)};
   }
+  // oneDNN takes its working memory by raw_allocate.
+  c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
   TUTTI_ALLOCATOR_COPY
 
-  void use(std::shared_ptr<Arena> arena, std::size_t least_bytes) {
+  void use(const std::shared_ptr<Arena>& arena, std::size_t least_bytes) {
     const std::lock_guard lock(mutex_);
-    arena_ = std::move(arena);
+    BlockCache* const current = current_.load(std::memory_order_relaxed);
+    if (!current || current->arena() != arena) {
+      current_.store(new BlockCache(arena, current), std::memory_order_release);
+    }
     least_bytes_.store(least_bytes, std::memory_order_release);
     if (c10::GetCPUAllocator() != this) c10::SetCPUAllocator(this, kPriority);
   }
@@ -68,9 +71,25 @@ class SharedAllocator final : public c10::Allocator {
  private:
   static constexpr std::uint8_t kPriority = 100;  // above torch's own
 
+  static void free_any(void* address) {
+    SharedAllocator& allocator = instance();
+    if (!address) return;
+    if (allocator.give_back(address)) return;
+    allocator.before_->raw_deallocate(address);
+  }
+  // Without a lock: caches are only ever added, and a forked child must not wait for one that a
+  // thread of its parent held.
+  bool give_back(void* address) {
+    for (BlockCache* cache = current_.load(std::memory_order_acquire); cache;
+         cache = cache->before()) {
+      if (cache->arena()->find(address, 1)) return cache->give_back(address);
+    }
+    return false;
+  }
+
   c10::Allocator* const before_ = c10::GetCPUAllocator();
-  mutable std::mutex mutex_;
-  std::shared_ptr<Arena> arena_;
+  std::mutex mutex_;
+  std::atomic<BlockCache*> current_ = nullptr;  // knows those before it
   std::atomic<std::size_t> least_bytes_ = 0;
 };
 

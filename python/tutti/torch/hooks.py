@@ -13,7 +13,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from tutti import _torch
 from tutti.torch import _backend_of
 
-__all__ = ["bf16_hook", "bf16_wire_hook", "int8_wire_hook", "shared_memory_hook", "wire_hook"]
+__all__ = ["bf16_hook", "bf16_wire_hook", "int8_wire_hook", "shared_memory_hook", "step_hook", "wire_hook"]
 
 
 def shared_memory_hook(state, bucket):
@@ -38,6 +38,32 @@ def wire_hook(form):
 
     def hook(state, bucket):
         return _average(state, bucket, form)
+
+    hook.__annotations__ = {}
+    return hook
+
+
+def step_hook(make_optimizer, form="none"):
+    """A hook that averages, and updates the parameters of a bucket as soon as it is reduced, while others still compute gradients.
+
+    make_optimizer: called for each parameter, `lambda parameters: torch.optim.SGD(parameters, 0.1)`. Updates are those of one
+    optimizer for all, for every optimizer that treats parameters one by one. The program makes no step of its own.
+    """
+    optimizers = {}
+
+    def hook(state, bucket):
+        parameters, gradients = bucket.parameters(), bucket.gradients()
+
+        def step(future):
+            for parameter, gradient in zip(parameters, gradients):
+                if parameter not in optimizers:
+                    optimizers[parameter] = make_optimizer([parameter])
+                before, parameter.grad = parameter.grad, gradient
+                optimizers[parameter].step()
+                parameter.grad = before
+            return future.value()
+
+        return _average(state, bucket, form).then(step)
 
     hook.__annotations__ = {}
     return hook
