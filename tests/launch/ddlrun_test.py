@@ -205,6 +205,7 @@ class BadInput(Case):
     def test_hosts(self):
         self.check("DDL-3-20", "-H", "no-such-host.invalid", "echo")
         self.check("DDL-3-06", "-H", "a,b,a", "echo")
+        self.check("DDL-3-06", "-H", f"localhost,{os.uname().nodename}", "echo")
         self.check("DDL-3-05", "-H", "a,,b", "echo")
         self.check("DDL-3-05", "-H", "", "echo")
         self.check("DDL-3-04", "-hostfile", "/no/such/file", "echo")
@@ -235,6 +236,7 @@ class BadInput(Case):
 
     def test_programs(self):
         self.check("DDL-3-01")
+        self.check("DDL-3-01", "")
         self.check("DDL-3-27", "no-such-program")
         self.check("DDL-3-27", "/etc/passwd")
         self.check("DDL-3-27", "/usr/bin/python3", "no_such_script.py")
@@ -255,6 +257,10 @@ class BadInput(Case):
     def test_topologies(self):
         self.check("DDL-3-19", "--topology", "/no/such/file", "echo")
         self.check("DDL-2-14", "--topology", "/etc/passwd", "echo")
+        with tempfile.NamedTemporaryFile("w") as machine:  # of more sockets than any machine has
+            machine.write("tutti machine 1\nname = x\nmemory = 1GiB\n" + "".join(f"[socket]\ncores = {n}\n" for n in range(64)))
+            machine.flush()
+            self.check("DDL-3-11", "--topology", machine.name, "echo")
 
     def test_no_mpi(self):
         self.check("DDL-3-13", "echo", environment={"PATH": "/nowhere"})

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
+#include <map>
 
 #include "tutti/core/bytes.h"
 
@@ -35,6 +35,18 @@ Findings unreachable(const Facts& facts) {
     if (!host.report) all.push_back({host.failure.code, host.failure.sentence});
   }
   return all;
+}
+
+Findings same_host_twice(const Facts& facts) {
+  std::map<std::string, std::string> names;
+  return each(facts, "DDL-3-06", [&](const HostFacts& host) -> std::string {
+    const auto [seen, is_new] = names.emplace(host.report->identity, host.name);
+    if (is_new || host.report->identity.empty()) return "";
+    return fmt::format(
+        "{} and {} are one host. Name it once, with a number of ranks if it is to "
+        "have several: {}:2.",
+        seen->second, host.name, host.name);
+  });
 }
 
 Findings other_tutti(const Facts& facts) {
@@ -184,6 +196,7 @@ Findings slow_links(const Facts& facts) {
 const std::vector<Check>& checks() {
   static const std::vector<Check> table = {
       {"DDL-3-21", "every host answers without a password", false, unreachable},
+      {"DDL-3-06", "no host under two names", false, same_host_twice},
       {"DDL-3-25", "the same Tutti everywhere", false, other_tutti},
       {"DDL-3-26", "the same MPI everywhere", false, other_mpi},
       {"DDL-3-27", "the program is there", false, no_program},

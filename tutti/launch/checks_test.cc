@@ -16,6 +16,7 @@ Facts good_facts() {
   Facts facts{.version = "1.0", .mpi = "Open MPI 4.1.4", .folder = "/home/me", .program = "train"};
   for (const char* name : {"host1", "host2"}) {
     Report report{.name = name,
+                  .identity = name,
                   .version = "1.0",
                   .mpi = "Open MPI 4.1.4",
                   .machine = topo::synthetic_machine("pack:1 core:4 pu:1"),
@@ -79,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
                 facts.hosts[1].report.reset();
                 facts.hosts[1].failure = {"DDL-3-22", "host2 ... ssh-copy-id host2"};
               }},
+        Fault{"DDL-3-06", "host1 and host2 are one host", true,
+              [](Facts& facts) { facts.hosts[1].report->identity = "host1"; }},
         Fault{"DDL-3-25", "has Tutti 0.9, this machine 1.0", true,
               [](Facts& facts) { facts.hosts[1].report->version = "0.9"; }},
         Fault{"DDL-3-26", "has Open MPI 5.0.1, this machine Open MPI 4.1.4", true,

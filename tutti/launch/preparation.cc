@@ -177,7 +177,9 @@ Facts find_facts(const CommandLine& line, const Wishes& wishes, const Own& own, 
     survey(line, wishes, own, everybody, &facts);
   }
   for (HostFacts& host : facts.hosts) {
-    if (!topology.empty() && host.report) host.report->machine = read_machine(topology, host.name);
+    if (topology.empty() || !host.report) continue;
+    if (!asks_nobody) host.real_machine = std::move(host.report->machine);
+    host.report->machine = read_machine(topology, host.name);
   }
   return facts;
 }
@@ -191,18 +193,30 @@ const topo::Machine& common_machine(const Facts& facts) {
                     "--topology, or see ddlrun --check.");
 }
 
-Rankfile make_rankfile(const Wishes& wishes, const Facts& facts) {
-  if (!wishes.rankfile) {
-    std::vector<Host> hosts = wishes.hosts;
-    const topo::Machine& machine = common_machine(facts);
-    // Schedulers count cores; one rank per accelerator wants only one of them.
-    if (wishes.slots_are_limits && !machine.accelerators.empty()) {
-      for (Host& host : hosts) {
-        host.slots = std::min(host.slots, static_cast<int>(machine.accelerators.size()));
-      }
+namespace {
+
+Rankfile place_ranks(const Wishes& wishes, const Facts& facts) {
+  std::vector<Host> hosts = wishes.hosts;
+  const topo::Machine& machine = common_machine(facts);
+  // Schedulers count cores; one rank per accelerator wants only one of them.
+  if (wishes.slots_are_limits && !machine.accelerators.empty()) {
+    for (Host& host : hosts) {
+      host.slots = std::min(host.slots, static_cast<int>(machine.accelerators.size()));
     }
-    return place(hosts, machine, wishes.shape);
   }
+  Rankfile rankfile = place(hosts, machine, wishes.shape);
+  for (const HostFacts& host : facts.hosts) {
+    if (host.real_machine && !wishes.shape.oversubscribe) {
+      check_fit(rankfile, host.name, *host.real_machine);
+    }
+  }
+  return rankfile;
+}
+
+}  // namespace
+
+Rankfile make_rankfile(const Wishes& wishes, const Facts& facts) {
+  if (!wishes.rankfile) return place_ranks(wishes, facts);
   Rankfile rankfile = *wishes.rankfile;
   for (const HostFacts& host : facts.hosts) {
     if (host.report && !host.report->machine.sockets.empty()) {

@@ -31,7 +31,7 @@ std::string script_of(const std::vector<std::string>& words) {
 }  // namespace
 
 Program complete_program(std::vector<std::string> words, std::string_view path) {
-  if (words.empty()) {
+  if (words.empty() || words[0].empty()) {
     throw ConfigError(
         "DDL-3-01",
         "There is no program to run. Write: ddlrun [options] program [arguments], for "

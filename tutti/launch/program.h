@@ -13,7 +13,7 @@ struct Program {
 };
 
 // "train.py" that cannot be executed becomes "python train.py"; python is python3 where only that
-// is in `path`. Throws ConfigError when there are no words.
+// is in `path`. Throws ConfigError when there is no program.
 Program complete_program(std::vector<std::string> words, std::string_view path);
 
 }  // namespace tutti::launch

@@ -59,6 +59,7 @@ TEST_F(Programs, ScriptsMustBeThere) {
   EXPECT_THAT(complete_program({"python"}, "").files, IsEmpty());
   EXPECT_THAT(complete_program({"cat", "a.py"}, "").files, IsEmpty());
   EXPECT_THAT(error_of([] { complete_program({}, ""); }), HasSubstr("DDL-3-01"));
+  EXPECT_THAT(error_of([] { complete_program({"", "a.py"}, ""); }), HasSubstr("DDL-3-01"));
 }
 
 TEST_F(Programs, RunFoldersAreNew) {

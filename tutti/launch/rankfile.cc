@@ -89,11 +89,10 @@ void check_fit(const Rankfile& rankfile, const std::string& host, const topo::Ma
     if (highest < count) continue;
     const std::string where = slot.socket < 0 ? "" : fmt::format(" on socket {}", slot.socket);
     throw ConfigError(
-        "DDL-3-11",
-        fmt::format(
-            "The rankfile puts rank {} on slot={} of {}, which has {} core{}{}. Correct the "
-            "rankfile, or leave it out and let ddlrun make one.",
-            rank, slot_text(slot), host, count, count == 1 ? "" : "s", where));
+        "DDL-3-11", fmt::format("Rank {} is to run on slot={} of {}, which has {} core{}{}. "
+                                "Correct the rankfile or the "
+                                "topology file that says so, or leave it out.",
+                                rank, slot_text(slot), host, count, count == 1 ? "" : "s", where));
   }
 }
 

@@ -46,8 +46,7 @@ TEST(Rankfile, MustFitTheHosts) {
   EXPECT_EQ(error_of([&] { check_fit(file, "a", machine); }), "");
   EXPECT_THAT(
       error_of([&] { check_fit(file, "b", machine); }),
-      HasSubstr("DDL-3-11 The rankfile puts rank 1 on slot=1:4-4 of b, which has 4 cores on "
-                "socket 1"));
+      HasSubstr("DDL-3-11 Rank 1 is to run on slot=1:4-4 of b, which has 4 cores on socket 1"));
   EXPECT_THAT(cpus_of(file.ranks[0], machine), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
   EXPECT_THAT(cpus_of(file.ranks[2], machine), ElementsAre(14, 15));
   EXPECT_EQ(cpus_of({"a", 0, {}}, machine).size(), 8u);

@@ -7,6 +7,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/launch/mpi/flavour.h"
 #include "tutti/launch/shell.h"
+#include "tutti/topo/identity.h"
 
 namespace tutti::launch {
 namespace {
@@ -39,6 +40,7 @@ Route find_route(const std::string& peer) {
 
 Report make_report(const Question& question, const std::string& version) {
   Report report{.name = host_name(),
+                .identity = topo::sharing_key(topo::this_host_identity()),
                 .version = version,
                 .mpi = mpi_title(question),
                 .machine = topo::discover_machine(),

@@ -30,9 +30,10 @@ struct Route {
 };
 
 struct Report {
-  std::string name = {};     // what the host calls itself
-  std::string version = {};  // of Tutti
-  std::string mpi = {};      // "Open MPI 4.1.4"; empty: not there
+  std::string name = {};      // what the host calls itself
+  std::string identity = {};  // the same under all names of one host
+  std::string version = {};   // of Tutti
+  std::string mpi = {};       // "Open MPI 4.1.4"; empty: not there
   topo::Machine machine = {};
   std::int64_t clock_ns = 0;       // its wall clock while answering
   std::int64_t shared_memory = 0;  // free bytes of /dev/shm

@@ -61,6 +61,7 @@ std::string to_json(const Report& report) {
                     {"network", route.network}};
   }
   return dumped({{"name", report.name},
+                 {"identity", report.identity},
                  {"version", report.version},
                  {"mpi", report.mpi},
                  {"machine", topo::to_text(report.machine)},
@@ -77,6 +78,7 @@ std::string to_json(const Report& report) {
 Report parse_report(const std::string& text) {
   return checked(text, [](const Json& json) {
     Report report{.name = json.at("name"),
+                  .identity = json.at("identity"),
                   .version = json.at("version"),
                   .mpi = json.at("mpi"),
                   .machine = topo::parse_machine(json.at("machine").get<std::string>()),

@@ -109,6 +109,11 @@ Failure explain(const std::string& host, const Answer& answer, const std::string
   const auto said = [&](const char* words) {
     return answer.errors.find(words) != std::string::npos;
   };
+  if (said("cannot start ssh")) {
+    return {"DDL-3-21", fmt::format("{} cannot be asked: there is no ssh here. Install it (Debian: "
+                                    "openssh-client).",
+                                    host)};
+  }
   if (said("Could not resolve") || said("Name or service not known") || said("Invalid node name")) {
     return {"DDL-3-20", fmt::format("{} is not a host that this machine knows. Check its spelling, "
                                     "or add it to /etc/hosts or the name service.",

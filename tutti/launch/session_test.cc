@@ -104,6 +104,7 @@ TEST(Session, WhatSshSaysIsExplained) {
   };
   EXPECT_EQ(code("ssh: Could not resolve hostname h: Name or service not known"), "DDL-3-20");
   EXPECT_EQ(code("ssh: connect to host h port 22: Connection refused"), "DDL-3-21");
+  EXPECT_EQ(code("cannot start ssh: No such file or directory", 127), "DDL-3-21");
   EXPECT_EQ(code("ssh: connect to host h port 22: Connection timed out"), "DDL-3-21");
   EXPECT_EQ(code("me@h: Permission denied (publickey)."), "DDL-3-22");
   EXPECT_EQ(code("Host key verification failed."), "DDL-3-23");

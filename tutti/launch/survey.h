@@ -16,6 +16,8 @@ struct HostFacts {
   std::string name = {};
   bool is_here = false;
   std::optional<Report> report = {};
+  // What it really looks like, where the report has the shape of a topology file.
+  std::optional<topo::Machine> real_machine = {};
   Failure failure = {};    // when there is no report
   double clock_ahead = 0;  // seconds that its clock is ahead of ours at least; negative: behind
 };
