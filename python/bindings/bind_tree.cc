@@ -8,7 +8,9 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/export.h"
 #include "tutti/learn/tree/forest.h"
+#include "tutti/learn/tree/import.h"
 #include "tutti/learn/tree/model_json.h"
 #include "tutti/learn/tree/predictor.h"
 #include "tutti/learn/tree/shap.h"
@@ -262,6 +264,10 @@ PYBIND11_MODULE(_tree, module) {
       .def("shap", &shap, py::arg("x"), py::arg("threads") = 1)
       .def("importances", [](const Fitted& fitted) { return fitted.model.importances(); })
       .def("to_json", [](const Fitted& fitted) { return to_json(fitted.model); })
+      .def("to_onnx", [](const Fitted& fitted) { return py::bytes(to_onnx(fitted.model)); })
+      .def("to_pmml", [](const Fitted& fitted) { return to_pmml(fitted.model); })
+      .def("to_cpp",
+           [](const Fitted& fitted, const std::string& name) { return to_cpp(fitted.model, name); })
       .def("depths",
            [](const Fitted& fitted) {
              std::vector<int> depths;
@@ -285,6 +291,12 @@ PYBIND11_MODULE(_tree, module) {
   module.def("fit_forest", &fit_forest);
   module.def("fit_boosting", &fit_boosting);
   module.def("read_model", &read_model);
+  module.def("import_xgboost", [](const std::string& text) {
+    return std::make_unique<Fitted>(import_xgboost(text));
+  });
+  module.def("import_lightgbm", [](const std::string& text) {
+    return std::make_unique<Fitted>(import_lightgbm(text));
+  });
 }
 
 }  // namespace tutti::learn::tree

@@ -1,6 +1,8 @@
 """Trees: scikit-learn's conventions, and answers as good as its own."""
 
+import ctypes
 import pickle
+import subprocess
 import warnings
 
 import numpy as np
@@ -166,3 +168,122 @@ def test_use_gpu_says_that_there_is_none(cells):
     X, _, y, _ = cells
     with pytest.warns(UserWarning, match="no GPU build"):
         ours.DecisionTreeClassifier(use_gpu=True, max_depth=1).fit(X, y)
+
+
+@pytest.mark.parametrize("objective", ["binary:logistic", "multi:softprob", "reg:squarederror", "count:poisson"])
+def test_models_of_xgboost_answer_alike(tmp_path, objective):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = datasets.make_classification(500, 6, n_informative=4, n_classes=3, random_state=0)
+    X = X.astype(np.float32)
+    X[::7, 2] = np.nan
+    if objective == "binary:logistic":
+        y = (y > 0).astype(int)
+    parameters = dict(objective=objective, max_depth=4, nthread=1, **(dict(num_class=3) if "multi" in objective else {}))
+    booster = xgboost.train(parameters, xgboost.DMatrix(X, y), 8)
+    booster.save_model(tmp_path / "x.json")
+    mine = ours.import_xgboost(tmp_path / "x.json")
+    np.testing.assert_allclose(mine.predict(X), booster.predict(xgboost.DMatrix(X)), rtol=2e-5, atol=1e-6)
+
+
+def test_shap_values_are_those_of_xgboost(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = datasets.make_regression(300, 5, random_state=0)
+    X = X.astype(np.float32)
+    booster = xgboost.train(dict(max_depth=5, nthread=1), xgboost.DMatrix(X, y), 6)
+    booster.save_model(tmp_path / "x.json")
+    theirs = booster.predict(xgboost.DMatrix(X), pred_contribs=True)[:, :-1]
+    np.testing.assert_allclose(ours.import_xgboost(tmp_path / "x.json").shap_values(X)[:, 0, :], theirs, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("made_by", [tree.DecisionTreeClassifier(max_depth=5), tree.DecisionTreeRegressor(max_depth=5),
+                                     ensemble.RandomForestClassifier(5), ensemble.ExtraTreesRegressor(5)])
+def test_models_of_scikit_learn_answer_alike(made_by):
+    X, y = datasets.make_classification(400, 6, n_informative=4, n_classes=3, random_state=0)
+    X = X.astype(np.float32)
+    theirs = clone(made_by).fit(X, y)
+    expected = theirs.predict_proba(X) if hasattr(theirs, "classes_") else theirs.predict(X)
+    np.testing.assert_allclose(ours.import_sklearn(theirs).predict(X), expected, atol=1e-9)
+
+
+def fields_of(message):
+    """(number, value) of each field of a protocol buffer."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            size = varint()
+            at += size
+            yield key >> 3, message[at - size : at]
+
+
+def numbers_of(packed):
+    """The packed varints of a field: as if each were a field's key."""
+    values, value, shift = [], 0, 0
+    for byte in packed:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+def ask_onnx(text, row):
+    """Walks the trees of an ONNX file, as its standard describes them; what comes before the link."""
+    graph = dict(fields_of(text))[7]
+    node = next(value for number, value in fields_of(graph) if number == 1)
+    attributes = {}
+    for number, value in fields_of(node):
+        if number == 5:
+            parts = list(fields_of(value))
+            name = dict(parts)[1].decode()
+            attributes[name] = next((v for n, v in parts if n in (3, 4, 7, 8)), [v for n, v in parts if n == 9])
+    ints = {name: numbers_of(value) for name, value in attributes.items()
+            if isinstance(value, bytes) and name.endswith(("ids", "true"))}
+    floats = {name: np.frombuffer(attributes[name], "<f4") for name in ("nodes_values", "target_weights", "base_values")}
+    place = {key: i for i, key in enumerate(zip(ints["nodes_treeids"], ints["nodes_nodeids"]))}
+    answer = np.array(floats["base_values"], dtype=np.float64)
+    targets = {}
+    for i, key in enumerate(zip(ints["target_treeids"], ints["target_nodeids"])):
+        targets.setdefault(key, []).append((ints["target_ids"][i], floats["target_weights"][i]))
+    for tree_id in sorted(set(ints["nodes_treeids"])):
+        at = place[tree_id, 0]
+        while attributes["nodes_modes"][at] == b"BRANCH_LEQ":
+            value = row[ints["nodes_featureids"][at]]
+            goes = ints["nodes_missing_value_tracks_true"][at] if np.isnan(value) else value <= floats["nodes_values"][at]
+            at = place[tree_id, ints["nodes_truenodeids" if goes else "nodes_falsenodeids"][at]]
+        for target, weight in targets[tree_id, ints["nodes_nodeids"][at]]:
+            answer[target] += weight
+    return answer
+
+
+def test_onnx_pmml_and_cpp_answer_alike(made, tmp_path):
+    X, y = made[0][:2000].copy(), made[2][:2000]
+    X[::9, 3] = np.nan
+    model = ours.GradientBoostingClassifier(max_iter=5).fit(X, y)
+    raw = model.decision_function(X)
+    for i in range(0, 200, 3):
+        assert ask_onnx(model.to_onnx(), X[i])[0] == pytest.approx(raw[i], abs=1e-5)
+    assert model.to_pmml().count("<TreeModel") == 5
+    (tmp_path / "model.cc").write_text(model.to_cpp("ask"))
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", tmp_path / "model.so", tmp_path / "model.cc"], check=True)
+    ask = ctypes.CDLL(str(tmp_path / "model.so")).ask
+    answer = ctypes.c_double()
+    expected = model.predict_proba(X)[:, 1]
+    for i in range(0, 2000, 7):
+        ask((ctypes.c_double * 20)(*X[i].astype(float)), ctypes.byref(answer))
+        assert answer.value == pytest.approx(expected[i], abs=1e-12)

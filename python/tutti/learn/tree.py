@@ -4,7 +4,9 @@ from tutti.learn.tree_boosting import (BoostingMachineClassifier, BoostingMachin
                                        GradientBoostingRegressor)
 from tutti.learn.tree_forest import (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesClassifier, ExtraTreesRegressor,
                                      RandomForestClassifier, RandomForestRegressor)
+from tutti.learn.tree_import import ImportedTrees, import_lightgbm, import_sklearn, import_xgboost, read_trees
 
 __all__ = ["BoostingMachineClassifier", "BoostingMachineRegressor", "DecisionTreeClassifier", "DecisionTreeRegressor",
            "ExtraTreesClassifier", "ExtraTreesRegressor", "GradientBoostingClassifier", "GradientBoostingRegressor",
-           "RandomForestClassifier", "RandomForestRegressor"]
+           "ImportedTrees", "RandomForestClassifier", "RandomForestRegressor", "import_lightgbm", "import_sklearn",
+           "import_xgboost", "read_trees"]

@@ -146,6 +146,20 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.model_.to_json()
 
+    def to_onnx(self):
+        """The model as bytes of an ONNX file: input x, output y after the link."""
+        check_is_fitted(self)
+        return self.model_.to_onnx()
+
+    def to_pmml(self):
+        check_is_fitted(self)
+        return self.model_.to_pmml()
+
+    def to_cpp(self, name="predict"):
+        """A C++ source with `void name(const double* x, double* y)`."""
+        check_is_fitted(self)
+        return self.model_.to_cpp(name)
+
 
 class TreeClassifier(ClassifierMixin, TreeEstimator):
     def _check_classes(self, X, y, sample_weight):

@@ -19,8 +19,9 @@ std::int64_t part_rows(const Record* source, std::int64_t size, Record* target,
   Record* left = target;
   Record* right = target + size - 1;
   for (std::int64_t i = 0; i < size; ++i) {
-    __builtin_prefetch(bins + static_cast<std::size_t>(source[i + kLookahead].row) *
-                                  static_cast<std::size_t>(stride));
+    __builtin_prefetch(
+        bins + static_cast<std::size_t>(source[static_cast<std::size_t>(i) + kPartLookahead].row) *
+                   static_cast<std::size_t>(stride));
     const Record record = source[i];
     const std::uint8_t is_left =
         goes_left[bins[static_cast<std::size_t>(record.row) * static_cast<std::size_t>(stride)]];

@@ -54,9 +54,13 @@ struct HistogramShape {
   std::size_t words() const { return words_per_column() * static_cast<std::size_t>(columns); }
 };
 
-// Adds the rows of `records` to the histogram of all columns of one tile. Up to kLookahead records
-// beyond the end must be readable; their rows are prefetched.
-inline constexpr std::size_t kLookahead = 24;
+// How many records ahead the bins of a row are fetched: rows of a node are scattered over memory,
+// and parting them takes much less time for each than adding them up.
+inline constexpr std::size_t kAddLookahead = 24, kPartLookahead = 64;
+// So many records beyond the end of a list must be readable.
+inline constexpr std::size_t kLookahead = kPartLookahead;
+
+// Adds the rows of `records` to the histogram of all columns of one tile.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
               const HistogramShape& shape, std::uint64_t* histogram);
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,

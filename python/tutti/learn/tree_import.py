@@ -1,0 +1,76 @@
+"""Models of XGBoost, LightGBM and scikit-learn, answered by ours."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tutti import _tree
+
+
+class ImportedTrees:
+    """`predict` answers as the library that made the model does: probabilities or means, rows x outputs; one output: rows."""
+
+    def __init__(self, model):
+        self.model_ = model
+
+    def _answers(self, X, with_link):
+        X = X if hasattr(X, "indptr") else np.asarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        answers = self.model_.predict(X, 0, with_link)
+        return answers[:, 0] if answers.shape[1] == 1 else answers
+
+    def predict(self, X):
+        return self._answers(X, True)
+
+    def predict_raw(self, X):
+        return self._answers(X, False)
+
+    def shap_values(self, X):
+        return self.model_.shap(np.asarray(X, dtype=np.float64), 0)[:, :, :-1]
+
+    def __getattr__(self, name):
+        if name in ("to_json", "to_onnx", "to_pmml", "to_cpp", "importances"):
+            return getattr(self.model_, name)
+        raise AttributeError(name)
+
+
+def import_xgboost(path):
+    """From save_model("x.json")."""
+    return ImportedTrees(_tree.import_xgboost(Path(path).read_text()))
+
+
+def import_lightgbm(path):
+    """From save_model("x.txt")."""
+    return ImportedTrees(_tree.import_lightgbm(Path(path).read_text()))
+
+
+def read_trees(path):
+    """From what to_json gave."""
+    return ImportedTrees(_tree.read_model(Path(path).read_text()))
+
+
+def _tree_of(tree, values, output=0):
+    """One tree of scikit-learn's, whose nodes are arrays, as ours."""
+    leaf = tree.children_left < 0
+    return dict(output=output, outputs=values.shape[1], left=tree.children_left.tolist(), right=tree.children_right.tolist(),
+                column=np.where(leaf, -1, tree.feature).tolist(), threshold=np.where(leaf, 0.0, tree.threshold).tolist(),
+                missing_left=[0] * len(leaf), gain=[0.0] * len(leaf), cover=tree.weighted_n_node_samples.tolist(),
+                count=tree.n_node_samples.tolist(), values=values.ravel().tolist())
+
+
+def import_sklearn(estimator):
+    """From a fitted decision tree, random forest or extra trees with one target. Classes answer in the order of classes_."""
+    trees = [one.tree_ for one in getattr(estimator, "estimators_", [estimator])]
+    if estimator.n_outputs_ != 1:
+        raise ValueError("only models with one target can be imported")
+    values = [tree.value[:, 0, :] for tree in trees]
+    if hasattr(estimator, "classes_"):
+        values = [value / value.sum(axis=1, keepdims=True) for value in values]
+    outputs = values[0].shape[1]
+    text = json.dumps(dict(format="tutti-trees", version=1, columns=int(estimator.n_features_in_), outputs=outputs, link="identity",
+                           averages=True, base=[0.0] * outputs,
+                           column_names=[str(name) for name in getattr(estimator, "feature_names_in_", [])],
+                           trees=[_tree_of(tree, value) for tree, value in zip(trees, values)]))
+    return ImportedTrees(_tree.read_model(text))
