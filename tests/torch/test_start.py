@@ -18,7 +18,7 @@ tensor = torch.tensor([dist.get_rank() + 1.0])
 dist.all_reduce(tensor)
 group = dist.new_group([dist.get_world_size() - 1])
 dist.barrier()  # torch's store goes with rank 0
-print("sum", tensor.item(), "of", dist.get_world_size())
+print(f"sum {tensor.item()} of {dist.get_world_size()}\\n", end="", flush=True)  # one write: lines of ranks do not mix
 """
 
 AGAIN = """
@@ -30,7 +30,7 @@ for turn in range(2):
     tensor = torch.ones(1)
     dist.all_reduce(tensor)
     dist.barrier()
-    print("again", tensor.item())
+    print(f"again {tensor.item()}\\n", end="", flush=True)
 """
 
 
