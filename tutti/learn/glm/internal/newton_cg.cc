@@ -361,7 +361,9 @@ bool NewtonCg<T>::run_stage(std::int64_t stride) {
         weights_[j] += static_cast<double>(direction_[j]);
       return stride > 1;
     }
-    bound_ = std::max(bound_, lower_bound());
+    // A step that still gains much is far from the end: its bound would be of no use.
+    const bool is_far = gain > 0.01 * std::abs(objective_) && !tracker_.is_enough(objective_, gain);
+    if (!is_far) bound_ = std::max(bound_, lower_bound());
     const double before = objective_;
     has_nothing_to_gain_ = !search_line();
     gap_ = ridge_ > 0 ? objective_ - bound_ : gain;

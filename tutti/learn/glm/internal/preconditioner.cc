@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kFrequentBlock = 1024;  // columns of sparse data
 constexpr std::int64_t kDenseBlock = 4096;
 constexpr std::int64_t kRowsPerColumn = 10;
-constexpr std::int64_t kFewestRows = 32768;
+constexpr std::int64_t kFewestRows = 16384;
 constexpr std::int64_t kGrain = 16384;
 
 }  // namespace
@@ -16,8 +16,11 @@ constexpr std::int64_t kGrain = 16384;
 template <class T>
 Preconditioner<T>::Preconditioner(Design<T>& design) : design_(design) {
   const std::int64_t columns = design.columns();
-  const std::int64_t most = design.is_sparse() ? kFrequentBlock : kDenseBlock;
-  block_ = design.is_sparse() ? std::min(columns, most) : columns <= most ? columns : 0;
+  if (design.is_sparse()) {  // few rows are not worth a large block
+    block_ = std::min({columns, kFrequentBlock, design.total_rows() / 16});
+  } else {
+    block_ = columns <= kDenseBlock ? columns : 0;
+  }
 }
 
 template <class T>
