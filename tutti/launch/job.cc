@@ -19,10 +19,13 @@
 namespace tutti::launch {
 namespace {
 
-// From the order to end: agents need 2 s at most; then mpirun is killed, then nobody is waited for.
-constexpr double kKillSeconds = 3;
+// From the order to end: agents need 2 s at most. mpirun ends by itself after its ranks, sooner
+// than if it is asked to meanwhile; else it is asked, then killed, then nobody is waited for.
+constexpr double kOwnEndSeconds = 1;
+constexpr double kAskSeconds = 2.5;
+constexpr double kKillSeconds = 3.5;
 constexpr double kGiveUpSeconds = 4.5;
-constexpr double kMpirunSeconds = 10;  // that it may take after its last rank
+constexpr double kMpirunSeconds = 10;  // that it may take after a last rank that ended well
 
 constexpr int kTimedOut = 124, kOutputGone = 141;
 
@@ -66,9 +69,10 @@ class Job {
 
  private:
   bool is_over() {
-    const bool is_quiet = mpirun_->has_ended() && !mpirun_->output().is_open() &&
-                          !mpirun_->errors().is_open() && ranks_.connected() == 0;
-    return is_quiet || (is_ending_ && since_ending_.seconds() > kGiveUpSeconds);
+    if (is_ending_ && since_ending_.seconds() > kGiveUpSeconds) return true;
+    if (!mpirun_->has_ended() || ranks_.connected() > 0) return false;
+    // Whoever still holds its pipes, an ssh to a dead host, has nothing to say about a failed job.
+    return is_ending_ || (!mpirun_->output().is_open() && !mpirun_->errors().is_open());
   }
 
   void step() {
@@ -106,8 +110,21 @@ class Job {
               std::max(mpirun_->exit_code(), 1));
     }
     const bool is_late = all_have_ended_ && since_all_ended_.seconds() > kMpirunSeconds;
-    const bool must_die = is_ending_ && since_ending_.seconds() > kKillSeconds;
-    if ((is_late || must_die) && !std::exchange(is_killed_, true)) mpirun_->signal_group(SIGKILL);
+    if (is_ending_ || is_late) end_mpirun();
+  }
+
+  void end_mpirun() {
+    if (mpirun_->has_ended()) return;
+    if (ranks_.connected() > 0) since_last_rank_.restart();
+    const double since_asked = is_asked_ ? since_asked_.seconds() : 0;
+    if (since_ending_.seconds() > kKillSeconds || since_asked > kKillSeconds - kAskSeconds) {
+      mpirun_->signal_group(SIGKILL);
+    } else if (since_ending_.seconds() > kAskSeconds ||
+               since_last_rank_.seconds() > kOwnEndSeconds) {
+      if (std::exchange(is_asked_, true)) return;
+      since_asked_.restart();
+      mpirun_->signal_group(SIGTERM);
+    }
   }
 
   void rank_has_ended(const RankEnd& end) {
@@ -184,8 +201,8 @@ class Job {
     }
     if (std::exchange(is_ending_, true)) return;
     since_ending_.restart();
+    since_last_rank_.restart();
     ranks_.stop_all();
-    if (!mpirun_->has_ended()) mpirun_->signal_group(SIGTERM);
   }
 
   void put(int file, std::string_view text) {
@@ -235,8 +252,8 @@ class Job {
                             [this](std::string_view text) { pass_on_mpirun(STDOUT_FILENO, text); }};
   LineOutput mpirun_errors_{"",
                             [this](std::string_view text) { pass_on_mpirun(STDERR_FILENO, text); }};
-  Stopwatch since_start_, since_ending_, since_all_ended_;
-  bool is_ending_ = false, is_suspicion_ = false, is_killed_ = false;
+  Stopwatch since_start_, since_ending_, since_last_rank_, since_asked_, since_all_ended_;
+  bool is_ending_ = false, is_suspicion_ = false, is_asked_ = false;
   bool was_interrupted_ = false, is_output_gone_ = false, all_have_ended_ = false;
   JobEnd end_;
 };

@@ -19,6 +19,8 @@ void add(Words* words, std::initializer_list<std::string> more) {
 Words begin(const Mpi& mpi, const Start& start) {
   Words words = {mpi.program};
   if (start.is_root) add(&words, {"--allow-run-as-root"});
+  // The agents give programs time to end; mpirun must not wait for its own sake.
+  if (!is_new(mpi)) add(&words, {"--mca", "odls_base_sigkill_timeout", "0"});
   for (const std::string& name : start.exports) add(&words, {"-x", name});
   return words;
 }
