@@ -214,7 +214,8 @@ DataFile::DataFile(const std::filesystem::path& path)
     fail(name_, "it ends before its index does");
   index_.resize(header.chunks);
   const std::size_t bytes = header.chunks * sizeof(Chunk);
-  std::memcpy(static_cast<void*>(index_.data()), file_->data() + header.index_offset, bytes);
+  if (bytes > 0)  // memcpy wants no null, not even for nothing
+    std::memcpy(static_cast<void*>(index_.data()), file_->data() + header.index_offset, bytes);
   std::uint64_t expected = 0;
   std::memcpy(&expected, file_->data() + header.index_offset + bytes, 8);
   if (checksum_of(index_.data(), bytes) != expected) fail(name_, "its index is damaged");

@@ -34,6 +34,7 @@ class Cursor {
     if (count < 0 || static_cast<std::size_t>(count) > bytes_.size() / sizeof(T))
       fail(
           fmt::format("it ends after {} bytes, in the middle of its data", taken_ + bytes_.size()));
+    if (count == 0) return;  // memcpy wants no null, not even for nothing
     std::memcpy(static_cast<void*>(target), bytes_.data(),
                 static_cast<std::size_t>(count) * sizeof(T));
     bytes_.remove_prefix(static_cast<std::size_t>(count) * sizeof(T));
