@@ -19,9 +19,10 @@ std::int64_t part_rows(const Record* source, std::int64_t size, Record* target,
   Record* left = target;
   Record* right = target + size - 1;
   for (std::int64_t i = 0; i < size; ++i) {
-    __builtin_prefetch(
-        bins + static_cast<std::size_t>(source[static_cast<std::size_t>(i) + kPartLookahead].row) *
-                   static_cast<std::size_t>(stride));
+    // Not beyond the end: the records there are another thread's.
+    const std::int64_t ahead = std::min(i + static_cast<std::int64_t>(kPartLookahead), size - 1);
+    __builtin_prefetch(bins + static_cast<std::size_t>(source[ahead].row) *
+                                  static_cast<std::size_t>(stride));
     const Record record = source[i];
     const std::uint8_t is_left =
         goes_left[bins[static_cast<std::size_t>(record.row) * static_cast<std::size_t>(stride)]];

@@ -38,7 +38,10 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
                                                                    : classes);
   const Record* record = records.data();
   for (const Record* const end = record + records.size(); record != end; ++record) {
-    __builtin_prefetch(bins + static_cast<std::size_t>(record[kAddLookahead].row) * stride);
+    // Not beyond the end: the records there are another thread's.
+    const Record* ahead =
+        end - record > std::ptrdiff_t{kAddLookahead} ? record + kAddLookahead : record;
+    __builtin_prefetch(bins + static_cast<std::size_t>(ahead->row) * stride);
     const std::uint8_t* row = bins + static_cast<std::size_t>(record->row) * stride;
     const Record one = *record;
 #pragma GCC unroll 32
