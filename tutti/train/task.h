@@ -40,6 +40,12 @@ class Task {
   // one by which the best weights are kept: larger is better. With a folder, rank 0 writes plots.
   virtual Metrics evaluate(comm::Communicator& communicator,
                            const std::filesystem::path& folder) = 0;
+  // One row of numbers per sample of a data file; the names of the columns first. Called after the
+  // weights were loaded, on one rank.
+  virtual std::vector<std::string> prediction_names() const = 0;
+  virtual std::vector<std::vector<float>> predict(const std::filesystem::path& file) = 0;
+  // Writes the network with its weights as TorchScript, for programs that do without us.
+  virtual void export_script(const std::filesystem::path& file) = 0;
   // Of one sample: forward, gradient of the data, gradient of the weights; 2 per multiply and add.
   virtual double flops_per_sample() const = 0;
   // What people want to read at the end, of the metrics of the last evaluation.

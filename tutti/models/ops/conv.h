@@ -15,9 +15,10 @@ namespace tutti::models {
 torch::Tensor conv_same(const torch::Tensor& input, const torch::Tensor& weight,
                         const torch::Tensor& bias, torch::ScalarType dtype);
 
-// dropout(relu(max_pool(x, 2))) in one pass each way: what is remembered of the input is one byte
-// per output. `drop` is the share that is zeroed, others are scaled up; 0 outside of training. The
-// same seed gives the same pattern. Odd last rows and columns are left out, as by max_pool2d.
+// max_pool of 2x2, relu, and zeroing of a share `drop`, in one pass each way: what is remembered of
+// the input is one byte per output. What is left is not scaled up: give the factor 1 / (1 - drop)
+// to the weights that come next. The same seed gives the same pattern. Odd last rows and columns
+// are left out, as by max_pool2d.
 torch::Tensor pool_relu_drop(const torch::Tensor& input, double drop, std::uint64_t seed);
 
 }  // namespace tutti::models

@@ -79,15 +79,23 @@ TEST_P(PoolReluDrop, IsPoolThenRelu) {
   }
 }
 
-TEST_P(PoolReluDrop, DropsTheShareAndScalesTheRest) {
+TEST_P(PoolReluDrop, DropsTheShare) {
   Tensor x = torch::ones({4, 64, 16, 16})
                  .to(GetParam())
                  .contiguous(at::MemoryFormat::ChannelsLast)
                  .requires_grad_();
   const Tensor out = pool_relu_drop(x, 0.5, 7);
-  EXPECT_NEAR(out.to(torch::kFloat32).mean().item<float>(), 1, 0.05);
-  EXPECT_EQ(out.max().item<float>(), 2);
-  EXPECT_NEAR((out == 0).to(torch::kFloat32).mean().item<float>(), 0.5, 0.03);
+  EXPECT_NEAR(out.to(torch::kFloat32).mean().item<float>(), 0.5, 0.03);
+  EXPECT_EQ(out.max().item<float>(), 1);
+  // No channel and no pixel is preferred.
+  for (const std::vector<std::int64_t>& over :
+       {std::vector<std::int64_t>{0, 2, 3}, std::vector<std::int64_t>{1}}) {
+    const torch::Tensor share = out.to(torch::kFloat32).mean(over);
+    EXPECT_NEAR(
+        share.std().item<float>(),
+        std::sqrt(0.25f * static_cast<float>(share.numel()) / static_cast<float>(out.numel())),
+        0.01);
+  }
   out.backward(torch::ones_like(out));
   // What was dropped has no gradient; the first of four equal inputs has all of it.
   EXPECT_TRUE(torch::equal(x.grad().index({torch::indexing::Slice(), torch::indexing::Slice(),

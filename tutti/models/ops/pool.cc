@@ -1,7 +1,5 @@
 #include <torch/torch.h>
 
-#include <cstring>
-
 #include "tutti/models/ops/conv.h"
 
 namespace tutti::models {
@@ -16,96 +14,75 @@ using torch::autograd::variable_list;
 // positive, or dropped.
 constexpr std::uint8_t kNone = 4;
 
-// 32 pseudo-random bits for every place, the same whoever computes them.
-inline std::uint32_t bits_at(std::uint32_t seed, std::uint32_t place) {
-  std::uint32_t x = place * 0x9e3779b9u + seed;
-  x = (x ^ (x >> 16)) * 0x85ebca6bu;
-  x = (x ^ (x >> 13)) * 0xc2b2ae35u;
-  return x ^ (x >> 16);
-}
+// What decides which channels of one output pixel are dropped: 32 bits that depend on its place and
+// the seed, spread over the channels by 16-bit arithmetic, which fits the width of bf16.
+struct Dice {
+  Dice(std::uint64_t seed, std::int64_t place, std::uint32_t threshold_)
+      : threshold(static_cast<std::uint16_t>(threshold_)) {
+    std::uint64_t x = seed + static_cast<std::uint64_t>(place) * 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    add = static_cast<std::uint16_t>(x);
+    times = static_cast<std::uint16_t>((x >> 16) | 1);
+  }
+  std::uint16_t add, times, threshold;  // dropped when the number is below `threshold`
 
-// One row of channels. bf16 travels as int16: positive floats are ordered like their bits and
-// negative ones have the sign bit, so max with 0 as integers is max with 0 as floats.
+  bool drops(std::int64_t channel) const {
+    auto x = static_cast<std::uint16_t>(static_cast<std::uint16_t>(channel) * 0x9e37 + add);
+    x = static_cast<std::uint16_t>((x ^ (x >> 7)) * times);
+    x = static_cast<std::uint16_t>((x ^ (x >> 9)) * 0xb52d);
+    return static_cast<std::uint16_t>(x ^ (x >> 8)) < threshold;
+  }
+};
+
+// One output pixel. bf16 travels as int16: positive floats are ordered like their bits and negative
+// ones have the sign bit, so max with 0 as integers is max with 0 as floats. The number of the
+// winner is kept as wide as the values until the end, so that all lanes stay of one width.
 template <class Bits>
 struct Pixels {
   const Bits *a, *b, *c, *d;
 };
 
-template <class Bits>
-inline __attribute__((always_inline)) void pool_row_of(const Pixels<Bits>& in, Bits* out,
-                                                       std::uint8_t* winner,
-                                                       std::int64_t channels) {
+template <bool kDrops, class Bits, class Code>
+inline __attribute__((always_inline)) void pool_pixel(const Pixels<Bits>& in, Bits* __restrict out,
+                                                      std::uint8_t* __restrict winner,
+                                                      std::int64_t channels, const Dice& dice,
+                                                      Code) {
   for (std::int64_t i = 0; i < channels; ++i) {
     Bits best = 0;
-    std::uint8_t code = kNone;
-    code = in.a[i] > best ? 0 : code;
+    Code code = kNone;
+    code = in.a[i] > best ? Code(0) : code;
     best = in.a[i] > best ? in.a[i] : best;
-    code = in.b[i] > best ? 1 : code;
+    code = in.b[i] > best ? Code(1) : code;
     best = in.b[i] > best ? in.b[i] : best;
-    code = in.c[i] > best ? 2 : code;
+    code = in.c[i] > best ? Code(2) : code;
     best = in.c[i] > best ? in.c[i] : best;
-    code = in.d[i] > best ? 3 : code;
+    code = in.d[i] > best ? Code(3) : code;
     best = in.d[i] > best ? in.d[i] : best;
+    if (kDrops) {
+      const bool is_dropped = dice.drops(i);
+      code = is_dropped ? Code(kNone) : code;
+      best = is_dropped ? Bits(0) : best;
+    }
     out[i] = best;
-    winner[i] = code;
+    winner[i] = static_cast<std::uint8_t>(code);
   }
 }
 
-template <class Bits>
-inline __attribute__((always_inline)) void unpool_row_of(const Bits* gradient,
-                                                         const std::uint8_t* winner,
-                                                         Bits* const out[4],
-                                                         std::int64_t channels) {
-  for (int k = 0; k < 4; ++k) {
-    Bits* to = out[k];
-    for (std::int64_t i = 0; i < channels; ++i) to[i] = winner[i] == k ? gradient[i] : Bits(0);
-  }
-}
-
-// Compiled for several instruction sets; the right one is chosen when the program starts.
-#define TUTTI_FOR_EVERY_PROCESSOR \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-
-TUTTI_FOR_EVERY_PROCESSOR void pool_row(const Pixels<std::int16_t>& in, std::int16_t* out,
-                                        std::uint8_t* winner, std::int64_t channels) {
-  pool_row_of(in, out, winner, channels);
-}
-TUTTI_FOR_EVERY_PROCESSOR void pool_row(const Pixels<float>& in, float* out, std::uint8_t* winner,
-                                        std::int64_t channels) {
-  pool_row_of(in, out, winner, channels);
-}
-TUTTI_FOR_EVERY_PROCESSOR void unpool_row(const std::int16_t* gradient, const std::uint8_t* winner,
-                                          std::int16_t* const out[4], std::int64_t channels) {
-  unpool_row_of(gradient, winner, out, channels);
-}
-TUTTI_FOR_EVERY_PROCESSOR void unpool_row(const float* gradient, const std::uint8_t* winner,
-                                          float* const out[4], std::int64_t channels) {
-  unpool_row_of(gradient, winner, out, channels);
-}
-
-// Marks what is dropped of one row; the values are masked and scaled as a whole afterwards.
-TUTTI_FOR_EVERY_PROCESSOR void drop_row(std::uint8_t* winner, std::int64_t channels,
-                                        std::uint32_t seed, std::uint32_t place,
-                                        std::uint32_t threshold) {
+template <class Bits, class Code>
+inline __attribute__((always_inline)) void unpool_pixel(const Bits* __restrict gradient,
+                                                        const std::uint8_t* __restrict winner,
+                                                        Bits* __restrict a, Bits* __restrict b,
+                                                        Bits* __restrict c, Bits* __restrict d,
+                                                        std::int64_t channels, Code) {
   for (std::int64_t i = 0; i < channels; ++i) {
-    const bool is_dropped = bits_at(seed, place + static_cast<std::uint32_t>(i)) < threshold;
-    winner[i] = is_dropped ? kNone : winner[i];
+    const Code code = winner[i];
+    const Bits g = gradient[i];
+    a[i] = code == 0 ? g : Bits(0);
+    b[i] = code == 1 ? g : Bits(0);
+    c[i] = code == 2 ? g : Bits(0);
+    d[i] = code == 3 ? g : Bits(0);
   }
-}
-TUTTI_FOR_EVERY_PROCESSOR void mask_row(std::int16_t* out, const std::uint8_t* winner,
-                                        std::int64_t channels, float scale) {
-  for (std::int64_t i = 0; i < channels; ++i) {
-    std::uint32_t bits = static_cast<std::uint32_t>(static_cast<std::uint16_t>(out[i])) << 16;
-    float value;
-    std::memcpy(&value, &bits, 4);
-    value = winner[i] == kNone ? 0.f : value * scale;
-    std::memcpy(&bits, &value, 4);
-    out[i] = static_cast<std::int16_t>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
-  }
-}
-TUTTI_FOR_EVERY_PROCESSOR void mask_row(float* out, const std::uint8_t* winner,
-                                        std::int64_t channels, float scale) {
-  for (std::int64_t i = 0; i < channels; ++i) out[i] = winner[i] == kNone ? 0.f : out[i] * scale;
 }
 
 struct Shape {
@@ -121,45 +98,81 @@ struct Shape {
   }
 };
 
+template <class Bits, class Code>
+inline __attribute__((always_inline)) void pool_row_of(const Shape& shape, const Bits* in,
+                                                       Bits* out, std::uint8_t* winner,
+                                                       std::int64_t row, std::uint64_t seed,
+                                                       std::uint32_t threshold, Code code) {
+  const std::int64_t c = shape.channels, columns = shape.out_width();
+  for (std::int64_t column = 0; column < columns; ++column) {
+    const Bits* a = in + shape.corner(row, column);
+    const Pixels<Bits> pixels = {a, a + c, a + shape.width * c, a + shape.width * c + c};
+    const std::int64_t place = row * columns + column, to = place * c;
+    const Dice dice(seed, place, threshold);
+    if (threshold > 0)
+      pool_pixel<true>(pixels, out + to, winner + to, c, dice, code);
+    else
+      pool_pixel<false>(pixels, out + to, winner + to, c, dice, code);
+  }
+}
+
+template <class Bits, class Code>
+inline __attribute__((always_inline)) void unpool_row_of(const Shape& shape, const Bits* gradient,
+                                                         const std::uint8_t* winner, Bits* out,
+                                                         std::int64_t row, Code code) {
+  const std::int64_t c = shape.channels, columns = shape.out_width();
+  for (std::int64_t column = 0; column < columns; ++column) {
+    Bits* a = out + shape.corner(row, column);
+    const std::int64_t from = (row * columns + column) * c;
+    unpool_pixel(gradient + from, winner + from, a, a + c, a + shape.width * c,
+                 a + shape.width * c + c, c, code);
+  }
+}
+
+// Compiled for several instruction sets; the right one is chosen when the program starts.
+#define TUTTI_FOR_EVERY_PROCESSOR \
+  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+
+TUTTI_FOR_EVERY_PROCESSOR void pool_row(const Shape& shape, const std::int16_t* in,
+                                        std::int16_t* out, std::uint8_t* winner, std::int64_t row,
+                                        std::uint64_t seed, std::uint32_t threshold) {
+  pool_row_of(shape, in, out, winner, row, seed, threshold, std::int16_t{});
+}
+TUTTI_FOR_EVERY_PROCESSOR void pool_row(const Shape& shape, const float* in, float* out,
+                                        std::uint8_t* winner, std::int64_t row, std::uint64_t seed,
+                                        std::uint32_t threshold) {
+  pool_row_of(shape, in, out, winner, row, seed, threshold, std::int32_t{});
+}
+TUTTI_FOR_EVERY_PROCESSOR void unpool_row(const Shape& shape, const std::int16_t* gradient,
+                                          const std::uint8_t* winner, std::int16_t* out,
+                                          std::int64_t row) {
+  unpool_row_of(shape, gradient, winner, out, row, std::int16_t{});
+}
+TUTTI_FOR_EVERY_PROCESSOR void unpool_row(const Shape& shape, const float* gradient,
+                                          const std::uint8_t* winner, float* out,
+                                          std::int64_t row) {
+  unpool_row_of(shape, gradient, winner, out, row, std::int32_t{});
+}
+
 template <class Bits>
 void pool_forward(const Shape& shape, const Bits* in, Bits* out, std::uint8_t* winner, double drop,
                   std::uint64_t seed) {
-  const std::int64_t c = shape.channels, columns = shape.out_width();
-  const auto threshold = static_cast<std::uint32_t>(drop * 4294967296.0);
-  const auto scale = static_cast<float>(1 / (1 - drop));
+  const auto threshold = static_cast<std::uint32_t>(drop * 65536);
   at::parallel_for(0, shape.images * shape.out_height(), 4,
                    [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row) {
-                       for (std::int64_t column = 0; column < columns; ++column) {
-                         const Bits* a = in + shape.corner(row, column);
-                         const std::int64_t to = (row * columns + column) * c;
-                         pool_row({a, a + c, a + shape.width * c, a + shape.width * c + c},
-                                  out + to, winner + to, c);
-                         if (drop > 0) {
-                           drop_row(winner + to, c, static_cast<std::uint32_t>(seed ^ (seed >> 32)),
-                                    static_cast<std::uint32_t>(to), threshold);
-                           mask_row(out + to, winner + to, c, scale);
-                         }
-                       }
-                     }
+                     for (std::int64_t row = begin; row < end; ++row)
+                       pool_row(shape, in, out, winner, row, seed, threshold);
                    });
 }
 
 template <class Bits>
 void pool_backward(const Shape& shape, const Bits* gradient, const std::uint8_t* winner,
                    Bits* out) {
-  const std::int64_t c = shape.channels, columns = shape.out_width();
-  at::parallel_for(
-      0, shape.images * shape.out_height(), 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; ++row) {
-          for (std::int64_t column = 0; column < columns; ++column) {
-            Bits* a = out + shape.corner(row, column);
-            Bits* const to[4] = {a, a + c, a + shape.width * c, a + shape.width * c + c};
-            const std::int64_t from = (row * columns + column) * c;
-            unpool_row(gradient + from, winner + from, to, c);
-          }
-        }
-      });
+  at::parallel_for(0, shape.images * shape.out_height(), 4,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin; row < end; ++row)
+                       unpool_row(shape, gradient, winner, out, row);
+                   });
 }
 
 struct PoolReluDrop : Function<PoolReluDrop> {
@@ -180,18 +193,15 @@ struct PoolReluDrop : Function<PoolReluDrop> {
     else
       pool_forward(shape, image.data_ptr<float>(), output.data_ptr<float>(),
                    winner.data_ptr<std::uint8_t>(), drop, bits);
-    context->saved_data["drop"] = drop;
     context->saved_data["sizes"] = image.sizes();
     context->save_for_backward({winner});
     return output;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor winner = context->get_saved_variables()[0];
-    const double drop = context->saved_data["drop"].toDouble();
     const std::vector<std::int64_t> sizes = context->saved_data["sizes"].toIntVector();
     const Shape shape(sizes);
-    Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    if (drop > 0) gradient = gradient * (1 / (1 - drop));
+    const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     const auto last = gradient.options().memory_format(at::MemoryFormat::ChannelsLast);
     const bool is_even = shape.height % 2 == 0 && shape.width % 2 == 0;
     Tensor result = is_even ? torch::empty(sizes, last)

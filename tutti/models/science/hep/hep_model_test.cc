@@ -1,5 +1,6 @@
 // The network against its published table and an independent formulation.
 #include <gtest/gtest.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include "tutti/models/ops/amx.h"
@@ -66,6 +67,21 @@ TEST(HepModel, AgreesWithPlainModules) {
           << i;
     }
   }
+}
+
+TEST(HepModel, ExportedNetworkGivesTheSameScores) {
+  NetworkShape shape;
+  shape.image = 16;
+  shape.filters = 8;
+  Network network(shape, 1, torch::kFloat32);
+  network.eval();
+  const std::string file = testing::TempDir() + "hep_model_test.pt";
+  network.export_script(file);
+  const torch::Tensor raw = torch::rand({2, 3, 16, 16}) * 100;
+  torch::jit::Module script = torch::jit::load(file);
+  const torch::Tensor theirs = script.forward({raw}).toTensor();
+  const torch::Tensor ours = torch::softmax(network.forward(torch::log1p(raw) / 5), 1);
+  EXPECT_TRUE(torch::allclose(ours, theirs, 1e-4, 1e-5));
 }
 
 TEST(HepModel, DropoutOnlyInTraining) {

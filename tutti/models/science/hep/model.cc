@@ -74,10 +74,12 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
 
 torch::Tensor Network::forward(const torch::Tensor& images, std::uint64_t seed) {
   torch::Tensor x = images;
+  const double drop = is_training() ? shape_.dropout : 0;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
-    x = conv_same(x, weights_[i], biases_[i], dtype_);
-    if (i + 1 < weights_.size())
-      x = pool_relu_drop(x, is_training() ? shape_.dropout : 0, train::mixed_seed(seed, i));
+    // What dropout leaves must weigh more; the weights are fewer than the activations.
+    const torch::Tensor weight = i > 0 && drop > 0 ? weights_[i] / (1 - drop) : weights_[i];
+    x = conv_same(x, weight, biases_[i], dtype_);
+    if (i + 1 < weights_.size()) x = pool_relu_drop(x, drop, train::mixed_seed(seed, i));
   }
   const torch::Tensor mean = torch::relu(x).to(torch::kFloat32).mean({2, 3});
   return torch::addmm(last_bias_, mean, last_weight_.t());

@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 namespace tutti::models::hep {
@@ -27,6 +28,10 @@ class Network : public torch::nn::Module {
 
   // (N, channels, H, W) -> (N, classes) in f32: before the softmax. The picture may have any size.
   torch::Tensor forward(const torch::Tensor& images, std::uint64_t seed = 0);
+
+  // The same in f32 and without dropout as TorchScript, with the softmax: (N, channels, H, W) in
+  // GeV and tracks -> (N, classes).
+  void export_script(const std::filesystem::path& file) const;
 
  private:
   NetworkShape shape_;

@@ -92,6 +92,17 @@ class HepTask : public train::Task {
             {"network_at_1e-2", verdict.network_at_percent}};
   }
 
+  std::vector<std::string> prediction_names() const override { return {"signal"}; }
+
+  std::vector<std::vector<float>> predict(const fs::path& file) override {
+    EventFiles files(file.parent_path(), file.filename().string());
+    std::vector<std::vector<float>> rows;
+    for (float score : scores_of(files, 0, 1, files.size())) rows.push_back({score});
+    return rows;
+  }
+
+  void export_script(const fs::path& file) override { network_->export_script(file); }
+
   std::string verdict(const train::Metrics& metrics) const override {
     auto value = [&](const char* name) {
       for (const auto& [key, number] : metrics)
@@ -132,22 +143,26 @@ class HepTask : public train::Task {
     return {pixels.to(dtype_).permute({0, 3, 1, 2}), labels, {}};
   }
 
+  // Of every `parts`-th batch from `part` on; zeros elsewhere.
+  std::vector<float> scores_of(EventFiles& files, int part, int parts, std::int64_t count) {
+    constexpr std::int64_t kBatch = 64;
+    std::vector<float> scores(static_cast<std::size_t>(count));
+    for (std::int64_t begin = part * kBatch; begin < count; begin += parts * kBatch) {
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, count - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      const torch::Tensor out = torch::softmax(network_->forward(batch_of(files, indices).input), 1)
+                                    .select(1, 1)
+                                    .contiguous();
+      std::copy_n(out.data_ptr<float>(), indices.size(), scores.begin() + begin);
+    }
+    return scores;
+  }
+
   // Every rank scores its part of the test events; all get all.
   std::vector<Scored> scores(Communicator& communicator) {
     const std::int64_t wanted = options_.integer("validation_samples");
     const std::int64_t all = wanted > 0 ? std::min(wanted, test_->size()) : test_->size();
-    std::vector<float> score(static_cast<std::size_t>(all));
-    constexpr std::int64_t kBatch = 64;
-    for (std::int64_t begin = communicator.rank() * kBatch; begin < all;
-         begin += communicator.size() * kBatch) {
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, all - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      const torch::Tensor out =
-          torch::softmax(network_->forward(batch_of(*test_, indices).input), 1)
-              .select(1, 1)
-              .contiguous();
-      std::copy_n(out.data_ptr<float>(), indices.size(), score.begin() + begin);
-    }
+    std::vector<float> score = scores_of(*test_, communicator.rank(), communicator.size(), all);
     communicator.all_reduce(Buffer::of(std::span(score)), ReduceOp::kSum, {.name = "scores"});
     std::vector<Scored> events;
     for (std::int64_t i = 0; i < all; ++i) {
