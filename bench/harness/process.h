@@ -33,12 +33,12 @@ class Process {
   // "ended with code 1", "was killed by signal 9 (Killed)", "runs".
   std::string how_it_ended();
 
+  // Waits at most `seconds`; whether it has ended.
+  bool wait_for_end(double seconds);
   // Waits `seconds` for the end, then asks the group to end (SIGTERM), then kills it.
   void stop(double seconds);
 
  private:
-  bool wait_for_end(double seconds);
-
   pid_t pid_ = -1;
   int end_fd_ = -1;
   int status_ = 0;

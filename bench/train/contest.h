@@ -1,0 +1,49 @@
+// What is measured, and how each system is started.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/harness/interrupt.h"
+#include "bench/harness/row.h"
+#include "bench/harness/statistics.h"
+
+namespace tutti::bench {
+
+struct TrainSettings {
+  std::string case_name = "hep";
+  int ranks = 2;
+  std::vector<int> images = {224};  // sides of the pictures
+  int batch = 8;                    // of each rank
+  int steps = 6, rounds = 2;
+  std::vector<std::string> peers = {"torch-ddp"};
+  std::string json;
+  bool append = false;
+};
+
+// Ours on one rank (for the scaling), ours on all, and the peers' variants.
+struct TrainSystem {
+  std::string name;
+  int ranks;
+  std::vector<std::string> arguments;    // the program first
+  std::vector<std::string> environment;  // "NAME=value"
+};
+std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image);
+
+struct TrainOutcome {
+  std::map<std::pair<int, std::string>, Summary> step_seconds;  // by image and system
+  std::vector<std::string> notes;
+  std::vector<std::string> failures;
+  const Summary* find(int image, const std::string& system) const;
+};
+
+// Each system in turn, `rounds` times over, each rank bound to its own processor with one thread.
+// A system that an illegal instruction ends is tried again without matrix units, with a note.
+TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt);
+
+// Images per second of all ranks; ratio of ours to each peer; scaling of ours from one rank.
+std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome);
+std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome);
+
+}  // namespace tutti::bench

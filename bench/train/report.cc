@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "bench/harness/table.h"
+#include "bench/train/contest.h"
+
+namespace tutti::bench {
+namespace {
+
+double images_per_second(const TrainSettings& settings, int ranks, double step_seconds) {
+  return settings.batch * ranks / step_seconds;
+}
+
+}  // namespace
+
+std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome) {
+  std::vector<Row> rows;
+  for (int image : settings.images) {
+    const Summary* ours = outcome.find(image, "tutti");
+    auto add = [&](const std::string& system, const std::string& metric, double value,
+                   const std::string& unit, int ranks) -> Row& {
+      rows.push_back({"train",
+                      system,
+                      metric,
+                      value,
+                      unit,
+                      {{"case", settings.case_name},
+                       {"ranks", ranks},
+                       {"image", image},
+                       {"batch", settings.batch}}});
+      return rows.back();
+    };
+    for (const TrainSystem& system : systems_of(settings, image)) {
+      const Summary* step = outcome.find(image, system.name);
+      if (!step) continue;
+      Row& row = add(system.name, "speed", images_per_second(settings, system.ranks, step->median),
+                     "images/s", system.ranks);
+      row.fields["low"] = images_per_second(settings, system.ranks, step->high);
+      row.fields["high"] = images_per_second(settings, system.ranks, step->low);
+      row.fields["samples"] = step->samples;
+      if (!ours || system.name == "tutti") continue;
+      const double ratio = step->median / ours->median;
+      if (system.ranks == settings.ranks)
+        add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
+      else  // the same work per rank: one rank should take as long as all
+        add("tutti", "scaling", 100 * ratio, "%", settings.ranks);
+    }
+  }
+  return rows;
+}
+
+std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) {
+  Table table({"picture", "system", "ranks", "images/s", "quartiles", "step", "ours is"});
+  for (int image : settings.images) {
+    const Summary* ours = outcome.find(image, "tutti");
+    for (const TrainSystem& system : systems_of(settings, image)) {
+      const Summary* step = outcome.find(image, system.name);
+      if (!step) continue;
+      std::string verdict;
+      if (ours && system.name != "tutti")
+        verdict = system.ranks == settings.ranks
+                      ? fmt::format("{:.2f} x", step->median / ours->median)
+                      : fmt::format("{:.1f} % scaling", 100 * step->median / ours->median);
+      table.add({fmt::format("{0}x{0}", image), system.name, std::to_string(system.ranks),
+                 format_digits(images_per_second(settings, system.ranks, step->median)),
+                 fmt::format("{} to {}",
+                             format_digits(images_per_second(settings, system.ranks, step->high)),
+                             format_digits(images_per_second(settings, system.ranks, step->low))),
+                 format_seconds(step->median), verdict});
+    }
+    table.add_gap();
+  }
+  std::string text = table.text();
+  for (const std::string& note : outcome.notes) text += note + "\n";
+  for (const std::string& failure : outcome.failures) text += "failed: " + failure;
+  return text;
+}
+
+}  // namespace tutti::bench
