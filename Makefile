@@ -19,13 +19,14 @@ check:  ## only the quick checks: layers, sizes, format, documents
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py checks
 
-demo: build  ## all-reduce on 2 ranks against its peers; table here, plot in build/demo
-	@mkdir -p build/demo
-	@$(TUTTI) bench allreduce --ranks 2 --quick --json build/demo/allreduce.json --plot build/demo/allreduce.svg
+demo: build  ## trains the particle physics network on all cores; result and speed here, plots in build/demo
+	@$(TUTTI) train hep --set runs=build/demo
+	@$(TUTTI) bench train --ranks $$(nproc) --images 64 --batch 64 --rounds 1 --peers none --json build/demo/speed.json
 
 bench: build  ## every benchmark in a quick form; results and plots in build/bench
 	@mkdir -p build/bench && rm -f build/bench/results.json
 	@$(TUTTI) bench allreduce --quick --append --json build/bench/results.json --plot build/bench/allreduce.svg
+	@$(TUTTI) bench train --quick --append --json build/bench/results.json
 	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"
 
 format:  ## clang-format over the whole source

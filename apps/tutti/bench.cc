@@ -4,6 +4,7 @@
 #include "bench/ddp/ddp.h"
 #include "bench/glm/glm.h"
 #include "bench/harness/interrupt.h"
+#include "bench/train/train.h"
 #include "bench/tree/tree_bench.h"
 
 namespace tutti::app {
@@ -14,6 +15,7 @@ int run_bench(int argc, char** argv) {
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
       {"glm", "linear models, beside scikit-learn's solvers", bench::run_glm},
       {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
+      {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
   };
   try {
     return dispatch("tutti bench", kBenchmarks, argc, argv);

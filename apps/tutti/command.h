@@ -19,9 +19,15 @@ struct Command {
 // what the user typed before the name.
 int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv);
 
-// `tutti bench`, `tutti info`, `tutti trace`
+// `tutti bench`, `tutti info`, ...
 int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
 int run_trace(int argc, char** argv);
+int run_train(int argc, char** argv);
+int run_evaluate(int argc, char** argv);
+int run_export(int argc, char** argv);
+int run_predict(int argc, char** argv);
+int run_runs(int argc, char** argv);
+int run_plot(int argc, char** argv);
 
 }  // namespace tutti::app

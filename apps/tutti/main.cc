@@ -12,6 +12,12 @@ namespace {
 constexpr tutti::app::Command kCommands[] = {
     {"bench", "measure ours beside its peers", tutti::app::run_bench},
     {"info", "what was found here, what is chosen, and why", tutti::app::run_info},
+    {"evaluate", "measure a trained network on its test data", tutti::app::run_evaluate},
+    {"export", "write a trained network as TorchScript", tutti::app::run_export},
+    {"plot", "draw the curves of a run", tutti::app::run_plot},
+    {"predict", "let a trained network judge the samples of a file", tutti::app::run_predict},
+    {"runs", "list what was trained", tutti::app::run_runs},
+    {"train", "train a network on many ranks", tutti::app::run_train},
     {"trace", "look at the operations of a job", tutti::app::run_trace},
 };
 

@@ -1,0 +1,46 @@
+// `tutti predict RUN FILE` and `tutti export RUN`: what a trained network is for.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "apps/tutti/command.h"
+#include "apps/tutti/train_request.h"
+
+namespace tutti::app {
+
+int run_predict(int argc, char** argv) {
+  CLI::App app("Lets the best weights of a run judge the samples of an HDF5 file", "tutti predict");
+  std::string folder, file, output = "predictions.csv";
+  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
+  app.add_option("file", file, "samples, in the layout that the case reads")
+      ->required()
+      ->check(CLI::ExistingFile);
+  app.add_option("-o,--output", output, "one row per sample [predictions.csv]");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const int code = run_ranks(1, {"predict", folder, file, output});
+  if (code == 0) fmt::print("{}\n", output);
+  return code;
+}
+
+int run_export(int argc, char** argv) {
+  CLI::App app("Writes the best weights of a run with their network as TorchScript",
+               "tutti export");
+  std::string folder, output = "model.pt";
+  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
+  app.add_option("-o,--output", output, "file to write [model.pt]");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const int code = run_ranks(1, {"export", folder, output});
+  if (code == 0) fmt::print("{}\n", output);
+  return code;
+}
+
+}  // namespace tutti::app

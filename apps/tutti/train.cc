@@ -1,0 +1,22 @@
+// `tutti train`: trains a case on the processors of this host, or as one rank of a launcher's job.
+#include <fmt/format.h>
+
+#include "apps/tutti/command.h"
+#include "apps/tutti/train_request.h"
+#include "tutti/comm/transport/mpi/mpi_environment.h"
+
+namespace tutti::app {
+
+int run_train(int argc, char** argv) {
+  TrainRequest request;
+  if (!parse_train(argc, argv, request)) return 0;
+  // Ranks of a launcher agree on the folder once they can talk to each other.
+  if (comm::find_job().kind != comm::JobKind::kAlone)
+    return run_ranks(0, std::vector<std::string>(argv, argv + argc));
+  const std::filesystem::path folder = make_run(request);
+  fmt::print("run: {}\n", folder.string());
+  fflush(stdout);
+  return run_ranks(request.ranks, {request.resumes.empty() ? "start" : "resume", folder.string()});
+}
+
+}  // namespace tutti::app

@@ -1,0 +1,179 @@
+// The program of one rank: what `tutti train`, `tutti evaluate`, `tutti predict` and the benchmark
+// start.
+//   train_rank start|resume|evaluate RUN        a run whose folder is there
+//   train_rank predict RUN FILE OUT.csv         predictions for the samples of a file
+//   train_rank export RUN OUT.pt                the network as TorchScript
+//   train_rank train ARGUMENTS                  as typed by the user, under a launcher
+//   train_rank speed CASE STEPS [option=value]  one JSON line with the time of each step
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <torch/torch.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "apps/tutti/train_request.h"
+#include "tutti/comm/communicator.h"
+#include "tutti/core/error.h"
+#include "tutti/models/cases.h"
+#include "tutti/models/ops/amx.h"
+#include "tutti/models/tasks.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/trainer.h"
+
+namespace tutti::app {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+
+struct Prepared {
+  explicit Prepared(const train::Request& request)
+      : info(models::find_case(request.case_name)),
+        table(info.table()),
+        options(train::resolve(info, table, request.settings)) {}
+  const train::CaseInfo& info;
+  const OptionTable table;
+  const Options options;
+};
+
+// Rank 0 makes the folder; all get its name.
+fs::path agreed_folder(Communicator& communicator, const TrainRequest& request) {
+  char name[4096] = {};
+  if (communicator.rank() == 0)
+    fs::absolute(make_run(request)).string().copy(name, sizeof name - 1);
+  communicator.broadcast({name, sizeof name, DType::kU8}, 0, {.name = "run folder"});
+  return name;
+}
+
+void introduce(const train::Task&, const Prepared& prepared, const Communicator& communicator,
+               int threads) {
+  if (communicator.rank() != 0) return;
+  const bool is_small = train::compute_type(prepared.options) == torch::kBFloat16;
+  const std::string units = models::has_matrix_units() ? " on matrix units" : "";
+  fmt::print("{} ({}): {} ranks on {} hosts, {} threads each, {}{}, strategy {}\n",
+             prepared.info.name, prepared.options.text("size"), communicator.size(),
+             communicator.size() / std::max(1, communicator.local_size()), threads,
+             is_small ? "bf16 with f32 weights" : "f32", is_small ? units : "",
+             prepared.options.text("strategy"));
+  fflush(stdout);
+}
+
+void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
+                  const std::string& verdict, int ranks) {
+  nlohmann::ordered_json result = {{"steps", outcome.steps},
+                                   {"seconds", outcome.seconds},
+                                   {"ranks", ranks},
+                                   {"samples_per_second", outcome.samples_per_second},
+                                   {"exposed_share", outcome.exposed_share}};
+  for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
+  train::write_text(folder / "result.json", result.dump(2) + "\n");
+  train::write_text(folder / "result.txt", verdict);
+}
+
+int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
+              const train::Request& request) {
+  const Prepared prepared(request);
+  const int threads = train::threads_of(prepared.options, communicator.local_size());
+  train::prepare_process(threads);
+  const auto task = models::make_task(prepared.info.name, prepared.options);
+  introduce(*task, prepared, communicator, threads);
+  task->prepare(communicator);
+  const train::TrainOutcome outcome =
+      train::train(*task, communicator, {prepared.info.name, prepared.options, folder, resumes});
+  if (communicator.rank() != 0) return 0;
+  const std::string verdict = task->verdict(outcome.metrics);
+  write_result(folder, outcome, verdict, communicator.size());
+  fmt::print(
+      "\n{}{:.0f} samples/s on {} ranks, {:.1f} s of training, {:.1f} % of it waiting for other "
+      "ranks\nplots: {}\n",
+      verdict, outcome.samples_per_second, communicator.size(), outcome.seconds,
+      100 * outcome.exposed_share, (folder / "plots").string());
+  return 0;
+}
+
+int evaluate(Communicator& communicator, const fs::path& folder) {
+  const Prepared prepared(train::read_toml(folder / "config.toml"));
+  train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
+  const auto task = models::make_task(prepared.info.name, prepared.options);
+  task->prepare(communicator);
+  const train::Metrics metrics = train::evaluate_run(
+      *task, communicator, {prepared.info.name, prepared.options, folder, true});
+  if (communicator.rank() != 0) return 0;
+  for (const auto& [name, value] : metrics) fmt::print("{:<20} {:.6g}\n", name, value);
+  fmt::print("\n{}", task->verdict(metrics));
+  return 0;
+}
+
+// With the best weights of the run: a CSV file of predictions, or the network as TorchScript.
+int use_weights(Communicator& communicator, const std::vector<std::string>& arguments) {
+  const fs::path folder = arguments.at(1);
+  const Prepared prepared(train::read_toml(folder / "config.toml"));
+  train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
+  const auto task = models::make_task(prepared.info.name, prepared.options);
+  train::load_weights(task->model(), folder, communicator, prepared.options.flag("channels_last"));
+  task->model().eval();
+  const torch::NoGradGuard no_gradients;
+  if (arguments[0] == "export") {
+    task->export_script(arguments.at(2));
+    return 0;
+  }
+  std::string text = fmt::format("{}\n", fmt::join(task->prediction_names(), ","));
+  for (const std::vector<float>& row : task->predict(fs::absolute(arguments.at(2))))
+    text += fmt::format("{}\n", fmt::join(row, ","));
+  train::write_text(arguments.at(3), text);
+  return 0;
+}
+
+int speed(Communicator& communicator, const std::vector<std::string>& arguments) {
+  train::Request request{arguments.at(1), {}};
+  for (std::size_t i = 3; i < arguments.size(); ++i)
+    request.settings.emplace_back(arguments[i].substr(0, arguments[i].find('=')),
+                                  arguments[i].substr(arguments[i].find('=') + 1));
+  const Prepared prepared(request);
+  train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
+  const auto task = models::make_task(prepared.info.name, prepared.options);
+  const train::SpeedReport report =
+      train::measure_speed(*task, communicator, prepared.options, std::stoi(arguments.at(2)));
+  if (communicator.rank() == 0) {
+    const nlohmann::json line = {{"step_seconds", report.step_seconds},
+                                 {"samples_per_second", report.samples_per_second},
+                                 {"exposed_share", report.exposed_share},
+                                 {"flops_per_sample", task->flops_per_sample()}};
+    fmt::print("{}\n", line.dump());
+  }
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() < 2)
+    throw ConfigError("DDL-1-88",
+                      "train_rank is started by `tutti train`; see tutti train --help.");
+  models::prepare_amx();
+  const auto communicator = Communicator::from_environment();
+  const std::string& verb = arguments[0];
+  if (verb == "speed") return speed(*communicator, arguments);
+  if (verb == "predict" || verb == "export") return use_weights(*communicator, arguments);
+  if (verb == "evaluate") return evaluate(*communicator, arguments[1]);
+  if (verb == "start" || verb == "resume")
+    return train_run(*communicator, arguments[1], verb == "resume",
+                     train::read_toml(fs::path(arguments[1]) / "config.toml"));
+  TrainRequest request;
+  if (!parse_train(argc - 1, argv + 1, request)) return 0;
+  const fs::path folder = agreed_folder(*communicator, request);
+  return train_run(*communicator, folder, !request.resumes.empty(), request.what);
+}
+
+}  // namespace
+}  // namespace tutti::app
+
+int main(int argc, char** argv) try {
+  return tutti::app::run(argc, argv);
+} catch (const tutti::ConfigError& error) {
+  fmt::print(stderr, "tutti: {}\n", error.what());
+  return 2;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "tutti: {}\n", error.what());
+  return 1;
+}

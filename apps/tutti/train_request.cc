@@ -1,0 +1,121 @@
+#include "apps/tutti/train_request.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "tutti/comm/transport/mpi/mpi_environment.h"
+#include "tutti/core/error.h"
+#include "tutti/models/cases.h"
+#include "tutti/train/run/local_ranks.h"
+#include "tutti/train/run/options.h"
+#include "tutti/train/run/run_folder.h"
+
+namespace tutti::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string help_of_cases() {
+  std::string text = "Cases:\n";
+  for (const train::CaseInfo* info : models::cases())
+    text += fmt::format("  {:<10} {}\n", info->name, info->summary);
+  text += "\nOptions for --set and TOML files:\n" + help_text(train::train_options());
+  for (const train::CaseInfo* info : models::cases())
+    text += fmt::format("\nOptions of {}:\n{}", info->name, help_text(info->options));
+  return text;
+}
+
+std::pair<std::string, std::string> split_setting(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0)
+    throw ConfigError("DDL-1-86",
+                      fmt::format("--set '{}' must be option=value, as in --set batch=32.", text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string worker_program() {
+  return (fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
+          "libexec/tutti/train_rank")
+      .string();
+}
+
+}  // namespace
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return std::max(1, CPU_COUNT(&set));
+}
+
+bool parse_train(int argc, char** argv, TrainRequest& request) {
+  CLI::App app("Trains a network of a case, or of a configuration file, on many ranks",
+               "tutti train");
+  std::string what, size;
+  std::vector<std::string> settings;
+  app.add_option("case", what, "name of a case, or a TOML file");
+  app.add_option("--set", settings, "option=value; may be given often");
+  app.add_option("--size", size, "tiny, small or paper: the same as --set size=");
+  app.add_option("--ranks", request.ranks,
+                 "processes on this host, without a launcher [one per processor]")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--resume", request.resumes, "folder of a run to go on with");
+  app.footer(help_of_cases);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) == 0) return false;
+    throw ConfigError("DDL-1-87", "See tutti train --help.");
+  }
+  if (!request.resumes.empty())
+    request.what = train::read_toml(request.resumes / "config.toml");
+  else if (what.ends_with(".toml"))
+    request.what = train::read_toml(what);
+  else
+    request.what.case_name = what;
+  if (!size.empty()) request.what.settings.emplace_back("size", size);
+  for (const std::string& setting : settings)
+    request.what.settings.push_back(split_setting(setting));
+  const train::CaseInfo& info = models::find_case(request.what.case_name);
+  const OptionTable table = info.table();
+  train::resolve(info, table, request.what.settings);
+  return true;
+}
+
+fs::path make_run(const TrainRequest& request) {
+  const train::CaseInfo& info = models::find_case(request.what.case_name);
+  const OptionTable table = info.table();
+  const Options options = train::resolve(info, table, request.what.settings);
+  const fs::path folder = request.resumes.empty()
+                              ? train::new_run_folder(options.text("runs"), info.name)
+                              : request.resumes;
+  train::write_text(folder / "config.toml", train::toml_text(info.name, options));
+  return folder;
+}
+
+int run_ranks(int ranks, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), worker_program());
+  if (comm::find_job().kind != comm::JobKind::kAlone) {
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    throw IoError("DDL-3-61", fmt::format("Cannot start {}: {}.", arguments[0], strerror(errno)));
+  }
+  train::LocalRanks job{std::move(arguments), ranks > 0 ? ranks : usable_processors(), {}};
+  const std::string threads = std::to_string(std::max(1, usable_processors() / job.ranks));
+  // Large pages for what malloc hands out, and no more threads than there are processors for.
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>{"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"},
+        {"OMP_NUM_THREADS", threads},
+        {"OPENBLAS_NUM_THREADS", threads}})
+    if (!getenv(name.c_str())) job.environment.push_back(name + "=" + value);
+  return train::run_local_ranks(job);
+}
+
+}  // namespace tutti::app

@@ -1,0 +1,33 @@
+// What was typed after `tutti train`, and the folder it comes to.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tutti/train/run/config.h"
+
+namespace tutti::app {
+
+struct TrainRequest {
+  train::Request what;
+  int ranks = 0;                  // 0: one per processor
+  std::filesystem::path resumes;  // folder of the run to go on with; empty: a new one
+};
+
+// Reads the command line. Returns false when only help was asked for, and printed. Throws
+// ConfigError, also when the case does not know an option.
+bool parse_train(int argc, char** argv, TrainRequest& request);
+
+// The folder of the run, with its config.toml: a new one, or the one to go on with.
+std::filesystem::path make_run(const TrainRequest& request);
+
+// Processors that this process may use.
+int usable_processors();
+
+// Runs the program that trains (beside this one, in ../libexec/tutti) on `ranks` processes of this
+// host; when a launcher has started this process as a rank, becomes it instead. Returns its exit
+// code.
+int run_ranks(int ranks, std::vector<std::string> arguments);
+
+}  // namespace tutti::app

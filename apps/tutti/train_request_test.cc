@@ -1,0 +1,66 @@
+#include "apps/tutti/train_request.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "tutti/core/error.h"
+
+namespace tutti::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+TrainRequest parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "train");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  TrainRequest request;
+  EXPECT_TRUE(parse_train(static_cast<int>(argv.size()), argv.data(), request));
+  return request;
+}
+
+class TrainRequestTest : public testing::Test {
+ protected:
+  TrainRequestTest() {
+    std::string form = fs::temp_directory_path() / "request-XXXXXX";
+    base_ = mkdtemp(form.data());
+  }
+  ~TrainRequestTest() override { fs::remove_all(base_); }
+  fs::path base_;
+};
+
+TEST_F(TrainRequestTest, CaseAndSettings) {
+  const TrainRequest request = parse(
+      {"hep", "--size", "tiny", "--set", "batch=4", "--set", "optimizer=lamb", "--ranks", "3"});
+  EXPECT_EQ(request.what.case_name, "hep");
+  EXPECT_EQ(request.ranks, 3);
+  EXPECT_EQ(request.what.settings.size(), 3u);
+}
+
+TEST_F(TrainRequestTest, WhatCannotBe) {
+  EXPECT_THROW(parse({"nothing"}), ConfigError);
+  EXPECT_THROW(parse({"hep", "--set", "batch"}), ConfigError);
+  EXPECT_THROW(parse({"hep", "--set", "batch=0"}), ConfigError);
+  EXPECT_THROW(parse({"hep", "--set", "filterz=4"}), ConfigError);
+}
+
+TEST_F(TrainRequestTest, AFileThenTheFolderThenAgain) {
+  std::ofstream(base_ / "mine.toml")
+      << "case = \"hep\"\nfilters = 16\nruns = \"" << (base_ / "runs").string() << "\"\n";
+  const fs::path folder = make_run(parse({(base_ / "mine.toml").string(), "--set", "epochs=7"}));
+  EXPECT_EQ(folder.parent_path(), base_ / "runs");
+  const TrainRequest again = parse({"--resume", folder.string()});
+  EXPECT_EQ(make_run(again), folder);
+  const train::Request read = train::read_toml(folder / "config.toml");
+  bool has_filters = false, has_epochs = false;
+  for (const auto& [name, value] : read.settings) {
+    has_filters |= name == "filters" && value == "16";
+    has_epochs |= name == "epochs" && value == "7";
+  }
+  EXPECT_TRUE(has_filters && has_epochs);
+}
+
+}  // namespace
+}  // namespace tutti::app
