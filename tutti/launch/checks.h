@@ -33,6 +33,7 @@ struct Check {
   std::string what;  // as in a report: "same hardware on all hosts"
   bool only_warns;   // the job may start all the same
   std::vector<Finding> (*find)(const Facts& facts);
+  bool needs_speeds = false;  // only made when the links were measured
 };
 
 // In the order in which they are made and reported.
@@ -41,6 +42,7 @@ const std::vector<Check>& checks();
 struct CheckResult {
   const Check* check;
   std::vector<Finding> findings;
+  bool was_made = true;
 };
 std::vector<CheckResult> run_checks(const Facts& facts);
 // Whether a finding forbids the start.

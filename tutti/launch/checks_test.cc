@@ -128,6 +128,14 @@ TEST(Checks, ShapesMayDifferWhereTheUserDealsTheRanks) {
   EXPECT_THAT(codes(facts), IsEmpty());
 }
 
+TEST(Checks, SpeedsThatWereNotMeasuredAreNotCalledGood) {
+  Facts facts = good_facts();
+  for (auto& row : facts.matrix.links) std::ranges::fill(row, Traffic());
+  EXPECT_THAT(render(run_checks(facts), true), HasSubstr("-       DDL-3-35"));
+  facts.matrix.links[0][1].bandwidth = facts.matrix.links[1][0].bandwidth = 1e8;
+  EXPECT_THAT(render(run_checks(facts), true), HasSubstr("ok      DDL-3-35"));
+}
+
 TEST(Checks, TheReportHasALinePerCheck) {
   const std::string text = render(run_checks(good_facts()), true);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<long>(checks().size()));

@@ -128,6 +128,12 @@ std::vector<Round> ring(int count) {
   return rounds;
 }
 
+bool has_speeds(const Matrix& matrix) {
+  return std::ranges::any_of(matrix.links, [](const std::vector<Traffic>& row) {
+    return std::ranges::any_of(row, [](const Traffic& link) { return link.bandwidth > 0; });
+  });
+}
+
 std::vector<std::string> find_slow_links(const Matrix& matrix) {
   const double good = good_bandwidth(matrix);
   const Judge is_slow = [&](const Traffic& link) {

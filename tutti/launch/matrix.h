@@ -24,6 +24,8 @@ struct Matrix {
       : hosts(std::move(names)), links(hosts.size(), std::vector<Traffic>(hosts.size())) {}
 };
 
+// Whether the speed of any link was measured.
+bool has_speeds(const Matrix& matrix);
 // Links with less than half of what the better quarter of them has, one sentence each. A host whose
 // links are all slow in a direction is named once, alone.
 std::vector<std::string> find_slow_links(const Matrix& matrix);
