@@ -23,10 +23,11 @@ constexpr int kLeastRuns = 3, kMostRuns = 25;
 constexpr double kPartOnOneHost = 0.1;
 constexpr std::int64_t kLargestOnOneHost = 4 * kMiB;
 
-double median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+// What disturbs a run makes it longer, never shorter: so the lower quartile, not the median.
+double typical(std::vector<double> times) {
+  const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
+  std::nth_element(times.begin(), at, times.end());
+  return *at;
 }
 
 class Tuner {
@@ -103,7 +104,7 @@ double Tuner::time_of(std::int64_t bytes, double best) {
   std::vector<double> times(static_cast<std::size_t>(
       std::clamp(time_for_one / first, double{kLeastRuns}, double{kMostRuns})));
   for (double& time : times) time = once(bytes);
-  return agree(median(times));
+  return agree(typical(times));
 }
 
 void Tuner::measure_size(std::int64_t bytes, Tuning& tuning) {
@@ -130,8 +131,8 @@ bool Tuner::is_eager_faster(std::int64_t bytes) {
     times[is_eager].push_back(once(bytes));
   }
   state_.host->set_eager_limit(0);
-  const double eager = agree(median(times[1]));
-  return eager < agree(median(times[0]));
+  const double eager = agree(typical(times[1]));
+  return eager < agree(typical(times[0]));
 }
 
 // The slots are faster up to some size, then folding only a slice is.
@@ -200,12 +201,16 @@ void tune(Communicator& communicator, Communicator::State& state) {
   }
   key = state.exchange(key)[0];
   kept = state.exchange(kept)[0];
+  double load = 0;
+  for (const std::string& one : state.exchange(std::to_string(load_per_processor())))
+    load = std::max(load, std::stod(one));
   std::optional<Tuning> tuning = parse_tuning(kept, key, state.grid);
-  if (tuning) {
+  if (tuning && !is_outdated(*tuning, load)) {
     state.tuning = "read from " + file.string();
   } else {
     Tuner tuner(communicator, state);
     tuning = tuner.measure();
+    tuning->load = load;
     state.tuning = fmt::format("measured in {:.2f} s", tuner.elapsed());
     if (!file.empty()) {
       write_tuning(file, to_json(*tuning, key));

@@ -5,7 +5,8 @@
 // same. What is three times slower than the best at its first try is not tried again; no size is
 // begun that would not fit the time left. On one host there is one choice, and the eager limit of
 // the host group is found the same way. The answer goes to a file; the next job on such machines
-// reads it.
+// reads it, and measures
+// again where the machine was busy then and is not now.
 #pragma once
 
 #include <string>

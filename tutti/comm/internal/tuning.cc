@@ -23,7 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+constexpr double kBusy = 0.5;
 
 // Whether the choice can be carried out here, as far as the model knows.
 bool is_possible(const plan::Measurement& m, const topo::Grid& grid) {
@@ -58,6 +59,16 @@ plan::Measurement measurement_of(const json& row) {
 
 }  // namespace
 
+double load_per_processor() {
+  double load = 0;
+  if (::getloadavg(&load, 1) != 1) return 0;
+  return load / static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+bool is_outdated(const Tuning& tuning, double load_now) {
+  return tuning.load > kBusy && load_now < tuning.load / 2;
+}
+
 std::string tuning_key(const topo::Machine& machine, const topo::Grid& grid,
                        std::string_view transport) {
   std::vector<std::size_t> host_sizes;
@@ -86,6 +97,7 @@ std::string to_json(const Tuning& tuning, const std::string& key) {
   }
   const json page = {{"version", kVersion},
                      {"key", key},
+                     {"load", tuning.load},
                      {"eager_bytes", tuning.eager_bytes},
                      {"measured", std::move(rows)}};
   return page.dump(1) + "\n";
@@ -96,6 +108,7 @@ std::optional<Tuning> parse_tuning(std::string_view text, const std::string& key
   const json page = json::parse(text);
   if (page.at("version") != kVersion || page.at("key") != key) return std::nullopt;
   Tuning tuning;
+  tuning.load = page.at("load").get<double>();
   tuning.eager_bytes = page.at("eager_bytes").get<std::int64_t>();
   if (tuning.eager_bytes < -1 || tuning.eager_bytes > static_cast<std::int64_t>(kEagerBytes)) {
     return std::nullopt;

@@ -18,7 +18,13 @@ namespace tutti::comm {
 struct Tuning {
   std::vector<plan::Measurement> measured;  // all that was tried; the fastest of a size class wins
   std::int64_t eager_bytes = -1;            // -1: not measured
+  double load = 0;  // programs that wanted to run, per processor, before it was measured
 };
+
+// How many programs want to run on this host, per processor, over the last minute.
+double load_per_processor();
+// Whether to measure again what was measured beside other work: there is much less of it now.
+bool is_outdated(const Tuning& tuning, double load_now);
 
 // Equal for jobs among which the same choices are fast: the machine, the processors that may be
 // used, the arrangement of ranks, the transport. Fit for a file name.

@@ -27,6 +27,7 @@ topo::Grid grid_of(int hosts, int ranks_per_host) {
 Tuning example() {
   Tuning tuning;
   tuning.eager_bytes = 4096;
+  tuning.load = 1.5;
   tuning.measured = {
       {plan::Collective::kAllReduce, 1024, {.algorithms = {"direct", "ring"}, .seconds = 2e-5}},
       {plan::Collective::kAllReduce,
@@ -46,11 +47,20 @@ class TuningFile : public testing::Test {
   fs::path folder_;
 };
 
+TEST(Tuning, IsOutdatedOnceTheMachineIsCalm) {
+  Tuning tuning = example();
+  EXPECT_TRUE(is_outdated(tuning, 0.1));
+  EXPECT_FALSE(is_outdated(tuning, 1.4));  // nothing better to expect
+  tuning.load = 0.3;
+  EXPECT_FALSE(is_outdated(tuning, 0));
+}
+
 TEST(Tuning, ComesBackAsItWas) {
   const Tuning tuning = example();
   const auto read = parse_tuning(to_json(tuning, "key"), "key", grid_of(2, 2));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->eager_bytes, 4096);
+  EXPECT_EQ(read->load, 1.5);
   ASSERT_EQ(read->measured.size(), 2u);
   EXPECT_EQ(read->measured[1].choice.algorithms, tuning.measured[1].choice.algorithms);
   EXPECT_EQ(read->measured[1].choice.lanes, 2);
