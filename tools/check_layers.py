@@ -34,7 +34,8 @@ OUTSIDE = {
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
         "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models", "python/bindings"],
-    r"hdf5\.h|H5": ["tutti/train/data"],
+    r"hdf5\.h|H5": ["tutti/train/data", "tutti/learn/data"],
+    r"liburing": ["tutti/learn/data/internal", "tutti/lms/pager"],
     r"fastjet/": ["tutti/models/science/hep"],
     r"pybind11/": ["python/bindings"],
     r"boost/beast|httplib": ["tutti/console", "tutti/vision"],

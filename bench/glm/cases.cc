@@ -39,13 +39,14 @@ const std::vector<GlmCase>& glm_cases() {
 
 void write_arrays(const learn::DataSet& data, const std::filesystem::path& folder) {
   const learn::Matrix& m = data.features;
-  std::ofstream(folder / "shape") << m.rows << ' ' << m.columns << ' ' << m.entries() << '\n';
   write(folder / "labels", data.labels.data(), m.rows);
   if (m.values != nullptr)
     write(folder / "values", static_cast<const float*>(m.values), m.entries());
-  if (!m.is_sparse()) return;
-  write(folder / "offsets", m.offsets, m.rows + 1);
-  write(folder / "indices", m.indices, m.entries());
+  if (m.is_sparse()) {
+    write(folder / "offsets", m.offsets, m.rows + 1);
+    write(folder / "indices", m.indices, m.entries());
+  }
+  std::ofstream(folder / "shape") << m.rows << ' ' << m.columns << ' ' << m.entries() << '\n';
 }
 
 }  // namespace tutti::bench

@@ -23,8 +23,8 @@ struct GlmCase {
 // One row per problem; adding one is adding it here and its peers in worker_glm.py.
 const std::vector<GlmCase>& glm_cases();
 
-// What the worker reads: `shape` (text: rows columns entries), `labels` (f64) and either `values`
-// (f32, row by row) or `offsets` (i64), `indices` (i32) and, if there are any, `values` (f32).
+// What the worker reads: `labels` (f64) and either `values` (f32, row by row) or `offsets` (i64),
+// `indices` (i32) and, if there are any, `values` (f32); last `shape` (text: rows columns entries).
 void write_arrays(const learn::DataSet& data, const std::filesystem::path& folder);
 
 }  // namespace tutti::bench

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 
+#include "bench/glm/bandwidth.h"
 #include "bench/glm/cases.h"
 #include "bench/glm/report.h"
 #include "bench/harness/interrupt.h"
@@ -22,7 +24,7 @@ struct Settings {
   std::vector<std::string> cases;
   double scale = 1, seconds = 60, target = 1e-4;
   bool has_peers = true, is_quick = false, appends = false;
-  std::string json;
+  std::string json, data, peers;
 };
 
 // Whether there is something to run.
@@ -41,6 +43,9 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
   app.add_option("--seconds", settings.seconds,
                  "a peer that took longer is not asked for more [60]");
   app.add_flag("!--no-peers", settings.has_peers, "only ours");
+  app.add_option("--peers", settings.peers, "only these solvers, as in saga,lbfgs [all]");
+  app.add_option("--data", settings.data, "folder that keeps the data for the next time")
+      ->check(CLI::ExistingDirectory);
   app.add_flag("--quick", settings.is_quick, "a hundredth of the rows: a first look");
   app.add_option("--json", settings.json, "file for the rows");
   app.add_flag("--append", settings.appends, "keep the rows that the file has");
@@ -71,7 +76,8 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     std::string(one.penalty),
                     one.has_intercept ? "1" : "0",
                     fmt::format("{}", settings.target),
-                    fmt::format("{}", settings.has_peers ? settings.seconds : 0)};
+                    fmt::format("{}", settings.has_peers ? settings.seconds : 0),
+                    settings.peers};
   spec.environment = {fmt::format("PYTHONPATH={}", (prefix() / "python").string())};
   Process worker(spec, folder / "log");
   pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
@@ -84,6 +90,18 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                                           last_lines(folder / "log", 12)));
 }
 
+// Makes the data unless the folder has it from another time.
+void prepare(const GlmCase& one, const fs::path& folder, GlmOutcome& outcome) {
+  if (!fs::exists(folder / "shape")) {
+    fs::create_directories(folder);
+    write_arrays(one.make(outcome.rows), folder);
+  }
+  std::ifstream(folder / "shape") >> outcome.rows >> outcome.columns >> outcome.entries;
+  const fs::path values = folder / "values", indices = folder / "indices";
+  for (const fs::path& array : {values, indices})
+    if (fs::exists(array)) outcome.bytes += static_cast<std::int64_t>(fs::file_size(array));
+}
+
 GlmOutcome run_case(const GlmCase& one, const Settings& settings, const InterruptScope& interrupt) {
   const ScratchFolder scratch;
   const std::int64_t rows = std::max<std::int64_t>(
@@ -93,14 +111,13 @@ GlmOutcome run_case(const GlmCase& one, const Settings& settings, const Interrup
                      .rows = rows,
                      .target = settings.target,
                      .fits = {}};
-  {
-    const learn::DataSet data = one.make(rows);
-    outcome.columns = data.features.columns;
-    outcome.entries = data.features.entries();
-    write_arrays(data, scratch.path());
-  }
-  run_worker(one, settings, scratch.path(), interrupt);
-  outcome.fits = read_fits(scratch.path() / "fits");
+  const fs::path folder = settings.data.empty()
+                              ? scratch.path()
+                              : fs::path(settings.data) / fmt::format("{}-{}", one.name, rows);
+  prepare(one, folder, outcome);
+  outcome.bandwidth = read_bandwidth();
+  run_worker(one, settings, folder, interrupt);
+  outcome.fits = read_fits(folder / "fits");
   return outcome;
 }
 

@@ -48,6 +48,15 @@ std::vector<std::string> GlmOutcome::systems() const {
   return names;
 }
 
+namespace {
+
+double share_of_bandwidth(const GlmOutcome& outcome, const GlmFit& fit) {
+  if (!(outcome.bandwidth > 0)) return 0;
+  return static_cast<double>(outcome.bytes) * fit.passes / fit.seconds / outcome.bandwidth;
+}
+
+}  // namespace
+
 std::vector<Row> rows_of(const GlmOutcome& outcome) {
   std::vector<Row> rows;
   const auto add = [&](const std::string& system, const char* metric, double value,
@@ -71,6 +80,7 @@ std::vector<Row> rows_of(const GlmOutcome& outcome) {
     add("tutti", "passes", ours->passes, "passes", ours);
     add("tutti", "time_per_entry",
         ours->seconds / ours->passes / static_cast<double>(outcome.entries) * 1e9, "ns", ours);
+    add("tutti", "bandwidth_share", share_of_bandwidth(outcome, *ours), "", ours);
   }
   for (const std::string& system : outcome.systems()) {
     const GlmFit* theirs = system == "tutti" ? nullptr : outcome.first_within(system);
@@ -92,8 +102,15 @@ std::string text_of(const GlmOutcome& outcome) {
                fit.passes > 0 ? format_digits(fit.passes) : "",
                counts ? fmt::format("{:.1f}x faster", fit.seconds / ours->seconds) : ""});
   }
-  return fmt::format("{}: {}, {} rows, {} entries; gap to reach {:.0e}\n{}", outcome.name,
-                     outcome.what, outcome.rows, outcome.entries, outcome.target, table.text());
+  std::string text =
+      fmt::format("{}: {}, {} rows, {} entries; gap to reach {:.0e}\n{}", outcome.name,
+                  outcome.what, outcome.rows, outcome.entries, outcome.target, table.text());
+  if (ours != nullptr && ours->passes > 0)
+    text += fmt::format(
+        "ours: {:.2f} ns per entry and pass, {:.0f} % of the {:.1f} GB/s that memory gives\n",
+        ours->seconds / ours->passes / static_cast<double>(outcome.entries) * 1e9,
+        100 * share_of_bandwidth(outcome, *ours), outcome.bandwidth * 1e-9);
+  return text;
 }
 
 }  // namespace tutti::bench

@@ -23,7 +23,9 @@ std::vector<GlmFit> read_fits(const std::filesystem::path& path);
 struct GlmOutcome {
   std::string name, what;
   std::int64_t rows = 0, columns = 0, entries = 0;
-  double target = 0;  // relative gap that counts
+  std::int64_t bytes = 0;  // that a pass has to read
+  double bandwidth = 0;    // of the memory, bytes per second
+  double target = 0;       // relative gap that counts
   std::vector<GlmFit> fits;
 
   double best() const;  // the smallest objective of all

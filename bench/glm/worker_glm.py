@@ -1,9 +1,9 @@
 """Worker of `tutti bench glm`: fits one problem with ours and with scikit-learn's solvers, on the same arrays.
 
-  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS
+  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS PEERS
 
 Each system is asked for more and more until its objective is within TARGET of ours at a very small tolerance, or a fit took more than
-SECONDS (0: no peers). Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three. Conversion of the data is part of
+SECONDS (0: no peers). PEERS are named as in PEERS below, or empty: all. Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three. Conversion of the data is part of
 every fit's time.
 """
 
@@ -92,11 +92,12 @@ class Contest:
 
 
 def main():
-    folder, case, penalty, has_intercept, target, seconds = sys.argv[1:]
+    folder, case, penalty, has_intercept, target, seconds, peers = sys.argv[1:]
     warnings.simplefilter("ignore")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
     contest.run_ours()
-    for name in PEERS[case] if float(seconds) > 0 else []:
+    chosen = peers.split(",") if peers else PEERS[case]
+    for name in chosen if float(seconds) > 0 else []:
         contest.run_peer(name)
 
 

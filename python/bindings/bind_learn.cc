@@ -11,6 +11,7 @@
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/glm/fit.h"
+#include "tutti/learn/glm/fit_file.h"
 #include "tutti/learn/glm/multinomial.h"
 
 namespace py = pybind11;
@@ -167,6 +168,29 @@ py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& w
   return result;
 }
 
+py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& labels,
+                       const Doubles& weights, std::int64_t memory_limit, const py::dict& asked) {
+  GlmOptions options = options_of(asked);
+  bool is_interrupted = false;
+  watch(options, asked, is_interrupted);
+  GlmModel model;
+  StreamUse use;
+  {
+    const py::gil_scoped_release release;
+    model = fit_file(file, span_of(labels), span_of(weights), options, memory_limit, &use);
+  }
+  py::dict result = result_of(model, is_interrupted);
+  result["intercept"] = model.intercept;
+  result["solver"] = std::string(name_of(model.solver));
+  py::dict stream;
+  stream["chunks"] = use.chunks;
+  stream["residents"] = use.residents;
+  stream["bytes_read"] = use.bytes_read;
+  stream["engine"] = use.engine;
+  result["stream"] = stream;
+  return result;
+}
+
 py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
                      const py::dict& asked) {
   const Held held = matrix_of(x);
@@ -278,7 +302,16 @@ PYBIND11_MODULE(_learn, module) {
       .def_property_readonly("rank", &Ranks::rank)
       .def_property_readonly("size", &Ranks::size)
       .def("sum", &Ranks::sum, "Element-wise sum over all ranks of a vector.");
+  py::class_<DataFile, std::shared_ptr<DataFile>>(module, "DataFile", "An open data file.")
+      .def(py::init([](const std::string& path) { return std::make_shared<DataFile>(path); }))
+      .def_property_readonly("rows", &DataFile::rows)
+      .def_property_readonly("columns", [](const DataFile& f) { return f.schema().columns; })
+      .def_property_readonly("entries", &DataFile::entries)
+      .def_property_readonly("chunks", &DataFile::chunks)
+      .def("labels", [](const DataFile& file) { return array_of(file.labels()); })
+      .def("weights", [](const DataFile& file) { return array_of(file.weights()); });
   module.def("fit_linear", &fit_linear);
+  module.def("fit_file", &fit_data_file);
   module.def("fit_classes", &fit_classes);
   module.def("margins", &margins);
   module.def("read_svmlight", &svmlight);

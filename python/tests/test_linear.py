@@ -202,3 +202,25 @@ def test_privacy_has_a_price_that_is_stated():
         assert model.score(form(X), y) > 0.8 and model.solver_ == "private_sgd"
     with pytest.raises(ValueError, match="no intercept"):
         snap_ml.LogisticRegression(privacy=True, fit_intercept=True).fit(X, y)
+
+
+def test_a_file_larger_than_the_limit(tmp_path):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(40000, 20)).astype(np.float32)
+    y = (X[:, :3].sum(axis=1) + random.normal(size=40000) > 0).astype(int) + (X[:, 4] > 1)
+    weights = random.uniform(0.5, 1.5, size=40000)
+    path = tmp_path / "rows"
+    data.save_data_file(path, X, y, weights, chunk_rows=1000)
+    file = data.DataFile(path)
+    for few in (True, False):
+        labels = np.minimum(y, 1) if few else y
+        limited = linear.LogisticRegression(tol=1e-9, memory_limit="8MB", multi_class="ovr").fit(file, labels)
+        assert 0 < limited.stream_["residents"] < limited.stream_["chunks"] == 40
+        same(limited, linear.LogisticRegression(tol=1e-9, multi_class="ovr").fit(X, labels, weights), 1e-4)
+    np.testing.assert_array_equal(limited.predict(file), limited.predict(X))
+    whole = linear.LogisticRegression(tol=1e-9).fit(file)  # no limit: read at once, weights of the file
+    same(whole, linear.LogisticRegression(tol=1e-9).fit(X, y, weights), 1e-4)
+    with pytest.raises(ValueError, match="memory_limit"):
+        linear.Ridge(memory_limit="much").fit(file)
+    with pytest.raises(ValueError, match="DDL-9-12"):
+        linear.LinearSVC("hinge", memory_limit="8MB").fit(file, np.minimum(y, 1))

@@ -4,9 +4,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from tutti import _learn
-from tutti.learn.linear_base import NO_WEIGHTS, as_matrix
+from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
-__all__ = ["load_data_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
+__all__ = ["DataFile", "load_data_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
+
+
+class DataFile:
+    """One of our own data files, not read yet. The linear estimators fit it as it lies: `fit(DataFile(path))` takes labels and weights from
+    the file, and with `memory_limit` the rows are streamed."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.handle = _learn.DataFile(self.path)
+        self.shape = (self.handle.rows, self.handle.columns)
+
+    def read(self, begin=0, end=-1):
+        """(X, y, sample_weight) of these chunks."""
+        return load_data_file(self.path, chunks=(begin, end))
+
+    def chunks(self):
+        """Chunk after chunk as (X, y, sample_weight)."""
+        return (self.read(number, number + 1) for number in range(self.handle.chunks))
 
 
 def _table(parts, dtype):
@@ -48,8 +66,8 @@ def load_data_file(path, *, chunks=None, dtype=None):
     return X, (y if len(y) else None), (weights if len(weights) else None)
 
 
-def save_data_file(path, X, y=None, sample_weight=None, *, chunk_rows=65536):
-    """Writes one of our own data files: checked, in chunks, ready to be mapped."""
+def save_data_file(path, X, y=None, sample_weight=None, *, chunk_rows=0):
+    """Writes one of our own data files: checked, in chunks (0: of about 8 MiB), ready to be mapped or streamed."""
     X = X if isinstance(X, np.ndarray) else X.tocsr()
     vectors = [NO_WEIGHTS if v is None else np.asarray(v, dtype=np.float64) for v in (y, sample_weight)]
     _learn.write_data_file(str(path), as_matrix(X), *vectors, chunk_rows)

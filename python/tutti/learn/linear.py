@@ -2,7 +2,8 @@
 
 `tol` is the share of the objective that the certified duality gap may still be: `dual_gap_` says how far the optimum can be at most.
 `n_jobs` counts the threads of one fit, None means all processors, and the model has the same bits for any number of them. Data in
-float32 is computed in float32. `solver`: auto, newton (few columns), newton_cg, sdca, working_set (l1).
+float32 is computed in float32. `memory_limit` (bytes, or text as in 500MB) is for fits of a `DataFile` that is larger.
+`solver`: auto, newton (few columns), newton_cg, sdca, working_set (l1).
 """
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from tutti import _learn
-from tutti.learn.linear_base import NO_WEIGHTS, Linear, as_matrix
+from tutti.learn.data import DataFile
+from tutti.learn.linear_base import Linear
+from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
 __all__ = ["ElasticNet", "GammaRegressor", "Lasso", "LinearRegression", "LinearSVC", "LogisticRegression", "PoissonRegressor", "Ridge",
            "logistic_path"]
@@ -19,6 +22,8 @@ __all__ = ["ElasticNet", "GammaRegressor", "Lasso", "LinearRegression", "LinearS
 
 class LinearClassifier(ClassifierMixin, Linear):
     """One model for two classes, else one per class against the rest, or all at once where the loss has that."""
+
+    _is_one_against_rest = False
 
     def _loss(self):
         raise NotImplementedError
@@ -30,7 +35,7 @@ class LinearClassifier(ClassifierMixin, Linear):
         check_classification_targets(y)
         return np.unique(y)
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         X, y = self._check_both(X, y)
         self.classes_ = self._classes_of(y)
         if len(self.classes_) < 2:
@@ -41,6 +46,9 @@ class LinearClassifier(ClassifierMixin, Linear):
             by_class = compute_sample_weight(self.class_weight, y)
             weights = weights * by_class if len(weights) else by_class
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
+        self._is_one_against_rest = isinstance(X, DataFile) and self.memory_limit is not None
+        if isinstance(X, DataFile) and not self._is_one_against_rest:
+            X = X.read()[0]  # all classes at once need all rows
         if self._is_multinomial() and len(self.classes_) > 2:
             return self._fit_together(X, codes, weights)
         positives = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
@@ -77,7 +85,7 @@ class LogisticRegression(LinearClassifier):
 
     def __init__(self, penalty="l2", *, C=1.0, l1_ratio=None, fit_intercept=True, class_weight=None, tol=1e-6, max_iter=1000,
                  solver="auto", multi_class="auto", penalise_intercept=False, intercept_scaling=1.0, warm_start=False,
-                 random_state=None, n_jobs=None, verbose=0):
+                 random_state=None, n_jobs=None, memory_limit=None, verbose=0):
         self.penalty = penalty
         self.C = C
         self.l1_ratio = l1_ratio
@@ -92,6 +100,7 @@ class LogisticRegression(LinearClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _loss(self):
@@ -118,7 +127,7 @@ class LogisticRegression(LinearClassifier):
         l1, _ = self._penalties(1.0)
         if self.multi_class == "multinomial" and l1 > 0:
             raise ValueError("multinomial models have no l1 penalty; use multi_class='ovr'")
-        return self.multi_class != "ovr" and l1 == 0 and not self.penalise_intercept
+        return self.multi_class != "ovr" and l1 == 0 and not self.penalise_intercept and not self._is_one_against_rest
 
     def predict_proba(self, X):
         margins = self._linear(X)
@@ -141,7 +150,7 @@ class LinearSVC(LinearClassifier):
     """As sklearn.svm.LinearSVC with an l2 penalty, but the intercept is not penalised unless penalise_intercept says so."""
 
     def __init__(self, loss="squared_hinge", *, C=1.0, fit_intercept=True, class_weight=None, tol=1e-6, max_iter=1000, solver="auto",
-                 penalise_intercept=False, intercept_scaling=1.0, random_state=None, n_jobs=None, verbose=0):
+                 penalise_intercept=False, intercept_scaling=1.0, random_state=None, n_jobs=None, memory_limit=None, verbose=0):
         self.loss = loss
         self.C = C
         self.fit_intercept = fit_intercept
@@ -153,6 +162,7 @@ class LinearSVC(LinearClassifier):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _loss(self):
@@ -172,7 +182,8 @@ class LinearRegressor(RegressorMixin, Linear):
     _loss = "squared"
     _link = staticmethod(lambda margins: margins)
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", warm_start=False, n_jobs=None, verbose=0):
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", warm_start=False, n_jobs=None,
+                 memory_limit=None, verbose=0):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -180,6 +191,7 @@ class LinearRegressor(RegressorMixin, Linear):
         self.solver = solver
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def _strength(self):
@@ -187,7 +199,7 @@ class LinearRegressor(RegressorMixin, Linear):
             raise ValueError(f"alpha={self.alpha!r} must be at least 0")
         return self.alpha
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         X, y = self._check_both(X, y, y_numeric=True)
         weights = self._weights(sample_weight, X)
         start = None
@@ -213,8 +225,9 @@ class Ridge(LinearRegressor):
 class LinearRegression(LinearRegressor):
     """Least squares."""
 
-    def __init__(self, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", n_jobs=None, verbose=0):
-        super().__init__(0.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, n_jobs=n_jobs, verbose=verbose)
+    def __init__(self, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", n_jobs=None, memory_limit=None, verbose=0):
+        super().__init__(0.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, n_jobs=n_jobs,
+                         memory_limit=memory_limit, verbose=verbose)
         del self.alpha, self.warm_start
 
     warm_start = False
@@ -227,9 +240,9 @@ class ElasticNet(LinearRegressor):
     """Mean of half the squares plus alpha * (l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2), as in scikit-learn."""
 
     def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", warm_start=False,
-                 n_jobs=None, verbose=0):
+                 n_jobs=None, memory_limit=None, verbose=0):
         super().__init__(alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, warm_start=warm_start,
-                         n_jobs=n_jobs, verbose=verbose)
+                         n_jobs=n_jobs, memory_limit=memory_limit, verbose=verbose)
         self.l1_ratio = l1_ratio
 
     def _penalties(self, total_weight):

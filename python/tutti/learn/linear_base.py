@@ -1,18 +1,17 @@
 """What the linear estimators share: input without copies, weights, the call of the solvers, and the known parameter names."""
 
 import os
+import re
 import warnings
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tutti import _learn
-
-NO_WEIGHTS = np.empty(0)
-
+from tutti.learn.data import DataFile
+from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
 def thread_count(n_jobs):
     """n_jobs as in scikit-learn, but None means all processors: one fit uses them all."""
@@ -21,15 +20,13 @@ def thread_count(n_jobs):
     return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs if n_jobs < 0 else int(n_jobs))
 
 
-def as_matrix(X):
-    """What the compiled part takes: a dense array as it is, or the parts of a sparse one. Entries that are all 1 need no values."""
-    if isinstance(X, np.ndarray):
-        return X
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    is_one = X.nnz > 0 and X.data.min() == 1 and X.data.max() == 1
-    return X.format, X.shape, X.dtype, X.indptr, X.indices, None if is_one else X.data, False
+def byte_count(limit):
+    """A limit of memory: bytes, or text as in 500MB, 2GiB."""
+    units = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(limit))
+    if not found or found[2].upper() not in units or not float(found[1]) > 0:
+        raise ValueError(f"memory_limit={limit!r}: there are bytes, or text as in 500MB or 2GiB")
+    return int(float(found[1]) * units[found[2].upper()])
 
 
 class Linear(BaseEstimator):
@@ -45,9 +42,21 @@ class Linear(BaseEstimator):
         return self._validate_data(X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=reset)
 
     def _check_both(self, X, y, **kind):
+        if isinstance(X, DataFile):
+            return self._check_file(X, y)
         return self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], **kind)
 
+    def _check_file(self, X, y):
+        """It stays where it is; without a limit the solver reads it at once."""
+        y = X.handle.labels() if y is None else np.asarray(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"{X.path} has {X.shape[0]} rows, there are {len(y)} labels")
+        self.n_features_in_ = X.shape[1]
+        return X, y
+
     def _weights(self, sample_weight, X):
+        if sample_weight is None and isinstance(X, DataFile):
+            return X.handle.weights()
         if sample_weight is None:
             return NO_WEIGHTS
         return _check_sample_weight(sample_weight, X, dtype=np.float64, only_non_negative=True)
@@ -82,7 +91,13 @@ class Linear(BaseEstimator):
         settings = self._settings(X, weights, loss)
         if start is not None:
             settings["start_coefficients"], settings["start_intercept"] = start
+        if isinstance(X, DataFile):
+            return _learn.fit_file(X.handle, labels, weights, self._limit(), settings)
         return _learn.fit_linear(as_matrix(X), labels, weights, settings)
+
+    def _limit(self):
+        limit = getattr(self, "memory_limit", None)
+        return 0 if limit is None else byte_count(limit)
 
     def _keep(self, results):
         """What is told about the fit; `results` has one dictionary per model."""
@@ -90,6 +105,8 @@ class Linear(BaseEstimator):
         self.dual_gap_ = max(result["dual_gap"] for result in results)
         self.objective_ = sum(result["objective"] for result in results)
         self.solver_ = results[0]["solver"]
+        if "stream" in results[0]:
+            self.stream_ = results[0]["stream"]
         names = ("epochs", "passes", "t_elap_sec", "train_obj", "dual_gap")
         history = dict(zip(names, (list(column) for column in zip(*results[0]["history"]))))
         self.history_ = self.training_history_ = history
@@ -105,6 +122,8 @@ class Linear(BaseEstimator):
     def _linear(self, X):
         """Margins of rows: one value, or one per model."""
         check_is_fitted(self)
+        if isinstance(X, DataFile):
+            return np.concatenate([self._linear(rows) for rows, _, _ in X.chunks()])
         X = self._check_x(X, reset=False)
         coefficients = np.atleast_2d(self.coef_)
         intercepts = np.broadcast_to(np.atleast_1d(self.intercept_), coefficients.shape[0])

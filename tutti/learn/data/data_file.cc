@@ -18,6 +18,8 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'D', 'A', 'T'};
 constexpr std::uint32_t kVersion = 1;
+constexpr std::int64_t kChunkBytes = 8 << 20;
+constexpr std::int64_t kRowsTogether = 256;  // learners go over blocks of so many
 constexpr std::size_t kChunkAlignment = 4096, kArrayAlignment = 64;
 constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325, kChecksumFactor = 0x100000001b3;
 
@@ -233,42 +235,80 @@ DataFile::DataFile(const std::filesystem::path& path)
   }
 }
 
-DataSet DataFile::read(std::int64_t number) const {
+Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
-  const char* start = file_->data() + chunk.offset;
+  const Places places = places_of(schema_, chunk.rows, chunk.entries);
+  Matrix m{.form = schema_.form,
+           .dtype = schema_.dtype,
+           .rows = static_cast<std::int64_t>(chunk.rows),
+           .columns = schema_.columns};
+  m.implicit = schema_.implicit;
+  m.row_stride = m.columns;
+  if (schema_.has_values) m.values = start + places.values;
+  if (schema_.form == Form::kDense) return m;
+  m.offsets = reinterpret_cast<const std::int64_t*>(start + places.offsets);
+  m.indices = reinterpret_cast<const std::int32_t*>(start + places.indices);
+  return m;
+}
+
+void DataFile::check_sum(std::int64_t number, const std::byte* start) const {
+  const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const Places places = places_of(schema_, chunk.rows, chunk.entries);
   const bool is_sparse = schema_.form != Form::kDense;
   std::uint64_t sum = kChecksumStart;
-  const auto check_array = [&](std::size_t place, std::size_t bytes) {
+  const auto add = [&](std::size_t place, std::size_t bytes) {
     sum = checksum_of(start + place, bytes, sum);
   };
-  check_array(places.labels, schema_.has_labels ? chunk.rows * 8 : 0);
-  check_array(places.weights, schema_.has_weights ? chunk.rows * 8 : 0);
-  check_array(places.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
-  check_array(places.indices, is_sparse ? chunk.entries * 4 : 0);
-  check_array(places.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
-  if (sum != chunk.checksum) fail(name_, fmt::format("chunk {} is damaged", number));
-  DataSet data;
-  Matrix& m = data.features;
-  m = {.form = schema_.form,
-       .dtype = schema_.dtype,
-       .rows = static_cast<std::int64_t>(chunk.rows),
-       .columns = schema_.columns};
-  m.implicit = schema_.implicit;
-  m.row_stride = m.columns;
-  m.keeper = file_;
-  if (schema_.has_values) m.values = start + places.values;
-  if (is_sparse) {
-    m.offsets = reinterpret_cast<const std::int64_t*>(start + places.offsets);
-    m.indices = reinterpret_cast<const std::int32_t*>(start + places.indices);
-    if (m.offsets[chunk.rows] != static_cast<std::int64_t>(chunk.entries))
-      fail(name_, fmt::format("chunk {} is damaged", number));
-  }
+  add(places.labels, schema_.has_labels ? chunk.rows * 8 : 0);
+  add(places.weights, schema_.has_weights ? chunk.rows * 8 : 0);
+  add(places.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
+  add(places.indices, is_sparse ? chunk.entries * 4 : 0);
+  add(places.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
+  const Matrix m = view(number, start);
+  const bool ends_well =
+      !is_sparse || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
+  if (sum != chunk.checksum || !ends_well) fail(name_, fmt::format("chunk {} is damaged", number));
+}
+
+void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads& threads) const {
+  check_sum(number, start);
+  check(view(number, start), threads);
+}
+
+DataSet DataFile::read(std::int64_t number) const {
+  const auto* start = reinterpret_cast<const std::byte*>(file_->data()) + offset_of(number);
+  check_sum(number, start);
+  DataSet data{.features = view(number, start), .labels = {}, .weights = {}};
+  data.features.keeper = file_;
+  const std::size_t rows = static_cast<std::size_t>(data.features.rows);
+  const Places places = places_of(schema_, rows, static_cast<std::size_t>(data.features.entries()));
   const auto* labels = reinterpret_cast<const double*>(start + places.labels);
   const auto* weights = reinterpret_cast<const double*>(start + places.weights);
-  if (schema_.has_labels) data.labels.assign(labels, labels + chunk.rows);
-  if (schema_.has_weights) data.weights.assign(weights, weights + chunk.rows);
+  if (schema_.has_labels) data.labels.assign(labels, labels + rows);
+  if (schema_.has_weights) data.weights.assign(weights, weights + rows);
   return data;
+}
+
+std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
+  std::vector<double> all;
+  if (!is_there) return all;
+  all.reserve(static_cast<std::size_t>(rows_));
+  for (const DataFileWriter::Chunk& chunk : index_) {
+    const Places places = places_of(schema_, chunk.rows, chunk.entries);
+    const auto* from = reinterpret_cast<const double*>(
+        file_->data() + chunk.offset + (are_weights ? places.weights : places.labels));
+    all.insert(all.end(), from, from + chunk.rows);
+    file_->forget(chunk.offset, chunk.bytes);
+  }
+  return all;
+}
+
+std::vector<double> DataFile::labels() const {
+  return per_row(schema_.has_labels, false);
+}
+
+std::vector<double> DataFile::weights() const {
+  return per_row(schema_.has_weights, true);
 }
 
 DataSet DataFile::read(std::int64_t begin, std::int64_t end) const {
@@ -310,6 +350,12 @@ void write_data_file(const std::filesystem::path& path, const DataSet& data,
                      std::int64_t chunk_rows) {
   const Form form = data.features.is_sparse() ? Form::kSparseRows : Form::kDense;
   const Matrix m = to_form(data.features, form);
+  if (chunk_rows <= 0) {
+    const std::int64_t bytes = m.entries() * (m.is_sparse() ? 4 : 0) +
+                               m.entries() * (m.values != nullptr ? size_of(m.dtype) : 0);
+    const std::int64_t per_row = bytes / std::max<std::int64_t>(1, m.rows) + 16;
+    chunk_rows = std::max<std::int64_t>(1, kChunkBytes / per_row / kRowsTogether) * kRowsTogether;
+  }
   DataFileWriter writer(path, {.form = form,
                                .dtype = m.dtype,
                                .has_values = m.values != nullptr,

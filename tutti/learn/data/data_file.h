@@ -14,6 +14,8 @@
 
 namespace tutti::learn {
 
+class Threads;
+
 // What all chunks of a file have in common.
 struct DataSchema {
   Form form = Form::kDense;  // kDense or kSparseRows
@@ -60,6 +62,7 @@ class DataFile {
   // Throws IoError that says what is wrong with the file. Reads header and index only.
   explicit DataFile(const std::filesystem::path& path);
 
+  const std::string& name() const { return name_; }
   const DataSchema& schema() const { return schema_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t entries() const { return entries_; }
@@ -67,13 +70,42 @@ class DataFile {
   std::int64_t rows_of(std::int64_t chunk) const {
     return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).rows);
   }
+  // Where a chunk lies in the file; places are multiples of 4096.
+  std::int64_t offset_of(std::int64_t chunk) const {
+    return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).offset);
+  }
+  std::int64_t bytes_of(std::int64_t chunk) const {
+    return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).bytes);
+  }
+  // For those who read the bytes themselves: the features in the chunk's bytes at `start` (nothing
+  // is checked and nothing kept), and all the checks, which throw as `read` and `check` do.
+  Matrix view(std::int64_t chunk, const std::byte* start) const;
+  void check_chunk(std::int64_t chunk, const std::byte* start, Threads& threads) const;
+
+  // The chunk's bytes in the mapped file. What was looked at counts as memory of this process until
+  // `forget`.
+  const std::byte* mapped(std::int64_t chunk) const {
+    return reinterpret_cast<const std::byte*>(file_->data()) + offset_of(chunk);
+  }
+  void forget(std::int64_t chunk) const {
+    file_->forget(static_cast<std::size_t>(offset_of(chunk)),
+                  static_cast<std::size_t>(bytes_of(chunk)));
+  }
+
   // A view of the mapped file, which it keeps; labels and weights are copies. Checks the chunk's
   // checksum and its indices, and throws IoError when it is damaged.
   DataSet read(std::int64_t chunk) const;
   // Chunks [begin, end) as one, copied where there is more than one.
   DataSet read(std::int64_t begin, std::int64_t end) const;
+  // Labels and weights of all rows, without touching the features; damage to them is found when
+  // the chunk is checked.
+  std::vector<double> labels() const;
+  std::vector<double> weights() const;
 
  private:
+  void check_sum(std::int64_t chunk, const std::byte* start) const;
+  std::vector<double> per_row(bool is_there, bool are_weights) const;
+
   std::shared_ptr<MappedFile> file_;
   std::string name_;
   DataSchema schema_;
@@ -81,8 +113,8 @@ class DataFile {
   std::vector<DataFileWriter::Chunk> index_;
 };
 
-// All of `data` in chunks of `chunk_rows`.
+// All of `data` in chunks of `chunk_rows`; 0: so many that a chunk has about 8 MiB.
 void write_data_file(const std::filesystem::path& path, const DataSet& data,
-                     std::int64_t chunk_rows = 65536);
+                     std::int64_t chunk_rows = 0);
 
 }  // namespace tutti::learn

@@ -41,4 +41,10 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }
 
+void MappedFile::forget(std::size_t offset, std::size_t bytes) const {
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t start = offset / page * page;
+  ::madvise(const_cast<char*>(data_) + start, offset + bytes - start, MADV_DONTNEED);
+}
+
 }  // namespace tutti::learn

@@ -19,6 +19,8 @@ class MappedFile {
   std::string_view text() const { return {data_, size_}; }
   const char* data() const { return data_; }
   std::size_t size() const { return size_; }
+  // Takes these bytes out of the memory of this process; they can still be read, from the file.
+  void forget(std::size_t offset, std::size_t bytes) const;
 
  private:
   const char* data_ = nullptr;

@@ -190,41 +190,43 @@ HWY_INLINE void add_gram_block(const T* HWY_RESTRICT rows, std::int64_t count, s
 }
 
 template <class T>
-void add_gram_any(const T* rows, std::int64_t count, std::int64_t columns, double* gram) {
+void add_gram_any(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,
+                  std::int64_t end, double* gram) {
   const std::int64_t wide = 2 * static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
-  for (std::int64_t first = 0; first < columns; first += kHigh)
+  for (std::int64_t first = begin; first < end; first += kHigh)
     for (std::int64_t across = first / wide * wide; across < columns; across += wide)
       add_gram_block(rows, count, columns, first, across, gram);
 }
 
-#define TUTTI_BOTH_TYPES(T, suffix)                                                               \
-  double dot_##suffix(const T* a, const T* b, std::int64_t count) {                               \
-    return dot_any(a, b, count);                                                                  \
-  }                                                                                               \
-  void add_scaled_##suffix(T factor, const T* source, std::int64_t count, T* target) {            \
-    add_scaled_any(factor, source, count, target);                                                \
-  }                                                                                               \
-  void add_to_double_##suffix(const T* source, std::int64_t count, double* target) {              \
-    add_to_double_any(source, count, target);                                                     \
-  }                                                                                               \
-  void multiply_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,             \
-                              std::int64_t columns, const T* vector, T constant, T* products) {   \
-    multiply_rows_any(rows, stride, count, columns, vector, constant, products);                  \
-  }                                                                                               \
-  void add_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                  \
-                         std::int64_t columns, const T* factors, T* target) {                     \
-    add_rows_any(rows, stride, count, columns, factors, target);                                  \
-  }                                                                                               \
-  void fill_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                 \
-                          std::int64_t columns, const T* shift, std::int64_t width, T* target) {  \
-    fill_rows_any(rows, stride, count, columns, shift, width, target);                            \
-  }                                                                                               \
-  void scale_rows_by_root_##suffix(const T* factors, std::int64_t count, std::int64_t width,      \
-                                   T* rows) {                                                     \
-    scale_rows_by_root_any(factors, count, width, rows);                                          \
-  }                                                                                               \
-  void add_gram_##suffix(const T* rows, std::int64_t count, std::int64_t columns, double* gram) { \
-    add_gram_any(rows, count, columns, gram);                                                     \
+#define TUTTI_BOTH_TYPES(T, suffix)                                                              \
+  double dot_##suffix(const T* a, const T* b, std::int64_t count) {                              \
+    return dot_any(a, b, count);                                                                 \
+  }                                                                                              \
+  void add_scaled_##suffix(T factor, const T* source, std::int64_t count, T* target) {           \
+    add_scaled_any(factor, source, count, target);                                               \
+  }                                                                                              \
+  void add_to_double_##suffix(const T* source, std::int64_t count, double* target) {             \
+    add_to_double_any(source, count, target);                                                    \
+  }                                                                                              \
+  void multiply_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,            \
+                              std::int64_t columns, const T* vector, T constant, T* products) {  \
+    multiply_rows_any(rows, stride, count, columns, vector, constant, products);                 \
+  }                                                                                              \
+  void add_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                 \
+                         std::int64_t columns, const T* factors, T* target) {                    \
+    add_rows_any(rows, stride, count, columns, factors, target);                                 \
+  }                                                                                              \
+  void fill_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                \
+                          std::int64_t columns, const T* shift, std::int64_t width, T* target) { \
+    fill_rows_any(rows, stride, count, columns, shift, width, target);                           \
+  }                                                                                              \
+  void scale_rows_by_root_##suffix(const T* factors, std::int64_t count, std::int64_t width,     \
+                                   T* rows) {                                                    \
+    scale_rows_by_root_any(factors, count, width, rows);                                         \
+  }                                                                                              \
+  void add_gram_##suffix(const T* rows, std::int64_t count, std::int64_t columns,                \
+                         std::int64_t begin, std::int64_t end, double* gram) {                   \
+    add_gram_any(rows, count, columns, begin, end, gram);                                        \
   }
 
 TUTTI_BOTH_TYPES(float, f32)

@@ -71,8 +71,9 @@ TUTTI_EXPORT(logistic_terms)
     HWY_DYNAMIC_DISPATCH(scale_rows_by_root_##suffix)(factors, count, width, rows);                \
   }                                                                                                \
   template <>                                                                                      \
-  void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, double* gram) {        \
-    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, gram);                           \
+  void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,    \
+                   std::int64_t end, double* gram) {                                               \
+    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, begin, end, gram);               \
   }                                                                                                \
   template <>                                                                                      \
   T sparse_dot<T>(const SparseRows<T>& rows, std::int64_t row, const T* vector) {                  \

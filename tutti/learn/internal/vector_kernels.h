@@ -37,9 +37,11 @@ template <class T>
 void scale_rows_by_root(const T* factors, std::int64_t count, std::int64_t width, T* rows);
 
 // gram += sum over r of row r times its transpose, columns x columns, upper triangle and what lies
-// in the same block; `columns` is a multiple of kPadding and the stride of the rows.
+// in the same block; `columns` is a multiple of kPadding and the stride of the rows. Only rows
+// [begin, end) of it, multiples of kPadding.
 template <class T>
-void add_gram(const T* rows, std::int64_t count, std::int64_t columns, double* gram);
+void add_gram(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,
+              std::int64_t end, double* gram);
 
 // Sparse rows; without `values` every entry is 1, or 1 over the root of its row's entries.
 template <class T>

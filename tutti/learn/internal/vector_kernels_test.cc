@@ -67,7 +67,8 @@ TYPED_TEST(VectorKernels, GramMatrix) {
     const std::int64_t rows = 19;
     const auto x = this->random(rows * columns);
     std::vector<double> gram(columns * columns, 0.25);
-    add_gram(x.data(), rows, columns, gram.data());
+    add_gram(x.data(), rows, columns, 0, kPadding, gram.data());
+    add_gram(x.data(), rows, columns, kPadding, columns, gram.data());
     for (std::int64_t i = 0; i < columns; ++i)
       for (std::int64_t j = i; j < columns; ++j) {
         double sum = 0.25;

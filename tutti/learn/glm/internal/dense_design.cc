@@ -9,6 +9,9 @@
 namespace tutti::learn {
 namespace {
 
+constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows that are added to the Gram matrix
+constexpr std::int64_t kGramRows = 2 * kPadding;
+
 std::int64_t parts_for(std::int64_t rows) {
   return static_cast<std::int64_t>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows / (4 * kBlockRows), 1, 64))));
@@ -24,8 +27,21 @@ DenseDesign<T>::DenseDesign(Matrix row_major, Threads& threads, comm::Communicat
       stride_of_rows_(matrix_.row_stride) {}
 
 template <class T>
+DenseDesign<T>::DenseDesign(RowStream& stream, Threads& threads)
+    : Design<T>(stream.file().rows(), stream.file().schema().columns,
+                std::min(kMostPartsOfStream, parts_for(stream.file().rows())), threads, nullptr,
+                &stream),
+      stride_of_rows_(stream.file().schema().columns) {}
+
+template <class T>
+void DenseDesign<T>::show(const Matrix& rows, std::int64_t first) const {
+  values_ = static_cast<const T*>(rows.values);
+  first_ = first;
+}
+
+template <class T>
 void DenseDesign<T>::multiply(const T* vector, T constant, T* products) const {
-  this->for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  this->for_data_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     multiply_rows(row(begin), stride_of_rows_, end - begin, this->columns_, vector, constant,
                   products + begin);
   });
@@ -37,7 +53,7 @@ void DenseDesign<T>::sum_vectors(std::int64_t count,
                                  double* target) {
   std::vector<std::vector<double>> sums(this->parts_);
   std::vector<std::vector<T>> block_sums(this->parts_);
-  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     if (sums[part].empty()) {
       sums[part].assign(count, 0);
       block_sums[part].resize(count);
@@ -109,32 +125,51 @@ double DenseDesign<T>::curvature_multiply(const T* vector, T constant, const T* 
   return sums.back();
 }
 
+// The Gram matrix is shared out by its rows, so that there is one of it, whatever the number of
+// threads; what is added to it comes in the order of the blocks.
 template <class T>
 void DenseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
                                 std::vector<double>& gram) {
   const std::int64_t width = (block + 1 + kPadding - 1) / kPadding * kPadding;
-  const std::int64_t before = this->stride_;
-  this->stride_ = stride;
-  std::vector<std::vector<double>> grams(this->parts_);
-  std::vector<std::vector<T>> tiles(this->parts_);
-  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    grams[part].resize(width * width);
-    tiles[part].resize(kBlockRows * width);
-    T* tile = tiles[part].data();
-    fill_rows<T>(row(begin), stride_of_rows_, end - begin, block, nullptr, width, tile);
-    scale_rows_by_root(curvature + begin, end - begin, width, tile);
-    add_gram(tile, end - begin, width, grams[part].data());
-  });
-  this->stride_ = before;
-  gram.assign((block + 1) * (block + 1), 0);
-  for (const auto& part : grams) {
-    if (part.empty()) continue;
-    for (std::int64_t i = 0; i <= block; ++i)
-      for (std::int64_t j = i; j <= block; ++j) gram[i * (block + 1) + j] += part[i * width + j];
+  std::vector<double> padded(width * width);
+  std::vector<T> tiles(kTilesAtOnce * kBlockRows * width);
+  const auto add_tiles = [&](const Matrix& rows, std::int64_t first) {
+    const std::int64_t blocks = (rows.rows + kBlockRows - 1) / kBlockRows;
+    const std::int64_t selected = (blocks + stride - 1) / stride;
+    for (std::int64_t next = 0; next < selected; next += kTilesAtOnce) {
+      const std::int64_t count = std::min(kTilesAtOnce, selected - next);
+      const auto begin_of = [&](std::int64_t i) {
+        return first + (next + i) * stride * kBlockRows;
+      };
+      const auto rows_of = [&](std::int64_t i) {
+        return std::min(kBlockRows, first + rows.rows - begin_of(i));
+      };
+      this->threads_.run(count, [&](std::int64_t i) {
+        T* tile = tiles.data() + i * kBlockRows * width;
+        fill_rows<T>(row(begin_of(i)), stride_of_rows_, rows_of(i), block, nullptr, width, tile);
+        scale_rows_by_root(curvature + begin_of(i), rows_of(i), width, tile);
+      });
+      this->threads_.for_range(width, kGramRows, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = 0; i < count; ++i)
+          add_gram(tiles.data() + i * kBlockRows * width, rows_of(i), width, begin, end,
+                   padded.data());
+      });
+    }
+  };
+  if (this->is_streamed()) {
+    this->stream_->for_residents(this->threads_, [&](const Matrix& rows, std::int64_t first) {
+      show(rows, first);
+      add_tiles(rows, first);
+    });
+  } else {
+    add_tiles(matrix_, 0);
   }
-  this->sum_over_ranks(gram.data(), static_cast<std::int64_t>(gram.size()));
-  for (std::int64_t i = 0; i <= block; ++i)
-    for (std::int64_t j = 0; j < i; ++j) gram[i * (block + 1) + j] = gram[j * (block + 1) + i];
+  const std::int64_t size = block + 1;
+  gram.resize(size * size);
+  for (std::int64_t i = 0; i < size; ++i)
+    for (std::int64_t j = i; j < size; ++j)
+      gram[i * size + j] = gram[j * size + i] = padded[i * width + j];
+  this->sum_over_ranks(gram.data(), size * size);
 }
 
 template class DenseDesign<float>;

@@ -9,8 +9,9 @@ template <class T>
 class DenseDesign final : public Design<T> {
  public:
   DenseDesign(Matrix row_major, Threads& threads, comm::Communicator* ranks);
+  DenseDesign(RowStream& stream, Threads& threads);
   bool is_sparse() const override { return false; }
-  const T* row(std::int64_t r) const { return values_ + r * stride_of_rows_; }
+  const T* row(std::int64_t r) const { return values_ + (r - first_) * stride_of_rows_; }
   std::int64_t stride_of_rows() const { return stride_of_rows_; }
 
   void multiply(const T* vector, T constant, T* products) const override;
@@ -26,8 +27,11 @@ class DenseDesign final : public Design<T> {
   void sum_vectors(std::int64_t count,
                    const std::function<void(std::int64_t, std::int64_t, T*)>& body, double* target);
 
+  void show(const Matrix& rows, std::int64_t first) const override;
+
   Matrix matrix_;
-  const T* values_;
+  mutable const T* values_ = nullptr;  // of row `first`: 0, or that of the chunk in use
+  mutable std::int64_t first_ = 0;
   std::int64_t stride_of_rows_;
 };
 

@@ -9,13 +9,15 @@ namespace tutti::learn {
 
 template <class T>
 Design<T>::Design(std::int64_t rows, std::int64_t columns, std::int64_t parts, Threads& threads,
-                  comm::Communicator* ranks)
+                  comm::Communicator* ranks, RowStream* stream)
     : rows_(rows),
       columns_(columns),
+      all_columns_(columns),
       parts_(parts),
       total_rows_(rows),
       threads_(threads),
-      ranks_(ranks) {
+      ranks_(ranks),
+      stream_(stream) {
   sum_over_ranks(&total_rows_, 1);
 }
 
@@ -29,8 +31,35 @@ std::unique_ptr<Design<T>> Design<T>::create(const Matrix& matrix, Threads& thre
 }
 
 template <class T>
-void Design<T>::for_blocks(
-    const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) const {
+std::unique_ptr<Design<T>> Design<T>::create(RowStream& stream, Threads& threads) {
+  if (stream.file().schema().form == Form::kDense)
+    return std::make_unique<DenseDesign<T>>(stream, threads);
+  return std::make_unique<SparseDesign<T>>(stream, threads);
+}
+
+template <class T>
+void Design<T>::for_data_blocks(const BlockBody& body) const {
+  if (stream_ == nullptr) return for_blocks(body);
+  const auto visit = [&](const Matrix& rows, std::int64_t first) {
+    show(rows, first);
+    const std::int64_t blocks = (rows.rows + kBlockRows - 1) / kBlockRows;
+    const std::int64_t selected = (blocks + stride_ - 1) / stride_;
+    threads_.run(parts_, [&](std::int64_t part) {
+      for (std::int64_t i = selected * part / parts_; i < selected * (part + 1) / parts_; ++i) {
+        const std::int64_t begin = i * stride_ * kBlockRows;
+        body(part, first + begin, first + std::min(rows.rows, begin + kBlockRows));
+      }
+    });
+  };
+  if (stride_ == 1) {
+    stream_->for_chunks(threads_, visit);
+  } else {
+    stream_->for_residents(threads_, visit);
+  }
+}
+
+template <class T>
+void Design<T>::for_blocks(const BlockBody& body) const {
   const std::int64_t blocks = (rows_ + kBlockRows - 1) / kBlockRows;
   const std::int64_t selected = (blocks + stride_ - 1) / stride_;
   threads_.run(parts_, [&](std::int64_t part) {

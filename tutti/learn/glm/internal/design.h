@@ -3,7 +3,9 @@
 // Rows lie in blocks of kBlockRows. Sums over rows are made in `parts` that only the data decides,
 // then in the order of the parts: the same bits for any number of threads. A stage of a fit may
 // look at every n-th block only (`select`). With a communicator each rank has its own rows, and
-// every sum over rows is one over the rows of all ranks, which must make the same calls.
+// every sum over rows is one over the rows of all ranks, which must make the same calls. With a
+// stream the rows come from a file, chunk by chunk; then a selection looks at the chunks that stay
+// in memory only.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +15,14 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/learn/data/matrix.h"
+#include "tutti/learn/data/row_stream.h"
 #include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 
 inline constexpr std::int64_t kBlockRows = 256;
+// Parts have sums of their own, and of a stream every chunk is shared out among them.
+inline constexpr std::int64_t kMostPartsOfStream = 8;
 
 // T is what is computed in: float or double, the type of the matrix.
 template <class T>
@@ -26,12 +31,15 @@ class Design {
   // `threads` and `ranks` (null: only this process) must outlive it.
   static std::unique_ptr<Design> create(const Matrix& matrix, Threads& threads,
                                         comm::Communicator* ranks = nullptr);
+  // Rows of a file; `stream` must outlive it, too.
+  static std::unique_ptr<Design> create(RowStream& stream, Threads& threads);
   virtual ~Design() = default;
 
   std::int64_t rows() const { return rows_; }
   // Of the design, which leaves out columns of a sparse matrix that are empty and puts frequent
   // ones first: column j is column original(j) of the matrix.
   std::int64_t columns() const { return columns_; }
+  std::int64_t all_columns() const { return all_columns_; }  // of the matrix
   virtual std::int64_t original(std::int64_t column) const { return column; }
   virtual bool is_sparse() const = 0;
   Threads& threads() const { return threads_; }
@@ -42,8 +50,13 @@ class Design {
   // From now on only every `stride`-th block counts.
   void select(std::int64_t stride) { stride_ = stride; }
   std::int64_t stride() const { return stride_; }
-  // Calls body(part, begin, end) for each selected block of rows; blocks of one part in order.
-  void for_blocks(const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) const;
+  using BlockBody = std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end)>;
+  // Calls body(part, begin, end) for each selected block of rows; blocks of one part in order. The
+  // rows themselves need not be there: for what is kept per row.
+  void for_blocks(const BlockBody& body) const;
+  // The same where the rows themselves are looked at.
+  void for_data_blocks(const BlockBody& body) const;
+  bool is_streamed() const { return stream_ != nullptr; }
   std::int64_t parts() const { return parts_; }
   // Sum over the selected blocks of what `body(begin, end)` gives.
   double sum_blocks(const std::function<double(std::int64_t, std::int64_t)>& body) const;
@@ -65,7 +78,9 @@ class Design {
 
  protected:
   Design(std::int64_t rows, std::int64_t columns, std::int64_t parts, Threads& threads,
-         comm::Communicator* ranks);
+         comm::Communicator* ranks, RowStream* stream = nullptr);
+  // Before blocks of a chunk are looked at: its first row is row `first` of the design.
+  virtual void show(const Matrix& rows, std::int64_t first) const = 0;
   // target[j] = sum over parts of theirs, in f64.
   void add_parts(const std::vector<std::vector<T>>& parts, std::int64_t count, T* target) const;
   template <class Value>
@@ -73,9 +88,10 @@ class Design {
     if (ranks_ != nullptr) ranks_->all_reduce({values, count, DTypeOf<Value>::value});
   }
 
-  std::int64_t rows_, columns_, parts_, stride_ = 1, total_rows_;
+  std::int64_t rows_, columns_, all_columns_, parts_, stride_ = 1, total_rows_;
   Threads& threads_;
   comm::Communicator* ranks_;
+  RowStream* stream_;
 };
 
 }  // namespace tutti::learn

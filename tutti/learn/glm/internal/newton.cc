@@ -1,6 +1,7 @@
 #include "tutti/learn/glm/internal/newton.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "tutti/learn/glm/internal/cholesky.h"
 #include "tutti/learn/glm/internal/l1_bound.h"
@@ -76,6 +77,7 @@ template <class T>
 std::int64_t Newton<T>::sample_stride() const {
   const GlmOptions& options = problem_.options;
   if (!options.start_coefficients.empty() || options.loss == Loss::kSquared) return 1;
+  if (design_.is_streamed()) return 1;
   const std::int64_t rows = std::max(kFewestSampleRows, kSampleRowsPerColumn * size_);
   const std::int64_t stride = design_.total_rows() / rows;
   return stride >= 8 ? stride : 1;
@@ -86,8 +88,12 @@ template <class T>
 void Newton<T>::find_shift() {
   if (!is_free_) return;
   std::vector<T> ones(design_.rows(), T{1}), means(columns_);
-  const double rows = design_.sum_blocks(
-      [](std::int64_t begin, std::int64_t end) { return static_cast<double>(end - begin); });
+  std::vector<double> counts(design_.parts());
+  design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    counts[part] += static_cast<double>(end - begin);
+  });
+  double rows = std::accumulate(counts.begin(), counts.end(), 0.0);
+  if (design_.ranks() != nullptr) design_.ranks()->all_reduce({&rows, 1, DType::kF64});
   design_.transpose_multiply(ones.data(), means.data());
   for (T& mean : means) mean = static_cast<T>(static_cast<double>(mean) / std::max(1.0, rows));
   shift_ = std::move(means);
@@ -139,7 +145,7 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* weights
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
   scale_rows_by_root(second, count, width_, tile);
-  add_gram(tile, count, width_, sums + 1 + width_);
+  add_gram(tile, count, width_, 0, width_, sums + 1 + width_);
 }
 
 template <class T>
@@ -148,7 +154,7 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
   std::copy(weights.begin(), weights.end(), padded.begin());
   std::vector<std::vector<double>> sums(design_.parts());
   std::vector<std::vector<T>> tiles(design_.parts());
-  design_.for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     if (sums[part].empty()) {
       sums[part].assign(1 + width_ + width_ * width_, 0);
       tiles[part].resize(kBlockRows * width_);

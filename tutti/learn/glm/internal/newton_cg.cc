@@ -379,7 +379,8 @@ template <class T>
 Solution NewtonCg<T>::run() {
   start();
   // A sample says little about columns that few of its rows have.
-  const bool has_sample = problem_.options.start_coefficients.empty() && !design_.is_sparse();
+  const bool has_sample =
+      problem_.options.start_coefficients.empty() && !design_.is_sparse() && !design_.is_streamed();
   std::int64_t stride =
       has_sample ? std::clamp<std::int64_t>(design_.total_rows() / kRowsForASample, 1, 8) : 1;
   while (run_stage(stride) && stride > 1) stride = 1;

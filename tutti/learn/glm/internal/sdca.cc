@@ -70,7 +70,7 @@ void Sdca<T>::start() {
   is_free_ = has_intercept_ && !options.penalise_intercept;
   ridge_ = options.l2;
   squares_.resize(design_.rows());
-  design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  design_.for_data_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       if (dense_ != nullptr) {
         squares_[r] = static_cast<T>(dot(dense_->row(r), dense_->row(r), columns_));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 namespace tutti::learn {
 namespace {
@@ -17,9 +16,9 @@ constexpr std::int64_t kBlocksPerEmptying = 8;
 
 // Each part has a vector of all columns to itself; more parts than this and adding them up would
 // cost more than the rows.
-std::int64_t parts_for(const Matrix& matrix) {
-  const std::int64_t most = matrix.entries() / (4 * std::max<std::int64_t>(1, matrix.columns));
-  const std::int64_t by_rows = matrix.rows / (4 * kBlockRows);
+std::int64_t parts_for(std::int64_t rows, std::int64_t columns, std::int64_t entries) {
+  const std::int64_t most = entries / (4 * std::max<std::int64_t>(1, columns));
+  const std::int64_t by_rows = rows / (4 * kBlockRows);
   return static_cast<std::int64_t>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(std::min(most, by_rows), 1, 64))));
 }
@@ -28,7 +27,8 @@ std::int64_t parts_for(const Matrix& matrix) {
 
 template <class T>
 SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks)
-    : Design<T>(by_rows.rows, by_rows.columns, parts_for(by_rows), threads, ranks),
+    : Design<T>(by_rows.rows, by_rows.columns,
+                parts_for(by_rows.rows, by_rows.columns, by_rows.entries()), threads, ranks),
       matrix_(std::move(by_rows)),
       view_{matrix_.offsets, matrix_.indices, static_cast<const T*>(matrix_.values),
             matrix_.implicit == Implicit::kRowLength} {
@@ -38,18 +38,44 @@ SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicat
 }
 
 template <class T>
-void SparseDesign<T>::reorder() {
-  const std::int64_t columns = this->columns_, entries = matrix_.entries();
+SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads)
+    : Design<T>(stream.file().rows(), stream.file().schema().columns,
+                std::min(kMostPartsOfStream,
+                         parts_for(stream.file().rows(), stream.file().schema().columns,
+                                   stream.file().entries())),
+                threads, nullptr, &stream),
+      view_{} {
+  if (this->columns_ > kManyColumns) reorder();
+  sums_.resize(this->parts_);
+  frequent_.resize(this->parts_);
+}
+
+// Rows are counted from the chunk's first one, and so are the offsets.
+template <class T>
+void SparseDesign<T>::show(const Matrix& rows, std::int64_t first) const {
+  view_ = {rows.offsets - first, rows.indices, static_cast<const T*>(rows.values),
+           rows.implicit == Implicit::kRowLength};
+}
+
+// Entries of each column.
+template <class T>
+std::vector<std::int32_t> SparseDesign<T>::count_columns() const {
   std::vector<std::vector<std::int32_t>> counts(this->parts_);
-  this->threads_.run(this->parts_, [&](std::int64_t part) {
-    counts[part].assign(columns, 0);
-    const std::int64_t end = entries * (part + 1) / this->parts_;
-    for (std::int64_t i = entries * part / this->parts_; i < end; ++i)
-      ++counts[part][matrix_.indices[i]];
+  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    if (counts[part].empty()) counts[part].assign(this->columns_, 0);
+    for (std::int64_t i = view_.offsets[begin]; i < view_.offsets[end]; ++i)
+      ++counts[part][view_.indices[i]];
   });
+  counts[0].resize(this->columns_);
   for (std::int64_t part = 1; part < this->parts_; ++part)
-    for (std::int64_t j = 0; j < columns; ++j) counts[0][j] += counts[part][j];
-  std::vector<std::int32_t>& count = counts[0];
+    for (std::size_t j = 0; j < counts[part].size(); ++j) counts[0][j] += counts[part][j];
+  return counts[0];
+}
+
+template <class T>
+void SparseDesign<T>::reorder() {
+  const std::int64_t columns = this->columns_;
+  std::vector<std::int32_t> count = count_columns();
   this->sum_over_ranks(count.data(), columns);
   order_.reserve(columns);
   for (std::int64_t j = 0; j < columns; ++j)
@@ -58,17 +84,22 @@ void SparseDesign<T>::reorder() {
                    [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
   std::vector<std::int32_t> place(columns);
   for (std::size_t j = 0; j < order_.size(); ++j) place[order_[j]] = static_cast<std::int32_t>(j);
+  this->columns_ = static_cast<std::int64_t>(order_.size());
+  if (this->is_streamed()) {
+    places_ = std::move(place);
+    return this->stream_->rename_columns(places_, this->threads_);
+  }
+  const std::int64_t entries = matrix_.entries();
   indices_ = std::make_unique_for_overwrite<std::int32_t[]>(entries);
   this->threads_.for_range(entries, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) indices_[i] = place[matrix_.indices[i]];
   });
   view_.indices = indices_.get();
-  this->columns_ = static_cast<std::int64_t>(order_.size());
 }
 
 template <class T>
 void SparseDesign<T>::multiply(const T* vector, T constant, T* products) const {
-  this->for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  this->for_data_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     multiply_sparse(view_, begin, end, vector, constant, products);
   });
 }
@@ -88,7 +119,7 @@ void SparseDesign<T>::sum_scattered(std::int64_t width,
     sums_[part].assign(count, T{0});
     frequent_[part].assign(frequent, 0.0);
   });
-  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     if (sizeof(T) == 4 && ++blocks[part] % kBlocksPerEmptying == 0) empty_frequent(part);
     body(begin, end, sums_[part].data());
   });
@@ -131,17 +162,18 @@ void SparseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* 
 template <class T>
 double SparseDesign<T>::curvature_multiply(const T* vector, T constant, const T* curvature,
                                            T* products, T* target) {
-  std::vector<double> block_sums((this->rows_ + kBlockRows - 1) / kBlockRows);
   sum_scattered(
       1,
       [&](std::int64_t begin, std::int64_t end, T* sums) {
-        block_sums[begin / kBlockRows] =
-            add_sparse_curvature(view_, begin, end, vector, constant, curvature, products, sums);
+        add_sparse_curvature(view_, begin, end, vector, constant, curvature, products, sums);
       },
       target);
-  double sum = std::accumulate(block_sums.begin(), block_sums.end(), 0.0);
-  this->sum_over_ranks(&sum, 1);
-  return sum;
+  return this->sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t r = begin; r < end; ++r)
+      sum += static_cast<double>(curvature[r] * products[r]);
+    return sum;
+  });
 }
 
 template <class T>
@@ -150,7 +182,7 @@ void SparseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::in
   const std::int64_t before = this->stride_, width = block + 1;
   this->stride_ = stride;
   std::vector<std::vector<double>> grams(this->parts_);
-  this->for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     grams[part].resize(width * width);
     std::vector<std::pair<std::int64_t, double>> row;
     for (std::int64_t r = begin; r < end; ++r) {

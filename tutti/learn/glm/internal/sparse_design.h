@@ -11,6 +11,7 @@ template <class T>
 class SparseDesign final : public Design<T> {
  public:
   SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks);
+  SparseDesign(RowStream& stream, Threads& threads);
   bool is_sparse() const override { return true; }
   std::int64_t original(std::int64_t column) const override {
     return order_.empty() ? column : order_[column];
@@ -26,7 +27,9 @@ class SparseDesign final : public Design<T> {
                   std::vector<double>& gram) override;
 
  private:
+  void show(const Matrix& rows, std::int64_t first) const override;
   void reorder();
+  std::vector<std::int32_t> count_columns() const;
   // Runs `body(begin, end, sums)` over the selected blocks, where it adds to `width` values per
   // column, and puts the sums over all parts into `target`.
   void sum_scattered(std::int64_t width,
@@ -34,8 +37,9 @@ class SparseDesign final : public Design<T> {
 
   Matrix matrix_;
   std::vector<std::int32_t> order_;
-  std::unique_ptr<std::int32_t[]> indices_;  // of the columns in their new order
-  SparseRows<T> view_;
+  std::vector<std::int32_t> places_;           // of a stream: the inverse of `order`
+  std::unique_ptr<std::int32_t[]> indices_;    // of the columns in their new order
+  mutable SparseRows<T> view_;                 // of all rows, or of the chunk in use
   std::vector<std::vector<T>> sums_;           // per part, kept from call to call
   std::vector<std::vector<double>> frequent_;  // f64 sums of the first columns, per part
 };

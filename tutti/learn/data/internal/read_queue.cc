@@ -1,0 +1,243 @@
+#include "tutti/learn/data/internal/read_queue.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <liburing.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tutti/core/error.h"
+#include "tutti/core/log.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr unsigned kDepth = 128;                 // requests that the disk may know of
+constexpr std::int64_t kRequestBytes = 2 << 20;  // enough of them keep a disk busy
+constexpr int kThreads = 4;
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& path) : name_(path.string()) {
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (file_ < 0 && errno == EINVAL) file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0)
+      throw IoError("DDL-9-02",
+                    fmt::format("{}: cannot open it: {}.", name_, std::strerror(errno)));
+  }
+  ~OpenFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  OpenFile(OpenFile&& other) noexcept
+      : file_(std::exchange(other.file_, -1)), name_(std::move(other.name_)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+
+  int get() const { return file_; }
+  [[noreturn]] void fail(int error) const {
+    throw IoError("DDL-9-02",
+                  error == 0 ? fmt::format("{}: it became shorter.", name_)
+                             : fmt::format("{}: cannot read it: {}.", name_, std::strerror(error)));
+  }
+
+ private:
+  int file_ = -1;
+  std::string name_;
+};
+
+// A piece of a read. `needed` bytes must come; `wanted` is that rounded up.
+struct Request {
+  std::int64_t id, offset, needed, wanted;
+  std::byte* target;
+};
+
+std::vector<Request> requests_of(std::int64_t id, std::int64_t offset, std::int64_t bytes,
+                                 std::byte* target) {
+  std::vector<Request> requests;
+  for (std::int64_t at = 0; at < bytes; at += kRequestBytes) {
+    const std::int64_t needed = std::min(kRequestBytes, bytes - at);
+    const std::int64_t wanted = (needed + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+    requests.push_back({id, offset + at, needed, wanted, target + at});
+  }
+  return requests;
+}
+
+class UringQueue final : public ReadQueue {
+ public:
+  explicit UringQueue(OpenFile file) : file_(std::move(file)) {
+    const int result = ::io_uring_queue_init(kDepth, &ring_, 0);
+    if (result < 0)
+      throw IoError("DDL-9-02", fmt::format("io_uring is not there: {}.", std::strerror(-result)));
+  }
+  ~UringQueue() override {
+    waiting_.clear();
+    while (in_flight_ > 0) take_one();
+    ::io_uring_queue_exit(&ring_);
+  }
+
+  void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
+    for (const Request& request : requests_of(id, offset, bytes, target)) {
+      ++open_[id];
+      waiting_.push_back(request);
+    }
+    submit();
+  }
+
+  void wait(std::int64_t id) override {
+    while (open_.contains(id)) take_one();
+    const auto failed = failed_.find(id);
+    if (failed == failed_.end()) return;
+    const int error = failed->second;
+    failed_.erase(failed);
+    file_.fail(error);
+  }
+
+  std::string_view name() const override { return "io_uring"; }
+
+ private:
+  void submit() {
+    for (; !waiting_.empty() && in_flight_ < kDepth; ++in_flight_) {
+      io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
+      auto* request = new Request(waiting_.front());
+      waiting_.pop_front();
+      ::io_uring_prep_read(entry, file_.get(), request->target,
+                           static_cast<unsigned>(request->wanted),
+                           static_cast<std::uint64_t>(request->offset));
+      ::io_uring_sqe_set_data(entry, request);
+    }
+    ::io_uring_submit(&ring_);
+  }
+
+  void take_one() {
+    io_uring_cqe* done = nullptr;
+    int result = 0;
+    while ((result = ::io_uring_wait_cqe(&ring_, &done)) == -EINTR) {
+    }
+    if (result < 0) file_.fail(-result);
+    const std::unique_ptr<Request> request(static_cast<Request*>(::io_uring_cqe_get_data(done)));
+    result = done->res;
+    ::io_uring_cqe_seen(&ring_, done);
+    --in_flight_;
+    finish(*request, result);
+    submit();
+  }
+
+  // A read may bring less than was asked for: the rest is asked for again.
+  void finish(const Request& request, int result) {
+    const bool goes_on = result == -EINTR || result == -EAGAIN ||
+                         (result > 0 && result < request.needed && result % kReadAlignment == 0);
+    if (goes_on && open_.contains(request.id)) {
+      const std::int64_t got = std::max(0, result);
+      waiting_.push_front({request.id, request.offset + got, request.needed - got,
+                           request.wanted - got, request.target + got});
+      return;
+    }
+    if (result < request.needed) failed_[request.id] = result < 0 ? -result : 0;
+    if (--open_[request.id] == 0) open_.erase(request.id);
+  }
+
+  OpenFile file_;
+  io_uring ring_ = {};
+  unsigned in_flight_ = 0;
+  std::deque<Request> waiting_;
+  std::map<std::int64_t, int> open_;    // requests that a read still needs
+  std::map<std::int64_t, int> failed_;  // with the error, 0: the file ended
+};
+
+class ThreadQueue final : public ReadQueue {
+ public:
+  explicit ThreadQueue(OpenFile file) : file_(std::move(file)) {
+    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~ThreadQueue() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
+    const std::lock_guard lock(mutex_);
+    for (const Request& request : requests_of(id, offset, bytes, target)) {
+      ++open_[id];
+      waiting_.push_back(request);
+    }
+    changed_.notify_all();
+  }
+
+  void wait(std::int64_t id) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !open_.contains(id); });
+    const auto failed = failed_.find(id);
+    if (failed == failed_.end()) return;
+    const int error = failed->second;
+    failed_.erase(failed);
+    file_.fail(error);
+  }
+
+  std::string_view name() const override { return "threads"; }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stops_ || !waiting_.empty(); });
+      if (stops_) return;
+      const Request request = waiting_.front();
+      waiting_.pop_front();
+      lock.unlock();
+      const int error = read(request);
+      lock.lock();
+      if (error >= 0) failed_[request.id] = error;
+      if (--open_[request.id] == 0) open_.erase(request.id);
+      changed_.notify_all();
+    }
+  }
+
+  // The error, 0 when the file ended, -1 when all is there.
+  int read(const Request& request) const {
+    for (std::int64_t got = 0; got < request.needed;) {
+      const ssize_t count =
+          ::pread(file_.get(), request.target + got, static_cast<std::size_t>(request.wanted - got),
+                  request.offset + got);
+      if (count < 0 && errno != EINTR) return errno;
+      if (count == 0) return 0;
+      got += std::max<ssize_t>(0, count);
+    }
+    return -1;
+  }
+
+  OpenFile file_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> waiting_;
+  std::map<std::int64_t, int> open_, failed_;
+  bool stops_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadQueue> ReadQueue::open(const std::filesystem::path& path, Engine engine) {
+  if (engine != Engine::kThreads) {
+    try {
+      return std::make_unique<UringQueue>(OpenFile(path));
+    } catch (const IoError& error) {
+      if (engine == Engine::kIoUring || !std::filesystem::exists(path)) throw;
+      log::info("{} Reading with {} threads instead.", error.what(), kThreads);
+    }
+  }
+  return std::make_unique<ThreadQueue>(OpenFile(path));
+}
+
+}  // namespace tutti::learn

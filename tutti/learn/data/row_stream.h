@@ -1,0 +1,68 @@
+// The rows of a data file that is larger than the memory they may take: chunk by chunk, again and
+// again, the next ones being read meanwhile.
+//
+// As many chunks as fit stay in memory. Which ones is nearly the same for solvers that need all
+// rows in every pass, so it is the first ones; a cache that drops the oldest would keep none of
+// them until their turn comes. The others go through a few buffers in turn, and the reading does
+// not stop between passes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tutti/learn/data/data_file.h"
+#include "tutti/learn/data/internal/read_queue.h"
+
+namespace tutti::learn {
+
+// One caller at a time.
+class RowStream {
+ public:
+  // `bytes` may be taken for chunks. Throws ConfigError when three of them do not fit.
+  RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
+            ReadQueue::Engine engine = ReadQueue::Engine::kAuto);
+  ~RowStream();
+
+  const DataFile& file() const { return *file_; }
+  std::int64_t residents() const { return residents_; }
+  std::int64_t chunks_read() const { return chunks_read_; }
+  std::int64_t bytes_read() const { return bytes_read_; }
+  std::string_view engine() const { return queue_->name(); }
+
+  // body(rows, first): the features of a chunk, whose first row is row `first` of the file; they
+  // live until it returns. Every chunk once, in order. A chunk is checked when it first arrives:
+  // throws IoError when it is damaged, ConfigError when a value is not finite.
+  using Body = std::function<void(const Matrix& rows, std::int64_t first)>;
+  void for_chunks(Threads& threads, const Body& body);
+  // Only the ones that stay in memory, at least one.
+  void for_residents(Threads& threads, const Body& body);
+
+  // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
+  // once. Sparse only; `places` must outlive the stream.
+  void rename_columns(const std::vector<std::int32_t>& places, Threads& threads);
+
+ private:
+  struct Buffer;
+  Buffer& arrive(std::int64_t chunk, Threads& threads);
+  void start_reads();
+  void start_read(std::int64_t chunk, std::int64_t buffer);
+  bool is_resident(std::int64_t chunk) const { return chunk < residents_; }
+  void rename(const Matrix& rows, Threads& threads) const;
+
+  std::shared_ptr<const DataFile> file_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;  // of the residents, then those used in turn
+  std::unique_ptr<ReadQueue> queue_;              // ends its reads before the buffers go
+  std::int64_t residents_ = 0, next_ = 0;         // the chunk to be read next
+  std::deque<std::int64_t> ahead_;                // chunks started, in order
+  std::vector<std::int64_t> free_;                // buffers used in turn
+  std::vector<std::int64_t> buffer_of_;           // per chunk, or -1
+  std::vector<bool> is_checked_, is_loaded_;      // per chunk
+  std::vector<std::int64_t> first_rows_;
+  const std::vector<std::int32_t>* places_ = nullptr;
+  std::int64_t chunks_read_ = 0, bytes_read_ = 0;
+};
+
+}  // namespace tutti::learn

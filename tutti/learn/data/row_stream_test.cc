@@ -1,0 +1,145 @@
+#include "tutti/learn/data/row_stream.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/threads.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::int64_t kChunkRows = 1000, kColumns = 4;
+
+// `rows` of numbers that say where they are, in chunks.
+class RowStreamTest : public testing::TestWithParam<ReadQueue::Engine> {
+ protected:
+  std::shared_ptr<const DataFile> write(std::int64_t rows) {
+    std::vector<float> values(static_cast<std::size_t>(rows * kColumns));
+    std::iota(values.begin(), values.end(), 0.0f);
+    DataSet data;
+    data.features = {
+        .rows = rows, .columns = kColumns, .values = values.data(), .row_stride = kColumns};
+    data.labels.assign(static_cast<std::size_t>(rows), 1);
+    write_data_file(path_, data, kChunkRows);
+    return std::make_shared<DataFile>(path_);
+  }
+  // For so many chunks.
+  std::int64_t bytes_for(std::int64_t chunks) const { return chunks * 28672; }
+  std::unique_ptr<RowStream> open(std::int64_t rows, std::int64_t chunks) {
+    return std::make_unique<RowStream>(write(rows), bytes_for(chunks), GetParam());
+  }
+  ~RowStreamTest() override { std::filesystem::remove(path_); }
+
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("tutti-row-stream-" + std::to_string(::getpid()));
+  Threads threads_{2};
+};
+
+void expect_rows(const Matrix& rows, std::int64_t first) {
+  const auto* values = static_cast<const float*>(rows.values);
+  for (std::int64_t i = 0; i < rows.rows * kColumns; ++i)
+    ASSERT_EQ(values[i], static_cast<float>(first * kColumns + i));
+}
+
+TEST_P(RowStreamTest, BringsEveryChunkInOrderPassAfterPass) {
+  for (const std::int64_t chunks : {1, 3, 7, 20}) {
+    const std::int64_t rows = chunks * kChunkRows - 1;
+    const auto stream = open(rows, 5);
+    EXPECT_EQ(stream->residents(), chunks <= 5 ? chunks : 3);
+    for (int pass = 0; pass < 3; ++pass) {
+      std::int64_t next = 0;
+      stream->for_chunks(threads_, [&](const Matrix& m, std::int64_t first) {
+        EXPECT_EQ(first, next);
+        expect_rows(m, first);
+        next = first + m.rows;
+      });
+      EXPECT_EQ(next, rows);
+    }
+    // Two buffers may have been filled for a pass that never came.
+    const std::int64_t streamed = chunks <= 5 ? 0 : chunks - 3;
+    EXPECT_LE(stream->chunks_read(), chunks + 2 * streamed + 2);
+    EXPECT_GE(stream->chunks_read(), chunks + 2 * streamed);
+  }
+}
+
+TEST_P(RowStreamTest, ResidentsNeedNoReading) {
+  const auto stream = open(20 * kChunkRows, 8);
+  for (int pass = 0; pass < 3; ++pass) {
+    std::int64_t seen = 0;
+    stream->for_residents(threads_, [&](const Matrix& m, std::int64_t first) {
+      expect_rows(m, first);
+      ++seen;
+    });
+    EXPECT_EQ(seen, stream->residents());
+  }
+  EXPECT_LE(stream->chunks_read(), stream->residents() + 4);
+}
+
+TEST_P(RowStreamTest, GoesOnAfterABodyThatThrew) {
+  const auto stream = open(12 * kChunkRows, 4);
+  for (const std::int64_t last : {0, 2, 5, 11}) {
+    EXPECT_THROW(stream->for_chunks(threads_,
+                                    [&](const Matrix&, std::int64_t first) {
+                                      if (first == last * kChunkRows) throw std::runtime_error("x");
+                                    }),
+                 std::runtime_error);
+    std::int64_t rows = 0;
+    stream->for_chunks(threads_, [&](const Matrix& m, std::int64_t first) {
+      expect_rows(m, first);
+      rows += m.rows;
+    });
+    EXPECT_EQ(rows, 12 * kChunkRows);
+  }
+}
+
+TEST_P(RowStreamTest, FindsDamage) {
+  write(12 * kChunkRows);
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(9 * 24576 + 4096 + 9000);
+    file.put('x');
+  }
+  RowStream stream(std::make_shared<DataFile>(path_), bytes_for(4), GetParam());
+  EXPECT_THROW(stream.for_chunks(threads_, [](const Matrix&, std::int64_t) {}), IoError);
+}
+
+TEST_P(RowStreamTest, RefusesTooLittleMemory) {
+  EXPECT_THROW(open(12 * kChunkRows, 2), ConfigError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RowStreamTest,
+                         testing::Values(ReadQueue::Engine::kAuto, ReadQueue::Engine::kThreads),
+                         [](const auto& test) {
+                           return test.param == ReadQueue::Engine::kAuto ? "Auto" : "Threads";
+                         });
+
+TEST(RowStream, RenamesColumnsOfWhatIsThereAndWhatComes) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("tutti-row-stream-names-" + std::to_string(::getpid()));
+  SparseRowsBuilder builder;
+  for (int row = 0; row < 20000; ++row) {
+    builder.add(row % 5, 1);
+    builder.end_row();
+  }
+  DataSet data{.features = std::move(builder).build(5), .labels = {}, .weights = {}};
+  write_data_file(path, data, 1000);
+  Threads threads(2);
+  RowStream stream(std::make_shared<DataFile>(path), 6 * 16384);
+  ASSERT_LT(stream.residents(), 20);
+  stream.for_residents(threads, [](const Matrix&, std::int64_t) {});
+  const std::vector<std::int32_t> places = {4, 3, 2, 1, 0};
+  stream.rename_columns(places, threads);
+  for (int pass = 0; pass < 2; ++pass)
+    stream.for_chunks(threads, [&](const Matrix& m, std::int64_t first) {
+      for (std::int64_t row = 0; row < m.rows; ++row)
+        ASSERT_EQ(m.indices[row], 4 - (first + row) % 5);
+    });
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace tutti::learn

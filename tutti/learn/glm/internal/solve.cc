@@ -1,0 +1,126 @@
+#include "tutti/learn/glm/internal/solve.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/glm/internal/dual_step.h"
+#include "tutti/learn/glm/internal/newton.h"
+#include "tutti/learn/glm/internal/newton_cg.h"
+#include "tutti/learn/glm/internal/sdca.h"
+#include "tutti/learn/glm/internal/working_set.h"
+
+namespace tutti::learn {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw ConfigError("DDL-9-11", sentence);
+}
+
+void check_label(Loss loss, double label, std::size_t row) {
+  if (!std::isfinite(label)) refuse(fmt::format("The label of row {} is {}.", row, label));
+  if (is_classification(loss) && label != 1 && label != -1)
+    refuse(fmt::format("The label of row {} is {}; a loss that classifies needs -1 or 1.", row,
+                       label));
+  if (loss == Loss::kPoisson && label < 0)
+    refuse(fmt::format("The label of row {} is {}; counts are not negative.", row, label));
+  if (loss == Loss::kGamma && label <= 0)
+    refuse(
+        fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
+}
+
+}  // namespace
+
+void check_options(const Shape& shape, std::span<const double> labels,
+                   std::span<const double> weights, const GlmOptions& options) {
+  const std::size_t rows = static_cast<std::size_t>(shape.rows);
+  if (labels.size() != rows)
+    refuse(fmt::format("There are {} labels for {} rows.", labels.size(), rows));
+  if (!weights.empty() && weights.size() != rows)
+    refuse(fmt::format("There are {} weights for {} rows.", weights.size(), rows));
+  if (!(options.l1 >= 0) || !(options.l2 >= 0) || !(options.tolerance >= 0))
+    refuse("Penalties and tolerance are not negative.");
+  if (options.penalise_intercept && !(options.intercept_value > 0))
+    refuse("intercept_value must be above 0.");
+  if (!options.start_coefficients.empty() &&
+      static_cast<std::int64_t>(options.start_coefficients.size()) != shape.columns)
+    refuse(fmt::format("There are {} coefficients to start with for {} columns.",
+                       options.start_coefficients.size(), shape.columns));
+  for (std::size_t row = 0; row < rows; ++row) check_label(options.loss, labels[row], row);
+  double total = 0;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    if (!(weights[row] >= 0) || !std::isfinite(weights[row]))
+      refuse(fmt::format("The weight of row {} is {}; weights are finite and not negative.", row,
+                         weights[row]));
+    total += weights[row];
+  }
+  const bool is_empty = rows == 0 || (!weights.empty() && total == 0);
+  if (is_empty && options.ranks == nullptr) refuse("There are no rows to learn from.");
+}
+
+void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) {
+  const std::string_view name = name_of(solver);
+  const std::string_view loss = name_of(options.loss);
+  if (solver == Solver::kSdca) {
+    if (!has_dual_step(options.loss))
+      refuse(fmt::format("Solver {} has no {} loss. Use auto.", name, loss));
+    if (options.l1 > 0 || !(options.l2 > 0))
+      refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
+    return;
+  }
+  if (!is_smooth(options.loss))
+    refuse(fmt::format("The {} loss needs solver sdca, l2 > 0 and no l1; not {}.", loss, name));
+  if (solver == Solver::kNewton && shape.columns > kMostColumnsForNewton)
+    refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
+                       kMostColumnsForNewton, shape.columns));
+  if (solver == Solver::kNewtonCg && options.l1 > 0)
+    refuse(fmt::format("Solver {} knows no l1. Use auto.", name));
+  const bool is_penalised = options.fit_intercept && options.penalise_intercept;
+  if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
+  if (solver == Solver::kWorkingSet && options.ranks != nullptr)
+    refuse(fmt::format("Over ranks l1 is for at most {} columns; there are {}.",
+                       kMostColumnsForNewton, shape.columns));
+}
+
+Solver choose_solver(const Shape& shape, const GlmOptions& options) {
+  if (options.solver != Solver::kAuto) return options.solver;
+  if (!is_smooth(options.loss)) return Solver::kSdca;
+  const bool is_small = shape.rows * shape.columns <= 1 << 20;
+  const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
+  if (has_few) return Solver::kNewton;
+  return options.l1 > 0 ? Solver::kWorkingSet : Solver::kNewtonCg;
+}
+
+template <class T>
+GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const double> labels,
+               std::span<const double> weights, const GlmOptions& options, Solver solver) {
+  Tracker tracker(options);
+  Problem<T> problem(design, labels, weights, options);
+  const Solution solution = [&] {
+    switch (solver) {
+      case Solver::kNewton: return solve_newton(problem, tracker);
+      case Solver::kSdca: return solve_sdca(problem, tracker);
+      case Solver::kWorkingSet: return solve_working_set(problem, *by_columns, tracker);
+      default: return solve_newton_cg(problem, tracker);
+    }
+  }();
+  GlmModel model;
+  model.coefficients.assign(by_columns != nullptr ? by_columns->columns : design.all_columns(), 0);
+  for (std::size_t j = 0; j < solution.coefficients.size(); ++j)
+    model.coefficients[by_columns != nullptr ? j : design.original(j)] = solution.coefficients[j];
+  model.intercept = solution.intercept;
+  model.objective = solution.objective;
+  model.dual_gap = solution.dual_gap;
+  model.has_converged = solution.has_converged;
+  model.solver = solver;
+  model.history = tracker.take();
+  return model;
+}
+
+template GlmModel solve(Design<float>&, const Matrix*, std::span<const double>,
+                        std::span<const double>, const GlmOptions&, Solver);
+template GlmModel solve(Design<double>&, const Matrix*, std::span<const double>,
+                        std::span<const double>, const GlmOptions&, Solver);
+
+}  // namespace tutti::learn

@@ -1,0 +1,29 @@
+// What every way into a fit shares: the checks, the choice of the solver, the call of it.
+#pragma once
+
+#include <span>
+
+#include "tutti/learn/glm/internal/problem.h"
+#include "tutti/learn/glm/options.h"
+
+namespace tutti::learn {
+
+struct Shape {
+  std::int64_t rows = 0, columns = 0;
+  bool is_sparse = false;
+};
+
+// Throw ConfigError as `fit` says: the first for what is asked and given, the second when the
+// solver is not made for it.
+void check_options(const Shape& shape, std::span<const double> labels,
+                   std::span<const double> weights, const GlmOptions& options);
+void check_solver(const Shape& shape, const GlmOptions& options, Solver solver);
+Solver choose_solver(const Shape& shape, const GlmOptions& options);
+
+// `by_columns` is the matrix for kWorkingSet, which needs nothing of the design but its rows, and
+// null for the others.
+template <class T>
+GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const double> labels,
+               std::span<const double> weights, const GlmOptions& options, Solver solver);
+
+}  // namespace tutti::learn
