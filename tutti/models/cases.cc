@@ -6,11 +6,13 @@
 
 #include "tutti/core/error.h"
 #include "tutti/models/science/hep/case.h"
+#include "tutti/models/script/case.h"
 
 namespace tutti::models {
 
 std::span<const train::CaseInfo* const> cases() {
-  static const std::array<const train::CaseInfo*, 1> all = {&hep::case_info()};
+  static const std::array<const train::CaseInfo*, 2> all = {&hep::case_info(),
+                                                            &script::case_info()};
   return all;
 }
 
