@@ -58,6 +58,8 @@ python3-torch          the scripts whose process group torch_backend is
 libhdf5-dev            train: data sets
 libfastjet-dev         models: jets of the particle physics case
 libfastjettools-dev    models: trimming of jets
+librsvg2-bin           train: plots as PNG
+fonts-dejavu-core      train: their letters
 LIST
 }
 

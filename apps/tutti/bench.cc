@@ -4,6 +4,7 @@
 #include "bench/ddp/ddp.h"
 #include "bench/glm/glm.h"
 #include "bench/harness/interrupt.h"
+#include "bench/hybrid/hybrid.h"
 #include "bench/train/train.h"
 #include "bench/tree/tree_bench.h"
 
@@ -14,6 +15,7 @@ int run_bench(int argc, char** argv) {
       {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
       {"glm", "linear models, beside scikit-learn's solvers", bench::run_glm},
+      {"hybrid", "strategies of training with equal ranks and with a slow one", bench::run_hybrid},
       {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
       {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
   };

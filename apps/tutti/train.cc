@@ -1,5 +1,6 @@
 // `tutti train`: trains a case on the processors of this host, or as one rank of a launcher's job.
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include "apps/tutti/command.h"
 #include "apps/tutti/train_request.h"
@@ -14,6 +15,7 @@ int run_train(int argc, char** argv) {
   if (comm::find_job().kind != comm::JobKind::kAlone)
     return run_ranks(0, std::vector<std::string>(argv, argv + argc));
   const std::filesystem::path folder = make_run(request);
+  setenv("TUTTI_RUN_FOLDER", folder.c_str(), 0);  // where ranks leave their last words
   fmt::print("run: {}\n", folder.string());
   fflush(stdout);
   return run_ranks(request.ranks, {request.resumes.empty() ? "start" : "resume", folder.string()});

@@ -19,6 +19,7 @@
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
 #include "tutti/train/engine.h"
+#include "tutti/train/staging.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::app {
@@ -34,7 +35,7 @@ struct Prepared {
         options(train::resolve(info, table, request.settings)) {}
   const train::CaseInfo& info;
   const OptionTable table;
-  const Options options;
+  Options options;
 };
 
 // Rank 0 makes the folder; all get its name.
@@ -71,9 +72,17 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   train::write_text(folder / "result.txt", verdict);
 }
 
+void stage(Options& options, Communicator& communicator) {
+  if (options.text("stage").empty() || options.text("data").empty()) return;
+  const fs::path local =
+      train::stage_files(communicator, options.text("data"), options.text("stage"));
+  options.set("data", local.string(), "stage");
+}
+
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
-  const Prepared prepared(request);
+  Prepared prepared(request);
+  stage(prepared.options, communicator);
   const int threads = train::threads_of(prepared.options, communicator.local_size());
   train::prepare_process(threads);
   const auto task = models::make_task(prepared.info.name, prepared.options);
@@ -118,9 +127,9 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
     task->export_script(arguments.at(2));
     return 0;
   }
+  const auto rows = task->predict(fs::absolute(arguments.at(2)));
   std::string text = fmt::format("{}\n", fmt::join(task->prediction_names(), ","));
-  for (const std::vector<float>& row : task->predict(fs::absolute(arguments.at(2))))
-    text += fmt::format("{}\n", fmt::join(row, ","));
+  for (const std::vector<float>& row : rows) text += fmt::format("{}\n", fmt::join(row, ","));
   train::write_text(arguments.at(3), text);
   return 0;
 }

@@ -56,10 +56,11 @@ int usable_processors() {
 bool parse_train(int argc, char** argv, TrainRequest& request) {
   CLI::App app("Trains a network of a case, or of a configuration file, on many ranks",
                "tutti train");
-  std::string what, size;
+  std::string what, size, model;
   std::vector<std::string> settings;
   app.add_option("case", what, "name of a case, or a TOML file");
   app.add_option("--set", settings, "option=value; may be given often");
+  app.add_option("--model", model, "TorchScript file of your own network: case script");
   app.add_option("--size", size, "tiny, small or paper: the same as --set size=");
   app.add_option("--ranks", request.ranks,
                  "processes on this host, without a launcher [one per processor]")
@@ -78,6 +79,10 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
     request.what = train::read_toml(what);
   else
     request.what.case_name = what;
+  if (!model.empty()) {
+    if (request.what.case_name.empty()) request.what.case_name = "script";
+    request.what.settings.emplace_back("model", fs::absolute(model).string());
+  }
   if (!size.empty()) request.what.settings.emplace_back("size", size);
   for (const std::string& setting : settings)
     request.what.settings.push_back(split_setting(setting));

@@ -39,6 +39,12 @@ TEST_F(TrainRequestTest, CaseAndSettings) {
   EXPECT_EQ(request.what.settings.size(), 3u);
 }
 
+TEST_F(TrainRequestTest, ANetworkOfTheUser) {
+  const TrainRequest request = parse({"--model", "net.pt", "--set", "loss=mean_squared"});
+  EXPECT_EQ(request.what.case_name, "script");
+  EXPECT_EQ(request.what.settings[0].second, (fs::current_path() / "net.pt").string());
+}
+
 TEST_F(TrainRequestTest, WhatCannotBe) {
   EXPECT_THROW(parse({"nothing"}), ConfigError);
   EXPECT_THROW(parse({"hep", "--set", "batch"}), ConfigError);

@@ -19,6 +19,19 @@ TUTTI = None
 TINY = ["--size", "tiny", "--ranks", "2"]
 
 
+NETWORK = """
+import sys, torch
+from torch import nn
+torch.manual_seed(1)
+class Log(nn.Module):
+    def forward(self, x):
+        return torch.log1p(x)
+network = nn.Sequential(Log(), nn.Conv2d(3, 8, 3, stride=2), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(4),
+                        nn.Flatten(), nn.Dropout(0.1), nn.Linear(128, 2))
+torch.jit.script(network).save(sys.argv[1])
+"""
+
+
 class TrainTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -38,12 +51,15 @@ class TrainTest(unittest.TestCase):
     def run_of(self, output):
         return Path(output.split("run: ")[1].split("\n")[0])
 
+    def rows_of(self, run):
+        with (run / "metrics.csv").open() as file:
+            return list(csv.DictReader(file))
+
     def test_from_events_to_result(self):
         output = self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/runs", "--set", "epochs=12", "--set", "learning_rate=0.01")
         self.assertIn("At the same background the network keeps", output)
         run = self.run_of(output)
-        rows = list(csv.DictReader((run / "metrics.csv").open()))
-        losses = [float(row["loss"]) for row in rows]
+        losses = [float(row["loss"]) for row in self.rows_of(run)]
         self.assertLess(sum(losses[-9:]), 0.95 * sum(losses[:9]))
         for name in ("config.toml", "result.json", "plots/loss.svg", "plots/roc.svg", "checkpoints/best.ckpt"):
             self.assertTrue((run / name).exists(), name)
@@ -73,8 +89,32 @@ class TrainTest(unittest.TestCase):
         self.tutti("train", "--resume", run, "--ranks", "2")
         last = sorted(path.name for path in whole.glob("checkpoints/step-*.ckpt"))[-1]
         self.assertEqual((whole / "checkpoints" / last).read_bytes(), (run / "checkpoints" / last).read_bytes())
-        steps = [row["step"] for row in csv.DictReader((run / "metrics.csv").open())]
+        steps = [row["step"] for row in self.rows_of(run)]
         self.assertEqual(steps, [str(i + 1) for i in range(len(steps))])
+
+    def test_a_network_from_python(self):
+        self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/events")
+        script = self.base / "network.py"
+        script.write_text(NETWORK)
+        subprocess.run(["/usr/bin/python3", script, self.base / "network.pt"], check=True, env=self.environment)
+        data = next((self.base / "cache/tutti").iterdir())
+        (self.base / "mine.toml").write_text(f'data = "{data}"\nloss = "cross_entropy"\nepochs = 6\nbatch = 16\n')
+        output = self.tutti("train", self.base / "mine.toml", "--model", self.base / "network.pt", "--ranks", "2",
+                            "--set", f"runs={self.base}/own", "--set", f"stage={self.base}/local")
+        self.assertIn("accuracy", output)
+        self.assertTrue((self.base / "local/train-000.h5").exists())
+        run = self.run_of(output)
+        losses = [float(row["loss"]) for row in self.rows_of(run)]
+        self.assertLess(sum(losses[-5:]), 0.95 * sum(losses[:5]))
+        self.tutti("export", run, "-o", self.base / "trained.pt")
+        check = "import sys, torch; m = torch.jit.load(sys.argv[1]); print(m(torch.zeros(2, 3, 32, 32)).shape)"
+        done = subprocess.run(["/usr/bin/python3", "-c", check, self.base / "trained.pt"], capture_output=True, text=True)
+        self.assertIn("[2, 2]", done.stdout, done.stderr)
+        self.tutti("predict", run, data / "test-000.h5", "-o", self.base / "outputs.csv")
+        self.assertTrue((self.base / "outputs.csv").read_text().startswith("output0,output1\n"))
+        (self.base / "bad.pt").write_text("nothing")
+        self.assertIn("DDL-7-90", self.tutti("train", "--model", self.base / "bad.pt", "--ranks", "1", "--set",
+                                             f"runs={self.base}/own", code=1))
 
     def test_mistakes_are_told_once(self):
         self.assertIn("DDL-1-85", self.tutti("train", "nothing", code=2))

@@ -26,11 +26,12 @@ fs::path worker_folder() {
 
 std::vector<std::string> rank_environment(const TrainSystem& system, int rank,
                                           const std::string& job) {
-  std::vector<std::string> all = {fmt::format("RANK={}", rank),
-                                  fmt::format("WORLD_SIZE={}", system.ranks),
-                                  fmt::format("LOCAL_RANK={}", rank),
-                                  fmt::format("LOCAL_WORLD_SIZE={}", system.ranks),
-                                  "TUTTI_JOB=" + job,
+  const int number = system.is_apart ? 0 : rank, size = system.is_apart ? 1 : system.ranks;
+  std::vector<std::string> all = {fmt::format("RANK={}", number),
+                                  fmt::format("WORLD_SIZE={}", size),
+                                  fmt::format("LOCAL_RANK={}", number),
+                                  fmt::format("LOCAL_WORLD_SIZE={}", size),
+                                  fmt::format("TUTTI_JOB={}-{}", job, rank - number),
                                   "MASTER_ADDR=127.0.0.1",
                                   "MASTER_PORT=29631",
                                   "OMP_NUM_THREADS=1",
@@ -78,7 +79,12 @@ Turn run_turn(const TrainSystem& system, const InterruptScope& interrupt) {
       return {{}, fmt::format("    a rank {}\n{}", how, last_lines(folder.path() / "log-0", 4))};
     }
   }
-  return read_turn(folder.path() / "log-0");
+  Turn turn = read_turn(folder.path() / "log-0");
+  for (int rank = 1; system.is_apart && rank < system.ranks; ++rank) {
+    const Turn other = read_turn(folder.path() / fmt::format("log-{}", rank));
+    turn.seconds.insert(turn.seconds.end(), other.seconds.begin(), other.seconds.end());
+  }
+  return turn;
 }
 
 }  // namespace
@@ -93,7 +99,10 @@ std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image) {
                                          "dropout=0.5"};
   const std::string tunable = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
   std::vector<TrainSystem> systems = {{"tutti", settings.ranks, ours, {tunable}}};
-  if (settings.ranks > 1) systems.push_back({"tutti, 1 rank", 1, ours, {tunable}});
+  if (settings.ranks > 1) {
+    systems.push_back({"tutti, 1 rank", 1, ours, {tunable}});
+    systems.push_back({"tutti, ranks apart", settings.ranks, ours, {tunable}, true});
+  }
   for (const std::string& peer : settings.peers)
     for (const char* variant : {"default", "tuned"})
       systems.push_back(

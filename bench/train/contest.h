@@ -22,12 +22,14 @@ struct TrainSettings {
   bool append = false;
 };
 
-// Ours on one rank (for the scaling), ours on all, and the peers' variants.
+// Ours on all ranks; on one rank alone; on as many ranks that train each for itself, which is what
+// the processors give when all are busy; and the peers' variants.
 struct TrainSystem {
   std::string name;
   int ranks;
   std::vector<std::string> arguments;    // the program first
   std::vector<std::string> environment;  // "NAME=value"
+  bool is_apart = false;                 // ranks do not know of each other
 };
 std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image);
 

@@ -39,7 +39,9 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
       row.fields["samples"] = step->samples;
       if (!ours || system.name == "tutti") continue;
       const double ratio = step->median / ours->median;
-      if (system.ranks == settings.ranks)
+      if (system.is_apart)
+        add("tutti", "efficiency", 100 * ratio, "%", settings.ranks);
+      else if (system.ranks == settings.ranks)
         add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
       else  // the same work per rank: one rank should take as long as all
         add("tutti", "scaling", 100 * ratio, "%", settings.ranks);
@@ -57,7 +59,8 @@ std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) 
       if (!step) continue;
       std::string verdict;
       if (ours && system.name != "tutti")
-        verdict = system.ranks == settings.ranks
+        verdict = system.is_apart ? fmt::format("{:.1f} % of it", 100 * step->median / ours->median)
+                  : system.ranks == settings.ranks
                       ? fmt::format("{:.2f} x", step->median / ours->median)
                       : fmt::format("{:.1f} % scaling", 100 * step->median / ours->median);
       table.add({fmt::format("{0}x{0}", image), system.name, std::to_string(system.ranks),

@@ -2,8 +2,8 @@
 
 namespace tutti::train {
 
-Loader::Loader(Task& task, Sampler sampler, std::int64_t first)
-    : task_(task), sampler_(std::move(sampler)), step_(first), thread_([this] { run(); }) {}
+Loader::Loader(Task& task, Sampler sampler)
+    : task_(task), sampler_(std::move(sampler)), thread_([this] { run(); }) {}
 
 Loader::~Loader() {
   {
@@ -12,6 +12,12 @@ Loader::~Loader() {
   }
   changed_.notify_all();
   thread_.join();
+}
+
+void Loader::ask(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  asked_.push_back(step);
+  changed_.notify_all();
 }
 
 Batch Loader::next() {
@@ -25,11 +31,15 @@ Batch Loader::next() {
 }
 
 void Loader::run() try {
-  for (;; ++step_) {
-    Batch batch = task_.load(sampler_.indices(step_));
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ready_.size() < kAhead || stops_; });
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return (!asked_.empty() && ready_.size() < kAhead) || stops_; });
     if (stops_) return;
+    const std::int64_t step = asked_.front();
+    asked_.pop_front();
+    lock.unlock();
+    Batch batch = task_.load(sampler_.indices(step));
+    lock.lock();
     ready_.push_back(std::move(batch));
     changed_.notify_all();
   }

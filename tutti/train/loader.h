@@ -14,13 +14,15 @@ namespace tutti::train {
 
 class Loader {
  public:
-  // Delivers the batches of the steps from `first` on. `task` must outlive it.
-  Loader(Task& task, Sampler sampler, std::int64_t first);
+  // `task` must outlive it.
+  Loader(Task& task, Sampler sampler);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The batch of the next step. Throws what reading it threw.
+  // The batch of this step of the sampler will be wanted, after those that were asked for before.
+  void ask(std::int64_t step);
+  // The next of those that were asked for. Throws what reading it threw.
   Batch next();
 
  private:
@@ -29,9 +31,9 @@ class Loader {
 
   Task& task_;
   Sampler sampler_;
-  std::int64_t step_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::deque<std::int64_t> asked_;
   std::deque<Batch> ready_;
   std::exception_ptr failure_;
   bool stops_ = false;

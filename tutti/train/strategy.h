@@ -30,11 +30,21 @@ class Strategy {
   // Makes the weights of all ranks that train the same: before they are evaluated or written.
   virtual void agree() {}
   virtual bool trains() const { return true; }
-  virtual void serve() {}
+  // Until all groups have left; the run starts at this step.
+  virtual void serve(std::int64_t) {}
   // Says that this rank will not train any more.
   virtual void leave() {}
-  // Those that train, with whom data are shared.
+  // Those that train.
   virtual comm::Communicator& workers() = 0;
+  // Those with whom every step is taken together; a step uses the samples of the largest group's
+  // size.
+  virtual comm::Communicator& group() { return workers(); }
+  virtual int group_size() { return workers().size(); }
+  // Groups work at their own pace: steps are numbered over all of them and given to whoever is
+  // free. The first step of this group when the run starts at `start`; and the one to take after
+  // `step`, asked for before `step` is begun.
+  virtual std::int64_t first_step(std::int64_t start) { return start; }
+  virtual std::int64_t next_step(std::int64_t step) { return step + 1; }
 };
 
 struct StrategyParts {

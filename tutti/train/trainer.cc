@@ -9,6 +9,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/train/batch_norm.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/loader.h"
 #include "tutti/train/run/checkpoint_file.h"
@@ -43,28 +44,23 @@ class Trainer {
 
   TrainOutcome run() {
     if (!strategy_->trains()) {
-      strategy_->serve();
+      strategy_->serve(step_);
       return outcome_;
     }
-    comm::Communicator& workers = strategy_->workers();
-    Sampler sampler(task_.train_samples(), options_.integer("batch"), workers.rank(),
-                    workers.size(), seed());
+    Sampler sampler(task_.train_samples(), options_.integer("batch"), strategy_->group().rank(),
+                    strategy_->group_size(), seed());
     steps_per_epoch_ = std::max<std::int64_t>(1, sampler.steps_per_epoch() / accumulate());
     total_steps_ = options_.integer("steps") > 0
                        ? options_.integer("steps")
                        : std::llround(options_.number("epochs") * double(steps_per_epoch_));
-    schedule_ = make_schedule(options_, workers.size(), total_steps_);
-    Loader loader(task_, sampler, step_ * accumulate());
+    schedule_ = make_schedule(options_, strategy_->group_size(), total_steps_);
+    step_samples_ = double(options_.integer("batch") * accumulate() * strategy_->group_size());
+    Loader loader(task_, sampler);
+    if (options_.flag("sync_batch_norm")) norm_group_ = strategy_->group().split(0);
     ProgressLine line(rank_ == 0);
-    Stopwatch watch;
-    while (step_ < total_steps_) {
-      one_step(loader, workers);
-      show(line, workers.size());
-      const bool ends_epoch = step_ % steps_per_epoch_ == 0 || step_ == total_steps_;
-      if (ends_epoch) evaluate(line, workers);
-      if (ends_epoch || wants_checkpoint(workers)) write_checkpoint();
-    }
-    outcome_.seconds = watch.seconds();
+    watch_.restart();
+    take_steps(loader, line);
+    outcome_.seconds = watch_.seconds();
     outcome_.steps = step_;
     strategy_->leave();
     if (writing_.valid()) writing_.get();
@@ -76,28 +72,62 @@ class Trainer {
   std::int64_t accumulate() const { return options_.integer("accumulate"); }
   double epoch() const { return double(step_) / double(steps_per_epoch_); }
 
-  void one_step(Loader& loader, comm::Communicator& workers) {
+  // Group by group: a group takes the steps it is given, and evaluates with the others when the
+  // next one lies behind the end of an epoch.
+  void take_steps(Loader& loader, ProgressLine& line) {
+    auto ask = [&](std::int64_t step) {
+      for (std::int64_t part = 0; part < accumulate(); ++part)
+        loader.ask(step * accumulate() + part);
+      return step;
+    };
+    previous_step_ = step_ - 1;
+    std::int64_t epoch_end = end_of_epoch(step_);
+    std::int64_t step = ask(strategy_->first_step(step_));
+    std::int64_t next = ask(strategy_->next_step(step));
+    for (;;) {
+      for (; step >= epoch_end; epoch_end = end_of_epoch(epoch_end)) {
+        step_ = epoch_end;
+        evaluate(line, strategy_->workers());
+        write_checkpoint();
+        if (epoch_end == total_steps_) return;
+      }
+      one_step(loader, step);
+      show(line);
+      if (step_ < epoch_end && wants_checkpoint()) write_checkpoint();
+      step = next;
+      next = ask(strategy_->next_step(step));
+    }
+  }
+
+  std::int64_t end_of_epoch(std::int64_t step) const {
+    return std::min(total_steps_, (step / steps_per_epoch_ + 1) * steps_per_epoch_);
+  }
+
+  void one_step(Loader& loader, std::int64_t step) {
     step_watch_.restart();
+    step_ = step;
+    comm::Communicator& group = strategy_->group();
     strategy_->begin();
     float shared[2] = {0, 0};  // mean loss, share of ranks without a finite one
+    bool was_finite = true;
     comm::Work shared_work;
     for (std::int64_t part = 0; part < accumulate(); ++part) {
       const Batch batch = loader.next();
       const std::uint64_t number =
-          (static_cast<std::uint64_t>(step_) * accumulate() + part) * workers.size() +
-          workers.rank();
-      const torch::Tensor loss = precise_loss(task_, options_, batch, mixed_seed(seed(), number));
+          (static_cast<std::uint64_t>(step_) * accumulate() + part) * strategy_->group_size() +
+          group.rank();
+      const torch::Tensor loss = loss_of(batch, mixed_seed(seed(), number));
       const float value = loss.item<float>();
       shared[0] += value / static_cast<float>(accumulate());
-      if (!std::isfinite(value)) shared[1] = 1;
+      was_finite = was_finite && std::isfinite(value);
+      shared[1] = was_finite ? 0 : 1;
       if (part + 1 == accumulate()) {
-        shared_work = workers.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
-                                               ReduceOp::kAverage, {.name = "loss"});
+        shared_work = group.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
+                                             ReduceOp::kAverage, {.name = "loss"});
         strategy_->last_backward();
       }
       loss.backward();
     }
-    const bool was_finite = shared[1] == 0;
     const Stopwatch watch;
     shared_work.wait();
     const double waited_for_loss = watch.seconds();
@@ -109,7 +139,13 @@ class Trainer {
     bad_steps_ = is_good ? 0 : bad_steps_ + 1;
     ++step_;
     follow_average();
-    account(shared[0], rate, times, waited_for_loss, workers.size());
+    account(shared[0], rate, times, waited_for_loss);
+  }
+
+  torch::Tensor loss_of(const Batch& batch, std::uint64_t seed) {
+    if (!norm_group_) return precise_loss(task_, options_, batch, seed);
+    const SharedNorms shared(*norm_group_);
+    return precise_loss(task_, options_, batch, seed);
   }
 
   // Names the layer whose gradient, or weight, is the first that is not finite.
@@ -145,9 +181,11 @@ class Trainer {
       average_[i] = decay * average_[i] + (1 - decay) * weights[i];
   }
 
-  void account(float loss, double rate, const StepTimes& times, double waited_for_loss, int ranks) {
+  void account(float loss, double rate, const StepTimes& times, double waited_for_loss) {
     const double seconds = step_watch_.seconds();
-    const double samples = double(options_.integer("batch") * accumulate() * ranks);
+    // Meanwhile other groups took the steps between.
+    const double samples = step_samples_ * double(step_ - 1 - previous_step_);
+    previous_step_ = step_ - 1;
     const double waited = std::min(seconds, times.waited + waited_for_loss);
     if (++steps_here_ > kWarmUpSteps) {
       counted_seconds_ += seconds;
@@ -164,21 +202,21 @@ class Trainer {
                {"learning_rate", rate},
                {"samples_per_second", samples / seconds},
                {"waited", waited / seconds},
-               {"staleness", times.staleness}});
+               {"staleness", times.staleness},
+               {"seconds", watch_.seconds()}});
   }
 
-  void show(ProgressLine& line, int ranks) {
+  void show(ProgressLine& line) {
     state_.step = step_;
     state_.total_steps = total_steps_;
     state_.epoch = epoch();
     state_.epochs = double(total_steps_) / double(steps_per_epoch_);
     state_.samples_per_second = outcome_.samples_per_second;
     state_.flops_per_second = outcome_.samples_per_second * task_.flops_per_sample();
-    state_.peak_flops = peak_flops(options_) * ranks;
+    state_.peak_flops = peak_flops(options_) * strategy_->workers().size();
     state_.exposed_share = outcome_.exposed_share;
-    const double samples = double(options_.integer("batch") * accumulate() * ranks);
     state_.seconds_left =
-        double(total_steps_ - step_) * samples / std::max(1e-9, outcome_.samples_per_second);
+        double(total_steps_ - step_) * step_samples_ / std::max(1e-9, outcome_.samples_per_second);
     line.show(progress_text(state_));
   }
 
@@ -215,9 +253,9 @@ class Trainer {
   }
 
   // Rank 0 looks at its watch; the others do not need to know.
-  bool wants_checkpoint(comm::Communicator&) {
+  bool wants_checkpoint() {
     const std::int64_t every = options_.integer("checkpoint_steps");
-    if (every > 0) return step_ % every == 0;
+    if (every > 0) return step_ / every != checkpoint_step_ / every;
     const double seconds = options_.number("checkpoint_seconds");
     return rank_ == 0 && seconds > 0 && since_checkpoint_.seconds() > seconds;
   }
@@ -238,6 +276,7 @@ class Trainer {
   // What is written is a copy, so training goes on meanwhile; the next one waits for this.
   void write_checkpoint() {
     since_checkpoint_.restart();
+    checkpoint_step_ = step_;
     if (rank_ != 0) return;
     if (writing_.valid()) writing_.get();
     writing_ = std::async(std::launch::async,
@@ -263,7 +302,7 @@ class Trainer {
       average_.resize(static_cast<std::size_t>(parameters_.size()));
       checkpoint->get("average", bytes(average_));
     }
-    step_ = checkpoint->step;
+    step_ = checkpoint_step_ = checkpoint->step;
     best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
     if (rank_ == 0) {
       cut_metrics(job_.folder, step_ + 1);
@@ -278,17 +317,21 @@ class Trainer {
   FlatParameters parameters_;
   Optimizer optimizer_;
   std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<comm::Communicator> norm_group_;  // of synchronised batch norm; or none
   RunLog log_;
   CheckpointFolder checkpoints_;
   const int rank_;
   std::int64_t step_ = 0, steps_per_epoch_ = 1, total_steps_ = 0, steps_here_ = 0, bad_steps_ = 0;
+  std::int64_t previous_step_ = -1;   // the last that this group took
+  std::int64_t checkpoint_step_ = 0;  // of the newest checkpoint
+  double step_samples_ = 1;
   Schedule schedule_;
   std::vector<float> average_;
   double best_ = -std::numeric_limits<double>::infinity();
   double counted_seconds_ = 0, counted_samples_ = 0, counted_wait_ = 0;
   ProgressState state_;
   TrainOutcome outcome_;
-  Stopwatch step_watch_, since_checkpoint_;
+  Stopwatch watch_, step_watch_, since_checkpoint_;
   std::future<void> writing_;
 };
 

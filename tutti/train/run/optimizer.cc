@@ -39,6 +39,14 @@ UpdateSettings update_settings(const Options& options) {
           options.flag("nesterov")};
 }
 
+float clip_factor(std::span<const float> gradients, double clip_norm, float scale) {
+  if (clip_norm <= 0) return 1;
+  double squares = 0;
+  for (float g : gradients) squares += double{g} * g;
+  const double norm = std::sqrt(squares) * scale;
+  return norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.f;
+}
+
 Optimizer::Optimizer(UpdateSettings settings, std::vector<Segment> segments)
     : settings_(std::move(settings)), segments_(std::move(segments)) {
   for (const Segment& segment : segments_) size_ += segment.count;

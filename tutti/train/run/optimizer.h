@@ -26,6 +26,10 @@ struct UpdateSettings {
 };
 UpdateSettings update_settings(const Options& options);
 
+// What the gradients times `scale` must be multiplied by so that their norm is at most `clip_norm`;
+// 1 when that is 0.
+float clip_factor(std::span<const float> gradients, double clip_norm, float scale);
+
 class Optimizer {
  public:
   // `segments` ascend and follow each other without gaps.

@@ -2,8 +2,12 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <sstream>
 
@@ -129,6 +133,27 @@ void write_text(const fs::path& file, const std::string& text) {
   fs::rename(draft, file);
 }
 
+std::vector<fs::path> write_pngs(const fs::path& folder) {
+  std::vector<fs::path> written;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".svg") continue;
+    const std::string svg = entry.path().string();
+    std::string png = fs::path(entry.path()).replace_extension(".png").string();
+    const std::array<const char*, 6> command = {
+        "rsvg-convert", "--background-color=white", "-o", png.c_str(), svg.c_str(), nullptr};
+    pid_t pid = 0;
+    if (posix_spawnp(&pid, command[0], nullptr, nullptr, const_cast<char**>(command.data()),
+                     environ) != 0)
+      return written;  // not installed
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (status == 0) written.emplace_back(png);
+  }
+  std::sort(written.begin(), written.end());
+  return written;
+}
+
 std::vector<fs::path> plot_run(const fs::path& folder) {
   const auto columns = read_metrics(folder);
   std::vector<fs::path> written;
@@ -148,6 +173,8 @@ std::vector<fs::path> plot_run(const fs::path& folder) {
   draw("loss", "loss", false);
   draw("learning_rate", "learning rate", true);
   draw("samples_per_second", "samples per second, all ranks", true);
+  const std::vector<fs::path> pictures = write_pngs(folder / "plots");
+  written.insert(written.end(), pictures.begin(), pictures.end());
   return written;
 }
 

@@ -51,8 +51,12 @@ void cut_metrics(const std::filesystem::path& folder, std::int64_t step);
 // Writes the file whole or not at all. Throws IoError.
 void write_text(const std::filesystem::path& file, const std::string& text);
 
-// loss.svg, learning_rate.svg and throughput.svg in `<folder>/plots`, from metrics.csv; returns
-// their paths.
+// Each SVG of the folder as PNG beside it; none where rsvg-convert (Debian: librsvg2-bin) is not
+// installed. Returns their paths.
+std::vector<std::filesystem::path> write_pngs(const std::filesystem::path& folder);
+
+// loss.svg, learning_rate.svg and throughput.svg in `<folder>/plots`, from metrics.csv, and
+// all pictures there as PNG; returns the paths.
 std::vector<std::filesystem::path> plot_run(const std::filesystem::path& folder);
 
 }  // namespace tutti::train

@@ -50,8 +50,9 @@ TEST_F(RunFolder, MetricsAreCutAndContinued) {
   EXPECT_THAT(columns.at("step"), ElementsAre(1, 2, 3));
   EXPECT_THAT(columns.at("loss"), ElementsAre(1, 0.5, 0.25));
   const std::vector<fs::path> plots = plot_run(base_);
-  ASSERT_EQ(plots.size(), 1u);
+  ASSERT_EQ(plots.size(), 2u) << "is rsvg-convert installed?";
   EXPECT_THAT(content(plots[0]), HasSubstr("<svg"));
+  EXPECT_THAT(content(plots[1]), testing::StartsWith("\x89PNG"));
 }
 
 TEST_F(RunFolder, OtherRanksWriteEventsOnly) {

@@ -14,12 +14,14 @@ class LocalSgd : public Strategy {
       : communicator_(parts.communicator),
         parameters_(parts.parameters),
         optimizer_(parts.optimizer),
+        clip_norm_(parts.options.number("clip_norm")),
         local_steps_(parts.options.integer("local_steps")) {}
 
   void begin() override { parameters_.begin(); }
 
   StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
     if (is_good) {
+      scale *= clip_factor(parameters_.gradients(), clip_norm_, scale);
       optimizer_.begin(step, rate);
       optimizer_.update(parameters_.weights(), parameters_.gradients(), 0,
                         optimizer_.segments().size(), scale);
@@ -44,6 +46,7 @@ class LocalSgd : public Strategy {
   comm::Communicator& communicator_;
   FlatParameters& parameters_;
   Optimizer& optimizer_;
+  const double clip_norm_;
   const std::int64_t local_steps_;
 };
 

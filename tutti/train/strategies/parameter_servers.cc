@@ -7,6 +7,10 @@
 // are broadcast in the group. A server works on what comes first, from any group. Each answer
 // carries how many updates others made since this group last fetched the tensor: the staleness.
 //
+// Steps are dealt, not divided: the answer for the first tensor names the step that the group takes
+// after the one it has already begun to read. So a slow group takes fewer steps, and nobody waits
+// for it but at the end of an epoch, and then for no more than the two steps it holds.
+//
 // G groups act like extra momentum of about 1 - 1/G, so servers use (m - (1 - 1/G)) / (1/G), the
 // explicit momentum that makes the sum m, and not less than 0.
 #include <fmt/format.h>
@@ -21,11 +25,14 @@
 namespace tutti::train {
 namespace {
 
-// Goes before every gradient. tensor -1: the group has left.
+// Goes before every gradient and every answer.
 struct Letter {
-  std::int64_t tensor = -1, step = 0, version = 0;
+  std::int64_t tensor, step = 0, version = 0;
+  std::int64_t next_step = 0;  // of the answer for the first tensor
   double rate = 0;
 };
+constexpr std::int64_t kLeft = -1;      // instead of a tensor: the group will send no more
+constexpr std::int64_t kOnlyStep = -2;  // the group's gradients were bad; it asks for a step
 constexpr int kLetterTag = 1, kGradientTag = 2, kAnswerTag = 3;
 constexpr int kLetterWords = sizeof(Letter) / sizeof(float);
 
@@ -36,7 +43,10 @@ Buffer buffer_of(Letter& letter) {
 class ParameterServers : public Strategy {
  public:
   explicit ParameterServers(const StrategyParts& parts)
-      : world_(parts.communicator), parameters_(parts.parameters), optimizer_(parts.optimizer) {
+      : world_(parts.communicator),
+        parameters_(parts.parameters),
+        optimizer_(parts.optimizer),
+        clip_norm_(parts.options.number("clip_norm")) {
     servers_ = static_cast<int>(parts.options.integer("servers"));
     const int workers = world_.size() - servers_;
     groups_ = parts.options.text("strategy") == "async"
@@ -49,8 +59,9 @@ class ParameterServers : public Strategy {
                       world_.size(), servers_, std::max(groups_, 1),
                       servers_ + std::max(groups_, 1)));
     const bool trains = world_.rank() < workers;
-    const int group = trains ? world_.rank() * groups_ / workers : -1;
-    group_ = world_.split(trains ? group : -1);
+    group_number_ = trains ? world_.rank() * groups_ / workers : -1;
+    group_size_ = (workers + groups_ - 1) / groups_;
+    group_ = world_.split(group_number_);
     workers_ = world_.split(trains ? 0 : -1);
     versions_.resize(parameters_.segments().size());
     lower_momentum();
@@ -61,41 +72,59 @@ class ParameterServers : public Strategy {
   StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
     StepTimes times;
     const Stopwatch watch;
-    if (scale != 1)
-      for (float& g : parameters_.gradients()) g *= scale;
     if (group_->size() > 1)
       group_->all_reduce(Buffer::of(parameters_.gradients()), ReduceOp::kAverage,
                          {.name = "gradients"});
-    if (is_good && group_->rank() == 0) times.staleness = exchange(step, rate);
-    if (group_->size() > 1)
+    scale *= clip_factor(parameters_.gradients(), clip_norm_, scale);
+    if (scale != 1)
+      for (float& g : parameters_.gradients()) g *= scale;
+    if (group_->rank() == 0) {
+      if (is_good)
+        times.staleness = exchange(step, rate);
+      else
+        ask_for_step();
+    }
+    if (group_->size() > 1) {
       group_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
+      group_->broadcast(Buffer::of(std::span(&next_step_, 1)), 0, {.name = "next step"});
+    }
     times.waited = watch.seconds();
     return times;
   }
 
-  // The servers' weights, fetched anew, are those of all.
+  // What the first group fetched last is what all have.
   void agree() override {
     workers_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
   }
 
   bool trains() const override { return workers_ != nullptr; }
   comm::Communicator& workers() override { return *workers_; }
+  comm::Communicator& group() override { return *group_; }
+  int group_size() override { return group_size_; }
+  std::int64_t first_step(std::int64_t start) override {
+    next_step_ = start + groups_ + group_number_;
+    return start + group_number_;
+  }
+  std::int64_t next_step(std::int64_t) override { return next_step_; }
 
   void leave() override {
     if (group_->rank() != 0) return;
     for (int server = 0; server < servers_; ++server) {
-      Letter letter;
+      Letter letter{kLeft};
       world_.send(buffer_of(letter), rank_of(server), kLetterTag);
     }
   }
 
-  void serve() override {
+  void serve(std::int64_t start) override {
+    next_step_ = start + 2 * groups_;  // each group begins with two
     for (int left = 0; left < groups_;) {
-      Letter letter;
+      Letter letter{kLeft};
       int peer = 0;
       world_.receive_any_async(buffer_of(letter), &peer, kLetterTag).wait();
-      if (letter.tensor < 0)
+      if (letter.tensor == kLeft)
         ++left;
+      else if (letter.tensor == kOnlyStep)
+        answer_step(letter, peer);
       else
         answer(letter, peer);
     }
@@ -120,10 +149,10 @@ class ParameterServers : public Strategy {
   // All gradients go out before the first answer is waited for: servers work side by side.
   double exchange(std::int64_t step, double rate) {
     const std::size_t count = parameters_.segments().size();
-    std::vector<Letter> letters(count), answers(count);
+    std::vector<Letter> letters(count, Letter{kLeft}), answers = letters;
     std::vector<comm::Work> works;
     for (std::size_t i = count; i-- > 0;) {
-      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], rate};
+      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], 0, rate};
       works.push_back(world_.send_async(buffer_of(letters[i]), server_of(i), kLetterTag));
       works.push_back(
           world_.send_async(part(parameters_.gradients(), i), server_of(i), kGradientTag));
@@ -132,6 +161,7 @@ class ParameterServers : public Strategy {
           world_.receive_async(part(parameters_.weights(), i), server_of(i), kAnswerTag));
     }
     for (const comm::Work& work : works) work.wait();
+    next_step_ = answers.at(0).next_step;
     double staleness = 0;
     for (std::size_t i = 0; i < count; ++i) {
       staleness +=
@@ -141,12 +171,25 @@ class ParameterServers : public Strategy {
     return staleness;
   }
 
+  void ask_for_step() {
+    Letter letter{kOnlyStep};
+    world_.send(buffer_of(letter), server_of(0), kLetterTag);
+    world_.receive(buffer_of(letter), server_of(0), kAnswerTag);
+    next_step_ = letter.next_step;
+  }
+
+  void answer_step(Letter letter, int peer) {
+    letter.next_step = next_step_++;
+    world_.send(buffer_of(letter), peer, kAnswerTag);
+  }
+
   void answer(Letter letter, int peer) {
     const auto tensor = static_cast<std::size_t>(letter.tensor);
     world_.receive(part(parameters_.gradients(), tensor), peer, kGradientTag);
     optimizer_.begin(++versions_[tensor], letter.rate);
     optimizer_.update(parameters_.weights(), parameters_.gradients(), tensor, tensor + 1);
     letter.version = versions_[tensor];
+    if (tensor == 0) letter.next_step = next_step_++;
     world_.send(buffer_of(letter), peer, kAnswerTag);
     world_.send(part(parameters_.weights(), tensor), peer, kAnswerTag);
   }
@@ -154,7 +197,9 @@ class ParameterServers : public Strategy {
   comm::Communicator& world_;
   FlatParameters& parameters_;
   Optimizer& optimizer_;
-  int servers_ = 1, groups_ = 1;
+  const double clip_norm_;
+  int servers_ = 1, groups_ = 1, group_number_ = 0, group_size_ = 1;
+  std::int64_t next_step_ = 0;  // of this group; of a server: the next to deal
   std::unique_ptr<comm::Communicator> group_, workers_;
   std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
 };

@@ -13,8 +13,6 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/torch.h>
 
-#include <cmath>
-
 #include "tutti/core/clock.h"
 #include "tutti/train/strategy.h"
 
@@ -87,7 +85,7 @@ class Sync : public Strategy {
     const bool is_clipped = clip_norm_ > 0;
     if (is_clipped) {
       for (comm::Work& work : works_) wait(work, times);
-      scale *= clip_factor(buffer, scale);
+      scale *= clip_factor(parameters_.gradients(buffer), clip_norm_, scale);
     }
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       wait(works_[b], times);
@@ -130,13 +128,6 @@ class Sync : public Strategy {
     work.wait();
     times.waited += watch.seconds();
     work = comm::Work();
-  }
-
-  float clip_factor(int buffer, float scale) {
-    double squares = 0;
-    for (float g : parameters_.gradients(buffer)) squares += double{g} * g;
-    const double norm = std::sqrt(squares) * scale;
-    return norm > clip_norm_ ? static_cast<float>(clip_norm_ / norm) : 1.f;
   }
 
   comm::Communicator& communicator_;

@@ -1,0 +1,153 @@
+#include "bench/hybrid/contest.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "bench/harness/process.h"
+#include "bench/harness/progress.h"
+#include "bench/harness/scratch_folder.h"
+#include "bench/hybrid/quota.h"
+#include "tutti/core/clock.h"
+#include "tutti/train/run/run_folder.h"
+
+namespace tutti::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBatch = 16;
+
+fs::path rank_program() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
+         "libexec/tutti/train_rank";
+}
+
+// A network and data that learn within seconds on a part of a processor.
+std::string config_of(const HybridSettings& settings, const std::string& strategy) {
+  std::string text = fmt::format(
+      "case = \"hep\"\nstrategy = \"{}\"\nbatch = {}\nimage = 32\nfilters = 16\ndropout = 0\n"
+      "train_events = 4000\ntest_events = 300\nvalidation_samples = 64\nepochs = 1000\n"
+      "schedule = \"constant\"\nwarmup = 0\noptimizer = \"sgd\"\nlearning_rate = 0.02\n"
+      "rate_scaling = \"linear\"\ncheckpoint_seconds = 0\nthreads = 1\nprecision = \"f32\"\n",
+      strategy, kBatch);
+  for (const std::string& setting : settings.train) {
+    const std::size_t at = setting.find('=');
+    text += fmt::format("{} = \"{}\"\n", setting.substr(0, at), setting.substr(at + 1));
+  }
+  return text;
+}
+
+int workers_of(const HybridSettings& settings, const std::string& strategy) {
+  return strategy == "sync" ? settings.ranks : settings.ranks - 1;
+}
+
+// Ranks whose samples make one update.
+int group_of(const HybridSettings& settings, const std::string& strategy) {
+  if (strategy == "async") return 1;
+  const int workers = workers_of(settings, strategy);
+  return strategy == "hybrid" ? (workers + 1) / 2 : workers;
+}
+
+// The ranks of one run, each with its share of the processors.
+class Team {
+ public:
+  Team(const fs::path& run, int ranks, int slow_rank, double slowness) {
+    const double fair = 0.9 * static_cast<double>(std::thread::hardware_concurrency()) / ranks;
+    const std::string job = fmt::format("hybrid-{}-{}", getpid(), now_ns());
+    for (int rank = 0; rank < ranks; ++rank) {
+      // Without control groups only the slow one can be held back.
+      const double share = (CpuQuota::has_groups() ? std::min(fair, 1.0) : 1.0) /
+                           (rank == slow_rank ? slowness : 1.0);
+      quotas_.push_back(std::make_unique<CpuQuota>(fmt::format("{}-{}", job, rank), share));
+      const std::vector<std::string> environment = {fmt::format("RANK={}", rank),
+                                                    fmt::format("WORLD_SIZE={}", ranks),
+                                                    fmt::format("LOCAL_RANK={}", rank),
+                                                    fmt::format("LOCAL_WORLD_SIZE={}", ranks),
+                                                    "TUTTI_JOB=" + job,
+                                                    "TUTTI_RUN_FOLDER=" + run.string(),
+                                                    "OMP_NUM_THREADS=1",
+                                                    "OPENBLAS_NUM_THREADS=1"};
+      processes_.emplace_back(
+          ProcessSpec{quotas_.back()->wrapped({rank_program(), "start", run}), environment, {}},
+          run / fmt::format("log-{}", rank));
+    }
+  }
+  bool has_ended() {
+    return std::any_of(processes_.begin(), processes_.end(),
+                       [](Process& process) { return process.has_ended(); });
+  }
+  void wait(double seconds) { processes_.front().wait_for_end(seconds); }
+
+ private:
+  std::vector<std::unique_ptr<CpuQuota>> quotas_;  // outlive their processes
+  std::vector<Process> processes_;
+};
+
+HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy, bool is_slow,
+                    const InterruptScope& interrupt) {
+  const ScratchFolder folder;
+  train::write_text(folder.path() / "config.toml", config_of(settings, strategy));
+  const int slow_rank = is_slow ? workers_of(settings, strategy) - 1 : -1;
+  Team team(folder.path(), settings.ranks, slow_rank, settings.slowness);
+  const double batch = kBatch * group_of(settings, strategy);
+  HybridTurn turn;
+  for (bool ended = false; !ended;) {
+    interrupt.check();
+    team.wait(0.2);
+    ended = team.has_ended();
+    const auto metrics = train::read_metrics(folder.path());
+    turn = read_turn(metrics, batch, settings);
+    if (turn.seconds_to_target >= 0) break;
+    if (metrics.contains("seconds") && metrics.at("seconds").back() > settings.seconds) break;
+    if (ended) turn.trouble = last_lines(folder.path() / "log-0", 4);
+  }
+  return turn;
+}
+
+// The events are made before the first run, so that no run waits for them.
+void make_events(const HybridSettings& settings) {
+  const ScratchFolder folder;
+  train::write_text(folder.path() / "config.toml", config_of(settings, "sync") + "steps = 1\n");
+  Team team(folder.path(), 1, -1, 1);
+  while (!team.has_ended()) team.wait(1);
+}
+
+}  // namespace
+
+HybridTurn read_turn(const std::map<std::string, std::vector<double>>& metrics, double batch,
+                     const HybridSettings& settings) {
+  HybridTurn turn;
+  const auto losses = metrics.find("loss"), seconds = metrics.find("seconds");
+  if (losses == metrics.end() || seconds == metrics.end()) return turn;
+  const auto rows = std::max<std::size_t>(1, static_cast<std::size_t>(settings.window / batch));
+  double sum = 0;
+  for (std::size_t i = 0; i < losses->second.size(); ++i) {
+    sum += losses->second[i] - (i >= rows ? losses->second[i - rows] : 0.0);
+    turn.last_loss = sum / static_cast<double>(std::min(i + 1, rows));
+    if (i + 1 >= rows && turn.last_loss <= settings.target && turn.seconds_to_target < 0)
+      turn.seconds_to_target = seconds->second[i];
+  }
+  turn.updates_per_second = metrics.at("step").back() / std::max(1e-9, seconds->second.back());
+  turn.samples_per_second = turn.updates_per_second * batch;
+  return turn;
+}
+
+HybridOutcome run_hybrid_contest(const HybridSettings& settings, const InterruptScope& interrupt) {
+  HybridOutcome outcome;
+  Progress progress(1 + 2 * static_cast<int>(settings.strategies.size()));
+  progress.step("events");
+  make_events(settings);
+  for (bool is_slow : {false, true})
+    for (const std::string& strategy : settings.strategies) {
+      progress.step(fmt::format("{}{}", strategy, is_slow ? " with a slow rank" : ""));
+      outcome[{strategy, is_slow}] = run_turn(settings, strategy, is_slow, interrupt);
+    }
+  return outcome;
+}
+
+}  // namespace tutti::bench

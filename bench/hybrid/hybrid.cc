@@ -1,0 +1,48 @@
+#include "bench/hybrid/hybrid.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "bench/hybrid/contest.h"
+#include "bench/hybrid/quota.h"
+
+namespace tutti::bench {
+
+int run_hybrid(int argc, char** argv) {
+  HybridSettings settings;
+  CLI::App app("Strategies of training with equal ranks and with a slow one", "tutti bench hybrid");
+  app.add_option("--ranks", settings.ranks, "of every strategy; servers are among them [5]")
+      ->check(CLI::Range(3, 256));
+  app.add_option("--slowness", settings.slowness, "how many times slower one rank is [5]")
+      ->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--target", settings.target, "loss to reach [0.45]")->check(CLI::Range(0.0, 10.0));
+  app.add_option("--seconds", settings.seconds, "the longest that a run may take [60]")
+      ->check(CLI::Range(1.0, 1e5));
+  app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"sync", "hybrid", "async"}));
+  app.add_option("--set", settings.train, "option=value of training; may be given often");
+  app.add_option("--json", settings.json, "file for the rows");
+  app.add_flag("--append", settings.append, "keep the rows that the file has");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Machine machine = describe_machine();
+  InterruptScope interrupt;
+  const HybridOutcome outcome = run_hybrid_contest(settings, interrupt);
+  fmt::print("{}\n", one_line(machine));
+  if (!CpuQuota::has_groups())
+    fmt::print("No control groups: only the slow rank is held back, by stops in turn.\n");
+  fmt::print("{}", text_of(settings, outcome));
+  if (!settings.json.empty())
+    write_rows(settings.json, rows_of(settings, outcome), machine,
+               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  for (const auto& [what, turn] : outcome)
+    if (!turn.trouble.empty()) return 1;
+  return 0;
+}
+
+}  // namespace tutti::bench
