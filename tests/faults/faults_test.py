@@ -127,7 +127,9 @@ class Plain(Faults):
                 self.check_nothing_left(job)
 
     def test_every_rank_writes_its_flight_record(self):
-        for job in self.over_layouts("others wait"):
+        for job in self.over_layouts("others wait", "-stall_seconds 0.3"):
+            for rank in self.others(job):  # it is inside the third call, not on its way there
+                wait_until(lambda: "#3" in job.text("err", rank), f"rank {rank} to wait: {job.text('err')}")
             job.send(signal.SIGKILL)
             job.end_codes()
             for rank in self.others(job):

@@ -1,6 +1,7 @@
 #include "tutti/comm/transport/shm/flag.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@ namespace tutti::comm {
 
 void wake_sleepers(Flag& flag) {
   ::syscall(SYS_futex, &flag.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool allow_remote_fences() {
+  return ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
 WaitPolicy WaitPolicy::for_ranks(int local_ranks, int cores) {
@@ -45,6 +50,8 @@ bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy
 
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds) {
   flag.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  // From here on, whoever raises the flag sees the sleeper, or has shown its value.
+  ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
   const std::uint32_t now = flag.value.load(std::memory_order_seq_cst);
   if (!has_reached(now, wanted)) {
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
