@@ -9,11 +9,11 @@ namespace tutti::bench {
 
 bool parse_tree(int argc, char** argv, TreeSettings& settings) {
   CLI::App app("Fitting and asking trees, beside scikit-learn and XGBoost.", "tutti bench tree");
-  settings.cases = {"tree", "boosting", "forest"};
+  settings.cases = {"tree", "deep_tree", "boosting", "forest"};
   settings.peers = {"sklearn", "sklearn_hist", "xgboost"};
-  app.add_option("--cases", settings.cases, "Which: tree, boosting, forest")
+  app.add_option("--cases", settings.cases, "Which: tree, deep_tree, boosting, forest")
       ->delimiter(',')
-      ->check(CLI::IsMember({"tree", "boosting", "forest"}));
+      ->check(CLI::IsMember({"tree", "deep_tree", "boosting", "forest"}));
   app.add_option("--peers", settings.peers,
                  "Beside whom: sklearn, sklearn_hist, xgboost; none for ours alone")
       ->delimiter(',')
@@ -43,6 +43,7 @@ bool parse_tree(int argc, char** argv, TreeSettings& settings) {
 std::vector<TreeCase> cases_of(const TreeSettings& settings) {
   const std::vector<TreeCase> all = {
       {"tree", 1'000'000, 8, 1, 0, {"sklearn"}},
+      {"deep_tree", 1'000'000, 16, 1, 0, {"sklearn"}},
       {"boosting", 1'000'000, 0, 100, 255, {"sklearn_hist", "xgboost"}},
       {"forest", 100'000, 0, 100, 0, {"sklearn"}},
   };

@@ -8,7 +8,7 @@
 namespace tutti::bench {
 
 struct TreeCase {
-  std::string name;  // "tree", "boosting", "forest"
+  std::string name;  // "tree", "deep_tree", "boosting", "forest"
   std::int64_t rows = 0;
   int depth = 0;  // 0: no limit
   int trees = 1, leaves = 0;
@@ -33,6 +33,7 @@ struct TreeResult {
   double binning_seconds = 0;       // of these, where the system tells
   double predict_seconds = 0;       // all test rows
   double row_microseconds = 0;      // one row at a time; 0: not measured
+  double visits = 0;                // rows x columns that one tree's histograms need
   double log_loss = 0, auc = 0, accuracy = 0;
 };
 

@@ -18,7 +18,7 @@ std::vector<TreeCase> parse(std::vector<std::string> words) {
 }
 
 TEST(TreeCases, AllUnlessSomeAreNamed) {
-  EXPECT_EQ(parse({}).size(), 3);
+  EXPECT_EQ(parse({}).size(), 4);
   const auto one = parse({"--cases", "boosting", "--peers", "xgboost", "--rows", "500"});
   ASSERT_EQ(one.size(), 1);
   EXPECT_EQ(one[0].rows, 500);

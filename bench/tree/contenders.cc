@@ -96,6 +96,22 @@ void write(const std::filesystem::path& path, const void* from, std::size_t byte
                   fmt::format("Cannot write {}. Set TMPDIR to a folder with room.", path.string()));
 }
 
+// The root's rows, and for every split above the last level those of the smaller child.
+double visits_of(const learn::tree::Model& model, int max_depth) {
+  const auto& nodes = model.trees[0].nodes;
+  std::vector<int> depth(nodes.size());
+  double rows = static_cast<double>(nodes[0].count);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].is_leaf()) continue;
+    const auto left = static_cast<std::size_t>(nodes[i].left);
+    const auto right = static_cast<std::size_t>(nodes[i].right);
+    depth[left] = depth[right] = depth[i] + 1;
+    if (depth[left] < max_depth)
+      rows += static_cast<double>(std::min(nodes[left].count, nodes[right].count));
+  }
+  return rows * Decays::kColumns;
+}
+
 }  // namespace
 
 TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const TreeData& data) {
@@ -113,6 +129,7 @@ TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const
   const auto bins = learn::tree::find_bins(matrix_of(data.train), {}, threads);
   const auto binned = learn::tree::bin(matrix_of(data.train), bins, threads);
   result.binning_seconds = watch.seconds();
+  if (one.depth > 0 && one.trees == 1) result.visits = visits_of(model, one.depth);
   const learn::tree::Predictor predictor(model);
   watch.restart();
   const auto answers = ask(predictor, model, data.test, threads);

@@ -14,11 +14,6 @@
 namespace tutti::bench {
 namespace {
 
-// Histograms of the root, then of the smaller child of every split: half of the rows of each level.
-double visits_of(const TreeCase& one) {
-  return static_cast<double>(one.rows) * Decays::kColumns * (1 + 0.5 * (one.depth - 1));
-}
-
 class Report {
  public:
   Report(const TreeSettings& settings)
@@ -38,9 +33,13 @@ class Report {
                 is_ours ? "" : format_digits(ratio)});
     put(one, result, "fit_time", fit.median, "s", &fit);
     if (is_ours) put(one, result, "binning_time", result.binning_seconds, "s");
-    if (is_ours && one.name == "tree")
-      put(one, result, "time_per_visit",
-          (fit.median - result.binning_seconds) * settings_.threads * 1e9 / visits_of(one), "ns");
+    if (is_ours && result.visits > 0) {
+      const double ns =
+          (fit.median - result.binning_seconds) * settings_.threads * 1e9 / result.visits;
+      put(one, result, "time_per_visit", ns, "ns");
+      slower_ += fmt::format("{}: {:.2f} ns of one core for each row and column of a histogram\n",
+                             one.name, ns);
+    }
     put(one, result, "log_loss", result.log_loss, "nat");
     put(one, result, "auc", result.auc, "");
     put(one, result, "accuracy", result.accuracy, "");
