@@ -22,8 +22,7 @@ struct Predictor::Common {
   };
   std::vector<PackedTree> trees;
   std::vector<std::int32_t> place_in_tree;  // of every packed node
-  std::vector<std::size_t> value_at;        // of every packed node, in `values`
-  std::vector<double> values, base;
+  std::vector<double> values, base;         // of leaves
   double factor = 1;
   // Nodes with categories, asked one at a time.
   std::vector<Tree::CategorySet> category_sets;
@@ -38,7 +37,7 @@ struct Predictor::Packed {
     T threshold;
     std::uint32_t column;  // and two flags
     std::int32_t left;     // right is the next one
-    std::int32_t categories;
+    std::int32_t extra;    // a leaf: where its values are; categories: which set
   };
   std::vector<Node> nodes;
 };
@@ -79,20 +78,40 @@ bool is_left_category(const Tree::CategorySet& set, double value, bool missing_l
   return missing_left && !std::binary_search(set.known.begin(), set.known.end(), code);
 }
 
-template <class Packed, class Common, class T>
-std::int32_t step(const Packed& packed, const Common& common, std::int32_t at, const T* row) {
-  const auto& node = packed.nodes[static_cast<std::size_t>(at)];
-  const T value = row[node.column & Packed::kColumn];
-  const bool missing_left = (node.column & Packed::kMissingLeft) != 0;
-  if ((node.column & Packed::kCategories) != 0) [[unlikely]]
-    return node.left +
-           (is_left_category(common.category_sets[static_cast<std::size_t>(node.categories)],
-                             static_cast<double>(value), missing_left)
-                ? 0
-                : 1);
-  const bool is_left = (value <= node.threshold) | (missing_left & (value != value));
-  const bool is_leaf = node.left == at;
-  return node.left + static_cast<std::int32_t>(!is_left & !is_leaf);
+// One step of every walk; false when all stand at leaves. `row_of(i)` is the row of walk i.
+template <bool kHasCategories, class Packed, class RowOf>
+[[gnu::always_inline]] inline bool step(const Packed& packed,
+                                        const std::vector<Tree::CategorySet>& sets,
+                                        std::span<std::int32_t> at, const RowOf& row_of) {
+  const auto* nodes = packed.nodes.data();
+  std::int32_t moves = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const auto node = nodes[at[i]];
+    const auto value = row_of(i)[node.column & Packed::kColumn];
+    const bool missing_left = (node.column & Packed::kMissingLeft) != 0;
+    bool is_left = (value <= node.threshold) | (missing_left & (value != value));
+    if constexpr (kHasCategories)
+      if ((node.column & Packed::kCategories) != 0)
+        is_left = is_left_category(sets[static_cast<std::size_t>(node.extra)],
+                                   static_cast<double>(value), missing_left);
+    const std::int32_t next = node.left + (is_left ? 0 : 1);
+    moves |= next ^ at[i];
+    at[i] = next;
+  }
+  return moves != 0;
+}
+
+// All the way down; `depth` is that of the deepest tree.
+template <class Packed, class RowOf>
+void walk(const Packed& packed, const std::vector<Tree::CategorySet>& sets, int depth,
+          std::span<std::int32_t> at, const RowOf& row_of) {
+  if (!sets.empty()) {
+    while (step<true>(packed, sets, at, row_of)) {
+    }
+    return;
+  }
+  for (int level = 0; level < depth && step<false>(packed, sets, at, row_of); ++level) {
+  }
 }
 
 }  // namespace
@@ -120,19 +139,20 @@ Predictor::Predictor(const Model& model)
     for (const std::int32_t from : order) {
       const Node& node = tree.nodes[static_cast<std::size_t>(from)];
       common_->place_in_tree.push_back(from);
-      common_->value_at.push_back(common_->values.size());
-      if (node.is_leaf())
+      const bool is_leaf = node.is_leaf();
+      std::uint32_t column = is_leaf ? 0 : static_cast<std::uint32_t>(node.column);
+      if (is_leaf || node.missing_left) column |= Packed<double>::kMissingLeft;
+      if (!is_leaf && node.categories >= 0) column |= Packed<double>::kCategories;
+      const double threshold = is_leaf ? std::numeric_limits<double>::infinity() : node.threshold;
+      const std::int32_t left = packed_at[static_cast<std::size_t>(is_leaf ? from : node.left)];
+      const auto extra =
+          is_leaf ? static_cast<std::int32_t>(common_->values.size()) : first_set + node.categories;
+      if (is_leaf)
         common_->values.insert(common_->values.end(), tree.value(from).begin(),
                                tree.value(from).end());
-      std::uint32_t column = node.is_leaf() ? 0 : static_cast<std::uint32_t>(node.column);
-      if (node.missing_left) column |= Packed<double>::kMissingLeft;
-      if (node.categories >= 0) column |= Packed<double>::kCategories;
-      const std::int32_t left =
-          packed_at[static_cast<std::size_t>(node.is_leaf() ? from : node.left)];
-      const std::int32_t set = node.categories < 0 ? -1 : first_set + node.categories;
-      double_->nodes.push_back({node.threshold, column, left, set});
+      double_->nodes.push_back({threshold, column, left, extra});
       if (has_single)
-        single_->nodes.push_back({static_cast<float>(node.threshold), column, left, set});
+        single_->nodes.push_back({static_cast<float>(threshold), column, left, extra});
     }
   }
 }
@@ -152,9 +172,9 @@ const Predictor::Packed<double>& Predictor::packed<double>() const {
 namespace {
 
 template <class Common, class PackedTree>
-void add_values(const Common& common, const PackedTree& tree, std::int32_t leaf, double* out,
+void add_values(const Common& common, const PackedTree& tree, std::int32_t value_at, double* out,
                 std::size_t outputs) {
-  const double* values = common.values.data() + common.value_at[static_cast<std::size_t>(leaf)];
+  const double* values = common.values.data() + value_at;
   if (!tree.is_wide) {
     out[tree.output] += values[0] * common.factor;
     return;
@@ -183,10 +203,11 @@ void Predictor::predict_one(std::span<const T> row, std::span<double> out) const
       at[i] = common_->trees[first + i].root;
       depth = std::max(depth, common_->trees[first + i].depth);
     }
-    for (int level = 0; level < depth; ++level)
-      for (std::size_t i = 0; i < size; ++i) at[i] = step(nodes, *common_, at[i], row.data());
+    walk(nodes, common_->category_sets, depth, {at.data(), size},
+         [&](std::size_t) { return row.data(); });
     for (std::size_t i = 0; i < size; ++i)
-      add_values(*common_, common_->trees[first + i], at[i], out.data(),
+      add_values(*common_, common_->trees[first + i],
+                 nodes.nodes[static_cast<std::size_t>(at[i])].extra, out.data(),
                  static_cast<std::size_t>(outputs_));
   }
 }
@@ -198,9 +219,11 @@ void Predictor::predict_row(std::span<const double> row, std::span<double> out) 
   predict_one(row, out);
 }
 
+// Blocks of rows that stay in the cache, beside the tree that all of them walk down.
 template <class T, class Job>
 void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& job) const {
-  const std::int64_t block = std::clamp<std::int64_t>((1 << 18) / std::max(1, columns_), 16, 512);
+  const std::int64_t block = std::clamp<std::int64_t>((1 << 17) / std::max(1, columns_), 16, 4096);
+  const auto& nodes = packed<T>();
   threads.for_range(matrix.rows, block, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
     std::int64_t row_stride = 0;
@@ -212,16 +235,8 @@ void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& jo
         const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kWalks, end - row));
         const T* first = rows + (row - begin) * row_stride;
         at.fill(tree.root);
-        for (int level = 0; level < tree.depth; ++level) {
-          bool moves = false;
-          for (std::size_t i = 0; i < size; ++i) {
-            const std::int32_t next = step(packed<T>(), *common_, at[i],
-                                           first + static_cast<std::int64_t>(i) * row_stride);
-            moves |= next != at[i];
-            at[i] = next;
-          }
-          if (!moves) break;
-        }
+        walk(nodes, common_->category_sets, tree.depth, {at.data(), size},
+             [&](std::size_t i) { return first + static_cast<std::int64_t>(i) * row_stride; });
         job(row, t, std::span<const std::int32_t>(at.data(), size));
       }
     }
@@ -232,12 +247,13 @@ template <class T>
 void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads& threads) const {
   const auto outputs = static_cast<std::size_t>(outputs_);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = common_->base[i % outputs];
-  for_blocks<T>(matrix, threads,
-                [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
-                  for (std::size_t i = 0; i < at.size(); ++i)
-                    add_values(*common_, common_->trees[t], at[i],
-                               out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
-                });
+  const auto& nodes = packed<T>().nodes;
+  for_blocks<T>(
+      matrix, threads, [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
+        for (std::size_t i = 0; i < at.size(); ++i)
+          add_values(*common_, common_->trees[t], nodes[static_cast<std::size_t>(at[i])].extra,
+                     out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
+      });
 }
 
 template <class T>
