@@ -112,6 +112,7 @@ ForestOptions forest_options(const py::dict& from) {
   take(from, "bootstrap", options.bootstrap);
   take(from, "samples", options.samples);
   take(from, "seed", options.seed);
+  take(from, "memory_limit", options.memory_limit);
   take_bins(from, options.bins);
   return options;
 }
@@ -139,6 +140,7 @@ BoostOptions boost_options(const py::dict& from) {
   take(from, "early_stopping_tolerance", options.early_stopping_tolerance);
   take(from, "is_exact", options.is_exact);
   take(from, "seed", options.seed);
+  take(from, "memory_limit", options.memory_limit);
   take_bins(from, options.bins);
   return options;
 }
@@ -291,6 +293,12 @@ PYBIND11_MODULE(_tree, module) {
   module.def("fit_forest", &fit_forest);
   module.def("fit_boosting", &fit_boosting);
   module.def("read_model", &read_model);
+  module.def("has_infinite", [](const py::object& x, int threads) {
+    const Held held = matrix_of(x);
+    const py::gil_scoped_release release;
+    Threads team(held.matrix.entries() < 1 << 16 ? 1 : threads);
+    return has_infinite(held.matrix, team);
+  });
   module.def("import_xgboost", [](const std::string& text) {
     return std::make_unique<Fitted>(import_xgboost(text));
   });

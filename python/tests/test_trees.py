@@ -3,7 +3,9 @@
 import ctypes
 import pickle
 import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from tutti.learn import tree as ours
 
@@ -65,8 +68,9 @@ def test_a_forest_is_as_accurate_as_scikit_learns(made, name):
 
 def test_boosting_is_as_good_as_scikit_learns(made):
     X, X_test, y, y_test = made
-    mine = ours.GradientBoostingClassifier(max_iter=60).fit(X, y).predict_proba(X_test)
-    theirs = ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False).fit(X, y).predict_proba(X_test)
+    mine = ours.GradientBoostingClassifier(max_iter=30).fit(X, y).predict_proba(X_test)
+    with threadpool_limits(1):  # its threads wait actively, for seconds where others work
+        theirs = ensemble.HistGradientBoostingClassifier(max_iter=30, early_stopping=False).fit(X, y).predict_proba(X_test)
     assert log_loss(y_test, mine) < log_loss(y_test, theirs) * 1.03
 
 
@@ -162,6 +166,19 @@ def test_class_weights(cells):
     assert heavy.predict(X_test).sum() > plain.predict(X_test).sum()
     balanced = ours.DecisionTreeClassifier(max_depth=2, class_weight="balanced").fit(X, y)
     assert balanced.score(X, y) > 0.9
+
+
+def test_memory_limit_is_kept_and_changes_nothing(tmp_path):
+    program = Path(__file__).with_name("trees_within_memory.py")
+    done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["many", "12Q", -5, 1000])
+def test_a_memory_limit_that_cannot_be_is_refused(cells, wrong):
+    X, _, y, _ = cells
+    with pytest.raises(ValueError, match="memory_limit"):
+        ours.DecisionTreeClassifier(memory_limit=wrong).fit(X, y)
 
 
 def test_use_gpu_says_that_there_is_none(cells):

@@ -3,11 +3,12 @@
 import numbers
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import assert_all_finite, check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from tutti import _tree
 
 NO_VALUES = np.empty(0)
 
@@ -38,6 +39,31 @@ def keep(estimator, arguments):
 def check_at_least(name, value, least, above=False):
     if not isinstance(value, numbers.Real) or value < least or (above and value == least):
         raise ValueError(f"{name}={value!r} must be {'above' if above else 'at least'} {least}")
+
+
+def byte_count(memory_limit):
+    """A number of bytes, or text like "512M" and "2G"; 0 for None."""
+    if memory_limit is None:
+        return 0
+    if isinstance(memory_limit, str):
+        units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+        unit = units.get(memory_limit[-1:].upper())
+        try:
+            return int(float(memory_limit[:-1]) * unit) if unit else int(memory_limit)
+        except ValueError:
+            raise ValueError(f'memory_limit={memory_limit!r} is no number of bytes; give for example 2e9 or "2G"') from None
+    check_at_least("memory_limit", memory_limit, 0, above=True)
+    return int(memory_limit)
+
+
+def encode(y, block=1 << 20):
+    """The classes, and each label's place among them as float64; block by block, so that nothing else of y's size is made."""
+    parts = [np.unique(y[i : i + block]) for i in range(0, len(y), block)]
+    classes = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+    codes = np.empty(len(y))
+    for i in range(0, len(y), block):
+        codes[i : i + block] = np.searchsorted(classes, y[i : i + block])
+    return classes, codes
 
 
 def columns_per_node(max_features, columns, default):
@@ -80,22 +106,20 @@ class TreeEstimator(BaseEstimator):
 
     def _check_x(self, X, reset):
         X = self._validate_data(X, reset=reset, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
-                                force_all_finite="allow-nan")
+                                force_all_finite=False)
         self._refuse_infinite(X)
         return X
 
     def _check_x_y(self, X, y, **options):
         X, y = self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
-                                   force_all_finite="allow-nan", **options)
+                                   force_all_finite=False, **options)
+        assert_all_finite(y, input_name="y", estimator_name=type(self).__name__)
         self._refuse_infinite(X)
         return X, y
 
-    @staticmethod
-    def _refuse_infinite(X):
-        values = X.data if sp.issparse(X) else X
-        with np.errstate(all="ignore"):
-            total = values.sum(dtype=np.float64)
-        if not np.isfinite(total) and np.isinf(values).any():
+    def _refuse_infinite(self, X):
+        # One pass without copies; of a mapped file only what is being read is in memory.
+        if _tree.has_infinite(X, self._threads()):
             raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
 
     def _weights(self, sample_weight, X):
@@ -165,13 +189,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
     def _check_classes(self, X, y, sample_weight):
         """Codes 0, 1, ... of y, and weights with those of the classes."""
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = encode(y)
         self.n_classes_ = len(self.classes_)
         weights = self._weights(sample_weight, X)
         if self.class_weight is not None:
             of_class = compute_sample_weight(self.class_weight, y)
             weights = of_class if len(weights) == 0 else weights * of_class
-        return codes.astype(np.float64), weights
+        return codes, weights
 
     def predict_proba(self, X):
         check_is_fitted(self)

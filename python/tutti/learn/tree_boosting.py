@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
-from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, seed_of,
+from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, seed_of,
                                    thread_count)
 
 
@@ -135,6 +135,7 @@ class _GradientBoosting:
             max_bins=min(255, int(self.max_bins)),
             categorical=self._categorical(),
             seed=seed_of(self.random_state),
+            memory_limit=byte_count(self.memory_limit),
         )
 
     def _split(self, X, y, weights, validation, options, stratify):
@@ -151,7 +152,7 @@ class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
     def __init__(self, *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None, min_samples_leaf=20,
                  l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0, max_features=None,
                  categorical_features=None, early_stopping="auto", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7,
-                 class_weight=None, n_jobs=None, random_state=None, verbose=False):
+                 class_weight=None, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -159,7 +160,7 @@ class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
     def __init__(self, *, loss="squared_error", quantile=0.5, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
                  min_samples_leaf=20, l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0,
                  max_features=None, categorical_features=None, early_stopping="auto", validation_fraction=0.1,
-                 n_iter_no_change=10, tol=1e-7, n_jobs=None, random_state=None, verbose=False):
+                 n_iter_no_change=10, tol=1e-7, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
         keep(self, locals())
 
     def _loss_name(self):
@@ -198,6 +199,7 @@ class _BoostingMachine:
             max_bins=min(255, int(self.hist_nbins)),
             categorical=self._categorical(),
             seed=seed_of(self.random_state),
+            memory_limit=byte_count(self.memory_limit),
         )
 
     def _split(self, X, y, weights, validation, options, stratify):
@@ -210,7 +212,7 @@ class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
     def __init__(self, *, num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, class_weight=None, subsample=1.0, colsample_bytree=1.0,
                  lambda_l2=0.0, max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None,
-                 num_threads=None, use_gpu=False, gpu_id=0, verbose=False):
+                 num_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -218,7 +220,7 @@ class BoostingMachineRegressor(_BoostingMachine, _BoostedRegressor):
     def __init__(self, *, objective="mse", num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, alpha=0.5, subsample=1.0, colsample_bytree=1.0, lambda_l2=0.0,
                  max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
-                 use_gpu=False, gpu_id=0, verbose=False):
+                 use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
     def _loss_name(self):

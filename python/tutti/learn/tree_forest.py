@@ -7,7 +7,7 @@ for any number of threads. n_jobs counts the threads of one fit; None means all 
 import numpy as np
 
 from tutti import _tree
-from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, seed_of,
+from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, seed_of,
                                    share_or_count)
 
 
@@ -45,6 +45,7 @@ class _Grown:
             max_bins=self._max_bins(),
             categorical=[int(c) for c in (self.categorical_features if self.categorical_features is not None else [])],
             seed=seed_of(self.random_state),
+            memory_limit=byte_count(self.memory_limit),
         )
         options.update(self._forest_options(rows))
         return options
@@ -120,7 +121,7 @@ class DecisionTreeClassifier(_SingleTree, _Classifier):
     def __init__(self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, class_weight=None, hist_nbins=256, categorical_features=None, n_jobs=None,
-                 n_threads=None, use_gpu=False, gpu_id=0, verbose=False):
+                 n_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -128,7 +129,7 @@ class DecisionTreeRegressor(_SingleTree, _Regressor):
     def __init__(self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, hist_nbins=256, categorical_features=None, n_jobs=None, n_threads=None,
-                 use_gpu=False, gpu_id=0, verbose=False):
+                 use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -138,7 +139,7 @@ class RandomForestClassifier(_Forest, _Classifier):
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=True, n_jobs=None, random_state=None, class_weight=None, max_samples=None, hist_nbins=256,
-                 categorical_features=None, use_gpu=False, gpu_ids=None, compress_trees=False, verbose=False):
+                 categorical_features=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -146,7 +147,7 @@ class RandomForestRegressor(_Forest, _Regressor):
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True,
                  n_jobs=None, random_state=None, max_samples=None, hist_nbins=256, categorical_features=None, use_gpu=False,
-                 gpu_ids=None, compress_trees=False, verbose=False):
+                 gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -157,7 +158,7 @@ class ExtraTreesClassifier(_Forest, _Classifier):
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=False, n_jobs=None, random_state=None, class_weight=None, max_samples=None, hist_nbins=256,
-                 categorical_features=None, verbose=False):
+                 categorical_features=None, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -166,5 +167,6 @@ class ExtraTreesRegressor(_Forest, _Regressor):
 
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False,
-                 n_jobs=None, random_state=None, max_samples=None, hist_nbins=256, categorical_features=None, verbose=False):
+                 n_jobs=None, random_state=None, max_samples=None, hist_nbins=256, categorical_features=None, memory_limit=None,
+                 verbose=False):
         keep(self, locals())

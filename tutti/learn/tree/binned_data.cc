@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -12,25 +11,13 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/bin_kernels.h"
+#include "tutti/learn/tree/internal/large_memory.h"
+#include "tutti/learn/tree/internal/residency.h"
 
 namespace tutti::learn::tree {
 namespace {
 
 constexpr std::int64_t kGrain = 8192;  // rows
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-std::uint8_t* allocate(std::size_t bytes) {
-  // Rows of one leaf are scattered over all of it: large pages spare most look-ups of addresses.
-  // A prefetch may look a little beyond the last row.
-  const std::size_t size = (bytes + 64 + kHugePage - 1) / kHugePage * kHugePage;
-  auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(kHugePage, size));
-  if (memory == nullptr)
-    throw MemoryError("DDL-9-22", fmt::format("{} bytes for bins could not be had. Give fewer rows "
-                                              "or columns.",
-                                              size));
-  madvise(memory, size, MADV_HUGEPAGE);
-  return memory;
-}
 
 template <class T>
 void bin_dense(const Matrix& matrix, const Bins& bins, int tile, BinnedData& data,
@@ -102,9 +89,28 @@ BinnedData::BinnedData(std::int64_t rows, int columns)
     : rows_(rows),
       columns_(columns),
       stride_(static_cast<int>(
-          std::bit_ceil(static_cast<unsigned>(std::clamp(columns, 4, kTileColumns))))),
-      bytes_(nullptr, std::free) {
-  bytes_.reset(allocate(offset(tiles())));
+          std::bit_ceil(static_cast<unsigned>(std::clamp(columns, 4, kTileColumns))))) {
+  std::byte* memory = allocate_large(offset(tiles())).release();
+  bytes_.reset(reinterpret_cast<std::uint8_t*>(memory), FreeMemory());
+}
+
+BinnedData::BinnedData(std::int64_t rows, int columns, const std::filesystem::path& folder)
+    : BinnedData(0, columns) {
+  rows_ = rows;
+  is_in_file_ = true;
+  const std::size_t size = std::max<std::size_t>(1, offset(tiles()));
+  bytes_.reset(static_cast<std::uint8_t*>(map_unnamed_file(folder, size)),
+               [size](std::uint8_t* memory) { munmap(memory, size); });
+}
+
+void BinnedData::fetch(std::int64_t begin, std::int64_t end) const {
+  for (int t = 0; is_in_file_ && t < tiles(); ++t)
+    advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kFetch);
+}
+
+void BinnedData::release(std::int64_t begin, std::int64_t end) const {
+  for (int t = 0; is_in_file_ && t < tiles(); ++t)
+    advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kRelease);
 }
 
 BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads) {
@@ -131,6 +137,23 @@ BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads) {
     bin_slowly<float>(matrix, bins, data, threads);
   else
     bin_slowly<double>(matrix, bins, data, threads);
+  return data;
+}
+
+BinnedData bin_to_file(const Matrix& matrix, const Bins& bins, std::int64_t block_rows,
+                       const std::filesystem::path& folder, Threads& threads) {
+  BinnedData data(matrix.rows, static_cast<int>(matrix.columns), folder);
+  const MappedRows source(matrix);
+  for (std::int64_t begin = 0; begin < matrix.rows; begin += block_rows) {
+    const std::int64_t end = std::min(matrix.rows, begin + block_rows);
+    source.fetch(end, std::min(matrix.rows, end + block_rows));
+    const BinnedData block = bin(row_range(matrix, begin, end), bins, threads);
+    for (int tile = 0; tile < data.tiles(); ++tile)
+      std::memcpy(data.tile(tile) + begin * data.stride(), block.tile(tile),
+                  static_cast<std::size_t>((end - begin) * data.stride()));
+    source.release(begin, end);
+    data.release(begin, end);
+  }
   return data;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "tutti/learn/tree/bins.h"
@@ -17,6 +18,9 @@ class BinnedData {
   static constexpr int kTileColumns = 32;
 
   BinnedData(std::int64_t rows, int columns);
+  // In an unnamed file of `folder`, of which only the rows in use are in memory. Throws IoError
+  // (DDL-9-26) when the folder has no room.
+  BinnedData(std::int64_t rows, int columns, const std::filesystem::path& folder);
 
   std::int64_t rows() const { return rows_; }
   int columns() const { return columns_; }
@@ -35,6 +39,11 @@ class BinnedData {
   std::uint8_t at(std::int64_t row, int column_index) const {
     return column(column_index)[row * stride_];
   }
+  std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
+
+  // In a file: starts reading these rows; lets their memory go. In memory: nothing.
+  void fetch(std::int64_t begin, std::int64_t end) const;
+  void release(std::int64_t begin, std::int64_t end) const;
 
  private:
   std::size_t offset(int tile_index) const {
@@ -44,11 +53,17 @@ class BinnedData {
 
   std::int64_t rows_;
   int columns_, stride_;
-  std::unique_ptr<std::uint8_t[], void (*)(void*)> bytes_;
+  bool is_in_file_ = false;
+  std::shared_ptr<std::uint8_t> bytes_;
 };
 
 // The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse
 // matrix does not hold is 0, and has the bin of 0.
 BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads);
+
+// The same in a file, `block_rows` at a time; what was read of a mapped matrix is let go again.
+// Sparse matrices must be kSparseRows.
+BinnedData bin_to_file(const Matrix& matrix, const Bins& bins, std::int64_t block_rows,
+                       const std::filesystem::path& folder, Threads& threads);
 
 }  // namespace tutti::learn::tree

@@ -42,12 +42,16 @@ struct BinOptions {
   std::uint64_t seed = 0;                // which rows
   std::vector<int> categorical = {};     // columns whose values are codes 0, 1, 2, ...
   std::span<const double> weights = {};  // rows that weigh 0 are not looked at
+  bool is_streamed = false;              // lets go what it has read of a mapped matrix
 };
 
 struct Bins {
   std::vector<ColumnBins> columns;
   bool are_f32 = false;  // every edge is a value of f32
 };
+
+// Whether any value is infinite. Lets go what it has read of a mapped matrix.
+bool has_infinite(const Matrix& matrix, Threads& threads);
 
 // Edges lie half-way between neighbouring values, at quantiles when there are more values than
 // bins. With a communicator `matrix` has this rank's rows and all ranks get the same bins, those of

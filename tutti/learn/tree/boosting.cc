@@ -11,6 +11,7 @@
 #include "tutti/learn/tree/internal/fixed_sum.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/targets.h"
 
 namespace tutti::learn::tree {
@@ -47,6 +48,7 @@ class Booster {
       : options_(options),
         objective_(make_objective(options.objective, options.classes, options.alpha)),
         threads_(threads),
+        limit_(options.memory_limit),
         communicator_(communicator) {}
 
   Boosted train(const Matrix& matrix, const Targets& targets, const ValidationSet* validation);
@@ -54,8 +56,7 @@ class Booster {
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
   std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
-  ScoredRows make_rows(const Matrix& matrix, const Targets& targets,
-                       std::span<const double> base) const;
+  ScoredRows make_rows(BinnedData data, const Targets& targets, std::span<const double> base) const;
   GrowOptions grow_options(std::uint64_t seed) const;
   template <class Record>
   Tree add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
@@ -69,6 +70,7 @@ class Booster {
   const BoostOptions& options_;
   std::unique_ptr<Objective> objective_;
   Threads& threads_;
+  MemoryLimit limit_;
   comm::Communicator* communicator_;
   Bins bins_;
   Records<NarrowRecord> narrow_, narrow_scratch_;
@@ -77,7 +79,7 @@ class Booster {
 
 void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
   // Finds what is not finite, negative, or too few.
-  find_scales(targets, rows, 0, communicator_);
+  find_scales(targets, rows, 0, threads_, communicator_);
   objective_->check(targets.labels);
 }
 
@@ -108,11 +110,10 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
   return objective_->base(one);
 }
 
-ScoredRows Booster::make_rows(const Matrix& matrix, const Targets& targets,
+ScoredRows Booster::make_rows(BinnedData data, const Targets& targets,
                               std::span<const double> base) const {
-  ScoredRows rows = {
-      targets, find_rank_rows(matrix.rows, communicator_), bin(matrix, bins_, threads_), {}};
-  rows.scores.resize(static_cast<std::size_t>(matrix.rows) * base.size());
+  ScoredRows rows = {targets, find_rank_rows(data.rows(), communicator_), std::move(data), {}};
+  rows.scores.resize(static_cast<std::size_t>(rows.data.rows()) * base.size());
   for (std::size_t i = 0; i < rows.scores.size(); ++i) rows.scores[i] = base[i % base.size()];
   return rows;
 }
@@ -153,6 +154,7 @@ void Booster::add_to_leaves(const std::vector<GrownNode>& grown, std::span<const
                             int output, ScoredRows& rows) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   threads_.for_range(rows.data.rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    rows.data.fetch(end, std::min(rows.data.rows(), end + kGrain));
     for (std::int64_t row = begin; row < end; ++row) {
       std::size_t at = 0;
       while (grown[at].left >= 0)
@@ -162,14 +164,16 @@ void Booster::add_to_leaves(const std::vector<GrownNode>& grown, std::span<const
       rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
           values[at];
     }
+    rows.data.release(begin, end);
   });
 }
 
 template <class Record>
 Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
                        ScoredRows* others, Records<Record>& records, Records<Record>& scratch) {
-  make_records(task, scales, threads_, records);
-  scratch.resize(records.size);
+  const RecordSource<Record> source = [&](std::int64_t begin, std::int64_t end, Record* target) {
+    return make_records(task, scales, begin, end, target);
+  };
   SplitRules rules;
   rules.l2 = options_.l2;
   rules.min_child_weight = options_.min_child_weight;
@@ -179,12 +183,18 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   const HistogramShape shape = {scales.is_narrow ? Kind::kNarrow : Kind::kWide, rows.data.columns(),
                                 0};
   const SplitSearch search(bins_, shape, rules);
-  const auto grown =
-      grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
+  std::vector<GrownNode> grown;
+  if (limit_.exists()) {
+    grown = grow_streamed<Record>({rows.data, search, options, source, limit_.left()}, threads_);
+  } else {
+    fill(source, rows.data.rows(), threads_, records);
+    scratch.resize(records.size);
+    grown = grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
+  }
   std::vector<double> values;
   for (const GrownNode& node : grown) values.push_back(value_of(node.sums, scales.units));
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
-  if (records.size == rows.data.rows())
+  if (!limit_.exists() && records.size == rows.data.rows())
     threads_.run(static_cast<std::int64_t>(grown.size()), [&](std::int64_t index) {
       const GrownNode& node = grown[static_cast<std::size_t>(index)];
       if (node.left >= 0) return;
@@ -250,20 +260,22 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   check_targets(targets, matrix.rows);
   BinOptions bin_options = options_.bins;
   bin_options.weights = targets.weights;
-  bins_ = find_bins(matrix, bin_options, threads_, communicator_);
+  auto [bins, data] = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
+  bins_ = std::move(bins);
   Boosted boosted;
   Model& model = boosted.model;
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = objective_->outputs();
   model.link = objective_->link();
   model.base = find_base(targets, find_rank_rows(matrix.rows, communicator_));
-  ScoredRows rows = make_rows(matrix, targets, model.base);
+  ScoredRows rows = make_rows(std::move(data), targets, model.base);
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
     check_targets(validation->targets, validation->matrix.rows);
-    others.emplace(make_rows(validation->matrix, validation->targets, model.base));
+    others.emplace(
+        make_rows(bin(validation->matrix, bins_, threads_), validation->targets, model.base));
   }
-  const TargetScales weights = find_scales(targets, matrix.rows, 0, communicator_);
+  const TargetScales weights = find_scales(targets, matrix.rows, 0, threads_, communicator_);
   GradientTask task = {*objective_,
                        targets,
                        rows.scores,

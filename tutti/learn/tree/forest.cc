@@ -11,6 +11,7 @@
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/targets.h"
 
 namespace tutti::learn::tree {
@@ -33,6 +34,7 @@ struct Problem {
   const Targets& targets;
   const ForestOptions& options;
   const TargetScales& scales;
+  const MemoryLimit& limit;
   comm::Communicator* communicator;
 };
 
@@ -53,22 +55,20 @@ WideRecord make_record(const Problem& problem, std::uint32_t row, double label, 
 }
 
 template <class Record>
-void make_records(const Problem& problem, std::uint64_t tree_seed, Records<Record>& records) {
-  const auto rows = static_cast<std::size_t>(problem.data.rows());
-  records.resize(problem.data.rows());
-  std::size_t size = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
+std::int64_t make_records(const Problem& problem, std::uint64_t tree_seed, std::int64_t begin,
+                          std::int64_t end, Record* target) {
+  Record* const first = target;
+  for (auto row = static_cast<std::size_t>(begin); row < static_cast<std::size_t>(end); ++row) {
     double weight = problem.targets.weights.empty() ? 1 : problem.targets.weights[row];
     if (problem.options.bootstrap) {
       const auto global = static_cast<std::uint64_t>(problem.scales.first_row) + row;
       weight *= poisson(problem.options.samples, mix(tree_seed, global));
     }
     if (weight <= 0) continue;
-    records.rows[size++] =
-        make_record(problem, static_cast<std::uint32_t>(row), problem.targets.labels[row], weight,
-                    static_cast<const Record*>(nullptr));
+    *target++ = make_record(problem, static_cast<std::uint32_t>(row), problem.targets.labels[row],
+                            weight, static_cast<const Record*>(nullptr));
   }
-  records.resize(static_cast<std::int64_t>(size));
+  return target - first;
 }
 
 void set_values(const std::vector<GrownNode>& grown, const std::vector<std::int32_t>& place,
@@ -107,8 +107,9 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
               Threads& threads) {
   const ForestOptions& options = problem.options;
   const std::uint64_t seed = mix(options.seed, static_cast<std::uint64_t>(index));
-  make_records(problem, seed, records);
-  scratch.resize(records.size);
+  const RecordSource<Record> source = [&](std::int64_t begin, std::int64_t end, Record* target) {
+    return make_records(problem, seed, begin, end, target);
+  };
   SplitRules rules;
   rules.criterion = options.uses_entropy ? Criterion::kEntropy : Criterion::kSquares;
   rules.min_child_weight = options.min_weight_leaf;
@@ -127,17 +128,26 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   grow_options.columns.resize(static_cast<std::size_t>(problem.data.columns()));
   std::iota(grow_options.columns.begin(), grow_options.columns.end(), 0);
   grow_options.seed = seed;
+  grow_options.keeps_last_rows = !problem.targets.weights.empty() || options.bootstrap;
   const SplitSearch search(problem.bins, shape_of(problem), rules);
-  const auto grown = grow<Record>(
-      {problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
+  std::vector<GrownNode> grown;
+  if (problem.limit.exists()) {
+    grown = grow_streamed<Record>(
+        {problem.data, search, grow_options, source, problem.limit.left()}, threads);
+  } else {
+    fill(source, problem.data.rows(), threads, records);
+    scratch.resize(records.size);
+    grown = grow<Record>(
+        {problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
+  }
   std::vector<std::int32_t> place;
   Tree tree = to_tree(grown, problem.bins, rules, place);
   set_values(grown, place, options, problem.scales, tree);
   return tree;
 }
 
-// Many trees: each thread grows trees of its own. Few, or ranks that must meet at every node: all
-// threads grow one tree after the other.
+// Many trees: each thread grows trees of its own. Few, or a limit of memory, or ranks that must
+// meet at every node: all threads grow one tree after the other.
 template <class Record>
 void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees) {
   trees.resize(static_cast<std::size_t>(problem.options.trees));
@@ -147,7 +157,8 @@ void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees
     for (int i; (i = next++) < problem.options.trees;)
       trees[static_cast<std::size_t>(i)] = grow_one(problem, i, records, scratch, helpers);
   };
-  if (problem.communicator != nullptr || problem.options.trees < threads.count())
+  if (problem.communicator != nullptr || problem.limit.exists() ||
+      problem.options.trees < threads.count())
     return grow_some(threads);
   threads.run(threads.count(), [&](std::int64_t) {
     Threads alone(1);
@@ -164,12 +175,13 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                       fmt::format("trees is {}, classes {}, samples {}: at least one tree, no or "
                                   "several classes, and some samples are needed.",
                                   options.trees, options.classes, options.samples));
-  const TargetScales scales = find_scales(targets, matrix.rows, options.classes, communicator);
+  const TargetScales scales =
+      find_scales(targets, matrix.rows, options.classes, threads, communicator);
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;
-  const Bins bins = find_bins(matrix, bin_options, threads, communicator);
-  const BinnedData data = bin(matrix, bins, threads);
-  const Problem problem = {data, bins, targets, options, scales, communicator};
+  const MemoryLimit limit(options.memory_limit);
+  const auto [bins, data] = find_and_bin(matrix, bin_options, limit, threads, communicator);
+  const Problem problem = {data, bins, targets, options, scales, limit, communicator};
   Model model;
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = std::max(1, options.classes);

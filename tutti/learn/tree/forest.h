@@ -25,6 +25,10 @@ struct ForestOptions {
   double samples = 1;
   std::uint64_t seed = 0;
   BinOptions bins = {};
+  // The greatest resident set of this process, in bytes; 0: no limit. Bins are then kept in a file
+  // of the temporary folder, and of a matrix that is a mapped file only the rows in use are in
+  // memory. The same model. Not over ranks. Throws ConfigError (DDL-9-27) when it is too little.
+  std::int64_t memory_limit = 0;
 };
 
 struct Targets {

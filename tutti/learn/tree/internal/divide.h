@@ -56,6 +56,38 @@ void add_to(NodeSums& sums, std::span<const Record> records) {
   sums.count += static_cast<std::int64_t>(records.size());
 }
 
+inline void add(NodeSums& to, const NodeSums& what) {
+  to.gradient += what.gradient;
+  to.hessian += what.hessian;
+  to.count += what.count;
+  for (std::size_t k = 0; k < to.classes.size(); ++k) to.classes[k] += what.classes[k];
+}
+
+// What goes left adds up to this, when every row has hessian 1; `words` are the histogram of the
+// split's column.
+inline NodeSums left_sums(const HistogramShape& shape, const std::uint64_t* words,
+                          const Split& split) {
+  NodeSums sums;
+  if (shape.kind == Kind::kClasses) sums.classes.resize(static_cast<std::size_t>(shape.classes));
+  for (int bin = 0; bin < kBins; ++bin) {
+    if (!split.goes_left(bin)) continue;
+    const std::uint64_t* cell = words + static_cast<std::size_t>(bin) * shape.words_per_bin();
+    if (shape.kind == Kind::kNarrow) {
+      sums.gradient += gradient_of(*cell);
+      sums.hessian += hessian_of(*cell);
+    } else if (shape.kind == Kind::kWide) {
+      sums.gradient += static_cast<std::int64_t>(cell[0]);
+      sums.hessian += static_cast<std::int64_t>(cell[1]);
+    }
+    for (std::size_t k = 0; k < sums.classes.size(); ++k) {
+      sums.classes[k] += static_cast<std::int64_t>(cell[k]);
+      sums.hessian += static_cast<std::int64_t>(cell[k]);
+    }
+  }
+  sums.count = sums.hessian;
+  return sums;
+}
+
 inline NodeSums difference(const NodeSums& all, const NodeSums& part) {
   NodeSums rest = {all.gradient - part.gradient, all.hessian - part.hessian, all.count - part.count,
                    all.classes};

@@ -128,21 +128,19 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
 }
 
 template <class Record>
-void make_records(const GradientTask& task, const GradientScales& scales, Threads& threads,
-                  Records<Record>& records) {
-  const auto rows = static_cast<std::int64_t>(task.targets.labels.size());
+std::int64_t make_records(const GradientTask& task, const GradientScales& scales,
+                          std::int64_t begin, std::int64_t end, Record* target) {
   const auto factor_g = static_cast<float>(1 / scales.units.gradient);
   const auto factor_h = static_cast<float>(1 / scales.units.hessian);
   const bool takes_all = task.subsample >= 1 && task.targets.weights.empty();
   const std::uint64_t limit =
       task.subsample >= 1 ? ~0ull : static_cast<std::uint64_t>(task.subsample * 0x1p64);
-  records.resize(rows);
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>((rows + kChunk - 1) / kChunk));
-  threads.for_range(rows, kChunk, [&](std::int64_t begin, std::int64_t end) {
+  Record* const first = target;
+  for (; begin < end; begin += kChunk) {
     Chunk chunk;
-    compute(task, begin, end, chunk);
-    Record* target = records.data() + begin;
-    for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t chunk_end = std::min(end, begin + kChunk);
+    compute(task, begin, chunk_end, chunk);
+    for (std::int64_t row = begin; row < chunk_end; ++row) {
       const auto global = static_cast<std::uint64_t>(task.place.first + row);
       const GradientPair pair = chunk[static_cast<std::size_t>(row - begin)];
       *target =
@@ -154,20 +152,12 @@ void make_records(const GradientTask& task, const GradientScales& scales, Thread
                         (task.subsample >= 1 || mix(task.seed, global) < limit));
       target += is_taken ? 1 : 0;
     }
-    sizes[static_cast<std::size_t>(begin / kChunk)] = target - records.data() - begin;
-  });
-  if (takes_all) return;
-  std::int64_t size = 0;
-  for (std::size_t part = 0; part < sizes.size(); ++part) {
-    const Record* from = records.data() + static_cast<std::int64_t>(part) * kChunk;
-    std::copy(from, from + sizes[part], records.data() + size);
-    size += sizes[part];
   }
-  records.resize(size);
+  return target - first;
 }
-template void make_records(const GradientTask&, const GradientScales&, Threads&,
-                           Records<NarrowRecord>&);
-template void make_records(const GradientTask&, const GradientScales&, Threads&,
-                           Records<WideRecord>&);
+template std::int64_t make_records(const GradientTask&, const GradientScales&, std::int64_t,
+                                   std::int64_t, NarrowRecord*);
+template std::int64_t make_records(const GradientTask&, const GradientScales&, std::int64_t,
+                                   std::int64_t, WideRecord*);
 
 }  // namespace tutti::learn::tree

@@ -35,11 +35,11 @@ struct GradientScales {
 GradientScales find_units(const GradientTask& task, Threads& threads,
                           comm::Communicator* communicator);
 
-// Rounds up or down at random, so that sums are right in the mean; the random number is one of the
-// tree and the row's place among all ranks. Rows of weight 0 and those that are not drawn are left
-// out.
+// A RecordSource: the records of the rows [begin, end). Rounds up or down at random, so that sums
+// are right in the mean; the random number is one of the tree and the row's place among all ranks.
+// Rows of weight 0 and those that are not drawn are left out; `target` has room for all.
 template <class Record>
-void make_records(const GradientTask& task, const GradientScales& scales, Threads& threads,
-                  Records<Record>& records);
+std::int64_t make_records(const GradientTask& task, const GradientScales& scales,
+                          std::int64_t begin, std::int64_t end, Record* target);
 
 }  // namespace tutti::learn::tree

@@ -14,15 +14,22 @@ namespace {
 // Rows whose bins stay in the cache of one core.
 constexpr std::int64_t kSubtreeRows = 32768;
 
+// The most useful at the end; of equal ones that which is older.
+struct IsLessUseful {
+  const std::vector<GrownNode>& nodes;
+  bool operator()(std::int32_t a, std::int32_t b) const {
+    const double gain_a = nodes[static_cast<std::size_t>(a)].split.gain;
+    const double gain_b = nodes[static_cast<std::size_t>(b)].split.gain;
+    return gain_a != gain_b ? gain_a < gain_b : a > b;
+  }
+};
+
 template <class Record>
 void grow_best_first(NodeWork<Record>& work, std::vector<GrownNode>& nodes, OpenNode root,
                      int max_leaves) {
-  // The most useful at the end; of equal ones that which is older.
   std::vector<OpenNode> open;
   const auto less = [&](const OpenNode& a, const OpenNode& b) {
-    const double gain_a = nodes[static_cast<std::size_t>(a.index)].split.gain;
-    const double gain_b = nodes[static_cast<std::size_t>(b.index)].split.gain;
-    return gain_a != gain_b ? gain_a < gain_b : a.index > b.index;
+    return IsLessUseful{nodes}(a.index, b.index);
   };
   if (nodes[0].split.exists()) open.push_back(root);
   int leaves = 1;
@@ -50,19 +57,6 @@ void grow_depth_first(NodeWork<Record>& work, std::vector<GrownNode>& nodes, Ope
     open.pop_back();
     for (const OpenNode& child : work.expand(nodes, next)) open.push_back(child);
   }
-}
-
-// The nodes of `subtree` below its root, which is nodes[at], are put at the end of `nodes`.
-void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree) {
-  const auto shift = static_cast<std::int32_t>(nodes.size()) - 1;
-  for (GrownNode& node : subtree) {
-    if (node.left < 0) continue;
-    node.left += shift;
-    node.right += shift;
-  }
-  nodes[at] = subtree[0];
-  nodes.insert(nodes.end(), std::make_move_iterator(subtree.begin() + 1),
-               std::make_move_iterator(subtree.end()));
 }
 
 template <class Record>
@@ -119,6 +113,47 @@ std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads) {
 }
 template std::vector<GrownNode> grow(const Growth<NarrowRecord>&, Threads&);
 template std::vector<GrownNode> grow(const Growth<WideRecord>&, Threads&);
+
+void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree) {
+  const auto shift = static_cast<std::int32_t>(nodes.size()) - 1;
+  for (GrownNode& node : subtree) {
+    if (node.left < 0) continue;
+    node.left += shift;
+    node.right += shift;
+  }
+  nodes[at] = subtree[0];
+  nodes.insert(nodes.end(), std::make_move_iterator(subtree.begin() + 1),
+               std::make_move_iterator(subtree.end()));
+}
+
+std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_leaves) {
+  std::vector<GrownNode> nodes;
+  std::vector<std::int32_t> from, open;  // where each node stands in `grown`; a heap
+  const auto add = [&](std::int32_t index) {
+    const GrownNode& node = nodes.emplace_back(grown[static_cast<std::size_t>(index)]);
+    from.push_back(index);
+    if (node.left < 0) return;
+    open.push_back(static_cast<std::int32_t>(nodes.size()) - 1);
+    std::push_heap(open.begin(), open.end(), IsLessUseful{nodes});
+  };
+  add(0);
+  for (int leaves = 1; !open.empty() && leaves < max_leaves; ++leaves) {
+    std::pop_heap(open.begin(), open.end(), IsLessUseful{nodes});
+    const auto best = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    const GrownNode& parent = grown[static_cast<std::size_t>(from[best])];
+    nodes[best].left = static_cast<std::int32_t>(nodes.size());
+    nodes[best].right = nodes[best].left + 1;
+    add(parent.left);
+    add(parent.right);
+  }
+  for (const std::int32_t rest : open) {
+    GrownNode& node = nodes[static_cast<std::size_t>(rest)];
+    node.split = Split();
+    node.left = node.right = -1;
+  }
+  return nodes;
+}
 
 Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitRules& rules,
              std::vector<std::int32_t>& place) {

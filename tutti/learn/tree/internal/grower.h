@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tutti/learn/tree/internal/records.h"
 #include "tutti/learn/tree/internal/split.h"
 #include "tutti/learn/tree/tree.h"
 
@@ -28,6 +29,9 @@ struct GrowOptions {
   int columns_per_node = 0;        // 0: all that are allowed
   std::vector<int> columns = {};   // allowed in this tree, ascending
   std::uint64_t seed = 0;
+  // Where every row weighs one and nobody asks for the rows of leaves, those of the last level need
+  // not be parted.
+  bool keeps_last_rows = true;
 };
 
 struct GrownNode {
@@ -41,19 +45,6 @@ struct GrownNode {
   std::int64_t size() const { return end - begin; }
 };
 
-// Records in memory, with room for what prefetching looks at.
-template <class Record>
-struct Records {
-  std::vector<Record> rows;  // kLookahead more than `size`
-  std::int64_t size = 0;
-
-  void resize(std::int64_t new_size) {
-    size = new_size;
-    rows.resize(static_cast<std::size_t>(new_size) + kLookahead);
-  }
-  Record* data() { return rows.data(); }
-};
-
 // What the parts of one growth share.
 template <class Record>
 struct Growth {
@@ -63,6 +54,12 @@ struct Growth {
   Records<Record>& records;
   Records<Record>& scratch;  // as large as `records`
   comm::Communicator* communicator = nullptr;
+  // Of a subtree: where its root stands in the tree. A path of 0: it is the root of the tree.
+  struct Root {
+    int depth = 0;
+    std::uint64_t path = 0;
+  };
+  Root root = {};
 };
 
 // The nodes of the tree, root first. Afterwards each node's records are [begin, end) of
@@ -73,6 +70,13 @@ struct Growth {
 // one node; then depth first, each thread with a subtree of its own. With max_leaves, best first.
 template <class Record>
 std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads);
+
+// Cuts a tree that has more nodes than it may down to the most useful splits: those that growth
+// best first would have used.
+std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_leaves);
+
+// Puts the nodes of `subtree` below its root, which is nodes[at], at the end of `nodes`.
+void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree);
 
 // Renumbers so that every node comes before its children, left before right. `values` are set by
 // the caller. `place[i]` is where the grown node i went.

@@ -57,8 +57,6 @@ struct HistogramShape {
 // How many records ahead the bins of a row are fetched: rows of a node are scattered over memory,
 // and parting them takes much less time for each than adding them up.
 inline constexpr std::size_t kAddLookahead = 24, kPartLookahead = 64;
-// So many records beyond the end of a list must be readable.
-inline constexpr std::size_t kLookahead = kPartLookahead;
 
 // Adds the rows of `records` to the histogram of all columns of one tile.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,

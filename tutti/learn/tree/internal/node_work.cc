@@ -7,7 +7,7 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/divide.h"
-#include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/tree/internal/node_rules.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -58,15 +58,7 @@ void NodeWork<Record>::run(std::int64_t parts, const Body& body) {
 
 template <class Record>
 bool NodeWork<Record>::may_split(const GrownNode& node) const {
-  const GrowOptions& options = growth_.options;
-  const SplitRules& rules = growth_.search.rules();
-  const auto count = static_cast<double>(node.sums.count);
-  if (options.max_depth > 0 && node.depth >= options.max_depth) return false;
-  if (count < options.min_samples_split || count < 2 * rules.min_samples_leaf) return false;
-  if (!options.is_classification) return true;
-  if (node.sums.classes.empty())
-    return node.sums.gradient != 0 && node.sums.gradient != node.sums.hessian;
-  return *std::max_element(node.sums.classes.begin(), node.sums.classes.end()) != node.sums.hessian;
+  return tree::may_split(node, growth_.options, growth_.search.rules());
 }
 
 template <class Record>
@@ -134,13 +126,7 @@ void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
   });
   merge(histograms);
   root.sums = sums[0];
-  for (std::size_t slot = 1; slot < slots_; ++slot) {
-    root.sums.gradient += sums[slot].gradient;
-    root.sums.hessian += sums[slot].hessian;
-    root.sums.count += sums[slot].count;
-    for (std::size_t k = 0; k < root.sums.classes.size(); ++k)
-      root.sums.classes[k] += sums[slot].classes[k];
-  }
+  for (std::size_t slot = 1; slot < slots_; ++slot) add(root.sums, sums[slot]);
   share_sums(root.sums);
   if (histogram != nullptr) share_histogram(histogram);
 }
@@ -186,13 +172,7 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
     std::reverse_copy(parted + begin + left, parted + begin + size,
                       rows + left_size + begin - start);
   });
-  for (std::size_t slot = 1; slot < slots_; ++slot) {
-    sums[0].gradient += sums[slot].gradient;
-    sums[0].hessian += sums[slot].hessian;
-    sums[0].count += sums[slot].count;
-    for (std::size_t k = 0; k < sums[0].classes.size(); ++k)
-      sums[0].classes[k] += sums[slot].classes[k];
-  }
+  for (std::size_t slot = 1; slot < slots_; ++slot) add(sums[0], sums[slot]);
   share_sums(sums[0]);
   return sums[0];
 }
@@ -201,7 +181,8 @@ template <class Record>
 OpenNode NodeWork<Record>::begin(std::vector<GrownNode>& nodes) {
   GrownNode& root = nodes.emplace_back();
   root.end = growth_.records.size;
-  root.path = mix(growth_.options.seed);
+  root.path = growth_.root.path != 0 ? growth_.root.path : mix(growth_.options.seed);
+  root.depth = growth_.root.depth;
   OpenNode open = {0, nullptr};
   if (!draws_columns() && !uses_records(root)) open.histogram = pool_.take();
   sum_root(root, open.histogram);
@@ -219,11 +200,19 @@ template <class Record>
 std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, OpenNode parent) {
   const int depth = nodes[static_cast<std::size_t>(parent.index)].depth + 1;
   const bool is_last = growth_.options.max_depth > 0 && depth >= growth_.options.max_depth;
+  const GrownNode& above = nodes[static_cast<std::size_t>(parent.index)];
+  const bool is_parted = !is_last || growth_.options.keeps_last_rows ||
+                         parent.histogram == nullptr || growth_.communicator != nullptr;
+  NodeSums sums;
+  std::int64_t left_size = 0;
+  if (!is_parted)
+    sums = left_sums(
+        shape_,
+        parent.histogram + static_cast<std::size_t>(above.split.column) * shape_.words_per_column(),
+        above.split);
   if (is_last) drop(parent);
   std::uint64_t* small_histogram = parent.histogram != nullptr ? pool_.take() : nullptr;
-  std::int64_t left_size = 0;
-  const NodeSums left_sums =
-      part(nodes[static_cast<std::size_t>(parent.index)], small_histogram, left_size);
+  if (is_parted) sums = part(above, small_histogram, left_size);
   if (small_histogram != nullptr) {
     share_histogram(small_histogram);
     subtract(parent.histogram, small_histogram);
@@ -235,8 +224,8 @@ std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, Op
   GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
   node.left = first;
   node.right = first + 1;
-  left.sums = left_sums;
-  right.sums = difference(node.sums, left_sums);
+  left.sums = sums;
+  right.sums = difference(node.sums, sums);
   left.begin = node.begin;
   left.end = right.begin = node.begin + left_size;
   right.end = node.end;
@@ -270,21 +259,9 @@ void NodeWork<Record>::find_splits(std::vector<GrownNode>& nodes, std::span<Open
   if (!by_histogram.empty()) search_histograms(nodes, by_histogram);
   for (OpenNode& one : open) {
     GrownNode& node = nodes[static_cast<std::size_t>(one.index)];
-    keep_if_good(node);
+    keep_if_good(node, growth_.options, growth_.search);
     if (!node.split.exists()) drop(one);
   }
-}
-
-template <class Record>
-void NodeWork<Record>::keep_if_good(GrownNode& node) const {
-  if (!node.split.exists()) return;
-  const double least = growth_.options.min_gain;
-  // Rounding alone can look like a gain, and may hide that a cut of two classes gains nothing yet.
-  const double noise = 1e-12 * growth_.search.score(node.sums);
-  const bool is_good = growth_.options.is_classification && least <= 0
-                           ? node.split.gain > -noise
-                           : node.split.gain > std::max(least, noise);
-  if (!is_good) node.split = Split();
 }
 
 template <class Record>
@@ -363,26 +340,12 @@ void NodeWork<Record>::try_drawn(GrownNode& node, std::span<const int> columns,
   }
 }
 
-// Columns in a random order of the node's own. Those in which all its rows are alike do not count,
-// and the search goes on until there is a split.
 template <class Record>
 void NodeWork<Record>::search_drawn(GrownNode& node) {
-  std::vector<int> columns = growth_.options.columns;
-  const auto size = static_cast<std::int64_t>(columns.size());
-  const int wanted = growth_.options.columns_per_node;
   std::uint64_t* histogram = uses_records(node) ? nullptr : pool_.take();
-  std::int64_t drawn = 0;
-  for (int tried = 0; drawn < size && (tried < wanted || !node.split.exists());) {
-    const std::int64_t batch = std::clamp<std::int64_t>(wanted - tried, 1, size - drawn);
-    for (std::int64_t i = drawn; i < drawn + batch; ++i) {
-      const auto other =
-          i + static_cast<std::int64_t>(below(mix(node.path, static_cast<std::uint64_t>(i)),
-                                              static_cast<std::uint64_t>(size - i)));
-      std::swap(columns[static_cast<std::size_t>(i)], columns[static_cast<std::size_t>(other)]);
-    }
-    try_drawn(node, {columns.data() + drawn, static_cast<std::size_t>(batch)}, histogram, tried);
-    drawn += batch;
-  }
+  draw_columns(node, growth_.options, [&](std::span<const int> columns, int& tried) {
+    try_drawn(node, columns, histogram, tried);
+  });
   pool_.give(histogram);
 }
 

@@ -52,7 +52,6 @@ class NodeWork {
   void search_drawn(GrownNode& node);
   void try_drawn(GrownNode& node, std::span<const int> columns, std::uint64_t* histogram,
                  int& tried);
-  void keep_if_good(GrownNode& node) const;
 
   const Growth<Record>& growth_;
   const HistogramShape& shape_;

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/rank_rows.h"
+#include "tutti/learn/tree/internal/residency.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -26,15 +30,22 @@ double entry(const Matrix& matrix, std::int64_t at, std::int64_t entries_of_row)
 }
 
 std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& options,
-                                      const RankRows& place) {
+                                      const RankRows& place, Threads& threads) {
   const double share = static_cast<double>(options.sample) / static_cast<double>(place.total);
   const std::uint64_t limit = share >= 1 ? ~0ull : static_cast<std::uint64_t>(share * 0x1p64);
+  constexpr std::int64_t kGrain = 1 << 18;
+  std::vector<std::vector<std::int64_t>> parts(
+      static_cast<std::size_t>((matrix.rows + kGrain - 1) / kGrain));
+  threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      if (!options.weights.empty() && options.weights[static_cast<std::size_t>(row)] <= 0) continue;
+      const auto global = static_cast<std::uint64_t>(place.first + row);
+      if (share >= 1 || mix(options.seed, global) < limit)
+        parts[static_cast<std::size_t>(begin / kGrain)].push_back(row);
+    }
+  });
   std::vector<std::int64_t> rows;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    if (!options.weights.empty() && options.weights[static_cast<std::size_t>(row)] <= 0) continue;
-    const auto global = static_cast<std::uint64_t>(place.first + row);
-    if (share >= 1 || mix(options.seed, global) < limit) rows.push_back(row);
-  }
+  for (const auto& part : parts) rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
 
@@ -45,17 +56,21 @@ void add(Sample& sample, std::size_t column, double value) {
     sample.values[column].push_back(value);
 }
 
-void take_dense(const Matrix& matrix, const std::vector<std::int64_t>& rows, Sample& sample,
-                Threads& threads) {
+void take_dense(const Matrix& matrix, const std::vector<std::int64_t>& rows, bool is_streamed,
+                Sample& sample, Threads& threads) {
   for (std::vector<double>& values : sample.values) values.resize(rows.size());
-  threads.for_range(
-      static_cast<std::int64_t>(rows.size()), 4096, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          for (std::int64_t c = 0; c < matrix.columns; ++c)
-            sample.values[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)] =
-                number_at(matrix, rows[static_cast<std::size_t>(i)] * matrix.row_stride +
-                                      c * matrix.column_stride);
-      });
+  const MappedRows source(matrix);
+  threads.for_range(static_cast<std::int64_t>(rows.size()), 4096,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      ReadOnce read(source, rows[static_cast<std::size_t>(begin)], is_streamed);
+                      for (std::int64_t i = begin; i < end; ++i) {
+                        const std::int64_t row = rows[static_cast<std::size_t>(i)];
+                        read.reach(row);
+                        for (std::int64_t c = 0; c < matrix.columns; ++c)
+                          sample.values[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)] =
+                              number_at(matrix, row * matrix.row_stride + c * matrix.column_stride);
+                      }
+                    });
   threads.run(matrix.columns, [&](std::int64_t c) {
     auto& values = sample.values[static_cast<std::size_t>(c)];
     sample.missing[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(
@@ -63,8 +78,12 @@ void take_dense(const Matrix& matrix, const std::vector<std::int64_t>& rows, Sam
   });
 }
 
-void take_sparse_rows(const Matrix& matrix, const std::vector<std::int64_t>& rows, Sample& sample) {
+void take_sparse_rows(const Matrix& matrix, const std::vector<std::int64_t>& rows, bool is_streamed,
+                      Sample& sample) {
+  const MappedRows source(matrix);
+  ReadOnce read(source, 0, is_streamed);
   for (const std::int64_t row : rows) {
+    read.reach(row);
     const std::int64_t begin = matrix.offsets[row], end = matrix.offsets[row + 1];
     for (std::int64_t at = begin; at < end; ++at)
       add(sample, static_cast<std::size_t>(matrix.indices[at]), entry(matrix, at, end - begin));
@@ -146,16 +165,58 @@ void sort_as(std::vector<double>& values) {
         (keys[i] & kSign) != 0 ? keys[i] ^ kSign : static_cast<Key>(~keys[i])));
 }
 
+template <class T>
+bool has_infinite(const T* values, std::int64_t size, std::int64_t stride) {
+  bool found = false;
+  for (std::int64_t i = 0; i < size; ++i)
+    found |= std::abs(values[i * stride]) > std::numeric_limits<T>::max();
+  return found;
+}
+
+template <class T>
+bool has_infinite_as(const Matrix& matrix, Threads& threads) {
+  const auto* values = static_cast<const T*>(matrix.values);
+  std::atomic<bool> found = false;
+  if (matrix.is_sparse()) {
+    if (values == nullptr) return false;
+    threads.for_range(matrix.entries(), 65536, [&](std::int64_t begin, std::int64_t end) {
+      if (has_infinite(values + begin, end - begin, 1)) found = true;
+    });
+    return found;
+  }
+  const MappedRows source(matrix);
+  // A matrix by columns is walked by columns.
+  const bool is_by_rows = std::abs(matrix.column_stride) <= std::abs(matrix.row_stride);
+  threads.for_range(
+      matrix.rows, source.rows_of(1 << 18), [&](std::int64_t begin, std::int64_t end) {
+        const T* first = values + begin * matrix.row_stride;
+        const std::int64_t lines = is_by_rows ? end - begin : matrix.columns;
+        for (std::int64_t i = 0; i < lines; ++i)
+          if (has_infinite(first + i * (is_by_rows ? matrix.row_stride : matrix.column_stride),
+                           is_by_rows ? matrix.columns : end - begin,
+                           is_by_rows ? matrix.column_stride : matrix.row_stride))
+            found = true;
+        source.release(begin, end);
+      });
+  return found;
+}
+
 }  // namespace
+
+bool has_infinite(const Matrix& matrix, Threads& threads) {
+  return matrix.dtype == DType::kF32 ? has_infinite_as<float>(matrix, threads)
+                                     : has_infinite_as<double>(matrix, threads);
+}
 
 Sample take_sample(const Matrix& matrix, const BinOptions& options, Threads& threads,
                    comm::Communicator* communicator) {
   const auto columns = static_cast<std::size_t>(matrix.columns);
-  const auto rows = choose_rows(matrix, options, find_rank_rows(matrix.rows, communicator));
+  const auto rows =
+      choose_rows(matrix, options, find_rank_rows(matrix.rows, communicator), threads);
   Sample sample = {static_cast<std::int64_t>(rows.size()),
                    std::vector<std::vector<double>>(columns), std::vector<std::int64_t>(columns)};
-  if (matrix.form == Form::kDense) take_dense(matrix, rows, sample, threads);
-  if (matrix.form == Form::kSparseRows) take_sparse_rows(matrix, rows, sample);
+  if (matrix.form == Form::kDense) take_dense(matrix, rows, options.is_streamed, sample, threads);
+  if (matrix.form == Form::kSparseRows) take_sparse_rows(matrix, rows, options.is_streamed, sample);
   if (matrix.form == Form::kSparseColumns) take_sparse_columns(matrix, rows, sample);
   if (communicator != nullptr && columns > 0) join(sample, *communicator);
   return sample;

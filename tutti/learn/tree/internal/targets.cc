@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <vector>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/rank_rows.h"
 
 namespace tutti::learn::tree {
@@ -28,26 +30,22 @@ struct Extent {
   double has_fraction = 0;  // of a weight: 1 when there is one
 };
 
-void check(const Targets& targets, std::int64_t rows, int classes) {
-  if (static_cast<std::int64_t>(targets.labels.size()) != rows)
-    refuse(fmt::format("there are {} rows and {} labels.", rows, targets.labels.size()));
-  if (!targets.weights.empty() && static_cast<std::int64_t>(targets.weights.size()) != rows)
-    refuse(fmt::format("there are {} rows and {} weights.", rows, targets.weights.size()));
-  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
-    const double label = targets.labels[i];
-    const bool is_class = label >= 0 && label < classes && label == std::floor(label);
-    if (!std::isfinite(label) || (classes > 0 && !is_class))
-      refuse(fmt::format("row {}: the label {} is not {}.", i, label,
-                         classes > 0 ? fmt::format("one of 0 to {}", classes - 1) : "a number"));
-  }
-  for (std::size_t i = 0; i < targets.weights.size(); ++i)
-    if (!std::isfinite(targets.weights[i]) || targets.weights[i] < 0)
-      refuse(fmt::format("row {}: the weight {} is not a number from 0.", i, targets.weights[i]));
+void check_row(const Targets& targets, std::size_t row, int classes) {
+  const double label = targets.labels[row];
+  const bool is_class = label >= 0 && label < classes && label == std::floor(label);
+  if (!std::isfinite(label) || (classes > 0 && !is_class))
+    refuse(fmt::format("row {}: the label {} is not {}.", row, label,
+                       classes > 0 ? fmt::format("one of 0 to {}", classes - 1) : "a number"));
+  if (targets.weights.empty()) return;
+  const double weight = targets.weights[row];
+  if (!std::isfinite(weight) || weight < 0)
+    refuse(fmt::format("row {}: the weight {} is not a number from 0.", row, weight));
 }
 
-Extent extent_of(const Targets& targets) {
+Extent extent_of(const Targets& targets, int classes, std::size_t begin, std::size_t end) {
   Extent extent;
-  for (std::size_t i = 0; i < targets.labels.size(); ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
+    check_row(targets, i, classes);
     const double weight = targets.weights.empty() ? 1 : targets.weights[i];
     if (weight == 0) continue;
     extent.low = std::min(extent.low, targets.labels[i]);
@@ -58,6 +56,25 @@ Extent extent_of(const Targets& targets) {
   return extent;
 }
 
+Extent extent_of(const Targets& targets, std::int64_t rows, int classes, Threads& threads) {
+  if (static_cast<std::int64_t>(targets.labels.size()) != rows)
+    refuse(fmt::format("there are {} rows and {} labels.", rows, targets.labels.size()));
+  if (!targets.weights.empty() && static_cast<std::int64_t>(targets.weights.size()) != rows)
+    refuse(fmt::format("there are {} rows and {} weights.", rows, targets.weights.size()));
+  Extent all;
+  std::mutex mutex;
+  threads.for_range(rows, 65536, [&](std::int64_t begin, std::int64_t end) {
+    const Extent part =
+        extent_of(targets, classes, static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
+    const std::lock_guard lock(mutex);
+    all.low = std::min(all.low, part.low);
+    all.high = std::max(all.high, part.high);
+    all.weight = std::max(all.weight, part.weight);
+    all.has_fraction = std::max(all.has_fraction, part.has_fraction);
+  });
+  return all;
+}
+
 void share(Extent& extent, comm::Communicator& communicator) {
   double maxima[] = {-extent.low, extent.high, extent.weight, extent.has_fraction};
   communicator.all_reduce(Buffer::of<double>(maxima), ReduceOp::kMax);
@@ -66,10 +83,9 @@ void share(Extent& extent, comm::Communicator& communicator) {
 
 }  // namespace
 
-TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
+TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
                          comm::Communicator* communicator) {
-  check(targets, rows, classes);
-  Extent extent = extent_of(targets);
+  Extent extent = extent_of(targets, rows, classes, threads);
   TargetScales scales;
   if (communicator != nullptr) share(extent, *communicator);
   const RankRows place = find_rank_rows(rows, communicator);

@@ -18,7 +18,7 @@ struct TargetScales {
 };
 
 // Checks the targets (ConfigError DDL-9-20) and finds the units, the same on all ranks.
-TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
+TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
                          comm::Communicator* communicator);
 
 }  // namespace tutti::learn::tree
