@@ -77,11 +77,15 @@ std::span<const double> span_of(const Doubles& values) {
   return {values.data(), static_cast<std::size_t>(values.size())};
 }
 
-// Every rank of the job has one; made when it is first asked for.
+// Every rank of the job has one; made when it is first asked for, and gone before the MPI is. Needs
+// the interpreter's lock.
 comm::Communicator* world(bool is_distributed) {
   static std::unique_ptr<comm::Communicator> communicator;
   if (!is_distributed) return nullptr;
-  if (!communicator) communicator = comm::Communicator::from_environment();
+  if (!communicator) {
+    communicator = comm::Communicator::from_environment();
+    py::module_::import("atexit").attr("register")(py::cpp_function([] { communicator.reset(); }));
+  }
   return communicator.get();
 }
 
@@ -156,10 +160,11 @@ std::unique_ptr<Fitted> fit_forest(const py::object& x, const Doubles& y, const 
                                    const py::dict& given, int threads, bool is_distributed) {
   const Held held = matrix_of(x);
   const ForestOptions options = forest_options(given);
+  comm::Communicator* const communicator = world(is_distributed);
   const py::gil_scoped_release release;
   Threads team(threads);
-  return std::make_unique<Fitted>(train_forest(held.matrix, {span_of(y), span_of(weights)}, options,
-                                               team, world(is_distributed)));
+  return std::make_unique<Fitted>(
+      train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
 }
 
 // Calls Python between rounds; an interrupt there ends the training, not the program.
@@ -187,6 +192,7 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
     validation = {held_validation.matrix, {span_of(y_validation), span_of(weights_validation)}};
   }
   BoostOptions options = boost_options(given);
+  comm::Communicator* const communicator = world(is_distributed);
   bool was_interrupted = false;
   options.progress = watcher(progress, was_interrupted);
   Boosted boosted;
@@ -195,7 +201,7 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
     const py::gil_scoped_release release;
     Threads team(threads);
     boosted = train_boosting(held.matrix, {span_of(y), span_of(weights)}, options, team,
-                             x_validation.is_none() ? nullptr : &validation, world(is_distributed));
+                             x_validation.is_none() ? nullptr : &validation, communicator);
     fitted = std::make_unique<Fitted>(std::move(boosted.model));
   }
   return py::make_tuple(std::move(fitted), boosted.validation_losses, boosted.best_round,

@@ -7,5 +7,9 @@ data. There is no GPU build: `use_gpu=True` says so and goes on with the process
 
 from snap_ml.estimators import LinearRegression, LogisticRegression, SupportVectorMachine
 from snap_ml.patch import patch_sklearn, unpatch_sklearn
+from tutti.learn.tree import (BoostingMachineClassifier, BoostingMachineRegressor, DecisionTreeClassifier, DecisionTreeRegressor,
+                              ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
 
-__all__ = ["LinearRegression", "LogisticRegression", "SupportVectorMachine", "patch_sklearn", "unpatch_sklearn"]
+__all__ = ["BoostingMachineClassifier", "BoostingMachineRegressor", "DecisionTreeClassifier", "DecisionTreeRegressor",
+           "ExtraTreesClassifier", "ExtraTreesRegressor", "LinearRegression", "LogisticRegression", "RandomForestClassifier",
+           "RandomForestRegressor", "SupportVectorMachine", "patch_sklearn", "unpatch_sklearn"]
