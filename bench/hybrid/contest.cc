@@ -29,16 +29,25 @@ fs::path rank_program() {
 
 // A network and data that learn within seconds on a part of a processor.
 std::string config_of(const HybridSettings& settings, const std::string& strategy) {
-  std::string text = fmt::format(
-      "case = \"hep\"\nstrategy = \"{}\"\nbatch = {}\nimage = 32\nfilters = 16\ndropout = 0\n"
-      "train_events = 4000\ntest_events = 300\nvalidation_samples = 64\nepochs = 1000\n"
-      "schedule = \"constant\"\nwarmup = 0\noptimizer = \"sgd\"\nlearning_rate = 0.02\n"
-      "rate_scaling = \"linear\"\ncheckpoint_seconds = 0\nthreads = 1\nprecision = \"f32\"\n",
-      strategy, kBatch);
-  for (const std::string& setting : settings.train) {
-    const std::size_t at = setting.find('=');
-    text += fmt::format("{} = \"{}\"\n", setting.substr(0, at), setting.substr(at + 1));
-  }
+  std::map<std::string, std::string> values = {{"strategy", strategy},
+                                               {"batch", std::to_string(kBatch)},
+                                               {"image", "32"},
+                                               {"filters", "8"},
+                                               {"dropout", "0"},
+                                               {"train_events", "4000"},
+                                               {"test_events", "300"},
+                                               {"validation_samples", "64"},
+                                               {"epochs", "1000"},
+                                               {"schedule", "constant"},
+                                               {"warmup", "0"},
+                                               {"learning_rate", "0.01"},
+                                               {"checkpoint_seconds", "0"},
+                                               {"threads", "1"},
+                                               {"precision", "f32"}};
+  for (const std::string& setting : settings.train)
+    values[setting.substr(0, setting.find('='))] = setting.substr(setting.find('=') + 1);
+  std::string text = "case = \"hep\"\n";
+  for (const auto& [name, value] : values) text += fmt::format("{} = \"{}\"\n", name, value);
   return text;
 }
 

@@ -13,9 +13,9 @@ namespace tutti::bench {
 struct HybridSettings {
   int ranks = 5;         // of every strategy; hybrid and async give one of them to the weights
   double slowness = 5;   // of the last rank that trains
-  double target = 0.45;  // loss, the mean over the last `window` samples
+  double target = 0.18;  // loss, the mean over the last `window` samples
   double seconds = 60;   // the longest a run may take
-  int window = 2048;
+  int window = 1024;
   std::vector<std::string> strategies = {"sync", "hybrid", "async"};
   std::vector<std::string> train = {};  // more options of training, "name=value"
   std::string json;

@@ -16,7 +16,7 @@ int run_hybrid(int argc, char** argv) {
       ->check(CLI::Range(3, 256));
   app.add_option("--slowness", settings.slowness, "how many times slower one rank is [5]")
       ->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--target", settings.target, "loss to reach [0.45]")->check(CLI::Range(0.0, 10.0));
+  app.add_option("--target", settings.target, "loss to reach [0.18]")->check(CLI::Range(0.0, 10.0));
   app.add_option("--seconds", settings.seconds, "the longest that a run may take [60]")
       ->check(CLI::Range(1.0, 1e5));
   app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
