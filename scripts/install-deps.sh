@@ -55,7 +55,8 @@ python3-xgboost        peer of the benchmarks of trees
 libopenblas0-pthread   the BLAS that torch and NumPy take; the reference one is many times slower
 libtorch-dev           torch_backend, train: tensors and networks
 python3-torch          the scripts whose process group torch_backend is
-libhdf5-dev            train: data sets
+libhdf5-dev            train, learn: data sets
+zlib1g-dev             learn: packed .npz files
 libfastjet-dev         models: jets of the particle physics case
 libfastjettools-dev    models: trimming of jets
 librsvg2-bin           train: plots as PNG

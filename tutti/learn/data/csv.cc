@@ -1,0 +1,230 @@
+#include "tutti/learn/data/csv.h"
+
+#include <fmt/format.h>
+#include <fmt/os.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/internal/numbers.h"
+#include "tutti/learn/data/mapped_file.h"
+#include "tutti/learn/threads.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::size_t kChunkBytes = 4 << 20;
+
+std::string_view trimmed(std::string_view field) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!field.empty() && is_space(field.front())) field.remove_prefix(1);
+  while (!field.empty() && is_space(field.back())) field.remove_suffix(1);
+  if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
+    field = field.substr(1, field.size() - 2);
+  return field;
+}
+
+bool is_missing(std::string_view field) {
+  return field.empty() || field == "NA" || field == "?" || field == "nan" || field == "NaN";
+}
+
+// Whether it is a number or missing.
+bool read_field(std::string_view field, double& value) {
+  value = std::numeric_limits<double>::quiet_NaN();
+  if (is_missing(field)) return true;
+  return read_number(field.data(), field.data() + field.size(), value) ==
+         field.data() + field.size();
+}
+
+// Takes the next field off the line; `has_more` says whether there was a delimiter after it.
+std::string_view take_field(std::string_view& line, char delimiter, bool& has_more) {
+  const std::size_t end = line.find(delimiter);
+  has_more = end != std::string_view::npos;
+  const std::string_view field = line.substr(0, end);
+  line.remove_prefix(has_more ? end + 1 : line.size());
+  return trimmed(field);
+}
+
+std::vector<std::string_view> fields_of(std::string_view line, char delimiter) {
+  std::vector<std::string_view> fields;
+  for (bool has_more = true; has_more;) fields.push_back(take_field(line, delimiter, has_more));
+  return fields;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+bool is_blank(std::string_view line) {
+  return trimmed(line).empty();
+}
+
+// What the first line says.
+struct Layout {
+  char delimiter = ',';
+  std::int64_t columns = 0;  // with that of the labels
+  std::int64_t label = -1;   // its number, or -1
+  bool has_names = false;
+};
+
+std::int64_t find_label(const std::vector<std::string_view>& names, bool has_names,
+                        const std::string& wanted, std::string_view file) {
+  static constexpr std::array<std::string_view, 4> kUsual = {"label", "target", "class", "y"};
+  if (wanted == "none") return -1;
+  for (std::size_t i = 0; has_names && i < names.size(); ++i) {
+    const bool is_usual = std::find(kUsual.begin(), kUsual.end(), names[i]) != kUsual.end();
+    if (wanted.empty() ? is_usual : names[i] == wanted) return static_cast<std::int64_t>(i);
+  }
+  std::int64_t number = 0;
+  const char* end = wanted.data() + wanted.size();
+  const bool is_number = std::from_chars(wanted.data(), end, number).ptr == end;
+  if (wanted.empty() ||
+      (is_number && number >= 0 && number < static_cast<std::int64_t>(names.size())))
+    return number;
+  throw ConfigError("DDL-9-04",
+                    fmt::format("{} has no column '{}' for the labels; there are {} columns.", file,
+                                wanted, names.size()));
+}
+
+Layout layout_of(std::string_view text, std::string_view name, const CsvOptions& options) {
+  std::string_view line;
+  while (!text.empty() && is_blank(line)) line = take_line(text);
+  Layout layout;
+  for (const char delimiter : {',', ';', '\t'})
+    if (line.find(delimiter) != std::string_view::npos) layout.delimiter = delimiter;
+  const std::vector<std::string_view> fields = fields_of(line, layout.delimiter);
+  layout.columns = static_cast<std::int64_t>(fields.size());
+  double ignored = 0;
+  layout.has_names = std::any_of(fields.begin(), fields.end(),
+                                 [&](std::string_view f) { return !read_field(f, ignored); });
+  layout.label = find_label(fields, layout.has_names, options.label, name);
+  return layout;
+}
+
+// Lines that one thread reads.
+struct Chunk {
+  std::string_view text;
+  std::vector<float> values;
+  std::vector<double> labels;
+  std::int64_t lines = 0;
+  std::string error;  // what is wrong in line `lines` of the chunk
+};
+
+void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
+  bool has_more = true;
+  std::int64_t column = 0;
+  for (; has_more && column < layout.columns; ++column) {
+    const std::string_view field = take_field(line, layout.delimiter, has_more);
+    double value = 0;
+    if (!read_field(field, value) || std::isinf(value)) {
+      chunk.error = fmt::format("column {}: '{}' is no number", column, field.substr(0, 40));
+      return;
+    }
+    if (column == layout.label) {
+      if (std::isnan(value)) chunk.error = fmt::format("column {}: the label is missing", column);
+      chunk.labels.push_back(value);
+    } else if (std::abs(value) > std::numeric_limits<float>::max()) {
+      chunk.error =
+          fmt::format("column {}: '{}' is too large for f32", column, field.substr(0, 40));
+    } else {
+      chunk.values.push_back(static_cast<float>(value));
+    }
+  }
+  if (chunk.error.empty() && (has_more || column != layout.columns))
+    chunk.error = fmt::format("there are {} {} columns", has_more ? "more than" : "only",
+                              has_more ? layout.columns : column);
+}
+
+void read_chunk(const Layout& layout, Chunk& chunk) {
+  for (std::string_view rest = chunk.text; !rest.empty() && chunk.error.empty();) {
+    ++chunk.lines;
+    const std::string_view line = take_line(rest);
+    if (!is_blank(line)) read_row(line, layout, chunk);
+  }
+}
+
+std::vector<Chunk> cut(std::string_view text) {
+  std::vector<Chunk> chunks;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.size(), kChunkBytes);
+    const std::size_t newline = text.find('\n', end - 1);
+    end = newline == std::string_view::npos ? text.size() : newline + 1;
+    chunks.emplace_back().text = text.substr(0, end);
+    text.remove_prefix(end);
+  }
+  return chunks;
+}
+
+}  // namespace
+
+DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions& options) {
+  const Layout layout = layout_of(text, name, options);
+  std::int64_t line = 0;
+  for (bool is_named = layout.has_names; is_named; ++line) is_named = is_blank(take_line(text));
+  std::vector<Chunk> chunks = cut(text);
+  Threads threads(options.threads);
+  threads.run(static_cast<std::int64_t>(chunks.size()),
+              [&](std::int64_t i) { read_chunk(layout, chunks[i]); });
+  std::size_t count = 0;
+  for (const Chunk& chunk : chunks) {
+    line += chunk.lines;
+    count += chunk.values.size();
+    if (!chunk.error.empty())
+      throw IoError("DDL-9-03", fmt::format("{}:{}: {}.", name, line, chunk.error));
+  }
+  auto values = std::make_shared<std::vector<float>>();
+  values->reserve(count);
+  DataSet data;
+  for (Chunk& chunk : chunks) {
+    values->insert(values->end(), chunk.values.begin(), chunk.values.end());
+    data.labels.insert(data.labels.end(), chunk.labels.begin(), chunk.labels.end());
+    chunk = {};
+  }
+  const std::int64_t columns = layout.columns - (layout.label >= 0 ? 1 : 0);
+  const std::int64_t rows = layout.label >= 0 ? static_cast<std::int64_t>(data.labels.size())
+                            : columns > 0     ? static_cast<std::int64_t>(count) / columns
+                                              : 0;
+  if (rows == 0) throw IoError("DDL-9-03", fmt::format("{}: it has no rows.", name));
+  data.features = {
+      .rows = rows, .columns = columns, .values = values->data(), .row_stride = columns};
+  data.features.keeper = values;
+  return data;
+}
+
+DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options) {
+  const MappedFile file(path);
+  return parse_csv(file.text(), path.string(), options);
+}
+
+void write_csv(const std::filesystem::path& path, const DataSet& data) try {
+  const Matrix m = to_form(data.features, Form::kDense);
+  auto file = fmt::output_file(path.string());
+  const bool has_labels = !data.labels.empty();
+  if (has_labels) file.print("label{}", m.columns > 0 ? "," : "\n");
+  for (std::int64_t j = 0; j < m.columns; ++j)
+    file.print("c{}{}", j, j + 1 < m.columns ? "," : "\n");
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    if (has_labels) file.print("{}{}", data.labels[row], m.columns > 0 ? "," : "\n");
+    for (std::int64_t j = 0; j < m.columns; ++j) {
+      const std::int64_t place = row * m.row_stride + j;
+      const char end = j + 1 < m.columns ? ',' : '\n';
+      if (m.dtype == DType::kF32) {
+        file.print("{}{}", static_cast<const float*>(m.values)[place], end);
+      } else {
+        file.print("{}{}", static_cast<const double*>(m.values)[place], end);
+      }
+    }
+  }
+  file.close();
+} catch (const std::system_error& error) {
+  throw IoError("DDL-9-02", fmt::format("{}: cannot write it: {}.", path.string(), error.what()));
+}
+
+}  // namespace tutti::learn

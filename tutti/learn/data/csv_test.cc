@@ -1,0 +1,88 @@
+#include "tutti/learn/data/csv.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "tutti/core/error.h"
+
+namespace tutti::learn {
+namespace {
+
+std::vector<float> numbers(const DataSet& data) {
+  const auto* values = static_cast<const float*>(data.features.values);
+  return {values, values + data.features.entries()};
+}
+
+std::string message(std::string_view text, const CsvOptions& options = {}) {
+  try {
+    parse_csv(text, "f.csv", options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Csv, ReadsNamesLabelsAndNumbers) {
+  const DataSet data = parse_csv("a,label,b\n1,7,2.5\n\n-3e2,8,+4\r\n", "f.csv");
+  EXPECT_EQ(data.labels, (std::vector<double>{7, 8}));
+  EXPECT_EQ(numbers(data), (std::vector<float>{1, 2.5, -300, 4}));
+  EXPECT_EQ(data.features.columns, 2);
+}
+
+TEST(Csv, TakesTheLabelThatIsNamed) {
+  EXPECT_EQ(parse_csv("a;b\n1;2\n", "f").labels.at(0), 1);
+  EXPECT_EQ(parse_csv("a;b\n1;2\n", "f", {.label = "b"}).labels.at(0), 2);
+  EXPECT_EQ(parse_csv("1\t2\n", "f", {.label = "1"}).labels.at(0), 2);
+  const DataSet none = parse_csv("1,2\n3,4", "f", {.label = "none"});
+  EXPECT_TRUE(none.labels.empty());
+  EXPECT_EQ(none.features.rows, 2);
+  EXPECT_EQ(message("a,b\n1,2\n", {.label = "c"}),
+            "DDL-9-04 f.csv has no column 'c' for the labels; there are 2 columns.");
+  EXPECT_NE(message("1,2\n", {.label = "2"}), "");
+}
+
+TEST(Csv, EmptyFieldsAreMissing) {
+  const std::vector<float> found = numbers(parse_csv("1,,NA,\"3\",?\n", "f"));
+  EXPECT_TRUE(std::isnan(found[0]) && std::isnan(found[1]) && std::isnan(found[3]));
+  EXPECT_EQ(found[2], 3);
+}
+
+TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
+  EXPECT_EQ(message("a,b\n1,2\n\n1,x\n"), "DDL-9-03 f.csv:4: column 1: 'x' is no number.");
+  EXPECT_EQ(message("1,2\n1\n"), "DDL-9-03 f.csv:2: there are only 1 columns.");
+  EXPECT_EQ(message("1,2\n1,2,3\n"), "DDL-9-03 f.csv:2: there are more than 2 columns.");
+  EXPECT_EQ(message("1,2\n,2\n"), "DDL-9-03 f.csv:2: column 0: the label is missing.");
+  EXPECT_EQ(message("1,1e39\n"), "DDL-9-03 f.csv:1: column 1: '1e39' is too large for f32.");
+  EXPECT_EQ(message(""), "DDL-9-03 f.csv: it has no rows.");
+  EXPECT_EQ(message("a,b\n"), "DDL-9-03 f.csv: it has no rows.");
+}
+
+TEST(Csv, ReadsInPiecesWhateverTheThreads) {
+  std::string text = "y,a,b\n";
+  for (int i = 0; i < 400000; ++i)
+    text += std::to_string(i) + "," + std::to_string(i % 77) + ",0.5\n";
+  const DataSet one = parse_csv(text, "f", {.label = "", .threads = 1});
+  const DataSet three = parse_csv(text, "f", {.label = "", .threads = 3});
+  EXPECT_EQ(one.labels.size(), 400000u);
+  EXPECT_EQ(one.labels, three.labels);
+  EXPECT_EQ(numbers(one), numbers(three));
+  text += "1,2,x\n";
+  EXPECT_EQ(message(text), "DDL-9-03 f.csv:400002: column 2: 'x' is no number.");
+}
+
+TEST(Csv, GivesBackWhatWasWritten) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("tutti-csv-" + std::to_string(::getpid()));
+  const DataSet data = parse_csv("1,0.1,1e-30\n2,16777217,-0\n", "f");
+  write_csv(path, data);
+  const DataSet again = read_csv(path);
+  EXPECT_EQ(again.labels, data.labels);
+  EXPECT_EQ(numbers(again), numbers(data));
+  std::filesystem::remove(path);
+  EXPECT_THROW(read_csv(path), IoError);
+}
+
+}  // namespace
+}  // namespace tutti::learn
