@@ -22,6 +22,7 @@ int dispatch(std::string_view program, std::span<const Command> commands, int ar
 // `tutti bench`, `tutti info`, ...
 int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
+int run_learn(int argc, char** argv);
 int run_trace(int argc, char** argv);
 int run_train(int argc, char** argv);
 int run_evaluate(int argc, char** argv);

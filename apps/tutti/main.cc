@@ -14,6 +14,7 @@ constexpr tutti::app::Command kCommands[] = {
     {"info", "what was found here, what is chosen, and why", tutti::app::run_info},
     {"evaluate", "measure a trained network on its test data", tutti::app::run_evaluate},
     {"export", "write a trained network as TorchScript", tutti::app::run_export},
+    {"learn", "fit linear models and trees to data files", tutti::app::run_learn},
     {"plot", "draw the curves of a run", tutti::app::run_plot},
     {"predict", "let a trained network judge the samples of a file", tutti::app::run_predict},
     {"runs", "list what was trained", tutti::app::run_runs},

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct Settings {
   std::vector<std::string> cases;
-  double scale = 1, seconds = 60, target = 1e-4;
+  double scale = 1, seconds = 60, target = 1e-4, memory_share = 0;
   bool has_peers = true, is_quick = false, appends = false;
   std::string json, data, peers;
 };
@@ -44,6 +44,9 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
                  "a peer that took longer is not asked for more [60]");
   app.add_flag("!--no-peers", settings.has_peers, "only ours");
   app.add_option("--peers", settings.peers, "only these solvers, as in saga,lbfgs [all]");
+  app.add_option("--memory-share", settings.memory_share,
+                 "ours also from a file, with this share of the data's bytes as memory limit [no]")
+      ->check(CLI::Range(0.01, 1.0));
   app.add_option("--data", settings.data, "folder that keeps the data for the next time")
       ->check(CLI::ExistingDirectory);
   app.add_flag("--quick", settings.is_quick, "a hundredth of the rows: a first look");
@@ -77,7 +80,8 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     one.has_intercept ? "1" : "0",
                     fmt::format("{}", settings.target),
                     fmt::format("{}", settings.has_peers ? settings.seconds : 0),
-                    settings.peers};
+                    settings.peers,
+                    fmt::format("{}", settings.memory_share)};
   spec.environment = {fmt::format("PYTHONPATH={}", (prefix() / "python").string())};
   Process worker(spec, folder / "log");
   pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};

@@ -1,9 +1,10 @@
 """Worker of `tutti bench glm`: fits one problem with ours and with scikit-learn's solvers, on the same arrays.
 
-  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS PEERS
+  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS PEERS MEMORY_SHARE
 
 Each system is asked for more and more until its objective is within TARGET of ours at a very small tolerance, or a fit took more than
-SECONDS (0: no peers). PEERS are named as in PEERS below, or empty: all. Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three. Conversion of the data is part of
+SECONDS (0: no peers). PEERS are named as in PEERS below, or empty: all.
+MEMORY_SHARE above 0: ours once more from a file, with that share of its bytes as memory limit. Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three. Conversion of the data is part of
 every fit's time.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from tutti.learn import linear
+from tutti.learn import data, linear
 
 # Per case the solvers of scikit-learn that can do it, with ever more effort: (max_iter, tol).
 EFFORTS = {
@@ -48,6 +49,28 @@ def load(folder):
     return sp.csr_matrix((values, indices, offsets), shape=(rows, columns)), y
 
 
+class Fitted:
+    """A model that is fitted from a file, with time and memory of its last fit."""
+
+    def __init__(self, model, file):
+        self.model, self.file = model, file
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def fit(self, X, y):
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as peak:
+            peak.write("5\n")  # begins anew
+        before, start = memory("VmRSS"), time.perf_counter()
+        self.model.fit(self.file)
+        self.seconds, self.grown = time.perf_counter() - start, memory("VmHWM") - before
+
+
+def memory(key):
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+
 class Contest:
     def __init__(self, folder, case, penalty, has_intercept, target, seconds):
         self.X, self.y = load(folder)
@@ -62,7 +85,7 @@ class Contest:
         penalty = np.abs(w).sum() if self.penalty == "l1" else 0.5 * (w @ w)
         return float(np.logaddexp(0, -self.y * margins.astype(np.float64)).sum() + penalty)
 
-    def fit(self, system, settings, model):
+    def fit(self, system, settings, model, remark=None):
         """Whether the target was reached, and whether to go on."""
         times = []
         while len(times) < (3 if not times or times[0] < 5 else 1):
@@ -72,6 +95,7 @@ class Contest:
         seconds, objective = statistics.median(times), self.objective(model)
         passes = model.history_["passes"][-1] if hasattr(model, "history_") else 0
         self.best = objective if self.best is None else min(self.best, objective)
+        settings = remark() if remark else settings
         self.out.write(json.dumps({"system": system, "settings": settings, "seconds": seconds, "objective": objective, "passes": passes}) + "\n")
         self.out.flush()
         return (objective - self.best) / self.best <= self.target, seconds <= self.seconds
@@ -80,6 +104,17 @@ class Contest:
         for tol in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1):
             model = linear.LogisticRegression(self.penalty, fit_intercept=self.has_intercept, tol=tol, max_iter=100000)
             self.fit("tutti", f"tol {tol:g}", model)
+
+    def run_limited(self, folder, share):
+        """From a file past the cache of the operating system; beside it what reading alone gives."""
+        path = folder / "rows.data"
+        if not path.exists():
+            data.save_data_file(path, self.X, self.y)
+        file, limit = data.DataFile(path), int(path.stat().st_size * share)
+        model = linear.LogisticRegression(self.penalty, fit_intercept=self.has_intercept, tol=1e-2, max_iter=100000, memory_limit=limit)
+        model_of_file = Fitted(model, file)
+        self.fit("tutti from a file", "", model_of_file, lambda: f"limit {limit / 1e6:.0f} MB, grown {model_of_file.grown / 1e6:.0f} MB, "
+                 f"{model.stream_['bytes_read'] / model_of_file.seconds / 1e9:.2f} of {file.handle.read_speed(limit) / 1e9:.2f} GB/s")
 
     def run_peer(self, name):
         is_dual = name == "liblinear-dual"
@@ -92,10 +127,12 @@ class Contest:
 
 
 def main():
-    folder, case, penalty, has_intercept, target, seconds, peers = sys.argv[1:]
+    folder, case, penalty, has_intercept, target, seconds, peers, share = sys.argv[1:]
     warnings.simplefilter("ignore")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
     contest.run_ours()
+    if float(share) > 0:
+        contest.run_limited(Path(folder), float(share))
     chosen = peers.split(",") if peers else PEERS[case]
     for name in chosen if float(seconds) > 0 else []:
         contest.run_peer(name)

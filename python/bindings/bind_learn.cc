@@ -6,13 +6,17 @@
 #include <pybind11/stl.h>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/data/any_file.h"
 #include "tutti/learn/data/data_file.h"
+#include "tutti/learn/data/row_stream.h"
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/fit_file.h"
 #include "tutti/learn/glm/multinomial.h"
+#include "tutti/learn/threads.h"
 
 namespace py = pybind11;
 
@@ -191,6 +195,19 @@ py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& lab
   return result;
 }
 
+// Two passes over the file with a memory limit, doing nothing with the rows.
+double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_limit) {
+  const py::gil_scoped_release release;
+  RowStream stream(file, memory_limit);
+  Threads threads(1);
+  const auto nothing = [](const Matrix&, std::int64_t) {};
+  stream.for_chunks(threads, nothing);
+  const std::int64_t before = stream.bytes_read();
+  const Stopwatch watch;
+  stream.for_chunks(threads, nothing);
+  return static_cast<double>(stream.bytes_read() - before) / watch.seconds();
+}
+
 py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
                      const py::dict& asked) {
   const Held held = matrix_of(x);
@@ -255,6 +272,16 @@ py::tuple svmlight(const std::string& path, std::int64_t columns, const std::str
   return parts_of(data);
 }
 
+// Any kind of file; the weights come beside the parts.
+py::tuple any_file(const std::string& path, const std::string& kind, const std::string& label) {
+  DataSet data;
+  {
+    const py::gil_scoped_release release;
+    data = read_any(path, {.kind = kind, .label = label});
+  }
+  return py::make_tuple(parts_of(data), array_of(data.weights));
+}
+
 py::tuple snap(const std::string& path) {
   return parts_of(read_snap(path));
 }
@@ -308,6 +335,7 @@ PYBIND11_MODULE(_learn, module) {
       .def_property_readonly("columns", [](const DataFile& f) { return f.schema().columns; })
       .def_property_readonly("entries", &DataFile::entries)
       .def_property_readonly("chunks", &DataFile::chunks)
+      .def("read_speed", &read_speed, "Bytes per second of reading alone, past the cache.")
       .def("labels", [](const DataFile& file) { return array_of(file.labels()); })
       .def("weights", [](const DataFile& file) { return array_of(file.weights()); });
   module.def("fit_linear", &fit_linear);
@@ -315,6 +343,7 @@ PYBIND11_MODULE(_learn, module) {
   module.def("fit_classes", &fit_classes);
   module.def("margins", &margins);
   module.def("read_svmlight", &svmlight);
+  module.def("read_any", &any_file);
   module.def("read_snap", &snap);
   module.def("write_snap", &save_snap);
   module.def("read_data_file", &data_file);

@@ -1,6 +1,7 @@
 """Estimators with the parameters of Snap ML."""
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 
 from tutti.learn import linear
 from tutti.learn.private import fit_private
@@ -39,6 +40,7 @@ class _Known:
             raise ValueError("privacy=True needs penalty l2, no intercept and no weights")
         if self._ranks is not None:
             raise ValueError("privacy=True does not work over ranks")
+        assert_all_finite(X)
         coefficients = fit_private(X.tocsr() if hasattr(X, "tocsr") else X, labels, loss, l2, eta=self.eta, batch_size=self.batch_size,
                                    epsilon=self.privacy_epsilon, grad_clip=self.grad_clip, epochs=self.max_iter, random_state=None)
         return {"coefficients": coefficients, "intercept": 0.0, "objective": np.nan, "dual_gap": np.nan, "has_converged": True,

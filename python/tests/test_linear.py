@@ -204,6 +204,27 @@ def test_privacy_has_a_price_that_is_stated():
         snap_ml.LogisticRegression(privacy=True, fit_intercept=True).fit(X, y)
 
 
+def test_files_of_every_kind(tmp_path):
+    X, y = np.arange(12.0).reshape(4, 3), np.array([1.0, 2.0, 1.0, 2.0])
+    np.savez_compressed(tmp_path / "dense.npz", X=X, y=y)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,y", comments="")
+    for path in ("dense.npz", "a.csv"):
+        found, labels, weights = data.load_file(tmp_path / path)
+        np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(labels, y)
+        assert weights is None
+    np.save(tmp_path / "x.npy", np.asfortranarray(X.astype(np.float32)))
+    found, labels, _ = data.load_file(tmp_path / "x.npy")
+    assert labels is None and found.dtype == np.float32
+    np.testing.assert_array_equal(found, X)
+    for kind in (sp.csr_matrix, sp.csc_matrix):
+        sp.save_npz(tmp_path / "s.npz", kind(X))
+        np.testing.assert_array_equal(data.load_file(tmp_path / "s.npz")[0].toarray(), X)
+    with pytest.raises(OSError, match="DDL-9-03 .*a.csv:3"):
+        (tmp_path / "a.csv").write_text("a,y\n1,2\nx,3\n")
+        data.load_file(tmp_path / "a.csv")
+
+
 def test_a_file_larger_than_the_limit(tmp_path):
     random = np.random.default_rng(5)
     X = random.normal(size=(40000, 20)).astype(np.float32)

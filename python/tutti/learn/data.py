@@ -6,7 +6,13 @@ import scipy.sparse as sp
 from tutti import _learn
 from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
-__all__ = ["DataFile", "load_data_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
+__all__ = ["DataFile", "load_data_file", "load_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
+
+
+def _three(parts, weights, dtype):
+    values = parts[6]
+    X, y = _table(parts, dtype or (np.float32 if values is None else values.dtype))
+    return X, (y if len(y) else None), (weights if len(weights) else None)
 
 
 class DataFile:
@@ -46,6 +52,12 @@ def load_svmlight_file(path, n_features=None, *, zero_based="auto", dtype=np.flo
     return _table(_learn.read_svmlight(str(path), n_features or 0, base, n_jobs or 0), dtype)
 
 
+def load_file(path, *, format=None, label=None, dtype=None):
+    """(X, y, sample_weight) of a file of any kind: own, svmlight, csv, npy, npz, hdf5, snap, told by its first bytes or its name. `label`: the
+    column of a CSV file with the labels. y and sample_weight may be None."""
+    return _three(*_learn.read_any(str(path), format or "", "" if label is None else str(label)), dtype)
+
+
 def load_snap_file(path, *, dtype=np.float32):
     """(X, y) of a file in the known binary layout."""
     return _table(_learn.read_snap(str(path)), dtype)
@@ -60,10 +72,7 @@ def write_snap_file(path, X, y=None):
 def load_data_file(path, *, chunks=None, dtype=None):
     """(X, y, sample_weight) of one of our own data files; `chunks`: (begin, end) of those wanted. y and sample_weight may be None."""
     begin, end = chunks or (0, -1)
-    parts, weights = _learn.read_data_file(str(path), begin, end)
-    values = parts[6]
-    X, y = _table(parts, dtype or (np.float32 if values is None else values.dtype))
-    return X, (y if len(y) else None), (weights if len(weights) else None)
+    return _three(*_learn.read_data_file(str(path), begin, end), dtype)
 
 
 def save_data_file(path, X, y=None, sample_weight=None, *, chunk_rows=0):

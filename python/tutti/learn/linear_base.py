@@ -44,7 +44,8 @@ class Linear(BaseEstimator):
     def _check_both(self, X, y, **kind):
         if isinstance(X, DataFile):
             return self._check_file(X, y)
-        return self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], **kind)
+        # That all is finite is checked by the fit, on all processors.
+        return self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], force_all_finite=False, **kind)
 
     def _check_file(self, X, y):
         """It stays where it is; without a limit the solver reads it at once."""

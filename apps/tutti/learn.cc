@@ -1,0 +1,265 @@
+// `tutti learn`: linear models and trees on data files.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <fstream>
+
+#include "apps/tutti/command.h"
+#include "apps/tutti/learn_model.h"
+#include "apps/tutti/learn_train.h"
+#include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+#include "tutti/learn/data/any_file.h"
+
+namespace tutti::app {
+namespace {
+
+using namespace learn;
+
+std::atomic<bool> is_interrupted = false;
+
+// Ctrl-C ends a fit, not the program: what is there is kept. A second one ends the program.
+void listen_for_interrupt() {
+  std::signal(SIGINT, [](int) {
+    is_interrupted = true;
+    std::signal(SIGINT, SIG_DFL);
+  });
+}
+
+// Whether the arguments could be read; `code` is the exit code when not.
+bool parse(CLI::App& app, int argc, char** argv, int& code) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    code = app.exit(error) == 0 ? 0 : 2;
+    return false;
+  }
+  return true;
+}
+
+void add_file_options(CLI::App& app, AnyFileOptions& options) {
+  app.add_option("--format", options.kind,
+                 "own, svmlight, csv, npy, npz, hdf5, snap [by the file]");
+  app.add_option("--label", options.label,
+                 "CSV: column with the labels, its name or number, or none");
+  app.add_option("--columns", options.columns, "svmlight: number of columns [the largest index]");
+  app.add_option("--threads", options.threads, "[one per processor]")->check(CLI::Range(0, 1024));
+}
+
+std::string shape_text(const Matrix& m) {
+  return fmt::format("{} rows, {} columns, {}, {}", m.rows, m.columns,
+                     m.is_sparse() ? fmt::format("{} entries", m.entries()) : "dense",
+                     m.dtype == DType::kF32 ? "f32" : "f64");
+}
+
+// A line at most once per second, so that short fits say nothing.
+class Lines {
+ public:
+  bool show(const std::string& line) {
+    if (watch_.seconds() >= next_) {
+      fmt::print(stderr, "{}\n", line);
+      next_ = watch_.seconds() + 1;
+    }
+    return !is_interrupted;
+  }
+
+ private:
+  Stopwatch watch_;
+  double next_ = 1;
+};
+
+struct TrainCommand {
+  std::string data, out, test;
+  AnyFileOptions file;
+  TrainSettings settings;
+};
+
+void add_train_options(CLI::App& app, TrainCommand& command) {
+  TrainSettings& s = command.settings;
+  app.add_option("data", command.data, "file to learn from")->required();
+  app.add_option("--out", command.out, "file for the model")->required();
+  app.add_option("--test", command.test, "file to measure the model on");
+  app.add_option("--model", s.model, model_names() + " [logistic]");
+  app.add_option("--l1", s.l1, "linear: l1 * |w|_1 beside the sum of the losses [0]");
+  app.add_option("--l2", s.l2, "linear: l2 / 2 * |w|^2 beside it [1]");
+  app.add_flag("!--no-intercept", s.has_intercept, "linear: none");
+  app.add_option("--solver", s.solver, "linear: auto, newton, newton_cg, sdca, working_set [auto]");
+  app.add_option("--tolerance", s.tolerance,
+                 "linear: share of the objective the gap may be [1e-6]");
+  app.add_option("--max-iterations", s.max_iterations, "linear [1000]");
+  app.add_option("--memory-limit", s.memory_limit, "linear, own files: bytes, as in 2GB [none]")
+      ->transform(CLI::AsSizeValue(true));
+  app.add_option("--task", s.task, "trees: classes or numbers [by the labels]");
+  app.add_option("--trees", s.trees, "forests: trees; boosting: rounds [100]")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--max-depth", s.max_depth, "trees: 0: no limit [0]");
+  app.add_option("--max-leaves", s.max_leaves, "boosting [31]");
+  app.add_option("--learning-rate", s.learning_rate, "boosting [0.1]");
+  app.add_option("--seed", s.seed, "[0]");
+  add_file_options(app, command.file);
+}
+
+int run_learn_train(int argc, char** argv) {
+  CLI::App app("Fits a model to the rows of a file", "tutti learn train");
+  TrainCommand command;
+  add_train_options(app, command);
+  int code = 0;
+  if (!parse(app, argc, argv, code)) return code;
+  TrainSettings& settings = command.settings;
+  settings.threads = command.file.threads;
+  Lines lines;
+  settings.on_progress = [&](const std::string& line) { return lines.show(line); };
+  listen_for_interrupt();
+  const Stopwatch watch;
+  const bool is_streamed = settings.memory_limit > 0;
+  LearnModel model;
+  if (is_streamed) {
+    const auto file = std::make_shared<DataFile>(command.data);
+    fmt::print("{}: {} rows, {} columns in {} chunks\n", command.data, file->rows(),
+               file->schema().columns, file->chunks());
+    model = train(file, settings);
+  } else {
+    const DataSet data = read_any(command.data, command.file);
+    fmt::print("{}: {}, read in {:.2f} s\n", command.data, shape_text(data.features),
+               watch.seconds());
+    const Stopwatch fitting;
+    model = train(data, settings);
+    fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),
+               is_interrupted ? ", interrupted: the model is what was there" : "");
+    fmt::print("on these rows: {}\n",
+               quality_of(model, predict(model, data.features, settings.threads), data.labels));
+  }
+  save_model(command.out, model);
+  fmt::print("{} written\n", command.out);
+  if (command.test.empty()) return 0;
+  AnyFileOptions test_file = command.file;
+  if (test_file.columns == 0) test_file.columns = model.columns;
+  const DataSet test = read_any(command.test, test_file);
+  fmt::print("on {}: {}\n", command.test,
+             quality_of(model, predict(model, test.features, settings.threads), test.labels));
+  return 0;
+}
+
+int run_learn_predict(int argc, char** argv) {
+  CLI::App app("Predicts the labels of the rows of a file, one line per row",
+               "tutti learn predict");
+  std::string model_path, data_path, out;
+  bool wants_probabilities = false;
+  AnyFileOptions options;
+  app.add_option("model", model_path, "file of `tutti learn train`")->required();
+  app.add_option("data", data_path, "file with rows")->required();
+  app.add_option("--out", out, "file for the predictions [standard output]");
+  app.add_flag("--probabilities", wants_probabilities, "behind the class one number per class");
+  add_file_options(app, options);
+  int code = 0;
+  if (!parse(app, argc, argv, code)) return code;
+  const LearnModel model = load_model(model_path);
+  if (wants_probabilities && !model.has_probabilities())
+    throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
+  if (options.columns == 0) options.columns = model.columns;
+  const DataSet data = read_any(data_path, options);
+  const Predictions found = predict(model, data.features, options.threads);
+  std::string text;
+  const std::size_t classes = wants_probabilities ? model.classes.size() : 0;
+  for (std::size_t row = 0; row < found.values.size(); ++row) {
+    text += fmt::format("{}", found.values[row]);
+    for (std::size_t k = 0; k < classes; ++k)
+      text += fmt::format(",{}", found.probabilities[row * classes + k]);
+    text += '\n';
+  }
+  if (out.empty()) {
+    fmt::print("{}", text);
+  } else {
+    std::ofstream file(out);
+    file << text;
+    file.close();
+    if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", out));
+  }
+  if (!data.labels.empty()) fmt::print(stderr, "{}\n", quality_of(model, found, data.labels));
+  return 0;
+}
+
+int run_learn_convert(int argc, char** argv) {
+  CLI::App app("Writes the rows of a file in another format", "tutti learn convert");
+  std::string from, to, to_format;
+  std::int64_t chunk_rows = 0;
+  AnyFileOptions options;
+  app.add_option("from", from, "file to read")->required();
+  app.add_option("to", to, "file to write")->required();
+  app.add_option("--to-format", to_format, "own, svmlight, csv, snap [by the name]");
+  app.add_option("--chunk-rows", chunk_rows, "own: rows of a chunk [about 8 MiB]");
+  add_file_options(app, options);
+  int code = 0;
+  if (!parse(app, argc, argv, code)) return code;
+  const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
+  const DataSet data = read_any(from, options);
+  if (kind == FileKind::kOwn) {
+    write_data_file(to, data, chunk_rows);
+  } else {
+    write_any(to, data, kind);
+  }
+  fmt::print("{}: {}, written to {} ({})\n", from, shape_text(data.features), to, name_of(kind));
+  return 0;
+}
+
+void print_model(const LearnModel& model) {
+  fmt::print("model {}, {} columns, {}\n", model.name, model.columns,
+             model.classes.empty() ? "predicts numbers"
+                                   : fmt::format("classes {}", fmt::join(model.classes, " ")));
+  if (model.trees) {
+    std::size_t nodes = 0;
+    for (const auto& tree : model.trees->trees) nodes += tree.nodes.size();
+    fmt::print("{} trees, {} nodes\n", model.trees->trees.size(), nodes);
+  }
+  for (const LinearPart& part : model.parts) {
+    std::int64_t used = 0;
+    for (const double weight : part.coefficients) used += weight != 0;
+    fmt::print("{} weights that are not 0, intercept {:.6g}\n", used, part.intercept);
+  }
+}
+
+int run_learn_info(int argc, char** argv) {
+  CLI::App app("Says what is in a data file or a model", "tutti learn info");
+  std::string path;
+  AnyFileOptions options;
+  app.add_option("file", path, "a data file, or a model of `tutti learn train`")->required();
+  add_file_options(app, options);
+  int code = 0;
+  if (!parse(app, argc, argv, code)) return code;
+  if (std::filesystem::path(path).extension() == ".json") {
+    print_model(load_model(path));
+    return 0;
+  }
+  const FileKind kind = options.kind.empty() ? kind_of(path) : parse_file_kind(options.kind);
+  const DataSet data = read_any(path, options);
+  fmt::print("{}: {}, {}\n", path, name_of(kind), shape_text(data.features));
+  if (kind == FileKind::kOwn) fmt::print("{} chunks\n", DataFile(path).chunks());
+  std::vector<double> values = data.labels;
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.empty()) {
+    fmt::print("no labels\n");
+  } else if (values.size() <= 20) {
+    fmt::print("labels {}\n", fmt::join(values, " "));
+  } else {
+    fmt::print("labels {} to {}, {} different\n", values.front(), values.back(), values.size());
+  }
+  if (!data.weights.empty()) fmt::print("with weights\n");
+  return 0;
+}
+
+}  // namespace
+
+int run_learn(int argc, char** argv) {
+  static constexpr Command kCommands[] = {
+      {"train", "fit a linear model or trees to a file", run_learn_train},
+      {"predict", "predict the labels of a file", run_learn_predict},
+      {"convert", "write a data file in another format", run_learn_convert},
+      {"info", "what is in a data file or a model", run_learn_info},
+  };
+  return dispatch("tutti learn", kCommands, argc, argv);
+}
+
+}  // namespace tutti::app

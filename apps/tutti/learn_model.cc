@@ -1,0 +1,221 @@
+#include "apps/tutti/learn_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/glm/fit.h"
+#include "tutti/learn/threads.h"
+#include "tutti/learn/tree/model_json.h"
+#include "tutti/learn/tree/predictor.h"
+
+namespace tutti::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Weights that are 0 are left out.
+Json json_of(const LinearPart& part) {
+  Json columns = Json::array(), values = Json::array();
+  for (std::size_t j = 0; j < part.coefficients.size(); ++j) {
+    if (part.coefficients[j] == 0) continue;
+    columns.push_back(j);
+    values.push_back(part.coefficients[j]);
+  }
+  return {{"intercept", part.intercept}, {"columns", columns}, {"weights", values}};
+}
+
+LinearPart part_of(const Json& json, std::int64_t columns) {
+  LinearPart part{.coefficients = std::vector<double>(static_cast<std::size_t>(columns)),
+                  .intercept = json.at("intercept")};
+  const Json &places = json.at("columns"), &weights = json.at("weights");
+  if (places.size() != weights.size())
+    throw std::out_of_range("columns and weights differ in number");
+  for (std::size_t i = 0; i < places.size(); ++i)
+    part.coefficients.at(places[i].get<std::size_t>()) = weights[i].get<double>();
+  return part;
+}
+
+std::vector<double> margins_of_parts(const LearnModel& model, const learn::Matrix& features,
+                                     int threads) {
+  const std::size_t count = model.parts.size();
+  std::vector<double> all(static_cast<std::size_t>(features.rows) * count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto margins =
+        learn::margins_of(features, model.parts[k].coefficients, model.parts[k].intercept, threads);
+    for (std::size_t row = 0; row < margins.size(); ++row) all[row * count + k] = margins[row];
+  }
+  return all;
+}
+
+std::vector<double> raw_of_trees(const LearnModel& model, const learn::Matrix& features,
+                                 int threads) {
+  learn::Threads workers(threads);
+  const learn::tree::Predictor predictor(*model.trees);
+  std::vector<double> raw(static_cast<std::size_t>(features.rows * predictor.outputs()));
+  predictor.predict(features, raw, workers);
+  learn::tree::apply_link(model.trees->link, predictor.outputs(), raw);
+  return raw;
+}
+
+// From one number per row and class to shares that sum to 1.
+void normalise(std::vector<double>& values, std::size_t classes) {
+  for (std::size_t row = 0; row < values.size(); row += classes) {
+    const double sum =
+        std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(row),
+                        values.begin() + static_cast<std::ptrdiff_t>(row + classes), 0.0);
+    for (std::size_t k = 0; k < classes; ++k)
+      values[row + k] = sum > 0 ? values[row + k] / sum : 1.0 / static_cast<double>(classes);
+  }
+}
+
+std::vector<double> two_columns(const std::vector<double>& positive) {
+  std::vector<double> both;
+  for (const double share : positive) both.insert(both.end(), {1 - share, share});
+  return both;
+}
+
+double logistic(double margin) {
+  return 0.5 * (1 + std::tanh(0.5 * margin));
+}
+
+// Rows x classes: probabilities, or margins where there are none.
+std::vector<double> scores_of(const LearnModel& model, const learn::Matrix& features, int threads) {
+  const std::size_t classes = model.classes.size();
+  if (model.trees) {
+    const std::vector<double> values = raw_of_trees(model, features, threads);
+    return values.size() == static_cast<std::size_t>(features.rows) ? two_columns(values) : values;
+  }
+  std::vector<double> margins = margins_of_parts(model, features, threads);
+  if (!model.has_probabilities()) {
+    if (classes > 2) return margins;
+    std::vector<double> both;
+    for (const double margin : margins) both.insert(both.end(), {-margin, margin});
+    return both;
+  }
+  if (model.is_multinomial) {
+    for (std::size_t row = 0; row < margins.size(); row += classes) {
+      const auto begin = margins.begin() + static_cast<std::ptrdiff_t>(row);
+      const double largest = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes));
+      for (std::size_t k = 0; k < classes; ++k)
+        margins[row + k] = std::exp(margins[row + k] - largest);
+    }
+  } else {
+    for (double& margin : margins) margin = logistic(margin);
+    if (classes == 2) return two_columns(margins);
+  }
+  normalise(margins, classes);
+  return margins;
+}
+
+}  // namespace
+
+void save_model(const std::filesystem::path& path, const LearnModel& model) {
+  Json json = {{"format", "tutti-model"},
+               {"version", 1},
+               {"model", model.name},
+               {"columns", model.columns},
+               {"classes", model.classes}};
+  if (model.trees) {
+    json["trees"] = Json::parse(learn::tree::to_json(*model.trees));
+  } else {
+    json["link"] = model.has_log_link ? "exp" : model.is_multinomial ? "softmax" : "identity";
+    json["parts"] = Json::array();
+    for (const LinearPart& part : model.parts) json["parts"].push_back(json_of(part));
+  }
+  std::ofstream file(path);
+  file << json.dump() << '\n';
+  file.close();
+  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path.string()));
+}
+
+LearnModel load_model(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open it.", path.string()));
+  const auto fail = [&](const std::string& what) {
+    throw IoError("DDL-9-03",
+                  fmt::format("{}: it is no model of tutti learn: {}.", path.string(), what));
+  };
+  LearnModel model;
+  try {
+    const Json json = Json::parse(file);
+    if (json.at("format") != "tutti-model" || json.at("version") != 1)
+      fail("other format or version");
+    model.name = json.at("model");
+    model.columns = json.at("columns");
+    model.classes = json.at("classes").get<std::vector<double>>();
+    if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
+    if (json.contains("trees")) {
+      model.trees = learn::tree::from_json(json["trees"].dump());
+    } else {
+      model.has_log_link = json.at("link") == "exp";
+      model.is_multinomial = json.at("link") == "softmax";
+      for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, model.columns));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fail(error.what());
+  } catch (const std::out_of_range& error) {
+    fail(error.what());
+  }
+  const std::size_t wanted = model.classes.size() > 2 ? model.classes.size() : 1;
+  if (!model.trees && model.parts.size() != wanted) fail("its parts do not fit its classes");
+  return model;
+}
+
+Predictions predict(const LearnModel& model, const learn::Matrix& features, int threads) {
+  if (features.columns != model.columns)
+    throw ConfigError("DDL-9-21", fmt::format("The model has {} columns, the data {}.",
+                                              model.columns, features.columns));
+  Predictions found;
+  if (model.classes.empty()) {
+    found.values = model.trees ? raw_of_trees(model, features, threads)
+                               : margins_of_parts(model, features, threads);
+    if (model.has_log_link)
+      for (double& value : found.values) value = std::exp(value);
+    return found;
+  }
+  const std::vector<double> scores = scores_of(model, features, threads);
+  const std::size_t classes = model.classes.size();
+  for (std::size_t row = 0; row < scores.size(); row += classes) {
+    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(row);
+    const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin;
+    found.values.push_back(model.classes[static_cast<std::size_t>(best)]);
+  }
+  if (model.has_probabilities()) found.probabilities = scores;
+  return found;
+}
+
+std::string quality_of(const LearnModel& model, const Predictions& predictions,
+                       std::span<const double> labels) {
+  const double rows = static_cast<double>(labels.size());
+  const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / rows;
+  double right = 0, loss = 0, squares = 0, spread = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const double wrong = predictions.values[row] - labels[row];
+    right += wrong == 0;
+    squares += wrong * wrong;
+    spread += (labels[row] - mean) * (labels[row] - mean);
+    if (predictions.probabilities.empty()) continue;
+    const auto place = std::find(model.classes.begin(), model.classes.end(), labels[row]);
+    const std::size_t classes = model.classes.size();
+    const double share =
+        place == model.classes.end()
+            ? 0
+            : predictions.probabilities[row * classes +
+                                        static_cast<std::size_t>(place - model.classes.begin())];
+    loss -= std::log(std::clamp(share, 1e-15, 1.0));
+  }
+  if (model.classes.empty())
+    return fmt::format("mean squared error {:.6g}, R2 {:.4f}", squares / rows,
+                       spread > 0 ? 1 - squares / spread : 0);
+  std::string text = fmt::format("accuracy {:.4f}", right / rows);
+  if (!predictions.probabilities.empty()) text += fmt::format(", log loss {:.5f}", loss / rows);
+  return text;
+}
+
+}  // namespace tutti::app

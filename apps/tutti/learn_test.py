@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""`tutti learn` from the command line.
+
+  learn_test.py TUTTI
+"""
+
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TUTTI = None
+
+
+def rows(count, seed):
+    draw = random.Random(seed)
+    for _ in range(count):
+        x = [draw.gauss(0, 1) for _ in range(4)]
+        yield int(x[0] + 0.5 * x[1] + 0.3 * draw.gauss(0, 1) > 0), x
+
+
+class LearnTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.base = Path(self.folder.name)
+        for name, count, seed in (("train.csv", 3000, 1), ("test.csv", 500, 2)):
+            lines = [",".join(map(str, [label, *x])) for label, x in rows(count, seed)]
+            (self.base / name).write_text("label,a,b,c,d\n" + "\n".join(lines) + "\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def tutti(self, *arguments, code=0):
+        done = subprocess.run([TUTTI, "learn", *map(str, arguments)], capture_output=True, text=True, timeout=60, cwd=self.base)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_trains_and_predicts(self):
+        for model in ("logistic", "boosting"):
+            text = self.tutti("train", "train.csv", "--model", model, "--out", "m.json", "--test", "test.csv")
+            self.assertGreater(float(text.split("on test.csv: accuracy ")[1].split(",")[0]), 0.85)
+            text = self.tutti("predict", "m.json", "test.csv", "--out", "p.csv", "--probabilities")
+            lines = (self.base / "p.csv").read_text().split()
+            self.assertEqual(len(lines), 500)
+            self.assertAlmostEqual(sum(map(float, lines[0].split(",")[1:])), 1, places=9)
+            self.assertIn("log loss", text)
+            self.assertIn(f"model {model}, 4 columns, classes 0 1", self.tutti("info", "m.json"))
+
+    def test_converts_and_streams(self):
+        self.tutti("convert", "train.csv", "train.data", "--chunk-rows", "200")
+        self.assertIn("15 chunks", self.tutti("info", "train.data"))
+        self.tutti("train", "train.csv", "--out", "whole.json", "--tolerance", "1e-12")
+        self.tutti("train", "train.data", "--out", "limited.json", "--tolerance", "1e-12", "--memory-limit", "5330KB")
+        self.tutti("convert", "test.csv", "test.svm")
+        both = [[float(line.split(",")[2]) for line in self.tutti("predict", f"{name}.json", "test.svm", "--probabilities").split()[:500]]
+                for name in ("whole", "limited")]
+        self.assertLess(max(abs(a - b) for a, b in zip(*both)), 1e-4)
+
+    def test_names_file_and_line_of_what_is_wrong(self):
+        (self.base / "bad.csv").write_text("1,2\n1,x\n")
+        self.assertIn("bad.csv:2: column 1: 'x' is no number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))
+        self.assertFalse((self.base / "m.json").exists())
+        self.assertIn("There is no model 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
+        self.assertIn("cannot open", self.tutti("info", "nothing.csv", code=1))
+        self.tutti("train", code=2)
+
+    def test_an_interrupted_fit_keeps_what_is_there(self):
+        running = subprocess.Popen([TUTTI, "learn", "train", "train.csv", "--model", "boosting", "--trees", "1000000", "--out", "m.json"],
+                                   cwd=self.base, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertIn("round", running.stderr.readline())  # it has begun
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 0)
+        self.assertIn("interrupted: the model is what was there", out)
+        self.assertIn("trees", self.tutti("info", "m.json"))
+
+
+if __name__ == "__main__":
+    TUTTI = sys.argv.pop()
+    unittest.main()

@@ -1,0 +1,217 @@
+#include "apps/tutti/learn_train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/glm/fit.h"
+#include "tutti/learn/glm/fit_file.h"
+#include "tutti/learn/glm/multinomial.h"
+#include "tutti/learn/threads.h"
+#include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
+
+namespace tutti::app {
+namespace {
+
+using namespace learn;
+
+constexpr std::array<std::string_view, 6> kLinear = {"logistic", "hinge",   "squared_hinge",
+                                                     "squared",  "poisson", "gamma"};
+constexpr std::array<std::string_view, 4> kTrees = {"tree", "forest", "extra_trees", "boosting"};
+constexpr std::size_t kMostClasses = 100;  // of labels that are taken for classes unasked
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<double> distinct(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+void check_model(const TrainSettings& settings, std::size_t labels, std::int64_t rows) {
+  if (!is_one_of(settings.model, kLinear) && !is_one_of(settings.model, kTrees))
+    throw ConfigError("DDL-9-05", fmt::format("There is no model '{}'. There are: {}.",
+                                              settings.model, model_names()));
+  if (static_cast<std::int64_t>(labels) != rows)
+    throw ConfigError("DDL-9-05", "The data has no labels to learn from.");
+}
+
+GlmOptions options_of(const TrainSettings& settings, Loss loss) {
+  GlmOptions options{.loss = loss,
+                     .l1 = settings.l1,
+                     .l2 = settings.l2,
+                     .fit_intercept = settings.has_intercept,
+                     .solver = parse_solver(settings.solver),
+                     .tolerance = settings.tolerance,
+                     .max_iterations = settings.max_iterations,
+                     .threads = settings.threads,
+                     .seed = settings.seed};
+  if (settings.on_progress)
+    options.on_progress = [&settings](const Progress& p) {
+      return settings.on_progress(
+          fmt::format("iteration {}, {:.1f} s, objective {:.8g}, gap {:.2g}", p.iteration,
+                      p.seconds, p.objective, p.dual_gap));
+    };
+  return options;
+}
+
+using FitOne = std::function<GlmModel(std::span<const double> labels, const GlmOptions& options)>;
+
+// One model, or one per class against the rest.
+void fit_parts(const FitOne& fit_one, const std::vector<double>& labels, const GlmOptions& options,
+               LearnModel& model) {
+  const auto add = [&](std::span<const double> targets) {
+    GlmModel found = fit_one(targets, options);
+    model.parts.push_back({std::move(found.coefficients), found.intercept});
+  };
+  if (model.classes.empty()) return add(labels);
+  std::vector<double> signs(labels.size());
+  for (std::size_t k = model.classes.size() == 2 ? 1 : 0; k < model.classes.size(); ++k) {
+    for (std::size_t row = 0; row < labels.size(); ++row)
+      signs[row] = labels[row] == model.classes[k] ? 1 : -1;
+    add(signs);
+  }
+}
+
+std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
+                                   const std::vector<double>& classes) {
+  std::vector<std::int32_t> codes;
+  for (const double label : labels)
+    codes.push_back(static_cast<std::int32_t>(
+        std::lower_bound(classes.begin(), classes.end(), label) - classes.begin()));
+  return codes;
+}
+
+void fit_together(const DataSet& data, const GlmOptions& options, LearnModel& model) {
+  const int count = static_cast<int>(model.classes.size());
+  const MultinomialModel found = fit_multinomial(
+      data.features, codes_of(data.labels, model.classes), count, data.weights, options);
+  model.is_multinomial = true;
+  for (int k = 0; k < count; ++k) {
+    const auto begin = found.coefficients.begin() + k * model.columns;
+    model.parts.push_back(
+        {{begin, begin + model.columns}, found.intercepts[static_cast<std::size_t>(k)]});
+  }
+}
+
+LearnModel linear_model(const TrainSettings& settings, Loss loss, const std::vector<double>& labels,
+                        std::int64_t columns) {
+  LearnModel model{
+      .name = settings.model, .columns = columns, .classes = {}, .parts = {}, .trees = {}};
+  model.has_log_link = loss == Loss::kPoisson || loss == Loss::kGamma;
+  if (!is_classification(loss)) return model;
+  model.classes = distinct(labels);
+  if (model.classes.size() < 2)
+    throw ConfigError("DDL-9-05", "All labels are the same; there is nothing to tell apart.");
+  return model;
+}
+
+// Whether the labels are classes.
+bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
+                 const std::vector<double>& values) {
+  if (settings.task == "classes" || settings.task == "numbers") return settings.task == "classes";
+  if (!settings.task.empty())
+    throw ConfigError("DDL-9-05", fmt::format("There is no task '{}'. There are: classes, numbers.",
+                                              settings.task));
+  return values.size() <= std::min(kMostClasses, labels.size() / 2) &&
+         std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
+}
+
+tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
+                        const std::vector<double>& targets, int classes, Threads& threads) {
+  tree::ForestOptions options{.trees = settings.model == "tree" ? 1 : settings.trees,
+                              .classes = classes};
+  options.max_depth = settings.max_depth;
+  options.seed = settings.seed;
+  options.bootstrap = settings.model == "forest";
+  options.random_thresholds = settings.model == "extra_trees";
+  const double columns = static_cast<double>(data.features.columns);
+  if (settings.model != "tree" && classes > 0)
+    options.columns_per_node = std::max(1, static_cast<int>(std::sqrt(columns)));
+  return tree::train_forest(data.features, {targets, data.weights}, options, threads);
+}
+
+tree::Model boost(const DataSet& data, const TrainSettings& settings,
+                  const std::vector<double>& targets, int classes, Threads& threads) {
+  tree::BoostOptions options;
+  options.objective = classes == 0 ? "squared_error" : classes == 2 ? "logistic" : "softmax";
+  options.classes = classes > 2 ? classes : 0;
+  options.rounds = settings.trees;
+  options.learning_rate = settings.learning_rate;
+  options.max_depth = settings.max_depth;
+  options.max_leaves = settings.max_leaves;
+  options.seed = settings.seed;
+  if (settings.on_progress)
+    options.progress = [&](int round, double) {
+      return settings.on_progress(fmt::format("round {} of {}", round, settings.trees));
+    };
+  return tree::train_boosting(data.features, {targets, data.weights}, options, threads).model;
+}
+
+LearnModel train_trees(const DataSet& data, const TrainSettings& settings) {
+  LearnModel model{.name = settings.model,
+                   .columns = data.features.columns,
+                   .classes = {},
+                   .parts = {},
+                   .trees = {}};
+  std::vector<double> targets = data.labels;
+  const std::vector<double> values = distinct(data.labels);
+  if (are_classes(settings, data.labels, values)) {
+    model.classes = values;
+    const std::vector<std::int32_t> codes = codes_of(data.labels, values);
+    targets.assign(codes.begin(), codes.end());
+  }
+  Threads threads(settings.threads);
+  const int classes = static_cast<int>(model.classes.size());
+  model.trees = settings.model == "boosting"
+                    ? boost(data, settings, targets, classes, threads)
+                    : grow_forest(data, settings, targets, classes, threads);
+  return model;
+}
+
+}  // namespace
+
+std::string model_names() {
+  return fmt::format("{}, {}", fmt::join(kLinear, ", "), fmt::join(kTrees, ", "));
+}
+
+LearnModel train(const DataSet& data, const TrainSettings& settings) {
+  check_model(settings, data.labels.size(), data.features.rows);
+  if (is_one_of(settings.model, kTrees)) return train_trees(data, settings);
+  const Loss loss = parse_loss(settings.model);
+  LearnModel model = linear_model(settings, loss, data.labels, data.features.columns);
+  const GlmOptions options = options_of(settings, loss);
+  if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
+    fit_together(data, options, model);
+  } else {
+    fit_parts(
+        [&](std::span<const double> labels, const GlmOptions& asked) {
+          return fit(data.features, labels, data.weights, asked);
+        },
+        data.labels, options, model);
+  }
+  return model;
+}
+
+LearnModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings) {
+  const std::vector<double> labels = file->labels(), weights = file->weights();
+  check_model(settings, labels.size(), file->rows());
+  if (is_one_of(settings.model, kTrees))
+    throw ConfigError("DDL-9-12", "A memory limit works with linear models.");
+  const Loss loss = parse_loss(settings.model);
+  LearnModel model = linear_model(settings, loss, labels, file->schema().columns);
+  fit_parts(
+      [&](std::span<const double> targets, const GlmOptions& asked) {
+        return fit_file(file, targets, weights, asked, settings.memory_limit);
+      },
+      labels, options_of(settings, loss), model);
+  return model;
+}
+
+}  // namespace tutti::app
