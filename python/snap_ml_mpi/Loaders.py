@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from snap_ml_mpi.ranks import ranks
 from tutti.learn import data
 
-__all__ = ["DistributedData", "load_from_libsvm_format", "load_from_snap_format", "load_from_svmlight_format"]
+__all__ = ["DistributedData", "load_from_data_file", "load_from_libsvm_format", "load_from_snap_format", "load_from_svmlight_format"]
 
 
 @dataclass
@@ -39,3 +39,11 @@ def load_from_snap_format(path, num_chunks=1):
     """A file in the known binary layout; see docs/formats/snap.md."""
     X, y = data.load_snap_file(path)
     return _share(X, y)
+
+
+def load_from_data_file(path):
+    """One of our own data files; each rank reads its chunks only. See docs/formats/data.md."""
+    me, file = ranks(), data.DataFile(path)
+    chunks = file.handle.chunks
+    X, y, _ = file.read(chunks * me.rank // me.size, chunks * (me.rank + 1) // me.size)
+    return DistributedData(X, np.empty(0) if y is None else y, file.shape[0])

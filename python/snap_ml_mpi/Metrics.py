@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from snap_ml_mpi.ranks import ranks
+from snap_ml_mpi.ranks import classes_of, ranks
 
 __all__ = ["accuracy_score", "hinge_loss", "log_loss", "mean_squared_error"]
 
@@ -17,10 +17,14 @@ def _mean(values):
 
 
 def log_loss(y, proba):
-    """`proba`: probability of the positive (larger) label, or one column per class."""
+    """`proba`: of two classes the probability of the larger label; else, or always, one column per class in the order of the labels."""
     labels, proba = _labels(y), np.asarray(proba, dtype=np.float64)
-    positive = proba[:, 1] if proba.ndim == 2 else proba
-    chosen = np.where(labels > 0, positive, 1 - positive)
+    classes = classes_of(labels)
+    if proba.ndim == 1:
+        proba = np.stack([1 - proba, proba], axis=1)
+    if len(classes) > proba.shape[1]:
+        raise ValueError(f"there are {len(classes)} classes, but probabilities for {proba.shape[1]}")
+    chosen = proba[np.arange(len(labels)), np.searchsorted(classes, labels)]
     return _mean(-np.log(np.clip(chosen, 1e-15, 1)))
 
 
@@ -29,7 +33,9 @@ def accuracy_score(y, predicted):
 
 
 def hinge_loss(y, decision):
-    return _mean(np.maximum(0, 1 - np.where(_labels(y) > 0, 1, -1) * np.asarray(decision)))
+    """Of two classes; a positive decision means the larger label."""
+    labels = _labels(y)
+    return _mean(np.maximum(0, 1 - np.where(labels == classes_of(labels).max(initial=-np.inf), 1, -1) * np.asarray(decision)))
 
 
 def mean_squared_error(y, predicted):

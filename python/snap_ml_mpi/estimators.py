@@ -1,10 +1,8 @@
 """The estimators of snap_ml, fitted over the rows of all ranks."""
 
-import numpy as np
-
 import snap_ml
 from snap_ml_mpi.Loaders import DistributedData
-from snap_ml_mpi.ranks import ranks
+from snap_ml_mpi.ranks import classes_of, ranks
 
 
 class _Distributed:
@@ -19,15 +17,7 @@ class _Distributed:
         return {name: value for name, value in super().__getstate__().items() if name != "_ranks"}
 
     def _classes_of(self, y):
-        """Over all ranks; classes must be whole numbers here."""
-        own = np.unique(y)
-        if self._ranks is None:
-            return own
-        if not np.issubdtype(own.dtype, np.number) or np.abs(own).max(initial=0) > 1000 or (own != np.round(own)).any():
-            raise ValueError("over ranks classes are whole numbers from -1000 to 1000")
-        seen = np.zeros(2001)
-        seen[own.astype(int) + 1000] = 1
-        return (np.nonzero(self._ranks.sum(seen))[0] - 1000).astype(own.dtype)
+        return classes_of(y)
 
     def fit(self, X, y=None, sample_weight=None):
         if isinstance(X, DistributedData):

@@ -3,7 +3,7 @@
 import sys
 
 from snap_ml_mpi import LogisticRegression
-from snap_ml_mpi.Loaders import load_from_libsvm_format, load_from_snap_format
+from snap_ml_mpi.Loaders import load_from_data_file, load_from_libsvm_format, load_from_snap_format
 from snap_ml_mpi.Metrics import accuracy_score, log_loss
 
 train_data = load_from_libsvm_format(sys.argv[1])
@@ -13,3 +13,9 @@ lr.fit(train_data)
 proba = lr.predict_proba(test_data)
 loss, accuracy = log_loss(test_data, proba), accuracy_score(test_data, lr.predict(test_data))
 print(f"rows {test_data.y.shape[0]} of {test_data.total_rows} loss {loss:.9f} accuracy {accuracy:.6f} weight {lr.coef_[0][0]:.7f}", flush=True)
+
+# What goes beyond the known program: balanced classes, several classes, and chunks of our own file.
+if len(sys.argv) > 3:
+    chunks = load_from_data_file(sys.argv[3])
+    balanced = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1).fit(chunks)
+    print(f"chunks {chunks.y.shape[0]} of {chunks.total_rows} loss {log_loss(chunks, balanced.predict_proba(chunks)):.9f}", flush=True)

@@ -18,17 +18,25 @@ from tutti.learn import data
 MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 
 
+DDLRUN = Path(snap_ml.__file__).parents[2] / "bin" / "ddlrun"  # of the build tree
+STARTS = {"mpirun": [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n"], "ddlrun": [str(DDLRUN), "-n"]}
+
+
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_the_known_program_over_ranks(tmp_path, ranks):
+@pytest.mark.parametrize("start, ranks", [("mpirun", 1), ("mpirun", 3), ("ddlrun", 2)])
+def test_the_known_program_over_ranks(tmp_path, start, ranks):
+    if start == "ddlrun" and not DDLRUN.exists():
+        pytest.skip("no ddlrun in this tree")
     X, y = make_classification(500, 12, random_state=3)
     y = np.where(y > 0, 1.0, -1.0)
     X = X.astype(np.float32)
     lines = [f"{label:g} " + " ".join(f"{j + 1}:{value:.9g}" for j, value in enumerate(row)) for row, label in zip(X[:300], y[:300])]
     (tmp_path / "train").write_text("\n".join(lines))
     data.write_snap_file(tmp_path / "test", X[300:], y[300:])
-    command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), sys.executable,
-               str(Path(__file__).with_name("known_mpi_program.py")), str(tmp_path / "train"), str(tmp_path / "test")]
+    kinds = np.digitize(X[:, 0], [-1, 1]) + 1  # three classes: 1, 2, 3
+    data.save_data_file(tmp_path / "chunks", X, kinds, chunk_rows=100)
+    command = [*STARTS[start], str(ranks), sys.executable, str(Path(__file__).with_name("known_mpi_program.py")), str(tmp_path / "train"),
+               str(tmp_path / "test"), str(tmp_path / "chunks")]
     output = subprocess.run(command, capture_output=True, text=True, timeout=120,
                             env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
     assert output.returncode == 0, output.stderr
@@ -39,3 +47,8 @@ def test_the_known_program_over_ranks(tmp_path, ranks):
         assert abs(float(loss) - log_loss(y[300:], model.predict_proba(X[300:]))) < 1e-5
         assert abs(float(accuracy) - np.mean(model.predict(X[300:]) == y[300:])) < 1e-6
         assert abs(float(weight) - model.coef_[0][0]) < 1e-4
+    told = re.findall(r"chunks (\d+) of 500 loss (\S+)", output.stdout)
+    assert len(told) == ranks and sum(int(rows) for rows, _ in told) == 500
+    balanced = snap_ml.LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, kinds)
+    for _, loss in told:
+        assert abs(float(loss) - log_loss(kinds, balanced.predict_proba(X))) < 1e-5

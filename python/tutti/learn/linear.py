@@ -43,7 +43,7 @@ class LinearClassifier(ClassifierMixin, Linear):
                              f"{self.classes_[0]!r}")
         weights = self._weights(sample_weight, X)
         if self.class_weight is not None:
-            by_class = compute_sample_weight(self.class_weight, y)
+            by_class = self._class_weights(y)
             weights = weights * by_class if len(weights) else by_class
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
         self._is_one_against_rest = isinstance(X, DataFile) and self.memory_limit is not None
@@ -58,6 +58,14 @@ class LinearClassifier(ClassifierMixin, Linear):
         self.coef_ = np.stack([result["coefficients"] for result in results])
         self.intercept_ = np.array([result["intercept"] for result in results])
         return self
+
+    def _class_weights(self, y):
+        """Per row; balanced over the rows of all ranks."""
+        if self.class_weight != "balanced" or self._ranks is None:
+            return compute_sample_weight(self.class_weight, y)
+        codes = np.searchsorted(self.classes_, y)
+        counts = self._ranks.sum(np.bincount(codes, minlength=len(self.classes_)).astype(np.float64))
+        return (counts.sum() / (len(counts) * counts))[codes]
 
     def _start(self, model):
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_") or model >= len(self.coef_):
