@@ -138,6 +138,11 @@ BoostOptions boost_options(const py::dict& from) {
   take(from, "max_step", options.max_step);
   take(from, "subsample", options.subsample);
   take(from, "columns_per_tree", options.columns_per_tree);
+  take(from, "tree_probability", options.tree_probability);
+  take(from, "wave_components", options.wave_components);
+  take(from, "wave_gamma", options.wave_gamma);
+  take(from, "wave_l2", options.wave_l2);
+  take(from, "wave_constant", options.wave_constant);
   take(from, "columns_per_node", options.columns_per_node);
   if (from.contains("base_score")) options.base_score = from["base_score"].cast<double>();
   take(from, "early_stopping_rounds", options.early_stopping_rounds);
@@ -156,17 +161,6 @@ struct Fitted {
   explicit Fitted(Model made) : model(std::move(made)), predictor(model) {}
 };
 
-std::unique_ptr<Fitted> fit_forest(const py::object& x, const Doubles& y, const Doubles& weights,
-                                   const py::dict& given, int threads, bool is_distributed) {
-  const Held held = matrix_of(x);
-  const ForestOptions options = forest_options(given);
-  comm::Communicator* const communicator = world(is_distributed);
-  const py::gil_scoped_release release;
-  Threads team(threads);
-  return std::make_unique<Fitted>(
-      train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
-}
-
 // Calls Python between rounds; an interrupt there ends the training, not the program.
 std::function<bool(int, double)> watcher(const py::object& progress, bool& was_interrupted) {
   return [&progress, &was_interrupted](int round, double loss) {
@@ -178,6 +172,25 @@ std::function<bool(int, double)> watcher(const py::object& progress, bool& was_i
     }
     return progress.is_none() || progress(round, loss).cast<bool>();
   };
+}
+
+py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weights,
+                     const py::dict& given, int threads, const py::object& progress,
+                     bool is_distributed) {
+  const Held held = matrix_of(x);
+  ForestOptions options = forest_options(given);
+  comm::Communicator* const communicator = world(is_distributed);
+  bool was_interrupted = false;
+  const auto watch = watcher(progress, was_interrupted);
+  options.progress = [&watch](int trees) { return watch(trees - 1, 0); };
+  std::unique_ptr<Fitted> fitted;
+  {
+    const py::gil_scoped_release release;
+    Threads team(threads);
+    fitted = std::make_unique<Fitted>(
+        train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
+  }
+  return py::make_tuple(std::move(fitted), was_interrupted);
 }
 
 py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& weights,

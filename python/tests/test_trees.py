@@ -1,11 +1,15 @@
 """Trees: scikit-learn's conventions, and answers as good as its own."""
 
 import ctypes
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -28,6 +32,7 @@ ESTIMATORS = [
     ours.GradientBoostingClassifier(max_iter=5, min_samples_leaf=5, n_jobs=1),
     ours.GradientBoostingRegressor(max_iter=5, min_samples_leaf=5, n_jobs=1),
     ours.BoostingMachineClassifier(num_round=5, n_jobs=1), ours.BoostingMachineRegressor(num_round=5, n_jobs=1),
+    ours.BoostingMachineClassifier(num_round=5, n_jobs=1, tree_select_probability=0.5),
 ]
 
 
@@ -129,6 +134,23 @@ def test_early_stopping_on_ones_own_set(made):
     assert apart.n_iter_ < 200
 
 
+def test_ridge_rounds_beside_trees(made):
+    X, X_test, y, y_test = (part[:3000].astype(np.float64) for part in made)
+    X, X_test = X * 1e4 + 7e6, X_test * 1e4 + 7e6  # no scaling needed
+    settings = dict(num_round=80, learning_rate=0.2, n_components=30, fit_intercept=True, random_state=1)
+    trees, mixed, waves = (ours.BoostingMachineClassifier(tree_select_probability=share, **settings).fit(X, y) for share in (1, 0.7, 0))
+    base = log_loss(y_test, np.full(len(y_test), y.mean()))
+    assert log_loss(y_test, waves.predict_proba(X_test)) < 0.8 * base
+    assert log_loss(y_test, mixed.predict_proba(X_test)) < 1.1 * log_loss(y_test, trees.predict_proba(X_test))
+    again = pickle.loads(pickle.dumps(mixed))
+    np.testing.assert_array_equal(again.predict_proba(X_test), mixed.predict_proba(X_test))
+    with pytest.raises(ValueError, match="other than trees"):
+        mixed.to_onnx()
+    wrong = ours.BoostingMachineClassifier(tree_select_probability=1.5)
+    with pytest.raises(ValueError, match="tree_probability"):
+        wrong.fit(X, y)
+
+
 def test_strings_pickle_clone_pipeline_search(cells):
     X, X_test, y, y_test = cells
     names = np.array(["no", "yes"])[y]
@@ -179,6 +201,21 @@ def test_a_memory_limit_that_cannot_be_is_refused(cells, wrong):
     X, _, y, _ = cells
     with pytest.raises(ValueError, match="memory_limit"):
         ours.DecisionTreeClassifier(memory_limit=wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, max_depth=2), ours.GradientBoostingClassifier(max_iter=10**5)])
+def test_ctrl_c_keeps_what_is_there(cells, estimator):
+    X, X_test, y, y_test = cells
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.warns(UserWarning, match="interrupted"):
+        estimator.fit(X, y)
+    assert estimator.score(X_test, y_test) > 0.8
+
+
+def test_progress_is_shown(cells, capsys):
+    X, _, y, _ = cells
+    ours.RandomForestClassifier(3, verbose=True, n_jobs=1).fit(X, y)
+    assert "tree 3 of 3" in capsys.readouterr().err
 
 
 def test_use_gpu_says_that_there_is_none(cells):
@@ -288,14 +325,46 @@ def ask_onnx(text, row):
     return answer
 
 
+def ask_pmml(text, row):
+    """Walks the trees of a PMML file, as its standard describes them; what comes before the link."""
+    space = "{http://www.dmg.org/PMML-4_4}"
+    values = {f"x{i}": value for i, value in enumerate(row)}
+
+    def score(node):
+        children = node.findall(space + "Node")
+        if not children:
+            return float(node.get("score"))
+        tests = [child.find(space + "SimplePredicate") for child in children]
+        if np.isnan(values[tests[0].get("field")]):
+            return score(next(child for child in children if child.get("id") == node.get("defaultChild")))
+        is_true = {"lessOrEqual": np.less_equal, "greaterThan": np.greater}
+        return score(next(child for child, test in zip(children, tests)
+                          if is_true[test.get("operator")](values[test.get("field")], float(test.get("value")))))
+
+    answers = []
+    for segment in ElementTree.fromstring(text).find(f"{space}MiningModel/{space}Segmentation"):
+        if segment.get("id").startswith("raw"):
+            scores = [score(tree.find(space + "Node")) for tree in segment.iter(space + "TreeModel")]
+            method = segment.find(f"{space}MiningModel/{space}Segmentation").get("multipleModelMethod")
+            answers.append({"sum": np.sum, "average": np.mean}[method](scores)
+                           + float(segment.find(f".//{space}Target").get("rescaleConstant")))
+    return answers
+
+
 def test_onnx_pmml_and_cpp_answer_alike(made, tmp_path):
     X, y = made[0][:2000].copy(), made[2][:2000]
     X[::9, 3] = np.nan
     model = ours.GradientBoostingClassifier(max_iter=5).fit(X, y)
     raw = model.decision_function(X)
+    onnx = model.to_onnx()
     for i in range(0, 200, 3):
-        assert ask_onnx(model.to_onnx(), X[i])[0] == pytest.approx(raw[i], abs=1e-5)
-    assert model.to_pmml().count("<TreeModel") == 5
+        assert ask_onnx(onnx, X[i])[0] == pytest.approx(raw[i], abs=1e-5)
+    text = model.to_pmml()
+    for i in range(0, 200, 3):
+        assert ask_pmml(text, X[i].astype(np.float64))[0] == pytest.approx(raw[i], abs=1e-9)
+    forest = ours.RandomForestClassifier(3, max_depth=4, random_state=0).fit(X, y)
+    for i in range(0, 60, 3):
+        assert ask_pmml(forest.to_pmml(), X[i].astype(np.float64)) == pytest.approx(forest.predict_proba(X[i : i + 1])[0], abs=1e-9)
     (tmp_path / "model.cc").write_text(model.to_cpp("ask"))
     subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", tmp_path / "model.so", tmp_path / "model.cc"], check=True)
     ask = ctypes.CDLL(str(tmp_path / "model.so")).ask

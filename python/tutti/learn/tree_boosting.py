@@ -171,7 +171,9 @@ class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
 
 
 class _BoostingMachine:
-    """Options under the names of Snap ML: every tree draws its greatest depth from [min_max_depth, max_max_depth]."""
+    """Options under the names of Snap ML: every tree draws its greatest depth from [min_max_depth, max_max_depth]. With
+    tree_select_probability below 1 the other rounds add ridge regression (regularizer, fit_intercept) on n_components random waves
+    that stand for a kernel of width gamma; columns are measured in their own spread, so nothing needs to be scaled."""
 
     def _threads(self):
         return thread_count(self.n_jobs, self.num_threads)
@@ -181,6 +183,7 @@ class _BoostingMachine:
         check_at_least("learning_rate", self.learning_rate, 0, above=True)
         check_at_least("lambda_l2", self.lambda_l2, 0)
         check_at_least("hist_nbins", self.hist_nbins, 2)
+        check_at_least("n_components", self.n_components, 1)
         low, high = (self.max_depth,) * 2 if self.max_depth is not None else (self.min_max_depth, self.max_max_depth)
         if not 1 <= low <= high:
             raise ValueError(f"min_max_depth={low!r} and max_max_depth={high!r} are no range of depths from 1")
@@ -196,6 +199,11 @@ class _BoostingMachine:
             subsample=float(self.subsample),
             columns_per_tree=float(self.colsample_bytree),
             base_score=None if self.base_score is None else float(self.base_score),
+            tree_probability=float(self.tree_select_probability),
+            wave_components=int(self.n_components),
+            wave_gamma=float(self.gamma),
+            wave_l2=float(self.regularizer),
+            wave_constant=bool(self.fit_intercept),
             max_bins=min(255, int(self.hist_nbins)),
             categorical=self._categorical(),
             seed=seed_of(self.random_state),
@@ -211,16 +219,18 @@ class _BoostingMachine:
 class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
     def __init__(self, *, num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, class_weight=None, subsample=1.0, colsample_bytree=1.0,
-                 lambda_l2=0.0, max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None,
-                 num_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
+                 lambda_l2=0.0, max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0,
+                 n_components=10, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
+                 use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
 class BoostingMachineRegressor(_BoostingMachine, _BoostedRegressor):
     def __init__(self, *, objective="mse", num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, alpha=0.5, subsample=1.0, colsample_bytree=1.0, lambda_l2=0.0,
-                 max_delta_step=0.0, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
-                 use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
+                 max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0, n_components=10,
+                 hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None, use_gpu=False, gpu_id=0,
+                 memory_limit=None, verbose=False):
         keep(self, locals())
 
     def _loss_name(self):

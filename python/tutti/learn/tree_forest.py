@@ -4,6 +4,9 @@ Columns are cut into up to 255 bins once, and splits are sought between bins. Wh
 for any number of threads. n_jobs counts the threads of one fit; None means all processors.
 """
 
+import sys
+import warnings
+
 import numpy as np
 
 from tutti import _tree
@@ -56,8 +59,21 @@ class _Grown:
     def _grow(self, X, y, weights, classes):
         self._warn_gpu()
         options = self._options(X, weights, classes)
-        self.model_ = _tree.fit_forest(X, y, weights, options, self._threads(), self._is_distributed())
+        self.model_, interrupted = _tree.fit_forest(X, y, weights, options, self._threads(), self._progress(options["trees"]),
+                                                    self._is_distributed())
+        if interrupted and self.model_.trees < options["trees"]:
+            warnings.warn(f"the fit was interrupted; the model has {self.model_.trees} trees", stacklevel=3)
         return self
+
+    def _progress(self, trees):
+        if not self.verbose:
+            return None
+
+        def show(index, _):
+            print(f"tree {index + 1} of {trees}", file=sys.stderr)
+            return True
+
+        return show
 
     def _is_distributed(self):
         return False

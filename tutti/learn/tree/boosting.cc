@@ -13,6 +13,7 @@
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/targets.h"
+#include "tutti/learn/tree/internal/waves.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -31,12 +32,17 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
   if (options.l2 < 0) refuse("l2 must not be negative.");
   if (options.early_stopping_rounds > 0 && validation == nullptr)
     refuse("early stopping needs a validation set.");
+  if (!(options.tree_probability >= 0 && options.tree_probability <= 1))
+    refuse("tree_probability must be from 0 to 1.");
+  if (options.wave_components < 1 || !(options.wave_gamma > 0) || options.wave_l2 < 0)
+    refuse("waves need a component, a gamma above 0 and an l2 that is not negative.");
   if (options.min_max_depth > options.max_depth) refuse("min_max_depth is more than max_depth.");
 }
 
 // Rows with their bins and the sum of the trees so far.
 struct ScoredRows {
   const Targets& targets;
+  Matrix matrix;  // the values that waves read; not kSparseColumns when there are any
   RankRows place;
   BinnedData data;
   std::vector<double> scores;
@@ -56,7 +62,10 @@ class Booster {
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
   std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
-  ScoredRows make_rows(BinnedData data, const Targets& targets, std::span<const double> base) const;
+  ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
+                       std::span<const double> base) const;
+  Waves add_waves(const GradientTask& task, std::span<const WaveColumn> columns, ScoredRows& rows,
+                  ScoredRows* others);
   GrowOptions grow_options(std::uint64_t seed) const;
   template <class Record>
   Tree add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
@@ -110,9 +119,14 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
   return objective_->base(one);
 }
 
-ScoredRows Booster::make_rows(BinnedData data, const Targets& targets,
+ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                               std::span<const double> base) const {
-  ScoredRows rows = {targets, find_rank_rows(data.rows(), communicator_), std::move(data), {}};
+  const bool needs_rows = options_.tree_probability < 1 && matrix.form == Form::kSparseColumns;
+  ScoredRows rows = {targets,
+                     needs_rows ? to_form(matrix, Form::kSparseRows, threads_) : matrix,
+                     find_rank_rows(data.rows(), communicator_),
+                     std::move(data),
+                     {}};
   rows.scores.resize(static_cast<std::size_t>(rows.data.rows()) * base.size());
   for (std::size_t i = 0; i < rows.scores.size(); ++i) rows.scores[i] = base[i % base.size()];
   return rows;
@@ -213,6 +227,19 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   return tree;
 }
 
+Waves Booster::add_waves(const GradientTask& task, std::span<const WaveColumn> columns,
+                         ScoredRows& rows, ScoredRows* others) {
+  const WaveOptions options = {options_.wave_components, options_.wave_gamma, options_.wave_l2,
+                               options_.wave_constant};
+  Waves waves = fit_waves(rows.matrix, columns, task, options, options_.learning_rate, threads_,
+                          communicator_);
+  for (ScoredRows* scored : {&rows, others})
+    if (scored != nullptr)
+      tree::add_waves(scored->matrix, columns, waves, scored->scores, objective_->outputs(),
+                      threads_);
+  return waves;
+}
+
 double Booster::mean_loss(const ScoredRows& rows) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   const auto size = rows.targets.labels.size();
@@ -268,12 +295,12 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   model.outputs = objective_->outputs();
   model.link = objective_->link();
   model.base = find_base(targets, find_rank_rows(matrix.rows, communicator_));
-  ScoredRows rows = make_rows(std::move(data), targets, model.base);
+  ScoredRows rows = make_rows(matrix, std::move(data), targets, model.base);
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
     check_targets(validation->targets, validation->matrix.rows);
-    others.emplace(
-        make_rows(bin(validation->matrix, bins_, threads_), validation->targets, model.base));
+    others.emplace(make_rows(validation->matrix, bin(validation->matrix, bins_, threads_),
+                             validation->targets, model.base));
   }
   const TargetScales weights = find_scales(targets, matrix.rows, 0, threads_, communicator_);
   GradientTask task = {*objective_,
@@ -286,30 +313,41 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        options_.is_exact,
                        options_.subsample,
                        0};
+  if (options_.tree_probability < 1)
+    model.wave_columns = find_wave_columns(bins_, options_.wave_gamma);
   std::vector<double> before;  // all outputs of a round correct the same scores
+  std::vector<std::pair<std::size_t, std::size_t>> made;  // trees and waves after each round
+  ScoredRows* const watched = others ? &*others : nullptr;
   for (int round = 0; round < options_.rounds; ++round) {
     if (model.outputs > 1) {
       before = rows.scores;
       task.scores = before;
     }
+    const bool adds_trees = unit(mix(mix(options_.seed, 7), static_cast<std::uint64_t>(round))) <
+                            options_.tree_probability;
     for (int k = 0; k < model.outputs; ++k) {
       task.output = k;
       task.seed = mix(options_.seed, static_cast<std::uint64_t>(round) *
                                              static_cast<std::uint64_t>(model.outputs) +
                                          static_cast<std::uint64_t>(k));
+      if (!adds_trees) {
+        model.waves.push_back(add_waves(task, model.wave_columns, rows, watched));
+        continue;
+      }
       const GradientScales scales = find_units(task, threads_, communicator_);
-      ScoredRows* watched = others ? &*others : nullptr;
       model.trees.push_back(scales.is_narrow
                                 ? add_tree(task, scales, rows, watched, narrow_, narrow_scratch_)
                                 : add_tree(task, scales, rows, watched, wide_, wide_scratch_));
       model.tree_output.push_back(k);
     }
-    if (is_finished(boosted, others ? &*others : nullptr, round)) break;
+    made.emplace_back(model.trees.size(), model.waves.size());
+    if (is_finished(boosted, watched, round)) break;
   }
-  const int made = static_cast<int>(model.trees.size()) / model.outputs;
-  if (options_.early_stopping_rounds == 0) boosted.best_round = made;
-  model.trees.resize(static_cast<std::size_t>(boosted.best_round * model.outputs));
-  model.tree_output.resize(model.trees.size());
+  if (options_.early_stopping_rounds == 0) boosted.best_round = static_cast<int>(made.size());
+  const auto [trees, waves] = made[static_cast<std::size_t>(boosted.best_round) - 1];
+  model.trees.resize(trees);
+  model.tree_output.resize(trees);
+  model.waves.resize(waves);
   return boosted;
 }
 

@@ -27,8 +27,15 @@ struct BoostOptions {
   double min_samples_leaf = 20;  // estimated from hessians
   double min_child_weight = 1e-3;
   double l2 = 0, min_gain = 0;
-  double max_step = 0;               // of a leaf's value; 0: no limit
-  double subsample = 1;              // share of rows each tree sees
+  double max_step = 0;   // of a leaf's value; 0: no limit
+  double subsample = 1;  // share of rows each tree sees
+  // Heterogeneous boosting: a round adds trees with this probability, else ridge regression on
+  // random waves, which stand for a kernel exp(-gamma / columns * distance^2) between rows, each
+  // column measured in its own spread.
+  double tree_probability = 1;
+  int wave_components = 10;
+  double wave_gamma = 1, wave_l2 = 1;
+  bool wave_constant = false;
   double columns_per_tree = 1;       // share
   int columns_per_node = 0;          // 0: all
   std::optional<double> base_score;  // instead of that from the labels, before the link

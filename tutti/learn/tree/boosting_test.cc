@@ -6,8 +6,11 @@
 
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
+#include "tutti/learn/tree/export.h"
 #include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/tree/model_json.h"
 #include "tutti/learn/tree/objective.h"
+#include "tutti/learn/tree/shap.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -190,6 +193,38 @@ TEST(Boosting, TheCallerMayEndIt) {
   options.progress = [](int round, double) { return round < 6; };
   EXPECT_EQ(train_boosting(data.matrix(), {data.labels, {}}, options, threads).model.trees.size(),
             7);
+}
+
+TEST(Boosting, WavesLearnBesideTreesTheSameForAnyNumberOfThreads) {
+  const TestData data = make_data(4000, 5, 20);
+  BoostOptions options;
+  options.objective = "logistic";
+  options.rounds = 40;
+  options.learning_rate = 0.3;
+  options.tree_probability = 0;
+  options.wave_components = 20;
+  Threads one(1), three(3);
+  const Targets targets = {data.labels, {}};
+  const ValidationSet set = {data.matrix(), targets};
+  const Boosted only = train_boosting(data.matrix(), targets, options, one, &set);
+  EXPECT_TRUE(only.model.trees.empty());
+  EXPECT_EQ(only.model.waves.size(), 40U);
+  EXPECT_LT(only.validation_losses.back(), 0.8 * only.validation_losses.front());
+  EXPECT_GT(accuracy(predict_raw(only.model, data.matrix(), three), data.labels, 1), 0.75);
+
+  options.tree_probability = 0.6;
+  options.max_depth = 3;
+  const Boosted mixed = train_boosting(data.matrix(), targets, options, one, &set);
+  EXPECT_FALSE(mixed.model.trees.empty());
+  EXPECT_FALSE(mixed.model.waves.empty());
+  EXPECT_EQ(mixed.model.trees.size() + mixed.model.waves.size(), 40U);
+  EXPECT_LT(mixed.validation_losses.back(), only.validation_losses.back());
+  const std::string text = to_json(mixed.model);
+  EXPECT_EQ(to_json(train_boosting(data.matrix(), targets, options, three, &set).model), text);
+  EXPECT_EQ(predict_raw(from_json(text), data.matrix(), one),
+            predict_raw(mixed.model, data.matrix(), three));
+  EXPECT_THROW(to_cpp(mixed.model, "f"), ConfigError);
+  EXPECT_THROW(shap_values(mixed.model, data.matrix(), one), ConfigError);
 }
 
 TEST(Boosting, ZeroWeightIsAbsence) {

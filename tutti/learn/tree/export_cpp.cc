@@ -53,6 +53,7 @@ void add_node(const Tree& tree, std::int32_t at, int output, const std::string& 
 
 std::string to_cpp(const Model& model, const std::string& name) {
   model.check();
+  model.require_only_trees("C++");
   std::string out = fmt::format("// {} trees on {} columns.\n#include <cmath>\n\n",
                                 model.trees.size(), model.columns);
   for (std::size_t t = 0; t < model.trees.size(); ++t) {

@@ -162,6 +162,7 @@ Message float_rows(const std::string& name, int columns) {
 
 std::string to_onnx(const Model& model) {
   model.check();
+  model.require_only_trees("ONNX");
   const bool has_exp = model.link == Link::kExp;
   Message graph;
   graph.message(1, ensemble_node(model, has_exp ? "raw" : "y"));

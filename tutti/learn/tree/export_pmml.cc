@@ -166,6 +166,7 @@ class Writer {
 
 std::string to_pmml(const Model& model) {
   model.check();
+  model.require_only_trees("PMML");
   return Writer(model).write();
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
@@ -151,11 +152,18 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
 template <class Record>
 void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees) {
   trees.resize(static_cast<std::size_t>(problem.options.trees));
-  std::atomic<int> next = 0;
+  std::atomic<int> next = 0, made = 0;
+  std::atomic<bool> is_ended = false;
+  const auto caller = std::this_thread::get_id();
   const auto grow_some = [&](Threads& helpers) {
     Records<Record> records, scratch;
-    for (int i; (i = next++) < problem.options.trees;)
+    for (int i; !is_ended && (i = next++) < problem.options.trees;) {
       trees[static_cast<std::size_t>(i)] = grow_one(problem, i, records, scratch, helpers);
+      const int all = ++made;
+      if (problem.options.progress && problem.communicator == nullptr &&
+          std::this_thread::get_id() == caller && !problem.options.progress(all))
+        is_ended = true;
+    }
   };
   if (problem.communicator != nullptr || problem.limit.exists() ||
       problem.options.trees < threads.count())
@@ -192,6 +200,8 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
     grow_all<NarrowRecord>(problem, threads, model.trees);
   else
     grow_all<WideRecord>(problem, threads, model.trees);
+  std::erase_if(model.trees, [](const Tree& tree) { return tree.nodes.empty(); });
+  model.tree_output.resize(model.trees.size());
   return model;
 }
 

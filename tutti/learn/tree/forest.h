@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ForestOptions {
   // of the temporary folder, and of a matrix that is a mapped file only the rows in use are in
   // memory. The same model. Not over ranks. Throws ConfigError (DDL-9-27) when it is too little.
   std::int64_t memory_limit = 0;
+  // Called on the caller's thread after each tree that it has grown, with the number of all trees
+  // so far; false ends the training, and what is there is returned. Not over ranks.
+  std::function<bool(int trees)> progress = {};
 };
 
 struct Targets {

@@ -233,6 +233,19 @@ TEST(Forest, IsBetterThanItsTrees) {
   EXPECT_GT(accuracy(predict_raw(extra, test.matrix(), threads), test.labels, 2), one + 0.02);
 }
 
+TEST(Forest, TheCallerMayEndIt) {
+  const TestData data = make_data(500, 4);
+  Threads threads(2);
+  ForestOptions options;
+  options.classes = 2;
+  options.trees = 1000;
+  options.progress = [](int trees) { return trees < 5; };
+  const Model model = train_forest(data.matrix(), {data.labels, {}}, options, threads);
+  EXPECT_GE(model.trees.size(), 5U);
+  EXPECT_LT(model.trees.size(), 1000U);
+  EXPECT_NO_THROW(model.check());
+}
+
 TEST(Forest, WrongInputIsRefused) {
   Threads threads(1);
   const TestData data = make_data(10, 2);

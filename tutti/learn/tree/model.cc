@@ -67,6 +67,21 @@ void Model::check() const {
     throw ConfigError("DDL-9-23", fmt::format("the model has {} columns and names for {}.", columns,
                                               column_names.size()));
   for (std::size_t i = 0; i < trees.size(); ++i) check_tree(*this, i);
+  if (!waves.empty() && wave_columns.size() != static_cast<std::size_t>(columns))
+    throw ConfigError("DDL-9-23", fmt::format("the model has {} columns, its waves {}.", columns,
+                                              wave_columns.size()));
+  for (const Waves& one : waves)
+    if (one.output < 0 || one.output >= outputs)
+      throw ConfigError("DDL-9-23",
+                        fmt::format("waves add to output {} of {}.", one.output, outputs));
+}
+
+void Model::require_only_trees(const char* form) const {
+  if (!waves.empty())
+    throw ConfigError("DDL-9-25",
+                      fmt::format("{} of a model with learners other than trees cannot be had. Fit "
+                                  "with tree_select_probability=1, or use JSON.",
+                                  form));
 }
 
 void apply_link(Link link, int outputs, std::span<double> values) {

@@ -18,6 +18,21 @@ enum class Link : std::uint8_t {
   kExp,
 };
 
+// Where the middle of a column is, and how fast waves change along it.
+struct WaveColumn {
+  double centre = 0, rate = 0;
+};
+
+// What a learner that is no tree adds to its output: the sum over k of coefficients[k] *
+// cos(direction k . (x - centres) + phase k). Directions are normal random numbers times the rates,
+// phases even ones, both functions of the seed; a missing value lies at the centre.
+struct Waves {
+  int output = 0;
+  std::uint64_t seed = 0;
+  bool has_constant = false;  // the first one is 1 everywhere
+  std::vector<double> coefficients;
+};
+
 struct Model {
   int columns = 0;
   int outputs = 1;  // of the model: classes, or 1
@@ -28,11 +43,16 @@ struct Model {
   // Which output a tree with one value adds to; trees with `outputs` values add to all.
   std::vector<int> tree_output;
   std::vector<std::string> column_names = {};  // empty, or one for each column
+  // Of heterogeneous boosting: learners beside the trees.
+  std::vector<Waves> waves = {};
+  std::vector<WaveColumn> wave_columns = {};  // one for each column when there are waves
 
   // Gain of the splits of each column, as shares of the whole; zeros when there are no splits.
   std::vector<double> importances() const;
   // Throws ConfigError (DDL-9-23) when nodes, columns or values do not fit together.
   void check() const;
+  // Throws ConfigError (DDL-9-25) when there is more than trees: `form` cannot hold it.
+  void require_only_trees(const char* form) const;
 };
 
 // Before the link, rows x outputs, row by row. Throws ConfigError (DDL-9-21) on other columns than

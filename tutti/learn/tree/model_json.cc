@@ -84,6 +84,32 @@ Tree tree_from_json(const Json& json) {
   return tree;
 }
 
+Json waves_to_json(const Model& model) {
+  Json json = {{"centres", Json::array()}, {"rates", Json::array()}, {"learners", Json::array()}};
+  for (const WaveColumn& column : model.wave_columns) {
+    json["centres"].push_back(column.centre);
+    json["rates"].push_back(column.rate);
+  }
+  for (const Waves& waves : model.waves)
+    json["learners"].push_back({{"output", waves.output},
+                                {"seed", waves.seed},
+                                {"has_constant", waves.has_constant},
+                                {"coefficients", waves.coefficients}});
+  return json;
+}
+
+void waves_from_json(const Json& json, Model& model) {
+  const auto& centres = json.at("centres");
+  const auto& rates = json.at("rates");
+  if (centres.size() != rates.size()) refuse("'centres' has another length than 'rates'.");
+  for (std::size_t c = 0; c < centres.size(); ++c)
+    model.wave_columns.push_back({centres[c].get<double>(), rates[c].get<double>()});
+  for (const Json& one : json.at("learners"))
+    model.waves.push_back({one.at("output").get<int>(), one.at("seed").get<std::uint64_t>(),
+                           one.at("has_constant").get<bool>(),
+                           one.at("coefficients").get<std::vector<double>>()});
+}
+
 }  // namespace
 
 std::string to_json(const Model& model) {
@@ -98,6 +124,7 @@ std::string to_json(const Model& model) {
                {"trees", Json::array()}};
   for (std::size_t t = 0; t < model.trees.size(); ++t)
     json["trees"].push_back(tree_to_json(model.trees[t], model.tree_output[t]));
+  if (!model.waves.empty()) json["waves"] = waves_to_json(model);
   return json.dump();
 }
 
@@ -119,6 +146,7 @@ Model from_json(std::string_view text) try {
     model.trees.push_back(tree_from_json(tree));
     model.tree_output.push_back(tree.at("output").get<int>());
   }
+  if (json.contains("waves")) waves_from_json(json.at("waves"), model);
   model.check();
   return model;
 } catch (const nlohmann::json::exception& error) {

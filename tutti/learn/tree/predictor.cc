@@ -10,6 +10,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/dense_rows.h"
+#include "tutti/learn/tree/internal/waves.h"
 
 namespace tutti::learn::tree {
 
@@ -26,6 +27,9 @@ struct Predictor::Common {
   double factor = 1;
   // Nodes with categories, asked one at a time.
   std::vector<Tree::CategorySet> category_sets;
+  // Learners that are no trees.
+  std::vector<Waves> waves;
+  std::vector<WaveFeatures> features;
 };
 
 template <class T>
@@ -123,6 +127,8 @@ Predictor::Predictor(const Model& model)
   double_ = std::make_unique<Packed<double>>();
   if (has_single) single_ = std::make_unique<Packed<float>>();
   common_->base = model.base;
+  common_->waves = model.waves;
+  for (const Waves& waves : model.waves) common_->features.emplace_back(model.wave_columns, waves);
   if (model.averages && !model.trees.empty())
     common_->factor = 1.0 / static_cast<double>(model.trees.size());
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
@@ -210,6 +216,17 @@ void Predictor::predict_one(std::span<const T> row, std::span<double> out) const
                  nodes.nodes[static_cast<std::size_t>(at[i])].extra, out.data(),
                  static_cast<std::size_t>(outputs_));
   }
+  add_waves_of(row.data(), out.data());
+}
+
+template <class T>
+void Predictor::add_waves_of(const T* row, double* out) const {
+  for (std::size_t i = 0; i < common_->waves.size(); ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < common_->features[i].size(); ++k)
+      sum += common_->waves[i].coefficients[k] * common_->features[i].value(row, k);
+    out[common_->waves[i].output] += sum;
+  }
 }
 
 void Predictor::predict_row(std::span<const float> row, std::span<double> out) const {
@@ -254,6 +271,15 @@ void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads&
           add_values(*common_, common_->trees[t], nodes[static_cast<std::size_t>(at[i])].extra,
                      out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
       });
+  if (common_->waves.empty()) return;
+  threads.for_range(matrix.rows, 512, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> buffer;
+    std::int64_t row_stride = 0;
+    const T* rows = dense_rows(matrix, begin, end, buffer, row_stride);
+    for (std::int64_t row = begin; row < end; ++row)
+      add_waves_of(rows + (row - begin) * row_stride,
+                   out.data() + static_cast<std::size_t>(row) * outputs);
+  });
 }
 
 template <class T>

@@ -43,6 +43,9 @@ class Predictor {
   template <class T>
   void predict_one(std::span<const T> row, std::span<double> out) const;
 
+  template <class T>
+  void add_waves_of(const T* row, double* out) const;
+
   int columns_, outputs_;
   std::unique_ptr<Common> common_;
   std::unique_ptr<Packed<float>> single_;  // only when every threshold is a value of f32

@@ -69,9 +69,10 @@ TEST(Ranks, BoostTheSameTrees) {
                                    Threads& threads, comm::Communicator* communicator) {
       BoostOptions options;
       options.objective = objective;
-      options.rounds = 4;
+      options.rounds = 6;
       options.max_leaves = 12;
       options.subsample = 0.7;
+      options.tree_probability = 0.7;
       const ValidationSet set = {matrix, {labels, {}}};
       return train_boosting(matrix, {labels, {}}, options, threads, &set, communicator).model;
     });

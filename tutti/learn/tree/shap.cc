@@ -123,6 +123,7 @@ void add_mean(const Tree& tree, double factor, int output, std::size_t columns, 
 
 std::vector<double> shap_values(const Model& model, const Matrix& matrix, Threads& threads) {
   model.check();
+  model.require_only_trees("SHAP values");
   if (matrix.columns != model.columns)
     throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
                                               matrix.columns, model.columns));

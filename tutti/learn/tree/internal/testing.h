@@ -53,6 +53,9 @@ inline TestData make_data(std::int64_t rows, std::int64_t columns, int missing_o
 inline void expect_same(const Model& a, const Model& b) {
   ASSERT_EQ(a.trees.size(), b.trees.size());
   EXPECT_EQ(a.base, b.base);
+  ASSERT_EQ(a.waves.size(), b.waves.size());
+  for (std::size_t i = 0; i < a.waves.size(); ++i)
+    EXPECT_EQ(a.waves[i].coefficients, b.waves[i].coefficients);
   for (std::size_t t = 0; t < a.trees.size(); ++t) {
     ASSERT_EQ(a.trees[t].nodes.size(), b.trees[t].nodes.size()) << "tree " << t;
     EXPECT_EQ(a.trees[t].values, b.trees[t].values) << "tree " << t;
