@@ -85,9 +85,10 @@ struct H5File::State {
       H5Pset_shuffle(creation);
       H5Pset_deflate(creation, 1);
     }
-    Handle set(
-        H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT),
-        H5Dclose);
+    Handle link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+    H5Pset_create_intermediate_group(link, 1);  // for names like group/data
+    Handle set(H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, link, creation, H5P_DEFAULT),
+               H5Dclose);
     check(set >= 0, "make a data set");
     return sets.emplace(name, std::move(set)).first->second;
   }

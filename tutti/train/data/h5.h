@@ -21,8 +21,8 @@ class H5File {
   H5File(H5File&& other) noexcept;
   H5File& operator=(H5File&&) = delete;
 
-  // Adds rows of `row_shape` f32 values to the data set `name`, which is made, compressed, when it
-  // is missing.
+  // Adds rows of `row_shape` f32 values to the data set `name` (`group/name` for one in a group),
+  // which is made, compressed, when it is missing.
   void append(const std::string& name, std::span<const std::int64_t> row_shape,
               std::span<const float> values);
   // Flushes and closes; with kCreate the file now has its name. Throws IoError.

@@ -23,12 +23,15 @@ TEST(H5, RowsComeBackInAnyOrder) {
     file.append("data", shape, std::span(rows).first(2 * 1200));
     file.append("data", shape, std::span(rows).subspan(2 * 1200));
     file.append("label", {}, std::vector<float>{0, 1, 0, 1, 1});
+    file.append("group/inside", {}, std::vector<float>{7});
     EXPECT_FALSE(fs::exists(path));
     file.close();
   }
   const H5File file(path, H5File::Mode::kRead);
   EXPECT_TRUE(file.has("label"));
   EXPECT_FALSE(file.has("weight"));
+  EXPECT_TRUE(file.has("group/inside"));
+  EXPECT_FALSE(file.has("other/inside"));
   EXPECT_EQ(file.shape("data"), (std::vector<std::int64_t>{5, 3, 20, 20}));
   std::vector<float> row(1200), labels(2);
   for (std::int64_t i : {4, 0, 2}) {

@@ -1,0 +1,30 @@
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "tutti/models/nets/layer_stack.h"
+
+namespace tutti::models {
+
+void export_traced(const torch::nn::Module& module,
+                   const std::function<torch::Tensor(const torch::Tensor&)>& forward,
+                   const torch::Tensor& example, const std::filesystem::path& file) {
+  const torch::NoGradGuard no_gradients;
+  torch::jit::Module script("network");
+  // The same tensors, so that the recorder knows them.
+  for (const auto& item : module.named_parameters())
+    script.register_parameter(item.key(), item.value(), false);
+  for (const auto& item : module.named_buffers()) script.register_buffer(item.key(), item.value());
+  const auto recorded = torch::jit::tracer::trace(
+      {example},
+      [&](torch::jit::Stack inputs) -> torch::jit::Stack {
+        return {forward(inputs[0].toTensor())};
+      },
+      [](const torch::autograd::Variable&) { return std::string(); }, true, false, &script);
+  const c10::QualifiedName name(*script.type()->name(), "forward");
+  script.type()->addMethod(
+      script._ivalue()->compilation_unit()->create_function(name, recorded.first->graph));
+  script.save(file.string());
+}
+
+}  // namespace tutti::models

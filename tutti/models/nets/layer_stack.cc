@@ -1,0 +1,97 @@
+#include "tutti/models/nets/layer_stack.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "tutti/models/ops/conv.h"
+#include "tutti/train/batch_norm.h"
+
+namespace tutti::models {
+namespace {
+
+constexpr double kNormMomentum = 0.1, kNormEpsilon = 1e-5;
+
+torch::Tensor he_normal(const Layer& layer, torch::Generator generator) {
+  const std::int64_t first = layer.is_transposed ? layer.in : layer.out,
+                     second = layer.is_transposed ? layer.out : layer.in;
+  // Of a transposed convolution only every stride-th place of the kernel meets an output.
+  const double places =
+      double(layer.kernel * layer.kernel) / (layer.is_transposed ? layer.stride * layer.stride : 1);
+  return torch::randn({first, second, layer.kernel, layer.kernel}, generator) *
+         std::sqrt(2.0 / (layer.in * places));
+}
+
+// Transposed convolution of stride 2, which libtorch 1.13 has slowly in f32 and not at all in bf16,
+// as one that keeps the size: each pixel gives the four of a 2x2 square in four times as many
+// channels. Output 2i + a takes input i + d times place a + 2 - 2d of a kernel of 5, so that with
+// one more row of zeros the kernel is three pairs of places: pairs belong to d, in reverse, and a
+// chooses from a pair.
+torch::Tensor doubled(const torch::Tensor& input, const torch::Tensor& weight,
+                      const torch::Tensor& bias, torch::ScalarType dtype) {
+  const std::int64_t in = weight.size(0), out = weight.size(1), frame = (5 - weight.size(2)) / 2;
+  const torch::Tensor squares = torch::constant_pad_nd(weight, {frame, frame + 1, frame, frame + 1})
+                                    .view({in, out, 3, 2, 3, 2})
+                                    .flip({2, 4})
+                                    .permute({1, 3, 5, 0, 2, 4})
+                                    .reshape({4 * out, in, 3, 3});
+  return torch::pixel_shuffle(conv_same(input, squares, bias.repeat_interleave(4), dtype), 2);
+}
+
+}  // namespace
+
+LayerStack::LayerStack(std::vector<Layer> layers, std::uint64_t seed, torch::ScalarType dtype)
+    : layers_(std::move(layers)), dtype_(dtype) {
+  torch::Generator generator = at::detail::createCPUGenerator(seed);
+  for (const Layer& layer : layers_) {
+    Parts parts{layer, {}, {}, {}, {}, {}, {}};
+    if (layer.kernel > 0) {
+      parts.weight = register_parameter(layer.name + "_weight", he_normal(layer, generator));
+      if (layer.has_bias)
+        parts.bias = register_parameter(layer.name + "_bias", torch::zeros({layer.out}));
+    }
+    if (layer.has_norm || layer.kernel == 0) {
+      const double scale = layer.starts_silent ? 0 : 1;
+      parts.scale = register_parameter(layer.name + "_scale", torch::full({layer.out}, scale));
+      parts.shift = register_parameter(layer.name + "_shift", torch::zeros({layer.out}));
+      parts.mean = register_buffer(layer.name + "_mean", torch::zeros({layer.out}));
+      parts.variance = register_buffer(layer.name + "_variance", torch::ones({layer.out}));
+    }
+    parts_.emplace(layer.name, parts);
+  }
+}
+
+torch::Tensor LayerStack::convolved(const Parts& parts, const torch::Tensor& input) const {
+  const Layer& layer = parts.layer;
+  if (layer.kernel == 0) return input;
+  const torch::Tensor bias = layer.has_bias ? parts.bias : torch::zeros({layer.out});
+  if (layer.is_transposed) return doubled(input, parts.weight, bias, dtype_);
+  if (layer.stride == 1 && layer.dilation == 1) return conv_same(input, parts.weight, bias, dtype_);
+  return torch::conv2d(input.to(dtype_), parts.weight.to(dtype_), bias.to(dtype_), layer.stride,
+                       layer.kernel / 2 * layer.dilation, layer.dilation);
+}
+
+torch::Tensor LayerStack::apply(const std::string& name, const torch::Tensor& input) {
+  const Parts& parts = parts_.at(name);
+  const torch::Tensor out = convolved(parts, input);
+  if (!parts.scale.defined()) return out;
+  return train::batch_norm(out, parts.scale, parts.shift, parts.mean, parts.variance, is_training(),
+                           kNormMomentum, kNormEpsilon);
+}
+
+torch::Tensor at_least_f32(const torch::Tensor& tensor) {
+  return tensor.scalar_type() == torch::kBFloat16 ? tensor.to(torch::kFloat32) : tensor;
+}
+
+void average_buffers(torch::nn::Module& module, comm::Communicator& communicator) {
+  const torch::NoGradGuard no_gradients;
+  for (torch::Tensor& buffer : module.buffers()) {
+    torch::Tensor values = buffer.to(torch::kFloat32).contiguous();
+    communicator.all_reduce(
+        Buffer::of(std::span(values.data_ptr<float>(), static_cast<std::size_t>(values.numel()))),
+        ReduceOp::kAverage, {.name = "buffers"});
+    buffer.copy_(values);
+  }
+}
+
+}  // namespace tutti::models

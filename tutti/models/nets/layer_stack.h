@@ -1,0 +1,55 @@
+// The weights of a list of layers, and what each layer does to a picture.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tutti/models/nets/layer.h"
+#include "tutti/train/task.h"
+
+namespace tutti::models {
+
+class LayerStack : public torch::nn::Module {
+ public:
+  // He-normal weights and zero biases from this seed. `dtype` is what it computes in; weights and
+  // norms are f32.
+  LayerStack(std::vector<Layer> layers, std::uint64_t seed, torch::ScalarType dtype);
+
+  const std::vector<Layer>& layers() const { return layers_; }
+  // The layer of that name on (N, in, H, W): convolution, bias, norm. Throws std::out_of_range.
+  torch::Tensor apply(const std::string& name, const torch::Tensor& input);
+  void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
+  torch::ScalarType dtype() const { return dtype_; }
+
+ private:
+  struct Parts {
+    Layer layer;
+    torch::Tensor weight, bias, scale, shift, mean, variance;
+  };
+  torch::Tensor convolved(const Parts& parts, const torch::Tensor& input) const;
+
+  std::vector<Layer> layers_;
+  std::map<std::string, Parts> parts_;
+  torch::ScalarType dtype_;
+};
+
+// bf16 as f32; anything else as it is.
+torch::Tensor at_least_f32(const torch::Tensor& tensor);
+
+// Norms count on each rank what they see; before weights are judged, all take the mean of it.
+// Collective.
+void average_buffers(torch::nn::Module& module, comm::Communicator& communicator);
+
+// Writes `forward`, which uses the parameters and buffers of `module`, as TorchScript: what it does
+// to `example` is recorded. The number of pictures may then be another, their size may not.
+void export_traced(const torch::nn::Module& module,
+                   const std::function<torch::Tensor(const torch::Tensor&)>& forward,
+                   const torch::Tensor& example, const std::filesystem::path& file);
+
+}  // namespace tutti::models

@@ -1,0 +1,136 @@
+// Layers against libtorch's own modules and against finite differences.
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/nets/layer_stack.h"
+#include "tutti/models/ops/amx.h"
+
+namespace tutti::models {
+namespace {
+
+const Amx kAmx = [] {      // before the first convolution
+  at::set_num_threads(1);  // tests run beside each other
+  return prepare_amx();
+}();
+
+std::vector<Layer> some_layers() {
+  return {{.name = "first",
+           .in = 2,
+           .out = 4,
+           .kernel = 3,
+           .stride = 2,
+           .height = 4,
+           .width = 6,
+           .has_bias = false,
+           .has_norm = true},
+          {.name = "wide", .in = 4, .out = 4, .kernel = 3, .dilation = 2, .height = 4, .width = 6},
+          {.name = "norm", .in = 4, .out = 4, .kernel = 0},
+          {.name = "up",
+           .in = 4,
+           .out = 3,
+           .kernel = 5,
+           .stride = 2,
+           .height = 8,
+           .width = 12,
+           .is_transposed = true}};
+}
+
+torch::Tensor run(LayerStack& stack, torch::Tensor x) {
+  for (const Layer& layer : stack.layers()) x = stack.apply(layer.name, x);
+  return x;
+}
+
+TEST(Layers, AreCountedAsTheyAreMade) {
+  const std::vector<Layer> layers = some_layers();
+  EXPECT_EQ(parameter_count(layers), 2 * 4 * 9 + 8 + 4 * 4 * 9 + 4 + 8 + 4 * 3 * 25 + 3);
+  LayerStack stack(layers, 1, torch::kFloat32);
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : stack.parameters()) count += parameter.numel();
+  EXPECT_EQ(count, parameter_count(layers));
+  EXPECT_EQ(forward_flops(layers), 2.0 * 24 * (2 * 4 * 9 + 4 * 4 * 9 + 4 * 3 * 25));
+  EXPECT_EQ(train_flops(layers), 3 * forward_flops(layers) - 2.0 * 24 * 2 * 4 * 9);
+  EXPECT_EQ(train_flops({}), 0);
+  EXPECT_THROW(stack.apply("none", torch::zeros({1, 2, 8, 12})), std::out_of_range);
+}
+
+TEST(LayerStack, DoesWhatModulesDo) {
+  namespace nn = torch::nn;
+  LayerStack stack(some_layers(), 2, torch::kFloat32);
+  const auto p = stack.named_parameters();
+  nn::Conv2d first(nn::Conv2dOptions(2, 4, 3).stride(2).padding(1).bias(false));
+  nn::Conv2d wide(nn::Conv2dOptions(4, 4, 3).padding(2).dilation(2));
+  nn::ConvTranspose2d up(
+      nn::ConvTranspose2dOptions(4, 3, 5).stride(2).padding(2).output_padding(1));
+  nn::BatchNorm2d norm1(4), norm2(4);
+  const torch::NoGradGuard no_gradients;
+  first->weight.copy_(p["first_weight"]);
+  wide->weight.copy_(p["wide_weight"]);
+  wide->bias.fill_(0.5);
+  p["wide_bias"].fill_(0.5);
+  up->weight.copy_(p["up_weight"]);
+  up->bias.zero_();
+  for (int i = 0; i < 2; ++i) {  // the second time with what the norms have learned
+    const torch::Tensor x = torch::randn({3, 2, 8, 12});
+    const torch::Tensor theirs = up(norm2(wide(norm1(first(x)))));
+    const torch::Tensor ours = run(stack, x);
+    ASSERT_EQ(ours.sizes(), (std::vector<std::int64_t>{3, 3, 8, 12}));
+    EXPECT_TRUE(torch::allclose(ours, theirs, 1e-4, 1e-5));
+    stack.eval();
+    norm1->eval();
+    norm2->eval();
+  }
+}
+
+TEST(LayerStack, GradientsAreThoseOfFiniteDifferences) {
+  LayerStack stack(some_layers(), 3, torch::kFloat32);
+  torch::manual_seed(1);
+  const torch::Tensor x = torch::randn({2, 2, 8, 12}), direction = torch::randn({2, 3, 8, 12});
+  auto value = [&] { return (run(stack, x) * direction).sum(); };
+  value().backward();
+  for (torch::Tensor& parameter : stack.parameters()) {
+    const torch::Tensor step = torch::randn_like(parameter);
+    const double expected = (parameter.grad() * step).sum().item<double>();
+    const torch::NoGradGuard no_gradients;
+    constexpr double kStep = 3e-3;
+    parameter.add_(step, kStep);
+    const double above = value().item<double>();
+    parameter.add_(step, -2 * kStep);
+    const double below = value().item<double>();
+    parameter.add_(step, kStep);
+    EXPECT_NEAR((above - below) / (2 * kStep), expected, 0.02 * std::abs(expected) + 0.1);
+  }
+}
+
+TEST(LayerStack, SmallNumbersStayNear) {
+  LayerStack stack(some_layers(), 4, torch::kFloat32);
+  const torch::Tensor x = torch::randn({2, 2, 8, 12}).contiguous(at::MemoryFormat::ChannelsLast);
+  const torch::Tensor exact = run(stack, x);
+  stack.compute_in(torch::kBFloat16);
+  const torch::Tensor near = run(stack, x).to(torch::kFloat32);
+  EXPECT_LT((near - exact).norm().item<double>(), 0.03 * exact.norm().item<double>());
+}
+
+TEST(ExportTraced, GivesTheSameForOtherBatches) {
+  LayerStack stack(some_layers(), 5, torch::kFloat32);
+  run(stack, torch::randn({4, 2, 8, 12}));  // norms see something
+  stack.eval();
+  const std::string file = testing::TempDir() + "nets_test.pt";
+  export_traced(
+      stack, [&](const torch::Tensor& x) { return run(stack, x); }, torch::zeros({1, 2, 8, 12}),
+      file);
+  torch::jit::Module script = torch::jit::load(file);
+  const torch::Tensor x = torch::randn({3, 2, 8, 12});
+  EXPECT_TRUE(torch::allclose(script.forward({x}).toTensor(), run(stack, x), 1e-4, 1e-5));
+  EXPECT_EQ(script.parameters().size(), stack.parameters().size());
+}
+
+TEST(DataFolder, ValuesByName) {
+  EXPECT_EQ(value_of({{"a", 1}, {"b", 2}}, "b"), 2);
+  EXPECT_EQ(value_of({}, "b"), 0);
+  EXPECT_EQ(data_folder("x").filename(), "x");
+}
+
+}  // namespace
+}  // namespace tutti::models

@@ -1,0 +1,43 @@
+// The storms that make_frame puts into the fields, one function each.
+#pragma once
+
+#include "tutti/models/science/climate/weather.h"
+
+namespace tutti::models::climate {
+
+struct Cyclone {
+  Position centre;
+  double drop_pa, radius_km, shape;
+  Offset motion;  // m/s
+  bool is_depression;
+};
+Cyclone draw_cyclone(const Grid& grid, bool is_depression, train::Random& random);
+// Pressure, winds, warm core, moisture, rain.
+void add_cyclone(const Cyclone& cyclone, Frame& frame);
+
+struct River {
+  struct Point {
+    Position place;
+    double along, heading;  // share of the length; radians north of east
+  };
+  std::vector<Point> axis;
+  double sigma_km, moisture, wind;
+};
+River draw_river(train::Random& random);
+// The low at its head, before winds are made from the pressure.
+void add_river_low(const River& river, Frame& frame);
+void add_river(const River& river, Frame& frame);
+
+// A cold low of middle latitudes: pressure and temperature, before winds are made.
+void add_extratropical(Frame& frame, train::Random& random);
+// Round, moist, harmless.
+void add_moist_pool(Frame& frame, train::Random& random);
+
+inline double between(double low, double high, train::Random& random) {
+  return low + (high - low) * random.uniform();
+}
+// Never smaller than near the equator, where it would vanish.
+double coriolis_at(double latitude);
+Box box_around(const Grid& grid, const Position& centre, double degrees);
+
+}  // namespace tutti::models::climate

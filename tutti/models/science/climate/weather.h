@@ -1,0 +1,47 @@
+// One moment of the world's weather with its storms, in 16 fields as of the model CAM5.
+#pragma once
+
+#include <vector>
+
+#include "tutti/models/science/climate/grid.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::climate {
+
+// Numbers are those of the detection data set.
+enum class StormKind : std::uint8_t { kDepression, kTropicalCyclone, kExtratropical, kRiver };
+inline constexpr int kStormKinds = 4;
+const std::array<const char*, kStormKinds>& storm_names();
+
+struct Box {  // in rows and columns; the upper ends are excluded
+  double row_min = 0, column_min = 0, row_max = 0, column_max = 0;
+};
+
+struct Storm {
+  StormKind kind;
+  Box box;  // cut at the edges of the map
+};
+
+struct Frame {
+  Grid grid;
+  std::array<Plane, kFields> fields;
+  std::vector<Storm> storms;
+  std::vector<std::uint8_t> truth;  // where storms were put: 1 tropical cyclone, 2 river
+};
+
+struct WeatherSettings {
+  double cyclones = 2, depressions = 1, extratropicals = 3, rivers = 6, pools = 2;  // mean numbers
+};
+
+// Tropical cyclones are Holland vortices with a warm core and spiral bands; rivers are filaments of
+// moisture with wind along them; extratropical lows (cold), depressions (weak) and round pools of
+// moisture are there to be confused with them.
+Frame make_frame(const Grid& grid, const WeatherSettings& settings, train::Random& random);
+
+// The tangential wind in m/s of a Holland vortex, `km` from its centre. `coriolis` in 1/s.
+double holland_wind(double drop_pa, double radius_km, double shape, double coriolis, double km);
+
+// Number with this mean, of a Poisson law.
+int poisson(double mean, train::Random& random);
+
+}  // namespace tutti::models::climate

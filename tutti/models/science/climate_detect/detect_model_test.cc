@@ -1,0 +1,130 @@
+// The network against its published size, its loss by hand, its gradients by finite differences.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "tutti/models/ops/amx.h"
+#include "tutti/models/science/climate_detect/case.h"
+#include "tutti/models/science/climate_detect/model.h"
+#include "tutti/models/science/climate_detect/task.h"
+
+namespace tutti::models::climate_detect {
+namespace {
+
+using torch::Tensor;
+const Amx kAmx = [] {      // before the first convolution
+  at::set_num_threads(1);  // tests run beside each other
+  return prepare_amx();
+}();
+
+TEST(DetectModel, CountsAreThoseOfTheTable) {
+  const NetworkShape shape;
+  const auto layers = layers_of(shape);
+  EXPECT_EQ(parameter_count(layers), 79194138);
+  EXPECT_NEAR(double(parameter_count(layers)) * 4 / (1 << 20), 302.1, 0.01);
+  EXPECT_NEAR(forward_flops(layers) * 1e-12, 0.411, 0.001);
+  EXPECT_EQ(shape.cell(), 64);
+  int convolutions = 0, transposed = 0;  // 9 and 5
+  for (const Layer& layer : layers) (layer.is_transposed ? transposed : convolutions) += 1;
+  EXPECT_EQ(convolutions, 9);
+  EXPECT_EQ(transposed, 5);
+}
+
+NetworkShape tiny() {
+  return {16, 24, 16, 4, {4, 6}, 5};
+}
+
+Answers some_answers() {
+  Answers answers{torch::rand({2, 4, 2, 3}), torch::zeros({2, 2, 3}),
+                  torch::zeros({2, 2, 3}, torch::kInt64), torch::ones({2})};
+  answers.has_storm[0][1][2] = 1;
+  answers.kind[0][1][2] = 3;
+  answers.has_storm[1][0][0] = 1;
+  return answers;
+}
+
+TEST(DetectModel, ShapesOfWhatItSays) {
+  Network network(tiny(), 1, torch::kFloat32);
+  const Said said = network.forward(torch::randn({2, 16, 16, 24}), true);
+  EXPECT_EQ(said.place.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
+  EXPECT_EQ(said.kind.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
+  EXPECT_EQ(said.drawn.sizes(), (std::vector<std::int64_t>{2, 16, 16, 24}));
+  EXPECT_FALSE(network.forward(torch::randn({2, 16, 16, 24}), false).drawn.defined());
+}
+
+// A loop over cells and numbers, as the description says it.
+TEST(DetectModel, LossByHand) {
+  torch::manual_seed(3);
+  Network network(tiny(), 1, torch::kFloat32);
+  const Said said = network.forward(torch::randn({2, 16, 16, 24}), true);
+  Answers answers = some_answers();
+  answers.is_labelled[1] = 0;  // the second frame is only drawn
+  auto smooth = [](double d) { return std::abs(d) < 1 ? d * d / 2 : std::abs(d) - 0.5; };
+  double expected = 0;
+  for (int row = 0; row < 2; ++row)
+    for (int column = 0; column < 3; ++column) {
+      const Tensor sure = torch::log_softmax(said.has_storm[0], 0).select(2, column).select(1, row);
+      if (answers.has_storm[0][row][column].item<float>() == 0) {
+        expected -= 0.5 * sure[1].item<double>();
+        continue;
+      }
+      expected -= sure[0].item<double>();
+      for (int i = 0; i < 4; ++i)
+        expected +=
+            (i < 2 ? 5 : 7) *
+            smooth(
+                (said.place[0][i][row][column] - answers.place[0][i][row][column]).item<double>());
+      expected -= torch::log_softmax(said.kind[0], 0)[3][row][column].item<double>();
+    }
+  const double alone = loss_of(said, answers, 0).item<double>();
+  EXPECT_NEAR(alone, expected, 1e-3);
+  const double squares = (said.drawn - said.scaled).square().mean().item<double>();
+  EXPECT_NEAR(loss_of(said, answers, 10).item<double>(), alone + 10 * squares, 1e-3);
+  answers.is_labelled.zero_();
+  EXPECT_EQ(loss_of(said, answers, 0).item<double>(), 0);
+}
+
+TEST(DetectModel, GradientsAreThoseOfFiniteDifferences) {
+  torch::manual_seed(4);
+  Network network(tiny(), 2, torch::kFloat64);
+  network.to(torch::kFloat64);
+  const Tensor input = torch::randn({2, 16, 16, 24}, torch::kFloat64);
+  Answers answers = some_answers();
+  for (Tensor* one : {&answers.place, &answers.has_storm, &answers.is_labelled})
+    *one = one->to(torch::kFloat64);
+  auto loss = [&] { return loss_of(network.forward(input, true), answers, 10); };
+  loss().backward();
+  for (Tensor& parameter : network.parameters()) {
+    const Tensor step = torch::randn_like(parameter);
+    const double expected = (parameter.grad() * step).sum().item<double>();
+    EXPECT_NE(expected, 0);
+    const torch::NoGradGuard no_gradients;
+    constexpr double kStep = 1e-6;
+    parameter.add_(step, kStep);
+    const double above = loss().item<double>();
+    parameter.add_(step, -2 * kStep);
+    const double below = loss().item<double>();
+    parameter.add_(step, kStep);
+    EXPECT_NEAR((above - below) / (2 * kStep), expected, 0.01 * std::abs(expected) + 1e-4);
+  }
+}
+
+TEST(DetectTask, LearnsABatchByHeart) {
+  const OptionTable table = case_info().table();
+  const Options options = train::resolve(case_info(), table, {{"size", "tiny"}});
+  const auto task = make_task(options);
+  const train::Batch batch = task->random_batch(2);
+  const double before = task->loss(batch, 1).item<double>();
+  for (int i = 0; i < 30; ++i) {
+    task->model().zero_grad();
+    task->loss(batch, 1).backward();
+    const torch::NoGradGuard no_gradients;
+    for (Tensor& parameter : task->model().parameters()) parameter.sub_(parameter.grad(), 0.002);
+  }
+  EXPECT_LT(task->loss(batch, 1).item<double>(), 0.8 * before);
+  const Options supervised =
+      train::resolve(case_info(), table, {{"size", "tiny"}, {"reconstruction", "0"}});
+  EXPECT_LT(make_task(supervised)->flops_per_sample(), task->flops_per_sample());
+}
+
+}  // namespace
+}  // namespace tutti::models::climate_detect

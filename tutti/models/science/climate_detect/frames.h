@@ -1,0 +1,59 @@
+// Moments of the weather with boxes round their storms, in files of the published layout.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/models/science/climate_detect/boxes.h"
+#include "tutti/train/data/h5.h"
+
+namespace tutti::models::climate_detect {
+
+// Order of the fields in these files, which is not that of climate-segment.
+const std::array<climate::Field, climate::kFields>& file_order();
+inline constexpr int kMostBoxes = 15;
+
+struct FramePlan {
+  int rows = 96, columns = 144;  // columns may be fewer than the globe has: the rest is cut off
+  std::int64_t train = 0, test = 0;
+};
+
+// Writes `train-<i>.h5` and `test-<i>.h5` of up to 20 frames each: images (N, 16, rows, columns)
+// and boxes (N, 15, 5): ymin, xmin, ymax, xmax, class; rows that are not used are -1. Rank r of
+// `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
+// nothing but the plan and its number.
+void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+// The frames of the files `<folder>/<name>*.h5`.
+class FrameFiles {
+ public:
+  // Throws IoError when there are none, or when one does not have the layout above.
+  FrameFiles(const std::filesystem::path& folder, const std::string& name);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(boxes_.size()); }
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  // (16, rows, columns)
+  void image(std::int64_t index, std::span<float> values) const;
+  const std::vector<Labelled>& boxes(std::int64_t index) const {
+    return boxes_[static_cast<std::size_t>(index)];
+  }
+  // Mean and spread of each field over the first frames.
+  void scale(std::span<float> mean, std::span<float> spread) const;
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::int64_t row;
+  };
+  std::vector<train::H5File> files_;
+  std::vector<Place> places_;
+  std::vector<std::vector<Labelled>> boxes_;
+  int rows_ = 0, columns_ = 0;
+};
+
+}  // namespace tutti::models::climate_detect

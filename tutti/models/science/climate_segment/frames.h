@@ -1,0 +1,57 @@
+// Moments of the weather with their labels, in files of the published layout: one each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/models/science/climate/labels.h"
+
+namespace tutti::models::climate_segment {
+
+using climate::Grid;
+
+struct FramePlan {
+  Grid grid;
+  std::int64_t train = 0, test = 0;
+};
+
+// Writes `train-<i>.h5` and `test-<i>.h5`: climate/data (rows, columns, 16), climate/labels_0 and
+// labels_1 (rows, columns) by the two thresholds of moisture, climate/stats (16, 4): mean, most,
+// least and spread of each field, and climate/truth: where storms were put. Rank r of `ranks` makes
+// every `ranks`-th file; files that are there are left alone. A file depends on nothing but the
+// grid and its number.
+void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+struct ChannelScale {
+  std::array<float, climate::kFields> mean{}, spread{};
+};
+
+// The files of `<folder>/<name>*.h5`, or else `<folder>/<name>/*.h5`, or the one file of that name.
+class FrameFiles {
+ public:
+  // Throws IoError when there are none, or when the first does not have the layout above.
+  FrameFiles(const std::filesystem::path& folder, const std::string& name);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
+  const Grid& grid() const { return grid_; }
+  // Fields with the 16 values of a place together; labels 0 to 2. Opens the file at each call.
+  void read(std::int64_t index, std::span<float> fields, std::span<std::uint8_t> labels) const;
+  // Empty when the file has none.
+  std::vector<std::uint8_t> truth(std::int64_t index) const;
+  // Over the first files, from climate/stats.
+  ChannelScale scale() const;
+  // Share of each class in the labels of the first files.
+  std::array<double, climate::kClasses> frequencies() const;
+
+ private:
+  std::vector<std::filesystem::path> paths_;
+  Grid grid_;
+};
+
+}  // namespace tutti::models::climate_segment

@@ -1,0 +1,118 @@
+// The networks against their published tables and against independent formulations.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "tutti/models/ops/amx.h"
+#include "tutti/models/science/climate_segment/case.h"
+#include "tutti/models/science/climate_segment/model.h"
+#include "tutti/models/science/climate_segment/task.h"
+
+namespace tutti::models::climate_segment {
+namespace {
+
+using torch::Tensor;
+const Amx kAmx = [] {      // before the first convolution
+  at::set_num_threads(1);  // tests run beside each other
+  return prepare_amx();
+}();
+
+TEST(Tiramisu, CountsAreThoseOfTheTable) {
+  const auto layers = layers_of(TiramisuShape{});
+  EXPECT_EQ(parameter_count(layers), 7504835);
+  EXPECT_NEAR(3 * forward_flops(layers) * 1e-12, 4.188, 0.001);
+  TiramisuShape small{96, 144, 16, 3, 16, 8, 3, {2, 2, 2}, {2, 2}, 0};
+  EXPECT_NEAR(3 * forward_flops(layers_of(small)) * 1e-9, 1.5, 0.02);
+  small.first = 32;
+  small.growth = 16;
+  EXPECT_NEAR(3 * forward_flops(layers_of(small)) * 1e-9, 5.6, 0.03);
+}
+
+TEST(DeepLab, CountsAreThoseOfTheTable) {
+  const auto layers = layers_of(DeepLabShape{});
+  EXPECT_NEAR(3 * forward_flops(layers) * 1e-12, 13.0, 0.05);
+  // ResNet-50 v2 without its last layer has 23.5 million; pyramid and decoder the rest.
+  EXPECT_NEAR(double(parameter_count(layers)) * 1e-6, 43.7, 0.1);
+}
+
+// In f64, so that steps may be so small that nothing crosses the bend of a ReLU; and with biases
+// and shifts that are not zero, or whole channels would lie on it.
+void expect_right_gradients(Network& network, const Tensor& fields, const Tensor& labels) {
+  network.to(torch::kFloat64);
+  network.compute_in(torch::kFloat64);
+  for (Tensor& parameter : network.parameters())
+    if (parameter.dim() == 1) parameter.data().add_(torch::rand_like(parameter), 0.1);
+  const Tensor input = fields.to(torch::kFloat64);
+  auto loss = [&] { return torch::cross_entropy_loss(network.forward(input), labels); };
+  network.zero_grad();
+  loss().backward();
+  for (auto& item : network.named_parameters()) {
+    Tensor& parameter = item.value();
+    const Tensor step = torch::randn_like(parameter);
+    const double expected = (parameter.grad() * step).sum().item<double>();
+    EXPECT_NE(expected, 0) << item.key();  // every layer has a part in the result
+    const torch::NoGradGuard no_gradients;
+    constexpr double kStep = 1e-8;
+    parameter.add_(step, kStep);
+    const double above = loss().item<double>();
+    parameter.add_(step, -2 * kStep);
+    const double below = loss().item<double>();
+    parameter.add_(step, kStep);
+    EXPECT_NEAR((above - below) / (2 * kStep), expected, 0.01 * std::abs(expected) + 1e-5)
+        << item.key();
+  }
+}
+
+// The forward pass written out for two blocks down and one up.
+TEST(Tiramisu, AgreesWithItsDescription) {
+  const TiramisuShape shape{8, 12, 16, 3, 6, 4, 3, {2, 1}, {1}, 0};
+  const auto network = make_network(shape, 3, torch::kFloat32);
+  torch::manual_seed(1);
+  const Tensor input = torch::randn({2, 16, 8, 12});
+  const auto p = network->named_parameters();
+  auto conv = [&](const char* name, const Tensor& x, int stride = 1) {
+    const std::string n = name;
+    return torch::relu(
+        torch::conv2d(x, p[n + "_weight"], p[n + "_bias"], stride, p[n + "_weight"].size(2) / 2));
+  };
+  const Tensor x = conv("first", input);
+  const Tensor a = conv("down0_0", x), b = conv("down0_1", torch::cat({x, a}, 1));
+  const Tensor skip = torch::cat({x, a, b}, 1);
+  const Tensor c = conv("down1_0", conv("halve0", skip, 2));
+  const Tensor up = torch::conv_transpose2d(c, p["double0_weight"], p["double0_bias"], 2, 1, 1);
+  const Tensor joint = torch::cat({skip, up}, 1);
+  const Tensor all = torch::cat({joint, conv("up0_0", joint)}, 1);
+  const Tensor expected = torch::conv2d(all, p["last_weight"], p["last_bias"]);
+  EXPECT_TRUE(torch::allclose(network->forward(input), expected, 1e-4, 1e-5));
+  expect_right_gradients(*network, input, torch::randint(3, {2, 8, 12}, torch::kInt64));
+}
+
+TEST(DeepLab, GradientsAreThoseOfFiniteDifferences) {
+  DeepLabShape shape{16, 24, 16, 3, 4, 8, 4, {1, 1, 1, 1}, {1, 2, 3}};
+  const auto network = make_network(shape, 3, torch::kFloat32);
+  torch::manual_seed(2);
+  const Tensor input = torch::randn({2, 16, 16, 24});
+  EXPECT_EQ(network->forward(input).sizes(), (std::vector<std::int64_t>{2, 3, 16, 24}));
+  expect_right_gradients(*network, input, torch::randint(3, {2, 16, 24}, torch::kInt64));
+}
+
+TEST(SegmentTask, LearnsABatchByHeartWithBothNetworks) {
+  const OptionTable table = case_info().table();
+  for (const char* kind : {"tiramisu", "deeplab"}) {
+    const Options options = train::resolve(
+        case_info(), table, {{"size", "tiny"}, {"width", "0.25"}, {"network", kind}});
+    const auto task = make_task(options);
+    train::Batch batch = task->random_batch(2);
+    batch.target = (batch.input.select(1, 0) > 1).to(torch::kInt64);
+    const double before = task->loss(batch, 1).item<double>();
+    for (int i = 0; i < 30; ++i) {
+      task->model().zero_grad();
+      task->loss(batch, 1).backward();
+      const torch::NoGradGuard no_gradients;
+      for (Tensor& parameter : task->model().parameters()) parameter.sub_(parameter.grad(), 0.05);
+    }
+    EXPECT_LT(task->loss(batch, 1).item<double>(), 0.7 * before) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::models::climate_segment

@@ -1,0 +1,184 @@
+#include "tutti/models/vision/resnet/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <numeric>
+
+#include "tutti/core/clock.h"
+#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/vision/resnet/images.h"
+#include "tutti/models/vision/resnet/metric.h"
+#include "tutti/models/vision/resnet/model.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/run/progress.h"
+
+namespace tutti::models::resnet {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+
+constexpr int kLargePicture = 128;  // from here on, the stem is the one for photographs
+
+NetworkShape shape_of(const Options& options) {
+  NetworkShape shape;
+  shape.depth = static_cast<int>(options.integer("depth"));
+  shape.image = static_cast<int>(options.integer("image"));
+  shape.classes = static_cast<int>(options.integer("classes"));
+  const std::string& stem = options.text("stem");
+  shape.has_large_stem = stem == "auto" ? shape.image >= kLargePicture : stem == "large";
+  return shape;
+}
+
+class ResnetTask : public train::Task {
+ public:
+  explicit ResnetTask(const Options& options)
+      : options_(options),
+        shape_(shape_of(options)),
+        network_(std::make_shared<Network>(shape_,
+                                           static_cast<std::uint64_t>(options.integer("seed")),
+                                           train::compute_type(options))) {}
+
+  torch::nn::Module& model() override { return *network_; }
+  bool casts_itself() const override { return true; }
+  double flops_per_sample() const override { return train_flops(network_->layers()); }
+
+  void prepare(Communicator& communicator) override {
+    fs::path folder = options_.text("data");
+    if (folder.empty()) {
+      const std::int64_t train = options_.integer("train_images"),
+                         test = options_.integer("test_images");
+      folder =
+          data_folder(fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test));
+      make_data(folder, image_plan(train, test, shape_.image, shape_.classes), communicator);
+    }
+    train_ = read_images(folder, "train");
+    test_ = read_images(folder, "test");
+    check_labels(train_, shape_.classes);
+    check_labels(test_, shape_.classes);
+    const ChannelScale scale = scale_of(train_);
+    network_->set_scale(scale.mean, scale.spread);
+  }
+
+  std::int64_t train_samples() const override { return train_.size(); }
+
+  train::Batch load(std::span<const std::int64_t> indices) override {
+    return batch_of(train_, indices, options_.flag("augment"));
+  }
+
+  train::Batch random_batch(std::int64_t count) override {
+    return {(torch::rand({count, shape_.image, shape_.image, 3}) * 255).permute({0, 3, 1, 2}),
+            torch::randint(shape_.classes, {count}, torch::kInt64),
+            {}};
+  }
+
+  torch::Tensor loss(const train::Batch& batch, std::uint64_t) override {
+    return torch::cross_entropy_loss(network_->forward(batch.input), batch.target);
+  }
+
+  train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    average_buffers(*network_, communicator);
+    const std::int64_t wanted = options_.integer("validation_samples");
+    const std::int64_t all = wanted > 0 ? std::min(wanted, test_.size()) : test_.size();
+    Confusion confusion(shape_.classes);
+    for_batches(test_, communicator.rank(), communicator.size(), all,
+                [&](std::int64_t first, const torch::Tensor& scores) {
+                  const torch::Tensor best = std::get<1>(scores.topk(std::min(5, shape_.classes)));
+                  for (std::int64_t i = 0; i < best.size(0); ++i)
+                    confusion.add(test_.labels[static_cast<std::size_t>(first + i)],
+                                  std::span(best[i].data_ptr<std::int64_t>(), best.size(1)));
+                });
+    communicator.all_reduce(Buffer::of(confusion.counts()), ReduceOp::kSum, {.name = "counts"});
+    if (!folder.empty()) {
+      const bool is_ours = options_.text("data").empty();
+      train::write_text(folder / "classes.svg", class_plot(confusion, is_ours));
+    }
+    return {{"top1", confusion.top1()},
+            {"top1_error", confusion.top1_error()},
+            {"top5", confusion.top5()}};
+  }
+
+  std::vector<std::string> prediction_names() const override {
+    std::vector<std::string> names;
+    for (int i = 0; i < shape_.classes; ++i) names.push_back(fmt::format("class{}", i));
+    return names;
+  }
+
+  std::vector<std::vector<float>> predict(const fs::path& file) override {
+    const ImageSet set = read_images(file.parent_path(), file.filename().string());
+    std::vector<std::vector<float>> rows;
+    for_batches(set, 0, 1, set.size(), [&](std::int64_t, const torch::Tensor& scores) {
+      const torch::Tensor shares = torch::softmax(scores, 1).contiguous();
+      for (std::int64_t i = 0; i < shares.size(0); ++i)
+        rows.emplace_back(shares[i].data_ptr<float>(),
+                          shares[i].data_ptr<float>() + shares.size(1));
+    });
+    return rows;
+  }
+
+  void export_script(const fs::path& file) override {
+    const torch::ScalarType before = network_->dtype();
+    network_->compute_in(torch::kFloat32);
+    export_traced(
+        *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },
+        torch::zeros({1, 3, shape_.image, shape_.image}), file);
+    network_->compute_in(before);
+  }
+
+  std::string verdict(const train::Metrics& metrics) const override {
+    return fmt::format(
+        "The network names {:.1f} ± {:.1f} % of the test pictures rightly; guessing names {:.1f} "
+        "%.\n",
+        100 * value_of(metrics, "top1"), 100 * value_of(metrics, "top1_error"),
+        100.0 / shape_.classes);
+  }
+
+ private:
+  void make_data(const fs::path& folder, const ImagePlan& plan, Communicator& communicator) const {
+    train::ProgressLine line(communicator.rank() == 0);
+    const Stopwatch watch;
+    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
+      const double left = watch.seconds() / done * (all - done);
+      line.show(fmt::format("pictures: file {} of {} of each rank in {}, {} left", done, all,
+                            folder.string(), train::duration_text(left)));
+    });
+    communicator.barrier({.name = "data"});
+  }
+
+  train::Batch batch_of(const ImageSet& set, std::span<const std::int64_t> indices,
+                        bool augments) const {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    torch::Tensor pixels = torch::empty({count, set.side, set.side, 3});
+    fill_batch(set, indices, augments, pixels.data_ptr<float>());
+    torch::Tensor labels = torch::empty({count}, torch::kInt64);
+    for (std::int64_t i = 0; i < count; ++i)
+      labels.data_ptr<std::int64_t>()[i] =
+          set.labels[static_cast<std::size_t>(indices[static_cast<std::size_t>(i)])];
+    return {pixels.permute({0, 3, 1, 2}), labels, {}};
+  }
+
+  // Calls `use(first, scores)` for every `parts`-th batch from `part` on.
+  template <class Use>
+  void for_batches(const ImageSet& set, int part, int parts, std::int64_t count, Use use) {
+    constexpr std::int64_t kBatch = 64;
+    for (std::int64_t begin = part * kBatch; begin < count; begin += parts * kBatch) {
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, count - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      use(begin, network_->forward(batch_of(set, indices, false).input));
+    }
+  }
+
+  const Options& options_;
+  const NetworkShape shape_;
+  std::shared_ptr<Network> network_;
+  ImageSet train_, test_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Task> make_task(const Options& options) {
+  return std::make_unique<ResnetTask>(options);
+}
+
+}  // namespace tutti::models::resnet
