@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/internal/huge_pages.h"
 #include "tutti/learn/threads.h"
 
 namespace tutti::learn {
@@ -25,6 +26,7 @@ struct RowStream::Buffer {
       : data(static_cast<std::byte*>(
             std::aligned_alloc(kReadAlignment, static_cast<std::size_t>(bytes)))) {
     if (data == nullptr) throw std::bad_alloc();
+    prefer_huge_pages(data, static_cast<std::size_t>(bytes));
   }
   ~Buffer() { std::free(data); }
   Buffer(const Buffer&) = delete;

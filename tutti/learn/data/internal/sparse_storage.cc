@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tutti/learn/internal/huge_pages.h"
 #include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
@@ -15,6 +16,13 @@ std::vector<T>& values_of(SparseStorage& storage) {
   } else {
     return storage.values_f64;
   }
+}
+
+template <class T>
+void resize_large(std::vector<T>& values, std::int64_t count) {
+  values.reserve(static_cast<std::size_t>(count));
+  prefer_huge_pages(values.data(), static_cast<std::size_t>(count) * sizeof(T));
+  values.resize(static_cast<std::size_t>(count));
 }
 
 template <class T>
@@ -101,8 +109,8 @@ Matrix transpose_storage(const Matrix& sparse, Threads& threads) {
   });
   auto storage = std::make_shared<SparseStorage>();
   storage->offsets = places_of(places, targets);
-  storage->indices.resize(sparse.entries());
-  if (has_values) values_of<T>(*storage).resize(sparse.entries());
+  resize_large(storage->indices, sparse.entries());
+  if (has_values) resize_large(values_of<T>(*storage), sparse.entries());
   threads.run(pieces, [&](std::int64_t piece) {
     for (std::int64_t line = bound(piece); line < bound(piece + 1); ++line) {
       for (std::int64_t i = sparse.offsets[line]; i < sparse.offsets[line + 1]; ++i) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "tutti/learn/internal/huge_pages.h"
+
 namespace tutti::learn {
 namespace {
 
@@ -91,6 +93,7 @@ void SparseDesign<T>::reorder() {
   }
   const std::int64_t entries = matrix_.entries();
   indices_ = std::make_unique_for_overwrite<std::int32_t[]>(entries);
+  prefer_huge_pages(indices_.get(), static_cast<std::size_t>(entries) * sizeof(std::int32_t));
   this->threads_.for_range(entries, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) indices_[i] = place[matrix_.indices[i]];
   });
