@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kFrequentBlock = 1024;  // columns of sparse data
 constexpr std::int64_t kDenseBlock = 4096;
-constexpr std::int64_t kRowsPerColumn = 10;
+constexpr std::int64_t kRowsPerColumn = 5;
 constexpr std::int64_t kFewestRows = 16384;
 constexpr std::int64_t kGrain = 16384;
 
