@@ -23,7 +23,9 @@ class StagingTest : public testing::Test {
     std::string form = fs::temp_directory_path() / "staging-XXXXXX";
     base_ = mkdtemp(form.data());
     fs::create_directories(base_ / "shared/deep");
-    write("shared/a.h5", std::string(9 << 20, 'a') + "end");  // more than one chunk
+    std::string more_than_one_chunk(9 << 20, 'a');
+    more_than_one_chunk.back() = 'z';
+    write("shared/a.h5", more_than_one_chunk);
     write("shared/deep/b.h5", "bbb");
     write("shared/empty", "");
   }

@@ -2,6 +2,7 @@
 // make_strategy.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -53,6 +54,8 @@ struct StrategyParts {
   const Options& options;
   FlatParameters& parameters;
   Optimizer& optimizer;
+  // The tensors that this rank trains, `last` excluded; sync only.
+  std::size_t first_tensor = 0, last_tensor = std::numeric_limits<std::size_t>::max();
 };
 
 // How many gradient buffers the strategy of these options wants.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,13 @@ namespace tutti::train {
 struct Batch {
   torch::Tensor input, target;
   std::vector<torch::Tensor> more;  // what else the case needs
+};
+
+// One of the layers of a network that can be dealt to several ranks.
+struct Layer {
+  double flops = 1;         // of one sample
+  std::size_t tensors = 0;  // how many of the model's parameters, in their order, are its own
+  std::function<torch::Tensor(const torch::Tensor& input, std::uint64_t seed)> forward;
 };
 
 class Task {
@@ -50,6 +58,10 @@ class Task {
   virtual double flops_per_sample() const = 0;
   // What people want to read at the end, of the metrics of the last evaluation.
   virtual std::string verdict(const Metrics& metrics) const = 0;
+  // For model parallelism: the network as layers, each of which takes what the one before it gave;
+  // none: it cannot be split. layers_loss is the loss of what the last one gave.
+  virtual std::vector<Layer> layers() { return {}; }
+  virtual torch::Tensor layers_loss(const torch::Tensor&, const Batch&) { return {}; }
   // Whether the network casts to bf16 by itself; otherwise libtorch's autocast does.
   virtual bool casts_itself() const { return false; }
 };

@@ -12,6 +12,7 @@
 #include "tutti/train/batch_norm.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/loader.h"
+#include "tutti/train/pipeline.h"
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/run/progress.h"
 #include "tutti/train/run/schedule.h"
@@ -28,10 +29,11 @@ class Trainer {
       : task_(task),
         job_(job),
         options_(job.options),
+        pipeline_(make_pipeline(task, communicator, options_)),
         parameters_(task.model(), communicator, options_.flag("channels_last"),
                     gradient_buffers(options_)),
         optimizer_(update_settings(options_), parameters_.segments()),
-        strategy_(make_strategy({communicator, task.model(), options_, parameters_, optimizer_})),
+        strategy_(make_strategy(strategy_parts(communicator))),
         log_(job.folder, communicator.rank()),
         checkpoints_(job.folder / "checkpoints",
                      static_cast<int>(options_.integer("keep_checkpoints"))),
@@ -68,6 +70,28 @@ class Trainer {
   }
 
  private:
+  static std::unique_ptr<Pipeline> make_pipeline(Task& task, comm::Communicator& communicator,
+                                                 const Options& options) {
+    const int stages = static_cast<int>(options.integer("stages"));
+    if (stages == 1) return nullptr;
+    if (options.text("strategy") != "sync")
+      throw ConfigError("DDL-1-98", "`stages` above 1 needs strategy sync.");
+    const bool casts = !task.casts_itself() && compute_type(options) == torch::kBFloat16;
+    return std::make_unique<Pipeline>(
+        task, communicator,
+        PipelineShape{stages, static_cast<int>(options.integer("micro_batches")), casts});
+  }
+
+  StrategyParts strategy_parts(comm::Communicator& communicator) {
+    StrategyParts parts{pipeline_ ? pipeline_->replicas() : communicator, task_.model(), options_,
+                        parameters_, optimizer_};
+    if (pipeline_) {
+      parts.first_tensor = pipeline_->first_tensor();
+      parts.last_tensor = pipeline_->last_tensor();
+    }
+    return parts;
+  }
+
   std::uint64_t seed() const { return static_cast<std::uint64_t>(options_.integer("seed")); }
   std::int64_t accumulate() const { return options_.integer("accumulate"); }
   double epoch() const { return double(step_) / double(steps_per_epoch_); }
@@ -87,7 +111,9 @@ class Trainer {
     for (;;) {
       for (; step >= epoch_end; epoch_end = end_of_epoch(epoch_end)) {
         step_ = epoch_end;
-        evaluate(line, strategy_->workers());
+        if (step_ == total_steps_ ||
+            step_ / steps_per_epoch_ % options_.integer("evaluate_every") == 0)
+          evaluate(line, strategy_->workers());
         write_checkpoint();
         if (epoch_end == total_steps_) return;
       }
@@ -116,17 +142,26 @@ class Trainer {
       const std::uint64_t number =
           (static_cast<std::uint64_t>(step_) * accumulate() + part) * strategy_->group_size() +
           group.rank();
-      const torch::Tensor loss = loss_of(batch, mixed_seed(seed(), number));
-      const float value = loss.item<float>();
-      shared[0] += value / static_cast<float>(accumulate());
-      was_finite = was_finite && std::isfinite(value);
-      shared[1] = was_finite ? 0 : 1;
-      if (part + 1 == accumulate()) {
-        shared_work = group.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
-                                             ReduceOp::kAverage, {.name = "loss"});
-        strategy_->last_backward();
+      const bool is_last = part + 1 == accumulate();
+      auto knows_loss = [&](float value) {
+        shared[0] += value / static_cast<float>(accumulate());
+        was_finite = was_finite && std::isfinite(value);
+        shared[1] = was_finite ? 0 : 1;
+        if (is_last)
+          shared_work = group.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
+                                               ReduceOp::kAverage, {.name = "loss"});
+      };
+      if (pipeline_) {
+        auto before_last = [&] {
+          if (is_last) strategy_->last_backward();
+        };
+        knows_loss(pipeline_->run(batch, mixed_seed(seed(), number), before_last));
+      } else {
+        const torch::Tensor loss = loss_of(batch, mixed_seed(seed(), number));
+        knows_loss(loss.item<float>());
+        if (is_last) strategy_->last_backward();
+        loss.backward();
       }
-      loss.backward();
     }
     const Stopwatch watch;
     shared_work.wait();
@@ -220,8 +255,18 @@ class Trainer {
     line.show(progress_text(state_));
   }
 
+  // Every rank has then what the other stages of its pipeline know.
+  void gather_stages() {
+    if (!pipeline_) return;
+    pipeline_->share(parameters_.weights(), parameters_.segments());
+    if (!average_.empty()) pipeline_->share(average_, parameters_.segments());
+    for (std::vector<float>& values : optimizer_.state())
+      pipeline_->share(values, parameters_.segments());
+  }
+
   void evaluate(ProgressLine& line, comm::Communicator& workers) {
     strategy_->agree();
+    gather_stages();
     std::vector<float> kept;
     const std::span<float> weights = parameters_.weights();
     if (!average_.empty()) {
@@ -256,6 +301,7 @@ class Trainer {
   bool wants_checkpoint() {
     const std::int64_t every = options_.integer("checkpoint_steps");
     if (every > 0) return step_ / every != checkpoint_step_ / every;
+    if (pipeline_) return false;  // all stages take part in one, and only rank 0 has the watch
     const double seconds = options_.number("checkpoint_seconds");
     return rank_ == 0 && seconds > 0 && since_checkpoint_.seconds() > seconds;
   }
@@ -277,6 +323,7 @@ class Trainer {
   void write_checkpoint() {
     since_checkpoint_.restart();
     checkpoint_step_ = step_;
+    gather_stages();
     if (rank_ != 0) return;
     if (writing_.valid()) writing_.get();
     writing_ = std::async(std::launch::async,
@@ -314,6 +361,7 @@ class Trainer {
   Task& task_;
   const TrainJob& job_;
   const Options& options_;
+  std::unique_ptr<Pipeline> pipeline_;  // of model parallelism; or none
   FlatParameters parameters_;
   Optimizer optimizer_;
   std::unique_ptr<Strategy> strategy_;

@@ -23,8 +23,8 @@ class ToyTask : public Task {
  public:
   explicit ToyTask(std::int64_t bad_step = -1) : bad_step_(bad_step) {
     const torch::NoGradGuard no_gradients;
-    model_->register_parameter("weight", torch::linspace(0.1, 0.4, 4));
     model_->register_parameter("matrix", torch::full({2, 2}, 0.3));
+    model_->register_parameter("weight", torch::linspace(0.1, 0.4, 4));
     model_->register_parameter("unused", torch::zeros({3}));
     model_->register_buffer("seen", torch::zeros({1}));
   }
@@ -42,11 +42,8 @@ class ToyTask : public Task {
     return {torch::randn({count, 4}), torch::randn({count}), {}};
   }
   torch::Tensor loss(const Batch& batch, std::uint64_t) override {
-    const auto parameters = model_->named_parameters();
     model_->named_buffers()["seen"] += 1;
-    const torch::Tensor mixed = torch::cat(
-        {batch.input.narrow(1, 0, 2).matmul(parameters["matrix"]), batch.input.narrow(1, 2, 2)}, 1);
-    torch::Tensor loss = (mixed.matmul(parameters["weight"]) - batch.target).square().mean();
+    torch::Tensor loss = layers_loss(weighted(mixed(batch.input)), batch);
     if (calls_++ == bad_step_) loss = loss * std::numeric_limits<float>::quiet_NaN();
     return loss;
   }
@@ -54,6 +51,13 @@ class ToyTask : public Task {
     std::vector<std::int64_t> all(32);
     std::iota(all.begin(), all.end(), 0);
     return {{"score", -loss(load(all), 0).item<double>()}};
+  }
+  std::vector<Layer> layers() override {
+    return {{2, 1, [this](const torch::Tensor& x, std::uint64_t) { return mixed(x); }},
+            {1, 2, [this](const torch::Tensor& x, std::uint64_t) { return weighted(x); }}};
+  }
+  torch::Tensor layers_loss(const torch::Tensor& output, const Batch& batch) override {
+    return (output - batch.target).square().mean();
   }
   std::vector<std::string> prediction_names() const override { return {}; }
   std::vector<std::vector<float>> predict(const fs::path&) override { return {}; }
@@ -63,6 +67,14 @@ class ToyTask : public Task {
   bool casts_itself() const override { return true; }
 
  private:
+  torch::Tensor mixed(const torch::Tensor& x) {
+    const torch::Tensor matrix = model_->named_parameters()["matrix"];
+    return torch::cat({x.narrow(1, 0, 2).matmul(matrix), x.narrow(1, 2, 2)}, 1);
+  }
+  torch::Tensor weighted(const torch::Tensor& x) {
+    return x.matmul(model_->named_parameters()["weight"]);
+  }
+
   std::shared_ptr<torch::nn::Module> model_ = std::make_shared<torch::nn::Module>("toy");
   std::int64_t bad_step_, calls_ = 0;
 };
@@ -120,6 +132,43 @@ TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
     EXPECT_NEAR(one.weights[i], accumulated.weights[i], 1e-5);
   }
   EXPECT_EQ(one.weights[10], 0);  // had no part in the loss
+}
+
+TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
+  const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"average_decay", "0.5"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const Result one = run(1, "one", with({{"batch", "24"}}));
+  const Result two =
+      run(2, "two", with({{"batch", "24"}, {"stages", "2"}, {"micro_batches", "5"}}));
+  const Result six = run(6, "six", with({{"stages", "2"}, {"micro_batches", "2"}}));
+  ASSERT_EQ(one.weights.size(), 11u);
+  for (std::size_t i = 0; i < one.weights.size(); ++i) {
+    EXPECT_NEAR(one.weights[i], two.weights[i], 1e-4) << i;
+    EXPECT_NEAR(one.weights[i], six.weights[i], 1e-4) << i;
+  }
+  EXPECT_NEAR(one.score, six.score, 1e-3);
+}
+
+TEST_F(TrainerTest, StagesGoOnWhereTheyStopped) {
+  const Settings common = {{"stages", "2"}, {"optimizer", "adam"}, {"micro_batches", "2"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const Result whole = run(2, "whole", with({{"steps", "20"}}));
+  run(2, "parts", with({{"steps", "20"}, {"checkpoint_steps", "7"}, {"keep_checkpoints", "9"}}));
+  for (const auto& file : fs::directory_iterator(base_ / "parts/checkpoints"))
+    if (file.path().filename() > "step-000000000007.ckpt") fs::remove(file);
+  EXPECT_EQ(whole.weights, run(2, "parts", with({{"steps", "20"}}), true).weights);
+}
+
+TEST_F(TrainerTest, TooManyStages) {
+  EXPECT_THROW(run(3, "odd", {{"stages", "2"}}), ConfigError);
+  EXPECT_THROW(run(3, "long", {{"stages", "3"}}), ConfigError);
+  EXPECT_THROW(run(3, "servers", {{"stages", "2"}, {"strategy", "async"}}), ConfigError);
 }
 
 TEST_F(TrainerTest, EveryStrategyLearns) {

@@ -25,12 +25,16 @@ struct Bucket {
   std::string name;
 };
 
-std::vector<Bucket> make_buckets(const std::vector<Segment>& segments, std::int64_t bytes) {
+std::vector<Bucket> make_buckets(const StrategyParts& parts) {
+  const std::vector<Segment>& segments = parts.parameters.segments();
+  const std::int64_t bytes = parts.options.integer("bucket_bytes");
   std::vector<Bucket> buckets;
-  for (std::size_t last = segments.size(); last > 0;) {
+  for (std::size_t last = std::min(segments.size(), parts.last_tensor);
+       last > parts.first_tensor;) {
     std::size_t first = last - 1;
     std::int64_t count = segments[first].count;
-    while (first > 0 && (count + segments[first - 1].count) * std::int64_t{sizeof(float)} <= bytes)
+    while (first > parts.first_tensor &&
+           (count + segments[first - 1].count) * std::int64_t{sizeof(float)} <= bytes)
       count += segments[--first].count;
     buckets.push_back({first, last, segments[first].begin, count, segments[first].name});
     last = first;
@@ -46,7 +50,7 @@ class Sync : public Strategy {
         optimizer_(parts.optimizer),
         clip_norm_(parts.options.number("clip_norm")),
         lag_(static_cast<int>(parts.options.integer("lag"))),
-        buckets_(make_buckets(parts.parameters.segments(), parts.options.integer("bucket_bytes"))) {
+        buckets_(make_buckets(parts)) {
     missing_.resize(buckets_.size());
     works_.resize(buckets_.size());
     for (std::size_t b = 0; b < buckets_.size(); ++b)

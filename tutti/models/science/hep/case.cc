@@ -18,7 +18,8 @@ const train::CaseInfo& case_info() {
          {"schedule", "cosine"},
          {"warmup", "0.05"},
          {"batch", "64"},
-         {"epochs", "4"}}},
+         {"epochs", "2"},
+         {"evaluate_every", "2"}}},
        {"tiny",
         {{"image", "32"},
          {"filters", "8"},
@@ -31,6 +32,8 @@ const train::CaseInfo& case_info() {
         {{"image", "224"},
          {"dropout", "0.5"},
          {"batch", "8"},
+         {"epochs", "4"},
+         {"evaluate_every", "1"},
          {"train_events", "200000"},
          {"test_events", "200000"}}}}};
   return info;

@@ -39,6 +39,14 @@ std::int64_t parameter_count(const NetworkShape& shape) {
   return count;
 }
 
+double layer_flops(const NetworkShape& shape, int layer) {
+  double flops = 2.0 * shape.filters * shape.classes;
+  each_convolution(shape, [&](int i, double in, double out, double side) {
+    if (i == layer) flops = 2 * in * out * kKernel * kKernel * side * side;
+  });
+  return flops;
+}
+
 double forward_flops(const NetworkShape& shape) {
   double flops = 2.0 * shape.filters * shape.classes;
   each_convolution(shape, [&](int, double in, double out, double side) {
@@ -74,15 +82,21 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
 
 torch::Tensor Network::forward(const torch::Tensor& images, std::uint64_t seed) {
   torch::Tensor x = images;
-  const double drop = is_training() ? shape_.dropout : 0;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    // What dropout leaves must weigh more; the weights are fewer than the activations.
-    const torch::Tensor weight = i > 0 && drop > 0 ? weights_[i] / (1 - drop) : weights_[i];
-    x = conv_same(x, weight, biases_[i], dtype_);
-    if (i + 1 < weights_.size()) x = pool_relu_drop(x, drop, train::mixed_seed(seed, i));
+  for (int i = 0; i < layers(); ++i) x = forward_layer(i, x, seed);
+  return x;
+}
+
+torch::Tensor Network::forward_layer(int layer, const torch::Tensor& input, std::uint64_t seed) {
+  const auto i = static_cast<std::size_t>(layer);
+  if (i == weights_.size()) {
+    const torch::Tensor mean = torch::relu(input).to(torch::kFloat32).mean({2, 3});
+    return torch::addmm(last_bias_, mean, last_weight_.t());
   }
-  const torch::Tensor mean = torch::relu(x).to(torch::kFloat32).mean({2, 3});
-  return torch::addmm(last_bias_, mean, last_weight_.t());
+  const double drop = is_training() ? shape_.dropout : 0;
+  // What dropout leaves must weigh more; the weights are fewer than the activations.
+  const torch::Tensor weight = i > 0 && drop > 0 ? weights_[i] / (1 - drop) : weights_[i];
+  const torch::Tensor x = conv_same(input, weight, biases_[i], dtype_);
+  return i + 1 < weights_.size() ? pool_relu_drop(x, drop, train::mixed_seed(seed, i)) : x;
 }
 
 }  // namespace tutti::models::hep

@@ -16,6 +16,8 @@ struct NetworkShape {
   double dropout = 0.5;
 };
 
+// Of layer `layer` of Network::layers, forward.
+double layer_flops(const NetworkShape& shape, int layer);
 std::int64_t parameter_count(const NetworkShape& shape);
 // One image, 2 per multiply and add: forward; and with both gradients (none for the input image).
 double forward_flops(const NetworkShape& shape);
@@ -28,6 +30,10 @@ class Network : public torch::nn::Module {
 
   // (N, channels, H, W) -> (N, classes) in f32: before the softmax. The picture may have any size.
   torch::Tensor forward(const torch::Tensor& images, std::uint64_t seed = 0);
+
+  // The same layer by layer: the convolutions with what follows them, then the linear one.
+  int layers() const { return shape_.layers + 1; }
+  torch::Tensor forward_layer(int layer, const torch::Tensor& input, std::uint64_t seed);
 
   // The same in f32 and without dropout as TorchScript, with the softmax: (N, channels, H, W) in
   // GeV and tracks -> (N, classes).

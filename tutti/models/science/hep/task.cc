@@ -72,6 +72,19 @@ class HepTask : public train::Task {
     return torch::cross_entropy_loss(network_->forward(batch.input, seed), batch.target);
   }
 
+  std::vector<train::Layer> layers() override {
+    std::vector<train::Layer> all;
+    for (int i = 0; i < network_->layers(); ++i)
+      all.push_back(
+          {layer_flops(shape_, i), 2, [this, i](const torch::Tensor& input, std::uint64_t seed) {
+             return network_->forward_layer(i, input, seed);
+           }});
+    return all;
+  }
+  torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
+    return torch::cross_entropy_loss(output, batch.target);
+  }
+
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     const std::vector<Scored> events = scores(communicator);
     const Verdict verdict = judge(events);

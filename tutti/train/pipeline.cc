@@ -1,0 +1,202 @@
+// A batch is cut into parts. Forward, every stage takes part after part from the stage before it,
+// computes, and passes the result on without waiting; so with M parts and S stages all ranks are
+// busy for M of M + S - 1 turns. Backward goes the other way in the same manner: the last stage
+// starts from the loss, every other from the gradient of what it sent.
+#include "tutti/train/pipeline.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "tutti/core/error.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr int kHeadTag = 4, kBodyTag = 5;
+constexpr std::size_t kMostDimensions = 6;
+
+// What the receiver must know before the numbers come.
+struct Head {
+  std::int64_t type = 0, dimensions = 0, is_channels_last = 0;
+  std::array<std::int64_t, kMostDimensions> sizes = {};
+};
+
+Buffer bytes_of(void* data, std::size_t bytes) {
+  return {data, static_cast<std::int64_t>(bytes), DType::kU8};
+}
+
+bool is_channels_last(const torch::Tensor& tensor) {
+  return tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+// Whether the layers can be dealt to so many stages without any having more work than `most`.
+bool fits(const std::vector<double>& work, int stages, double most) {
+  int used = 1;
+  double sum = 0;
+  for (double each : work) {
+    if (sum > 0 && sum + each > most) {
+      ++used;
+      sum = 0;
+    }
+    sum += each;
+  }
+  return used <= stages;
+}
+
+}  // namespace
+
+struct Pipeline::Letter {
+  Head head;
+  torch::Tensor body;
+  comm::Work works[2];
+};
+
+std::vector<std::size_t> deal_layers(const std::vector<double>& work, int stages) {
+  // The best limit is the sum of some run of layers.
+  double limit = 0;
+  for (double each : work) limit += each;
+  for (std::size_t first = 0; first < work.size(); ++first) {
+    double sum = 0;
+    for (std::size_t last = first; last < work.size(); ++last) {
+      sum += work[last];
+      if (sum < limit && fits(work, stages, sum) &&
+          sum >= *std::max_element(work.begin(), work.end()))
+        limit = sum;
+    }
+  }
+  std::vector<std::size_t> starts = {0};
+  double sum = 0;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const std::size_t open = static_cast<std::size_t>(stages) - starts.size();
+    const bool is_full = sum > 0 && sum + work[i] > limit;
+    const bool must_open = work.size() - i == open;  // every later stage needs a layer
+    if (i > starts.back() && open > 0 && (is_full || must_open)) {
+      starts.push_back(i);
+      sum = 0;
+    }
+    sum += work[i];
+  }
+  starts.push_back(work.size());
+  return starts;
+}
+
+Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& shape)
+    : task_(task),
+      shape_(shape),
+      stages_(shape.stages),
+      stage_(world.rank() % stages_),
+      layers_(task.layers()) {
+  if (world.size() % stages_ != 0 || static_cast<int>(layers_.size()) < stages_)
+    throw ConfigError(
+        "DDL-1-97",
+        fmt::format("{} ranks and a network of {} layers that can be split do not make {} stages. "
+                    "Start a multiple of {} ranks, or set fewer `stages`.",
+                    world.size(), layers_.size(), stages_, stages_));
+  line_ = world.split(world.rank() / stages_);
+  replicas_ = world.split(stage_);
+  std::vector<double> work;
+  for (const Layer& layer : layers_) work.push_back(layer.flops);
+  starts_ = deal_layers(work, stages_);
+  std::size_t tensors = 0, next = 0;
+  for (std::size_t layer = 0; layer <= layers_.size(); ++layer) {
+    if (next < starts_.size() && starts_[next] == layer) {
+      tensors_.push_back(tensors);
+      ++next;
+    }
+    if (layer < layers_.size()) tensors += layers_[layer].tensors;
+  }
+}
+
+Pipeline::~Pipeline() = default;
+
+void Pipeline::send(const torch::Tensor& tensor, int peer) {
+  auto letter = std::make_unique<Letter>();
+  const bool is_last_first = is_channels_last(tensor);
+  letter->body = is_last_first ? tensor.detach() : tensor.detach().contiguous();
+  letter->head = {static_cast<std::int64_t>(tensor.scalar_type()), tensor.dim(), is_last_first, {}};
+  for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.dim()); ++d)
+    letter->head.sizes.at(d) = tensor.size(static_cast<std::int64_t>(d));
+  letter->works[0] = line_->send_async(bytes_of(&letter->head, sizeof(Head)), peer, kHeadTag);
+  letter->works[1] =
+      line_->send_async(bytes_of(letter->body.data_ptr(), letter->body.nbytes()), peer, kBodyTag);
+  sent_.push_back(std::move(letter));
+}
+
+torch::Tensor Pipeline::receive(int peer) {
+  Head head;
+  line_->receive(bytes_of(&head, sizeof head), peer, kHeadTag);
+  const auto options = torch::dtype(static_cast<torch::ScalarType>(head.type))
+                           .memory_format(head.is_channels_last ? at::MemoryFormat::ChannelsLast
+                                                                : at::MemoryFormat::Contiguous);
+  torch::Tensor tensor = torch::empty(
+      at::IntArrayRef(head.sizes.data(), static_cast<std::size_t>(head.dimensions)), options);
+  line_->receive(bytes_of(tensor.data_ptr(), tensor.nbytes()), peer, kBodyTag);
+  return tensor;
+}
+
+Pipeline::Part Pipeline::forward(const Batch& batch, std::uint64_t seed) {
+  const std::optional<Autocast> autocast =
+      shape_.casts ? std::optional<Autocast>(std::in_place) : std::nullopt;
+  Part part;
+  part.input = is_first() ? batch.input : receive(stage_ - 1).set_requires_grad(true);
+  part.output = part.input;
+  for (std::size_t i = starts_[static_cast<std::size_t>(stage_)];
+       i < starts_[static_cast<std::size_t>(stage_) + 1]; ++i)
+    part.output = layers_[i].forward(part.output, seed);
+  if (is_last())
+    part.output = task_.layers_loss(part.output, batch);
+  else
+    send(part.output, stage_ + 1);
+  return part;
+}
+
+float Pipeline::run(const Batch& batch, std::uint64_t seed,
+                    const std::function<void()>& before_last) {
+  const std::vector<torch::Tensor> inputs = batch.input.chunk(shape_.micro_batches),
+                                   targets = batch.target.chunk(shape_.micro_batches);
+  const auto share = [&](std::size_t m) {
+    return static_cast<double>(inputs[m].size(0)) / static_cast<double>(batch.input.size(0));
+  };
+  std::vector<Part> parts;
+  float loss = 0;
+  for (std::size_t m = 0; m < inputs.size(); ++m) {
+    parts.push_back(forward({inputs[m], targets[m], {}}, mixed_seed(seed, m)));
+    if (is_last()) loss += static_cast<float>(share(m) * parts[m].output.item<double>());
+  }
+  for (std::size_t m = 0; m < inputs.size(); ++m) {
+    if (m + 1 == inputs.size()) before_last();
+    Part& part = parts[m];
+    if (is_last())
+      (part.output * share(m)).backward();
+    else
+      part.output.backward(receive(stage_ + 1));
+    if (!is_first()) send(part.input.grad(), stage_ - 1);
+    part = {};
+  }
+  for (const auto& letter : sent_)
+    for (comm::Work& work : letter->works) work.wait();
+  sent_.clear();
+  line_->broadcast(Buffer::of(std::span(&loss, 1)), stages_ - 1, {.name = "loss"});
+  return loss;
+}
+
+void Pipeline::share(std::span<float> values, const std::vector<Segment>& segments) {
+  for (int stage = 0; stage < stages_; ++stage) {
+    const std::size_t first = tensors_[static_cast<std::size_t>(stage)],
+                      last = tensors_[static_cast<std::size_t>(stage) + 1];
+    if (first == last) continue;
+    const std::int64_t begin = segments[first].begin,
+                       end = segments[last - 1].begin + segments[last - 1].count;
+    line_->broadcast(Buffer::of(values.subspan(static_cast<std::size_t>(begin),
+                                               static_cast<std::size_t>(end - begin))),
+                     stage, {.name = "stage"});
+  }
+}
+
+}  // namespace tutti::train
