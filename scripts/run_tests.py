@@ -4,7 +4,8 @@
   scripts/run_tests.py            every part
   scripts/run_tests.py PART ...   only these
 
-A part fails when a test fails, when its build fails, or when no test of it ran.
+A part fails when a test fails, when its build fails, or when no test of it ran. Up to three tests that failed beside
+others are run once more, alone: one that passes then counts as passed, and the summary names it as unsteady.
 """
 
 import dataclasses
@@ -52,6 +53,8 @@ class Outcome:
     skipped: int = 0
     seconds: float = 0
     trouble: str = ""
+    failures: list = dataclasses.field(default_factory=list)  # names
+    unsteady: list = dataclasses.field(default_factory=list)
 
     @property
     def is_good(self):
@@ -73,6 +76,22 @@ def count(report, outcome):
             outcome.skipped += 1
         else:
             outcome.failed += 1
+            outcome.failures.append(case.get("name"))
+
+
+def run_again(ctest, report, outcome):
+    """Runs the tests that failed once more, one after the other."""
+    again = report.with_name(f"{report.stem}-again.xml")
+    again.unlink(missing_ok=True)
+    ctest(again, "--rerun-failed", "--parallel", "1")
+    if not again.exists():
+        return
+    second = Outcome(outcome.part)
+    count(again, second)
+    outcome.unsteady = [name for name in outcome.failures if name not in second.failures]
+    outcome.failures = second.failures
+    outcome.passed += len(outcome.unsteady)
+    outcome.failed = len(second.failures)
 
 
 def run_part(part):
@@ -86,15 +105,21 @@ def run_part(part):
         outcome.trouble = "the build failed"
         return outcome
     report.unlink(missing_ok=True)
-    subprocess.run(
-        [*wrapper, "ctest", "--test-dir", folder, *part.selection, "--output-on-failure", "--output-junit", report]
-        + ["--parallel", str(os.cpu_count()), "--no-tests=error"],
-        cwd=ROOT,
-        env={**os.environ, **ENVIRONMENT.get(part.name, {})},
-        stdin=subprocess.DEVNULL,
-    )
+
+    def ctest(file, *how):
+        subprocess.run(
+            [*wrapper, "ctest", "--test-dir", folder, *part.selection, "--output-on-failure", "--output-junit", file]
+            + ["--no-tests=error", *how],
+            cwd=ROOT,
+            env={**os.environ, **ENVIRONMENT.get(part.name, {})},
+            stdin=subprocess.DEVNULL,
+        )
+
+    ctest(report, "--parallel", str(os.cpu_count()))
     if report.exists():
         count(report, outcome)
+    if 0 < outcome.failed <= 3:
+        run_again(ctest, report, outcome)
     if outcome.passed == 0 and not outcome.failed:
         outcome.trouble = "no test ran"
     return outcome
@@ -105,6 +130,10 @@ def summary(outcomes):
     for one in outcomes:
         line = f"{one.part:<8} {one.passed:5} passed {one.failed:4} failed {one.skipped:4} skipped {one.seconds:6.0f} s"
         print(line + (f"   {one.trouble}" if one.trouble else ""))
+        for name in one.failures:
+            print(f"           failed: {name}")
+        for name in one.unsteady:
+            print(f"           unsteady, passed when run alone: {name}")
     passed, failed, skipped = (sum(getattr(one, kind) for one in outcomes) for kind in ("passed", "failed", "skipped"))
     failed += sum(1 for one in outcomes if one.trouble)
     print(f"total: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
