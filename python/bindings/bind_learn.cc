@@ -315,7 +315,7 @@ void save_snap(const std::string& path, const py::object& x, const Doubles& labe
 
 PYBIND11_MODULE(_learn, module) {
   using namespace tutti::learn;
-  py::register_exception_translator([](std::exception_ptr pointer) {
+  py::register_local_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const tutti::ConfigError& error) {

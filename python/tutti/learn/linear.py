@@ -20,6 +20,9 @@ __all__ = ["ElasticNet", "GammaRegressor", "Lasso", "LinearRegression", "LinearS
            "logistic_path"]
 
 
+MANY = 1 << 18  # labels
+
+
 class LinearClassifier(ClassifierMixin, Linear):
     """One model for two classes, else one per class against the rest, or all at once where the loss has that."""
 
@@ -32,8 +35,13 @@ class LinearClassifier(ClassifierMixin, Linear):
         return False
 
     def _classes_of(self, y):
-        check_classification_targets(y)
-        return np.unique(y)
+        if not np.issubdtype(np.asarray(y).dtype, np.number) or len(y) <= MANY:
+            check_classification_targets(y)
+            return np.unique(y)
+        # Piece by piece: sorted copies of all labels would be what takes most memory.
+        classes = np.unique(np.concatenate([np.unique(y[i:i + MANY]) for i in range(0, len(y), MANY)]))
+        check_classification_targets(classes)
+        return classes
 
     def fit(self, X, y=None, sample_weight=None):
         X, y = self._check_both(X, y)
@@ -52,8 +60,14 @@ class LinearClassifier(ClassifierMixin, Linear):
         if self._is_multinomial() and len(self.classes_) > 2:
             return self._fit_together(X, codes, weights)
         positives = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
-        results = [self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(i))
-                   for i, k in enumerate(positives)]
+        del y  # a memory limit counts what lives during the fit
+        if len(positives) == 1:
+            targets = np.where(codes == 1, 1.0, -1.0)
+            del codes
+            results = [self._fit_one(X, targets, weights, self._loss(), self._start(0))]
+        else:
+            results = [self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(i), held=codes.nbytes)
+                       for i, k in enumerate(positives)]
         self._keep(results)
         self.coef_ = np.stack([result["coefficients"] for result in results])
         self.intercept_ = np.array([result["intercept"] for result in results])
@@ -213,7 +227,7 @@ class LinearRegressor(RegressorMixin, Linear):
         start = None
         if self.warm_start and getattr(self, "coef_", NO_WEIGHTS).shape == (X.shape[1],):
             start = (self.coef_, self.intercept_)
-        result = self._fit_one(X, y.astype(np.float64), weights, self._loss, start)
+        result = self._fit_one(X, y.astype(np.float64, copy=False), weights, self._loss, start)
         self._keep([result])
         self.coef_ = result["coefficients"]
         self.intercept_ = result["intercept"]

@@ -88,17 +88,18 @@ class Linear(BaseEstimator):
             "ranks": self._ranks,
         }
 
-    def _fit_one(self, X, labels, weights, loss, start=None):
+    def _fit_one(self, X, labels, weights, loss, start=None, held=0):
+        """`held`: bytes that the caller has beside labels and weights."""
         settings = self._settings(X, weights, loss)
         if start is not None:
             settings["start_coefficients"], settings["start_intercept"] = start
         if isinstance(X, DataFile):
-            return _learn.fit_file(X.handle, labels, weights, self._limit(), settings)
+            return _learn.fit_file(X.handle, labels, weights, self._limit(held), settings)
         return _learn.fit_linear(as_matrix(X), labels, weights, settings)
 
-    def _limit(self):
+    def _limit(self, held):
         limit = getattr(self, "memory_limit", None)
-        return 0 if limit is None else byte_count(limit)
+        return 0 if limit is None else max(1, byte_count(limit) - held)
 
     def _keep(self, results):
         """What is told about the fit; `results` has one dictionary per model."""

@@ -18,13 +18,16 @@ constexpr std::int64_t kSampleRowsPerColumn = 10;
 constexpr double kSampleTolerance = 1e-2;
 
 // What a fit needs beside the chunks, from above.
-std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights) {
+std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, bool has_l1) {
   const DataSchema& schema = file.schema();
   const std::int64_t size = static_cast<std::int64_t>(size_of(schema.dtype));
   const std::int64_t columns = schema.columns + 64;  // with padding
   const std::int64_t tile = kBlockRows * size;
-  const std::int64_t per_row =
-      (solver == Solver::kNewton ? 3 : 7) * size + (has_weights ? size : 0);
+  const std::int64_t per_row = (solver != Solver::kNewton ? 7
+                                : has_l1                  ? 4
+                                                          : 2) *
+                                   size +
+                               (has_weights ? size : 0);
   std::int64_t others = file.rows() * per_row + (4 << 20);
   if (solver == Solver::kNewton)
     return others + kMostPartsOfStream * columns * (columns * 8 + tile) + columns * columns * 32;
@@ -131,7 +134,7 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
   for (std::int64_t chunk = 0; chunk < file->chunks(); ++chunk) all += file->bytes_of(chunk);
   // Of a sparse matrix there is a second copy with renamed columns.
   const std::int64_t held = static_cast<std::int64_t>(labels.size() + weights.size()) * 8;
-  const std::int64_t others = other_bytes(*file, solver, !weights.empty()) + held;
+  const std::int64_t others = other_bytes(*file, solver, !weights.empty(), options.l1 > 0) + held;
   if (use != nullptr)
     *use = {.chunks = file->chunks(), .residents = file->chunks(), .bytes_read = all, .engine = ""};
   if (memory_limit <= 0 || 3 * all + others <= memory_limit) {
