@@ -7,6 +7,7 @@
 #include "tutti/core/error.h"
 #include "tutti/models/science/climate_detect/case.h"
 #include "tutti/models/science/climate_segment/case.h"
+#include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/models/science/hep/case.h"
 #include "tutti/models/script/case.h"
 #include "tutti/models/vision/resnet/case.h"
@@ -14,9 +15,9 @@
 namespace tutti::models {
 
 std::span<const train::CaseInfo* const> cases() {
-  static const std::array all = {&hep::case_info(), &climate_detect::case_info(),
-                                 &climate_segment::case_info(), &resnet::case_info(),
-                                 &script::case_info()};
+  static const std::array all = {
+      &hep::case_info(),       &climate_detect::case_info(), &climate_segment::case_info(),
+      &cosmoflow::case_info(), &resnet::case_info(),         &script::case_info()};
   return all;
 }
 

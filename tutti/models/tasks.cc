@@ -6,6 +6,7 @@
 #include "tutti/models/cases.h"
 #include "tutti/models/science/climate_detect/task.h"
 #include "tutti/models/science/climate_segment/task.h"
+#include "tutti/models/science/cosmoflow/task.h"
 #include "tutti/models/science/hep/task.h"
 #include "tutti/models/script/task.h"
 #include "tutti/models/vision/resnet/task.h"
@@ -23,6 +24,7 @@ constexpr Row kTasks[] = {
     {"climate-detect", climate_detect::make_task},
     {"climate-segment", climate_segment::make_task},
     {"resnet", resnet::make_task},
+    {"cosmoflow", cosmoflow::make_task},
     {"script", script::make_task},
 };
 

@@ -1,0 +1,94 @@
+#include "tutti/models/science/cosmoflow/case.h"
+
+namespace tutti::models::cosmoflow {
+
+const train::CaseInfo& case_info() {
+  using enum OptionType;
+  static const train::CaseInfo info = {
+      "cosmoflow",
+      "reads the parameters of a universe from its matter",
+      {{"variant",
+        kChoice,
+        "paper",
+        "network and universes: of the paper, or of MLPerf HPC",
+        "",
+        0,
+        0,
+        {"paper", "mlperf"}},
+       {"volume", kInt, "64", "voxels along a side of a sample", "", 16, 1024},
+       {"filters", kInt, "8", "of the first convolution; others have multiples", "", 8, 1024},
+       {"dropout", kFloat, "0", "share of inputs of the dense layers that are dropped", "", 0,
+        0.95},
+       {"augment", kBool, "1", "turn and mirror the volumes, by all symmetries of a cube", ""},
+       {"input",
+        kChoice,
+        "contrast",
+        "of the density x over its mean: x, x - 1, or log(1 + x)",
+        "",
+        0,
+        0,
+        {"density", "contrast", "log"}},
+       {"batch_norm", kBool, "1",
+        "of what the dense layers see; the final network of the paper has none", ""},
+       {"cuts", kInt, "1", "samples along a side of a universe", "", 1, 64},
+       {"particles", kInt, "1", "per voxel, along a side", "", 1, 8},
+       {"voxel", kFloat, "4", "side of a voxel in Mpc/h", "", 0.01, 1000},
+       {"train_universes", kInt, "1024", "universes to make for training", "", 2, 1e8},
+       {"test_universes", kInt, "256", "universes to make for the result", "", 2, 1e8}},
+      {{"",
+        {{"optimizer", "adam"},
+         {"learning_rate", "0.001"},
+         {"schedule", "cosine"},
+         {"warmup", "0.05"},
+         {"batch", "8"},
+         {"epochs", "10"}}},
+       {"tiny",
+        {{"volume", "32"},
+         {"voxel", "8"},
+         {"train_universes", "256"},
+         {"test_universes", "64"},
+         {"epochs", "4"}}},
+       {"paper",
+        {{"volume", "128"},
+         {"filters", "16"},
+         {"dropout", "0.5"},
+         {"input", "density"},
+         {"batch_norm", "0"},
+         {"cuts", "2"},
+         {"particles", "2"},
+         {"voxel", "2"},
+         {"train_universes", "12432"},
+         {"test_universes", "200"},
+         {"optimizer", "larc_scale"},
+         {"learning_rate", "0.002"},
+         {"schedule", "polynomial"},
+         {"final_rate", "0.1"},
+         {"batch", "1"},
+         {"epochs", "100"}}}}};
+  return info;
+}
+
+const std::vector<Parameter>& parameters(const std::string& variant) {
+  static const std::vector<Parameter> paper = {{"omega_m", 0.25, 0.35, 0.3, 0.02853},
+                                               {"sigma_8", 0.78, 0.95, 0.8628, 0.04887},
+                                               {"n_s", 0.9, 1.0, 0.95, 0.028}};
+  static const std::vector<Parameter> mlperf = [] {
+    std::vector<Parameter> all;
+    for (const auto& [name, centre] :
+         {std::pair("omega_m", 0.3), {"sigma_8", 0.8}, {"n_s", 0.96}, {"h", 0.7}})
+      all.push_back({name, 0.9 * centre, 1.1 * centre, centre, 0.1 * centre});
+    return all;
+  }();
+  return variant == "mlperf" ? mlperf : paper;
+}
+
+Cosmology cosmology_of(const std::string& variant, const std::vector<double>& values) {
+  Cosmology cosmology;
+  cosmology.omega_m = values[0];
+  cosmology.sigma_8 = values[1];
+  cosmology.n_s = values[2];
+  cosmology.h = variant == "mlperf" ? values[3] : 0.703;
+  return cosmology;
+}
+
+}  // namespace tutti::models::cosmoflow

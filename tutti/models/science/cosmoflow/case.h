@@ -1,0 +1,25 @@
+// The case `cosmoflow` before it has a network: its options, and what it looks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tutti/core/options.h"
+#include "tutti/models/science/cosmoflow/cosmology.h"
+#include "tutti/train/run/config.h"
+
+namespace tutti::models::cosmoflow {
+
+const train::CaseInfo& case_info();
+
+// A parameter of universes: made evenly between `low` and `high`; the network gives
+// (value - centre) / scale.
+struct Parameter {
+  std::string name;
+  double low, high, centre, scale;
+};
+// Those of the variant `paper` (omega_m, sigma_8, n_s) or `mlperf` (h as well).
+const std::vector<Parameter>& parameters(const std::string& variant);
+Cosmology cosmology_of(const std::string& variant, const std::vector<double>& values);
+
+}  // namespace tutti::models::cosmoflow

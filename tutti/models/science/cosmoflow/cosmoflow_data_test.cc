@@ -1,0 +1,216 @@
+// Made universes against theory.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "tutti/core/error.h"
+#include "tutti/models/science/cosmoflow/generate.h"
+#include "tutti/models/science/cosmoflow/metric.h"
+#include "tutti/models/science/cosmoflow/volumes.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::cosmoflow {
+namespace {
+
+namespace fs = std::filesystem;
+using Complex = CubeFft::Complex;
+
+TEST(CubeFft, IsTheSumOfWaves) {
+  const int n = 8;
+  const CubeFft fft(n);
+  train::Random random(1);
+  Field field(n * n * n);
+  for (Complex& x : field)
+    x = {static_cast<float>(random.gaussian()), static_cast<float>(random.gaussian())};
+  Field modes = field;
+  fft.forward(modes);
+  for (const auto& [kx, ky, kz] : {std::array{0, 0, 0}, {1, 0, 0}, {3, 7, 2}}) {
+    std::complex<double> sum = 0;
+    for (int i = 0; i < n * n * n; ++i) {
+      const double angle =
+          -2 * std::numbers::pi / n * (kx * (i / (n * n)) + ky * (i / n % n) + kz * (i % n));
+      sum += std::complex<double>(field[std::size_t(i)]) * std::polar(1.0, angle);
+    }
+    const Complex ours = modes[std::size_t((kx * n + ky) * n + kz)];
+    EXPECT_NEAR(ours.real(), sum.real(), 1e-4);
+    EXPECT_NEAR(ours.imag(), sum.imag(), 1e-4);
+  }
+  fft.inverse(modes);
+  for (std::size_t i = 0; i < field.size(); ++i)
+    EXPECT_NEAR(std::abs(modes[i] - field[i]), 0, 1e-5);
+  EXPECT_THROW(CubeFft(12), ConfigError);
+}
+
+TEST(Cosmology, SpectrumHasThePublishedValues) {
+  const PowerSpectrum spectrum({0.3, 0.8, 0.96, 0.7, 0.045});
+  EXPECT_NEAR(spectrum(0.01), 20800, 200);
+  EXPECT_NEAR(spectrum(0.1), 5620, 60);
+  EXPECT_NEAR(spectrum(1), 63, 1);
+  EXPECT_EQ(spectrum(0), 0);
+}
+
+TEST(Cosmology, GrowthWithoutVacuumIsTheScaleFactor) {
+  Cosmology flat;
+  flat.omega_m = 1;
+  EXPECT_NEAR(growth(flat, 0).first, 1, 1e-12);
+  EXPECT_NEAR(growth(flat, 3).first, 0.25, 1e-9);
+  EXPECT_NEAR(growth(flat, 0).second, -3.0 / 7, 1e-9);
+  EXPECT_GT(growth({}, 1).first, 0.5);  // vacuum slows growth down: it was larger before
+}
+
+TEST(Universe, LinearPowerIsThatOfTheSpectrum) {
+  const CubeFft fft(64);
+  const PowerSpectrum spectrum({});
+  const double box = 256;
+  const auto bins = measure_power(fft, linear_modes(fft, spectrum, box, 7), box);
+  int checked = 0;
+  for (const PowerBin& bin : bins) {
+    // Half of the modes are independent, each with an exponential distribution.
+    const double deviation = std::sqrt(2.0 / double(bin.modes));
+    EXPECT_NEAR(bin.power / spectrum(bin.k), 1, 4.5 * deviation + 0.02) << bin.k;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 31);
+}
+
+// Two crossed waves: first and second order are known in closed form.
+TEST(Universe, DisplacementOfCrossedWaves) {
+  const int n = 16;
+  const double box = 100, k = 2 * std::numbers::pi / box, amplitude = 0.3;
+  const CubeFft fft(n);
+  Field modes(n * n * n);
+  auto angle = [&](int i) { return 2 * std::numbers::pi * i / n; };
+  for (int i = 0; i < n * n * n; ++i)
+    modes[std::size_t(i)] =
+        static_cast<float>(amplitude * (std::cos(angle(i / (n * n))) + std::cos(angle(i / n % n))));
+  fft.forward(modes);
+  const Growth growth{0.8, -0.3};
+  const auto moved = Displacement(fft, modes, box).at(growth);
+  for (int i = 0; i < n * n * n; ++i) {
+    const double x = angle(i / (n * n)), y = angle(i / n % n);
+    const double first = -growth.first * amplitude * std::sin(x) / k,
+                 second =
+                     growth.second * amplitude * amplitude * std::sin(x) * std::cos(y) / (2 * k);
+    EXPECT_NEAR(moved[0][std::size_t(i)], first + second, 1e-4);
+    EXPECT_NEAR(moved[2][std::size_t(i)], 0, 1e-4);
+  }
+}
+
+TEST(Universe, DepositKeepsMassAndUnmovedMatterIsEven) {
+  const int n = 8;
+  std::array<std::vector<float>, 3> still;
+  for (auto& axis : still) axis.assign(n * n * n, 0);
+  for (Deposit deposit : {Deposit::kCloud, Deposit::kNearest})
+    for (int cells : {4, 8})
+      for (float x : density(still, n, 80, cells, deposit)) EXPECT_NEAR(x, 1, 1e-5);
+  train::Random random(3);
+  for (auto& axis : still)
+    for (float& x : axis) x = static_cast<float>(100 * random.gaussian());
+  for (Deposit deposit : {Deposit::kCloud, Deposit::kNearest}) {
+    double sum = 0;
+    for (float x : density(still, n, 80, n, deposit)) sum += double(x);
+    EXPECT_NEAR(sum, n * n * n, 1e-2);
+  }
+}
+
+TEST(Universe, GrownPowerIsLinearOnLargeScalesAndRisesWithSigma8) {
+  UniversePlan plan;
+  plan.box = 512;
+  const CubeFft fft(64);
+  double variance[2];
+  for (int i = 0; i < 2; ++i) {
+    Cosmology cosmology;
+    cosmology.sigma_8 = i == 0 ? 0.78 : 0.95;
+    const std::vector<float> grid = make_universe(cosmology, plan, 5)[0];
+    variance[i] = 0;
+    for (float x : grid) variance[i] += (double(x) - 1) * (double(x) - 1) / double(grid.size());
+    Field modes(grid.begin(), grid.end());
+    fft.forward(modes);
+    const auto grown = measure_power(fft, modes, plan.box),
+               linear = measure_power(fft, linear_modes(fft, PowerSpectrum(cosmology), plan.box, 5),
+                                      plan.box);
+    for (std::size_t bin = 0; bin < 4; ++bin)
+      EXPECT_NEAR(grown[bin].power / linear[bin].power, 1, 0.12) << bin;
+  }
+  EXPECT_GT(variance[1], 1.15 * variance[0]);
+  EXPECT_EQ(make_universe({}, plan, 5)[0], make_universe({}, plan, 5)[0]);
+}
+
+class CosmoflowFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("cosmoflow-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_;
+};
+
+TEST_F(CosmoflowFiles, AreTheSameForEveryNumberOfRanks) {
+  DataPlan plan;
+  plan.variant = "mlperf";
+  plan.universe = {64, 16, 16, {0, 3}, Deposit::kCloud};
+  plan.cuts = 2;
+  plan.train_universes = 3;
+  plan.test_universes = 1;
+  generate(folder_ / "one", plan, 0, 1);
+  for (int rank = 0; rank < 3; ++rank) generate(folder_ / "three", plan, rank, 3);
+  VolumeFiles one(folder_ / "one", "train", "mlperf", 8, 2),
+      three(folder_ / "three", "train", "mlperf", 8, 2);
+  ASSERT_EQ(one.size(), 24);
+  ASSERT_EQ(three.size(), 24);
+  std::vector<std::int64_t> all = {0, 9, 23};
+  std::vector<float> a(3 * 2 * 512), b(a.size());
+  one.volumes(all, a.data());
+  three.volumes(all, b.data());
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(one.truth(9), three.truth(9));
+  EXPECT_EQ(one.truth(8), one.truth(9));  // of the same universe
+  EXPECT_NE(one.truth(7), one.truth(8));
+  for (std::size_t p = 0; p < 4; ++p) {
+    EXPECT_GE(one.truth(9)[p], parameters("mlperf")[p].low);
+    EXPECT_LE(one.truth(9)[p], parameters("mlperf")[p].high);
+  }
+  EXPECT_THROW(VolumeFiles(folder_ / "one", "train", "paper", 8, 2), IoError);
+  EXPECT_THROW(VolumeFiles(folder_ / "one", "nothing", "mlperf", 8, 2), IoError);
+}
+
+TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
+  {
+    train::H5File file(folder_ / "train_universe.hdf5", train::H5File::Mode::kCreate);
+    std::vector<float> full(4 * 4 * 4 * 4);
+    for (std::size_t i = 0; i < full.size(); ++i) full[i] = static_cast<float>(i);
+    file.append("full", std::vector<std::int64_t>{4, 4, 4}, full);
+    file.append("unitPar", {}, std::vector<float>{-1, 0, 0.5, 1});
+    file.close();
+  }
+  VolumeFiles files(folder_, "train", "mlperf", 2, 4);
+  ASSERT_EQ(files.size(), 8);
+  EXPECT_NEAR(files.truth(0)[0], 0.27, 1e-6);
+  EXPECT_NEAR(files.truth(0)[3], 0.77, 1e-6);
+  std::vector<float> cube(4 * 8);
+  const std::int64_t last = 7;  // begins at (2, 2, 2)
+  files.volumes(std::span(&last, 1), cube.data());
+  EXPECT_EQ(cube[0], ((2 * 4 + 2) * 4 + 2) * 4);
+  EXPECT_EQ(cube[8 + 7], ((3 * 4 + 3) * 4 + 3) * 4 + 1);
+}
+
+TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
+  const auto& wanted = parameters("paper");
+  std::vector<Guess> guesses, means;
+  for (int i = 0; i < 100; ++i) {
+    std::vector<double> truth;
+    for (const Parameter& p : wanted) truth.push_back(p.low + (p.high - p.low) * (i + 0.5) / 100);
+    guesses.push_back({truth, truth});
+    means.push_back({{0.3, 0.865, 0.95}, truth});
+  }
+  EXPECT_NEAR(skill(scores(wanted, guesses)), 1, 1e-9);
+  EXPECT_NEAR(skill(scores(wanted, means)), 0, 1e-9);
+  EXPECT_NEAR(scores(wanted, guesses)[0].mean_error, 0.084, 0.001);
+  EXPECT_NEAR(scores(wanted, guesses)[1].correlation, 1, 1e-9);
+  EXPECT_NE(plot::render_svg(truth_chart(wanted, guesses, 1)).find("sigma_8"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti::models::cosmoflow

@@ -1,0 +1,110 @@
+#include "tutti/models/science/cosmoflow/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tutti/models/science/cosmoflow/case.h"
+#include "tutti/train/data/h5.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::cosmoflow {
+namespace {
+
+constexpr std::uint64_t kSeed = 20180813;
+
+float rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
+}
+
+void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t number) {
+  train::Random random(train::mixed_seed(kSeed, number));
+  std::vector<double> values;
+  for (const Parameter& parameter : parameters(plan.variant))
+    values.push_back(parameter.low + (parameter.high - parameter.low) * random.uniform());
+  UniversePlan universe = plan.universe;
+  if (plan.variant == "mlperf") universe.box *= values[3] / 0.7;
+  std::vector<std::vector<float>> grids =
+      make_universe(cosmology_of(plan.variant, values), universe, random.next());
+  for (std::vector<float>& grid : grids)
+    for (float& x : grid) x = rounded(x);
+  const std::int64_t side = universe.cells / plan.cuts;
+  const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(grids.size()), side, side,
+                                           side};
+  const std::vector<float> labels(values.begin(), values.end());
+  each_cut(grids, universe.cells, plan.cuts, [&](const std::vector<float>& sample) {
+    file.append("volumes", shape, sample);
+    file.append("physPar", std::vector<std::int64_t>{std::int64_t(labels.size())}, labels);
+  });
+}
+
+}  // namespace
+
+int DataPlan::per_file() const {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(std::max(train_universes, test_universes) / 64, 1, 64));
+}
+
+DataPlan data_plan(const Options& options) {
+  DataPlan plan;
+  plan.variant = options.text("variant");
+  plan.cuts = static_cast<int>(options.integer("cuts"));
+  plan.universe.cells = static_cast<int>(options.integer("volume")) * plan.cuts;
+  plan.universe.particles = plan.universe.cells * static_cast<int>(options.integer("particles"));
+  plan.universe.box = options.number("voxel") * plan.universe.cells;
+  if (plan.variant == "mlperf") plan.universe.redshifts = {0, 0.5, 1.5, 3};
+  plan.train_universes = options.integer("train_universes");
+  plan.test_universes = options.integer("test_universes");
+  return plan;
+}
+
+void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
+              const std::function<void(const std::vector<float>&)>& visit) {
+  const int part = side / cuts;
+  std::vector<float> sample;
+  for (int cut = 0; cut < cuts * cuts * cuts; ++cut) {
+    const int origin[3] = {cut / (cuts * cuts) * part, cut / cuts % cuts * part, cut % cuts * part};
+    sample.clear();
+    for (const std::vector<float>& grid : grids)
+      for (int x = 0; x < part; ++x)
+        for (int y = 0; y < part; ++y) {
+          const auto at = grid.begin() +
+                          ((std::int64_t{origin[0]} + x) * side + origin[1] + y) * side + origin[2];
+          sample.insert(sample.end(), at, at + part);
+        }
+    visit(sample);
+  }
+}
+
+void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress) {
+  std::filesystem::create_directories(folder);
+  struct Job {
+    std::filesystem::path path;
+    std::int64_t first, last;  // universes
+  };
+  std::vector<Job> jobs;
+  std::int64_t before = 0;
+  for (const auto& [kind, universes] :
+       {std::pair("train", plan.train_universes), std::pair("test", plan.test_universes)}) {
+    for (std::int64_t first = 0; first < universes; first += plan.per_file())
+      jobs.push_back({folder / fmt::format("{}-{:05}.h5", kind, first / plan.per_file()),
+                      before + first, before + std::min(universes, first + plan.per_file())});
+    before += universes;
+  }
+  const int all = static_cast<int>(jobs.size()), mine = (all - rank + ranks - 1) / ranks;
+  for (int job = rank, done = 0; job < all; job += ranks) {
+    const Job& each = jobs[static_cast<std::size_t>(job)];
+    if (!std::filesystem::exists(each.path)) {
+      train::H5File file(each.path, train::H5File::Mode::kCreate);
+      for (std::int64_t i = each.first; i < each.last; ++i)
+        add_universe(file, plan, static_cast<std::uint64_t>(i));
+      file.close();
+    }
+    if (progress) progress(++done, mine);
+  }
+}
+
+}  // namespace tutti::models::cosmoflow

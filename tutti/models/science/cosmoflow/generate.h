@@ -1,0 +1,37 @@
+// Files of made universes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "tutti/core/options.h"
+#include "tutti/models/science/cosmoflow/universe.h"
+
+namespace tutti::models::cosmoflow {
+
+struct DataPlan {
+  std::string variant = "paper";
+  UniversePlan universe;
+  int cuts = 1;  // samples along a side
+  std::int64_t train_universes = 0, test_universes = 0;
+  int per_file() const;  // universes
+};
+
+// The plan that the options of the case ask for. `mlperf` has redshifts 0, 0.5, 1.5 and 3 as
+// channels and boxes that scale with h.
+DataPlan data_plan(const Options& options);
+
+// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`: `volumes` (N,C,S,S,S), density over its
+// mean, rounded to the 8 bits of bf16 so that it packs well, and `physPar` (N,P). Rank r of `ranks`
+// makes every `ranks`-th file; files that are there are left alone. A file depends on nothing but
+// the plan and its number. `progress` is called after each file with those done by this rank and
+// all it has to do.
+void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+// Cuts a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
+void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
+              const std::function<void(const std::vector<float>&)>& visit);
+
+}  // namespace tutti::models::cosmoflow

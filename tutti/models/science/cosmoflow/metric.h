@@ -1,0 +1,31 @@
+// How well parameters are read, and against what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tutti/models/science/cosmoflow/case.h"
+#include "tutti/plot/chart.h"
+
+namespace tutti::models::cosmoflow {
+
+struct Guess {
+  std::vector<double> predicted, truth;  // physical units
+};
+
+struct ParameterScore {
+  std::string name;
+  double error = 0;       // mean |predicted - truth| / truth
+  double mean_error = 0;  // the same for who always says the mean of the truths
+  double correlation = 0;
+};
+std::vector<ParameterScore> scores(const std::vector<Parameter>& parameters,
+                                   const std::vector<Guess>& guesses);
+// Mean over the parameters of 1 - error / mean_error: 0 for who says the mean, 1 for who knows.
+double skill(const std::vector<ParameterScore>& scores);
+
+// Predicted over true: mean and spread in ten bins of the truth, and the line of who knows.
+plot::Chart truth_chart(const std::vector<Parameter>& parameters, const std::vector<Guess>& guesses,
+                        std::size_t which);
+
+}  // namespace tutti::models::cosmoflow

@@ -1,0 +1,222 @@
+#include "tutti/models/science/cosmoflow/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <numeric>
+
+#include "tutti/core/clock.h"
+#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/science/cosmoflow/generate.h"
+#include "tutti/models/science/cosmoflow/metric.h"
+#include "tutti/models/science/cosmoflow/model.h"
+#include "tutti/models/science/cosmoflow/volumes.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/run/progress.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::cosmoflow {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+
+fs::path folder_of(const DataPlan& plan) {
+  return data_folder(fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}", plan.variant,
+                                 plan.universe.cells, plan.cuts, plan.universe.particles,
+                                 plan.universe.box, plan.train_universes, plan.test_universes));
+}
+
+// One of the 48 symmetries of the cube, for the whole batch: an order of the axes, then mirrors.
+torch::Tensor turned(const torch::Tensor& volumes, std::uint64_t seed) {
+  static constexpr std::int64_t kOrders[6][3] = {{2, 3, 4}, {2, 4, 3}, {3, 2, 4},
+                                                 {3, 4, 2}, {4, 2, 3}, {4, 3, 2}};
+  const std::uint64_t which = train::Random(seed).below(48);
+  const auto& order = kOrders[which / 8];
+  std::vector<std::int64_t> mirrors;
+  for (int axis = 0; axis < 3; ++axis)
+    if (which >> axis & 1) mirrors.push_back(2 + axis);
+  return volumes.permute({0, 1, order[0], order[1], order[2]}).flip(mirrors).contiguous();
+}
+
+class CosmoflowTask : public train::Task {
+ public:
+  explicit CosmoflowTask(const Options& options)
+      : options_(options),
+        variant_(options.text("variant")),
+        parameters_(parameters(variant_)),
+        dtype_(train::compute_type(options)) {
+    shape_.is_mlperf = variant_ == "mlperf";
+    shape_.volume = static_cast<int>(options.integer("volume"));
+    shape_.filters = static_cast<int>(options.integer("filters"));
+    shape_.dropout = options.number("dropout");
+    shape_.has_norm = options.flag("batch_norm");
+    network_ = std::make_shared<Network>(
+        shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
+  }
+
+  torch::nn::Module& model() override { return *network_; }
+  bool casts_itself() const override { return true; }
+  double flops_per_sample() const override { return train_flops(shape_); }
+
+  void prepare(Communicator& communicator) override {
+    fs::path folder = options_.text("data");
+    if (folder.empty()) {
+      const DataPlan plan = data_plan(options_);
+      folder = folder_of(plan);
+      make_data(folder, plan, communicator);
+    }
+    train_ = files_of(folder, "train");
+    test_ = files_of(folder, "test");
+  }
+
+  std::int64_t train_samples() const override { return train_->size(); }
+
+  train::Batch load(std::span<const std::int64_t> indices) override {
+    return batch_of(*train_, indices);
+  }
+
+  train::Batch random_batch(std::int64_t count) override {
+    const std::int64_t side = shape_.volume;
+    return {torch::rand({count, shape_.channels(), side, side, side}),
+            torch::rand({count, shape_.outputs()}),
+            {}};
+  }
+
+  torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
+    const torch::Tensor input =
+        options_.flag("augment") ? turned(batch.input, train::mixed_seed(seed, 99)) : batch.input;
+    const torch::Tensor out = network_->forward(input, seed);
+    return shape_.is_mlperf ? torch::mse_loss(out, batch.target)
+                            : torch::l1_loss(out, batch.target);
+  }
+
+  train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    const std::int64_t wanted = options_.integer("validation_samples");
+    const std::vector<Guess> guesses =
+        guesses_of(*test_, wanted > 0 ? std::min(wanted, test_->size()) : test_->size(),
+                   communicator.rank(), communicator.size(), &communicator);
+    const std::vector<ParameterScore> all = scores(parameters_, guesses);
+    if (!folder.empty())
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        train::write_text(folder / (parameters_[i].name + ".svg"),
+                          plot::render_svg(truth_chart(parameters_, guesses, i)));
+    train::Metrics metrics = {{"skill", skill(all)}};
+    for (const ParameterScore& score : all) {
+      metrics.emplace_back(score.name + "_error", score.error);
+      metrics.emplace_back(score.name + "_mean_error", score.mean_error);
+    }
+    for (const ParameterScore& score : all)
+      metrics.emplace_back(score.name + "_correlation", score.correlation);
+    return metrics;
+  }
+
+  std::vector<std::string> prediction_names() const override {
+    std::vector<std::string> names;
+    for (const Parameter& parameter : parameters_) names.push_back(parameter.name);
+    return names;
+  }
+
+  std::vector<std::vector<float>> predict(const fs::path& file) override {
+    VolumeFiles files(file.parent_path(), file.filename().string(), variant_, shape_.volume,
+                      shape_.channels());
+    std::vector<std::vector<float>> rows;
+    for (const Guess& guess : guesses_of(files, files.size(), 0, 1, nullptr))
+      rows.emplace_back(guess.predicted.begin(), guess.predicted.end());
+    return rows;
+  }
+
+  void export_script(const fs::path& file) override {
+    std::vector<double> centres, scales;
+    for (const Parameter& parameter : parameters_) {
+      centres.push_back(parameter.centre);
+      scales.push_back(parameter.scale);
+    }
+    network_->export_script(file, options_.text("input"), centres, scales);
+  }
+
+  std::string verdict(const train::Metrics& metrics) const override {
+    auto value = [&](const std::string& name) { return value_of(metrics, name); };
+    std::string text = "Relative errors of the parameters of universes not trained on:\n";
+    for (const Parameter& parameter : parameters_)
+      text += fmt::format("  {:<8} {:.4f}, saying the mean {:.4f} (correlation {:.2f})\n",
+                          parameter.name, value(parameter.name + "_error"),
+                          value(parameter.name + "_mean_error"),
+                          value(parameter.name + "_correlation"));
+    return text;
+  }
+
+ private:
+  std::unique_ptr<VolumeFiles> files_of(const fs::path& folder, const std::string& prefix) const {
+    return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume,
+                                         shape_.channels());
+  }
+
+  void make_data(const fs::path& folder, const DataPlan& plan, Communicator& communicator) const {
+    train::ProgressLine line(communicator.rank() == 0);
+    const Stopwatch watch;
+    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
+      line.show(fmt::format("universes: file {} of {} of each rank in {}, {} left", done, all,
+                            folder.string(),
+                            train::duration_text(watch.seconds() / done * (all - done))));
+    });
+    communicator.barrier({.name = "data"});
+  }
+
+  train::Batch batch_of(VolumeFiles& files, std::span<const std::int64_t> indices) const {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    const std::int64_t side = shape_.volume;
+    torch::Tensor volumes = torch::empty({count, shape_.channels(), side, side, side});
+    files.volumes(indices, volumes.data_ptr<float>());
+    if (options_.text("input") == "log") volumes.log1p_();
+    if (options_.text("input") == "contrast") volumes.sub_(1);
+    torch::Tensor targets = torch::empty({count, shape_.outputs()});
+    float* target = targets.data_ptr<float>();
+    for (std::int64_t index : indices)
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        *target++ = static_cast<float>((files.truth(index)[i] - parameters_[i].centre) /
+                                       parameters_[i].scale);
+    return {volumes, targets, {}};
+  }
+
+  // Every rank works on its part; with a communicator all get all.
+  std::vector<Guess> guesses_of(VolumeFiles& files, std::int64_t all, int rank, int ranks,
+                                Communicator* communicator) {
+    const std::size_t width = parameters_.size();
+    std::vector<float> outputs(static_cast<std::size_t>(all) * width);
+    constexpr std::int64_t kBatch = 4;
+    for (std::int64_t begin = rank * kBatch; begin < all; begin += ranks * kBatch) {
+      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, all - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
+      std::copy_n(out.data_ptr<float>(), out.numel(),
+                  outputs.begin() + begin * static_cast<std::int64_t>(width));
+    }
+    if (communicator)
+      communicator->all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
+    std::vector<Guess> guesses(static_cast<std::size_t>(all));
+    for (std::size_t i = 0; i < guesses.size(); ++i) {
+      guesses[i].truth = files.truth(static_cast<std::int64_t>(i));
+      for (std::size_t p = 0; p < width; ++p)
+        guesses[i].predicted.push_back(parameters_[p].centre +
+                                       parameters_[p].scale * double(outputs[i * width + p]));
+    }
+    return guesses;
+  }
+
+  const Options& options_;
+  const std::string variant_;
+  const std::vector<Parameter>& parameters_;
+  const torch::ScalarType dtype_;
+  NetworkShape shape_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<VolumeFiles> train_, test_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Task> make_task(const Options& options) {
+  return std::make_unique<CosmoflowTask>(options);
+}
+
+}  // namespace tutti::models::cosmoflow

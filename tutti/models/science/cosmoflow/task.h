@@ -1,0 +1,13 @@
+// The case `cosmoflow` as the trainer sees it.
+#pragma once
+
+#include <memory>
+
+#include "tutti/train/run/config.h"
+#include "tutti/train/task.h"
+
+namespace tutti::models::cosmoflow {
+
+std::unique_ptr<train::Task> make_task(const Options& options);
+
+}  // namespace tutti::models::cosmoflow
