@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/models/cases.h"
 
 namespace tutti::app {
 namespace {
@@ -19,6 +21,14 @@ TrainRequest parse(std::vector<std::string> words) {
   TrainRequest request;
   EXPECT_TRUE(parse_train(static_cast<int>(argv.size()), argv.data(), request));
   return request;
+}
+
+TEST(Cases, NoOptionHasTheNameOfAnother) {
+  for (const train::CaseInfo* info : models::cases()) {
+    std::set<std::string> names;
+    for (const OptionSpec& option : info->table())
+      EXPECT_TRUE(names.insert(option.name).second) << info->name << ": " << option.name;
+  }
 }
 
 class TrainRequestTest : public testing::Test {

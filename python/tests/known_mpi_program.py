@@ -1,10 +1,17 @@
 """The known program over ranks: files in, a model of all rows, its loss over all test rows out. Run by test_linear_mpi.py."""
 
+import os
 import sys
 
 from snap_ml_mpi import LogisticRegression
 from snap_ml_mpi.Loaders import load_from_data_file, load_from_libsvm_format, load_from_snap_format
 from snap_ml_mpi.Metrics import accuracy_score, log_loss
+
+
+def say(text):
+    """In one write, so that lines of several ranks do not mix."""
+    os.write(1, f"{text}\n".encode())
+
 
 train_data = load_from_libsvm_format(sys.argv[1])
 test_data = load_from_snap_format(sys.argv[2])
@@ -12,10 +19,10 @@ lr = LogisticRegression(max_iter=200, dual=True, device_ids=[0, 1, 2, 3], num_th
 lr.fit(train_data)
 proba = lr.predict_proba(test_data)
 loss, accuracy = log_loss(test_data, proba), accuracy_score(test_data, lr.predict(test_data))
-print(f"rows {test_data.y.shape[0]} of {test_data.total_rows} loss {loss:.9f} accuracy {accuracy:.6f} weight {lr.coef_[0][0]:.7f}", flush=True)
+say(f"rows {test_data.y.shape[0]} of {test_data.total_rows} loss {loss:.9f} accuracy {accuracy:.6f} weight {lr.coef_[0][0]:.7f}")
 
 # What goes beyond the known program: balanced classes, several classes, and chunks of our own file.
 if len(sys.argv) > 3:
     chunks = load_from_data_file(sys.argv[3])
     balanced = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1).fit(chunks)
-    print(f"chunks {chunks.y.shape[0]} of {chunks.total_rows} loss {log_loss(chunks, balanced.predict_proba(chunks)):.9f}", flush=True)
+    say(f"chunks {chunks.y.shape[0]} of {chunks.total_rows} loss {log_loss(chunks, balanced.predict_proba(chunks)):.9f}")

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tutti/learn/data/data_file.h"
-#include "tutti/learn/data/internal/read_queue.h"
+#include "tutti/learn/data/read_queue.h"
 
 namespace tutti::learn {
 

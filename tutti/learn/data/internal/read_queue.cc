@@ -1,4 +1,4 @@
-#include "tutti/learn/data/internal/read_queue.h"
+#include "tutti/learn/data/read_queue.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

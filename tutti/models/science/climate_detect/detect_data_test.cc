@@ -92,7 +92,7 @@ TEST(DetectFrames, HaveThePublishedLayoutWhateverTheRanks) {
 
 TEST(DetectCase, SizesResolve) {
   const OptionTable table = case_info().table();
-  EXPECT_EQ(train::resolve(case_info(), table, {{"size", "paper"}}).integer("stages"), 5);
+  EXPECT_EQ(train::resolve(case_info(), table, {{"size", "paper"}}).integer("halvings"), 5);
   EXPECT_EQ(train::resolve(case_info(), table, {}).number("labelled"), 0.1);
 }
 

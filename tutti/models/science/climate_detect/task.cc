@@ -26,7 +26,7 @@ NetworkShape shape_of(const Options& options) {
   NetworkShape shape;
   shape.height = static_cast<int>(options.integer("rows"));
   shape.width = static_cast<int>(options.integer("columns"));
-  shape.filters.resize(static_cast<std::size_t>(options.integer("stages")));
+  shape.filters.resize(static_cast<std::size_t>(options.integer("halvings")));
   auto scaled = [&](int filters) {
     return std::max(4, static_cast<int>(std::lround(filters * options.number("width"))));
   };
@@ -36,7 +36,7 @@ NetworkShape shape_of(const Options& options) {
   shape.code = scaled(published[shape.filters.size() - 1]);
   if (shape.height % shape.cell() != 0 || shape.width % shape.cell() != 0)
     throw ConfigError("DDL-1-97",
-                      fmt::format("`rows` and `columns` must be multiples of {}: `stages` "
+                      fmt::format("`rows` and `columns` must be multiples of {}: `halvings` "
                                   "halve them that often.",
                                   shape.cell()));
   return shape;
