@@ -79,7 +79,6 @@ void Communicator::State::find_layout() {
   }
   const auto reach = exchange(reached);
   layout = topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
-  if (id == 0) job->routes.improve(layout, job->options);
   const std::string& mode = job->options.text("mode");
   const std::size_t colon = mode.find(':');
   // The dimensions that the user gave describe the whole job; groups of it find their own.
@@ -87,6 +86,9 @@ void Communicator::State::find_layout() {
   grid = topo::make_grid(
       layout, is_world ? topo::parse_dimensions(mode.substr(colon + 1)) : topo::DimensionRequest{},
       job->links);
+  // Only now: dimensions that do not fit end every rank with the same words, before one of them
+  // takes away memory that another is about to open.
+  if (id == 0) job->routes.improve(layout, job->options);
 }
 
 // The first rank of each host makes its board, the others map it.
