@@ -12,11 +12,7 @@ int run_ddp(int argc, char** argv) {
   const Machine machine = describe_machine();
   InterruptScope interrupt;
   const DdpOutcome outcome = run_ddp_contest(settings, interrupt);
-  fmt::print("{}\n", one_line(machine));
-  if (is_busy(machine)) {
-    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
-               machine.load);
-  }
+  fmt::print("{}", heading(machine));
   fmt::print("{}", text_of(settings, outcome));
   if (!settings.json.empty()) {
     write_rows(settings.json, rows_of(settings, outcome), machine,

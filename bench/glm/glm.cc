@@ -133,10 +133,7 @@ int run_glm(int argc, char** argv) {
   if (!parse(argc, argv, settings, code)) return code;
   const Machine machine = describe_machine();
   const InterruptScope interrupt;
-  fmt::print("{}\n", one_line(machine));
-  if (is_busy(machine))
-    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
-               machine.load);
+  fmt::print("{}", heading(machine));
   std::vector<Row> rows;
   for (const GlmCase& one : glm_cases()) {
     if (std::find(settings.cases.begin(), settings.cases.end(), one.name) == settings.cases.end())

@@ -116,4 +116,13 @@ std::string one_line(const Machine& machine) {
   return text;
 }
 
+std::string heading(const Machine& machine) {
+  std::string text = one_line(machine) + "\n";
+  if (is_busy(machine))
+    text += fmt::format(
+        "The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+        machine.load);
+  return text;
+}
+
 }  // namespace tutti::bench

@@ -32,5 +32,7 @@ bool is_busy(const Machine& machine);
 // "Intel(R) Xeon(R) Processor, 2 cores, avx512, L2 2MiB, L3 260MiB, 23 GiB, virtual machine,
 // Linux 6.1.0"
 std::string one_line(const Machine& machine);
+// That line, and one more where the machine is busy: how every report begins.
+std::string heading(const Machine& machine);
 
 }  // namespace tutti::bench

@@ -107,10 +107,7 @@ int run_tree(int argc, char** argv) {
     report.add_gap();
   }
   progress.clear();
-  fmt::print("{}\n", one_line(machine));
-  if (is_busy(machine))
-    fmt::print("The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
-               machine.load);
+  fmt::print("{}", heading(machine));
   fmt::print("{}{}", report.text(), failures);
   if (!settings.json.empty())
     write_rows(settings.json, report.rows(), machine,

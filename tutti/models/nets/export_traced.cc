@@ -6,21 +6,24 @@
 
 namespace tutti::models {
 
-void export_traced(const torch::nn::Module& module,
+void export_traced(LayerStack& network,
                    const std::function<torch::Tensor(const torch::Tensor&)>& forward,
                    const torch::Tensor& example, const std::filesystem::path& file) {
   const torch::NoGradGuard no_gradients;
+  const torch::ScalarType before = network.dtype();
+  network.compute_in(torch::kFloat32);
   torch::jit::Module script("network");
   // The same tensors, so that the recorder knows them.
-  for (const auto& item : module.named_parameters())
+  for (const auto& item : network.named_parameters())
     script.register_parameter(item.key(), item.value(), false);
-  for (const auto& item : module.named_buffers()) script.register_buffer(item.key(), item.value());
+  for (const auto& item : network.named_buffers()) script.register_buffer(item.key(), item.value());
   const auto recorded = torch::jit::tracer::trace(
       {example},
       [&](torch::jit::Stack inputs) -> torch::jit::Stack {
         return {forward(inputs[0].toTensor())};
       },
       [](const torch::autograd::Variable&) { return std::string(); }, true, false, &script);
+  network.compute_in(before);
   const c10::QualifiedName name(*script.type()->name(), "forward");
   script.type()->addMethod(
       script._ivalue()->compilation_unit()->create_function(name, recorded.first->graph));

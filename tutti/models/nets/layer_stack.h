@@ -46,9 +46,10 @@ torch::Tensor at_least_f32(const torch::Tensor& tensor);
 // Collective.
 void average_buffers(torch::nn::Module& module, comm::Communicator& communicator);
 
-// Writes `forward`, which uses the parameters and buffers of `module`, as TorchScript: what it does
-// to `example` is recorded. The number of pictures may then be another, their size may not.
-void export_traced(const torch::nn::Module& module,
+// Writes `forward`, which uses the parameters and buffers of `network`, as TorchScript: what it
+// does to `example` in f32 is recorded. The number of pictures may then be another, their size may
+// not.
+void export_traced(LayerStack& network,
                    const std::function<torch::Tensor(const torch::Tensor&)>& forward,
                    const torch::Tensor& example, const std::filesystem::path& file);
 

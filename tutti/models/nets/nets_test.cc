@@ -3,8 +3,8 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include "tutti/models/nets/data_folder.h"
 #include "tutti/models/nets/layer_stack.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/amx.h"
 
 namespace tutti::models {
@@ -126,7 +126,17 @@ TEST(ExportTraced, GivesTheSameForOtherBatches) {
   EXPECT_EQ(script.parameters().size(), stack.parameters().size());
 }
 
-TEST(DataFolder, ValuesByName) {
+TEST(TaskParts, BatchesAreDealtInTurn) {
+  std::vector<std::vector<std::int64_t>> seen;
+  for (int part : {1, 0})
+    for_batches(5, 2, part, 2, [&](std::int64_t first, std::span<const std::int64_t> indices) {
+      EXPECT_EQ(first, indices[0]);
+      seen.emplace_back(indices.begin(), indices.end());
+    });
+  EXPECT_EQ(seen, (std::vector<std::vector<std::int64_t>>{{2, 3}, {0, 1}, {4}}));
+}
+
+TEST(TaskParts, ValuesByName) {
   EXPECT_EQ(value_of({{"a", 1}, {"b", 2}}, "b"), 2);
   EXPECT_EQ(value_of({}, "b"), 0);
   EXPECT_EQ(data_folder("x").filename(), "x");

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/climate/map_chart.h"
 #include "tutti/models/science/climate_detect/frames.h"
 #include "tutti/models/science/climate_detect/model.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/progress.h"
 
 namespace tutti::models::climate_detect {
 namespace {
@@ -66,9 +64,12 @@ class DetectTask : public train::Task {
     if (folder.empty()) {
       const FramePlan plan{shape_.height, shape_.width, options_.integer("train_frames"),
                            options_.integer("test_frames")};
-      folder = data_folder(fmt::format("climate-detect-{}x{}-{}-{}", plan.rows, plan.columns,
-                                       plan.train, plan.test));
-      make_data(folder, plan, communicator);
+      folder = make_data(
+          fmt::format("climate-detect-{}x{}-{}-{}", plan.rows, plan.columns, plan.train, plan.test),
+          "weather", communicator,
+          [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
+            generate(folder, plan, rank, ranks, progress);
+          });
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");
     test_ = std::make_unique<FrameFiles>(folder, "test");
@@ -112,8 +113,7 @@ class DetectTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t wanted = options_.integer("validation_samples");
-    const std::int64_t all = wanted > 0 ? std::min(wanted, test_->size()) : test_->size();
+    const std::int64_t all = samples_to_judge(options_, test_->size());
     const std::vector<Scene> scenes = look(communicator, all);
     if (!folder.empty()) draw(folder, scenes);
     train::Metrics metrics = {{"map_10", mean_average_precision(scenes, 0.1)},
@@ -158,8 +158,6 @@ class DetectTask : public train::Task {
   // Takes fields in their units; gives (N, 4 + 2 + kinds, rows, columns): places, storm or not,
   // kinds.
   void export_script(const fs::path& file) override {
-    const torch::ScalarType before = network_->dtype();
-    network_->compute_in(torch::kFloat32);
     export_traced(
         *network_,
         [&](const torch::Tensor& x) {
@@ -168,7 +166,6 @@ class DetectTask : public train::Task {
               {said.place, torch::softmax(said.has_storm, 1), torch::softmax(said.kind, 1)}, 1);
         },
         torch::zeros({1, kFields, shape_.height, shape_.width}), file);
-    network_->compute_in(before);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
@@ -198,17 +195,6 @@ class DetectTask : public train::Task {
       throw IoError("DDL-7-83", fmt::format("The files have {0} rows and {1} columns. Set rows={0} "
                                             "and columns={1}.",
                                             files.rows(), files.columns()));
-  }
-
-  void make_data(const fs::path& folder, const FramePlan& plan, Communicator& communicator) const {
-    train::ProgressLine line(communicator.rank() == 0);
-    const Stopwatch watch;
-    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
-      const double left = watch.seconds() / done * (all - done);
-      line.show(fmt::format("weather: file {} of {} of each rank in {}, {} left", done, all,
-                            folder.string(), train::duration_text(left)));
-    });
-    communicator.barrier({.name = "data"});
   }
 
   train::Batch blank(std::int64_t count) const {

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/climate/map_chart.h"
 #include "tutti/models/science/climate_segment/frames.h"
 #include "tutti/models/science/climate_segment/metric.h"
 #include "tutti/models/science/climate_segment/model.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/progress.h"
 
 namespace tutti::models::climate_segment {
 namespace {
@@ -81,8 +79,10 @@ class SegmentTask : public train::Task {
     if (folder.empty()) {
       const FramePlan plan{grid_, options_.integer("train_frames"),
                            options_.integer("test_frames")};
-      folder = data_folder(fmt::format("climate-segment-{}", grid_.rows));
-      make_data(folder, plan, communicator);
+      folder = make_data(fmt::format("climate-segment-{}", grid_.rows), "weather", communicator,
+                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
+                           generate(folder, plan, rank, ranks, progress);
+                         });
       train_count_ = plan.train;
       test_count_ = plan.test;
     }
@@ -125,9 +125,8 @@ class SegmentTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    std::int64_t all = test_count_ > 0 ? std::min(test_count_, test_->size()) : test_->size();
-    if (const std::int64_t wanted = options_.integer("validation_samples"); wanted > 0)
-      all = std::min(all, wanted);
+    const std::int64_t all = samples_to_judge(
+        options_, test_count_ > 0 ? std::min(test_count_, test_->size()) : test_->size());
     Overlap to_labels, to_truth, labels_to_truth;
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const auto [fields, labels] = frame(*test_, i);
@@ -176,12 +175,9 @@ class SegmentTask : public train::Task {
 
   // Takes fields in their units; gives the share of each class per pixel.
   void export_script(const fs::path& file) override {
-    const torch::ScalarType before = network_->dtype();
-    network_->compute_in(torch::kFloat32);
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },
         torch::zeros({1, kFields, grid_.rows, grid_.columns}), file);
-    network_->compute_in(before);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
@@ -204,17 +200,6 @@ class SegmentTask : public train::Task {
       throw IoError("DDL-7-80",
                     fmt::format("The files have {} rows and {} columns. Set rows={}.",
                                 files.grid().rows, files.grid().columns, files.grid().rows));
-  }
-
-  void make_data(const fs::path& folder, const FramePlan& plan, Communicator& communicator) const {
-    train::ProgressLine line(communicator.rank() == 0);
-    const Stopwatch watch;
-    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
-      const double left = watch.seconds() / done * (all - done);
-      line.show(fmt::format("weather: file {} of {} of each rank in {}, {} left", done, all,
-                            folder.string(), train::duration_text(left)));
-    });
-    communicator.barrier({.name = "data"});
   }
 
   std::pair<torch::Tensor, Classes> frame(const FrameFiles& files, std::int64_t index) const {

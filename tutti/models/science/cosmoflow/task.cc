@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include <numeric>
-
-#include "tutti/core/clock.h"
-#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/model.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/progress.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
@@ -21,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-fs::path folder_of(const DataPlan& plan) {
-  return data_folder(fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}", plan.variant,
-                                 plan.universe.cells, plan.cuts, plan.universe.particles,
-                                 plan.universe.box, plan.train_universes, plan.test_universes));
+std::string name_of(const DataPlan& plan) {
+  return fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}", plan.variant, plan.universe.cells, plan.cuts,
+                     plan.universe.particles, plan.universe.box, plan.train_universes,
+                     plan.test_universes);
 }
 
 // One of the 48 symmetries of the cube, for the whole batch: an order of the axes, then mirrors.
@@ -63,8 +59,10 @@ class CosmoflowTask : public train::Task {
     fs::path folder = options_.text("data");
     if (folder.empty()) {
       const DataPlan plan = data_plan(options_);
-      folder = folder_of(plan);
-      make_data(folder, plan, communicator);
+      folder = make_data(name_of(plan), "universes", communicator,
+                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
+                           generate(folder, plan, rank, ranks, progress);
+                         });
     }
     train_ = files_of(folder, "train");
     test_ = files_of(folder, "test");
@@ -92,10 +90,9 @@ class CosmoflowTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
-    const std::int64_t wanted = options_.integer("validation_samples");
     const std::vector<Guess> guesses =
-        guesses_of(*test_, wanted > 0 ? std::min(wanted, test_->size()) : test_->size(),
-                   communicator.rank(), communicator.size(), &communicator);
+        guesses_of(*test_, samples_to_judge(options_, test_->size()), communicator.rank(),
+                   communicator.size(), &communicator);
     const std::vector<ParameterScore> all = scores(parameters_, guesses);
     if (!folder.empty())
       for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -152,17 +149,6 @@ class CosmoflowTask : public train::Task {
                                          shape_.channels());
   }
 
-  void make_data(const fs::path& folder, const DataPlan& plan, Communicator& communicator) const {
-    train::ProgressLine line(communicator.rank() == 0);
-    const Stopwatch watch;
-    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
-      line.show(fmt::format("universes: file {} of {} of each rank in {}, {} left", done, all,
-                            folder.string(),
-                            train::duration_text(watch.seconds() / done * (all - done))));
-    });
-    communicator.barrier({.name = "data"});
-  }
-
   train::Batch batch_of(VolumeFiles& files, std::span<const std::int64_t> indices) const {
     const auto count = static_cast<std::int64_t>(indices.size());
     const std::int64_t side = shape_.volume;
@@ -184,14 +170,12 @@ class CosmoflowTask : public train::Task {
                                 Communicator* communicator) {
     const std::size_t width = parameters_.size();
     std::vector<float> outputs(static_cast<std::size_t>(all) * width);
-    constexpr std::int64_t kBatch = 4;
-    for (std::int64_t begin = rank * kBatch; begin < all; begin += ranks * kBatch) {
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, all - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
-      std::copy_n(out.data_ptr<float>(), out.numel(),
-                  outputs.begin() + begin * static_cast<std::int64_t>(width));
-    }
+    for_batches(
+        all, 4, rank, ranks, [&](std::int64_t first, std::span<const std::int64_t> indices) {
+          const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
+          std::copy_n(out.data_ptr<float>(), out.numel(),
+                      outputs.begin() + first * static_cast<std::int64_t>(width));
+        });
     if (communicator)
       communicator->all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
     std::vector<Guess> guesses(static_cast<std::size_t>(all));

@@ -1,36 +1,20 @@
 #include "tutti/models/science/hep/task.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <torch/torch.h>
 
-#include <numeric>
-
-#include "tutti/core/clock.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/hep/events.h"
 #include "tutti/models/science/hep/generate.h"
 #include "tutti/models/science/hep/metric.h"
 #include "tutti/models/science/hep/model.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/progress.h"
 
 namespace tutti::models::hep {
 namespace {
 
 namespace fs = std::filesystem;
 using comm::Communicator;
-
-// Generated data are kept for the next run of the same size.
-fs::path cache_folder(const Options& options) {
-  const char* cache = getenv("XDG_CACHE_HOME");
-  const char* home = getenv("HOME");
-  const fs::path base = cache && *cache ? fs::path(cache)
-                        : home && *home ? fs::path(home) / ".cache"
-                                        : fs::temp_directory_path();
-  return base / "tutti" /
-         fmt::format("hep-{}-{}-{}", options.integer("image"), options.integer("train_events"),
-                     options.integer("test_events"));
-}
 
 class HepTask : public train::Task {
  public:
@@ -50,8 +34,14 @@ class HepTask : public train::Task {
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
     if (folder.empty()) {
-      folder = cache_folder(options_);
-      make_data(folder, communicator);
+      const DataPlan plan = data_plan(options_.integer("train_events"),
+                                      options_.integer("test_events"), shape_.image);
+      folder = make_data(fmt::format("hep-{}-{}-{}", shape_.image, options_.integer("train_events"),
+                                     options_.integer("test_events")),
+                         "events", communicator,
+                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
+                           generate(folder, plan, rank, ranks, progress);
+                         });
     }
     train_ = std::make_unique<EventFiles>(folder, "train");
     test_ = std::make_unique<EventFiles>(folder, "test");
@@ -117,11 +107,7 @@ class HepTask : public train::Task {
   void export_script(const fs::path& file) override { network_->export_script(file); }
 
   std::string verdict(const train::Metrics& metrics) const override {
-    auto value = [&](const char* name) {
-      for (const auto& [key, number] : metrics)
-        if (key == name) return number;
-      return 0.0;
-    };
+    auto value = [&](const char* name) { return value_of(metrics, name); };
     return fmt::format(
         "The cuts keep {:.1f} ± {:.1f} % of the signal and ({:.2f} ± {:.2f})e-4 of the "
         "background.\n"
@@ -133,19 +119,6 @@ class HepTask : public train::Task {
   }
 
  private:
-  void make_data(const fs::path& folder, Communicator& communicator) const {
-    const DataPlan plan =
-        data_plan(options_.integer("train_events"), options_.integer("test_events"), shape_.image);
-    train::ProgressLine line(communicator.rank() == 0);
-    const Stopwatch watch;
-    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
-      const double left = watch.seconds() / done * (all - done);
-      line.show(fmt::format("events: file {} of {} of each rank in {}, {} left", done, all,
-                            folder.string(), train::duration_text(left)));
-    });
-    communicator.barrier({.name = "data"});
-  }
-
   train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) const {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor pixels = torch::empty({count, files.image_size(), files.image_size(), 3});
@@ -158,23 +131,21 @@ class HepTask : public train::Task {
 
   // Of every `parts`-th batch from `part` on; zeros elsewhere.
   std::vector<float> scores_of(EventFiles& files, int part, int parts, std::int64_t count) {
-    constexpr std::int64_t kBatch = 64;
     std::vector<float> scores(static_cast<std::size_t>(count));
-    for (std::int64_t begin = part * kBatch; begin < count; begin += parts * kBatch) {
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, count - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      const torch::Tensor out = torch::softmax(network_->forward(batch_of(files, indices).input), 1)
-                                    .select(1, 1)
-                                    .contiguous();
-      std::copy_n(out.data_ptr<float>(), indices.size(), scores.begin() + begin);
-    }
+    for_batches(count, 64, part, parts,
+                [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                  const torch::Tensor out =
+                      torch::softmax(network_->forward(batch_of(files, indices).input), 1)
+                          .select(1, 1)
+                          .contiguous();
+                  std::copy_n(out.data_ptr<float>(), indices.size(), scores.begin() + first);
+                });
     return scores;
   }
 
   // Every rank scores its part of the test events; all get all.
   std::vector<Scored> scores(Communicator& communicator) {
-    const std::int64_t wanted = options_.integer("validation_samples");
-    const std::int64_t all = wanted > 0 ? std::min(wanted, test_->size()) : test_->size();
+    const std::int64_t all = samples_to_judge(options_, test_->size());
     std::vector<float> score = scores_of(*test_, communicator.rank(), communicator.size(), all);
     communicator.all_reduce(Buffer::of(std::span(score)), ReduceOp::kSum, {.name = "scores"});
     std::vector<Scored> events;

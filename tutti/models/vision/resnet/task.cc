@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include <numeric>
-
-#include "tutti/core/clock.h"
-#include "tutti/models/nets/data_folder.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/vision/resnet/images.h"
 #include "tutti/models/vision/resnet/metric.h"
 #include "tutti/models/vision/resnet/model.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/progress.h"
 
 namespace tutti::models::resnet {
 namespace {
@@ -49,9 +45,12 @@ class ResnetTask : public train::Task {
     if (folder.empty()) {
       const std::int64_t train = options_.integer("train_images"),
                          test = options_.integer("test_images");
-      folder =
-          data_folder(fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test));
-      make_data(folder, image_plan(train, test, shape_.image, shape_.classes), communicator);
+      const ImagePlan plan = image_plan(train, test, shape_.image, shape_.classes);
+      folder = make_data(
+          fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test), "pictures",
+          communicator, [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
+            generate(folder, plan, rank, ranks, progress);
+          });
     }
     train_ = read_images(folder, "train");
     test_ = read_images(folder, "test");
@@ -79,16 +78,15 @@ class ResnetTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t wanted = options_.integer("validation_samples");
-    const std::int64_t all = wanted > 0 ? std::min(wanted, test_.size()) : test_.size();
+    const std::int64_t all = samples_to_judge(options_, test_.size());
     Confusion confusion(shape_.classes);
-    for_batches(test_, communicator.rank(), communicator.size(), all,
-                [&](std::int64_t first, const torch::Tensor& scores) {
-                  const torch::Tensor best = std::get<1>(scores.topk(std::min(5, shape_.classes)));
-                  for (std::int64_t i = 0; i < best.size(0); ++i)
-                    confusion.add(test_.labels[static_cast<std::size_t>(first + i)],
-                                  std::span(best[i].data_ptr<std::int64_t>(), best.size(1)));
-                });
+    for_scores(test_, communicator.rank(), communicator.size(), all,
+               [&](std::int64_t first, const torch::Tensor& scores) {
+                 const torch::Tensor best = std::get<1>(scores.topk(std::min(5, shape_.classes)));
+                 for (std::int64_t i = 0; i < best.size(0); ++i)
+                   confusion.add(test_.labels[static_cast<std::size_t>(first + i)],
+                                 std::span(best[i].data_ptr<std::int64_t>(), best.size(1)));
+               });
     communicator.all_reduce(Buffer::of(confusion.counts()), ReduceOp::kSum, {.name = "counts"});
     if (!folder.empty()) {
       const bool is_ours = options_.text("data").empty();
@@ -108,7 +106,7 @@ class ResnetTask : public train::Task {
   std::vector<std::vector<float>> predict(const fs::path& file) override {
     const ImageSet set = read_images(file.parent_path(), file.filename().string());
     std::vector<std::vector<float>> rows;
-    for_batches(set, 0, 1, set.size(), [&](std::int64_t, const torch::Tensor& scores) {
+    for_scores(set, 0, 1, set.size(), [&](std::int64_t, const torch::Tensor& scores) {
       const torch::Tensor shares = torch::softmax(scores, 1).contiguous();
       for (std::int64_t i = 0; i < shares.size(0); ++i)
         rows.emplace_back(shares[i].data_ptr<float>(),
@@ -118,12 +116,9 @@ class ResnetTask : public train::Task {
   }
 
   void export_script(const fs::path& file) override {
-    const torch::ScalarType before = network_->dtype();
-    network_->compute_in(torch::kFloat32);
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },
         torch::zeros({1, 3, shape_.image, shape_.image}), file);
-    network_->compute_in(before);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
@@ -135,17 +130,6 @@ class ResnetTask : public train::Task {
   }
 
  private:
-  void make_data(const fs::path& folder, const ImagePlan& plan, Communicator& communicator) const {
-    train::ProgressLine line(communicator.rank() == 0);
-    const Stopwatch watch;
-    generate(folder, plan, communicator.rank(), communicator.size(), [&](int done, int all) {
-      const double left = watch.seconds() / done * (all - done);
-      line.show(fmt::format("pictures: file {} of {} of each rank in {}, {} left", done, all,
-                            folder.string(), train::duration_text(left)));
-    });
-    communicator.barrier({.name = "data"});
-  }
-
   train::Batch batch_of(const ImageSet& set, std::span<const std::int64_t> indices,
                         bool augments) const {
     const auto count = static_cast<std::int64_t>(indices.size());
@@ -160,13 +144,11 @@ class ResnetTask : public train::Task {
 
   // Calls `use(first, scores)` for every `parts`-th batch from `part` on.
   template <class Use>
-  void for_batches(const ImageSet& set, int part, int parts, std::int64_t count, Use use) {
-    constexpr std::int64_t kBatch = 64;
-    for (std::int64_t begin = part * kBatch; begin < count; begin += parts * kBatch) {
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(kBatch, count - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      use(begin, network_->forward(batch_of(set, indices, false).input));
-    }
+  void for_scores(const ImageSet& set, int part, int parts, std::int64_t count, Use use) {
+    models::for_batches(count, 64, part, parts,
+                        [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                          use(first, network_->forward(batch_of(set, indices, false).input));
+                        });
   }
 
   const Options& options_;

@@ -1,0 +1,46 @@
+// What the tasks of all cases do alike: data that are made once and kept, the samples they are
+// judged on, batches of them, values by name.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/core/options.h"
+#include "tutti/train/task.h"
+
+namespace tutti::models {
+
+// The folder `name` in the user's cache: generated data are kept there for the next run of the same
+// size.
+std::filesystem::path data_folder(const std::string& name);
+
+// Makes the part of one rank of `ranks`, calling progress(files done, files in all).
+using Generate = std::function<void(const std::filesystem::path& folder, int rank, int ranks,
+                                    const std::function<void(int, int)>& progress)>;
+// The folder `name` of the cache, filled by all ranks; rank 0 shows how far `what` are. Collective.
+std::filesystem::path make_data(const std::string& name, std::string_view what,
+                                comm::Communicator& communicator, const Generate& generate);
+
+// How many of the test samples are looked at: all, or what `validation_samples` says.
+std::int64_t samples_to_judge(const Options& options, std::int64_t available);
+
+// Calls use(first, indices) for every `parts`-th batch of [0, count) from batch `part` on.
+template <class Use>
+void for_batches(std::int64_t count, std::int64_t batch, int part, int parts, Use use) {
+  for (std::int64_t first = part * batch; first < count; first += parts * batch) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(batch, count - first)));
+    std::iota(indices.begin(), indices.end(), first);
+    use(first, std::span<const std::int64_t>(indices));
+  }
+}
+
+// The value of that name; 0 when there is none.
+double value_of(const train::Metrics& metrics, std::string_view name);
+
+}  // namespace tutti::models
