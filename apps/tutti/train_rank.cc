@@ -145,7 +145,10 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
   const train::SpeedReport report =
       train::measure_speed(*task, communicator, prepared.options, std::stoi(arguments.at(2)));
   if (communicator.rank() == 0) {
+    std::int64_t parameters = 0;
+    for (const torch::Tensor& each : task->model().parameters()) parameters += each.numel();
     const nlohmann::json line = {{"step_seconds", report.step_seconds},
+                                 {"parameters", parameters},
                                  {"samples_per_second", report.samples_per_second},
                                  {"exposed_share", report.exposed_share},
                                  {"flops_per_sample", task->flops_per_sample()}};

@@ -43,6 +43,7 @@ std::vector<std::string> rank_environment(const TrainSystem& system, int rank,
 struct Turn {
   std::vector<double> seconds;  // empty: it failed
   std::string trouble;
+  std::int64_t parameters = 0;
 };
 
 // The last line of rank 0 that is JSON has the times.
@@ -51,8 +52,9 @@ Turn read_turn(const fs::path& log) {
   Turn turn;
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step_seconds"))
-      turn.seconds = json["step_seconds"].get<std::vector<double>>();
+    if (!json.is_object() || !json.contains("step_seconds")) continue;
+    turn.seconds = json["step_seconds"].get<std::vector<double>>();
+    turn.parameters = json["parameters"];
   }
   if (turn.seconds.empty()) turn.trouble = last_lines(log, 4);
   return turn;
@@ -89,14 +91,24 @@ Turn run_turn(const TrainSystem& system, const InterruptScope& interrupt) {
 
 }  // namespace
 
-std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image) {
-  const std::vector<std::string> ours = {worker_folder() / "train_rank",
-                                         "speed",
-                                         settings.case_name,
-                                         std::to_string(settings.steps),
-                                         fmt::format("image={}", image),
-                                         fmt::format("batch={}", settings.batch),
-                                         "dropout=0.5"};
+const std::vector<TrainCase>& train_cases() {
+  static const std::vector<TrainCase> cases = {
+      {"hep", "image", 224, 8, {"dropout=0.5"}},
+      {"cosmoflow", "volume", 64, 8, {}},
+      {"climate-segment", "rows", 96, 2, {"optimizer=adam", "lag=0"}},
+  };
+  return cases;
+}
+
+std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side) {
+  const TrainCase& train_case = settings.train_case;
+  std::vector<std::string> ours = {worker_folder() / "train_rank",
+                                   "speed",
+                                   train_case.name,
+                                   std::to_string(settings.steps),
+                                   fmt::format("{}={}", train_case.side_option, side),
+                                   fmt::format("batch={}", settings.batch)};
+  ours.insert(ours.end(), train_case.options.begin(), train_case.options.end());
   const std::string tunable = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
   std::vector<TrainSystem> systems = {{"tutti", settings.ranks, ours, {tunable}}};
   if (settings.ranks > 1) {
@@ -108,27 +120,28 @@ std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image) {
       systems.push_back(
           {fmt::format("{} {}", peer, variant),
            settings.ranks,
-           {"/usr/bin/python3", worker_folder() / "worker_train.py", variant, std::to_string(image),
-            std::to_string(settings.batch), std::to_string(settings.steps)},
+           {"/usr/bin/python3", worker_folder() / "worker_train.py", train_case.name, variant,
+            std::to_string(side), std::to_string(settings.batch), std::to_string(settings.steps)},
            {}});
   return systems;
 }
 
-const Summary* TrainOutcome::find(int image, const std::string& system) const {
-  const auto found = step_seconds.find({image, system});
+const Summary* TrainOutcome::find(int side, const std::string& system) const {
+  const auto found = step_seconds.find({side, system});
   return found == step_seconds.end() ? nullptr : &found->second;
 }
 
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt) {
   TrainOutcome outcome;
-  Progress progress(static_cast<int>(settings.images.size()) * settings.rounds *
-                    static_cast<int>(systems_of(settings, 64).size()));
-  for (int image : settings.images) {
-    std::vector<TrainSystem> systems = systems_of(settings, image);
+  Progress progress(static_cast<int>(settings.sides.size()) * settings.rounds *
+                    static_cast<int>(systems_of(settings, settings.sides[0]).size()));
+  for (int side : settings.sides) {
+    std::vector<TrainSystem> systems = systems_of(settings, side);
     std::map<std::string, std::vector<double>> seconds;
+    std::int64_t parameters = 0;  // the same of all, or it is not the same network
     for (int round = 0; round < settings.rounds; ++round) {
       for (TrainSystem& system : systems) {
-        progress.step(fmt::format("{}x{} {}", image, image, system.name));
+        progress.step(fmt::format("{} {} {}", settings.train_case.name, side, system.name));
         Turn turn = run_turn(system, interrupt);
         if (turn.seconds.empty() && turn.trouble.find("signal 4") != std::string::npos &&
             system.environment.empty()) {
@@ -139,14 +152,18 @@ TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptSco
           turn = run_turn(system, interrupt);
         }
         if (turn.seconds.empty())
-          outcome.failures.push_back(
-              fmt::format("{} at {}:\n{}", system.name, image, turn.trouble));
+          outcome.failures.push_back(fmt::format("{} at {}:\n{}", system.name, side, turn.trouble));
+        else if (parameters == 0)
+          parameters = turn.parameters;
+        else if (turn.parameters != parameters)
+          outcome.failures.push_back(fmt::format("{} has {} parameters, the first system {}.\n",
+                                                 system.name, turn.parameters, parameters));
         auto& all = seconds[system.name];
         all.insert(all.end(), turn.seconds.begin(), turn.seconds.end());
       }
     }
     for (const auto& [name, all] : seconds)
-      if (!all.empty()) outcome.step_seconds[{image, name}] = summarise(all);
+      if (!all.empty()) outcome.step_seconds[{side, name}] = summarise(all);
   }
   return outcome;
 }

@@ -11,11 +11,20 @@
 
 namespace tutti::bench {
 
+// A case as it is measured.
+struct TrainCase {
+  std::string name;
+  std::string side_option;           // of the case: how long a sample is along a side
+  int side, batch;                   // of its own, `batch` of each rank
+  std::vector<std::string> options;  // so that ours computes what the peers' script does
+};
+const std::vector<TrainCase>& train_cases();
+
 struct TrainSettings {
-  std::string case_name = "hep";
+  TrainCase train_case = train_cases().front();
   int ranks = 2;
-  std::vector<int> images = {224};  // sides of the pictures
-  int batch = 8;                    // of each rank
+  std::vector<int> sides = {train_case.side};
+  int batch = train_case.batch;
   int steps = 6, rounds = 2;
   std::vector<std::string> peers = {"torch-ddp"};
   std::string json;
@@ -31,20 +40,20 @@ struct TrainSystem {
   std::vector<std::string> environment;  // "NAME=value"
   bool is_apart = false;                 // ranks do not know of each other
 };
-std::vector<TrainSystem> systems_of(const TrainSettings& settings, int image);
+std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side);
 
 struct TrainOutcome {
-  std::map<std::pair<int, std::string>, Summary> step_seconds;  // by image and system
+  std::map<std::pair<int, std::string>, Summary> step_seconds;  // by side and system
   std::vector<std::string> notes;
   std::vector<std::string> failures;
-  const Summary* find(int image, const std::string& system) const;
+  const Summary* find(int side, const std::string& system) const;
 };
 
 // Each system in turn, `rounds` times over, each rank bound to its own processor with one thread.
 // A system that an illegal instruction ends is tried again without matrix units, with a note.
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt);
 
-// Images per second of all ranks; ratio of ours to each peer; scaling of ours from one rank.
+// Samples per second of all ranks; ratio of ours to each peer; scaling of ours from one rank.
 std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome);
 std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome);
 

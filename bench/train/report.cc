@@ -6,7 +6,7 @@
 namespace tutti::bench {
 namespace {
 
-double images_per_second(const TrainSettings& settings, int ranks, double step_seconds) {
+double samples_per_second(const TrainSettings& settings, int ranks, double step_seconds) {
   return settings.batch * ranks / step_seconds;
 }
 
@@ -14,8 +14,8 @@ double images_per_second(const TrainSettings& settings, int ranks, double step_s
 
 std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome) {
   std::vector<Row> rows;
-  for (int image : settings.images) {
-    const Summary* ours = outcome.find(image, "tutti");
+  for (int side : settings.sides) {
+    const Summary* ours = outcome.find(side, "tutti");
     auto add = [&](const std::string& system, const std::string& metric, double value,
                    const std::string& unit, int ranks) -> Row& {
       rows.push_back({"train",
@@ -23,19 +23,19 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
                       metric,
                       value,
                       unit,
-                      {{"case", settings.case_name},
+                      {{"case", settings.train_case.name},
                        {"ranks", ranks},
-                       {"image", image},
+                       {settings.train_case.side_option, side},
                        {"batch", settings.batch}}});
       return rows.back();
     };
-    for (const TrainSystem& system : systems_of(settings, image)) {
-      const Summary* step = outcome.find(image, system.name);
+    for (const TrainSystem& system : systems_of(settings, side)) {
+      const Summary* step = outcome.find(side, system.name);
       if (!step) continue;
-      Row& row = add(system.name, "speed", images_per_second(settings, system.ranks, step->median),
-                     "images/s", system.ranks);
-      row.fields["low"] = images_per_second(settings, system.ranks, step->high);
-      row.fields["high"] = images_per_second(settings, system.ranks, step->low);
+      Row& row = add(system.name, "speed", samples_per_second(settings, system.ranks, step->median),
+                     "samples/s", system.ranks);
+      row.fields["low"] = samples_per_second(settings, system.ranks, step->high);
+      row.fields["high"] = samples_per_second(settings, system.ranks, step->low);
       row.fields["samples"] = step->samples;
       if (!ours || system.name == "tutti") continue;
       const double ratio = step->median / ours->median;
@@ -51,11 +51,12 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
 }
 
 std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) {
-  Table table({"picture", "system", "ranks", "images/s", "quartiles", "step", "ours is"});
-  for (int image : settings.images) {
-    const Summary* ours = outcome.find(image, "tutti");
-    for (const TrainSystem& system : systems_of(settings, image)) {
-      const Summary* step = outcome.find(image, system.name);
+  Table table({settings.train_case.side_option, "system", "ranks", "samples/s", "quartiles", "step",
+               "ours is"});
+  for (int side : settings.sides) {
+    const Summary* ours = outcome.find(side, "tutti");
+    for (const TrainSystem& system : systems_of(settings, side)) {
+      const Summary* step = outcome.find(side, system.name);
       if (!step) continue;
       std::string verdict;
       if (ours && system.name != "tutti")
@@ -63,11 +64,11 @@ std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) 
                   : system.ranks == settings.ranks
                       ? fmt::format("{:.2f} x", step->median / ours->median)
                       : fmt::format("{:.1f} % scaling", 100 * step->median / ours->median);
-      table.add({fmt::format("{0}x{0}", image), system.name, std::to_string(system.ranks),
-                 format_digits(images_per_second(settings, system.ranks, step->median)),
+      table.add({std::to_string(side), system.name, std::to_string(system.ranks),
+                 format_digits(samples_per_second(settings, system.ranks, step->median)),
                  fmt::format("{} to {}",
-                             format_digits(images_per_second(settings, system.ranks, step->high)),
-                             format_digits(images_per_second(settings, system.ranks, step->low))),
+                             format_digits(samples_per_second(settings, system.ranks, step->high)),
+                             format_digits(samples_per_second(settings, system.ranks, step->low))),
                  format_seconds(step->median), verdict});
     }
     table.add_gap();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "bench/train/contest.h"
 
@@ -10,16 +11,22 @@ namespace tutti::bench {
 
 int run_train_bench(int argc, char** argv) {
   TrainSettings settings;
+  std::string case_name = "hep";
+  std::vector<int> sides;
+  int batch = 0;
   bool is_quick = false;
   CLI::App app("The training step of a case, beside DistributedDataParallel over Gloo in Python",
                "tutti bench train");
-  app.add_option("--case", settings.case_name, "which case [hep]")->check(CLI::IsMember({"hep"}));
+  std::vector<std::string> names;
+  for (const TrainCase& each : train_cases()) names.push_back(each.name);
+  app.add_option("--case", case_name, "which case [hep]")->check(CLI::IsMember(names));
   app.add_option("--ranks", settings.ranks, "processes, one thread each [2]")
       ->check(CLI::Range(1, 256));
-  app.add_option("--images", settings.images, "sides of the pictures [224]")
+  app.add_option("--sides,--images", sides,
+                 "pixels or voxels along a side of a sample [224, 64 or 96: by the case]")
       ->delimiter(',')
       ->check(CLI::Range(16, 1024));
-  app.add_option("--batch", settings.batch, "images per rank and step [8]")
+  app.add_option("--batch", batch, "samples per rank and step [8, 8 or 2: by the case]")
       ->check(CLI::Range(1, 4096));
   app.add_option("--steps", settings.steps, "measured steps in each round [6]")
       ->check(CLI::Range(1, 1000));
@@ -30,14 +37,17 @@ int run_train_bench(int argc, char** argv) {
       ->check(CLI::IsMember({"torch-ddp", "none"}));
   app.add_option("--json", settings.json, "file for the rows");
   app.add_flag("--append", settings.append, "keep the rows that the file has");
-  app.add_flag("--quick", is_quick, "one round of three steps on pictures of 64x64");
+  app.add_flag("--quick", is_quick, "one round of three steps on small samples");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  settings.train_case = *std::ranges::find(train_cases(), case_name, &TrainCase::name);
+  settings.sides = sides.empty() ? std::vector{settings.train_case.side} : sides;
+  settings.batch = batch > 0 ? batch : settings.train_case.batch;
   if (is_quick) {
-    settings.images = {64};
+    if (sides.empty()) settings.sides = {case_name == "cosmoflow" ? 32 : 64};
     settings.steps = 3;
     settings.rounds = 1;
   }

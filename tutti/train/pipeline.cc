@@ -103,14 +103,16 @@ Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& s
   std::vector<double> work;
   for (const Layer& layer : layers_) work.push_back(layer.flops);
   starts_ = deal_layers(work, stages_);
-  std::size_t tensors = 0, next = 0;
-  for (std::size_t layer = 0; layer <= layers_.size(); ++layer) {
-    if (next < starts_.size() && starts_[next] == layer) {
-      tensors_.push_back(tensors);
-      ++next;
-    }
-    if (layer < layers_.size()) tensors += layers_[layer].tensors;
-  }
+  tensors_ = starts_in(&Layer::tensors);
+  buffers_ = starts_in(&Layer::buffers);
+}
+
+std::vector<std::size_t> Pipeline::starts_in(std::size_t Layer::*count) const {
+  std::vector<std::size_t> before = {0};  // each layer, and the end
+  for (const Layer& layer : layers_) before.push_back(before.back() + layer.*count);
+  std::vector<std::size_t> starts;
+  for (std::size_t layer : starts_) starts.push_back(before[layer]);
+  return starts;
 }
 
 Pipeline::~Pipeline() = default;
@@ -197,6 +199,18 @@ void Pipeline::share(std::span<float> values, const std::vector<Segment>& segmen
                                                static_cast<std::size_t>(end - begin))),
                      stage, {.name = "stage"});
   }
+}
+
+void Pipeline::share_buffers() {
+  const torch::NoGradGuard no_gradients;
+  const std::vector<torch::Tensor> buffers = task_.model().buffers();
+  for (int stage = 0; stage < stages_; ++stage)
+    for (std::size_t i = buffers_[static_cast<std::size_t>(stage)];
+         i < buffers_[static_cast<std::size_t>(stage) + 1]; ++i) {
+      torch::Tensor values = buffers[i].contiguous();
+      line_->broadcast(bytes_of(values.data_ptr(), values.nbytes()), stage, {.name = "buffers"});
+      buffers[i].copy_(values);
+    }
 }
 
 }  // namespace tutti::train

@@ -45,6 +45,8 @@ class Pipeline {
   // Gives every rank of the pipeline what the others' stages have in `values`, an array over all
   // parameters.
   void share(std::span<float> values, const std::vector<Segment>& segments);
+  // The same for the buffers of the model.
+  void share_buffers();
 
  private:
   struct Part {
@@ -53,6 +55,8 @@ class Pipeline {
   Part forward(const Batch& batch, std::uint64_t seed);
   void send(const torch::Tensor& tensor, int peer);
   torch::Tensor receive(int peer);
+  // `starts_` counted in what each layer has so many of.
+  std::vector<std::size_t> starts_in(std::size_t Layer::*count) const;
   bool is_first() const { return stage_ == 0; }
   bool is_last() const { return stage_ + 1 == stages_; }
 
@@ -63,6 +67,7 @@ class Pipeline {
   std::vector<Layer> layers_;         // of the whole network
   std::vector<std::size_t> starts_;   // first layer of each stage, and the end
   std::vector<std::size_t> tensors_;  // the same in tensors
+  std::vector<std::size_t> buffers_;  // and in buffers of the model
   struct Letter;
   std::vector<std::unique_ptr<Letter>> sent_;  // must live until they have arrived
 };

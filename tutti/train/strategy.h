@@ -30,6 +30,8 @@ class Strategy {
   virtual StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) = 0;
   // Makes the weights of all ranks that train the same: before they are evaluated or written.
   virtual void agree() {}
+  // The same for what the optimiser keeps: before it is written.
+  virtual void share_moments() {}
   virtual bool trains() const { return true; }
   // Until all groups have left; the run starts at this step.
   virtual void serve(std::int64_t) {}
@@ -64,6 +66,7 @@ int gradient_buffers(const Options& options);
 std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts);
 
 std::unique_ptr<Strategy> make_sync(const StrategyParts& parts);
+std::unique_ptr<Strategy> make_sliced(const StrategyParts& parts);
 std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts);
 std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts);
 

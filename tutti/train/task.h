@@ -26,7 +26,8 @@ struct Batch {
 struct Layer {
   double flops = 1;         // of one sample
   std::size_t tensors = 0;  // how many of the model's parameters, in their order, are its own
-  std::function<torch::Tensor(const torch::Tensor& input, std::uint64_t seed)> forward;
+  std::size_t buffers = 0;  // and how many of what it keeps besides, running means
+  std::function<torch::Tensor(const torch::Tensor& input, std::uint64_t seed)> forward = {};
 };
 
 class Task {

@@ -119,7 +119,7 @@ class Trainer {
       }
       one_step(loader, step);
       show(line);
-      if (step_ < epoch_end && wants_checkpoint()) write_checkpoint();
+      if (step_ < epoch_end && (is_checkpoint_due_ || is_checkpoint_step())) write_checkpoint();
       step = next;
       next = ask(strategy_->next_step(step));
     }
@@ -134,7 +134,8 @@ class Trainer {
     step_ = step;
     comm::Communicator& group = strategy_->group();
     strategy_->begin();
-    float shared[2] = {0, 0};  // mean loss, share of ranks without a finite one
+    // Mean loss, share of ranks without a finite one, whether rank 0 wants a checkpoint.
+    float shared[3] = {0, 0, wants_checkpoint() ? 1.f : 0.f};
     bool was_finite = true;
     comm::Work shared_work;
     for (std::int64_t part = 0; part < accumulate(); ++part) {
@@ -148,7 +149,7 @@ class Trainer {
         was_finite = was_finite && std::isfinite(value);
         shared[1] = was_finite ? 0 : 1;
         if (is_last)
-          shared_work = group.all_reduce_async({shared, 2, DType::kF32}, {shared, 2, DType::kF32},
+          shared_work = group.all_reduce_async({shared, 3, DType::kF32}, {shared, 3, DType::kF32},
                                                ReduceOp::kAverage, {.name = "loss"});
       };
       if (pipeline_) {
@@ -171,6 +172,7 @@ class Trainer {
     const StepTimes times =
         strategy_->finish(step_ + 1, rate, 1 / static_cast<float>(accumulate()), is_good);
     if (!is_good) complain(was_finite);
+    is_checkpoint_due_ = shared[2] > 0;
     bad_steps_ = is_good ? 0 : bad_steps_ + 1;
     ++step_;
     follow_average();
@@ -255,9 +257,11 @@ class Trainer {
     line.show(progress_text(state_));
   }
 
-  // Every rank has then what the other stages of its pipeline know.
-  void gather_stages() {
+  // Every rank has then what other ranks keep for it: slices of moments, stages of a pipeline.
+  void gather_state() {
+    strategy_->share_moments();
     if (!pipeline_) return;
+    pipeline_->share_buffers();
     pipeline_->share(parameters_.weights(), parameters_.segments());
     if (!average_.empty()) pipeline_->share(average_, parameters_.segments());
     for (std::vector<float>& values : optimizer_.state())
@@ -266,7 +270,7 @@ class Trainer {
 
   void evaluate(ProgressLine& line, comm::Communicator& workers) {
     strategy_->agree();
-    gather_stages();
+    gather_state();
     std::vector<float> kept;
     const std::span<float> weights = parameters_.weights();
     if (!average_.empty()) {
@@ -297,13 +301,16 @@ class Trainer {
     if (!kept.empty()) std::copy(kept.begin(), kept.end(), weights.begin());
   }
 
-  // Rank 0 looks at its watch; the others do not need to know.
-  bool wants_checkpoint() {
+  bool is_checkpoint_step() const {
     const std::int64_t every = options_.integer("checkpoint_steps");
-    if (every > 0) return step_ / every != checkpoint_step_ / every;
-    if (pipeline_) return false;  // all stages take part in one, and only rank 0 has the watch
+    return every > 0 && step_ / every != checkpoint_step_ / every;
+  }
+  // Rank 0 looks at its watch, and the others of its group hear of it. Other stages of a pipeline
+  // would not.
+  bool wants_checkpoint() const {
     const double seconds = options_.number("checkpoint_seconds");
-    return rank_ == 0 && seconds > 0 && since_checkpoint_.seconds() > seconds;
+    return rank_ == 0 && !pipeline_ && options_.integer("checkpoint_steps") == 0 && seconds > 0 &&
+           since_checkpoint_.seconds() > seconds;
   }
 
   Checkpoint snapshot() {
@@ -323,7 +330,7 @@ class Trainer {
   void write_checkpoint() {
     since_checkpoint_.restart();
     checkpoint_step_ = step_;
-    gather_stages();
+    gather_state();
     if (rank_ != 0) return;
     if (writing_.valid()) writing_.get();
     writing_ = std::async(std::launch::async,
@@ -372,6 +379,7 @@ class Trainer {
   std::int64_t step_ = 0, steps_per_epoch_ = 1, total_steps_ = 0, steps_here_ = 0, bad_steps_ = 0;
   std::int64_t previous_step_ = -1;   // the last that this group took
   std::int64_t checkpoint_step_ = 0;  // of the newest checkpoint
+  bool is_checkpoint_due_ = false;
   double step_samples_ = 1;
   Schedule schedule_;
   std::vector<float> average_;

@@ -53,8 +53,8 @@ class ToyTask : public Task {
     return {{"score", -loss(load(all), 0).item<double>()}};
   }
   std::vector<Layer> layers() override {
-    return {{2, 1, [this](const torch::Tensor& x, std::uint64_t) { return mixed(x); }},
-            {1, 2, [this](const torch::Tensor& x, std::uint64_t) { return weighted(x); }}};
+    return {{2, 1, 0, [this](const torch::Tensor& x, std::uint64_t) { return mixed(x); }},
+            {1, 2, 0, [this](const torch::Tensor& x, std::uint64_t) { return weighted(x); }}};
   }
   torch::Tensor layers_loss(const torch::Tensor& output, const Batch& batch) override {
     return (output - batch.target).square().mean();
@@ -165,6 +165,31 @@ TEST_F(TrainerTest, StagesGoOnWhereTheyStopped) {
   EXPECT_EQ(whole.weights, run(2, "parts", with({{"steps", "20"}}), true).weights);
 }
 
+TEST_F(TrainerTest, SlicesDoWhatAllWouldDo) {
+  const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"clip_norm", "1"}};
+  auto with = [&](const char* update, Settings more = {}) {
+    more.emplace_back("update", update);
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const Result all = run(3, "all", with("all"));
+  const Result slices = run(3, "slices", with("slice", {{"bucket_bytes", "1024"}}));
+  const Settings two_stages = {{"steps", "12"}, {"stages", "2"}, {"micro_batches", "2"}};
+  auto staged = [&](const char* update) {
+    Settings settings = two_stages;
+    settings.emplace_back("update", update);
+    return run(4, std::string("stages-") + update, settings);
+  };
+  const Result stages = staged("slice"), whole_stages = staged("all");
+  ASSERT_EQ(slices.weights.size(), 11u);
+  for (std::size_t i = 0; i < all.weights.size(); ++i) {
+    EXPECT_NEAR(all.weights[i], slices.weights[i], 1e-5) << i;
+    EXPECT_NEAR(whole_stages.weights[i], stages.weights[i], 1e-5) << i;
+  }
+  EXPECT_THROW(run(2, "late", with("slice", {{"lag", "1"}})), ConfigError);
+  EXPECT_THROW(run(2, "norms", {{"update", "slice"}, {"optimizer", "lamb"}}), ConfigError);
+}
+
 TEST_F(TrainerTest, TooManyStages) {
   EXPECT_THROW(run(3, "odd", {{"stages", "2"}}), ConfigError);
   EXPECT_THROW(run(3, "long", {{"stages", "3"}}), ConfigError);
@@ -188,8 +213,13 @@ TEST_F(TrainerTest, EveryStrategyLearns) {
   learns(2, {{"optimizer", "adam"}, {"clip_norm", "1"}, {"average_decay", "0.9"}});
 }
 
-TEST_F(TrainerTest, ResumedIsBitForBitTheSame) {
-  const Settings common = {{"optimizer", "adam"}, {"average_decay", "0.5"}, {"schedule", "cosine"}};
+class ResumedTest : public TrainerTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ResumedTest, IsBitForBitTheSame) {
+  const Settings common = {{"optimizer", "adam"},
+                           {"average_decay", "0.5"},
+                           {"schedule", "cosine"},
+                           {"update", GetParam()}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
     return more;
@@ -206,6 +236,9 @@ TEST_F(TrainerTest, ResumedIsBitForBitTheSame) {
   ASSERT_EQ(columns.at("step").size(), 20u);
   EXPECT_EQ(columns.at("loss"), read_metrics(base_ / "whole").at("loss"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_F(TrainerTest, OneBadStepIsSkippedByAll) {
   const Result result = run(3, "bad", {{"steps", "40"}}, false, 5);

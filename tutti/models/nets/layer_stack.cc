@@ -79,6 +79,20 @@ torch::Tensor LayerStack::apply(const std::string& name, const torch::Tensor& in
                            kNormMomentum, kNormEpsilon);
 }
 
+train::Layer LayerStack::part(
+    std::size_t first, std::size_t last,
+    std::function<torch::Tensor(const torch::Tensor&, std::uint64_t)> forward) const {
+  train::Layer all{forward_flops(std::span(layers_).subspan(first, last - first)), 0, 0,
+                   std::move(forward)};
+  for (std::size_t i = first; i < last; ++i) {
+    const Parts& parts = parts_.at(layers_[i].name);
+    for (const torch::Tensor& tensor : {parts.weight, parts.bias, parts.scale, parts.shift})
+      if (tensor.defined()) ++all.tensors;
+    if (parts.scale.defined()) all.buffers += 2;
+  }
+  return all;
+}
+
 torch::Tensor at_least_f32(const torch::Tensor& tensor) {
   return tensor.scalar_type() == torch::kBFloat16 ? tensor.to(torch::kFloat32) : tensor;
 }

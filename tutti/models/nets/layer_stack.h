@@ -24,6 +24,10 @@ class LayerStack : public torch::nn::Module {
   const std::vector<Layer>& layers() const { return layers_; }
   // The layer of that name on (N, in, H, W): convolution, bias, norm. Throws std::out_of_range.
   torch::Tensor apply(const std::string& name, const torch::Tensor& input);
+  // Layers `first` to `last` (excluded), which `forward` uses, as one that a stage can have.
+  train::Layer part(
+      std::size_t first, std::size_t last,
+      std::function<torch::Tensor(const torch::Tensor&, std::uint64_t)> forward) const;
   void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
   torch::ScalarType dtype() const { return dtype_; }
 

@@ -1,15 +1,19 @@
 #include "tutti/train/run/optimizer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tutti::train {
 namespace {
 
-double norm(const float* values, std::int64_t count) {
+// Rules whose step of an element depends on that element alone.
+constexpr const char* kElementwise[] = {"sgd", "adam", "adamw", "rmsprop"};
+
+double squares(const float* values, std::int64_t count) {
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) sum += double{values[i]} * values[i];
-  return std::sqrt(sum);
+  return sum;
 }
 
 // By how much the layer-wise rules change the step of a tensor whose weights and gradient have
@@ -41,9 +45,11 @@ UpdateSettings update_settings(const Options& options) {
 
 float clip_factor(std::span<const float> gradients, double clip_norm, float scale) {
   if (clip_norm <= 0) return 1;
-  double squares = 0;
-  for (float g : gradients) squares += double{g} * g;
-  const double norm = std::sqrt(squares) * scale;
+  return clip_factor(squares(gradients.data(), std::ssize(gradients)), clip_norm, scale);
+}
+
+float clip_factor(double gradient_squares, double clip_norm, float scale) {
+  const double norm = std::sqrt(gradient_squares) * scale;
   return norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1.f;
 }
 
@@ -65,59 +71,126 @@ void Optimizer::update(std::span<float> weights, std::span<const float> gradient
                   gradients.data() + segments_[i].begin, scale);
 }
 
-// Adam, AdamW, LAMB and LARC (which is Adam on a gradient of limited size) share their moments;
-// SGD and LARS share the momentum.
-void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, float scale) {
-  const std::int64_t n = segment.count;
-  const std::string& rule = settings_.rule;
-  const bool decoupled = rule == "adamw" || rule == "lamb";
-  const float decay = segment.decays ? static_cast<float>(settings_.weight_decay) : 0;
-  const float coupled = decoupled ? 0 : decay;
-  scratch_.resize(static_cast<std::size_t>(n));
-  float* gradient = scratch_.data();
-  for (std::int64_t i = 0; i < n; ++i) gradient[i] = g[i] * scale + coupled * w[i];
-  const bool is_layer_wise = segment.decays && (rule == "lars" || rule.starts_with("larc"));
-  if (is_layer_wise) {
-    const auto factor =
-        static_cast<float>(layer_factor(settings_, rate_, norm(w, n), norm(gradient, n)));
-    for (std::int64_t i = 0; i < n; ++i) gradient[i] *= factor;
+bool Optimizer::is_elementwise() const {
+  return std::ranges::find(kElementwise, settings_.rule) != std::end(kElementwise);
+}
+
+void Optimizer::update_slice(std::span<float> weights, std::span<const float> gradients,
+                             std::int64_t begin, float scale) {
+  const std::int64_t end = begin + static_cast<std::int64_t>(gradients.size());
+  auto segment = std::ranges::upper_bound(segments_, begin, {}, &Segment::begin);
+  if (segment != segments_.begin()) --segment;
+  for (; segment != segments_.end() && segment->begin < end; ++segment) {
+    const std::int64_t from = std::max(begin, segment->begin);
+    const std::int64_t to = std::min(end, segment->begin + segment->count);
+    if (from < to)
+      apply({from, to - from, weights.data() + from, gradients.data() + (from - begin), scale,
+             segment->decays});
   }
-  float* first = state_[0].data() + segment.begin;
+}
+
+void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, float scale) {
+  const std::string& rule = settings_.rule;
+  Part part{segment.begin, segment.count, w, g, scale, segment.decays};
+  if (segment.decays && (rule == "lars" || rule.starts_with("larc"))) {
+    double gradient_squares = 0;
+    for_blocks(part, [&](const float* gradient, std::int64_t, std::int64_t n) {
+      gradient_squares += squares(gradient, n);
+    });
+    part.factor = static_cast<float>(layer_factor(
+        settings_, rate_, std::sqrt(squares(w, part.count)), std::sqrt(gradient_squares)));
+  }
+  apply(part);
+}
+
+// Calls use(gradient, at, n) for a few elements at a time, so that what is computed of them stays
+// in the core's cache: the gradient as the rule sees it of the elements `at` to `at + n` of `part`.
+template <typename Use>
+void Optimizer::for_blocks(const Part& part, Use use) const {
+  const bool is_decoupled = settings_.rule == "adamw" || settings_.rule == "lamb";
+  const float decay = part.decays && !is_decoupled ? static_cast<float>(settings_.weight_decay) : 0;
+  std::array<float, 1024> block;
+  for (std::int64_t at = 0; at < part.count; at += std::ssize(block)) {
+    const std::int64_t n = std::min(std::ssize(block), part.count - at);
+    for (std::int64_t i = 0; i < n; ++i)
+      block[i] = (part.g[at + i] * part.scale + decay * part.w[at + i]) * part.factor;
+    use(block.data(), at, n);
+  }
+}
+
+// SGD and LARS share the momentum; all but those and RMSprop are Adam: LARC on a gradient of
+// limited size, LAMB with steps of a length that follows the norm of the weights.
+void Optimizer::apply(const Part& part) {
+  if (settings_.rule == "sgd" || settings_.rule == "lars")
+    apply_momentum(part);
+  else if (settings_.rule == "rmsprop")
+    apply_rmsprop(part);
+  else
+    apply_adam(part);
+}
+
+void Optimizer::apply_momentum(const Part& part) {
   const auto rate = static_cast<float>(rate_);
   const auto momentum = static_cast<float>(settings_.momentum);
+  for_blocks(part, [&](const float* gradient, std::int64_t at, std::int64_t n) {
+    float* velocity = state_[0].data() + part.begin + at;
+    float* w = part.w + at;
+    for (std::int64_t i = 0; i < n; ++i) {
+      velocity[i] = momentum * velocity[i] + gradient[i];
+      w[i] -= rate * (settings_.nesterov ? gradient[i] + momentum * velocity[i] : velocity[i]);
+    }
+  });
+}
+
+void Optimizer::apply_rmsprop(const Part& part) {
+  const auto rate = static_cast<float>(rate_);
   const auto beta2 = static_cast<float>(settings_.beta2);
   const auto epsilon = static_cast<float>(settings_.epsilon);
-  if (rule == "sgd" || rule == "lars") {
+  for_blocks(part, [&](const float* gradient, std::int64_t at, std::int64_t n) {
+    float* mean_square = state_[0].data() + part.begin + at;
+    float* w = part.w + at;
     for (std::int64_t i = 0; i < n; ++i) {
-      first[i] = momentum * first[i] + gradient[i];
-      w[i] -= rate * (settings_.nesterov ? gradient[i] + momentum * first[i] : first[i]);
+      mean_square[i] = beta2 * mean_square[i] + (1 - beta2) * gradient[i] * gradient[i];
+      w[i] -= rate * gradient[i] / (std::sqrt(mean_square[i]) + epsilon);
     }
-    return;
-  }
-  if (rule == "rmsprop") {
-    for (std::int64_t i = 0; i < n; ++i) {
-      first[i] = beta2 * first[i] + (1 - beta2) * gradient[i] * gradient[i];
-      w[i] -= rate * gradient[i] / (std::sqrt(first[i]) + epsilon);
-    }
-    return;
-  }
-  float* second = state_[1].data() + segment.begin;
+  });
+}
+
+void Optimizer::apply_adam(const Part& part) {
+  const auto beta1 = static_cast<float>(settings_.momentum);
+  const auto beta2 = static_cast<float>(settings_.beta2);
+  const auto epsilon = static_cast<float>(settings_.epsilon);
   const double steps = static_cast<double>(step_);
   const auto unbias1 = static_cast<float>(1 / (1 - std::pow(settings_.momentum, steps)));
   const auto unbias2 = static_cast<float>(1 / (1 - std::pow(settings_.beta2, steps)));
-  for (std::int64_t i = 0; i < n; ++i) {
-    first[i] = momentum * first[i] + (1 - momentum) * gradient[i];
-    second[i] = beta2 * second[i] + (1 - beta2) * gradient[i] * gradient[i];
-    gradient[i] = first[i] * unbias1 / (std::sqrt(second[i] * unbias2) + epsilon);
-  }
-  if (decoupled)
-    for (std::int64_t i = 0; i < n; ++i) gradient[i] += decay * w[i];
-  float step = rate;
-  if (rule == "lamb" && segment.decays) {
-    const double weight_norm = norm(w, n), update_norm = norm(gradient, n);
-    if (weight_norm > 0 && update_norm > 0) step *= static_cast<float>(weight_norm / update_norm);
-  }
-  for (std::int64_t i = 0; i < n; ++i) w[i] -= step * gradient[i];
+  const bool is_decoupled = settings_.rule == "adamw" || settings_.rule == "lamb";
+  const float decay = part.decays && is_decoupled ? static_cast<float>(settings_.weight_decay) : 0;
+  const bool is_lamb = settings_.rule == "lamb" && part.decays;
+  float* first = state_[0].data() + part.begin;
+  float* second = state_[1].data() + part.begin;
+  auto direction = [&](std::int64_t i) {
+    return first[i] * unbias1 / (std::sqrt(second[i] * unbias2) + epsilon) + decay * part.w[i];
+  };
+  const auto rate = static_cast<float>(rate_);
+  double weight_squares = 0, update_squares = 0;
+  for_blocks(part, [&](const float* gradient, std::int64_t at, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      first[at + i] = beta1 * first[at + i] + (1 - beta1) * gradient[i];
+      second[at + i] = beta2 * second[at + i] + (1 - beta2) * gradient[i] * gradient[i];
+    }
+    if (!is_lamb) {
+      for (std::int64_t i = at; i < at + n; ++i) part.w[i] -= rate * direction(i);
+      return;
+    }
+    weight_squares += squares(part.w + at, n);
+    for (std::int64_t i = at; i < at + n; ++i)
+      update_squares += double{direction(i)} * direction(i);
+  });
+  if (!is_lamb) return;
+  const bool is_degenerate = weight_squares <= 0 || update_squares <= 0;
+  const float step =
+      is_degenerate ? rate : rate * static_cast<float>(std::sqrt(weight_squares / update_squares));
+  for (std::int64_t i = 0; i < part.count; ++i) part.w[i] -= step * direction(i);
 }
 
 }  // namespace tutti::train

@@ -29,6 +29,7 @@ UpdateSettings update_settings(const Options& options);
 // What the gradients times `scale` must be multiplied by so that their norm is at most `clip_norm`;
 // 1 when that is 0.
 float clip_factor(std::span<const float> gradients, double clip_norm, float scale);
+float clip_factor(double gradient_squares, double clip_norm, float scale);
 
 class Optimizer {
  public:
@@ -43,6 +44,12 @@ class Optimizer {
   // gradient first.
   void update(std::span<float> weights, std::span<const float> gradients, std::size_t first,
               std::size_t last, float scale = 1);
+  // Whether the step of an element depends on that element alone, so that a tensor can be cut.
+  bool is_elementwise() const;
+  // Element-wise rules only: updates as many elements of `weights` (the whole array) from `begin`
+  // on as there are gradients.
+  void update_slice(std::span<float> weights, std::span<const float> gradients, std::int64_t begin,
+                    float scale = 1);
 
   const std::vector<Segment>& segments() const { return segments_; }
   std::int64_t size() const { return size_; }
@@ -51,7 +58,21 @@ class Optimizer {
   const UpdateSettings& settings() const { return settings_; }
 
  private:
+  struct Part {  // elements of one tensor
+    std::int64_t begin, count;
+    float* w;
+    const float* g;
+    float scale;
+    bool decays;
+    float factor = 1;  // of layer-wise rules
+  };
+  template <typename Use>
+  void for_blocks(const Part& part, Use use) const;
   void update_tensor(const Segment& segment, float* w, const float* g, float scale);
+  void apply(const Part& part);
+  void apply_momentum(const Part& part);
+  void apply_rmsprop(const Part& part);
+  void apply_adam(const Part& part);
 
   UpdateSettings settings_;
   std::vector<Segment> segments_;
@@ -59,7 +80,6 @@ class Optimizer {
   std::int64_t step_ = 0;
   double rate_ = 0;
   std::vector<std::vector<float>> state_;
-  std::vector<float> scratch_;
 };
 
 }  // namespace tutti::train

@@ -53,6 +53,44 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryRule,
                                          "larc_scale", "lamb"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+class ElementwiseRule : public testing::TestWithParam<const char*> {};
+
+// Cut anywhere, also inside tensors and across them.
+TEST_P(ElementwiseRule, SlicesTogetherAreTheWhole) {
+  UpdateSettings settings = rule(GetParam());
+  settings.weight_decay = 0.1;
+  const std::vector<Segment> segments = {{"a", 0, 3000}, {"b", 3000, 1, false}, {"c", 3001, 2000}};
+  Optimizer whole(settings, segments), slices(settings, segments);
+  ASSERT_TRUE(whole.is_elementwise());
+  std::vector<float> a(5001), gradients(5001);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = std::sin(float(i));
+    gradients[i] = std::cos(float(3 * i));
+  }
+  std::vector<float> b = a;
+  for (int step = 1; step <= 2; ++step) {
+    whole.begin(step, 0.1);
+    whole.update(a, gradients, 0, 3, 0.5f);
+    slices.begin(step, 0.1);
+    std::size_t begin = 0;
+    for (std::size_t end : {0, 1, 1500, 3000, 3001, 3002, 5001}) {
+      slices.update_slice(b, std::span(gradients).subspan(begin, end - begin),
+                          static_cast<std::int64_t>(begin), 0.5f);
+      begin = end;
+    }
+  }
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(whole.state(), slices.state());
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, ElementwiseRule, testing::Values("sgd", "adam", "adamw", "rmsprop"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(Optimizer, LayersAreNotCutWhereNormsCount) {
+  for (const char* name : {"lars", "larc", "larc_scale", "lamb"})
+    EXPECT_FALSE(Optimizer(rule(name), {{"w", 0, 1}}).is_elementwise()) << name;
+}
+
 TEST(Optimizer, FirstStepsByHand) {
   std::vector<float> w = {2};
   Optimizer sgd(rule("sgd"), {{"w", 0, 1}});

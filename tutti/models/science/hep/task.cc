@@ -66,7 +66,7 @@ class HepTask : public train::Task {
     std::vector<train::Layer> all;
     for (int i = 0; i < network_->layers(); ++i)
       all.push_back(
-          {layer_flops(shape_, i), 2, [this, i](const torch::Tensor& input, std::uint64_t seed) {
+          {layer_flops(shape_, i), 2, 0, [this, i](const torch::Tensor& input, std::uint64_t seed) {
              return network_->forward_layer(i, input, seed);
            }});
     return all;

@@ -120,12 +120,36 @@ torch::Tensor Network::block(const Block& block, const torch::Tensor& input) {
   return torch::relu(x + (block.has_shortcut ? apply(block.name + "_shortcut", input) : input));
 }
 
-torch::Tensor Network::forward(const torch::Tensor& images) {
-  torch::Tensor x = torch::relu(apply("stem", (images - mean_) / spread_));
-  if (pools_) x = torch::max_pool2d(x, 3, 2, 1);
-  for (const Block& one : blocks_) x = block(one, x);
+torch::Tensor Network::stem(const torch::Tensor& images) {
+  const torch::Tensor x = torch::relu(apply("stem", (images - mean_) / spread_));
+  return pools_ ? torch::max_pool2d(x, 3, 2, 1) : x;
+}
+
+torch::Tensor Network::scores(const torch::Tensor& x) {
   const torch::Tensor mean = at_least_f32(x).mean({2, 3}, true);
   return at_least_f32(apply("linear", mean)).flatten(1);
+}
+
+torch::Tensor Network::forward(const torch::Tensor& images) {
+  torch::Tensor x = stem(images);
+  for (const Block& one : blocks_) x = block(one, x);
+  return scores(x);
+}
+
+std::vector<train::Layer> Network::parts() {
+  std::vector<train::Layer> all;
+  std::size_t next = 0;
+  auto add = [&](std::size_t count, auto forward) {
+    all.push_back(part(next, next + count,
+                       [forward](const torch::Tensor& x, std::uint64_t) { return forward(x); }));
+    next += count;
+  };
+  add(1, [this](const torch::Tensor& x) { return stem(x); });
+  for (const Block& one : blocks_)
+    add((one.is_bottleneck ? 3u : 2u) + (one.has_shortcut ? 1u : 0u),
+        [this, &one](const torch::Tensor& x) { return block(one, x); });
+  add(1, [this](const torch::Tensor& x) { return scores(x); });
+  return all;
 }
 
 }  // namespace tutti::models::resnet

@@ -31,9 +31,13 @@ class Network : public LayerStack {
   torch::Tensor forward(const torch::Tensor& images);
   // What it subtracts from each channel, and divides it by; kept with the weights.
   void set_scale(const std::array<float, 3>& mean, const std::array<float, 3>& spread);
+  // What forward does, in parts that follow each other: stem, blocks, scores.
+  std::vector<train::Layer> parts();
 
  private:
+  torch::Tensor stem(const torch::Tensor& images);
   torch::Tensor block(const Block& block, const torch::Tensor& input);
+  torch::Tensor scores(const torch::Tensor& x);
   std::vector<Block> blocks_;
   bool pools_;
   torch::Tensor mean_, spread_;

@@ -93,6 +93,27 @@ TEST(ResnetModel, AgreesWithPlainModules) {
   }
 }
 
+TEST(ResnetModel, PartsFollowEachOtherAndShareAllWeights) {
+  Network network({50, 32, 3, true}, 3, torch::kFloat32);
+  network.eval();
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor images = torch::rand({2, 3, 32, 32}) * 255;
+  torch::Tensor x = images;
+  std::size_t tensors = 0, buffers = 0;
+  const auto parameters = network.named_parameters();
+  for (const train::Layer& part : network.parts()) {
+    const std::string first = parameters[tensors].key();
+    EXPECT_TRUE(first == "stem_weight" || first == "linear_weight" || first.ends_with("_a_weight"))
+        << first;
+    x = part.forward(x, 0);
+    tensors += part.tensors;
+    buffers += part.buffers;
+  }
+  EXPECT_TRUE(torch::equal(x, network.forward(images)));
+  EXPECT_EQ(tensors, parameters.size());
+  EXPECT_EQ(network.named_buffers()[buffers].key(), "input_mean");
+}
+
 TEST(ResnetTask, LearnsABatchByHeart) {
   const OptionTable table = case_info().table();
   const Options options = train::resolve(case_info(), table, {{"size", "tiny"}});

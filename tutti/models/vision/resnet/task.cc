@@ -76,6 +76,11 @@ class ResnetTask : public train::Task {
     return torch::cross_entropy_loss(network_->forward(batch.input), batch.target);
   }
 
+  std::vector<train::Layer> layers() override { return network_->parts(); }
+  torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
+    return torch::cross_entropy_loss(output, batch.target);
+  }
+
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
     const std::int64_t all = samples_to_judge(options_, test_.size());

@@ -1,0 +1,135 @@
+// Every rank computes the gradient of its part of the batch, and updates its slice of the weights.
+//
+// Of each bucket a rank receives the mean gradient of its own slice only (reduce-scatter), updates
+// the weights there, and gives them to all (all-gather). That moves as many bytes as an all-reduce
+// of the gradients, but the arithmetic of the update, and its traffic of weights and moments
+// through memory, are done once instead of on every rank. The weights are the last to travel and
+// cannot hide behind backward: it is for networks with many weights on hosts with many ranks.
+// Moments are right only in a rank's own slices, until they are shared for a checkpoint.
+#include <algorithm>
+
+#include "tutti/train/strategies/buckets.h"
+
+namespace tutti::train {
+namespace {
+
+class Sliced : public Strategy {
+ public:
+  explicit Sliced(const StrategyParts& parts)
+      : communicator_(parts.communicator),
+        parameters_(parts.parameters),
+        optimizer_(parts.optimizer),
+        clip_norm_(parts.options.number("clip_norm")),
+        buckets_(parts, [this](std::size_t b) { start(b); }),
+        works_(buckets_.size()) {
+    std::size_t size = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      slices_.push_back(slice_of(buckets_[b]));
+      slices_[b].at = size;
+      size += slices_[b].size();
+    }
+    memory_ =
+        static_cast<float*>(communicator_.allocate(std::max<std::size_t>(1, size) * sizeof(float)));
+  }
+  ~Sliced() override { communicator_.free(memory_); }
+
+  void begin() override { parameters_.begin(); }
+  void last_backward() override { buckets_.arm(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+    buckets_.start_rest();
+    StepTimes times;
+    optimizer_.begin(step, rate);
+    if (clip_norm_ > 0) {
+      for (comm::Work& work : works_) times.waited += wait_for(work);
+      scale *= clip_factor(all_squares(), clip_norm_, scale);
+    }
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      times.waited += wait_for(works_[b]);
+      if (is_good) works_[b] = update(b, scale);
+    }
+    for (comm::Work& work : works_) times.waited += wait_for(work);
+    return times;
+  }
+
+  void share_moments() override {
+    for (std::vector<float>& moments : optimizer_.state())
+      for (std::size_t b = 0; b < buckets_.size(); ++b) gather(b, moments).wait();
+  }
+
+  comm::Communicator& workers() override { return communicator_; }
+
+ private:
+  struct Slice {
+    std::int64_t begin = 0;            // of mine, in the whole array
+    std::size_t at = 0;                // of mine, in the memory of all my slices
+    std::vector<std::int64_t> counts;  // of every rank
+    std::size_t mine = 0;
+    std::size_t size() const { return static_cast<std::size_t>(counts[mine]); }
+  };
+
+  Slice slice_of(const Bucket& bucket) const {
+    const std::int64_t ranks = communicator_.size(), rank = communicator_.rank();
+    Slice slice;
+    slice.mine = static_cast<std::size_t>(rank);
+    slice.begin = bucket.begin + bucket.count * rank / ranks;
+    for (std::int64_t r = 0; r < ranks; ++r)
+      slice.counts.push_back(bucket.count * (r + 1) / ranks - bucket.count * r / ranks);
+    return slice;
+  }
+
+  std::span<float> memory(std::size_t b) const {
+    return {memory_ + slices_[b].at, slices_[b].size()};
+  }
+  static std::span<float> part(std::span<float> whole, const Bucket& bucket) {
+    return whole.subspan(static_cast<std::size_t>(bucket.begin),
+                         static_cast<std::size_t>(bucket.count));
+  }
+
+  void start(std::size_t b) {
+    const std::span<const float> gradients = part(parameters_.gradients(), buckets_[b]);
+    works_[b] = communicator_.reduce_scatter_async(ConstBuffer::of(gradients),
+                                                   Buffer::of(memory(b)), ReduceOp::kAverage,
+                                                   slices_[b].counts, {.name = buckets_[b].name});
+  }
+
+  comm::Work update(std::size_t b, float scale) {
+    optimizer_.update_slice(parameters_.weights(), memory(b), slices_[b].begin, scale);
+    return gather(b, parameters_.weights());
+  }
+
+  // Everybody's slice of bucket b of `whole` to all. The memory of the gradients is free by then.
+  comm::Work gather(std::size_t b, std::span<float> whole) {
+    const std::span<const float> mine =
+        whole.subspan(static_cast<std::size_t>(slices_[b].begin), slices_[b].size());
+    std::copy(mine.begin(), mine.end(), memory(b).begin());
+    return communicator_.all_gather_async(ConstBuffer::of(std::span<const float>(memory(b))),
+                                          Buffer::of(part(whole, buckets_[b])), slices_[b].counts,
+                                          {.name = buckets_[b].name});
+  }
+
+  double all_squares() {
+    double sum = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      for (float g : memory(b)) sum += double{g} * g;
+    communicator_.all_reduce(Buffer::of(std::span(&sum, 1)), ReduceOp::kSum, {.name = "squares"});
+    return sum;
+  }
+
+  comm::Communicator& communicator_;
+  FlatParameters& parameters_;
+  Optimizer& optimizer_;
+  const double clip_norm_;
+  Buckets buckets_;
+  std::vector<comm::Work> works_;
+  std::vector<Slice> slices_;
+  float* memory_ = nullptr;  // my slices of all buckets, one after the other
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_sliced(const StrategyParts& parts) {
+  return std::make_unique<Sliced>(parts);
+}
+
+}  // namespace tutti::train
