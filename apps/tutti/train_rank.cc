@@ -147,11 +147,10 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
   if (communicator.rank() == 0) {
     std::int64_t parameters = 0;
     for (const torch::Tensor& each : task->model().parameters()) parameters += each.numel();
-    const nlohmann::json line = {{"step_seconds", report.step_seconds},
-                                 {"parameters", parameters},
-                                 {"samples_per_second", report.samples_per_second},
-                                 {"exposed_share", report.exposed_share},
-                                 {"flops_per_sample", task->flops_per_sample()}};
+    const nlohmann::json line = {
+        {"step_seconds", report.step_seconds},   {"parameters", parameters},
+        {"alone_seconds", report.alone_seconds}, {"apart_seconds", report.apart_seconds},
+        {"exposed_share", report.exposed_share}, {"flops_per_sample", task->flops_per_sample()}};
     fmt::print("{}\n", line.dump());
   }
   return 0;

@@ -26,12 +26,11 @@ fs::path worker_folder() {
 
 std::vector<std::string> rank_environment(const TrainSystem& system, int rank,
                                           const std::string& job) {
-  const int number = system.is_apart ? 0 : rank, size = system.is_apart ? 1 : system.ranks;
-  std::vector<std::string> all = {fmt::format("RANK={}", number),
-                                  fmt::format("WORLD_SIZE={}", size),
-                                  fmt::format("LOCAL_RANK={}", number),
-                                  fmt::format("LOCAL_WORLD_SIZE={}", size),
-                                  fmt::format("TUTTI_JOB={}-{}", job, rank - number),
+  std::vector<std::string> all = {fmt::format("RANK={}", rank),
+                                  fmt::format("WORLD_SIZE={}", system.ranks),
+                                  fmt::format("LOCAL_RANK={}", rank),
+                                  fmt::format("LOCAL_WORLD_SIZE={}", system.ranks),
+                                  fmt::format("TUTTI_JOB={}", job),
                                   "MASTER_ADDR=127.0.0.1",
                                   "MASTER_PORT=29631",
                                   "OMP_NUM_THREADS=1",
@@ -41,9 +40,8 @@ std::vector<std::string> rank_environment(const TrainSystem& system, int rank,
 }
 
 struct Turn {
-  std::vector<double> seconds;  // empty: it failed
+  nlohmann::json line;  // null: it failed
   std::string trouble;
-  std::int64_t parameters = 0;
 };
 
 // The last line of rank 0 that is JSON has the times.
@@ -51,12 +49,10 @@ Turn read_turn(const fs::path& log) {
   std::ifstream file(log);
   Turn turn;
   for (std::string line; std::getline(file, line);) {
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("step_seconds")) continue;
-    turn.seconds = json["step_seconds"].get<std::vector<double>>();
-    turn.parameters = json["parameters"];
+    nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step_seconds")) turn.line = std::move(json);
   }
-  if (turn.seconds.empty()) turn.trouble = last_lines(log, 4);
+  if (turn.line.is_null()) turn.trouble = last_lines(log, 4);
   return turn;
 }
 
@@ -81,12 +77,20 @@ Turn run_turn(const TrainSystem& system, const InterruptScope& interrupt) {
       return {{}, fmt::format("    a rank {}\n{}", how, last_lines(folder.path() / "log-0", 4))};
     }
   }
-  Turn turn = read_turn(folder.path() / "log-0");
-  for (int rank = 1; system.is_apart && rank < system.ranks; ++rank) {
-    const Turn other = read_turn(folder.path() / fmt::format("log-{}", rank));
-    turn.seconds.insert(turn.seconds.end(), other.seconds.begin(), other.seconds.end());
-  }
-  return turn;
+  return read_turn(folder.path() / "log-0");
+}
+
+// A second try without matrix units when an illegal instruction ended it.
+Turn run_somehow(TrainSystem& system, const InterruptScope& interrupt, TrainOutcome& outcome) {
+  Turn turn = run_turn(system, interrupt);
+  if (!turn.line.is_null() || turn.trouble.find("signal 4") == std::string::npos ||
+      !system.environment.empty())
+    return turn;
+  outcome.notes.push_back(
+      fmt::format("{}: an illegal instruction of oneDNN ended it; measured with {}.", system.name,
+                  kWithoutMatrixUnits));
+  system.environment.push_back(kWithoutMatrixUnits);
+  return run_turn(system, interrupt);
 }
 
 }  // namespace
@@ -110,19 +114,19 @@ std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side) {
                                    fmt::format("batch={}", settings.batch)};
   ours.insert(ours.end(), train_case.options.begin(), train_case.options.end());
   const std::string tunable = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
-  std::vector<TrainSystem> systems = {{"tutti", settings.ranks, ours, {tunable}}};
+  std::vector<TrainSystem> systems = {{"tutti", settings.ranks, "step_seconds", ours, {tunable}}};
   if (settings.ranks > 1) {
-    systems.push_back({"tutti, 1 rank", 1, ours, {tunable}});
-    systems.push_back({"tutti, ranks apart", settings.ranks, ours, {tunable}, true});
+    systems.push_back({kOneRank, 1, "alone_seconds"});
+    systems.push_back({kRanksApart, settings.ranks, "apart_seconds"});
   }
   for (const std::string& peer : settings.peers)
     for (const char* variant : {"default", "tuned"})
       systems.push_back(
           {fmt::format("{} {}", peer, variant),
            settings.ranks,
+           "step_seconds",
            {"/usr/bin/python3", worker_folder() / "worker_train.py", train_case.name, variant,
-            std::to_string(side), std::to_string(settings.batch), std::to_string(settings.steps)},
-           {}});
+            std::to_string(side), std::to_string(settings.batch), std::to_string(settings.steps)}});
   return systems;
 }
 
@@ -134,36 +138,35 @@ const Summary* TrainOutcome::find(int side, const std::string& system) const {
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt) {
   TrainOutcome outcome;
   Progress progress(static_cast<int>(settings.sides.size()) * settings.rounds *
-                    static_cast<int>(systems_of(settings, settings.sides[0]).size()));
+                    static_cast<int>(1 + 2 * settings.peers.size()));
   for (int side : settings.sides) {
     std::vector<TrainSystem> systems = systems_of(settings, side);
     std::map<std::string, std::vector<double>> seconds;
     std::int64_t parameters = 0;  // the same of all, or it is not the same network
     for (int round = 0; round < settings.rounds; ++round) {
+      nlohmann::json line;
       for (TrainSystem& system : systems) {
-        progress.step(fmt::format("{} {} {}", settings.train_case.name, side, system.name));
-        Turn turn = run_turn(system, interrupt);
-        if (turn.seconds.empty() && turn.trouble.find("signal 4") != std::string::npos &&
-            system.environment.empty()) {
-          outcome.notes.push_back(
-              fmt::format("{}: an illegal instruction of oneDNN ended it; measured with {}.",
-                          system.name, kWithoutMatrixUnits));
-          system.environment.push_back(kWithoutMatrixUnits);
-          turn = run_turn(system, interrupt);
+        if (!system.arguments.empty()) {
+          progress.step(fmt::format("{} {} {}", settings.train_case.name, side, system.name));
+          const Turn turn = run_somehow(system, interrupt, outcome);
+          line = turn.line;
+          if (line.is_null())
+            outcome.failures.push_back(
+                fmt::format("{} at {}:\n{}", system.name, side, turn.trouble));
+          else if (parameters == 0)
+            parameters = line["parameters"];
+          else if (line["parameters"] != parameters)
+            outcome.failures.push_back(
+                fmt::format("{} has {} parameters, the first system {}.\n", system.name,
+                            line["parameters"].get<std::int64_t>(), parameters));
         }
-        if (turn.seconds.empty())
-          outcome.failures.push_back(fmt::format("{} at {}:\n{}", system.name, side, turn.trouble));
-        else if (parameters == 0)
-          parameters = turn.parameters;
-        else if (turn.parameters != parameters)
-          outcome.failures.push_back(fmt::format("{} has {} parameters, the first system {}.\n",
-                                                 system.name, turn.parameters, parameters));
+        if (line.is_null()) continue;
+        const auto more = line[system.key].get<std::vector<double>>();
         auto& all = seconds[system.name];
-        all.insert(all.end(), turn.seconds.begin(), turn.seconds.end());
+        all.insert(all.end(), more.begin(), more.end());
       }
     }
-    for (const auto& [name, all] : seconds)
-      if (!all.empty()) outcome.step_seconds[{side, name}] = summarise(all);
+    for (const auto& [name, all] : seconds) outcome.step_seconds[{side, name}] = summarise(all);
   }
   return outcome;
 }

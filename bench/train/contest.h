@@ -32,14 +32,16 @@ struct TrainSettings {
 };
 
 // Ours on all ranks; on one rank alone; on as many ranks that train each for itself, which is what
-// the processors give when all are busy; and the peers' variants.
+// the processors give when all are busy; and the peers' variants. The second and third are measured
+// by the first, in turns with its own steps.
 struct TrainSystem {
   std::string name;
   int ranks;
-  std::vector<std::string> arguments;    // the program first
-  std::vector<std::string> environment;  // "NAME=value"
-  bool is_apart = false;                 // ranks do not know of each other
+  std::string key;                            // of its times in what the program prints
+  std::vector<std::string> arguments = {};    // the program first; none: measured by another
+  std::vector<std::string> environment = {};  // "NAME=value"
 };
+inline const std::string kOneRank = "tutti, 1 rank", kRanksApart = "tutti, ranks apart";
 std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side);
 
 struct TrainOutcome {

@@ -39,7 +39,7 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
       row.fields["samples"] = step->samples;
       if (!ours || system.name == "tutti") continue;
       const double ratio = step->median / ours->median;
-      if (system.is_apart)
+      if (system.name == kRanksApart)
         add("tutti", "efficiency", 100 * ratio, "%", settings.ranks);
       else if (system.ranks == settings.ranks)
         add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
@@ -60,7 +60,8 @@ std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) 
       if (!step) continue;
       std::string verdict;
       if (ours && system.name != "tutti")
-        verdict = system.is_apart ? fmt::format("{:.1f} % of it", 100 * step->median / ours->median)
+        verdict = system.name == kRanksApart
+                      ? fmt::format("{:.1f} % of it", 100 * step->median / ours->median)
                   : system.ranks == settings.ranks
                       ? fmt::format("{:.2f} x", step->median / ours->median)
                       : fmt::format("{:.1f} % scaling", 100 * step->median / ours->median);

@@ -1,51 +1,92 @@
 #include <torch/torch.h>
 
-#include <algorithm>
-
 #include "tutti/core/clock.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/strategy.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::train {
+namespace {
+
+constexpr int kWarmUp = 3;
+
+// Steps on one random batch, with the other ranks or without.
+class Bench {
+ public:
+  Bench(Task& task, comm::Communicator& communicator, const Options& options)
+      : task_(task),
+        options_(options),
+        self_(communicator.split(communicator.rank())),
+        parameters_(task.model(), communicator, options.flag("channels_last"),
+                    gradient_buffers(options)),
+        optimizer_(update_settings(options), parameters_.segments()),
+        together_(make_strategy({communicator, task.model(), options, parameters_, optimizer_})),
+        alone_(make_sync({*self_, task.model(), options, parameters_, optimizer_})),
+        batch_(task.random_batch(options.integer("batch"))) {}
+
+  struct Times {
+    double seconds, waited;
+  };
+  Times together() { return step(*together_); }
+  Times alone() { return step(*alone_); }
+
+ private:
+  Times step(Strategy& strategy) {
+    const Stopwatch watch;
+    strategy.begin();
+    const torch::Tensor loss =
+        precise_loss(task_, options_, batch_, static_cast<std::uint64_t>(steps_));
+    strategy.last_backward();
+    loss.backward();
+    const StepTimes times = strategy.finish(++steps_, 1e-4, 1, true);
+    return {watch.seconds(), times.waited};
+  }
+
+  Task& task_;
+  const Options& options_;
+  std::unique_ptr<comm::Communicator> self_;
+  FlatParameters parameters_;
+  Optimizer optimizer_;
+  std::unique_ptr<Strategy> together_, alone_;
+  const Batch batch_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
 
 SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Options& options,
                           int steps) {
-  constexpr int kWarmUp = 3;
   task.model().train();
-  FlatParameters parameters(task.model(), communicator, options.flag("channels_last"),
-                            gradient_buffers(options));
-  Optimizer optimizer(update_settings(options), parameters.segments());
-  const std::unique_ptr<Strategy> strategy =
-      make_strategy({communicator, task.model(), options, parameters, optimizer});
-  const std::int64_t batch_size = options.integer("batch");
-  const Batch batch = task.random_batch(batch_size);
+  Bench bench(task, communicator, options);
+  const bool is_first = communicator.rank() == 0;
   SpeedReport report;
-  std::vector<double> seconds(static_cast<std::size_t>(steps));
-  double waited = 0;
+  std::vector<double> apart;
+  double waited = 0, sum = 0;
   for (int step = -kWarmUp; step < steps; ++step) {
-    communicator.barrier({.name = "step"});
-    const Stopwatch watch;
-    strategy->begin();
-    const torch::Tensor loss =
-        precise_loss(task, options, batch, static_cast<std::uint64_t>(step + kWarmUp));
-    strategy->last_backward();
-    loss.backward();
-    const StepTimes times = strategy->finish(step + kWarmUp + 1, 1e-4, 1, true);
+    communicator.barrier({.name = "together"});
+    const Bench::Times together = bench.together();
+    communicator.barrier({.name = "apart"});
+    const double each = bench.alone().seconds;
+    communicator.barrier({.name = "alone"});
+    const double alone = is_first ? bench.alone().seconds : 0;
     if (step < 0) continue;
-    seconds[static_cast<std::size_t>(step)] = watch.seconds();
-    waited += times.waited;
+    report.step_seconds.push_back(together.seconds);
+    report.alone_seconds.push_back(alone);
+    apart.push_back(each);
+    waited += together.waited;
+    sum += together.seconds;
   }
-  communicator.all_reduce(Buffer::of(std::span(seconds)), ReduceOp::kMax, {.name = "seconds"});
-  communicator.all_reduce(Buffer::of(std::span(&waited, 1)), ReduceOp::kAverage,
-                          {.name = "waited"});
-  report.step_seconds = seconds;
-  double sum = 0;
-  for (double each : seconds) sum += each;
-  std::sort(seconds.begin(), seconds.end());
-  report.samples_per_second =
-      double(batch_size) * communicator.size() / seconds[seconds.size() / 2];
-  report.exposed_share = waited / sum;
+  auto all = [&](std::vector<double>& seconds, ReduceOp op) {
+    communicator.all_reduce(Buffer::of(std::span(seconds)), op, {.name = "seconds"});
+  };
+  all(report.step_seconds, ReduceOp::kMax);
+  all(report.alone_seconds, ReduceOp::kMax);
+  report.apart_seconds.resize(apart.size() * static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(ConstBuffer::of(std::span<const double>(apart)),
+                          Buffer::of(std::span(report.apart_seconds)), {}, {.name = "apart"});
+  std::vector<double> shares = {waited / sum};
+  all(shares, ReduceOp::kAverage);
+  report.exposed_share = shares[0];
   return report;
 }
 

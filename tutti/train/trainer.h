@@ -30,12 +30,14 @@ struct TrainOutcome {
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
 struct SpeedReport {
-  std::vector<double> step_seconds;  // of the slowest rank
-  double samples_per_second = 0;     // of all ranks, from the median step
+  std::vector<double> step_seconds;   // of the slowest rank
+  std::vector<double> alone_seconds;  // of rank 0, while the others sleep
+  std::vector<double> apart_seconds;  // of every rank, while all train, each for itself
   double exposed_share = 0;
 };
-// Trains on one random batch for `steps` steps after a warm-up: the whole step, without data.
-// Collective; the same on every rank.
+// Trains on one random batch for `steps` steps after a warm-up: the whole step, without data. The
+// three kinds of step take turns, so that what else the machine does meets all of them. Collective;
+// the same on every rank.
 SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Options& options,
                           int steps);
 

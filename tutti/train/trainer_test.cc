@@ -257,7 +257,7 @@ TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
   }
 }
 
-TEST_F(TrainerTest, SpeedIsThatOfAllRanks) {
+TEST_F(TrainerTest, SpeedOfRanksTogetherAloneAndApart) {
   Options options(train_options());
   options.set("batch", "4");
   comm::ThreadWorld world(2);
@@ -266,7 +266,10 @@ TEST_F(TrainerTest, SpeedIsThatOfAllRanks) {
     ToyTask task;
     const SpeedReport report = measure_speed(task, *communicator, options, 5);
     EXPECT_EQ(report.step_seconds.size(), 5u);
-    EXPECT_GT(report.samples_per_second, 0);
+    EXPECT_EQ(report.alone_seconds.size(), 5u);
+    EXPECT_EQ(report.apart_seconds.size(), 10u);
+    for (const auto& seconds : {report.step_seconds, report.alone_seconds, report.apart_seconds})
+      EXPECT_GT(*std::min_element(seconds.begin(), seconds.end()), 0);
   });
 }
 
