@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "apps/tutti/command.h"
-#include "tutti/core/error.h"
+#include "tutti/core/failure.h"
 
 namespace {
 
@@ -30,10 +30,7 @@ int main(int argc, char** argv) try {
     return 0;
   }
   return tutti::app::dispatch("tutti", kCommands, argc, argv);
-} catch (const tutti::ConfigError& error) {
-  fmt::print(stderr, "tutti: {}\n", error.what());
-  return 2;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "tutti: {}\n", error.what());
-  return 1;
+  fmt::print(stderr, "tutti: {}\n", tutti::failure_text(error));
+  return tutti::exit_code(error);
 }

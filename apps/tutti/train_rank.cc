@@ -15,6 +15,7 @@
 #include "apps/tutti/train_request.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
+#include "tutti/core/failure.h"
 #include "tutti/models/cases.h"
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
@@ -181,10 +182,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   return tutti::app::run(argc, argv);
-} catch (const tutti::ConfigError& error) {
-  fmt::print(stderr, "tutti: {}\n", error.what());
-  return 2;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "tutti: {}\n", error.what());
-  return 1;
+  fmt::print(stderr, "tutti: {}\n", tutti::failure_text(error));
+  return tutti::exit_code(error);
 }
