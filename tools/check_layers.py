@@ -13,16 +13,17 @@ import source_tree
 # Component -> components it may include. Lowest level first; whoever is not named here may not exist under tutti/.
 MAY_INCLUDE = {
     "core": [],
+    "io": ["core"],
     "plot": ["core"],
     "topo": ["core"],
     "plan": ["topo", "core"],
     "comm": ["plan", "topo", "core"],
     "sim": ["plan", "topo", "core"],
     "launch": ["topo", "core"],
-    "learn": ["comm", "core"],
+    "learn": ["comm", "io", "core"],
     "lms": ["core"],
     "torch_backend": ["comm", "core"],
-    "train": ["torch_backend", "comm", "lms", "topo", "plot", "core"],
+    "train": ["torch_backend", "comm", "lms", "topo", "plot", "io", "core"],
     "models": ["train", "plot", "core"],
 }
 
@@ -34,7 +35,7 @@ OUTSIDE = {
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
         "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models", "python/bindings"],
-    r"hdf5\.h|H5": ["tutti/train/data", "tutti/learn/data"],
+    r"hdf5\.h|H5": ["tutti/io", "tutti/train/data", "tutti/learn/data"],
     r"liburing": ["tutti/learn/data/internal", "tutti/lms/pager"],
     r"fastjet/": ["tutti/models/science/hep"],
     r"pybind11/": ["python/bindings"],

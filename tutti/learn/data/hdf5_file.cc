@@ -1,39 +1,18 @@
 #include "tutti/learn/data/hdf5_file.h"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include "tutti/core/error.h"
+#include "tutti/io/hdf5.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 
 namespace tutti::learn {
 namespace {
 
-// The library is not made for threads.
-std::mutex& library() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  hid_t get() const { return id_; }
-  bool is_valid() const { return id_ >= 0; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
+using Handle = io::Hdf5Handle;
 
 class File {
  public:
@@ -45,28 +24,28 @@ class File {
   }
 
   bool has(const std::string& key) const {
-    return ::H5Lexists(file_.get(), key.c_str(), H5P_DEFAULT) > 0;
+    return ::H5Lexists(file_, key.c_str(), H5P_DEFAULT) > 0;
   }
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
     throw IoError("DDL-9-03", fmt::format("{}: data set '{}' {}.", name_, key, what));
   }
   // The sizes of a data set of numbers; `is_single`: its elements are f32.
   std::vector<hsize_t> shape(const std::string& key, bool& is_single) const {
-    const Handle set(::H5Dopen2(file_.get(), key.c_str(), H5P_DEFAULT), ::H5Dclose);
+    const Handle set(::H5Dopen2(file_, key.c_str(), H5P_DEFAULT), ::H5Dclose);
     if (!set.is_valid()) fail(key, "is not there");
-    const Handle space(::H5Dget_space(set.get()), ::H5Sclose);
-    const Handle type(::H5Dget_type(set.get()), ::H5Tclose);
-    const H5T_class_t kind = ::H5Tget_class(type.get());
+    const Handle space(::H5Dget_space(set), ::H5Sclose);
+    const Handle type(::H5Dget_type(set), ::H5Tclose);
+    const H5T_class_t kind = ::H5Tget_class(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER) fail(key, "has no numbers");
-    is_single = kind == H5T_FLOAT && ::H5Tget_size(type.get()) <= 4;
+    is_single = kind == H5T_FLOAT && ::H5Tget_size(type) <= 4;
     std::vector<hsize_t> sizes(
-        static_cast<std::size_t>(std::max(0, ::H5Sget_simple_extent_ndims(space.get()))));
-    ::H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr);
+        static_cast<std::size_t>(std::max(0, ::H5Sget_simple_extent_ndims(space))));
+    ::H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
     return sizes;
   }
   void read(const std::string& key, hid_t type, void* target) const {
-    const Handle set(::H5Dopen2(file_.get(), key.c_str(), H5P_DEFAULT), ::H5Dclose);
-    if (::H5Dread(set.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, target) < 0)
+    const Handle set(::H5Dopen2(file_, key.c_str(), H5P_DEFAULT), ::H5Dclose);
+    if (::H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, target) < 0)
       fail(key, "cannot be read: it is damaged, or packed in a way that is not known here");
   }
   std::vector<double> vector(const std::string& key, std::int64_t rows) const {
@@ -90,8 +69,7 @@ class File {
 }  // namespace
 
 DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names) {
-  const std::lock_guard lock(library());
-  ::H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // errors are told by us
+  const io::Hdf5Lock lock;
   const File file(path);
   if (!file.has(names.features)) file.fail(names.features, "is not there");
   bool is_single = false;

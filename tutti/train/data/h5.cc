@@ -1,42 +1,21 @@
 #include "tutti/train/data/h5.h"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "tutti/core/error.h"
+#include "tutti/io/hdf5.h"
 
 namespace tutti::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Debian's HDF5 is not built for threads.
-std::mutex& library_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-// An HDF5 identifier that is closed by its own function.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Handle& operator=(Handle&&) = delete;
-  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): a name for it
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
+using Handle = io::Hdf5Handle;
 
 std::int64_t product(std::span<const std::int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -95,8 +74,7 @@ struct H5File::State {
 };
 
 H5File::H5File(fs::path path, Mode mode) : state_(std::make_unique<State>()) {
-  const std::lock_guard lock(library_mutex());
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // what fails is said by our own errors
+  const io::Hdf5Lock lock;
   state_->path = std::move(path);
   state_->mode = mode;
   const std::string name = state_->path.string();
@@ -110,7 +88,7 @@ H5File::H5File(fs::path path, Mode mode) : state_(std::make_unique<State>()) {
 
 H5File::~H5File() {
   if (!state_) return;
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   state_->sets.clear();
   if (state_->file >= 0) H5Fclose(state_->file);
 }
@@ -118,7 +96,7 @@ H5File::H5File(H5File&& other) noexcept = default;
 
 void H5File::append(const std::string& name, std::span<const std::int64_t> row_shape,
                     std::span<const float> values) {
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   const Handle& set =
       state_->sets.contains(name) ? state_->open(name) : state_->make(name, row_shape);
   Handle before(H5Dget_space(set), H5Sclose);
@@ -139,19 +117,19 @@ void H5File::append(const std::string& name, std::span<const std::int64_t> row_s
 }
 
 void H5File::close() {
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   state_->sets.clear();
   state_->check(H5Fclose(std::exchange(state_->file, -1)) >= 0, "close the file");
   if (state_->mode == Mode::kCreate) fs::rename(state_->path.string() + ".part", state_->path);
 }
 
 bool H5File::has(const std::string& name) const {
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   return H5Lexists(state_->file, name.c_str(), H5P_DEFAULT) > 0;
 }
 
 std::vector<std::int64_t> H5File::shape(const std::string& name) const {
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   Handle space(H5Dget_space(state_->open(name)), H5Sclose);
   std::vector<hsize_t> extent(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
   H5Sget_simple_extent_dims(space, extent.data(), nullptr);
@@ -161,7 +139,7 @@ std::vector<std::int64_t> H5File::shape(const std::string& name) const {
 void H5File::read(const std::string& name, std::int64_t first, std::int64_t count,
                   std::span<float> values) const {
   std::vector<std::int64_t> whole = shape(name);
-  const std::lock_guard lock(library_mutex());
+  const io::Hdf5Lock lock;
   const std::int64_t row = product(std::span(whole).subspan(1));
   if (first < 0 || count < 0 || first + count > whole[0] ||
       static_cast<std::int64_t>(values.size()) != count * row)
