@@ -172,6 +172,15 @@ py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& w
   return result;
 }
 
+py::dict use_of(const StreamUse& use) {
+  py::dict stream;
+  stream["chunks"] = use.chunks;
+  stream["residents"] = use.residents;
+  stream["bytes_read"] = use.bytes_read;
+  stream["engine"] = use.engine;
+  return stream;
+}
+
 py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& labels,
                        const Doubles& weights, std::int64_t memory_limit, const py::dict& asked) {
   GlmOptions options = options_of(asked);
@@ -186,12 +195,7 @@ py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& lab
   py::dict result = result_of(model, is_interrupted);
   result["intercept"] = model.intercept;
   result["solver"] = std::string(name_of(model.solver));
-  py::dict stream;
-  stream["chunks"] = use.chunks;
-  stream["residents"] = use.residents;
-  stream["bytes_read"] = use.bytes_read;
-  stream["engine"] = use.engine;
-  result["stream"] = stream;
+  result["stream"] = use_of(use);
   return result;
 }
 
@@ -223,6 +227,26 @@ py::dict fit_classes(const py::object& x, const Indices& classes, int count, con
   py::dict result = result_of(model, is_interrupted);
   result["intercepts"] = array_of(model.intercepts);
   result["solver"] = "newton_cg";
+  return result;
+}
+
+py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& classes, int count,
+                          const Doubles& weights, std::int64_t memory_limit,
+                          const py::dict& asked) {
+  GlmOptions options = options_of(asked);
+  bool is_interrupted = false;
+  watch(options, asked, is_interrupted);
+  MultinomialModel model;
+  StreamUse use;
+  {
+    const py::gil_scoped_release release;
+    model = fit_multinomial_file(file, {classes.data(), static_cast<std::size_t>(classes.size())},
+                                 count, span_of(weights), options, memory_limit, &use);
+  }
+  py::dict result = result_of(model, is_interrupted);
+  result["intercepts"] = array_of(model.intercepts);
+  result["solver"] = "newton_cg";
+  result["stream"] = use_of(use);
   return result;
 }
 
@@ -330,7 +354,10 @@ PYBIND11_MODULE(_learn, module) {
       .def_property_readonly("size", &Ranks::size)
       .def("sum", &Ranks::sum, "Element-wise sum over all ranks of a vector.");
   py::class_<DataFile, std::shared_ptr<DataFile>>(module, "DataFile", "An open data file.")
-      .def(py::init([](const std::string& path) { return std::make_shared<DataFile>(path); }))
+      .def(py::init([](const std::string& path, int part, int parts) {
+             return std::make_shared<DataFile>(path, part, parts);
+           }),
+           py::arg("path"), py::arg("part") = 0, py::arg("parts") = 1)
       .def_property_readonly("rows", &DataFile::rows)
       .def_property_readonly("columns", [](const DataFile& f) { return f.schema().columns; })
       .def_property_readonly("entries", &DataFile::entries)
@@ -341,6 +368,7 @@ PYBIND11_MODULE(_learn, module) {
   module.def("fit_linear", &fit_linear);
   module.def("fit_file", &fit_data_file);
   module.def("fit_classes", &fit_classes);
+  module.def("fit_classes_file", &fit_classes_file);
   module.def("margins", &margins);
   module.def("read_svmlight", &svmlight);
   module.def("read_any", &any_file);

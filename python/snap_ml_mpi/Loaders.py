@@ -41,9 +41,12 @@ def load_from_snap_format(path, num_chunks=1):
     return _share(X, y)
 
 
-def load_from_data_file(path):
-    """One of our own data files; each rank reads its chunks only. See docs/formats/data.md."""
-    me, file = ranks(), data.DataFile(path)
-    chunks = file.handle.chunks
-    X, y, _ = file.read(chunks * me.rank // me.size, chunks * (me.rank + 1) // me.size)
-    return DistributedData(X, np.empty(0) if y is None else y, file.shape[0])
+def load_from_data_file(path, streamed=False):
+    """One of our own data files; each rank reads its chunks only. `streamed`: not before they are needed, for linear estimators with a
+    `memory_limit`. See docs/formats/data.md."""
+    me = ranks()
+    file, total = data.DataFile(path, me.rank, me.size), data.DataFile(path).shape[0]
+    if streamed:
+        return DistributedData(file, file.handle.labels(), total)
+    X, y, _ = file.read()
+    return DistributedData(X, np.empty(0) if y is None else y, total)

@@ -26,3 +26,6 @@ if len(sys.argv) > 3:
     chunks = load_from_data_file(sys.argv[3])
     balanced = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1).fit(chunks)
     say(f"chunks {chunks.y.shape[0]} of {chunks.total_rows} loss {log_loss(chunks, balanced.predict_proba(chunks)):.9f}")
+    streamed = load_from_data_file(sys.argv[3], streamed=True)
+    limited = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1, memory_limit="5.5MB").fit(streamed)
+    say(f"streamed {streamed.y.shape[0]} of {streamed.total_rows} loss {log_loss(chunks, limited.predict_proba(streamed)):.9f}")

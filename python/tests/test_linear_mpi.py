@@ -49,6 +49,9 @@ def test_the_known_program_over_ranks(tmp_path, start, ranks):
         assert abs(float(weight) - model.coef_[0][0]) < 1e-4
     told = re.findall(r"chunks (\d+) of 500 loss (\S+)", output.stdout)
     assert len(told) == ranks and sum(int(rows) for rows, _ in told) == 500
+    streamed = re.findall(r"streamed (\d+) of 500 loss (\S+)", output.stdout)
+    assert len(streamed) == ranks and sum(int(rows) for rows, _ in streamed) == 500
+    told += streamed
     balanced = snap_ml.LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, kinds)
     for _, loss in told:
         assert abs(float(loss) - log_loss(kinds, balanced.predict_proba(X))) < 1e-5

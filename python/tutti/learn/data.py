@@ -17,16 +17,18 @@ def _three(parts, weights, dtype):
 
 class DataFile:
     """One of our own data files, not read yet. The linear estimators fit it as it lies: `fit(DataFile(path))` takes labels and weights from
-    the file, and with `memory_limit` the rows are streamed."""
+    the file, and with `memory_limit` the rows are streamed. `part` of `parts`: only that share of its chunks, for one of several ranks."""
 
-    def __init__(self, path):
+    def __init__(self, path, part=0, parts=1):
         self.path = str(path)
-        self.handle = _learn.DataFile(self.path)
+        self.handle = _learn.DataFile(self.path, part, parts)
         self.shape = (self.handle.rows, self.handle.columns)
+        self.first = _learn.DataFile(self.path).chunks * part // parts
 
     def read(self, begin=0, end=-1):
         """(X, y, sample_weight) of these chunks."""
-        return load_data_file(self.path, chunks=(begin, end))
+        end = self.handle.chunks if end < 0 else min(end, self.handle.chunks)
+        return load_data_file(self.path, chunks=(self.first + begin, self.first + end))
 
     def chunks(self):
         """Chunk after chunk as (X, y, sample_weight)."""

@@ -26,8 +26,6 @@ MANY = 1 << 18  # labels
 class LinearClassifier(ClassifierMixin, Linear):
     """One model for two classes, else one per class against the rest, or all at once where the loss has that."""
 
-    _is_one_against_rest = False
-
     def _loss(self):
         raise NotImplementedError
 
@@ -54,9 +52,8 @@ class LinearClassifier(ClassifierMixin, Linear):
             by_class = self._class_weights(y)
             weights = weights * by_class if len(weights) else by_class
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
-        self._is_one_against_rest = isinstance(X, DataFile) and self.memory_limit is not None
-        if isinstance(X, DataFile) and not self._is_one_against_rest:
-            X = X.read()[0]  # all classes at once need all rows
+        if isinstance(X, DataFile) and self.memory_limit is None:
+            X = X.read()[0]
         if self._is_multinomial() and len(self.classes_) > 2:
             return self._fit_together(X, codes, weights)
         positives = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
@@ -87,8 +84,11 @@ class LinearClassifier(ClassifierMixin, Linear):
         return (self.coef_[model], self.intercept_[model]) if self.coef_.shape[1] == self.n_features_in_ else None
 
     def _fit_together(self, X, codes, weights):
-        settings = self._settings(X, weights, self._loss())
-        result = _learn.fit_classes(as_matrix(X), codes, len(self.classes_), weights, settings)
+        settings, count = self._settings(X, weights, self._loss()), len(self.classes_)
+        if isinstance(X, DataFile):
+            result = _learn.fit_classes_file(X.handle, codes, count, weights, self._limit(0), settings)
+        else:
+            result = _learn.fit_classes(as_matrix(X), codes, count, weights, settings)
         self._keep([result])
         self.coef_ = result["coefficients"].reshape(len(self.classes_), -1)
         self.intercept_ = result["intercepts"]
@@ -149,7 +149,7 @@ class LogisticRegression(LinearClassifier):
         l1, _ = self._penalties(1.0)
         if self.multi_class == "multinomial" and l1 > 0:
             raise ValueError("multinomial models have no l1 penalty; use multi_class='ovr'")
-        return self.multi_class != "ovr" and l1 == 0 and not self.penalise_intercept and not self._is_one_against_rest
+        return self.multi_class != "ovr" and l1 == 0 and not self.penalise_intercept
 
     def predict_proba(self, X):
         margins = self._linear(X)

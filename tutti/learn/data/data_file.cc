@@ -235,6 +235,20 @@ DataFile::DataFile(const std::filesystem::path& path)
   }
 }
 
+DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : DataFile(path) {
+  if (part < 0 || part >= parts)
+    throw ConfigError("DDL-9-04", fmt::format("There is no share {} of {}.", part, parts));
+  const auto place = [&](int share) {
+    return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * share / parts;
+  };
+  index_ = std::vector(place(part), place(part + 1));
+  rows_ = entries_ = 0;
+  for (const DataFileWriter::Chunk& chunk : index_) {
+    rows_ += static_cast<std::int64_t>(chunk.rows);
+    entries_ += static_cast<std::int64_t>(chunk.entries);
+  }
+}
+
 Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const Places places = places_of(schema_, chunk.rows, chunk.entries);

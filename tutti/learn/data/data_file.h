@@ -61,6 +61,8 @@ class DataFile {
  public:
   // Throws IoError that says what is wrong with the file. Reads header and index only.
   explicit DataFile(const std::filesystem::path& path);
+  // Only the chunks of one of `parts` even shares: all below is about these. For ranks.
+  DataFile(const std::filesystem::path& path, int part, int parts);
 
   const std::string& name() const { return name_; }
   const DataSchema& schema() const { return schema_; }

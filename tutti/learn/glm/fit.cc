@@ -61,7 +61,7 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   Threads threads(options.threads);
   check_options(shape_of(features), labels, weights, options);
   check(features, threads);
-  const Solver solver = choose_solver(features, options);
+  const Solver solver = choose_solver(shape_of(features).over(options.ranks), options);
   check_solver(shape_of(features), options, solver);
   const Matrix matrix = solver == Solver::kNewton ? to_form(features, Form::kDense, threads)
                         : solver == Solver::kWorkingSet

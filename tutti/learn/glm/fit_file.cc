@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <exception>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/solve.h"
+#include "tutti/learn/glm/internal/solve_multinomial.h"
 
 namespace tutti::learn {
 namespace {
@@ -17,25 +18,32 @@ constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 10;
 constexpr double kSampleTolerance = 1e-2;
 
-// What a fit needs beside the chunks, from above.
-std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, bool has_l1) {
+// What a solver keeps for each row beside labels: 2 or more numbers.
+std::int64_t numbers_per_row(Solver solver, bool has_l1) {
+  if (solver == Solver::kNewton) return has_l1 ? 4 : 2;
+  return 7;
+}
+
+// What a fit needs beside the chunks, from above; `models`: how many classes are fitted at once.
+std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, bool has_l1,
+                         std::int64_t models = 1) {
   const DataSchema& schema = file.schema();
   const std::int64_t size = static_cast<std::int64_t>(size_of(schema.dtype));
   const std::int64_t columns = schema.columns + 64;  // with padding
   const std::int64_t tile = kBlockRows * size;
-  const std::int64_t per_row = (solver != Solver::kNewton ? 7
-                                : has_l1                  ? 4
-                                                          : 2) *
-                                   size +
-                               (has_weights ? size : 0);
+  const std::int64_t per_row =
+      models * numbers_per_row(solver, has_l1) * size + (has_weights ? size : 0);
   std::int64_t others = file.rows() * per_row + (4 << 20);
   if (solver == Solver::kNewton)
     return others + kMostPartsOfStream * columns * (columns * 8 + tile) + columns * columns * 32;
+  others += models * columns * (8 * size + 24) + columns * kMostPartsOfStream * (size + 8);
+  // Without l2 alone there is no block of columns that precondition.
+  if (solver == Solver::kSdca || has_l1) return others + columns * 4 * (size + 8);
   const std::int64_t block =
       std::min<std::int64_t>(columns, schema.form == Form::kDense ? 4352 : 1280);
-  others += columns * (8 * size + 24 + kMostPartsOfStream * (size + 8));
-  if (schema.form == Form::kDense) return others + block * block * 24 + 8 * tile * block;
-  return others + block * block * 8 * (kMostPartsOfStream + 2);
+  if (schema.form == Form::kDense)
+    return others + block * block * (16 + 8 * models) + 8 * tile * block;
+  return others + block * block * 8 * (kMostPartsOfStream + 1 + models);
 }
 
 // Blocks of rows from all over a dense file.
@@ -75,6 +83,11 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
   return sample;
 }
 
+std::int64_t reduced(std::int64_t value, comm::Communicator* ranks, ReduceOp op) {
+  if (ranks != nullptr) ranks->all_reduce({&value, 1, DType::kI64}, op);
+  return value;
+}
+
 // First steps on a sample that fits into `bytes`: passes over the file are what costs.
 GlmOptions started(const DataFile& file, std::span<const double> labels,
                    std::span<const double> weights, GlmOptions options, std::int64_t bytes) {
@@ -82,13 +95,17 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   if (!options.start_coefficients.empty() || schema.form != Form::kDense) return options;
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, schema.columns) * static_cast<std::int64_t>(size_of(schema.dtype));
-  const std::int64_t wanted = std::min(
-      bytes / (2 * row_bytes), std::max(kFewestSampleRows, kSampleRowsPerColumn * schema.columns));
-  const std::int64_t stride = file.rows() / std::max<std::int64_t>(1, wanted);
+  const std::int64_t all = reduced(file.rows(), options.ranks, ReduceOp::kSum);
+  const std::int64_t wanted =
+      std::min(reduced(bytes / (2 * row_bytes), options.ranks, ReduceOp::kMin),
+               std::max(kFewestSampleRows, kSampleRowsPerColumn * schema.columns));
+  const std::int64_t stride = all / std::max<std::int64_t>(1, wanted);
   if (stride < 4 || wanted < 4 * schema.columns) return options;
   const Sample sample = sample_of(file, labels, weights, stride);
   GlmOptions asked = options;
-  const double share = static_cast<double>(sample.features.rows) / static_cast<double>(file.rows());
+  const double share =
+      static_cast<double>(reduced(sample.features.rows, options.ranks, ReduceOp::kSum)) /
+      static_cast<double>(all);
   asked.l1 *= share;
   asked.l2 *= share;
   asked.tolerance = kSampleTolerance;
@@ -99,25 +116,57 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   return options;
 }
 
-void check_can_stream(const Shape& shape, Solver solver, const GlmOptions& options) {
-  if (options.ranks != nullptr)
-    throw ConfigError("DDL-9-12", "A memory limit works in one process, not over ranks.");
-  const bool can = solver == Solver::kNewtonCg || solver == Solver::kNewton;
-  if (!can)
-    throw ConfigError(
-        "DDL-9-12",
-        fmt::format(
-            "Solver {} needs all rows in memory. With a memory limit there are smooth losses "
-            "(not hinge), and l1 for at most {} columns; there are {}.",
-            name_of(solver), kMostColumnsForNewton, shape.columns));
+// A stream on every rank, or the same end for all: who has too little memory says why, the others
+// that somebody has.
+std::unique_ptr<RowStream> open_stream(const std::shared_ptr<const DataFile>& file,
+                                       std::int64_t bytes, comm::Communicator* ranks) {
+  std::unique_ptr<RowStream> stream;
+  std::exception_ptr error;
+  try {
+    stream = std::make_unique<RowStream>(file, bytes);
+  } catch (const Error&) {
+    error = std::current_exception();
+  }
+  const bool are_all = reduced(error ? 0 : 1, ranks, ReduceOp::kMin) == 1;
+  if (error) std::rethrow_exception(error);
+  if (!are_all)
+    throw ConfigError("DDL-9-12", "The memory limit of another rank is too small for its chunks.");
+  return stream;
+}
+
+void note(const RowStream& stream, StreamUse* use) {
+  if (use == nullptr) return;
+  use->residents = stream.residents();
+  use->bytes_read = stream.bytes_read();
+  use->engine = stream.engine();
+}
+
+// Whether the whole file may be in memory, with a second copy and what reading needs; all ranks
+// must be able to.
+bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
+          comm::Communicator* ranks, StreamUse* use) {
+  std::int64_t all = 0;
+  for (std::int64_t chunk = 0; chunk < file.chunks(); ++chunk) all += file.bytes_of(chunk);
+  if (use != nullptr)
+    *use = {.chunks = file.chunks(), .residents = file.chunks(), .bytes_read = all, .engine = ""};
+  const bool does = memory_limit <= 0 || 3 * all + others <= memory_limit;
+  return reduced(does ? 1 : 0, ranks, ReduceOp::kMin) == 1;
 }
 
 template <class T>
 GlmModel fit_stream(RowStream& stream, std::span<const double> labels,
                     std::span<const double> weights, const GlmOptions& options, Solver solver) {
   Threads threads(options.threads);
-  const auto design = Design<T>::create(stream, threads);
+  const auto design = Design<T>::create(stream, threads, options.ranks);
   return solve<T>(*design, nullptr, labels, weights, options, solver);
+}
+
+template <class T>
+MultinomialModel fit_stream(RowStream& stream, std::span<const std::int32_t> classes, int count,
+                            std::span<const double> weights, const GlmOptions& options) {
+  Threads threads(options.threads);
+  const auto design = Design<T>::create(stream, threads, options.ranks);
+  return solve_multinomial<T>(*design, classes, count, weights, options);
 }
 
 }  // namespace
@@ -129,32 +178,46 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
   const bool is_sparse = schema.form != Form::kDense;
   const Shape shape{file->rows(), schema.columns, is_sparse};
   check_options(shape, labels, weights, options);
-  Solver solver = choose_solver(shape, options);
-  std::int64_t all = 0;
-  for (std::int64_t chunk = 0; chunk < file->chunks(); ++chunk) all += file->bytes_of(chunk);
-  // Of a sparse matrix there is a second copy with renamed columns.
+  Solver solver = choose_solver(shape.over(options.ranks), options);
+  if (is_sparse && solver == Solver::kNewton) solver = Solver::kNewtonCg;
+  if (solver == Solver::kWorkingSet && options.solver == Solver::kAuto) solver = Solver::kNewtonCg;
   const std::int64_t held = static_cast<std::int64_t>(labels.size() + weights.size()) * 8;
   const std::int64_t others = other_bytes(*file, solver, !weights.empty(), options.l1 > 0) + held;
-  if (use != nullptr)
-    *use = {.chunks = file->chunks(), .residents = file->chunks(), .bytes_read = all, .engine = ""};
-  if (memory_limit <= 0 || 3 * all + others <= memory_limit) {
+  if (fits(*file, others, memory_limit, options.ranks, use)) {
     const DataSet data = file->read(0, file->chunks());
     return fit(data.features, labels, weights, options);
   }
-  if (is_sparse && solver == Solver::kNewton) solver = Solver::kNewtonCg;
   check_solver(shape, options, solver);
-  check_can_stream(shape, solver, options);
+  if (solver == Solver::kWorkingSet)
+    throw ConfigError("DDL-9-12", "Solver working_set needs all rows in memory. Use auto.");
   const std::int64_t bytes = memory_limit - others;
   const GlmOptions asked = started(*file, labels, weights, options, bytes / 2);
-  RowStream stream(file, bytes);
+  const auto stream = open_stream(file, bytes, options.ranks);
   const GlmModel model = schema.dtype == DType::kF32
-                             ? fit_stream<float>(stream, labels, weights, asked, solver)
-                             : fit_stream<double>(stream, labels, weights, asked, solver);
-  if (use != nullptr) {
-    use->residents = stream.residents();
-    use->bytes_read = stream.bytes_read();
-    use->engine = stream.engine();
+                             ? fit_stream<float>(*stream, labels, weights, asked, solver)
+                             : fit_stream<double>(*stream, labels, weights, asked, solver);
+  note(*stream, use);
+  return model;
+}
+
+MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& file,
+                                      std::span<const std::int32_t> classes, int count,
+                                      std::span<const double> weights, const GlmOptions& options,
+                                      std::int64_t memory_limit, StreamUse* use) {
+  check_multinomial(file->rows(), classes, count, weights, options);
+  const std::int64_t held = static_cast<std::int64_t>(classes.size() * 4 + weights.size() * 8);
+  const std::int64_t others =
+      other_bytes(*file, Solver::kNewtonCg, !weights.empty(), false, count) + held;
+  if (fits(*file, others, memory_limit, options.ranks, use)) {
+    const DataSet data = file->read(0, file->chunks());
+    return fit_multinomial(data.features, classes, count, weights, options);
   }
+  const auto stream = open_stream(file, memory_limit - others, options.ranks);
+  const MultinomialModel model =
+      file->schema().dtype == DType::kF32
+          ? fit_stream<float>(*stream, classes, count, weights, options)
+          : fit_stream<double>(*stream, classes, count, weights, options);
+  note(*stream, use);
   return model;
 }
 

@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "tutti/comm/communicator.h"
+#include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/test_problems.h"
 
@@ -66,12 +68,90 @@ TEST_F(FitFile, NewtonCgFindsTheModelOfMemoryDenseAndSparse) {
   expect_same(small, true, options, 100, 39 * kMiB, 1e-6);
 }
 
-TEST_F(FitFile, RefusesWhatNeedsAllRows) {
+TEST_F(FitFile, L1OnMoreColumnsThanNewtonTakes) {
+  const Small small = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
+  expect_same(small, false, {.l1 = 20, .l2 = 0}, 100, 9 * kMiB, 1e-4);
+  expect_same(small, true, {.l1 = 20, .l2 = 1}, 100, 6 * kMiB, 1e-4);
+}
+
+TEST_F(FitFile, HingeGoesThroughTheChunks) {
+  Small small = make_small(30000, 12, Loss::kLogistic, 6);
+  for (std::int64_t r = 0; r < small.rows; ++r) small.weights.push_back(static_cast<double>(r % 3));
+  for (const bool is_sparse : {false, true}) {
+    const auto file = write(small, is_sparse, 1000);
+    const GlmOptions options{.loss = Loss::kHinge, .l2 = 500, .tolerance = 1e-4};
+    StreamUse use;
+    const GlmModel model = fit_file(file, small.labels, small.weights, options, 8 * kMiB, &use);
+    EXPECT_LT(use.residents, use.chunks);
+    EXPECT_TRUE(model.has_converged);
+    const GlmModel expected = small.fit(options);
+    EXPECT_NEAR(model.objective, expected.objective, 2e-4 * expected.objective);
+    EXPECT_NEAR(model.objective, objective_of(small, model, options), 1e-6 * model.objective);
+  }
+}
+
+TEST_F(FitFile, SeveralClassesAtOnce) {
+  const Small small = make_small(9000, 12, Loss::kSquared, 9);
+  std::vector<std::int32_t> classes;
+  for (const double label : small.labels) classes.push_back(label < -0.3 ? 0 : label < 0.6 ? 1 : 2);
+  const GlmOptions options{.l2 = 1, .tolerance = 1e-10};
+  const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 3, {}, options);
+  for (const bool is_sparse : {false, true}) {
+    StreamUse use;
+    const MultinomialModel model = fit_multinomial_file(write(small, is_sparse, 400), classes, 3,
+                                                        {}, options, 7300 << 10, &use);
+    EXPECT_LT(use.residents, use.chunks);
+    for (std::size_t i = 0; i < expected.coefficients.size(); ++i)
+      ASSERT_NEAR(model.coefficients[i], expected.coefficients[i], 1e-4) << i;
+    for (int k = 0; k < 3; ++k) EXPECT_NEAR(model.intercepts[k], expected.intercepts[k], 1e-4);
+  }
+}
+
+// Each rank with its chunks and a limit of its own; the last one has none when there are many.
+TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
+  const Small few = make_small(30000, 12, Loss::kLogistic, 10);
+  const Small many = make_small(3000, 600, Loss::kLogistic, 11, 0.1);
+  struct Case {
+    const Small* small;
+    bool is_sparse;
+    GlmOptions options;
+    std::int64_t chunk_rows, limit;
+  };
+  const GlmOptions tight{.l2 = 3, .tolerance = 1e-11},
+      hinge{.loss = Loss::kHinge, .l2 = 500, .tolerance = 1e-4};
+  const GlmOptions sparse{.l1 = 20, .l2 = 1, .tolerance = 1e-11};
+  const std::vector<Case> cases = {{&few, false, tight, 500, 6400 << 10},
+                                   {&few, false, hinge, 500, 5 * kMiB},
+                                   {&many, false, tight, 100, 27 * kMiB},
+                                   {&many, true, sparse, 20, 4800 << 10},
+                                   {&few, false, tight, 15000, 0}};
+  for (const Case& one : cases) {
+    const GlmModel expected = one.small->fit(one.options);
+    write(*one.small, one.is_sparse, one.chunk_rows);
+    comm::ThreadWorld world(3);
+    world.run([&](comm::Transport& transport) {
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      GlmOptions own = one.options;
+      own.ranks = communicator.get();
+      const auto file = std::make_shared<DataFile>(path_, transport.rank(), 3);
+      StreamUse use;
+      const GlmModel model = fit_file(file, file->labels(), {}, own, one.limit, &use);
+      EXPECT_EQ(use.residents<use.chunks, one.limit> 0);
+      EXPECT_TRUE(model.has_converged);
+      EXPECT_NEAR(model.objective, expected.objective,
+                  2 * own.tolerance * expected.objective + 1e-6);
+    });
+  }
+}
+
+TEST_F(FitFile, RefusesWhatCannotBe) {
   const Small small = make_small(30000, 12, Loss::kLogistic, 6);
   const auto file = write(small, false, 1000);
-  EXPECT_THROW(fit_file(file, small.labels, {}, {.loss = Loss::kHinge}, 6 * kMiB), ConfigError);
   EXPECT_THROW(fit_file(file, small.labels, {}, {}, 4 * kMiB), ConfigError);  // too little
   EXPECT_THROW(fit_file(file, {}, {}, {}, 6 * kMiB), ConfigError);
+  const GlmOptions by_columns{.l1 = 1, .solver = Solver::kWorkingSet};
+  EXPECT_THROW(fit_file(file, small.labels, {}, by_columns, 6 * kMiB), ConfigError);
+  EXPECT_THROW(DataFile(path_, 3, 3), ConfigError);
 }
 
 TEST_F(FitFile, FitsInMemoryWhatFits) {

@@ -8,6 +8,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/internal/preconditioner.h"
 #include "tutti/learn/glm/internal/problem.h"
+#include "tutti/learn/glm/internal/solve_multinomial.h"
 #include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
@@ -275,31 +276,32 @@ MultinomialModel Multinomial<T>::run() {
   return model;
 }
 
+}  // namespace
+
 template <class T>
-MultinomialModel fit_typed(const Matrix& features, std::span<const std::int32_t> classes, int count,
-                           std::span<const double> weights, const GlmOptions& options,
-                           Threads& threads) {
+MultinomialModel solve_multinomial(Design<T>& design, std::span<const std::int32_t> classes,
+                                   int count, std::span<const double> weights,
+                                   const GlmOptions& options) {
   Tracker tracker(options);
-  const auto design = Design<T>::create(features, threads, options.ranks);
-  MultinomialModel model = Multinomial<T>(*design, classes, count, weights, options, tracker).run();
-  std::vector<double> original(count * features.columns);
+  MultinomialModel model = Multinomial<T>(design, classes, count, weights, options, tracker).run();
+  std::vector<double> original(count * design.all_columns());
   for (int k = 0; k < count; ++k)
-    for (std::int64_t j = 0; j < design->columns(); ++j)
-      original[k * features.columns + design->original(j)] =
-          model.coefficients[k * design->columns() + j];
+    for (std::int64_t j = 0; j < design.columns(); ++j)
+      original[k * design.all_columns() + design.original(j)] =
+          model.coefficients[k * design.columns() + j];
   model.coefficients = std::move(original);
   return model;
 }
+template MultinomialModel solve_multinomial(Design<float>&, std::span<const std::int32_t>, int,
+                                            std::span<const double>, const GlmOptions&);
+template MultinomialModel solve_multinomial(Design<double>&, std::span<const std::int32_t>, int,
+                                            std::span<const double>, const GlmOptions&);
 
-}  // namespace
-
-MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::int32_t> classes,
-                                 int count, std::span<const double> weights,
-                                 const GlmOptions& options) {
+void check_multinomial(std::int64_t rows, std::span<const std::int32_t> classes, int count,
+                       std::span<const double> weights, const GlmOptions& options) {
   const auto refuse = [](const std::string& sentence) { throw ConfigError("DDL-9-11", sentence); };
-  Threads threads(options.threads);
-  if (static_cast<std::int64_t>(classes.size()) != features.rows)
-    refuse(fmt::format("There are {} labels for {} rows.", classes.size(), features.rows));
+  if (static_cast<std::int64_t>(classes.size()) != rows)
+    refuse(fmt::format("There are {} labels for {} rows.", classes.size(), rows));
   if (!weights.empty() && weights.size() != classes.size())
     refuse(fmt::format("There are {} weights for {} rows.", weights.size(), classes.size()));
   if (classes.empty() && options.ranks == nullptr) refuse("There are no rows to learn from.");
@@ -309,10 +311,20 @@ MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::in
     if (classes[row] < 0 || classes[row] >= count)
       refuse(fmt::format("The class of row {} is {}, outside of 0..{}.", row, classes[row],
                          count - 1));
+}
+
+MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::int32_t> classes,
+                                 int count, std::span<const double> weights,
+                                 const GlmOptions& options) {
+  Threads threads(options.threads);
+  check_multinomial(features.rows, classes, count, weights, options);
   check(features, threads);
+  const auto solve = [&]<class T>(const std::unique_ptr<Design<T>>& design) {
+    return solve_multinomial(*design, classes, count, weights, options);
+  };
   return features.dtype == DType::kF32
-             ? fit_typed<float>(features, classes, count, weights, options, threads)
-             : fit_typed<double>(features, classes, count, weights, options, threads);
+             ? solve(Design<float>::create(features, threads, options.ranks))
+             : solve(Design<double>::create(features, threads, options.ranks));
 }
 
 }  // namespace tutti::learn

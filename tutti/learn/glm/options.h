@@ -48,6 +48,9 @@ struct GlmOptions {
   // Where to begin, or empty: one coefficient per column.
   std::vector<double> start_coefficients = {};
   double start_intercept = 0;
+  // Solver sdca over ranks: rounds of one rank by itself between two exchanges. 0: chosen from what
+  // computing and communication are measured to take, so bits may differ from run to run.
+  int inner_rounds = 0;
   // The other ranks with their rows, or null. Every rank must ask for the same.
   comm::Communicator* ranks = nullptr;
   // Called after each iteration, on the calling thread; false ends the fit with what is there.
@@ -60,6 +63,7 @@ struct GlmModel {
   double objective = 0, dual_gap = 0;
   bool has_converged = false;
   Solver solver = Solver::kAuto;  // that did it
+  int inner_rounds = 0;           // of sdca over ranks, at the end
   std::vector<Progress> history;
 
   int iterations() const { return history.empty() ? 0 : history.back().iteration; }

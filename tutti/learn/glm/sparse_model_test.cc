@@ -66,12 +66,13 @@ TEST_P(WithL1, EndsAtTheOptimum) {
 INSTANTIATE_TEST_SUITE_P(Smooth, WithL1,
                          testing::Combine(testing::Values(Loss::kSquared, Loss::kLogistic,
                                                           Loss::kSquaredHinge, Loss::kPoisson),
-                                          testing::Values(Solver::kNewton, Solver::kWorkingSet),
+                                          testing::Values(Solver::kNewton, Solver::kNewtonCg,
+                                                          Solver::kWorkingSet),
                                           testing::Values(0.0, 2.0)));
 
 TEST(L1, StrongPenaltyLeavesTheInterceptOnly) {
   const Small small = make_small(200, 20, Loss::kLogistic, 22);
-  for (const Solver solver : {Solver::kNewton, Solver::kWorkingSet}) {
+  for (const Solver solver : {Solver::kNewton, Solver::kNewtonCg, Solver::kWorkingSet}) {
     const GlmModel model = small.fit(with_l1(Loss::kLogistic, solver, 1e4, 0));
     for (const double w : model.coefficients) EXPECT_EQ(w, 0);
     EXPECT_NE(model.intercept, 0);
@@ -80,21 +81,49 @@ TEST(L1, StrongPenaltyLeavesTheInterceptOnly) {
 
 TEST(L1, GapIsAnUpperBound) {
   const Small small = make_small(400, 100, Loss::kLogistic, 23);
-  for (const double l2 : {0.0, 1.0}) {
-    GlmOptions options = with_l1(Loss::kLogistic, Solver::kWorkingSet, 8, l2);
-    const double best = small.fit(options).objective;
-    for (const Progress& progress : small.fit(options).history)
-      EXPECT_GE(progress.dual_gap, progress.objective - best - 1e-6);
-  }
+  for (const double l2 : {0.0, 1.0})
+    for (const Solver solver : {Solver::kNewtonCg, Solver::kWorkingSet}) {
+      GlmOptions options = with_l1(Loss::kLogistic, solver, 8, l2);
+      const double best = small.fit(options).objective;
+      for (const Progress& progress : small.fit(options).history)
+        EXPECT_GE(progress.dual_gap, progress.objective - best - 1e-6);
+    }
 }
 
 TEST(L1, SameBitsForAnyNumberOfThreads) {
   const Small small = make_small(2000, 60, Loss::kLogistic, 24);
-  GlmOptions options = with_l1(Loss::kLogistic, Solver::kWorkingSet, 8, 0);
-  options.threads = 1;
-  const GlmModel one = small.fit(options);
-  options.threads = 3;
-  EXPECT_EQ(small.fit(options).coefficients, one.coefficients);
+  for (const Solver solver : {Solver::kNewtonCg, Solver::kWorkingSet}) {
+    GlmOptions options = with_l1(Loss::kLogistic, solver, 8, 0);
+    options.threads = 1;
+    const GlmModel one = small.fit(options);
+    options.threads = 3;
+    EXPECT_EQ(small.fit(options).coefficients, one.coefficients);
+  }
+}
+
+// More columns than solver newton takes, few of which matter.
+TEST(L1, RanksFindTheModelOfOneProcess) {
+  const Small small = make_small(600, 700, Loss::kLogistic, 29, 0.2);
+  const GlmModel expected = small.fit(with_l1(Loss::kLogistic, Solver::kAuto, 4, 0));
+  EXPECT_EQ(expected.solver, Solver::kWorkingSet);
+  for (const bool is_sparse : {false, true}) {
+    comm::ThreadWorld world(3);
+    world.run([&](comm::Transport& transport) {
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      GlmOptions own = with_l1(Loss::kLogistic, Solver::kAuto, 4, 0);
+      own.ranks = communicator.get();
+      const std::int64_t begin = 200 * transport.rank();
+      const std::vector<double> labels(small.labels.begin() + begin,
+                                       small.labels.begin() + begin + 200);
+      Matrix rows = row_range(small.matrix(), begin, begin + 200);
+      if (is_sparse) rows = to_form(rows, Form::kSparseRows, 1);
+      const GlmModel model = fit(rows, labels, {}, own);
+      EXPECT_TRUE(model.has_converged);
+      EXPECT_NEAR(model.objective, expected.objective, 1e-8 * expected.objective);
+      for (std::size_t j = 0; j < expected.coefficients.size(); ++j)
+        ASSERT_NEAR(model.coefficients[j], expected.coefficients[j], 1e-4) << j;
+    });
+  }
 }
 
 class Dual : public testing::TestWithParam<Loss> {
@@ -150,6 +179,11 @@ TEST_P(Dual, RanksFindTheSameObjective) {
                                      small.labels.begin() + begin + 200);
     const GlmModel model = fit(row_range(small.matrix(), begin, begin + 200), labels, {}, own);
     EXPECT_NEAR(model.objective, expected.objective, 1e-5 * expected.objective);
+    EXPECT_GE(model.inner_rounds, 1);
+    own.inner_rounds = 3;
+    const GlmModel seldom = fit(row_range(small.matrix(), begin, begin + 200), labels, {}, own);
+    EXPECT_EQ(seldom.inner_rounds, 3);
+    EXPECT_NEAR(seldom.objective, expected.objective, 1e-5 * expected.objective);
   });
 }
 INSTANTIATE_TEST_SUITE_P(Losses, Dual,
@@ -164,7 +198,6 @@ TEST(Solvers, RefuseWhatTheyAreNotMadeFor) {
   refused(Loss::kHinge, Solver::kNewton, 0, 1);
   refused(Loss::kHinge, Solver::kAuto, 1, 1);
   refused(Loss::kLogistic, Solver::kSdca, 0, 0);
-  refused(Loss::kLogistic, Solver::kNewtonCg, 1, 1);
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ DenseDesign<T>::DenseDesign(Matrix row_major, Threads& threads, comm::Communicat
       stride_of_rows_(matrix_.row_stride) {}
 
 template <class T>
-DenseDesign<T>::DenseDesign(RowStream& stream, Threads& threads)
+DenseDesign<T>::DenseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks)
     : Design<T>(stream.file().rows(), stream.file().schema().columns,
-                std::min(kMostPartsOfStream, parts_for(stream.file().rows())), threads, nullptr,
+                std::min(kMostPartsOfStream, parts_for(stream.file().rows())), threads, ranks,
                 &stream),
       stride_of_rows_(stream.file().schema().columns) {}
 

@@ -9,7 +9,7 @@ template <class T>
 class DenseDesign final : public Design<T> {
  public:
   DenseDesign(Matrix row_major, Threads& threads, comm::Communicator* ranks);
-  DenseDesign(RowStream& stream, Threads& threads);
+  DenseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks);
   bool is_sparse() const override { return false; }
   const T* row(std::int64_t r) const { return values_ + (r - first_) * stride_of_rows_; }
   std::int64_t stride_of_rows() const { return stride_of_rows_; }

@@ -31,10 +31,20 @@ std::unique_ptr<Design<T>> Design<T>::create(const Matrix& matrix, Threads& thre
 }
 
 template <class T>
-std::unique_ptr<Design<T>> Design<T>::create(RowStream& stream, Threads& threads) {
+std::unique_ptr<Design<T>> Design<T>::create(RowStream& stream, Threads& threads,
+                                             comm::Communicator* ranks) {
   if (stream.file().schema().form == Form::kDense)
-    return std::make_unique<DenseDesign<T>>(stream, threads);
-  return std::make_unique<SparseDesign<T>>(stream, threads);
+    return std::make_unique<DenseDesign<T>>(stream, threads, ranks);
+  return std::make_unique<SparseDesign<T>>(stream, threads, ranks);
+}
+
+template <class T>
+void Design<T>::for_ranges(const std::function<void(std::int64_t, std::int64_t)>& body) const {
+  if (stream_ == nullptr) return body(0, rows_);
+  stream_->for_chunks(threads_, [&](const Matrix& rows, std::int64_t first) {
+    show(rows, first);
+    body(first, first + rows.rows);
+  });
 }
 
 template <class T>

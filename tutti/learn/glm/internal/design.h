@@ -31,8 +31,9 @@ class Design {
   // `threads` and `ranks` (null: only this process) must outlive it.
   static std::unique_ptr<Design> create(const Matrix& matrix, Threads& threads,
                                         comm::Communicator* ranks = nullptr);
-  // Rows of a file; `stream` must outlive it, too.
-  static std::unique_ptr<Design> create(RowStream& stream, Threads& threads);
+  // Rows of a file, with ranks those of this one; `stream` must outlive it, too.
+  static std::unique_ptr<Design> create(RowStream& stream, Threads& threads,
+                                        comm::Communicator* ranks = nullptr);
   virtual ~Design() = default;
 
   std::int64_t rows() const { return rows_; }
@@ -56,6 +57,9 @@ class Design {
   void for_blocks(const BlockBody& body) const;
   // The same where the rows themselves are looked at.
   void for_data_blocks(const BlockBody& body) const;
+  // Calls body(begin, end) for ranges of rows that can be looked at together, in order: all at
+  // once, or chunk by chunk.
+  void for_ranges(const std::function<void(std::int64_t begin, std::int64_t end)>& body) const;
   bool is_streamed() const { return stream_ != nullptr; }
   std::int64_t parts() const { return parts_; }
   // Sum over the selected blocks of what `body(begin, end)` gives.

@@ -36,6 +36,7 @@ struct Solution {
   double intercept = 0;
   double objective = 0, dual_gap = 0;
   bool has_converged = false;
+  int inner_rounds = 0;
 };
 
 // Keeps the history of a fit and says when it is over.

@@ -17,6 +17,7 @@ constexpr std::int64_t kBucketRows = 64;
 constexpr std::int64_t kRowsPerReplica = 50000;
 constexpr std::int64_t kMostReplicas = 4;
 constexpr int kRoundsPerEpoch = 4;
+constexpr double kMeetingsPerRound = 4;  // as long as this many meetings of ranks a round may take
 
 template <class T>
 class Sdca {
@@ -36,8 +37,10 @@ class Sdca {
 
  private:
   void start();
-  void run_round(int round);
-  void run_bucket(std::int64_t bucket, std::vector<T>& weights);
+  void run_epoch(std::mt19937_64& random);
+  void run_round(std::int64_t end, int round, int rounds);
+  void run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights);
+  void meet();
   void measure();
   T product(std::int64_t row, const T* vector) const {
     if (sparse_ != nullptr) return sparse_dot(sparse_->rows_view(), row, vector);
@@ -57,7 +60,11 @@ class Sdca {
   std::vector<T> duals_, margins_, squares_;
   std::vector<T> weights_;  // with the intercept last
   std::vector<std::vector<T>> replicas_;
-  std::vector<std::int64_t> deal_;  // buckets in the order of this epoch
+  std::vector<std::int64_t> deal_;  // first rows of the buckets, in the order of this epoch
+  std::vector<T> met_;              // the weights when the ranks last met
+  int inner_rounds_ = 1, rounds_since_ = 0;
+  double meeting_seconds_ = 0;
+  Stopwatch watch_;
   double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, crowd_ = 1;
   bool has_intercept_ = false, is_free_ = false;
   double objective_ = 0, gap_ = 0;
@@ -93,16 +100,14 @@ void Sdca<T>::start() {
       std::clamp<std::int64_t>(design_.rows() / kRowsPerReplica, 1, kMostReplicas);
   replicas_.resize(count);
   crowd_ = static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
-  deal_.resize((design_.rows() + kBucketRows - 1) / kBucketRows);
-  std::iota(deal_.begin(), deal_.end(), 0);
+  inner_rounds_ = std::max(1, options.inner_rounds);
 }
 
 template <class T>
-void Sdca<T>::run_bucket(std::int64_t bucket, std::vector<T>& weights) {
+void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights) {
   const Loss loss = problem_.options.loss;
-  const std::int64_t end = std::min(design_.rows(), (bucket + 1) * kBucketRows);
   const double intercept_lift = has_intercept_ ? 1 / intercept_ridge_ : 0;
-  for (std::int64_t r = bucket * kBucketRows; r < end; ++r) {
+  for (std::int64_t r = begin; r < end; ++r) {
     const double margin = static_cast<double>(product(r, weights.data()) + weights[columns_]);
     const double lift = crowd_ * (static_cast<double>(squares_[r]) / ridge_ + intercept_lift);
     if (!(lift > 0)) continue;
@@ -118,27 +123,73 @@ void Sdca<T>::run_bucket(std::int64_t bucket, std::vector<T>& weights) {
   }
 }
 
-// One share of the epoch: each replica its buckets, then what all have changed is added up.
+// One share of the buckets that are dealt: each replica its part, then what all replicas of this
+// rank have changed is added up.
 template <class T>
-void Sdca<T>::run_round(int round) {
+void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
   const std::int64_t count = static_cast<std::int64_t>(replicas_.size());
   const std::int64_t buckets = static_cast<std::int64_t>(deal_.size());
   design_.threads().run(count, [&](std::int64_t k) {
     replicas_[k] = weights_;
-    const std::int64_t pieces = count * kRoundsPerEpoch, piece = round * count + k;
+    const std::int64_t pieces = count * rounds, piece = round * count + k;
     for (std::int64_t i = buckets * piece / pieces; i < buckets * (piece + 1) / pieces; ++i)
-      run_bucket(deal_[i], replicas_[k]);
+      run_bucket(deal_[i], std::min(end, deal_[i] + kBucketRows), replicas_[k]);
   });
-  std::vector<double> changes(columns_ + 1);
-  design_.threads().for_range(columns_ + 1, 16384, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; ++j)
+  design_.threads().for_range(columns_ + 1, 16384, [&](std::int64_t begin, std::int64_t last) {
+    for (std::int64_t j = begin; j < last; ++j) {
+      double change = 0;
       for (const auto& replica : replicas_)
-        changes[j] += static_cast<double>(replica[j]) - static_cast<double>(weights_[j]);
+        change += static_cast<double>(replica[j]) - static_cast<double>(weights_[j]);
+      weights_[j] =
+          static_cast<T>(static_cast<double>(weights_[j]) + change / static_cast<double>(count));
+    }
   });
-  if (design_.ranks() != nullptr)
-    design_.ranks()->all_reduce(Buffer::of(std::span<double>(changes)));
+}
+
+// What all ranks have changed since they last met is added up. How long that took, beside the
+// rounds before it, goes along with the changes, so that all ranks choose the same number of rounds
+// until they meet again: so many that meeting takes at most a fifth of the time.
+template <class T>
+void Sdca<T>::meet() {
+  if (design_.ranks() == nullptr) return;
+  const double computing = watch_.seconds();
+  std::vector<double> changes(columns_ + 3);
   for (std::int64_t j = 0; j <= columns_; ++j)
-    weights_[j] = static_cast<T>(static_cast<double>(weights_[j]) + changes[j] / crowd_);
+    changes[j] = static_cast<double>(weights_[j]) - static_cast<double>(met_[j]);
+  changes[columns_ + 1] = computing / rounds_since_;
+  changes[columns_ + 2] = meeting_seconds_;
+  watch_ = Stopwatch();
+  design_.ranks()->all_reduce(Buffer::of(std::span<double>(changes)));
+  const double ranks = design_.ranks()->size();
+  for (std::int64_t j = 0; j <= columns_; ++j)
+    weights_[j] = static_cast<T>(static_cast<double>(met_[j]) + changes[j] / ranks);
+  met_ = weights_;
+  rounds_since_ = 0;
+  if (problem_.options.inner_rounds == 0 && changes[columns_ + 1] > 0)
+    inner_rounds_ = static_cast<int>(
+        std::clamp(std::ceil(kMeetingsPerRound * changes[columns_ + 2] / changes[columns_ + 1]),
+                   1.0, static_cast<double>(kRoundsPerEpoch)));
+  meeting_seconds_ = watch_.seconds();
+  watch_ = Stopwatch();
+}
+
+template <class T>
+void Sdca<T>::run_epoch(std::mt19937_64& random) {
+  // Ranks have different numbers of chunks, so they meet after all of them.
+  const int rounds = design_.is_streamed() ? 1 : kRoundsPerEpoch;
+  design_.for_ranges([&](std::int64_t begin, std::int64_t end) {
+    deal_.clear();
+    for (std::int64_t row = begin; row < end; row += kBucketRows) deal_.push_back(row);
+    for (std::size_t i = deal_.size(); i > 1; --i) std::swap(deal_[i - 1], deal_[random() % i]);
+    for (int round = 0; round < rounds; ++round) {
+      run_round(end, round, rounds);
+      ++rounds_since_;
+      if (!design_.is_streamed() && rounds_since_ >= inner_rounds_) meet();
+    }
+  });
+  if (design_.is_streamed()) rounds_since_ = std::max(1, rounds_since_);
+  if (rounds_since_ > 0) meet();
+  tracker_.add_passes(1);
 }
 
 // Objective and gap, with weights that belong to the dual variables exactly.
@@ -193,9 +244,10 @@ Solution Sdca<T>::run() {
       weights_[columns_] = static_cast<T>(2 * intercept - centre_);
       centre_ = intercept;
     }
-    for (std::size_t i = deal_.size(); i > 1; --i) std::swap(deal_[i - 1], deal_[random() % i]);
-    for (int round = 0; round < kRoundsPerEpoch; ++round) run_round(round);
-    tracker_.add_passes(1);
+    met_ = weights_;
+    rounds_since_ = 0;
+    watch_ = Stopwatch();
+    run_epoch(random);
     if (--until_measured == 0 || epoch == problem_.options.max_iterations) {
       measure();
       if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
@@ -208,6 +260,7 @@ Solution Sdca<T>::run() {
   solution.objective = objective_;
   solution.dual_gap = gap_;
   solution.has_converged = tracker_.is_enough(objective_, gap_);
+  solution.inner_rounds = inner_rounds_;
   return solution;
 }
 

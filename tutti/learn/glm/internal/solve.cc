@@ -6,6 +6,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/internal/dual_step.h"
+#include "tutti/learn/glm/internal/l1_newton_cg.h"
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/newton_cg.h"
 #include "tutti/learn/glm/internal/sdca.h"
@@ -31,6 +32,12 @@ void check_label(Loss loss, double label, std::size_t row) {
 }
 
 }  // namespace
+
+Shape Shape::over(comm::Communicator* ranks) const {
+  Shape all = *this;
+  if (ranks != nullptr) ranks->all_reduce({&all.rows, 1, DType::kI64});
+  return all;
+}
 
 void check_options(const Shape& shape, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options) {
@@ -74,13 +81,10 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
   if (solver == Solver::kNewton && shape.columns > kMostColumnsForNewton)
     refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
                        kMostColumnsForNewton, shape.columns));
-  if (solver == Solver::kNewtonCg && options.l1 > 0)
-    refuse(fmt::format("Solver {} knows no l1. Use auto.", name));
   const bool is_penalised = options.fit_intercept && options.penalise_intercept;
   if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
   if (solver == Solver::kWorkingSet && options.ranks != nullptr)
-    refuse(fmt::format("Over ranks l1 is for at most {} columns; there are {}.",
-                       kMostColumnsForNewton, shape.columns));
+    refuse(fmt::format("Solver {} needs all rows in one process. Use auto.", name));
 }
 
 Solver choose_solver(const Shape& shape, const GlmOptions& options) {
@@ -89,7 +93,8 @@ Solver choose_solver(const Shape& shape, const GlmOptions& options) {
   const bool is_small = shape.rows * shape.columns <= 1 << 20;
   const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
   if (has_few) return Solver::kNewton;
-  return options.l1 > 0 ? Solver::kWorkingSet : Solver::kNewtonCg;
+  const bool has_columns = options.ranks == nullptr;
+  return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
 }
 
 template <class T>
@@ -102,7 +107,9 @@ GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const doub
       case Solver::kNewton: return solve_newton(problem, tracker);
       case Solver::kSdca: return solve_sdca(problem, tracker);
       case Solver::kWorkingSet: return solve_working_set(problem, *by_columns, tracker);
-      default: return solve_newton_cg(problem, tracker);
+      default:
+        return options.l1 > 0 ? solve_l1_newton_cg(problem, tracker)
+                              : solve_newton_cg(problem, tracker);
     }
   }();
   GlmModel model;
@@ -114,6 +121,7 @@ GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const doub
   model.dual_gap = solution.dual_gap;
   model.has_converged = solution.has_converged;
   model.solver = solver;
+  model.inner_rounds = solution.inner_rounds;
   model.history = tracker.take();
   return model;
 }

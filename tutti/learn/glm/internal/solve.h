@@ -11,6 +11,9 @@ namespace tutti::learn {
 struct Shape {
   std::int64_t rows = 0, columns = 0;
   bool is_sparse = false;
+
+  // The same with the rows of all ranks, who then choose alike.
+  Shape over(comm::Communicator* ranks) const;
 };
 
 // Throw ConfigError as `fit` says: the first for what is asked and given, the second when the

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
+#include "tutti/core/error.h"
 #include "tutti/learn/internal/huge_pages.h"
 
 namespace tutti::learn {
@@ -25,6 +27,19 @@ std::int64_t parts_for(std::int64_t rows, std::int64_t columns, std::int64_t ent
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(std::min(most, by_rows), 1, 64))));
 }
 
+// Columns that are not empty; those as frequent as each other in their order.
+std::vector<std::int32_t> most_frequent_first(const std::vector<std::int32_t>& counts) {
+  const std::int32_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  std::vector<std::int64_t> next(most + 2);  // next[c]: columns with more than c entries
+  for (const std::int32_t count : counts) ++next[count];
+  std::int64_t before = 0;
+  for (std::int64_t c = most + 1; c >= 0; --c) before += std::exchange(next[c], before);
+  std::vector<std::int32_t> order(next[0]);
+  for (std::size_t j = 0; j < counts.size(); ++j)
+    if (counts[j] > 0) order[next[counts[j]]++] = static_cast<std::int32_t>(j);
+  return order;
+}
+
 }  // namespace
 
 template <class T>
@@ -40,12 +55,12 @@ SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicat
 }
 
 template <class T>
-SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads)
+SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks)
     : Design<T>(stream.file().rows(), stream.file().schema().columns,
                 std::min(kMostPartsOfStream,
                          parts_for(stream.file().rows(), stream.file().schema().columns,
                                    stream.file().entries())),
-                threads, nullptr, &stream),
+                threads, ranks, &stream),
       view_{} {
   if (this->columns_ > kManyColumns) reorder();
   sums_.resize(this->parts_);
@@ -79,14 +94,12 @@ void SparseDesign<T>::reorder() {
   const std::int64_t columns = this->columns_;
   std::vector<std::int32_t> count = count_columns();
   this->sum_over_ranks(count.data(), columns);
-  order_.reserve(columns);
-  for (std::int64_t j = 0; j < columns; ++j)
-    if (count[j] > 0) order_.push_back(static_cast<std::int32_t>(j));
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
+  order_ = most_frequent_first(count);
   std::vector<std::int32_t> place(columns);
   for (std::size_t j = 0; j < order_.size(); ++j) place[order_[j]] = static_cast<std::int32_t>(j);
   this->columns_ = static_cast<std::int64_t>(order_.size());
+  if (this->columns_ > 1 << 30)  // twice a column's number is still one of 32 bits
+    throw ConfigError("DDL-9-11", "There are more than 2^30 columns that are not empty.");
   if (this->is_streamed()) {
     places_ = std::move(place);
     return this->stream_->rename_columns(places_, this->threads_);
@@ -162,15 +175,41 @@ void SparseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* 
   }
 }
 
+// As sum_scattered, but the sums lie beside the vector's values: both are wanted at the same
+// places, which are all over memory.
 template <class T>
 double SparseDesign<T>::curvature_multiply(const T* vector, T constant, const T* curvature,
                                            T* products, T* target) {
-  sum_scattered(
-      1,
-      [&](std::int64_t begin, std::int64_t end, T* sums) {
-        add_sparse_curvature(view_, begin, end, vector, constant, curvature, products, sums);
-      },
-      target);
+  const std::int64_t count = this->columns_, frequent = std::min(count, kFrequentColumns);
+  std::vector<std::int64_t> blocks(this->parts_, -1);
+  const auto empty_frequent = [&](std::int64_t part) {
+    for (std::int64_t j = 0; j < frequent; ++j) {
+      frequent_[part][j] += static_cast<double>(sums_[part][2 * j + 1]);
+      sums_[part][2 * j + 1] = T{0};
+    }
+  };
+  this->threads_.run(this->parts_, [&](std::int64_t part) {
+    sums_[part].resize(2 * count);
+    for (std::int64_t j = 0; j < count; ++j) {
+      sums_[part][2 * j] = vector[j];
+      sums_[part][2 * j + 1] = T{0};
+    }
+    frequent_[part].assign(frequent, 0.0);
+  });
+  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    if (sizeof(T) == 4 && ++blocks[part] % kBlocksPerEmptying == 0) empty_frequent(part);
+    add_sparse_curvature(view_, begin, end, constant, curvature, products, sums_[part].data());
+  });
+  for (std::int64_t part = 0; part < this->parts_; ++part) empty_frequent(part);
+  this->threads_.for_range(count, 16384, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      double sum = 0;
+      for (std::int64_t part = 0; part < this->parts_; ++part)
+        sum += j < frequent ? frequent_[part][j] : static_cast<double>(sums_[part][2 * j + 1]);
+      target[j] = static_cast<T>(sum);
+    }
+  });
+  this->sum_over_ranks(target, count);
   return this->sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r)

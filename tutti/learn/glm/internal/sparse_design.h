@@ -11,7 +11,7 @@ template <class T>
 class SparseDesign final : public Design<T> {
  public:
   SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks);
-  SparseDesign(RowStream& stream, Threads& threads);
+  SparseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks);
   bool is_sparse() const override { return true; }
   std::int64_t original(std::int64_t column) const override {
     return order_.empty() ? column : order_[column];

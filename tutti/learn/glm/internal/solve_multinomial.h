@@ -1,0 +1,20 @@
+// What both ways into a fit of several classes share; see solve.h.
+#pragma once
+
+#include <span>
+
+#include "tutti/learn/glm/internal/design.h"
+#include "tutti/learn/glm/multinomial.h"
+
+namespace tutti::learn {
+
+// Throws ConfigError as fit_multinomial says.
+void check_multinomial(std::int64_t rows, std::span<const std::int32_t> classes, int count,
+                       std::span<const double> weights, const GlmOptions& options);
+
+template <class T>
+MultinomialModel solve_multinomial(Design<T>& design, std::span<const std::int32_t> classes,
+                                   int count, std::span<const double> weights,
+                                   const GlmOptions& options);
+
+}  // namespace tutti::learn
