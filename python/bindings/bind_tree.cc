@@ -117,6 +117,7 @@ ForestOptions forest_options(const py::dict& from) {
   take(from, "samples", options.samples);
   take(from, "seed", options.seed);
   take(from, "memory_limit", options.memory_limit);
+  take(from, "exact_splits", options.exact_splits);
   take_bins(from, options.bins);
   return options;
 }
@@ -150,6 +151,7 @@ BoostOptions boost_options(const py::dict& from) {
   take(from, "is_exact", options.is_exact);
   take(from, "seed", options.seed);
   take(from, "memory_limit", options.memory_limit);
+  take(from, "exact_splits", options.exact_splits);
   take_bins(from, options.bins);
   return options;
 }

@@ -16,4 +16,6 @@ for name, options in (("DecisionTreeClassifier", dict(max_depth=5)), ("BoostingM
     together = getattr(snap_ml_mpi, name)(**options).fit(X[share], y[share])
     alone = getattr(snap_ml, name)(**options).fit(X, y)
     assert together.to_json() == alone.to_json(), name
+    limited = getattr(snap_ml_mpi, name)(**options, memory_limit="2G").fit(X[share], y[share])
+    assert limited.to_json() == alone.to_json(), name
 print(f"rank {me.rank} of {me.size}: the same trees")

@@ -136,6 +136,7 @@ class _GradientBoosting:
             categorical=self._categorical(),
             seed=seed_of(self.random_state),
             memory_limit=byte_count(self.memory_limit),
+            exact_splits=not self.use_histograms,
         )
 
     def _split(self, X, y, weights, validation, options, stratify):
@@ -150,7 +151,7 @@ class _GradientBoosting:
 
 class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
     def __init__(self, *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None, min_samples_leaf=20,
-                 l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0, max_features=None,
+                 l2_regularization=0.0, use_histograms=True, max_bins=255, subsample=1.0, colsample_bytree=1.0, max_features=None,
                  categorical_features=None, early_stopping="auto", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7,
                  class_weight=None, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
         keep(self, locals())
@@ -158,7 +159,7 @@ class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
 
 class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
     def __init__(self, *, loss="squared_error", quantile=0.5, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
-                 min_samples_leaf=20, l2_regularization=0.0, max_bins=255, subsample=1.0, colsample_bytree=1.0,
+                 min_samples_leaf=20, l2_regularization=0.0, use_histograms=True, max_bins=255, subsample=1.0, colsample_bytree=1.0,
                  max_features=None, categorical_features=None, early_stopping="auto", validation_fraction=0.1,
                  n_iter_no_change=10, tol=1e-7, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
         keep(self, locals())
@@ -208,6 +209,7 @@ class _BoostingMachine:
             categorical=self._categorical(),
             seed=seed_of(self.random_state),
             memory_limit=byte_count(self.memory_limit),
+            exact_splits=not self.use_histograms,
         )
 
     def _split(self, X, y, weights, validation, options, stratify):
@@ -220,7 +222,7 @@ class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
     def __init__(self, *, num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, class_weight=None, subsample=1.0, colsample_bytree=1.0,
                  lambda_l2=0.0, max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0,
-                 n_components=10, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
+                 n_components=10, use_histograms=True, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
                  use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -229,7 +231,7 @@ class BoostingMachineRegressor(_BoostingMachine, _BoostedRegressor):
     def __init__(self, *, objective="mse", num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, alpha=0.5, subsample=1.0, colsample_bytree=1.0, lambda_l2=0.0,
                  max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0, n_components=10,
-                 hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None, use_gpu=False, gpu_id=0,
+                 use_histograms=True, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None, use_gpu=False, gpu_id=0,
                  memory_limit=None, verbose=False):
         keep(self, locals())
 

@@ -1,6 +1,7 @@
 """Decision trees, random forests and extra trees with scikit-learn's interface.
 
-Columns are cut into up to 255 bins once, and splits are sought between bins. Whole numbers are summed, so the model is the same
+Columns are cut into up to 255 bins once, and splits are sought between bins; with use_histograms=False between any two values, which
+takes longer. Whole numbers are summed, so the model is the same
 for any number of threads. n_jobs counts the threads of one fit; None means all processors.
 """
 
@@ -49,6 +50,7 @@ class _Grown:
             categorical=[int(c) for c in (self.categorical_features if self.categorical_features is not None else [])],
             seed=seed_of(self.random_state),
             memory_limit=byte_count(self.memory_limit),
+            exact_splits=not self.use_histograms,
         )
         options.update(self._forest_options(rows))
         return options
@@ -136,7 +138,7 @@ class _Forest(_Grown):
 class DecisionTreeClassifier(_SingleTree, _Classifier):
     def __init__(self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
-                 min_impurity_decrease=0.0, class_weight=None, hist_nbins=256, categorical_features=None, n_jobs=None,
+                 min_impurity_decrease=0.0, class_weight=None, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None,
                  n_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -144,7 +146,7 @@ class DecisionTreeClassifier(_SingleTree, _Classifier):
 class DecisionTreeRegressor(_SingleTree, _Regressor):
     def __init__(self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
-                 min_impurity_decrease=0.0, hist_nbins=256, categorical_features=None, n_jobs=None, n_threads=None,
+                 min_impurity_decrease=0.0, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None, n_threads=None,
                  use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -154,7 +156,7 @@ class RandomForestClassifier(_Forest, _Classifier):
 
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
-                 bootstrap=True, n_jobs=None, random_state=None, class_weight=None, max_samples=None, hist_nbins=256,
+                 bootstrap=True, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
                  categorical_features=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -162,7 +164,7 @@ class RandomForestClassifier(_Forest, _Classifier):
 class RandomForestRegressor(_Forest, _Regressor):
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True,
-                 n_jobs=None, random_state=None, max_samples=None, hist_nbins=256, categorical_features=None, use_gpu=False,
+                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None, use_gpu=False,
                  gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -173,7 +175,7 @@ class ExtraTreesClassifier(_Forest, _Classifier):
 
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
-                 bootstrap=False, n_jobs=None, random_state=None, class_weight=None, max_samples=None, hist_nbins=256,
+                 bootstrap=False, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
                  categorical_features=None, memory_limit=None, verbose=False):
         keep(self, locals())
 
@@ -183,6 +185,6 @@ class ExtraTreesRegressor(_Forest, _Regressor):
 
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False,
-                 n_jobs=None, random_state=None, max_samples=None, hist_nbins=256, categorical_features=None, memory_limit=None,
+                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None, memory_limit=None,
                  verbose=False):
         keep(self, locals())

@@ -8,6 +8,8 @@
 
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
+#include "tutti/learn/tree/internal/dense_rows.h"
+#include "tutti/learn/tree/internal/exact.h"
 #include "tutti/learn/tree/internal/fixed_sum.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/hash.h"
@@ -42,9 +44,9 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
 // Rows with their bins and the sum of the trees so far.
 struct ScoredRows {
   const Targets& targets;
-  Matrix matrix;  // the values that waves read; not kSparseColumns when there are any
+  Matrix matrix;  // not kSparseColumns where values are read after they became bins
   RankRows place;
-  BinnedData data;
+  BinnedData data;  // without rows where splits are exact
   std::vector<double> scores;
 };
 
@@ -61,6 +63,7 @@ class Booster {
 
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
+  BinnedData take_in(const Matrix& matrix, const Targets& targets);
   std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                        std::span<const double> base) const;
@@ -73,6 +76,7 @@ class Booster {
   double value_of(const NodeSums& sums, const SumScales& units) const;
   void add_to_leaves(const std::vector<GrownNode>& grown, std::span<const double> values,
                      int output, ScoredRows& rows) const;
+  void add_values(const Tree& tree, int output, ScoredRows& rows) const;
   double mean_loss(const ScoredRows& rows) const;
   bool is_finished(Boosted& boosted, const ScoredRows* validation, int round) const;
 
@@ -82,6 +86,7 @@ class Booster {
   MemoryLimit limit_;
   comm::Communicator* communicator_;
   Bins bins_;
+  std::optional<ExactData> exact_;
   Records<NarrowRecord> narrow_, narrow_scratch_;
   Records<WideRecord> wide_, wide_scratch_;
 };
@@ -121,13 +126,14 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
 
 ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                               std::span<const double> base) const {
-  const bool needs_rows = options_.tree_probability < 1 && matrix.form == Form::kSparseColumns;
+  const bool needs_rows = (options_.tree_probability < 1 || options_.exact_splits) &&
+                          matrix.form == Form::kSparseColumns;
   ScoredRows rows = {targets,
                      needs_rows ? to_form(matrix, Form::kSparseRows, threads_) : matrix,
-                     find_rank_rows(data.rows(), communicator_),
+                     find_rank_rows(matrix.rows, communicator_),
                      std::move(data),
                      {}};
-  rows.scores.resize(static_cast<std::size_t>(rows.data.rows()) * base.size());
+  rows.scores.resize(static_cast<std::size_t>(matrix.rows) * base.size());
   for (std::size_t i = 0; i < rows.scores.size(); ++i) rows.scores[i] = base[i % base.size()];
   return rows;
 }
@@ -182,6 +188,22 @@ void Booster::add_to_leaves(const std::vector<GrownNode>& grown, std::span<const
   });
 }
 
+// The same by their values.
+void Booster::add_values(const Tree& tree, int output, ScoredRows& rows) const {
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  threads_.for_range(rows.matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> buffer;
+    std::int64_t stride = 0;
+    const double* values = dense_rows(rows.matrix, begin, end, buffer, stride);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int32_t leaf = tree.leaf_of(
+          {values + (row - begin) * stride, static_cast<std::size_t>(rows.matrix.columns)});
+      rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
+          tree.values[static_cast<std::size_t>(leaf)];
+    }
+  });
+}
+
 template <class Record>
 Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
                        ScoredRows* others, Records<Record>& records, Records<Record>& scratch) {
@@ -194,21 +216,35 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   rules.min_samples_leaf = options_.min_samples_leaf;
   rules.scales = scales.units;
   const GrowOptions options = grow_options(task.seed);
-  const HistogramShape shape = {scales.is_narrow ? Kind::kNarrow : Kind::kWide, rows.data.columns(),
-                                0};
+  const HistogramShape shape = {scales.is_narrow ? Kind::kNarrow : Kind::kWide,
+                                static_cast<int>(rows.matrix.columns), 0};
   const SplitSearch search(bins_, shape, rules);
   std::vector<GrownNode> grown;
   if (limit_.exists()) {
-    grown = grow_streamed<Record>({rows.data, search, options, source, limit_.left()}, threads_);
+    grown = grow_streamed<Record>(
+        {rows.data, search, options, source, limit_.left(), communicator_}, threads_);
   } else {
-    fill(source, rows.data.rows(), threads_, records);
+    fill(source, rows.matrix.rows, threads_, records);
     scratch.resize(records.size);
-    grown = grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
+    grown = exact_ ? grow_exact<Record>({*exact_, search, options, records, scratch}, threads_)
+                   : grow<Record>({rows.data, search, options, records, scratch, communicator_},
+                                  threads_);
   }
   std::vector<double> values;
   for (const GrownNode& node : grown) values.push_back(value_of(node.sums, scales.units));
+  std::vector<std::int32_t> place;
+  Tree tree = to_tree(grown, bins_, rules, place);
+  tree.values.resize(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    tree.values[static_cast<std::size_t>(place[i])] = values[i];
+  const auto add_to = [&](ScoredRows& scored) {
+    if (exact_)
+      add_values(tree, task.output, scored);
+    else
+      add_to_leaves(grown, values, task.output, scored);
+  };
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
-  if (!limit_.exists() && records.size == rows.data.rows())
+  if (!limit_.exists() && records.size == rows.matrix.rows)
     threads_.run(static_cast<std::int64_t>(grown.size()), [&](std::int64_t index) {
       const GrownNode& node = grown[static_cast<std::size_t>(index)];
       if (node.left >= 0) return;
@@ -217,13 +253,8 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
             values[static_cast<std::size_t>(index)];
     });
   else
-    add_to_leaves(grown, values, task.output, rows);
-  if (others != nullptr) add_to_leaves(grown, values, task.output, *others);
-  std::vector<std::int32_t> place;
-  Tree tree = to_tree(grown, bins_, rules, place);
-  tree.values.resize(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    tree.values[static_cast<std::size_t>(place[i])] = values[i];
+    add_to(rows);
+  if (others != nullptr) add_to(*others);
   return tree;
 }
 
@@ -282,13 +313,28 @@ bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int ro
   return (options_.progress && !options_.progress(round, loss)) || is_over;
 }
 
+// Bins, and the rows in them; or the rows for exact splits.
+BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
+  BinOptions bin_options = options_.bins;
+  bin_options.weights = targets.weights;
+  BinnedData data(0, static_cast<int>(matrix.columns));
+  if (options_.exact_splits) {
+    check_exact(options_.bins, options_.memory_limit, communicator_);
+    exact_.emplace(matrix, threads_);
+    bins_.columns.resize(static_cast<std::size_t>(matrix.columns));
+    if (options_.tree_probability < 1) bins_ = find_bins(matrix, bin_options, threads_);
+  } else {
+    BinnedRows binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
+    bins_ = std::move(binned.bins);
+    data = std::move(binned.data);
+  }
+  return data;
+}
+
 Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        const ValidationSet* validation) {
   check_targets(targets, matrix.rows);
-  BinOptions bin_options = options_.bins;
-  bin_options.weights = targets.weights;
-  auto [bins, data] = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
-  bins_ = std::move(bins);
+  BinnedData data = take_in(matrix, targets);
   Boosted boosted;
   Model& model = boosted.model;
   model.columns = static_cast<int>(matrix.columns);
@@ -298,8 +344,13 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   ScoredRows rows = make_rows(matrix, std::move(data), targets, model.base);
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
+    if (validation->matrix.columns != matrix.columns)
+      throw ConfigError("DDL-9-21", fmt::format("the validation set has {} columns, the other {}.",
+                                                validation->matrix.columns, matrix.columns));
     check_targets(validation->targets, validation->matrix.rows);
-    others.emplace(make_rows(validation->matrix, bin(validation->matrix, bins_, threads_),
+    others.emplace(make_rows(validation->matrix,
+                             exact_ ? BinnedData(0, static_cast<int>(matrix.columns))
+                                    : bin(validation->matrix, bins_, threads_),
                              validation->targets, model.base));
   }
   const TargetScales weights = find_scales(targets, matrix.rows, 0, threads_, communicator_);

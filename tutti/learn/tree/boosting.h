@@ -44,6 +44,7 @@ struct BoostOptions {
   bool is_exact = false;  // gradients in 31 bits instead of about 11, as for few rows; slower
   std::uint64_t seed = 0;
   BinOptions bins = {};
+  bool exact_splits = false;      // as in ForestOptions
   std::int64_t memory_limit = 0;  // as in ForestOptions; a validation set is in memory
   // Called after every round with its number and the losses; false ends the training, and what is
   // there is returned.

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
+#include "tutti/learn/tree/internal/exact.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/streamed.h"
@@ -30,7 +32,10 @@ int poisson(double mean, std::uint64_t random) {
 }
 
 struct Problem {
-  const BinnedData& data;
+  std::int64_t rows;
+  int columns;
+  const BinnedData* data;  // one of the two
+  const ExactData* exact;
   const Bins& bins;
   const Targets& targets;
   const ForestOptions& options;
@@ -100,7 +105,7 @@ HistogramShape shape_of(const Problem& problem) {
   const Kind kind = options.classes > 2        ? Kind::kClasses
                     : problem.scales.is_narrow ? Kind::kNarrow
                                                : Kind::kWide;
-  return {kind, problem.data.columns(), options.classes};
+  return {kind, problem.columns, options.classes};
 }
 
 template <class Record>
@@ -125,8 +130,8 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   grow_options.min_gain = options.min_gain;
   grow_options.is_classification = options.classes > 0;
   grow_options.columns_per_node =
-      options.columns_per_node < problem.data.columns() ? options.columns_per_node : 0;
-  grow_options.columns.resize(static_cast<std::size_t>(problem.data.columns()));
+      options.columns_per_node < problem.columns ? options.columns_per_node : 0;
+  grow_options.columns.resize(static_cast<std::size_t>(problem.columns));
   std::iota(grow_options.columns.begin(), grow_options.columns.end(), 0);
   grow_options.seed = seed;
   grow_options.keeps_last_rows = !problem.targets.weights.empty() || options.bootstrap;
@@ -134,12 +139,16 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   std::vector<GrownNode> grown;
   if (problem.limit.exists()) {
     grown = grow_streamed<Record>(
-        {problem.data, search, grow_options, source, problem.limit.left()}, threads);
+        {*problem.data, search, grow_options, source, problem.limit.left(), problem.communicator},
+        threads);
   } else {
-    fill(source, problem.data.rows(), threads, records);
+    fill(source, problem.rows, threads, records);
     scratch.resize(records.size);
-    grown = grow<Record>(
-        {problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
+    if (problem.exact != nullptr)
+      grown = grow_exact<Record>({*problem.exact, search, grow_options, records, scratch}, threads);
+    else
+      grown = grow<Record>(
+          {*problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
   }
   std::vector<std::int32_t> place;
   Tree tree = to_tree(grown, problem.bins, rules, place);
@@ -188,8 +197,26 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;
   const MemoryLimit limit(options.memory_limit);
-  const auto [bins, data] = find_and_bin(matrix, bin_options, limit, threads, communicator);
-  const Problem problem = {data, bins, targets, options, scales, limit, communicator};
+  std::optional<BinnedRows> binned;
+  std::optional<ExactData> exact;
+  Bins no_bins;
+  if (options.exact_splits) {
+    check_exact(options.bins, options.memory_limit, communicator);
+    no_bins.columns.resize(static_cast<std::size_t>(matrix.columns));
+    exact.emplace(matrix, threads);
+  } else {
+    binned.emplace(find_and_bin(matrix, bin_options, limit, threads, communicator));
+  }
+  const Problem problem = {matrix.rows,
+                           static_cast<int>(matrix.columns),
+                           binned ? &binned->data : nullptr,
+                           exact ? &*exact : nullptr,
+                           binned ? binned->bins : no_bins,
+                           targets,
+                           options,
+                           scales,
+                           limit,
+                           communicator};
   Model model;
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = std::max(1, options.classes);

@@ -26,9 +26,13 @@ struct ForestOptions {
   double samples = 1;
   std::uint64_t seed = 0;
   BinOptions bins = {};
+  // Cuts between any two values instead of between bins: slower, and more memory. Only columns of
+  // numbers, without a memory limit and without ranks; else ConfigError (DDL-9-28).
+  bool exact_splits = false;
   // The greatest resident set of this process, in bytes; 0: no limit. Bins are then kept in a file
   // of the temporary folder, and of a matrix that is a mapped file only the rows in use are in
-  // memory. The same model. Not over ranks. Throws ConfigError (DDL-9-27) when it is too little.
+  // memory. The same model. Ranks have a limit each. Throws ConfigError (DDL-9-27) when it is too
+  // little.
   std::int64_t memory_limit = 0;
   // Called on the caller's thread after each tree that it has grown, with the number of all trees
   // so far; false ends the training, and what is there is returned. Not over ranks.

@@ -7,6 +7,8 @@
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/internal/residency.h"
+#include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/testing.h"
 
 namespace tutti::learn::tree {
@@ -76,6 +78,100 @@ TEST(Ranks, BoostTheSameTrees) {
       const ValidationSet set = {matrix, {labels, {}}};
       return train_boosting(matrix, {labels, {}}, options, threads, &set, communicator).model;
     });
+}
+
+// Ranks that are threads of one process have its resident set in common, so how much of it is left
+// for each differs from time to time; the trees do not.
+TEST(Ranks, GrowTheSameTreesWithinALimit) {
+  const TestData data = make_data(5000, 7, 15);
+  for (const int leaves : {0, 12})
+    expect_same_on_ranks(data, [&](const Matrix& matrix, std::vector<double> labels,
+                                   Threads& threads, comm::Communicator* communicator) {
+      BoostOptions options;
+      options.objective = "logistic";
+      options.rounds = 2;
+      options.max_depth = 6;
+      options.max_leaves = leaves;
+      if (communicator != nullptr) options.memory_limit = resident_bytes() + (96 << 20);
+      return train_boosting(matrix, {labels, {}}, options, threads, nullptr, communicator).model;
+    });
+  expect_same_on_ranks(data, [&](const Matrix& matrix, std::vector<double> labels, Threads& threads,
+                                 comm::Communicator* communicator) {
+    ForestOptions options;
+    options.classes = 2;
+    options.trees = 2;
+    options.columns_per_node = 3;
+    options.max_depth = 7;
+    if (communicator != nullptr) options.memory_limit = resident_bytes() + (96 << 20);
+    return train_forest(matrix, {labels, {}}, options, threads, communicator);
+  });
+}
+
+// With so little memory that the first nodes are split by passes over the files.
+TEST(Ranks, SplitLargeNodesByPassesTogether) {
+  const TestData data = make_data(60000, 7, 15);
+  Threads two(2);
+  const Bins bins = find_bins(data.matrix(), {}, two);
+  const SplitRules rules;
+  const SplitSearch search(bins, {Kind::kNarrow, 7, 0}, rules);
+  GrowOptions options;
+  options.max_depth = 6;
+  options.is_classification = true;
+  options.columns = {0, 1, 2, 3, 4, 5, 6};
+  const auto tree_of = [&](const std::vector<GrownNode>& grown) {
+    std::vector<std::int32_t> place;
+    Model model;
+    model.trees.push_back(to_tree(grown, bins, rules, place));
+    return model;
+  };
+  const auto source_from = [&](std::int64_t first) {
+    return RecordSource<NarrowRecord>([&data, first](std::int64_t begin, std::int64_t end,
+                                                     NarrowRecord* target) {
+      for (std::int64_t row = begin; row < end; ++row)
+        *target++ = {static_cast<std::uint32_t>(row),
+                     static_cast<std::int16_t>(data.labels[static_cast<std::size_t>(first + row)]),
+                     1};
+      return end - begin;
+    });
+  };
+  Records<NarrowRecord> records, scratch;
+  fill(source_from(0), data.rows, two, records);
+  scratch.resize(records.size);
+  const BinnedData binned = bin(data.matrix(), bins, two);
+  const Model expected =
+      tree_of(grow<NarrowRecord>({binned, search, options, records, scratch}, two));
+  for (const int ranks : {3, 4}) {
+    comm::ThreadWorld world(ranks);
+    world.run([&](comm::Transport& transport) {
+      auto communicator =
+          comm::Communicator::create(std::shared_ptr<comm::Transport>(&transport, [](auto*) {}));
+      Threads threads(communicator->rank() % 2 + 1);
+      const auto [begin, end] = share(data.rows, communicator->rank(), ranks);
+      const BinnedData in_file = bin_to_file(data.matrix(begin, end), bins, 5000,
+                                             std::filesystem::temp_directory_path(), threads);
+      const auto source = source_from(begin);
+      const std::int64_t memory = (communicator->rank() + 3) << 19;
+      expect_same(tree_of(grow_streamed<NarrowRecord>(
+                      {in_file, search, options, source, memory, communicator.get()}, threads)),
+                  expected);
+    });
+  }
+}
+
+TEST(Ranks, AreRefusedTogetherWhenOneHasTooLittle) {
+  const TestData data = make_data(20000, 7);
+  comm::ThreadWorld world(3);
+  world.run([&](comm::Transport& transport) {
+    auto communicator =
+        comm::Communicator::create(std::shared_ptr<comm::Transport>(&transport, [](auto*) {}));
+    Threads threads(1);
+    ForestOptions options;
+    options.classes = 2;
+    options.memory_limit = communicator->rank() == 1 ? 1 : std::int64_t{1} << 40;
+    EXPECT_THROW(
+        train_forest(data.matrix(), {data.labels, {}}, options, threads, communicator.get()),
+        ConfigError);
+  });
 }
 
 }  // namespace

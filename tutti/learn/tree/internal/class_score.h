@@ -42,7 +42,7 @@ struct ClassReader {
   }
   void add_entry(int entry, std::span<double> weights) const {
     const auto at = static_cast<std::size_t>(entry);
-    add(sums.bins[at], sums.gradients[at], sums.hessians[at], weights);
+    add(static_cast<int>(sums.bins[at]), sums.gradients[at], sums.hessians[at], weights);
   }
   void add_missing(std::span<double> weights) const {
     add(kMissingBin, sums.missing_gradient, sums.missing_hessian, weights);

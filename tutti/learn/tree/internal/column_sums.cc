@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "tutti/learn/tree/internal/cut_kernel.h"
+
 namespace tutti::learn::tree {
 namespace {
 
@@ -43,7 +45,7 @@ void take(const std::uint64_t* words, int bin, int classes, const SumScales& sca
   std::int64_t gradient, hessian;
   Cell<kKind>::read(words, bin, classes, gradient, hessian);
   const auto at = static_cast<std::size_t>(sums.size);
-  sums.bins[at] = static_cast<std::uint8_t>(bin);
+  sums.bins[at] = bin;
   sums.gradients[at] = static_cast<double>(gradient) * scales.gradient;
   sums.hessians[at] = static_cast<double>(hessian) * scales.hessian;
   sums.size += (gradient | hessian) != 0 ? 1 : 0;
@@ -84,6 +86,14 @@ void read_records(const BinnedData& data, int column, std::span<const Record> re
     }
 }
 
+void read_narrow(const std::uint64_t* words, int bins, const SumScales& scales, ColumnSums& sums) {
+  sums.size = read_words({words, bins, scales.gradient, scales.hessian}, sums.bins.data(),
+                         sums.gradients.data(), sums.hessians.data());
+  const int values = sums.size;
+  take<Kind::kNarrow>(words, kMissingBin, 0, scales, sums);
+  if (sums.size > values) set_last_aside_as_missing(sums);
+}
+
 }  // namespace
 
 void read_histogram(const HistogramShape& shape, const std::uint64_t* words, int bins,
@@ -92,7 +102,7 @@ void read_histogram(const HistogramShape& shape, const std::uint64_t* words, int
   sums.missing_gradient = sums.missing_hessian = 0;
   sums.words = words;
   switch (shape.kind) {
-    case Kind::kNarrow: return read_all<Kind::kNarrow>(shape, words, bins, scales, sums);
+    case Kind::kNarrow: return read_narrow(words, bins, scales, sums);
     case Kind::kWide: return read_all<Kind::kWide>(shape, words, bins, scales, sums);
     case Kind::kClasses: return read_all<Kind::kClasses>(shape, words, bins, scales, sums);
   }

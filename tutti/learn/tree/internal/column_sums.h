@@ -13,7 +13,7 @@ struct ColumnSums {
   static constexpr std::size_t kRoom = kBins + 16;  // vectors read a little beyond the end
 
   int size = 0;
-  std::array<std::uint8_t, kRoom> bins;  // ascending
+  std::array<std::int64_t, kRoom> bins;  // ascending
   std::array<double, kRoom> gradients, hessians;
   double missing_gradient = 0, missing_hessian = 0;
   const std::uint64_t* words = nullptr;  // those of bin 0: weights of classes are read from here

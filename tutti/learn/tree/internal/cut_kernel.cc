@@ -44,6 +44,31 @@ Cut best_cut_in_vectors(const CutProblem& problem) {
   return {static_cast<int>(hn::GetLane(first)), score};
 }
 
+int read_words_in_vectors(const WordsProblem& problem, std::int64_t* bins, double* gradients,
+                          double* hessians) {
+  const hn::CappedTag<double, 8> d;
+  const hn::RebindToSigned<decltype(d)> words;
+  const auto low = hn::Set(words, 0xffffffff);
+  const auto gradient_unit = hn::Set(d, problem.gradient_unit);
+  const auto hessian_unit = hn::Set(d, problem.hessian_unit);
+  const auto* from = reinterpret_cast<const std::int64_t*>(problem.words);
+  std::size_t size = 0;
+  for (int i = 0; i < problem.bins; i += static_cast<int>(hn::Lanes(d))) {
+    const auto word = hn::LoadU(words, from + i);
+    const auto at = hn::Iota(words, i);
+    const auto is_there =
+        hn::And(hn::Ne(word, hn::Zero(words)), hn::Lt(at, hn::Set(words, problem.bins)));
+    if (hn::AllFalse(words, is_there)) continue;
+    const auto gradient = hn::ConvertTo(d, hn::ShiftRight<32>(word));
+    const auto hessian = hn::ConvertTo(d, hn::And(word, low));
+    const auto are_there = hn::RebindMask(d, is_there);
+    hn::CompressStore(at, is_there, words, bins + size);
+    hn::CompressStore(hn::Mul(gradient, gradient_unit), are_there, d, gradients + size);
+    size += hn::CompressStore(hn::Mul(hessian, hessian_unit), are_there, d, hessians + size);
+  }
+  return static_cast<int>(size);
+}
+
 }  // namespace tutti::learn::tree::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -51,9 +76,15 @@ HWY_AFTER_NAMESPACE();
 namespace tutti::learn::tree {
 
 HWY_EXPORT(best_cut_in_vectors);
+HWY_EXPORT(read_words_in_vectors);
 
 Cut best_cut(const CutProblem& problem) {
   return HWY_DYNAMIC_DISPATCH(best_cut_in_vectors)(problem);
+}
+
+int read_words(const WordsProblem& problem, std::int64_t* bins, double* gradients,
+               double* hessians) {
+  return HWY_DYNAMIC_DISPATCH(read_words_in_vectors)(problem, bins, gradients, hessians);
 }
 
 }  // namespace tutti::learn::tree

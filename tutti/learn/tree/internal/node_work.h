@@ -5,16 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/histogram_pool.h"
 
 namespace tutti::learn::tree {
-
-// A node whose split is not known, or not yet used.
-struct OpenNode {
-  std::int32_t index = 0;              // in the list of grown nodes
-  std::uint64_t* histogram = nullptr;  // of the pool; none: the rows are few, or columns are drawn
-};
 
 // With `threads` all of them work on each step, without this is serial and may run beside others
 // that work on other nodes.

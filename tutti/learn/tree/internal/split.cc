@@ -107,7 +107,9 @@ void SplitSearch::try_column(int column, ColumnSums& sums, const NodeSums& node,
 
 void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums& node,
                               std::uint64_t random, Split& best) const {
-  const auto bin_at = [&](int entry) { return int{sums.bins[static_cast<std::size_t>(entry)]}; };
+  const auto bin_at = [&](int entry) {
+    return static_cast<int>(sums.bins[static_cast<std::size_t>(entry)]);
+  };
   // With rows that miss the value, all values may stand on one side and these on the other.
   CutRange range = {0, sums.has_missing() ? sums.size : sums.size - 1};
   int random_bin = -1;
@@ -201,8 +203,8 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
   if (!split.left_is_smaller) split.left_bins.fill(~0ull);
   for (int i = 0; i < ordered.size; ++i) {
-    const auto bin = ordered.bins[static_cast<std::size_t>(i)];
-    split.left_bins[bin / 64] &= ~(1ull << (bin % 64));
+    const int bin = static_cast<int>(ordered.bins[static_cast<std::size_t>(i)]);
+    split.left_bins[static_cast<std::size_t>(bin) / 64] &= ~(1ull << (bin % 64));
     if (i <= found.at) set_bit(split, bin);
   }
   best = split;

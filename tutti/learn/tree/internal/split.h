@@ -39,6 +39,8 @@ struct Split {
   int bin = -1;                                 // numbers: bins up to this one go left
   std::array<std::uint64_t, 4> left_bins = {};  // one bit for each bin, the missing one too
   bool left_is_smaller = false;                 // by its hessian
+  // Of exact cuts: numbers up to this one go left. Of those between bins: NaN.
+  double threshold = std::numeric_limits<double>::quiet_NaN();
   bool exists() const { return column >= 0; }
   bool goes_left(int at) const {
     return (left_bins[static_cast<std::size_t>(at) / 64] >> (at % 64) & 1) != 0;
@@ -63,6 +65,12 @@ class SplitSearch {
 
   // What a split must exceed: its gain is the sum of its sides' scores less that of the node.
   double score(const NodeSums& node) const;
+  // What each side of a cut must have.
+  double least_hessian(const NodeSums& node) const;
+  // Whether cuts are judged by weights of classes, not by gradient and hessian.
+  bool counts_classes() const {
+    return shape_.kind == Kind::kClasses || rules_.criterion == Criterion::kEntropy;
+  }
   const SplitRules& rules() const { return rules_; }
   const HistogramShape& shape() const { return shape_; }
   const ColumnBins& bins(int column) const {
@@ -77,10 +85,6 @@ class SplitSearch {
                    Split& best) const;
   void try_categories(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                       Split& best) const;
-  double least_hessian(const NodeSums& node) const;
-  bool counts_classes() const {
-    return shape_.kind == Kind::kClasses || rules_.criterion == Criterion::kEntropy;
-  }
 
   const Bins& bins_;
   HistogramShape shape_;

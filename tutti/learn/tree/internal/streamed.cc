@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 
+#include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/tree/internal/divide.h"
 #include "tutti/learn/tree/internal/node_rules.h"
@@ -17,12 +18,21 @@ namespace {
 
 constexpr std::int64_t kLeastBlock = 4096, kGreatestBlock = 65536;  // rows
 
-[[noreturn]] void refuse(std::int64_t have, std::int64_t needed, const char* what) {
-  throw ConfigError("DDL-9-27",
-                    fmt::format("memory_limit leaves {} KiB, but {} needs {} KiB. Raise it by at "
-                                "least {} KiB.",
-                                std::max<std::int64_t>(0, have) / 1024, what, needed / 1024,
-                                (needed - have) / 1024 + 1));
+std::int64_t reduced(std::int64_t value, comm::Communicator* communicator, ReduceOp op) {
+  if (communicator != nullptr) communicator->all_reduce({&value, 1, DType::kI64}, op);
+  return value;
+}
+
+// Of the rank that has least.
+void require(std::int64_t have, std::int64_t needed, const char* what,
+             comm::Communicator* communicator) {
+  const std::int64_t left = reduced(have - needed, communicator, ReduceOp::kMin);
+  if (left >= 0) return;
+  throw ConfigError(
+      "DDL-9-27",
+      fmt::format("memory_limit leaves {} KiB, but {} needs {} KiB. Raise it by at "
+                  "least {} KiB.",
+                  std::max<std::int64_t>(0, have) / 1024, what, needed / 1024, -left / 1024 + 1));
 }
 
 // How the memory is shared out.
@@ -46,13 +56,16 @@ Plan make_plan(const StreamedGrowth<Record>& growth, std::int64_t threads) {
       histogram;
   const std::int64_t needed = threads * kLeastBlock * block_row +
                               std::max(2 * threads * histogram, kept + kLeastBlock * gathered_row);
-  if (growth.memory < needed) refuse(growth.memory, needed, "growing a tree");
+  require(growth.memory, needed, "growing a tree", growth.communicator);
   Plan plan;
   plan.block_rows =
       std::clamp(growth.memory / 8 / threads / block_row, kLeastBlock, kGreatestBlock);
   const std::int64_t rest = growth.memory - threads * plan.block_rows * block_row;
-  plan.histograms = std::max<std::int64_t>(2, rest / (threads * histogram));
-  plan.gathered_rows = (rest - kept) / gathered_row;
+  const auto least = [&](std::int64_t own) {
+    return reduced(own, growth.communicator, ReduceOp::kMin);
+  };
+  plan.histograms = least(std::max<std::int64_t>(2, rest / (threads * histogram)));
+  plan.gathered_rows = least((rest - kept) / gathered_row);
   return plan;
 }
 
@@ -64,8 +77,8 @@ class StreamedGrower {
 
   std::vector<GrownNode> grow() {
     nodes_.emplace_back().path = mix(growth_.options.seed);
-    nodes_[0].sums.count = growth_.data.rows();  // at most
-    if (growth_.data.rows() <= plan_.gathered_rows)
+    nodes_[0].end = growth_.data.rows();  // at most
+    if (reduced(growth_.data.rows(), growth_.communicator, ReduceOp::kMax) <= plan_.gathered_rows)
       gather({0});
     else
       gather_all(split_large());
@@ -80,6 +93,8 @@ class StreamedGrower {
   std::vector<std::int32_t> split_large();
   // A pass: what the rows of each of these nodes add up to, and their histograms.
   std::vector<std::vector<std::uint64_t>> sum(std::span<const std::int32_t> open);
+  void share(std::span<const std::int32_t> open,
+             std::vector<std::vector<std::uint64_t>>& histograms);
   void find_split(GrownNode& node, const std::vector<std::uint64_t>& histogram) const;
   void gather_all(const std::vector<std::int32_t>& small);
   // A pass: the rows of these nodes, all of which fit into memory, and then their subtrees.
@@ -93,7 +108,8 @@ class StreamedGrower {
   const StreamedGrowth<Record>& growth_;
   Threads& threads_;
   Plan plan_;
-  std::vector<GrownNode> nodes_;
+  std::vector<GrownNode> nodes_;    // each as many records long as this rank has rows of it
+  std::vector<std::int64_t> most_;  // rows of each node, on the rank with most of them
 };
 
 template <class Record>
@@ -169,7 +185,40 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
     }
   }
   histograms.resize(open.size());
+  share(open, histograms);
   return histograms;
+}
+
+// Sums over all ranks.
+template <class Record>
+void StreamedGrower<Record>::share(std::span<const std::int32_t> open,
+                                   std::vector<std::vector<std::uint64_t>>& histograms) {
+  std::vector<std::int64_t> numbers, rows;
+  for (const std::int32_t index : open) {
+    GrownNode& node = nodes_[static_cast<std::size_t>(index)];
+    node.begin = 0;
+    node.end = node.sums.count;
+    rows.push_back(node.sums.count);
+    numbers.insert(numbers.end(), {node.sums.gradient, node.sums.hessian, node.sums.count});
+    numbers.insert(numbers.end(), node.sums.classes.begin(), node.sums.classes.end());
+  }
+  if (growth_.communicator != nullptr) {
+    growth_.communicator->all_reduce(Buffer::of<std::int64_t>(numbers));
+    growth_.communicator->all_reduce(Buffer::of<std::int64_t>(rows), ReduceOp::kMax);
+    for (auto& histogram : histograms)
+      growth_.communicator->all_reduce(
+          {histogram.data(), static_cast<std::int64_t>(histogram.size()), DType::kI64});
+  }
+  most_.resize(nodes_.size());
+  auto from = numbers.begin();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    NodeSums& sums = nodes_[static_cast<std::size_t>(open[i])].sums;
+    most_[static_cast<std::size_t>(open[i])] = rows[i];
+    sums.gradient = *from++;
+    sums.hessian = *from++;
+    sums.count = *from++;
+    for (std::int64_t& one : sums.classes) one = *from++;
+  }
 }
 
 template <class Record>
@@ -207,7 +256,7 @@ std::vector<std::int32_t> StreamedGrower<Record>::split_large() {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto index = static_cast<std::size_t>(batch[i]);
       if (!may_split(nodes_[index], growth_.options, growth_.search.rules())) continue;
-      if (nodes_[index].sums.count <= plan_.gathered_rows) {
+      if (most_[index] <= plan_.gathered_rows) {
         small.push_back(batch[i]);
         continue;
       }
@@ -234,7 +283,7 @@ void StreamedGrower<Record>::gather_all(const std::vector<std::int32_t>& small) 
   std::vector<std::int32_t> batch;
   std::int64_t rows = 0;
   for (const std::int32_t index : small) {
-    const std::int64_t size = nodes_[static_cast<std::size_t>(index)].sums.count;
+    const std::int64_t size = most_[static_cast<std::size_t>(index)];
     if (rows + size > plan_.gathered_rows) {
       gather(batch);
       batch.clear();
@@ -255,7 +304,7 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
   };
   std::vector<std::unique_ptr<Gathered>> all;
   for (const std::int32_t index : small) {
-    const std::int64_t rows = nodes_[static_cast<std::size_t>(index)].sums.count;
+    const std::int64_t rows = nodes_[static_cast<std::size_t>(index)].size();
     all.emplace_back(new Gathered{BinnedData(rows, growth_.data.columns()), {}});
     all.back()->records.resize(rows);
   }
@@ -286,7 +335,7 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
                                        growth_.options,
                                        from.records,
                                        scratch,
-                                       nullptr,
+                                       growth_.communicator,
                                        {node.depth, node.path}},
                                       threads_);
     attach(nodes_, static_cast<std::size_t>(small[i]), subtree);
@@ -311,9 +360,9 @@ std::int64_t MemoryLimit::left() const {
   return left - std::max<std::int64_t>(0, left) / 8;
 }
 
-void MemoryLimit::check(std::int64_t needed, const char* what) const {
-  const std::int64_t have = left();
-  if (have < needed) refuse(have, needed, what);
+void MemoryLimit::check(std::int64_t needed, const char* what,
+                        comm::Communicator* communicator) const {
+  require(left(), needed, what, communicator);
 }
 
 BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const MemoryLimit& limit,
@@ -321,25 +370,24 @@ BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const M
   if (!limit.exists()) {
     Bins bins = find_bins(matrix, options, threads, communicator);
     BinnedData data = bin(matrix, bins, threads);
+    data.lay_out_columns(threads);
     return {std::move(bins), std::move(data)};
   }
-  if (communicator != nullptr)
-    throw ConfigError("DDL-9-27", "memory_limit does not go with ranks; give each fewer rows.");
   const Matrix rows =
       matrix.form == Form::kSparseColumns ? to_form(matrix, Form::kSparseRows, threads) : matrix;
   MappedRows(rows).release(0, rows.rows);
   // Numbers of the sample, and each thread sorts a column of them in two more arrays.
   const std::int64_t sampled = std::min(rows.rows, options.sample) * std::int64_t{sizeof(double)};
-  limit.check(sampled * (rows.columns + 3 * threads.count()), "finding bins");
+  limit.check(sampled * (rows.columns + 3 * threads.count()), "finding bins", communicator);
   BinOptions streamed = options;
   streamed.is_streamed = true;
-  Bins bins = find_bins(rows, streamed, threads);
+  Bins bins = find_bins(rows, streamed, threads, communicator);
   const std::int64_t row_bytes = BinnedData(0, static_cast<int>(rows.columns)).row_bytes();
   const std::int64_t value_bytes =
       rows.is_sparse() ? rows.entries() / std::max<std::int64_t>(1, rows.rows) * 16
                        : rows.columns * static_cast<std::int64_t>(size_of(rows.dtype));
   const std::int64_t block_row = 2 * (row_bytes + value_bytes);
-  limit.check(kLeastBlock * block_row, "binning");
+  limit.check(kLeastBlock * block_row, "binning", communicator);
   const std::int64_t block = std::clamp(limit.left() / 2 / block_row, kLeastBlock, kGreatestBlock);
   BinnedData data = bin_to_file(rows, bins, block, std::filesystem::temp_directory_path(), threads);
   return {std::move(bins), std::move(data)};

@@ -23,10 +23,13 @@ struct StreamedGrowth {
   const GrowOptions& options;
   const RecordSource<Record>& records;
   std::int64_t memory = 0;  // bytes it may use
+  comm::Communicator* communicator = nullptr;
 };
 
-// As `grow`, but nodes do not tell which records they have. Throws ConfigError (DDL-9-27) when the
-// memory is too little, and says how much is needed.
+// As `grow`, but nodes do not tell which records they have. With a communicator all ranks make
+// their passes together, and a node is gathered when every rank has room for its part. Throws
+// ConfigError (DDL-9-27) on all ranks when the memory of one is too little, and says how much is
+// needed.
 template <class Record>
 std::vector<GrownNode> grow_streamed(const StreamedGrowth<Record>& growth, Threads& threads);
 
@@ -38,15 +41,15 @@ class MemoryLimit {
   bool exists() const { return bytes_ > 0; }
   // What may still be used, less an eighth for what nobody counts. Gives free memory back first.
   std::int64_t left() const;
-  // Throws ConfigError (DDL-9-27) unless so much is left.
-  void check(std::int64_t needed, const char* what) const;
+  // Throws ConfigError (DDL-9-27) unless so much is left, on every rank if there are some.
+  void check(std::int64_t needed, const char* what, comm::Communicator* communicator) const;
 
  private:
   std::int64_t bytes_;
 };
 
 // Bins of the rows: in memory, or under a limit in a file of the temporary folder. Throws
-// ConfigError (DDL-9-27) when the limit is too little, or there are ranks, too.
+// ConfigError (DDL-9-27) when the limit is too little.
 struct BinnedRows {
   Bins bins;
   BinnedData data;

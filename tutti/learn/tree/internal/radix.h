@@ -1,0 +1,37 @@
+// Sorting without comparing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tutti::learn::tree {
+
+// Ascending by `key_of(item)`, an unsigned number, digit by digit from the lowest; equal ones keep
+// their order. Digits in which all are alike cost nothing but counting. `scratch` is working
+// memory.
+template <class Item, class KeyOf>
+void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, const KeyOf& key_of) {
+  using Key = decltype(key_of(items[0]));
+  constexpr int kBits = 11, kDigits = (8 * static_cast<int>(sizeof(Key)) + kBits - 1) / kBits;
+  constexpr std::size_t kValues = std::size_t{1} << kBits;
+  std::array<std::array<std::uint32_t, kValues>, kDigits> counts = {};
+  const auto digit = [](Key key, int at) {
+    return static_cast<std::size_t>(key >> (at * kBits)) & (kValues - 1);
+  };
+  for (const Item& item : items)
+    for (int at = 0; at < kDigits; ++at)
+      ++counts[static_cast<std::size_t>(at)][digit(key_of(item), at)];
+  scratch.resize(items.size());
+  for (int at = 0; at < kDigits; ++at) {
+    auto& places = counts[static_cast<std::size_t>(at)];
+    if (items.empty() || places[digit(key_of(items[0]), at)] == items.size()) continue;
+    std::uint32_t next = 0;
+    for (std::uint32_t& place : places) next += std::exchange(place, next);
+    for (const Item& item : items) scratch[places[digit(key_of(item), at)]++] = item;
+    items.swap(scratch);
+  }
+}
+
+}  // namespace tutti::learn::tree
