@@ -89,12 +89,13 @@ void add_train_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--tolerance", s.tolerance,
                  "linear: share of the objective the gap may be [1e-6]");
   app.add_option("--max-iterations", s.max_iterations, "linear [1000]");
-  app.add_option("--memory-limit", s.memory_limit, "linear, own files: bytes, as in 2GB [none]")
+  app.add_option("--memory-limit", s.memory_limit, "own files: bytes, as in 2GB [none]")
       ->transform(CLI::AsSizeValue(true));
   app.add_option("--task", s.task, "trees: classes or numbers [by the labels]");
   app.add_option("--trees", s.trees, "forests: trees; boosting: rounds [100]")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--max-depth", s.max_depth, "trees: 0: no limit [0]");
+  app.add_flag("--exact-splits", s.has_exact_splits, "trees: between any two values, not 255 bins");
   app.add_option("--max-leaves", s.max_leaves, "boosting [31]");
   app.add_option("--learning-rate", s.learning_rate, "boosting [0.1]");
   app.add_option("--seed", s.seed, "[0]");
@@ -121,6 +122,7 @@ int run_learn_train(int argc, char** argv) {
                file->schema().columns, file->chunks());
     model = train(file, settings);
   } else {
+    command.file.takes_words = is_of_trees(settings.model);
     const DataSet data = read_any(command.data, command.file);
     fmt::print("{}: {}, read in {:.2f} s\n", command.data, shape_text(data.features),
                watch.seconds());
@@ -136,6 +138,8 @@ int run_learn_train(int argc, char** argv) {
   if (command.test.empty()) return 0;
   AnyFileOptions test_file = command.file;
   if (test_file.columns == 0) test_file.columns = model.columns;
+  test_file.takes_words = false;
+  test_file.known_words = model.words;
   const DataSet test = read_any(command.test, test_file);
   fmt::print("on {}: {}\n", command.test,
              quality_of(model, predict(model, test.features, settings.threads), test.labels));
@@ -159,12 +163,13 @@ int run_learn_predict(int argc, char** argv) {
   if (wants_probabilities && !model.has_probabilities())
     throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
   if (options.columns == 0) options.columns = model.columns;
+  options.known_words = model.words;
   const DataSet data = read_any(data_path, options);
   const Predictions found = predict(model, data.features, options.threads);
   std::string text;
   const std::size_t classes = wants_probabilities ? model.classes.size() : 0;
   for (std::size_t row = 0; row < found.values.size(); ++row) {
-    text += fmt::format("{}", found.values[row]);
+    text += label_text(model, found.values[row]);
     for (std::size_t k = 0; k < classes; ++k)
       text += fmt::format(",{}", found.probabilities[row * classes + k]);
     text += '\n';
@@ -205,9 +210,11 @@ int run_learn_convert(int argc, char** argv) {
 }
 
 void print_model(const LearnModel& model) {
-  fmt::print("model {}, {} columns, {}\n", model.name, model.columns,
-             model.classes.empty() ? "predicts numbers"
-                                   : fmt::format("classes {}", fmt::join(model.classes, " ")));
+  std::vector<std::string> classes;
+  for (const double label : model.classes) classes.push_back(label_text(model, label));
+  fmt::print(
+      "model {}, {} columns, {}\n", model.name, model.columns,
+      classes.empty() ? "predicts numbers" : fmt::format("classes {}", fmt::join(classes, " ")));
   if (model.trees) {
     std::size_t nodes = 0;
     for (const auto& tree : model.trees->trees) nodes += tree.nodes.size();

@@ -115,12 +115,19 @@ std::vector<double> scores_of(const LearnModel& model, const learn::Matrix& feat
 
 }  // namespace
 
+std::string label_text(const LearnModel& model, double label) {
+  const auto place = static_cast<std::size_t>(std::max(0.0, label));
+  return place < model.words.labels.size() ? model.words.labels[place] : fmt::format("{}", label);
+}
+
 void save_model(const std::filesystem::path& path, const LearnModel& model) {
   Json json = {{"format", "tutti-model"},
                {"version", 1},
                {"model", model.name},
                {"columns", model.columns},
                {"classes", model.classes}};
+  if (!model.words.empty())
+    json["words"] = {{"columns", model.words.columns}, {"labels", model.words.labels}};
   if (model.trees) {
     json["trees"] = Json::parse(learn::tree::to_json(*model.trees));
   } else {
@@ -150,6 +157,10 @@ LearnModel load_model(const std::filesystem::path& path) {
     model.columns = json.at("columns");
     model.classes = json.at("classes").get<std::vector<double>>();
     if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
+    if (json.contains("words")) {
+      json["words"].at("columns").get_to(model.words.columns);
+      json["words"].at("labels").get_to(model.words.labels);
+    }
     if (json.contains("trees")) {
       model.trees = learn::tree::from_json(json["trees"].dump());
     } else {

@@ -27,11 +27,15 @@ struct LearnModel {
   std::vector<LinearPart> parts;
   bool is_multinomial = false, has_log_link = false;
   std::optional<learn::tree::Model> trees;
+  learn::Words words = {};  // trees: what columns of categories and classes are called
 
   bool has_probabilities() const {
     return !classes.empty() && name != "hinge" && name != "squared_hinge";
   }
 };
+
+// A label as it stood in the data.
+std::string label_text(const LearnModel& model, double label);
 
 void save_model(const std::filesystem::path& path, const LearnModel& model);
 // Throws IoError that says what is wrong with the file.

@@ -59,6 +59,28 @@ class LearnTest(unittest.TestCase):
                 for name in ("whole", "limited")]
         self.assertLess(max(abs(a - b) for a, b in zip(*both)), 1e-4)
 
+    def test_trees_grow_within_a_limit(self):
+        self.tutti("convert", "train.csv", "train.data", "--chunk-rows", "200")
+        self.tutti("train", "train.csv", "--model", "forest", "--trees", 5, "--out", "whole.json")
+        self.tutti("train", "train.data", "--model", "forest", "--trees", 5, "--out", "limited.json", "--memory-limit", "400MB")
+        both = [(self.base / f"{name}.json").read_text() for name in ("whole", "limited")]
+        self.assertEqual(*both)
+        self.assertIn("DDL-9-27", self.tutti("train", "train.data", "--model", "tree", "--out", "m.json", "--memory-limit", "1MB", code=2))
+        exact = self.tutti("train", "train.csv", "--model", "tree", "--exact-splits", "--out", "m.json")
+        self.assertIn("on these rows: accuracy 1.0000", exact)
+
+    def test_words_are_categories(self):
+        draw = random.Random(3)
+        lines = [(town, "yes" if (town in ("Rome", "Oslo")) == (draw.random() < 0.9) else "no", draw.random())
+                 for town in draw.choices(["Bonn", "Rome", "Oslo", "Nice"], k=1000)]
+        (self.base / "w.csv").write_text("town,buys,x\n" + "".join(f"{a},{b},{c}\n" for a, b, c in lines))
+        self.assertIn("is no number", self.tutti("train", "w.csv", "--label", "buys", "--out", "m.json", code=1))
+        self.tutti("train", "w.csv", "--label", "buys", "--model", "boosting", "--trees", 5, "--out", "m.json", "--test", "w.csv")
+        self.assertIn("classes no yes", self.tutti("info", "m.json"))
+        (self.base / "q.csv").write_text("town,buys,x\nRome,yes,0.5\nBonn,no,0.5\nParis,no,0.5\n")
+        found = self.tutti("predict", "m.json", "q.csv", "--label", "buys").split()
+        self.assertEqual(found[:2], ["yes", "no"])
+
     def test_names_file_and_line_of_what_is_wrong(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")
         self.assertIn("bad.csv:2: column 1: 'x' is no number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))

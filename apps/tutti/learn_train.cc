@@ -13,6 +13,7 @@
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
+#include "tutti/learn/tree/joined_chunks.h"
 
 namespace tutti::app {
 namespace {
@@ -88,15 +89,12 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
   return codes;
 }
 
-void fit_together(const DataSet& data, const GlmOptions& options, LearnModel& model) {
-  const int count = static_cast<int>(model.classes.size());
-  const MultinomialModel found = fit_multinomial(
-      data.features, codes_of(data.labels, model.classes), count, data.weights, options);
+// A fit of all classes at once.
+void keep_together(const MultinomialModel& found, LearnModel& model) {
   model.is_multinomial = true;
-  for (int k = 0; k < count; ++k) {
-    const auto begin = found.coefficients.begin() + k * model.columns;
-    model.parts.push_back(
-        {{begin, begin + model.columns}, found.intercepts[static_cast<std::size_t>(k)]});
+  for (std::size_t k = 0; k < model.classes.size(); ++k) {
+    const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * model.columns;
+    model.parts.push_back({{begin, begin + model.columns}, found.intercepts[k]});
   }
 }
 
@@ -114,7 +112,8 @@ LearnModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
 
 // Whether the labels are classes.
 bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
-                 const std::vector<double>& values) {
+                 const std::vector<double>& values, bool has_words) {
+  if (has_words) return true;
   if (settings.task == "classes" || settings.task == "numbers") return settings.task == "classes";
   if (!settings.task.empty())
     throw ConfigError("DDL-9-05", fmt::format("There is no task '{}'. There are: classes, numbers.",
@@ -131,6 +130,9 @@ tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
   options.seed = settings.seed;
   options.bootstrap = settings.model == "forest";
   options.random_thresholds = settings.model == "extra_trees";
+  options.exact_splits = settings.has_exact_splits;
+  options.memory_limit = settings.memory_limit;
+  options.bins.categorical = data.words.categorical();
   const double columns = static_cast<double>(data.features.columns);
   if (settings.model != "tree" && classes > 0)
     options.columns_per_node = std::max(1, static_cast<int>(std::sqrt(columns)));
@@ -147,6 +149,9 @@ tree::Model boost(const DataSet& data, const TrainSettings& settings,
   options.max_depth = settings.max_depth;
   options.max_leaves = settings.max_leaves;
   options.seed = settings.seed;
+  options.exact_splits = settings.has_exact_splits;
+  options.memory_limit = settings.memory_limit;
+  options.bins.categorical = data.words.categorical();
   if (settings.on_progress)
     options.progress = [&](int round, double) {
       return settings.on_progress(fmt::format("round {} of {}", round, settings.trees));
@@ -162,13 +167,14 @@ LearnModel train_trees(const DataSet& data, const TrainSettings& settings) {
                    .trees = {}};
   std::vector<double> targets = data.labels;
   const std::vector<double> values = distinct(data.labels);
-  if (are_classes(settings, data.labels, values)) {
+  if (are_classes(settings, data.labels, values, !data.words.labels.empty())) {
     model.classes = values;
     const std::vector<std::int32_t> codes = codes_of(data.labels, values);
     targets.assign(codes.begin(), codes.end());
   }
   Threads threads(settings.threads);
   const int classes = static_cast<int>(model.classes.size());
+  model.words = data.words;
   model.trees = settings.model == "boosting"
                     ? boost(data, settings, targets, classes, threads)
                     : grow_forest(data, settings, targets, classes, threads);
@@ -181,6 +187,10 @@ std::string model_names() {
   return fmt::format("{}, {}", fmt::join(kLinear, ", "), fmt::join(kTrees, ", "));
 }
 
+bool is_of_trees(const std::string& model) {
+  return is_one_of(model, kTrees);
+}
+
 LearnModel train(const DataSet& data, const TrainSettings& settings) {
   check_model(settings, data.labels.size(), data.features.rows);
   if (is_one_of(settings.model, kTrees)) return train_trees(data, settings);
@@ -188,7 +198,9 @@ LearnModel train(const DataSet& data, const TrainSettings& settings) {
   LearnModel model = linear_model(settings, loss, data.labels, data.features.columns);
   const GlmOptions options = options_of(settings, loss);
   if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
-    fit_together(data, options, model);
+    keep_together(fit_multinomial(data.features, codes_of(data.labels, model.classes),
+                                  static_cast<int>(model.classes.size()), data.weights, options),
+                  model);
   } else {
     fit_parts(
         [&](std::span<const double> labels, const GlmOptions& asked) {
@@ -202,10 +214,23 @@ LearnModel train(const DataSet& data, const TrainSettings& settings) {
 LearnModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings) {
   const std::vector<double> labels = file->labels(), weights = file->weights();
   check_model(settings, labels.size(), file->rows());
-  if (is_one_of(settings.model, kTrees))
-    throw ConfigError("DDL-9-12", "A memory limit works with linear models.");
+  if (is_one_of(settings.model, kTrees)) {
+    Threads threads(settings.threads);
+    const auto folder = std::filesystem::temp_directory_path();
+    return train_trees({.features = tree::join_chunks(*file, folder, threads),
+                        .labels = labels,
+                        .weights = weights},
+                       settings);
+  }
   const Loss loss = parse_loss(settings.model);
   LearnModel model = linear_model(settings, loss, labels, file->schema().columns);
+  if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
+    const auto codes = codes_of(labels, model.classes);
+    keep_together(fit_multinomial_file(file, codes, static_cast<int>(model.classes.size()), weights,
+                                       options_of(settings, loss), settings.memory_limit),
+                  model);
+    return model;
+  }
   fit_parts(
       [&](std::span<const double> targets, const GlmOptions& asked) {
         return fit_file(file, targets, weights, asked, settings.memory_limit);

@@ -19,6 +19,7 @@ struct TrainSettings {
   int max_iterations = 1000;
   std::string task;  // trees: classes, numbers; empty: by the labels
   int trees = 100, max_depth = 0, max_leaves = 31;
+  bool has_exact_splits = false;
   double learning_rate = 0.1;
   std::uint64_t seed = 0;
   int threads = 0;
@@ -27,12 +28,15 @@ struct TrainSettings {
   std::function<bool(const std::string& line)> on_progress = {};
 };
 
+// Whether it is one of trees, which take words for categories.
+bool is_of_trees(const std::string& model);
 // Names of models, as in "logistic, hinge, ...".
 std::string model_names();
 
 // Throws ConfigError when the model is not known or labels do not suit it, and as the fits do.
 LearnModel train(const learn::DataSet& data, const TrainSettings& settings);
-// The same with a limit of memory; linear models only.
+// The same with a limit of memory: what a linear fit takes, and the greatest resident set of this
+// process while trees grow, for which the rows are first copied to the temporary folder.
 LearnModel train(const std::shared_ptr<const learn::DataFile>& file, const TrainSettings& settings);
 
 }  // namespace tutti::app

@@ -15,6 +15,8 @@ struct GlmFit {
   std::string system, settings;
   double seconds = 0, objective = 0;
   double passes = 0;  // over the data; 0 where it is not known
+  double computing =
+      0;  // of the seconds: the solver alone, without taking the data over; 0: not known
 };
 
 // One line of JSON per fit. Throws IoError on anything else.

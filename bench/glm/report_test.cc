@@ -20,10 +20,10 @@ GlmOutcome outcome() {
                   .entries = 20,
                   .target = 1e-2,
                   .fits = {}};
-  made.fits = {{"tutti", "tol 1e-2", 1.0, 100.5, 10},
-               {"tutti", "tol 1e-9", 2.0, 100.0, 20},
-               {"saga", "5 epochs", 3.0, 110.0, 5},
-               {"saga", "50 epochs", 30.0, 100.2, 50}};
+  made.fits = {{"tutti", "tol 1e-2", 1.0, 100.5, 10, 0.5},
+               {"tutti", "tol 1e-9", 2.0, 100.0, 20, 0},
+               {"saga", "5 epochs", 3.0, 110.0, 5, 0},
+               {"saga", "50 epochs", 30.0, 100.2, 50, 0}};
   return made;
 }
 
@@ -39,6 +39,7 @@ TEST(GlmReport, CountsTheQuickestFitWithinTheTarget) {
   ASSERT_NE(ratio, rows.end());
   EXPECT_DOUBLE_EQ(ratio->value, 30);
   EXPECT_THAT(text_of(made), testing::HasSubstr("30.0x faster"));
+  EXPECT_THAT(text_of(made), testing::HasSubstr("2500000.00 ns per entry and pass"));
 }
 
 TEST(GlmReport, ReadsWhatTheWorkerWrites) {

@@ -162,10 +162,11 @@ def test_known_names():
     try:
         from sklearn.linear_model import LogisticRegression
 
-        assert LogisticRegression is linear.LogisticRegression
+        assert type(LogisticRegression(C=2.0)) is linear.LogisticRegression
+        assert isinstance(linear.LogisticRegression(), LogisticRegression)
     finally:
         snap_ml.unpatch_sklearn()
-    assert skl.LogisticRegression is not linear.LogisticRegression
+    assert type(skl.LogisticRegression()) is not linear.LogisticRegression
 
 
 def test_bad_input_is_named():
@@ -243,5 +244,10 @@ def test_a_file_larger_than_the_limit(tmp_path):
     same(whole, linear.LogisticRegression(tol=1e-9).fit(X, y, weights), 1e-4)
     with pytest.raises(ValueError, match="memory_limit"):
         linear.Ridge(memory_limit="much").fit(file)
+    together = linear.LogisticRegression(tol=1e-9, memory_limit="10.5MB").fit(file)  # all classes at once
+    assert 0 < together.stream_["residents"] < together.stream_["chunks"]
+    same(together, whole, 1e-3)
+    hinge = linear.LinearSVC("hinge", C=0.01, tol=1e-3, memory_limit="8MB").fit(file, np.minimum(y, 1))
+    assert 0 < hinge.stream_["residents"] < 40 and hinge.score(X, np.minimum(y, 1)) > 0.75
     with pytest.raises(ValueError, match="DDL-9-12"):
-        linear.LinearSVC("hinge", memory_limit="8MB").fit(file, np.minimum(y, 1))
+        linear.LinearSVC("hinge", memory_limit="1MB").fit(file, np.minimum(y, 1))

@@ -33,6 +33,8 @@ ESTIMATORS = [
     ours.GradientBoostingRegressor(max_iter=5, min_samples_leaf=5, n_jobs=1),
     ours.BoostingMachineClassifier(num_round=5, n_jobs=1), ours.BoostingMachineRegressor(num_round=5, n_jobs=1),
     ours.BoostingMachineClassifier(num_round=5, n_jobs=1, tree_select_probability=0.5),
+    ours.DecisionTreeClassifier(n_jobs=1, use_histograms=False), ours.DecisionTreeRegressor(n_jobs=1, use_histograms=False),
+    ours.GradientBoostingRegressor(max_iter=5, min_samples_leaf=5, n_jobs=1, use_histograms=False),
 ]
 
 
@@ -84,6 +86,48 @@ def test_regression(cells):
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
     assert ours.RandomForestRegressor(100, random_state=0).fit(X, y).score(X_test, y_test) > 0.2
     assert ours.GradientBoostingRegressor(max_iter=50, learning_rate=0.05).fit(X, y).score(X_test, y_test) > 0.2
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_exact_splits_are_those_of_scikit_learn(form):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(3000, 6))
+    X[random.random(X.shape) < 0.3] = 0
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * random.normal(size=3000)
+    exact = ours.DecisionTreeRegressor(max_depth=6, use_histograms=False).fit(form(X), y)
+    theirs = tree.DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(exact.predict(form(X)), theirs.predict(X), atol=1e-6)
+    kinds = (y > 0).astype(int)
+    exact = ours.DecisionTreeClassifier(use_histograms=False).fit(form(X), kinds)
+    assert exact.score(form(X), kinds) == 1  # every row is told from every other
+    with pytest.raises(ValueError, match="DDL-9-28"):
+        ours.DecisionTreeClassifier(use_histograms=False, categorical_features=[0]).fit(X, kinds)
+
+
+def test_patched_programs_get_ours(cells):
+    import snap_ml
+
+    X, _, y, _ = cells
+    snap_ml.patch_sklearn()
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+        from sklearn.tree import DecisionTreeClassifier
+
+        model = clone(RandomForestClassifier(5, max_depth=3, oob_score=False))
+        assert type(model) is ours.RandomForestClassifier and isinstance(model, RandomForestClassifier)
+        assert type(HistGradientBoostingClassifier(max_iter=3, warm_start=False)) is ours.GradientBoostingClassifier
+        assert pickle.loads(pickle.dumps(model.fit(X, y))).score(X, y) > 0.9
+        with pytest.warns(UserWarning, match="ccp_alpha"):
+            theirs = DecisionTreeClassifier(ccp_alpha=0.1)
+        assert type(theirs) is tree._classes.DecisionTreeClassifier and isinstance(theirs, DecisionTreeClassifier)
+
+        class Mine(DecisionTreeClassifier):
+            pass
+
+        assert type(Mine(max_depth=2)) is Mine and issubclass(Mine, ours.DecisionTreeClassifier)
+    finally:
+        snap_ml.unpatch_sklearn()
+    assert ensemble.RandomForestClassifier is not ours.RandomForestClassifier
 
 
 def test_any_number_of_threads_gives_the_same_bits(made):

@@ -96,7 +96,10 @@ DataSet read_any(const std::filesystem::path& path, const AnyFileOptions& option
     case FileKind::kSvmlight:
       return read_svmlight(path, {.columns = options.columns, .threads = options.threads});
     case FileKind::kCsv:
-      return read_csv(path, {.label = options.label, .threads = options.threads});
+      return read_csv(path, {.label = options.label,
+                             .threads = options.threads,
+                             .takes_words = options.takes_words,
+                             .known = options.known_words});
     case FileKind::kNpy: return read_npy(path);
     case FileKind::kNpz: return read_npz(path);
     case FileKind::kHdf5: return read_hdf5(path);

@@ -20,8 +20,10 @@ FileKind kind_of(const std::filesystem::path& path);
 FileKind kind_by_name(const std::filesystem::path& path);
 
 struct AnyFileOptions {
-  std::string kind = {};     // empty: as kind_of says
-  std::string label = {};    // CSV: see csv.h
+  std::string kind = {};   // empty: as kind_of says
+  std::string label = {};  // CSV: see csv.h, for the words, too
+  bool takes_words = false;
+  Words known_words = {};
   std::int64_t columns = 0;  // svmlight: 0: the largest index that occurs
   int threads = 0;
 };

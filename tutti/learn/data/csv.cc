@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/numbers.h"
@@ -72,6 +73,13 @@ struct Layout {
   std::int64_t columns = 0;  // with that of the labels
   std::int64_t label = -1;   // its number, or -1
   bool has_names = false;
+  bool takes_words = false;
+  std::vector<char> has_words = {};  // columns that are known to hold words
+
+  // The place among the features.
+  std::size_t feature_of(std::int64_t column) const {
+    return static_cast<std::size_t>(column - (label >= 0 && column > label ? 1 : 0));
+  }
 };
 
 std::int64_t find_label(const std::vector<std::string_view>& names, bool has_names,
@@ -105,6 +113,15 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
   layout.has_names = std::any_of(fields.begin(), fields.end(),
                                  [&](std::string_view f) { return !read_field(f, ignored); });
   layout.label = find_label(fields, layout.has_names, options.label, name);
+  layout.takes_words = options.takes_words && options.known.empty();
+  layout.has_words.resize(fields.size());
+  for (std::int64_t column = 0; column < layout.columns; ++column) {
+    const std::size_t feature = layout.feature_of(column);
+    const auto& words = options.known.columns;
+    layout.has_words[static_cast<std::size_t>(column)] =
+        column == layout.label ? !options.known.labels.empty()
+                               : feature < words.size() && !words[feature].empty();
+  }
   return layout;
 }
 
@@ -114,7 +131,8 @@ struct Chunk {
   std::vector<float> values;
   std::vector<double> labels;
   std::int64_t lines = 0;
-  std::string error;  // what is wrong in line `lines` of the chunk
+  std::string error;              // what is wrong in line `lines` of the chunk
+  std::vector<char> found_words;  // columns in which there is something else than a number
 };
 
 void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
@@ -123,7 +141,17 @@ void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
   for (; has_more && column < layout.columns; ++column) {
     const std::string_view field = take_field(line, layout.delimiter, has_more);
     double value = 0;
-    if (!read_field(field, value) || std::isinf(value)) {
+    const bool is_word = !read_field(field, value) || std::isinf(value);
+    if (layout.has_words[static_cast<std::size_t>(column)] != 0 ||
+        (is_word && layout.takes_words)) {  // its code comes later
+      chunk.found_words[static_cast<std::size_t>(column)] = 1;
+      if (column == layout.label)
+        chunk.labels.push_back(0);
+      else
+        chunk.values.push_back(std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    if (is_word) {
       chunk.error = fmt::format("column {}: '{}' is no number", column, field.substr(0, 40));
       return;
     }
@@ -143,10 +171,75 @@ void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
 }
 
 void read_chunk(const Layout& layout, Chunk& chunk) {
+  chunk.found_words.resize(static_cast<std::size_t>(layout.columns));
   for (std::string_view rest = chunk.text; !rest.empty() && chunk.error.empty();) {
     ++chunk.lines;
     const std::string_view line = take_line(rest);
     if (!is_blank(line)) read_row(line, layout, chunk);
+  }
+}
+
+// The fields of these columns, row by row.
+std::vector<std::string_view> words_of(const Layout& layout,
+                                       const std::vector<std::int64_t>& columns,
+                                       std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (is_blank(line)) continue;
+    const auto fields = fields_of(line, layout.delimiter);
+    for (const std::int64_t column : columns)
+      words.push_back(fields[static_cast<std::size_t>(column)]);
+  }
+  return words;
+}
+
+// The different ones of column `which` of `count`, ascending, without the missing.
+std::vector<std::string> distinct(const std::vector<std::vector<std::string_view>>& chunks,
+                                  std::size_t which, std::size_t count) {
+  std::set<std::string_view> found;
+  for (const auto& words : chunks)
+    for (std::size_t i = which; i < words.size(); i += count)
+      if (!is_missing(words[i])) found.insert(words[i]);
+  return {found.begin(), found.end()};
+}
+
+// Puts the codes of the words where they belong.
+void set_codes(const std::vector<Chunk>& chunks, const Layout& layout, std::string_view name,
+               const CsvOptions& options, Threads& threads, DataSet& data, float* values) {
+  std::vector<std::int64_t> columns;
+  for (std::int64_t column = 0; column < layout.columns; ++column)
+    if (std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
+          return chunk.found_words[static_cast<std::size_t>(column)] != 0;
+        }))
+      columns.push_back(column);
+  if (columns.empty()) return;
+  std::vector<std::vector<std::string_view>> words(chunks.size());
+  threads.run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t i) {
+    words[static_cast<std::size_t>(i)] =
+        words_of(layout, columns, chunks[static_cast<std::size_t>(i)].text);
+  });
+  data.words = options.known;
+  data.words.columns.resize(static_cast<std::size_t>(data.features.columns));
+  for (std::size_t which = 0; which < columns.size(); ++which) {
+    const bool is_label = columns[which] == layout.label;
+    const std::size_t feature = layout.feature_of(columns[which]);
+    auto& known = is_label ? data.words.labels : data.words.columns[feature];
+    if (known.empty()) known = distinct(words, which, columns.size());
+    std::size_t row = 0;
+    for (const auto& some : words)
+      for (std::size_t i = which; i < some.size(); i += columns.size(), ++row) {
+        const auto place = std::lower_bound(known.begin(), known.end(), some[i]);
+        const bool is_known = place != known.end() && *place == some[i];
+        if (is_label && !is_known)
+          throw IoError("DDL-9-03", fmt::format("{}: row {}: '{}' is no label that is known.", name,
+                                                row, some[i].substr(0, 40)));
+        if (is_label)
+          data.labels[row] = static_cast<double>(place - known.begin());
+        else if (is_known)
+          values[row * static_cast<std::size_t>(data.features.columns) + feature] =
+              static_cast<float>(place - known.begin());
+      }
   }
 }
 
@@ -185,7 +278,8 @@ DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions
   for (Chunk& chunk : chunks) {
     values->insert(values->end(), chunk.values.begin(), chunk.values.end());
     data.labels.insert(data.labels.end(), chunk.labels.begin(), chunk.labels.end());
-    chunk = {};
+    chunk.values = {};
+    chunk.labels = {};
   }
   const std::int64_t columns = layout.columns - (layout.label >= 0 ? 1 : 0);
   const std::int64_t rows = layout.label >= 0 ? static_cast<std::int64_t>(data.labels.size())
@@ -195,6 +289,7 @@ DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions
   data.features = {
       .rows = rows, .columns = columns, .values = values->data(), .row_stride = columns};
   data.features.keeper = values;
+  set_codes(chunks, layout, name, options, threads, data, values->data());
   return data;
 }
 

@@ -14,6 +14,12 @@ struct CsvOptions {
   // target, class or y, else the first.
   std::string label = {};
   int threads = 0;  // 0: one per processor
+  // Columns, and labels, in which not all fields are numbers become codes of words; the first line
+  // must then have the names.
+  bool takes_words = false;
+  // Those that a model knows: only its columns have words. One that it does not know is missing;
+  // such a label is an error.
+  Words known = {};
 };
 
 // Dense f32, read by all threads. A first line in which not all is numbers has the names of the

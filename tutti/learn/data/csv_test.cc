@@ -59,6 +59,31 @@ TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
   EXPECT_EQ(message("a,b\n"), "DDL-9-03 f.csv: it has no rows.");
 }
 
+TEST(Csv, WordsBecomeCodes) {
+  const std::string text = "y,size,town\nno,1,Rome\nyes,2,\nno,NA,Bonn\nno,3,7\n";
+  EXPECT_EQ(message(text), "DDL-9-03 f.csv:2: column 0: 'no' is no number.");
+  const DataSet data = parse_csv(text, "f", {.takes_words = true});
+  EXPECT_EQ(data.labels, (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_EQ(data.words.labels, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(data.words.categorical(), std::vector<int>{1});
+  EXPECT_EQ(data.words.columns[1], (std::vector<std::string>{"7", "Bonn", "Rome"}));
+  const std::vector<float> found = numbers(data);
+  EXPECT_EQ(found[1], 2);
+  EXPECT_TRUE(std::isnan(found[3]) && std::isnan(found[4]));
+  EXPECT_EQ(found[5], 1);
+  EXPECT_EQ(found[7], 0);
+  // Read again as a model knows them.
+  const CsvOptions again{.takes_words = true, .known = data.words};
+  const std::vector<float> others =
+      numbers(parse_csv("y,size,town\nyes,4,Rome\nno,5,Oslo\n", "f", again));
+  EXPECT_EQ(others[1], 2);
+  EXPECT_TRUE(std::isnan(others[3]));
+  EXPECT_EQ(message("y,size,town\nmaybe,4,Rome\n", again),
+            "DDL-9-03 f.csv: row 0: 'maybe' is no label that is known.");
+  EXPECT_EQ(message("y,size,town\nyes,big,Rome\n", again),
+            "DDL-9-03 f.csv:2: column 1: 'big' is no number.");
+}
+
 TEST(Csv, ReadsInPiecesWhateverTheThreads) {
   std::string text = "y,a,b\n";
   for (int i = 0; i < 400000; ++i)

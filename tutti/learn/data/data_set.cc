@@ -9,6 +9,13 @@
 
 namespace tutti::learn {
 
+std::vector<int> Words::categorical() const {
+  std::vector<int> found;
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    if (!columns[j].empty()) found.push_back(static_cast<int>(j));
+  return found;
+}
+
 void SparseRowsBuilder::add(std::int32_t index, float value) {
   if (is_implicit && value != 1) {
     is_implicit = false;

@@ -3,16 +3,28 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tutti/learn/data/matrix.h"
 
 namespace tutti::learn {
 
+// What stood as text where codes stand now: code c is the c-th of them, in ascending order.
+struct Words {
+  std::vector<std::vector<std::string>> columns = {};  // per column, or empty: numbers
+  std::vector<std::string> labels = {};                // empty: numbers
+
+  // Columns of categories.
+  std::vector<int> categorical() const;
+  bool empty() const { return labels.empty() && categorical().empty(); }
+};
+
 struct DataSet {
   Matrix features;
   std::vector<double> labels;   // one per row, or empty
   std::vector<double> weights;  // one per row, or empty: all 1
+  Words words = {};
 };
 
 // Builds sparse rows piece by piece, keeps the memory in the matrix it gives.

@@ -8,8 +8,10 @@
 #include <random>
 
 #include "tutti/core/error.h"
+#include "tutti/io/hdf5.h"
 #include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/data_file.h"
+#include "tutti/learn/data/hdf5_file.h"
 #include "tutti/learn/data/numpy_file.h"
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
@@ -93,6 +95,14 @@ TEST(Fuzz, Csv) {
   EXPECT_GT(outcomes.read, 1000);
 }
 
+TEST(Fuzz, CsvWithWords) {
+  const Outcomes outcomes =
+      torture("y,a,b\nno,2.5,Rome\nyes,NA,\nno,,7\n", 20000, [](const std::string& bytes) {
+        return parse_csv(bytes, "f", {.threads = 1, .takes_words = true});
+      });
+  EXPECT_GT(outcomes.read, 1000);
+}
+
 TEST(Fuzz, Npy) {
   torture(npy_bytes("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})), 20000,
           [](const std::string& bytes) { return parse_npy(bytes, "f"); });
@@ -125,6 +135,30 @@ TEST_F(FuzzFiles, Own) {
     write(bytes);
     const DataFile file(path_);
     return file.read(0, file.chunks());
+  });
+}
+
+// Only what this library writes: HDF5's own code has no promise for every damage.
+TEST_F(FuzzFiles, Hdf5) {
+  {
+    const io::Hdf5Lock lock;
+    const io::Hdf5Handle file(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                              H5Fclose);
+    const auto add = [&](const char* name, std::vector<hsize_t> sizes,
+                         const std::vector<float>& values) {
+      const io::Hdf5Handle space(
+          H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose);
+      const io::Hdf5Handle set(
+          H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          H5Dclose);
+      H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    };
+    add("X", {3, 2}, {1, 2, 3, 4, 5, 6});
+    add("y", {3}, {7, 8, 9});
+  }
+  torture(content(), 1000, [this](const std::string& bytes) {
+    write(bytes);
+    return read_hdf5(path_);
   });
 }
 
