@@ -11,13 +11,15 @@
 #include "tutti/models/science/hep/case.h"
 #include "tutti/models/script/case.h"
 #include "tutti/models/vision/resnet/case.h"
+#include "tutti/models/vision/unet3d/case.h"
 
 namespace tutti::models {
 
 std::span<const train::CaseInfo* const> cases() {
   static const std::array all = {
       &hep::case_info(),       &climate_detect::case_info(), &climate_segment::case_info(),
-      &cosmoflow::case_info(), &resnet::case_info(),         &script::case_info()};
+      &cosmoflow::case_info(), &resnet::case_info(),         &unet3d::case_info(),
+      &script::case_info()};
   return all;
 }
 

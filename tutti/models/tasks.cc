@@ -10,6 +10,7 @@
 #include "tutti/models/science/hep/task.h"
 #include "tutti/models/script/task.h"
 #include "tutti/models/vision/resnet/task.h"
+#include "tutti/models/vision/unet3d/task.h"
 
 namespace tutti::models {
 
@@ -25,6 +26,7 @@ constexpr Row kTasks[] = {
     {"climate-segment", climate_segment::make_task},
     {"resnet", resnet::make_task},
     {"cosmoflow", cosmoflow::make_task},
+    {"unet3d", unet3d::make_task},
     {"script", script::make_task},
 };
 

@@ -6,12 +6,19 @@
 
 namespace tutti::models {
 
-void export_traced(LayerStack& network,
-                   const std::function<torch::Tensor(const torch::Tensor&)>& forward,
-                   const torch::Tensor& example, const std::filesystem::path& file) {
-  const torch::NoGradGuard no_gradients;
+using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
+
+void export_traced(LayerStack& network, const Forward& forward, const torch::Tensor& example,
+                   const std::filesystem::path& file) {
   const torch::ScalarType before = network.dtype();
   network.compute_in(torch::kFloat32);
+  export_traced(static_cast<const torch::nn::Module&>(network), forward, example, file);
+  network.compute_in(before);
+}
+
+void export_traced(const torch::nn::Module& network, const Forward& forward,
+                   const torch::Tensor& example, const std::filesystem::path& file) {
+  const torch::NoGradGuard no_gradients;
   torch::jit::Module script("network");
   // The same tensors, so that the recorder knows them.
   for (const auto& item : network.named_parameters())
@@ -23,7 +30,6 @@ void export_traced(LayerStack& network,
         return {forward(inputs[0].toTensor())};
       },
       [](const torch::autograd::Variable&) { return std::string(); }, true, false, &script);
-  network.compute_in(before);
   const c10::QualifiedName name(*script.type()->name(), "forward");
   script.type()->addMethod(
       script._ivalue()->compilation_unit()->create_function(name, recorded.first->graph));

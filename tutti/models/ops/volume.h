@@ -27,4 +27,9 @@ torch::Tensor first_conv_leaky_mean_pool(const torch::Tensor& input, const torch
                                          const torch::Tensor& bias, torch::ScalarType dtype,
                                          double slope);
 
+// One of the 48 symmetries of a cube, applied to the last three dimensions, which must be of one
+// size: an order of the axes, then mirrors. 0 is none. Contiguous.
+inline constexpr std::uint64_t kCubeSymmetries = 48;
+torch::Tensor turned(const torch::Tensor& volumes, std::uint64_t symmetry);
+
 }  // namespace tutti::models

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <set>
+
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/volume.h"
 
@@ -89,6 +91,22 @@ TEST(VolumeOps, FirstLayerIsConvolutionLeakAndPooling) {
       EXPECT_LT(difference(ours.weight, right.weight), 1e-5);
       EXPECT_LT(difference(ours.bias, right.bias), 1e-5);
     }
+}
+
+TEST(Turned, AreAllSymmetriesOfACube) {
+  const torch::Tensor cube = torch::arange(2 * 27).view({2, 3, 3, 3});
+  EXPECT_TRUE(torch::equal(turned(cube, 0), cube));
+  std::set<std::vector<std::int64_t>> seen;
+  for (std::uint64_t i = 0; i < kCubeSymmetries; ++i) {
+    const torch::Tensor other = turned(cube, i)[1].contiguous();
+    EXPECT_EQ(other[1][1][1].item<std::int64_t>(), 27 + 13);  // the middle stays
+    seen.emplace(other.data_ptr<std::int64_t>(), other.data_ptr<std::int64_t>() + 27);
+    // Neighbours stay neighbours: corners are at distance sqrt(3) from the middle.
+    EXPECT_EQ(std::set<std::int64_t>({27, 29, 33, 35, 45, 47, 51, 53})
+                  .count(other[0][2][0].item<std::int64_t>()),
+              1u);
+  }
+  EXPECT_EQ(seen.size(), kCubeSymmetries);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "tutti/models/vision/unet3d/case.h"
+
+namespace tutti::models::unet3d {
+
+const train::CaseInfo& case_info() {
+  using enum OptionType;
+  static const train::CaseInfo info = {
+      "unet3d",
+      "marks the parts of a brain tumour in every voxel of a head",
+      {{"volume", kInt, "48", "voxels along a side of a scan", "", 4, 4096},
+       {"filters", kInt, "8", "of the first convolution; others have multiples", "", 1, 1024},
+       {"depth", kInt, "3", "levels; the volume is halved between them", "", 2, 10},
+       {"doubling",
+        kChoice,
+        "upsample",
+        "how the way up doubles the volume: values repeated, or a transposed convolution",
+        "",
+        0,
+        0,
+        {"upsample", "deconvolution"}},
+       {"norm",
+        kChoice,
+        "instance",
+        "of what each convolution gives; the published network has none",
+        "",
+        0,
+        0,
+        {"none", "instance"}},
+       {"augment", kBool, "1", "turn and mirror the heads, by all symmetries of a cube", ""},
+       {"train_scans", kInt, "200", "heads to make for training", "", 2, 1e8},
+       {"test_scans", kInt, "40", "heads to make for the result", "", 2, 1e8}},
+      {{"",
+        {{"optimizer", "adam"},
+         {"learning_rate", "0.001"},
+         {"schedule", "cosine"},
+         {"warmup", "0.05"},
+         {"batch", "1"},
+         {"epochs", "5"}}},
+       {"tiny", {{"volume", "16"}, {"train_scans", "24"}, {"test_scans", "8"}, {"epochs", "4"}}},
+       {"paper",
+        {{"volume", "128"},
+         {"filters", "32"},
+         {"depth", "4"},
+         {"norm", "none"},
+         {"learning_rate", "0.0005"},
+         {"schedule", "constant"},
+         {"warmup", "0"},
+         {"train_scans", "285"},
+         {"test_scans", "66"},
+         {"epochs", "100"}}}}};
+  return info;
+}
+
+}  // namespace tutti::models::unet3d

@@ -1,0 +1,10 @@
+// The case `unet3d` before it has a network: its options.
+#pragma once
+
+#include "tutti/train/run/config.h"
+
+namespace tutti::models::unet3d {
+
+const train::CaseInfo& case_info();
+
+}  // namespace tutti::models::unet3d

@@ -1,0 +1,21 @@
+// Volumes in NIfTI-1 files, the form in which brain scans are exchanged.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <vector>
+
+namespace tutti::models::unet3d {
+
+struct Volume {
+  std::array<int, 3> size{};
+  std::vector<float> values;  // the first axis fastest
+  float at(int x, int y, int z) const {
+    return values[(std::size_t(z) * size[1] + std::size_t(y)) * size[0] + std::size_t(x)];
+  }
+};
+
+// The first volume of a `.nii` or `.nii.gz` file, in its units. Throws IoError.
+Volume read_nifti(const std::filesystem::path& file);
+
+}  // namespace tutti::models::unet3d

@@ -1,0 +1,55 @@
+// Heads in files, made or from elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/models/vision/unet3d/head.h"
+
+namespace tutti::models::unet3d {
+
+struct ScanPlan {
+  int side = 48;
+  std::int64_t train = 0, test = 0;
+};
+
+// Writes `train-<i>.h5` and `test-<i>.h5`, a head each: data (1,4,S,S,S) and truth (1,1,S,S,S).
+// Rank r of `ranks` makes every `ranks`-th file; files that are there are left alone. A file
+// depends on nothing but the side and its number. `progress` is called after each file with those
+// done by this rank and all it has to do.
+void generate(const std::filesystem::path& folder, const ScanPlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+// The heads of a folder, all of one side, as
+// - files `<name>*.h5` with any number of heads: data (N,4,S,S,S) in the order t1, t1ce, flair, t2,
+//   and truth (N,1,S,S,S) with the labels 0, 1, 2 and 4, as 3DUnetCNN keeps the public data sets;
+// - or `<name>`, the folder of a subject with NIfTI files, or a folder of such folders.
+class ScanFiles {
+ public:
+  // Throws IoError when there are none, or when one does not fit. Without `needs_truth`, labels
+  // that are not there are 0.
+  ScanFiles(const std::filesystem::path& folder, const std::string& name, int side,
+            bool needs_truth = true);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  // Opens the files at each call.
+  Scan read(std::int64_t index) const;
+
+ private:
+  struct Place {
+    std::filesystem::path path;
+    std::int64_t row;  // of a file; kSubject for a folder
+  };
+  static constexpr std::int64_t kSubject = -1;
+  void add_file(const std::filesystem::path& path);
+
+  std::vector<Place> places_;
+  int side_;
+  bool needs_truth_;
+};
+
+}  // namespace tutti::models::unet3d

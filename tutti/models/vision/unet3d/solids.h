@@ -1,0 +1,37 @@
+// What heads are put together from. Places are in [-1, 1] along each axis.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::unet3d {
+
+using Place = std::array<double, 3>;
+
+// Random numbers of mean 0 and spread 1 at the corners of a grid of `cells` a side, smooth between
+// them.
+class SmoothField {
+ public:
+  SmoothField(int cells, train::Random& random);
+  double at(const Place& p) const;
+
+ private:
+  int cells_;
+  std::vector<double> values_;
+};
+
+// Which way one lies is random: turned by about `turn`, all ways alike for kAnyTurn.
+class Ellipsoid {
+ public:
+  static constexpr double kAnyTurn = 10;
+  Ellipsoid(const Place& centre, const Place& axes, double turn, train::Random& random);
+  double at(const Place& p) const;  // 0 in the middle, 1 on the surface
+
+ private:
+  Place centre_;
+  std::array<Place, 3> rows_;
+};
+
+}  // namespace tutti::models::unet3d

@@ -1,0 +1,220 @@
+#include "tutti/models/vision/unet3d/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "tutti/models/nets/layer_stack.h"
+#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/ops/volume.h"
+#include "tutti/models/vision/unet3d/metric.h"
+#include "tutti/models/vision/unet3d/model.h"
+#include "tutti/models/vision/unet3d/scans.h"
+#include "tutti/models/vision/unet3d/slices.h"
+#include "tutti/train/engine.h"
+
+namespace tutti::models::unet3d {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+using Labels = std::vector<std::uint8_t>;
+
+constexpr std::int64_t kThresholdScans = 32;  // over which the thresholds are looked for
+constexpr std::int64_t kDrawnScans = 2;
+
+NetworkShape shape_of(const Options& options) {
+  NetworkShape shape;
+  shape.volume = static_cast<int>(options.integer("volume"));
+  shape.filters = static_cast<int>(options.integer("filters"));
+  shape.depth = static_cast<int>(options.integer("depth"));
+  shape.has_deconvolution = options.text("doubling") == "deconvolution";
+  shape.has_norm = options.text("norm") == "instance";
+  return shape;
+}
+
+class UnetTask : public train::Task {
+ public:
+  explicit UnetTask(const Options& options)
+      : options_(options),
+        shape_(shape_of(options)),
+        network_(std::make_shared<Network>(shape_,
+                                           static_cast<std::uint64_t>(options.integer("seed")),
+                                           train::compute_type(options))) {}
+
+  torch::nn::Module& model() override { return *network_; }
+  bool casts_itself() const override { return true; }
+  double flops_per_sample() const override { return train_flops(shape_); }
+
+  void prepare(Communicator& communicator) override {
+    fs::path folder = options_.text("data");
+    if (folder.empty()) {
+      const ScanPlan plan{shape_.volume, options_.integer("train_scans"),
+                          options_.integer("test_scans")};
+      folder = make_data(fmt::format("unet3d-{}", plan.side), "heads", communicator,
+                         [&](const fs::path& to, int rank, int ranks, const auto& progress) {
+                           generate(to, plan, rank, ranks, progress);
+                         });
+      train_count_ = plan.train;
+      test_count_ = plan.test;
+    }
+    train_ = std::make_unique<ScanFiles>(folder, "train", shape_.volume);
+    test_ = std::make_unique<ScanFiles>(folder, "test", shape_.volume);
+    find_thresholds();
+  }
+
+  // The folder may hold more of a larger plan.
+  std::int64_t train_samples() const override {
+    return train_count_ > 0 ? std::min(train_count_, train_->size()) : train_->size();
+  }
+
+  train::Batch load(std::span<const std::int64_t> indices) override {
+    const std::int64_t count = static_cast<std::int64_t>(indices.size()), side = shape_.volume;
+    torch::Tensor images = torch::empty({count, kModalities, side, side, side});
+    torch::Tensor labels = torch::empty({count, side, side, side}, torch::kUInt8);
+    float* image = images.data_ptr<float>();
+    std::uint8_t* label = labels.data_ptr<std::uint8_t>();
+    for (std::int64_t index : indices) {
+      const Scan scan = train_->read(index);
+      image = std::ranges::copy(scan.images, image).out;
+      label = std::ranges::copy(scan.labels, label).out;
+    }
+    return {images, labels, {}};
+  }
+
+  train::Batch random_batch(std::int64_t count) override {
+    const std::int64_t side = shape_.volume;
+    return {torch::rand({count, kModalities, side, side, side}),
+            torch::randint(3, {count, side, side, side}, torch::kUInt8),
+            {}};
+  }
+
+  torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
+    if (!options_.flag("augment")) return dice_loss(network_->forward(batch.input), batch.target);
+    const std::uint64_t symmetry = train::Random(seed).below(kCubeSymmetries);
+    return dice_loss(network_->forward(turned(batch.input, symmetry)),
+                     turned(batch.target, symmetry));
+  }
+
+  std::vector<train::Layer> layers() override {
+    std::vector<train::Layer> all;
+    for (int step = 0; step < network_->steps(); ++step)
+      all.push_back({.flops = network_->step_flops(step),
+                     .tensors = network_->step_tensors(step),
+                     .forward = [this, step](const torch::Tensor& input, std::uint64_t) {
+                       return network_->forward_step(step, input);
+                     }});
+    return all;
+  }
+  torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
+    return dice_loss(output, batch.target);
+  }
+
+  train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    const std::int64_t all = samples_to_judge(
+        options_, test_count_ > 0 ? std::min(test_count_, test_->size()) : test_->size());
+    std::array<double, 2 * kRegions> sums{};  // of the network, of the thresholds
+    for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
+      const Scan scan = test_->read(i);
+      const Labels found = find(scan);
+      for (int region = 0; region < kRegions; ++region) {
+        const auto at = static_cast<std::size_t>(region);
+        sums[at] += overlap(region, scan.labels, found).dice();
+        sums[kRegions + at] += overlap(region, thresholds_[at], scan.images, scan.labels).dice();
+      }
+    }
+    communicator.all_reduce(Buffer::of(std::span<double>(sums)), ReduceOp::kSum, {.name = "dice"});
+    if (!folder.empty()) draw(folder, std::min(all, kDrawnScans));
+    train::Metrics metrics = {{"dice", 0}};
+    for (int kind = 0; kind < 2; ++kind)
+      for (std::size_t region = 0; region < kRegions; ++region) {
+        const double mean = sums[kind * kRegions + region] / double(std::max<std::int64_t>(1, all));
+        metrics.emplace_back(
+            fmt::format("{}_{}", kind == 0 ? "dice" : "threshold", region_names()[region]), mean);
+        if (kind == 0) metrics[0].second += mean / kRegions;
+      }
+    return metrics;
+  }
+
+  std::vector<std::string> prediction_names() const override {
+    std::vector<std::string> names;
+    for (const char* region : region_names()) names.push_back(fmt::format("{}_voxels", region));
+    return names;
+  }
+
+  std::vector<std::vector<float>> predict(const fs::path& file) override {
+    const ScanFiles files(file.parent_path(), file.filename().string(), shape_.volume, false);
+    std::vector<std::vector<float>> rows;
+    for (std::int64_t i = 0; i < files.size(); ++i) {
+      const Labels found = find(files.read(i));
+      std::vector<float>& row = rows.emplace_back();
+      for (int region = 0; region < kRegions; ++region)
+        row.push_back(static_cast<float>(overlap(region, found, found).found));
+    }
+    return rows;
+  }
+
+  // Takes images as they are in the files; gives the likelihood of the labels 1, 2 and 4.
+  void export_script(const fs::path& file) override {
+    const torch::ScalarType before = network_->dtype();
+    network_->compute_in(torch::kFloat32);
+    const std::int64_t side = shape_.volume;
+    export_traced(
+        *network_, [&](const torch::Tensor& x) { return torch::sigmoid(network_->forward(x)); },
+        torch::rand({1, kModalities, side, side, side}), file);
+    network_->compute_in(before);
+  }
+
+  std::string verdict(const train::Metrics& metrics) const override {
+    std::string text = "Dice of heads not trained on, 1 for all right:\n";
+    for (const char* region : region_names())
+      text += fmt::format("  {:<10} {:.3f}, by the best threshold {:.3f}\n", region,
+                          value_of(metrics, fmt::format("dice_{}", region)),
+                          value_of(metrics, fmt::format("threshold_{}", region)));
+    return text;
+  }
+
+ private:
+  void find_thresholds() {
+    ThresholdSearch search;
+    for (std::int64_t i = 0; i < std::min(train_samples(), kThresholdScans); ++i) {
+      const Scan scan = train_->read(i);
+      search.add(scan.images, scan.labels);
+    }
+    for (int region = 0; region < kRegions; ++region)
+      thresholds_[static_cast<std::size_t>(region)] = search.best(region);
+  }
+
+  Labels find(const Scan& scan) {
+    const torch::NoGradGuard no_gradients;
+    const std::int64_t side = shape_.volume;
+    const torch::Tensor images = torch::from_blob(const_cast<float*>(scan.images.data()),
+                                                  {1, kModalities, side, side, side});
+    const torch::Tensor labels = labels_of(network_->forward(images)).contiguous();
+    return {labels.data_ptr<std::uint8_t>(), labels.data_ptr<std::uint8_t>() + labels.numel()};
+  }
+
+  void draw(const fs::path& folder, std::int64_t count) {
+    std::vector<Slices> heads;
+    for (std::int64_t i = 0; i < count; ++i) {
+      Scan scan = test_->read(i);
+      Labels found = find(scan);
+      heads.push_back({std::move(scan), std::move(found)});
+    }
+    train::write_text(folder / "slices.svg", slices_svg(shape_.volume, heads));
+  }
+
+  const Options& options_;
+  const NetworkShape shape_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<ScanFiles> train_, test_;
+  std::int64_t train_count_ = 0, test_count_ = 0;  // 0: all files
+  std::array<Threshold, kRegions> thresholds_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Task> make_task(const Options& options) {
+  return std::make_unique<UnetTask>(options);
+}
+
+}  // namespace tutti::models::unet3d

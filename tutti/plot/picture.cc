@@ -1,0 +1,76 @@
+#include "tutti/plot/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace tutti::plot {
+namespace {
+
+constexpr int kShades = 14;
+constexpr const char* kColours[] = {"#000000", "#d62728", "#1f77b4", "#2ca02c", "#ff7f0e"};
+
+// One path per shade: every run of equal places of a row is a short stroke. `shade_of` gives a
+// number per place, -1 for nothing.
+template <class ShadeOf, class ColourOf>
+std::string runs(const Picture& picture, int shades, ShadeOf shade_of, ColourOf colour_of,
+                 double opacity) {
+  std::vector<std::string> paths(static_cast<std::size_t>(shades));
+  for (int row = 0; row < picture.rows; ++row)
+    for (int column = 0; column < picture.columns;) {
+      const auto at = [&](int x) { return static_cast<std::size_t>(row * picture.columns + x); };
+      const int shade = shade_of(at(column));
+      int end = column + 1;
+      while (end < picture.columns && shade_of(at(end)) == shade) ++end;
+      if (shade >= 0)
+        paths[static_cast<std::size_t>(shade)] +=
+            fmt::format("M{} {}.5h{}", column,
+                        picture.has_first_row_below ? picture.rows - 1 - row : row, end - column);
+      column = end;
+    }
+  std::string text;
+  for (int i = 0; i < shades; ++i)
+    if (const std::string& path = paths[static_cast<std::size_t>(i)]; !path.empty())
+      text += fmt::format(
+          "<path d=\"{}\" stroke=\"{}\" stroke-opacity=\"{}\" stroke-width=\"1.02\"/>\n", path,
+          colour_of(i), opacity);
+  return text;
+}
+
+std::string shades(const Picture& picture) {
+  const auto [low, high] = std::minmax_element(picture.field.begin(), picture.field.end());
+  const float first = *low, span = std::max(*high - *low, 1e-20f);
+  return runs(
+      picture, kShades,
+      [&](std::size_t i) {
+        return std::min(kShades - 1, static_cast<int>((picture.field[i] - first) / span * kShades));
+      },
+      [&](int shade) {
+        if (picture.is_dark) return fmt::format("rgb({0},{0},{0})", shade * 255 / (kShades - 1));
+        const int grey = 250 - shade * 170 / kShades;
+        return fmt::format("rgb({},{},{})", grey, grey, std::min(255, grey + 8));
+      },
+      1);
+}
+
+}  // namespace
+
+const char* mark_colour(int number) {
+  return kColours[static_cast<std::size_t>(number) % std::size(kColours)];
+}
+
+std::string picture_elements(const Picture& picture) {
+  const auto places =
+      static_cast<std::size_t>(picture.rows) * static_cast<std::size_t>(picture.columns);
+  std::string text;
+  if (places > 0 && picture.field.size() == places) text += shades(picture);
+  if (picture.marks.size() == places)
+    text += runs(
+        picture, int(std::size(kColours)),
+        [&](std::size_t i) { return picture.marks[i] == 0 ? -1 : int(picture.marks[i]); },
+        mark_colour, 0.75);
+  return text;
+}
+
+}  // namespace tutti::plot
