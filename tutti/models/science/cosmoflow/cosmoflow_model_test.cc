@@ -41,20 +41,24 @@ TEST(CosmoflowModel, CountsAreThoseOfTheTables) {
   half.volume = 64;
   EXPECT_EQ(layers(half).size(), 4u);
   EXPECT_EQ(layers(half).back().pooled, 2);
+  half.reads_means = true;
+  EXPECT_EQ(dense_widths(half), (std::vector<int>{16 + 32 + 64 + 128, 2048, 256, 3}));
 }
 
 torch::Tensor by_modules(Network& network, const NetworkShape& shape, torch::Tensor x) {
   const auto p = network.named_parameters();
   const double slope = shape.is_mlperf ? 0.3 : 0.01;
   const auto all = layers(shape);
+  std::vector<torch::Tensor> means;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string name = "conv" + std::to_string(i + 1);
     x = torch::leaky_relu(
         torch::conv3d(x, p[name + "_weight"], p[name + "_bias"], all[i].stride, all[i].padding),
         slope);
     if (all[i].has_pool) x = shape.is_mlperf ? torch::max_pool3d(x, 2) : torch::avg_pool3d(x, 2);
+    means.push_back(torch::adaptive_avg_pool3d(x, {1, 1, 1}).flatten(1));
   }
-  x = x.flatten(1);
+  x = shape.reads_means ? torch::cat(means, 1) : x.flatten(1);
   for (int i = 1; i <= 3; ++i) {
     const std::string name = "dense" + std::to_string(i);
     x = torch::nn::functional::linear(x, p[name + "_weight"], p[name + "_bias"]);
@@ -65,10 +69,11 @@ torch::Tensor by_modules(Network& network, const NetworkShape& shape, torch::Ten
 
 // Outputs and all gradients, in f32 closely; in bf16 other voxels may win the pooling of MLPerf's.
 TEST(CosmoflowModel, AgreesWithPlainModules) {
-  for (bool is_mlperf : {false, true})
+  for (int kind = 0; kind < 4; ++kind)
     for (const auto& [dtype, tolerance] :
          {std::pair(torch::kFloat32, 1e-4), std::pair(torch::kBFloat16, 0.1)}) {
-      const NetworkShape shape = small_shape(is_mlperf);
+      NetworkShape shape = small_shape(kind & 1);
+      shape.reads_means = kind & 2;
       torch::manual_seed(3);
       const torch::Tensor volumes = torch::rand({2, shape.channels(), 32, 32, 32}),
                           target = torch::randn({2, shape.outputs()});
@@ -87,7 +92,7 @@ TEST(CosmoflowModel, AgreesWithPlainModules) {
         const torch::Tensor reference = network.parameters()[i].grad();
         EXPECT_LT((gradients[i] - reference).norm().item<double>(),
                   5 * tolerance * reference.norm().item<double>())
-            << i << " " << is_mlperf;
+            << i << " " << kind;
       }
     }
 }
@@ -109,6 +114,7 @@ TEST(CosmoflowModel, ExportedScriptGivesPhysicalUnits) {
   for (bool is_mlperf : {false, true}) {
     NetworkShape shape = small_shape(is_mlperf);
     shape.has_norm = true;
+    shape.reads_means = is_mlperf;
     Network network(shape, 2, torch::kFloat32);
     network.forward(torch::rand({3, shape.channels(), 32, 32, 32}));  // moves the running means
     network.eval();

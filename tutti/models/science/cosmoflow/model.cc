@@ -63,8 +63,12 @@ std::vector<Layer> layers(const NetworkShape& shape) {
 }
 
 std::vector<int> dense_widths(const NetworkShape& shape) {
-  const Layer last = layers(shape).back();
-  const int flat = last.out * last.pooled * last.pooled * last.pooled;
+  const std::vector<Layer> all = layers(shape);
+  int flat = all.back().out * all.back().pooled * all.back().pooled * all.back().pooled;
+  if (shape.reads_means) {
+    flat = 0;
+    for (const Layer& layer : all) flat += layer.out;
+  }
   if (shape.is_mlperf) return {flat, 128, 64, shape.outputs()};
   return {flat, 128 * shape.filters, 16 * shape.filters, shape.outputs()};
 }
@@ -121,25 +125,27 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
 
 torch::Tensor Network::convolutions(torch::Tensor x) {
   const double slope = slope_of(shape_);
+  std::vector<torch::Tensor> means;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     if (i == 0 && layer.in == 1 && layer.has_pool && layer.padding == 0 && layer.out % 8 == 0) {
       x = first_conv_leaky_mean_pool(x, weights_[i], biases_[i], dtype_, slope);
-      continue;
+    } else {
+      x = conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
+      if (!layer.has_pool)
+        x = torch::leaky_relu(x, slope);
+      else if (shape_.is_mlperf)
+        x = torch::max_pool3d(torch::leaky_relu(x.to(torch::kFloat32), slope), 2);
+      else
+        x = leaky_mean_pool(x, slope);
     }
-    x = conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
-    if (!layer.has_pool)
-      x = torch::leaky_relu(x, slope);
-    else if (shape_.is_mlperf)
-      x = torch::max_pool3d(torch::leaky_relu(x.to(torch::kFloat32), slope), 2);
-    else
-      x = leaky_mean_pool(x, slope);
+    if (shape_.reads_means) means.push_back(x.to(torch::kFloat32).mean({2, 3, 4}));
   }
-  return x;
+  return shape_.reads_means ? torch::cat(means, 1) : x.to(torch::kFloat32).contiguous().flatten(1);
 }
 
 torch::Tensor Network::forward(const torch::Tensor& volumes, std::uint64_t seed) {
-  torch::Tensor x = convolutions(volumes).to(torch::kFloat32).contiguous().flatten(1);
+  torch::Tensor x = convolutions(volumes);
   if (shape_.has_norm)
     x = train::batch_norm(x, torch::ones({x.size(1)}), torch::zeros({x.size(1)}), norm_mean_,
                           norm_variance_, is_training(), kNormMomentum, kNormEpsilon);
@@ -175,8 +181,12 @@ void Network::export_script(const std::filesystem::path& file, const std::string
     if (l.has_pool)
       code +=
           fmt::format("  x = torch.{}_pool3d(x, [2, 2, 2])\n", shape_.is_mlperf ? "max" : "avg");
+    if (shape_.reads_means) code += fmt::format("  mean{} = torch.mean(x, [2, 3, 4])\n", i);
   }
-  code += "  x = torch.flatten(x, 1)\n";
+  std::string means;
+  for (std::size_t i = 0; i < layers_.size(); ++i) means += fmt::format("mean{}, ", i);
+  code += shape_.reads_means ? fmt::format("  x = torch.cat([{}], 1)\n", means)
+                             : "  x = torch.flatten(x, 1)\n";
   if (shape_.has_norm)
     code += fmt::format("  x = (x - self.norm_mean) / torch.sqrt(self.norm_variance + {})\n",
                         kNormEpsilon);

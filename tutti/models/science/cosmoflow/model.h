@@ -20,6 +20,12 @@ struct NetworkShape {
   // spends its first thousands of steps on what is common to all. The paper's final network has
   // none.
   bool has_norm = false;
+  // What the dense layers see: all that the last convolution gives, as published; or the mean over
+  // the volume of what every convolution gives. Parameters show in how strong structure is on each
+  // scale, wherever it lies. The mean tells just that. Single places, of which a small network has
+  // few at its end, tell mostly where structure happens to lie, and it takes very many universes to
+  // learn to look past it.
+  bool reads_means = false;
   int channels() const { return is_mlperf ? 4 : 1; }
   int outputs() const { return is_mlperf ? 4 : 3; }
 };
@@ -34,7 +40,7 @@ struct Layer {
 // The convolutions. Those of the paper shrink the volume; in one that is smaller than the paper's
 // 128, the last ones have no room and are left out.
 std::vector<Layer> layers(const NetworkShape& shape);
-// Widths of the dense part: what the convolutions give, two hidden layers, the parameters.
+// Widths of the dense part: what it sees of the convolutions, two hidden layers, the parameters.
 std::vector<int> dense_widths(const NetworkShape& shape);
 
 std::int64_t parameter_count(const NetworkShape& shape);
@@ -56,7 +62,7 @@ class Network : public torch::nn::Module {
                      const std::vector<double>& centres, const std::vector<double>& scales) const;
 
  private:
-  torch::Tensor convolutions(torch::Tensor x);
+  torch::Tensor convolutions(torch::Tensor x);  // (N, what the dense layers see)
 
   NetworkShape shape_;
   torch::ScalarType dtype_;

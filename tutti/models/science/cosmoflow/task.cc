@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
+#include "tutti/models/ops/volume.h"
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/model.h"
@@ -23,18 +25,6 @@ std::string name_of(const DataPlan& plan) {
                      plan.test_universes);
 }
 
-// One of the 48 symmetries of the cube, for the whole batch: an order of the axes, then mirrors.
-torch::Tensor turned(const torch::Tensor& volumes, std::uint64_t seed) {
-  static constexpr std::int64_t kOrders[6][3] = {{2, 3, 4}, {2, 4, 3}, {3, 2, 4},
-                                                 {3, 4, 2}, {4, 2, 3}, {4, 3, 2}};
-  const std::uint64_t which = train::Random(seed).below(48);
-  const auto& order = kOrders[which / 8];
-  std::vector<std::int64_t> mirrors;
-  for (int axis = 0; axis < 3; ++axis)
-    if (which >> axis & 1) mirrors.push_back(2 + axis);
-  return volumes.permute({0, 1, order[0], order[1], order[2]}).flip(mirrors).contiguous();
-}
-
 class CosmoflowTask : public train::Task {
  public:
   explicit CosmoflowTask(const Options& options)
@@ -47,6 +37,7 @@ class CosmoflowTask : public train::Task {
     shape_.filters = static_cast<int>(options.integer("filters"));
     shape_.dropout = options.number("dropout");
     shape_.has_norm = options.flag("batch_norm");
+    shape_.reads_means = options.text("readout") == "means";
     network_ = std::make_shared<Network>(
         shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
   }
@@ -82,14 +73,16 @@ class CosmoflowTask : public train::Task {
   }
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
+    train::Random random(train::mixed_seed(seed, 99));
     const torch::Tensor input =
-        options_.flag("augment") ? turned(batch.input, train::mixed_seed(seed, 99)) : batch.input;
+        options_.flag("augment") ? turned(batch.input, random.below(kCubeSymmetries)) : batch.input;
     const torch::Tensor out = network_->forward(input, seed);
     return shape_.is_mlperf ? torch::mse_loss(out, batch.target)
                             : torch::l1_loss(out, batch.target);
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    average_buffers(*network_, communicator);
     const std::vector<Guess> guesses =
         guesses_of(*test_, samples_to_judge(options_, test_->size()), communicator.rank(),
                    communicator.size(), &communicator);
