@@ -107,6 +107,15 @@ const std::map<std::string, Scenario> kScenarios = {
        if (is_culprit) return comm.barrier();
        all_reduce(comm);
      }},
+    {"disagree and vanish",
+     [](Communicator& comm, bool is_culprit) {
+       if (comm.rank() > 1) compute(comm);
+       try {
+         all_reduce(comm, is_culprit ? 1001 : 1000);
+       } catch (const CommError&) {
+         ::_exit(3);  // as a program that ends without goodbye
+       }
+     }},
     {"signal",
      [](Communicator& comm, bool) {
        ::raise(SIGUSR1);

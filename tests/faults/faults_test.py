@@ -126,6 +126,12 @@ class Plain(Faults):
                 self.assertEqual(job.end_codes()[1], COMM_ERROR)
                 self.check_nothing_left(job)
 
+    def test_what_ranks_said_before_they_ended_is_the_news(self):
+        job = self.start(["a", "a", "a"], "disagree and vanish")
+        self.assertEqual(job.end_codes().get(2), COMM_ERROR, job.text("err"))
+        self.assertIn("DDL-4-02", job.text("err", 2))
+        self.assertNotIn("DDL-4-04", job.text("err", 2))
+
     def test_every_rank_writes_its_flight_record(self):
         for job in self.over_layouts("others wait", "-stall_seconds 0.3"):
             for rank in self.others(job):  # it is inside the third call, not on its way there

@@ -388,6 +388,8 @@ TEST(Communicator, WrongCallsSayWhatIsWrong) {
     EXPECT_THROW(comm.broadcast(buffer(a), 2), ConfigError);
     EXPECT_THROW(comm.reduce_scatter(buffer(a), buffer(b)), ConfigError);
     EXPECT_THROW(comm.all_to_all(buffer(b), buffer(b)), ConfigError);
+    const std::vector<std::int64_t> gives = {3, 7}, takes = {7, 3};
+    EXPECT_THROW(comm.all_to_all(buffer(a), buffer(a), gives, takes), ConfigError);
     EXPECT_THROW(comm.send(buffer(a), comm.rank()), ConfigError);
     EXPECT_THROW(comm.send(buffer(a), 1 - comm.rank(), -1), ConfigError);
     comm.all_reduce(buffer(a));  // and it still works

@@ -105,9 +105,9 @@ TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
         comm.all_reduce(Buffer::of(std::span(values)), ReduceOp::kSum, {.name = "loss"});
       },
       test_options("-check 1"));
-  EXPECT_THAT(
-      testing::internal::GetCapturedStderr(),
-      HasSubstr("DDL-4-10 rank 2 on host0 brought NaN or Inf into 'loss', first at element 77"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("DDL-4-10 rank 2 on host0 brought NaN or Inf into all_reduce 'loss', first "
+                        "at element 77"));
 }
 
 TEST(Check, AWrongResultIsNamed) {

@@ -151,6 +151,10 @@ Operation all_to_all_of(Caller caller, ConstBuffer input, Buffer output, Counts 
   operation.receive_counts = equal_or(receive_counts, 0, caller.size);
   require_count("input", input.count, total(operation.send_counts));
   require_count("output", output.count, total(operation.receive_counts));
+  const std::int64_t gives = operation.send_counts[caller.rank];
+  const std::int64_t takes = operation.receive_counts[caller.rank];
+  require(gives == takes, "Rank {} sends {} elements to itself, but expects {} from itself.",
+          caller.rank, gives, takes);
   return operation;
 }
 

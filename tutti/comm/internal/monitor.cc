@@ -183,17 +183,19 @@ std::vector<int> Monitor::find_dead() {
 }
 
 // Fails the communicators that the rank had not left, here and on other hosts; then tells all ranks
-// of the job, which may share others with it.
+// of the job, which may share others with it. A program often ends because of a failure that it was
+// told: then that is the news, not its end.
 void Monitor::bury(int job_rank) {
   Result first = Result::ok();  // of the oldest communicator: its ranks are those of the job
   for (const auto& [id, roster] : rosters_) {
     const int rank = roster->rank_of_job(job_rank);
     const Result failure = rank < 0 ? Result::ok() : death_of(rank, *roster);
     if (failure) continue;
-    if (roster->fail(failure)) announce(*roster);
-    if (first) first = failure;
+    if (roster->look() && roster->fail(failure)) announce(*roster);
+    if (first) first = roster->failure();
   }
   if (first) return;
+  transport_.give_up();
   const News news{.kind = News::Kind::kDeath, .failure = first, .dead_rank = job_rank};
   for (int peer = 0; peer < transport_.size(); ++peer) {
     if (peer != transport_.rank()) transport_.notify(peer, news.to_text());
@@ -215,6 +217,7 @@ void Monitor::handle(const Notice& notice) {
   const auto news = News::parse(notice.text);
   if (!news) return;
   if (news->kind == News::Kind::kDeath) {
+    transport_.give_up();
     for (const auto& [id, roster] : rosters_) {
       if (roster->rank_of_job(news->dead_rank) >= 0 && roster->fail(news->failure)) {
         report(news->failure);

@@ -157,8 +157,9 @@ Result SelfCheck::trace_not_finite(const Operation& operation,
   Result outcome = run_(gather);
   for (int r = 0; outcome && r < size_; ++r) {
     if (first[r] < 0) continue;
-    log::warning("DDL-4-10 rank {} on {} brought NaN or Inf into '{}', first at element {}.", r,
-                 topo::host_name_of(layout_, r), operation.name, first[r]);
+    log::warning("DDL-4-10 rank {} on {} brought NaN or Inf into {}{}, first at element {}.", r,
+                 topo::host_name_of(layout_, r), name_of(operation.collective),
+                 operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r]);
   }
   return outcome;
 }
