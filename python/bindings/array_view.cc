@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <memory>
 #include <numeric>
 
@@ -46,7 +47,15 @@ void set_dtype(ArrayView& view, char kind, std::size_t bytes) {
   if (kind == 'i' && bytes == 8) known(DType::kI64);
 }
 
+// Numbers in the byte order of another machine can be sent, but not added.
+bool is_foreign(const std::string& format) {
+  const bool is_little = std::endian::native == std::endian::little;
+  return !format.empty() &&
+         std::string(is_little ? ">!" : "<").find(format.front()) != std::string::npos;
+}
+
 char kind_of_format(const std::string& format) {
+  if (is_foreign(format)) return '?';
   const char letter = format.empty() ? 'B' : format.back();
   if (format.size() > 1 && format.front() == 'Z') return 'c';
   if (std::string("fde").find(letter) != std::string::npos) return 'f';
@@ -137,7 +146,8 @@ Buffer ArrayView::elements() const {
   if (!has_dtype) {
     throw py::type_error(
         "DDL-4-83 This element type cannot be reduced. Known are float16, bfloat16, float32, "
-        "float64, int8, uint8, int32 and int64.");
+        "float64, int8, uint8, int32 and int64, in this machine's byte order: else use "
+        "array.astype.");
   }
   return {data, count(), dtype};
 }

@@ -57,11 +57,13 @@ def local_size():
 
 def malloc(align, nbytes):
     """(DDL_SUCCESS, memory that all ranks of the host can reach). It lives until `free`, or until nobody has it."""
+    _check(nbytes >= 0 and align >= 0, f"memory of {nbytes} bytes, aligned to {align}, cannot be had")
     return DDL_SUCCESS, _comm.Memory(nbytes, align)
 
 
 def free(buf):
     """Gives library memory back; arrays made of it must not be used any more."""
+    _check(isinstance(buf, _comm.Memory), "only what malloc gave can be freed")
     buf.release()
     return DDL_SUCCESS
 
@@ -108,6 +110,8 @@ def barrier():
 
 def _elements(buf, n, dtype):
     """What the library takes: the array itself, or (address, shape, type, owner)."""
+    _check(n is None or n >= 0, f"there are no {n} elements")
+    _check(dtype is None or dtype in range(len(_ITEM_BYTES)), f"there is no type {dtype!r}; use DDL_TYPE_FLOAT, DDL_TYPE_DOUBLE, ...")
     if isinstance(buf, _comm.Memory):
         kind = DDL_TYPE_FLOAT if dtype is None else dtype
         room = len(buf) // _ITEM_BYTES[kind]

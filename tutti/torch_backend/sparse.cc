@@ -26,6 +26,12 @@ at::Tensor shape_of(const at::Tensor& tensor) {
   return shape;
 }
 
+// One line of it, for a message.
+c10::IntArrayRef listed(const at::Tensor& shape) {
+  const auto* values = shape.data_ptr<std::int64_t>();
+  return {values, static_cast<std::size_t>(4 + values[1] + values[2])};
+}
+
 // By rank, though ranks bring different numbers of entries. `mine` has the entries along its first
 // dimension.
 std::vector<at::Tensor> gather_entries(comm::Communicator& communicator, const at::Tensor& mine,
@@ -65,7 +71,7 @@ void all_reduce_sparse(comm::Communicator& communicator, at::Tensor tensor,
     expected[3] = entries.back();
     TORCH_CHECK(theirs.equal(expected),
                 "sparse tensors of one all-reduce must have the same type and sizes; rank ", rank,
-                " has ", theirs, ", rank ", communicator.rank(), " has ", shape,
+                " has ", listed(theirs), ", rank ", communicator.rank(), " has ", listed(shape),
                 " (type, sparse dimensions, dense dimensions, entries, sizes)");
   }
   const auto indices = gather_entries(communicator, mine.indices().t().contiguous(), entries, call);

@@ -38,7 +38,8 @@ void check_tensors(const char* operation, const std::vector<at::Tensor>& tensors
                 " of the ddl backend works on tensors in host memory, not on ", tensor.device(),
                 ": copy it with .cpu() first");
     TORCH_CHECK(tensor.layout() == at::kStrided, operation,
-                " works on dense tensors; only allreduce takes sparse ones");
+                " works on dense tensors, and allreduce on sparse ones in the layout COO, not on ",
+                tensor.layout());
   }
 }
 

@@ -67,6 +67,10 @@ def check_wrong_input():
     checks.raises(ValueError, lambda: ddl.allreduce(1.0, op="median"), "DDL-4-87", "median")
     checks.raises(TypeError, lambda: ddl.allreduce(np.array(["text"])), "DDL-4-8")
     checks.raises(TypeError, lambda: pyddl.allreduce(object()), "DDL-4-82")
+    foreign = np.ones(3, np.dtype(np.float32).newbyteorder())
+    checks.raises(TypeError, lambda: pyddl.allreduce(foreign), "DDL-4-83", "byte order")
+    checks.raises(TypeError, lambda: ddl.allreduce(foreign), "DDL-4-83")
+    assert ddl.bcast(foreign)[0] == 1
     frozen = np.ones(3, np.float32)
     frozen.flags.writeable = False
     checks.raises((ValueError, BufferError), lambda: pyddl.allreduce(frozen))
@@ -93,6 +97,10 @@ def check_pyddl_on_library_memory():
     same_memory = np.frombuffer(buf, np.float32, n)
     assert (same_memory == host).all()
     checks.raises(ValueError, lambda: pyddl.allreduce(buf, 10**9), "do not fit")
+    checks.raises(ValueError, lambda: pyddl.allreduce(buf, -1), "DDL-4-01")
+    checks.raises(ValueError, lambda: pyddl.allreduce(buf, n, -1), "DDL-4-01", "no type -1")
+    checks.raises(ValueError, lambda: pyddl.malloc(64, -1), "DDL-4-01")
+    checks.raises(ValueError, lambda: pyddl.free(host), "DDL-4-01")
     checks.raises(ValueError, lambda: pyddl.memcpy_device_to_host(host, buf, 4 * n + 4), "DDL-4-01")
     del same_memory
     assert pyddl.free(buf) == pyddl.DDL_SUCCESS
