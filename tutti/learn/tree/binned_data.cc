@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -85,21 +83,6 @@ void bin_sparse(const Matrix& matrix, const Bins& bins, BinnedData& data, Thread
   });
 }
 
-// Eight rows of eight bytes become eight columns, half by half.
-void transpose_bytes(std::array<std::uint64_t, 8>& x) {
-  const auto swap = [&](std::size_t distance, int shift, std::uint64_t mask) {
-    for (std::size_t i = 0; i < 8; ++i) {
-      if ((i & distance) != 0) continue;
-      const std::uint64_t other = ((x[i] >> shift) ^ x[i + distance]) & mask;
-      x[i + distance] ^= other;
-      x[i] ^= other << shift;
-    }
-  };
-  swap(4, 32, 0x00000000ffffffffu);
-  swap(2, 16, 0x0000ffff0000ffffu);
-  swap(1, 8, 0x00ff00ff00ff00ffu);
-}
-
 }  // namespace
 
 BinnedData::BinnedData(std::int64_t rows, int columns)
@@ -118,26 +101,6 @@ BinnedData::BinnedData(std::int64_t rows, int columns, const std::filesystem::pa
   const std::size_t size = std::max<std::size_t>(1, offset(tiles()));
   bytes_.reset(static_cast<std::uint8_t*>(map_unnamed_file(folder, size)),
                [size](std::uint8_t* memory) { munmap(memory, size); });
-}
-
-void BinnedData::lay_out_columns(Threads& threads) {
-  std::byte* memory = allocate_large(column_bytes() * static_cast<std::size_t>(columns_)).release();
-  by_columns_.reset(reinterpret_cast<std::uint8_t*>(memory), FreeMemory());
-  threads.for_range((rows_ + 63) / 64, kGrain / 64, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t end = std::min(rows_, last * 64);
-    for (int c = 0; c < columns_; c += 8)
-      for (std::int64_t row = first * 64; row < end; row += 8) {
-        std::array<std::uint64_t, 8> block = {};
-        const std::int64_t there = std::min<std::int64_t>(8, end - row);
-        const auto width = static_cast<std::size_t>(std::min(8, stride_));
-        for (std::int64_t i = 0; i < there; ++i)
-          std::memcpy(&block[static_cast<std::size_t>(i)], column(c) + (row + i) * stride_, width);
-        transpose_bytes(block);
-        for (int i = 0; i < std::min(8, columns_ - c); ++i)
-          std::memcpy(by_columns_.get() + static_cast<std::size_t>(c + i) * column_bytes() + row,
-                      &block[static_cast<std::size_t>(i)], 8);
-      }
-  });
 }
 
 void BinnedData::fetch(std::int64_t begin, std::int64_t end) const {

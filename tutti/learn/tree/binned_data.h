@@ -39,17 +39,6 @@ class BinnedData {
   std::uint8_t at(std::int64_t row, int column_index) const {
     return column(column_index)[row * stride_];
   }
-  // Makes a second copy, column by column, which is what parting rows by one column reads best. Not
-  // for data in a file.
-  void lay_out_columns(Threads& threads);
-  // The bins of one column, from that copy where there is one: that of row r is at
-  // [r * parting_stride()].
-  const std::uint8_t* parting_column(int index) const {
-    return by_columns_ == nullptr
-               ? column(index)
-               : by_columns_.get() + static_cast<std::size_t>(index) * column_bytes();
-  }
-  int parting_stride() const { return by_columns_ == nullptr ? stride_ : 1; }
   std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
 
   // In a file: starts reading these rows; lets their memory go. In memory: nothing.
@@ -62,12 +51,10 @@ class BinnedData {
            static_cast<std::size_t>(stride_);
   }
 
-  std::size_t column_bytes() const { return (static_cast<std::size_t>(rows_) + 63) / 64 * 64; }
-
   std::int64_t rows_;
   int columns_, stride_;
   bool is_in_file_ = false;
-  std::shared_ptr<std::uint8_t> bytes_, by_columns_;
+  std::shared_ptr<std::uint8_t> bytes_;
 };
 
 // The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse

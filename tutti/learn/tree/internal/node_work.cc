@@ -139,7 +139,7 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
   const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
-  const std::uint8_t* bins = growth_.data.parting_column(parent.split.column);
+  const std::uint8_t* bins = growth_.data.column(parent.split.column);
   Record* const rows = growth_.records.data() + parent.begin;
   Record* const parted = growth_.scratch.data() + parent.begin;
   std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
@@ -151,7 +151,7 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = parted + begin;
     const std::int64_t left =
-        part_rows(rows + begin, size, target, bins, growth_.data.parting_stride(), table);
+        part_rows(rows + begin, size, target, bins, growth_.data.stride(), table);
     lefts[static_cast<std::size_t>(index)] = left;
     add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
     if (small_histogram == nullptr) return;

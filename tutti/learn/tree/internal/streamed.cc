@@ -370,7 +370,6 @@ BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const M
   if (!limit.exists()) {
     Bins bins = find_bins(matrix, options, threads, communicator);
     BinnedData data = bin(matrix, bins, threads);
-    data.lay_out_columns(threads);
     return {std::move(bins), std::move(data)};
   }
   const Matrix rows =
