@@ -6,10 +6,8 @@
 #define TUTTI_LEARN_SPARSE_ROWS_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -112,57 +110,19 @@ void add_sparse_pairs_any(const SparseRows<T>& rows, std::int64_t begin, std::in
   }
 }
 
-// Sum of values[i] * pairs[2 * indices[i]]; without values their sum.
 template <class T>
-HWY_INLINE T gather_pairs(const SparseRow<T>& row, const T* HWY_RESTRICT pairs) {
-  const Tag<T> d;
-  const hn::Rebind<std::int32_t, Tag<T>> d32;
-  const hn::RebindToSigned<Tag<T>> di;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto place = [&](auto index) {
-    if constexpr (sizeof(T) == 4) {
-      return hn::Add(index, index);
-    } else {
-      const auto wide = hn::PromoteTo(di, index);
-      return hn::Add(wide, wide);
-    }
-  };
-  auto sum = hn::Zero(d);
-  for (std::int64_t i = 0; i < row.count; i += lanes) {
-    const std::size_t left = static_cast<std::size_t>(std::min(lanes, row.count - i));
-    const auto mask = hn::FirstN(d, left);
-    const auto index = hn::MaskedLoad(hn::FirstN(d32, left), d32, row.indices + i);
-    const auto gathered = hn::IfThenElseZero(mask, hn::GatherIndex(d, pairs, place(index)));
-    sum = row.values != nullptr ? hn::MulAdd(gathered, hn::MaskedLoad(mask, d, row.values + i), sum)
-                                : hn::Add(gathered, sum);
-  }
-  return row.factor * sum_of<T>(sum);
-}
-
-// Rows whose pairs are fetched before they are needed, so many entries ahead.
-constexpr std::int64_t kEntriesAhead = 160;
-
-template <class T>
-void add_sparse_curvature_any(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
-                              T constant, const T* curvature, T* products, T* HWY_RESTRICT pairs) {
-  const std::int64_t last = rows.offsets[end];
+double add_sparse_curvature_any(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                                const T* vector, T constant, const T* curvature, T* products,
+                                T* target) {
+  double sum = 0;
   for (std::int64_t r = begin; r < end; ++r) {
     const SparseRow<T> row = row_of(rows, r);
-    const std::int64_t from = std::min(last, rows.offsets[r] + kEntriesAhead);
-    const std::int64_t to = std::min(last, from + row.count);
-    for (std::int64_t i = from; i < to; ++i)
-      hwy::Prefetch(pairs + 2 * static_cast<std::int64_t>(rows.indices[i]));
-    products[r] = gather_pairs(row, pairs) + constant;
+    products[r] = product_of(row, vector) + constant;
     const T factor = curvature[r] * products[r];
-    if (row.values == nullptr) {
-      const T change = factor * row.factor;
-      for (std::int64_t i = 0; i < row.count; ++i)
-        pairs[2 * static_cast<std::int64_t>(row.indices[i]) + 1] += change;
-    } else {
-      for (std::int64_t i = 0; i < row.count; ++i)
-        pairs[2 * static_cast<std::int64_t>(row.indices[i]) + 1] += factor * row.values[i];
-    }
+    sum += static_cast<double>(factor);
+    add_row(row, factor, target);
   }
+  return sum;
 }
 
 #define TUTTI_BOTH_TYPES(T, suffix)                                                                \
@@ -184,10 +144,11 @@ void add_sparse_curvature_any(const SparseRows<T>& rows, std::int64_t begin, std
                                  const T* first, const T* second, T* target) {                     \
     add_sparse_pairs_any(rows, begin, end, first, second, target);                                 \
   }                                                                                                \
-  void add_sparse_curvature_##suffix(const SparseRows<T>& rows, std::int64_t begin,                \
-                                     std::int64_t end, T constant, const T* curvature,             \
-                                     T* products, T* pairs) {                                      \
-    add_sparse_curvature_any(rows, begin, end, constant, curvature, products, pairs);              \
+  double add_sparse_curvature_##suffix(const SparseRows<T>& rows, std::int64_t begin,              \
+                                       std::int64_t end, const T* vector, T constant,              \
+                                       const T* curvature, T* products, T* target) {               \
+    return add_sparse_curvature_any(rows, begin, end, vector, constant, curvature, products,       \
+                                    target);                                                       \
   }
 
 TUTTI_BOTH_TYPES(float, f32)

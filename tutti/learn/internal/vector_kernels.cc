@@ -37,78 +37,79 @@ TUTTI_EXPORT(add_sparse_curvature)
 TUTTI_EXPORT(logistic_terms)
 #undef TUTTI_EXPORT
 
-#define TUTTI_DISPATCH(T, suffix)                                                                 \
-  template <>                                                                                     \
-  double dot<T>(const T* a, const T* b, std::int64_t count) {                                     \
-    return HWY_DYNAMIC_DISPATCH(dot_##suffix)(a, b, count);                                       \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_scaled<T>(T factor, const T* source, std::int64_t count, T* target) {                  \
-    HWY_DYNAMIC_DISPATCH(add_scaled_##suffix)(factor, source, count, target);                     \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_to_double<T>(const T* source, std::int64_t count, double* target) {                    \
-    HWY_DYNAMIC_DISPATCH(add_to_double_##suffix)(source, count, target);                          \
-  }                                                                                               \
-  template <>                                                                                     \
-  void multiply_rows<T>(const T* rows, std::int64_t stride, std::int64_t count,                   \
-                        std::int64_t columns, const T* vector, T constant, T* products) {         \
-    HWY_DYNAMIC_DISPATCH(multiply_rows_##suffix)                                                  \
-    (rows, stride, count, columns, vector, constant, products);                                   \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,  \
-                   const T* factors, T* target) {                                                 \
-    HWY_DYNAMIC_DISPATCH(add_rows_##suffix)(rows, stride, count, columns, factors, target);       \
-  }                                                                                               \
-  template <>                                                                                     \
-  void fill_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns, \
-                    const T* shift, std::int64_t width, T* target) {                              \
-    HWY_DYNAMIC_DISPATCH(fill_rows_##suffix)(rows, stride, count, columns, shift, width, target); \
-  }                                                                                               \
-  template <>                                                                                     \
-  void scale_rows_by_root<T>(const T* factors, std::int64_t count, std::int64_t width, T* rows) { \
-    HWY_DYNAMIC_DISPATCH(scale_rows_by_root_##suffix)(factors, count, width, rows);               \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,   \
-                   std::int64_t end, double* gram) {                                              \
-    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, begin, end, gram);              \
-  }                                                                                               \
-  template <>                                                                                     \
-  T sparse_dot<T>(const SparseRows<T>& rows, std::int64_t row, const T* vector) {                 \
-    return HWY_DYNAMIC_DISPATCH(sparse_dot_##suffix)(rows, row, vector);                          \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_sparse_row<T>(const SparseRows<T>& rows, std::int64_t row, T factor, T* target) {      \
-    HWY_DYNAMIC_DISPATCH(add_sparse_row_##suffix)(rows, row, factor, target);                     \
-  }                                                                                               \
-  template <>                                                                                     \
-  void multiply_sparse<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,        \
-                          const T* vector, T constant, T* products) {                             \
-    HWY_DYNAMIC_DISPATCH(multiply_sparse_##suffix)(rows, begin, end, vector, constant, products); \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_sparse<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,             \
-                     const T* factors, T* target) {                                               \
-    HWY_DYNAMIC_DISPATCH(add_sparse_##suffix)(rows, begin, end, factors, target);                 \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_sparse_pairs<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,       \
-                           const T* first, const T* second, T* target) {                          \
-    HWY_DYNAMIC_DISPATCH(add_sparse_pairs_##suffix)(rows, begin, end, first, second, target);     \
-  }                                                                                               \
-  template <>                                                                                     \
-  void add_sparse_curvature<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,   \
-                               T constant, const T* curvature, T* products, T* pairs) {           \
-    HWY_DYNAMIC_DISPATCH(add_sparse_curvature_##suffix)                                           \
-    (rows, begin, end, constant, curvature, products, pairs);                                     \
-  }                                                                                               \
-  template <>                                                                                     \
-  double logistic_terms<T>(const T* margins, const T* labels, const T* weights,                   \
-                           std::int64_t count, T* first, T* second) {                             \
-    return HWY_DYNAMIC_DISPATCH(logistic_terms_##suffix)(margins, labels, weights, count, first,  \
-                                                         second);                                 \
+#define TUTTI_DISPATCH(T, suffix)                                                                  \
+  template <>                                                                                      \
+  double dot<T>(const T* a, const T* b, std::int64_t count) {                                      \
+    return HWY_DYNAMIC_DISPATCH(dot_##suffix)(a, b, count);                                        \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_scaled<T>(T factor, const T* source, std::int64_t count, T* target) {                   \
+    HWY_DYNAMIC_DISPATCH(add_scaled_##suffix)(factor, source, count, target);                      \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_to_double<T>(const T* source, std::int64_t count, double* target) {                     \
+    HWY_DYNAMIC_DISPATCH(add_to_double_##suffix)(source, count, target);                           \
+  }                                                                                                \
+  template <>                                                                                      \
+  void multiply_rows<T>(const T* rows, std::int64_t stride, std::int64_t count,                    \
+                        std::int64_t columns, const T* vector, T constant, T* products) {          \
+    HWY_DYNAMIC_DISPATCH(multiply_rows_##suffix)                                                   \
+    (rows, stride, count, columns, vector, constant, products);                                    \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,   \
+                   const T* factors, T* target) {                                                  \
+    HWY_DYNAMIC_DISPATCH(add_rows_##suffix)(rows, stride, count, columns, factors, target);        \
+  }                                                                                                \
+  template <>                                                                                      \
+  void fill_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,  \
+                    const T* shift, std::int64_t width, T* target) {                               \
+    HWY_DYNAMIC_DISPATCH(fill_rows_##suffix)(rows, stride, count, columns, shift, width, target);  \
+  }                                                                                                \
+  template <>                                                                                      \
+  void scale_rows_by_root<T>(const T* factors, std::int64_t count, std::int64_t width, T* rows) {  \
+    HWY_DYNAMIC_DISPATCH(scale_rows_by_root_##suffix)(factors, count, width, rows);                \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,    \
+                   std::int64_t end, double* gram) {                                               \
+    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, begin, end, gram);               \
+  }                                                                                                \
+  template <>                                                                                      \
+  T sparse_dot<T>(const SparseRows<T>& rows, std::int64_t row, const T* vector) {                  \
+    return HWY_DYNAMIC_DISPATCH(sparse_dot_##suffix)(rows, row, vector);                           \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_sparse_row<T>(const SparseRows<T>& rows, std::int64_t row, T factor, T* target) {       \
+    HWY_DYNAMIC_DISPATCH(add_sparse_row_##suffix)(rows, row, factor, target);                      \
+  }                                                                                                \
+  template <>                                                                                      \
+  void multiply_sparse<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,         \
+                          const T* vector, T constant, T* products) {                              \
+    HWY_DYNAMIC_DISPATCH(multiply_sparse_##suffix)(rows, begin, end, vector, constant, products);  \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_sparse<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,              \
+                     const T* factors, T* target) {                                                \
+    HWY_DYNAMIC_DISPATCH(add_sparse_##suffix)(rows, begin, end, factors, target);                  \
+  }                                                                                                \
+  template <>                                                                                      \
+  void add_sparse_pairs<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,        \
+                           const T* first, const T* second, T* target) {                           \
+    HWY_DYNAMIC_DISPATCH(add_sparse_pairs_##suffix)(rows, begin, end, first, second, target);      \
+  }                                                                                                \
+  template <>                                                                                      \
+  double add_sparse_curvature<T>(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,  \
+                                 const T* vector, T constant, const T* curvature, T* products,     \
+                                 T* target) {                                                      \
+    return HWY_DYNAMIC_DISPATCH(add_sparse_curvature_##suffix)(rows, begin, end, vector, constant, \
+                                                               curvature, products, target);       \
+  }                                                                                                \
+  template <>                                                                                      \
+  double logistic_terms<T>(const T* margins, const T* labels, const T* weights,                    \
+                           std::int64_t count, T* first, T* second) {                              \
+    return HWY_DYNAMIC_DISPATCH(logistic_terms_##suffix)(margins, labels, weights, count, first,   \
+                                                         second);                                  \
   }
 
 TUTTI_DISPATCH(float, f32)

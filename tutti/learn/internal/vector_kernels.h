@@ -70,11 +70,12 @@ void add_sparse(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
 template <class T>
 void add_sparse_pairs(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
                       const T* first, const T* second, T* target);
-// Of pairs (a vector's value, a sum) per column: products[r] = row r . vector + constant, then sums
-// += curvature[r] * products[r] * row r. One access to memory serves both.
+// products as in multiply_sparse, then target += sum over r of curvature[r] * products[r] * row r;
+// returns the sum of those factors.
 template <class T>
-void add_sparse_curvature(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
-                          T constant, const T* curvature, T* products, T* pairs);
+double add_sparse_curvature(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                            const T* vector, T constant, const T* curvature, T* products,
+                            T* target);
 
 // log(1 + exp(-label * margin)) for labels of -1 and 1: returns the weighted sum, and per row the
 // weighted first and second derivative by the margin. `weights` may be null: all 1.

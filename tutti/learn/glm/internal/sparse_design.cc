@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "tutti/core/error.h"
 #include "tutti/learn/internal/huge_pages.h"
 
 namespace tutti::learn {
@@ -98,8 +97,6 @@ void SparseDesign<T>::reorder() {
   std::vector<std::int32_t> place(columns);
   for (std::size_t j = 0; j < order_.size(); ++j) place[order_[j]] = static_cast<std::int32_t>(j);
   this->columns_ = static_cast<std::int64_t>(order_.size());
-  if (this->columns_ > 1 << 30)  // twice a column's number is still one of 32 bits
-    throw ConfigError("DDL-9-11", "There are more than 2^30 columns that are not empty.");
   if (this->is_streamed()) {
     places_ = std::move(place);
     return this->stream_->rename_columns(places_, this->threads_);
@@ -175,41 +172,15 @@ void SparseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* 
   }
 }
 
-// As sum_scattered, but the sums lie beside the vector's values: both are wanted at the same
-// places, which are all over memory.
 template <class T>
 double SparseDesign<T>::curvature_multiply(const T* vector, T constant, const T* curvature,
                                            T* products, T* target) {
-  const std::int64_t count = this->columns_, frequent = std::min(count, kFrequentColumns);
-  std::vector<std::int64_t> blocks(this->parts_, -1);
-  const auto empty_frequent = [&](std::int64_t part) {
-    for (std::int64_t j = 0; j < frequent; ++j) {
-      frequent_[part][j] += static_cast<double>(sums_[part][2 * j + 1]);
-      sums_[part][2 * j + 1] = T{0};
-    }
-  };
-  this->threads_.run(this->parts_, [&](std::int64_t part) {
-    sums_[part].resize(2 * count);
-    for (std::int64_t j = 0; j < count; ++j) {
-      sums_[part][2 * j] = vector[j];
-      sums_[part][2 * j + 1] = T{0};
-    }
-    frequent_[part].assign(frequent, 0.0);
-  });
-  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    if (sizeof(T) == 4 && ++blocks[part] % kBlocksPerEmptying == 0) empty_frequent(part);
-    add_sparse_curvature(view_, begin, end, constant, curvature, products, sums_[part].data());
-  });
-  for (std::int64_t part = 0; part < this->parts_; ++part) empty_frequent(part);
-  this->threads_.for_range(count, 16384, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; ++j) {
-      double sum = 0;
-      for (std::int64_t part = 0; part < this->parts_; ++part)
-        sum += j < frequent ? frequent_[part][j] : static_cast<double>(sums_[part][2 * j + 1]);
-      target[j] = static_cast<T>(sum);
-    }
-  });
-  this->sum_over_ranks(target, count);
+  sum_scattered(
+      1,
+      [&](std::int64_t begin, std::int64_t end, T* sums) {
+        add_sparse_curvature(view_, begin, end, vector, constant, curvature, products, sums);
+      },
+      target);
   return this->sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r)
