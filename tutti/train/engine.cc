@@ -73,12 +73,12 @@ Autocast::~Autocast() {
   if (!before_) at::autocast::clear_cache();
 }
 
-torch::Tensor precise_loss(Task& task, const Options& options, const Batch& batch,
-                           std::uint64_t seed) {
+torch::Tensor precise_loss(Task& task, const Options& options, std::size_t update,
+                           const Batch& batch, std::uint64_t seed) {
   if (task.casts_itself() || compute_type(options) != torch::kBFloat16)
-    return task.loss(batch, seed);
+    return task.update_loss(update, batch, seed);
   const Autocast autocast;
-  return task.loss(batch, seed);
+  return task.update_loss(update, batch, seed);
 }
 
 }  // namespace tutti::train

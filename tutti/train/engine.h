@@ -35,8 +35,8 @@ class Autocast {
   bool before_;
 };
 
-// The loss of the task at the precision of the options.
-torch::Tensor precise_loss(Task& task, const Options& options, const Batch& batch,
-                           std::uint64_t seed);
+// The loss of an update of the task at the precision of the options.
+torch::Tensor precise_loss(Task& task, const Options& options, std::size_t update,
+                           const Batch& batch, std::uint64_t seed);
 
 }  // namespace tutti::train

@@ -2,8 +2,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/strategy.h"
 #include "tutti/train/trainer.h"
+#include "tutti/train/updates.h"
 
 namespace tutti::train {
 namespace {
@@ -20,26 +20,32 @@ class Bench {
         parameters_(task.model(), communicator, options.flag("channels_last"),
                     gradient_buffers(options)),
         optimizer_(update_settings(options), parameters_.segments()),
-        together_(make_strategy({communicator, task.model(), options, parameters_, optimizer_})),
-        alone_(make_sync({*self_, task.model(), options, parameters_, optimizer_})),
+        together_(task, {communicator, task.model(), options, parameters_, optimizer_}),
+        alone_(task, {*self_, task.model(), options, parameters_, optimizer_}, make_sync),
         batch_(task.random_batch(options.integer("batch"))) {}
 
   struct Times {
     double seconds, waited;
   };
-  Times together() { return step(*together_); }
-  Times alone() { return step(*alone_); }
+  Times together() { return step(together_); }
+  Times alone() { return step(alone_); }
 
  private:
-  Times step(Strategy& strategy) {
+  Times step(StepUpdates& updates) {
     const Stopwatch watch;
-    strategy.begin();
-    const torch::Tensor loss =
-        precise_loss(task_, options_, batch_, static_cast<std::uint64_t>(steps_));
-    strategy.last_backward();
-    loss.backward();
-    const StepTimes times = strategy.finish(++steps_, 1e-4, 1, true);
-    return {watch.seconds(), times.waited};
+    double waited = 0;
+    for (std::size_t update = 0; update < updates.size(); ++update) {
+      const StepUpdates::Alone others_rest(updates, update);
+      Strategy& strategy = updates.strategy(update);
+      strategy.begin();
+      const torch::Tensor loss =
+          precise_loss(task_, options_, update, batch_, static_cast<std::uint64_t>(steps_));
+      strategy.last_backward();
+      loss.backward();
+      waited += strategy.finish(updates.number(update, steps_), 1e-4, 1, true).waited;
+    }
+    ++steps_;
+    return {watch.seconds(), waited};
   }
 
   Task& task_;
@@ -47,7 +53,7 @@ class Bench {
   std::unique_ptr<comm::Communicator> self_;
   FlatParameters parameters_;
   Optimizer optimizer_;
-  std::unique_ptr<Strategy> together_, alone_;
+  StepUpdates together_, alone_;
   const Batch batch_;
   std::int64_t steps_ = 0;
 };

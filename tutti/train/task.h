@@ -30,6 +30,12 @@ struct Layer {
   std::function<torch::Tensor(const torch::Tensor& input, std::uint64_t seed)> forward = {};
 };
 
+// One of the updates that a step makes one after the other.
+struct Update {
+  std::string name;    // of its loss
+  std::string prefix;  // it changes the parameters whose names begin so; they follow each other
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -45,6 +51,12 @@ class Task {
   virtual Batch random_batch(std::int64_t count) = 0;
   // Mean over the batch, with its graph. `seed` is different at every step and rank: for dropout.
   virtual torch::Tensor loss(const Batch& batch, std::uint64_t seed) = 0;
+  // Networks that are trained against each other take several updates from a batch, each with its
+  // own loss and parameters; the other parameters stand still and take no gradient meanwhile.
+  virtual std::vector<Update> updates() const { return {{"loss", ""}}; }
+  virtual torch::Tensor update_loss(std::size_t, const Batch& batch, std::uint64_t seed) {
+    return loss(batch, seed);
+  }
   // On data that was not trained on. Collective; all ranks return the same. The first metric is the
   // one by which the best weights are kept: larger is better. With a folder, rank 0 writes plots.
   virtual Metrics evaluate(comm::Communicator& communicator,
@@ -53,6 +65,11 @@ class Task {
   // weights were loaded, on one rank.
   virtual std::vector<std::string> prediction_names() const = 0;
   virtual std::vector<std::vector<float>> predict(const std::filesystem::path& file) = 0;
+  // Writes as HDF5 what the network makes of the samples of a file, where it makes more than rows
+  // of numbers; false: it does not.
+  virtual bool predict_samples(const std::filesystem::path&, const std::filesystem::path&) {
+    return false;
+  }
   // Writes the network with its weights as TorchScript, for programs that do without us.
   virtual void export_script(const std::filesystem::path& file) = 0;
   // Of one sample: forward, gradient of the data, gradient of the weights; 2 per multiply and add.

@@ -16,7 +16,7 @@
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/run/progress.h"
 #include "tutti/train/run/schedule.h"
-#include "tutti/train/strategy.h"
+#include "tutti/train/updates.h"
 
 namespace tutti::train {
 namespace {
@@ -33,7 +33,8 @@ class Trainer {
         parameters_(task.model(), communicator, options_.flag("channels_last"),
                     gradient_buffers(options_)),
         optimizer_(update_settings(options_), parameters_.segments()),
-        strategy_(make_strategy(strategy_parts(communicator))),
+        updates_(task, strategy_parts(communicator)),
+        strategy_(&updates_.strategy()),
         log_(job.folder, communicator.rank()),
         checkpoints_(job.folder / "checkpoints",
                      static_cast<int>(options_.integer("keep_checkpoints"))),
@@ -129,19 +130,42 @@ class Trainer {
     return std::min(total_steps_, (step / steps_per_epoch_ + 1) * steps_per_epoch_);
   }
 
+  struct StepSums {
+    Metrics losses;  // of the updates, by name
+    StepTimes times;
+    double rate = 0;
+    bool is_good = true;
+  };
+
   void one_step(Loader& loader, std::int64_t step) {
     step_watch_.restart();
     step_ = step;
-    comm::Communicator& group = strategy_->group();
-    strategy_->begin();
+    StepSums sums;
+    sums.rate = schedule_.rate(step_);
+    std::vector<Batch> batches;  // all updates of a step use the same
+    for (std::size_t update = 0; update < updates_.size(); ++update)
+      take_update(update, loader, batches, sums);
+    bad_steps_ = sums.is_good ? 0 : bad_steps_ + 1;
+    ++step_;
+    follow_average();
+    account(sums);
+  }
+
+  void take_update(std::size_t update, Loader& loader, std::vector<Batch>& batches,
+                   StepSums& sums) {
+    const StepUpdates::Alone alone(updates_, update);
+    Strategy& strategy = updates_.strategy(update);
+    comm::Communicator& group = strategy.group();
+    strategy.begin();
     // Mean loss, share of ranks without a finite one, whether rank 0 wants a checkpoint.
     float shared[3] = {0, 0, wants_checkpoint() ? 1.f : 0.f};
     bool was_finite = true;
     comm::Work shared_work;
     for (std::int64_t part = 0; part < accumulate(); ++part) {
-      const Batch batch = loader.next();
+      if (update == 0) batches.push_back(loader.next());
+      Batch& batch = batches[static_cast<std::size_t>(part)];
       const std::uint64_t number =
-          (static_cast<std::uint64_t>(step_) * accumulate() + part) * strategy_->group_size() +
+          (static_cast<std::uint64_t>(step_) * accumulate() + part) * strategy.group_size() +
           group.rank();
       const bool is_last = part + 1 == accumulate();
       auto knows_loss = [&](float value) {
@@ -154,35 +178,35 @@ class Trainer {
       };
       if (pipeline_) {
         auto before_last = [&] {
-          if (is_last) strategy_->last_backward();
+          if (is_last) strategy.last_backward();
         };
         knows_loss(pipeline_->run(batch, mixed_seed(seed(), number), before_last));
       } else {
-        const torch::Tensor loss = loss_of(batch, mixed_seed(seed(), number));
+        const torch::Tensor loss = loss_of(update, batch, mixed_seed(seed(), number));
         knows_loss(loss.item<float>());
-        if (is_last) strategy_->last_backward();
+        if (is_last) strategy.last_backward();
         loss.backward();
       }
+      if (update + 1 == updates_.size()) batch = Batch();
     }
     const Stopwatch watch;
     shared_work.wait();
-    const double waited_for_loss = watch.seconds();
+    sums.times.waited += watch.seconds();
     const bool is_good = shared[1] == 0;
-    const double rate = schedule_.rate(step_);
-    const StepTimes times =
-        strategy_->finish(step_ + 1, rate, 1 / static_cast<float>(accumulate()), is_good);
+    const StepTimes times = strategy.finish(updates_.number(update, step_), sums.rate,
+                                            1 / static_cast<float>(accumulate()), is_good);
+    sums.times.waited += times.waited;
+    sums.times.staleness = times.staleness;
+    sums.losses.emplace_back(updates_.name(update), shared[0]);
+    sums.is_good = sums.is_good && is_good;
     if (!is_good) complain(was_finite);
     is_checkpoint_due_ = shared[2] > 0;
-    bad_steps_ = is_good ? 0 : bad_steps_ + 1;
-    ++step_;
-    follow_average();
-    account(shared[0], rate, times, waited_for_loss);
   }
 
-  torch::Tensor loss_of(const Batch& batch, std::uint64_t seed) {
-    if (!norm_group_) return precise_loss(task_, options_, batch, seed);
+  torch::Tensor loss_of(std::size_t update, const Batch& batch, std::uint64_t seed) {
+    if (!norm_group_) return precise_loss(task_, options_, update, batch, seed);
     const SharedNorms shared(*norm_group_);
-    return precise_loss(task_, options_, batch, seed);
+    return precise_loss(task_, options_, update, batch, seed);
   }
 
   // Names the layer whose gradient, or weight, is the first that is not finite.
@@ -218,12 +242,14 @@ class Trainer {
       average_[i] = decay * average_[i] + (1 - decay) * weights[i];
   }
 
-  void account(float loss, double rate, const StepTimes& times, double waited_for_loss) {
+  void account(const StepSums& sums) {
     const double seconds = step_watch_.seconds();
+    double loss = 0;
+    for (const auto& [name, value] : sums.losses) loss += value / double(sums.losses.size());
     // Meanwhile other groups took the steps between.
     const double samples = step_samples_ * double(step_ - 1 - previous_step_);
     previous_step_ = step_ - 1;
-    const double waited = std::min(seconds, times.waited + waited_for_loss);
+    const double waited = std::min(seconds, sums.times.waited);
     if (++steps_here_ > kWarmUpSteps) {
       counted_seconds_ += seconds;
       counted_samples_ += samples;
@@ -234,13 +260,14 @@ class Trainer {
         counted_seconds_ > 0 ? counted_samples_ / counted_seconds_ : samples / seconds;
     outcome_.exposed_share =
         counted_seconds_ > 0 ? counted_wait_ / counted_seconds_ : waited / seconds;
-    log_.step(step_, epoch(),
-              {{"loss", loss},
-               {"learning_rate", rate},
-               {"samples_per_second", samples / seconds},
-               {"waited", waited / seconds},
-               {"staleness", times.staleness},
-               {"seconds", watch_.seconds()}});
+    Metrics metrics = {{"loss", loss},
+                       {"learning_rate", sums.rate},
+                       {"samples_per_second", samples / seconds},
+                       {"waited", waited / seconds},
+                       {"staleness", sums.times.staleness},
+                       {"seconds", watch_.seconds()}};
+    if (updates_.size() > 1) metrics.insert(metrics.end(), sums.losses.begin(), sums.losses.end());
+    log_.step(step_, epoch(), metrics);
   }
 
   void show(ProgressLine& line) {
@@ -259,7 +286,7 @@ class Trainer {
 
   // Every rank has then what other ranks keep for it: slices of moments, stages of a pipeline.
   void gather_state() {
-    strategy_->share_moments();
+    updates_.share_moments();
     if (!pipeline_) return;
     pipeline_->share_buffers();
     pipeline_->share(parameters_.weights(), parameters_.segments());
@@ -371,7 +398,8 @@ class Trainer {
   std::unique_ptr<Pipeline> pipeline_;  // of model parallelism; or none
   FlatParameters parameters_;
   Optimizer optimizer_;
-  std::unique_ptr<Strategy> strategy_;
+  StepUpdates updates_;
+  Strategy* const strategy_;                        // of the first update
   std::unique_ptr<comm::Communicator> norm_group_;  // of synchronised batch norm; or none
   RunLog log_;
   CheckpointFolder checkpoints_;

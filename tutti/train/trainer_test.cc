@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 // Finds a plane through points that lie on one.
 class ToyTask : public Task {
  public:
-  explicit ToyTask(std::int64_t bad_step = -1) : bad_step_(bad_step) {
+  explicit ToyTask(std::int64_t bad_step = -1, std::vector<Update> updates = {{"loss", ""}})
+      : updates_(std::move(updates)), bad_step_(bad_step) {
     const torch::NoGradGuard no_gradients;
     model_->register_parameter("matrix", torch::full({2, 2}, 0.3));
     model_->register_parameter("weight", torch::linspace(0.1, 0.4, 4));
@@ -46,6 +47,10 @@ class ToyTask : public Task {
     torch::Tensor loss = layers_loss(weighted(mixed(batch.input)), batch);
     if (calls_++ == bad_step_) loss = loss * std::numeric_limits<float>::quiet_NaN();
     return loss;
+  }
+  std::vector<Update> updates() const override { return updates_; }
+  torch::Tensor update_loss(std::size_t update, const Batch& batch, std::uint64_t seed) override {
+    return loss(batch, seed) * (1 + 0.5 * double(update));
   }
   Metrics evaluate(comm::Communicator&, const fs::path&) override {
     std::vector<std::int64_t> all(32);
@@ -76,6 +81,7 @@ class ToyTask : public Task {
   }
 
   std::shared_ptr<torch::nn::Module> model_ = std::make_shared<torch::nn::Module>("toy");
+  std::vector<Update> updates_;
   std::int64_t bad_step_, calls_ = 0;
 };
 
@@ -110,7 +116,7 @@ class TrainerTest : public testing::Test {
     comm::ThreadWorld world(ranks);
     world.run([&](comm::Transport& transport) {
       const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
-      ToyTask task(transport.rank() == ranks - 1 ? bad_step : -1);
+      ToyTask task(transport.rank() == ranks - 1 ? bad_step : -1, updates_);
       const TrainOutcome outcome = train(task, *communicator, job);
       if (communicator->rank() == 0) result.score = outcome.metrics.at(0).second;
     });
@@ -120,6 +126,7 @@ class TrainerTest : public testing::Test {
     return result;
   }
   fs::path base_;
+  std::vector<Update> updates_ = {{"loss", ""}};
 };
 
 TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
@@ -194,6 +201,56 @@ TEST_F(TrainerTest, TooManyStages) {
   EXPECT_THROW(run(3, "odd", {{"stages", "2"}}), ConfigError);
   EXPECT_THROW(run(3, "long", {{"stages", "3"}}), ConfigError);
   EXPECT_THROW(run(3, "servers", {{"stages", "2"}, {"strategy", "async"}}), ConfigError);
+}
+
+// Three updates a step, two of them of the same parameters, each from weights that the one before
+// has changed: the same by any number of ranks.
+TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
+  updates_ = {{"first", "matrix"}, {"second", "weight"}, {"third", "weight"}};
+  const Settings settings = {{"steps", "5"}, {"optimizer", "adam"}, {"clip_norm", "0.7"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), settings.begin(), settings.end());
+    return more;
+  };
+  const Result one = run(1, "one", with({{"batch", "24"}}));
+  const Result three = run(3, "three", with({}));
+  const Result accumulated = run(1, "accumulated", with({{"accumulate", "3"}}));
+  ASSERT_EQ(one.weights.size(), 11u);
+  for (std::size_t i = 0; i < one.weights.size(); ++i) {
+    EXPECT_NEAR(one.weights[i], three.weights[i], 1e-5);
+    EXPECT_NEAR(one.weights[i], accumulated.weights[i], 1e-5);
+  }
+  const auto columns = read_metrics(base_ / "one");
+  EXPECT_EQ(columns.at("first").size(), 5u);
+  EXPECT_LT(columns.at("second")[0] / 1.5, columns.at("first")[0]);  // all of the same batch
+  EXPECT_LT(columns.at("third")[0] / 2, columns.at("second")[0] / 1.5);
+  const double mean =
+      (columns.at("first")[0] + columns.at("second")[0] + columns.at("third")[0]) / 3;
+  EXPECT_NEAR(columns.at("loss")[0], mean, 1e-4 * mean);
+}
+
+TEST_F(TrainerTest, ParametersOfOtherUpdatesStandStill) {
+  updates_ = {{"first", "weight"}, {"second", "weight"}};
+  const Result result = run(2, "still", {{"steps", "9"}, {"optimizer", "adam"}});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(result.weights[i], 0.3f);  // `matrix`
+  for (std::size_t i = 4; i < 8; ++i)
+    EXPECT_GT(std::abs(result.weights[i] - 0.1f * float(i - 3)), 0.01);
+}
+
+TEST_F(TrainerTest, UpdatesThatTakeTurnsGoOnWhereTheyStopped) {
+  updates_ = {{"first", "matrix"}, {"second", "weight"}, {"third", "weight"}};
+  const Settings settings = {{"steps", "10"}, {"optimizer", "adam"}, {"checkpoint_steps", "5"}};
+  const Result whole = run(2, "whole", settings);
+  run(2, "parts", settings);
+  fs::remove(base_ / "parts/checkpoints/step-000000000010.ckpt");
+  EXPECT_EQ(whole.weights, run(2, "parts", settings, true).weights);
+}
+
+TEST_F(TrainerTest, SeveralUpdatesNeedSync) {
+  updates_ = {{"first", "matrix"}, {"second", "weight"}};
+  EXPECT_THROW(run(2, "lag", {{"lag", "1"}}), ConfigError);
+  EXPECT_THROW(run(2, "local", {{"strategy", "local_sgd"}}), ConfigError);
+  EXPECT_THROW(run(3, "servers", {{"strategy", "async"}}), ConfigError);
 }
 
 TEST_F(TrainerTest, EveryStrategyLearns) {
