@@ -16,7 +16,8 @@ int run_predict(int argc, char** argv) {
   app.add_option("file", file, "samples, in the layout that the case reads")
       ->required()
       ->check(CLI::ExistingFile);
-  app.add_option("-o,--output", output, "one row per sample [predictions.csv]");
+  app.add_option("-o,--output", output,
+                 "one row per sample [predictions.csv]; or FILE.h5, of a case that makes samples");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,7 @@
 // The program of one rank: what `tutti train`, `tutti evaluate`, `tutti predict` and the benchmark
 // start.
 //   train_rank start|resume|evaluate RUN        a run whose folder is there
-//   train_rank predict RUN FILE OUT.csv         predictions for the samples of a file
+//   train_rank predict RUN FILE OUT.csv|OUT.h5  predictions for the samples of a file
 //   train_rank export RUN OUT.pt                the network as TorchScript
 //   train_rank train ARGUMENTS                  as typed by the user, under a launcher
 //   train_rank speed CASE STEPS [option=value]  one JSON line with the time of each step
@@ -128,10 +128,16 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
     task->export_script(arguments.at(2));
     return 0;
   }
-  const auto rows = task->predict(fs::absolute(arguments.at(2)));
+  const fs::path samples = fs::absolute(arguments.at(2)), output = arguments.at(3);
+  if (output.extension() == ".h5") {
+    if (task->predict_samples(samples, output)) return 0;
+    throw ConfigError("DDL-1-90", fmt::format("The case {} gives rows of numbers: name a CSV file.",
+                                              prepared.info.name));
+  }
+  const auto rows = task->predict(samples);
   std::string text = fmt::format("{}\n", fmt::join(task->prediction_names(), ","));
   for (const std::vector<float>& row : rows) text += fmt::format("{}\n", fmt::join(row, ","));
-  train::write_text(arguments.at(3), text);
+  train::write_text(output, text);
   return 0;
 }
 

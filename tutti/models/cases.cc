@@ -8,6 +8,7 @@
 #include "tutti/models/science/climate_detect/case.h"
 #include "tutti/models/science/climate_segment/case.h"
 #include "tutti/models/science/cosmoflow/case.h"
+#include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/hep/case.h"
 #include "tutti/models/script/case.h"
 #include "tutti/models/vision/resnet/case.h"
@@ -18,7 +19,8 @@ namespace tutti::models {
 std::span<const train::CaseInfo* const> cases() {
   static const std::array all = {
       &hep::case_info(),       &climate_detect::case_info(), &climate_segment::case_info(),
-      &cosmoflow::case_info(), &resnet::case_info(),         &unet3d::case_info(),
+      &cosmoflow::case_info(), &gan3d::case_info(),          &resnet::case_info(),
+      &unet3d::case_info(),
       &script::case_info()};
   return all;
 }

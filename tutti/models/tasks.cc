@@ -7,6 +7,7 @@
 #include "tutti/models/science/climate_detect/task.h"
 #include "tutti/models/science/climate_segment/task.h"
 #include "tutti/models/science/cosmoflow/task.h"
+#include "tutti/models/science/gan3d/task.h"
 #include "tutti/models/science/hep/task.h"
 #include "tutti/models/script/task.h"
 #include "tutti/models/vision/resnet/task.h"
@@ -27,6 +28,7 @@ constexpr Row kTasks[] = {
     {"resnet", resnet::make_task},
     {"cosmoflow", cosmoflow::make_task},
     {"unet3d", unet3d::make_task},
+    {"gan3d", gan3d::make_task},
     {"script", script::make_task},
 };
 

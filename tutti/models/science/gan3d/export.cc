@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "tutti/models/science/gan3d/model.h"
+#include "tutti/models/science/gan3d/shower.h"
+
+namespace tutti::models::gan3d {
+
+// As the layers are written, with volumes that are really enlarged: independent of ours.
+void Generator::export_script(const std::filesystem::path& file) const {
+  torch::jit::Module script("gan3d");
+  for (const auto& item : named_parameters())
+    script.register_parameter(item.key(), item.value().detach().clone().contiguous(), false);
+  for (const auto& item : named_buffers()) script.register_buffer(item.key(), item.value().clone());
+  std::string code = fmt::format(
+      "def forward(self, energies, noise):\n"
+      "  x = torch.addmm(self.dense_bias, noise * (energies / 100).unsqueeze(1), "
+      "self.dense_weight.t())\n"
+      "  x = torch.reshape(x, [-1, {}, {}])\n",
+      kSeedChannels, fmt::join(kSeedSize, ", "));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& l = layers_[i];
+    for (std::size_t a = 0; a < 3; ++a)
+      if (l.factor[a] > 1)
+        code += fmt::format("  x = torch.repeat_interleave(x, {}, {})\n", l.factor[a], a + 2);
+    code += fmt::format(
+        "  x = torch.constant_pad_nd(x, [{}, {}, {}, {}, {}, {}])\n"
+        "  x = torch.leaky_relu(torch.conv3d(x, self.conv{}_weight, {}), {})\n",
+        l.before[2], l.after[2], l.before[1], l.after[1], l.before[0], l.after[0], i + 1,
+        l.has_bias ? fmt::format("self.conv{}_bias", i + 1) : "None", l.slope);
+    if (l.has_norm)
+      code += fmt::format(
+          "  x = torch.batch_norm(x, self.conv{0}_scale, self.conv{0}_shift, self.conv{0}_mean, "
+          "self.conv{0}_variance, False, 0.0, {1}, False)\n",
+          i + 1, kNormEpsilon);
+  }
+  code += fmt::format("  return torch.threshold(x.squeeze(1), {}, 0)\n", kThreshold);
+  script.define(code);
+  script.save(file.string());
+}
+
+}  // namespace tutti::models::gan3d

@@ -1,0 +1,390 @@
+// The networks against their published table, against libtorch's own operations and against finite
+// differences; what an update changes; whole runs.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/core/error.h"
+#include "tutti/models/ops/amx.h"
+#include "tutti/models/science/gan3d/case.h"
+#include "tutti/models/science/gan3d/leaky_drop.h"
+#include "tutti/models/science/gan3d/losses.h"
+#include "tutti/models/science/gan3d/model.h"
+#include "tutti/models/science/gan3d/shower.h"
+#include "tutti/models/science/gan3d/showers.h"
+#include "tutti/models/science/gan3d/task.h"
+#include "tutti/train/batch_norm.h"
+#include "tutti/train/run/checkpoint_file.h"
+#include "tutti/train/trainer.h"
+
+namespace tutti::models::gan3d {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Amx kAmx = [] {      // before the first convolution
+  at::set_num_threads(1);  // tests run beside each other
+  return prepare_amx();
+}();
+
+constexpr NetworkShape kSmall = {16, 4, 4, 3, 0, 0.05};
+
+TEST(Gan3d, CountsAreThoseOfTheTable) {
+  const NetworkShape shape;
+  EXPECT_EQ(generator_parameters(shape), 872808);
+  EXPECT_EQ(discriminator_parameters(shape), 73402);
+  EXPECT_NEAR(generator_flops(shape) * 1e-9, 0.51, 0.005);
+  EXPECT_NEAR(discriminator_flops(shape) * 1e-9, 1.57, 0.005);
+  EXPECT_NEAR(step_flops(shape) * 1e-9, 19, 0.5);
+  const std::vector<Layer> layers = generator_layers(shape);
+  EXPECT_EQ(layers[0].size, (Size3{7, 7, 8}));
+  EXPECT_EQ(layers[1].size, (Size3{13, 14, 9}));
+  EXPECT_EQ(layers[2].size, (Size3{26, 26, 26}));
+  EXPECT_EQ(layers[3].size, (Size3{25, 25, 25}));
+  EXPECT_EQ(discriminator_layers(shape).back().size, (Size3{23, 23, 23}));
+  Gan gan(shape, 1, torch::kFloat32);
+  std::int64_t made = 0, judged = 0;
+  for (const auto& item : gan.named_parameters())
+    (item.key().starts_with("generator.") ? made : judged) += item.value().numel();
+  EXPECT_EQ(made, generator_parameters(shape));
+  EXPECT_EQ(judged, discriminator_parameters(shape));
+}
+
+void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance) {
+  ASSERT_EQ(a.sizes(), b.sizes());
+  EXPECT_LE((a - b).norm().item<double>(), tolerance * (b.norm().item<double>() + 1e-12));
+}
+
+// Enlarged for real.
+torch::Tensor plain_upsampled(torch::Tensor x, const torch::Tensor& weight,
+                              const torch::Tensor& bias, const Size3& factor, const Size3& p) {
+  for (std::size_t a = 0; a < 3; ++a)
+    x = x.repeat_interleave(factor[a], static_cast<std::int64_t>(a) + 2);
+  return torch::conv3d(torch::constant_pad_nd(x, {p[2], p[2], p[1], p[1], p[0], p[0]}), weight,
+                       bias);
+}
+
+TEST(UpsampledConv, IsTheConvolutionOfTheEnlargedVolume) {
+  struct Case {
+    Size3 size, kernel, factor, padding;
+  };
+  torch::manual_seed(1);
+  for (const Case& c : {Case{{7, 7, 8}, {6, 5, 8}, {2, 2, 2}, {2, 2, 0}},
+                        Case{{5, 6, 4}, {3, 3, 8}, {2, 2, 3}, {1, 0, 3}},
+                        Case{{3, 2, 4}, {1, 2, 3}, {4, 1, 2}, {0, 1, 5}}}) {
+    const auto grad = torch::TensorOptions().requires_grad(true);
+    const torch::Tensor x = torch::randn({2, 3, c.size[0], c.size[1], c.size[2]}, grad),
+                        w = torch::randn({4, 3, c.kernel[0], c.kernel[1], c.kernel[2]}, grad),
+                        b = torch::randn({4}, grad);
+    const torch::Tensor ours = upsampled_conv(x, w, b, c.factor, c.padding),
+                        theirs = plain_upsampled(x, w, b, c.factor, c.padding);
+    expect_close(ours, theirs, 1e-5);
+    const torch::Tensor weights = torch::randn_like(theirs);
+    const auto our = torch::autograd::grad({(ours * weights).sum()}, {x, w, b}),
+               their = torch::autograd::grad({(theirs * weights).sum()}, {x, w, b});
+    for (std::size_t i = 0; i < 3; ++i) expect_close(our[i], their[i], 1e-5);
+  }
+}
+
+TEST(LeakyDrop, IsLeakyReluWithoutDropping) {
+  torch::manual_seed(2);
+  for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
+    const torch::Tensor x = torch::randn({3, 4, 5}).to(type).set_requires_grad(true),
+                        g = torch::randn({3, 4, 5}).to(type);
+    const torch::Tensor ours = leaky_drop(x, 0.3, 0, 1), theirs = torch::leaky_relu(x, 0.3);
+    const double tolerance = type == torch::kFloat32 ? 1e-6 : 0.01;
+    expect_close(ours.to(torch::kFloat32), theirs.to(torch::kFloat32), tolerance);
+    expect_close(torch::autograd::grad({ours}, {x}, {g})[0].to(torch::kFloat32),
+                 torch::autograd::grad({theirs}, {x}, {g})[0].to(torch::kFloat32), tolerance);
+  }
+}
+
+TEST(LeakyDrop, DropsTheShareAndKeepsTheMean) {
+  const torch::Tensor x = torch::ones({100000}).set_requires_grad(true);
+  const torch::Tensor y = leaky_drop(x, 0.3, 0.2, 9);
+  EXPECT_NEAR((y == 0).to(torch::kFloat64).mean().item<double>(), 0.2, 0.005);
+  EXPECT_NEAR(y.mean().item<double>(), 1, 0.007);
+  EXPECT_TRUE(torch::equal(y, leaky_drop(x, 0.3, 0.2, 9)));
+  EXPECT_FALSE(torch::equal(y, leaky_drop(x, 0.3, 0.2, 10)));
+  EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum()}, {x})[0], y.detach()));
+  // Neighbours do not know of each other.
+  const torch::Tensor dropped = (y == 0).to(torch::kFloat64);
+  EXPECT_NEAR((dropped.slice(0, 1) * dropped.slice(0, 0, -1)).mean().item<double>(), 0.04, 0.003);
+}
+
+// The discriminator of plain operations.
+torch::Tensor plain_logit(Discriminator& network, torch::Tensor x, std::int64_t kernel) {
+  const auto p = network.named_parameters();
+  const auto b = network.named_buffers();
+  x = x.unsqueeze(1);
+  for (int i = 1; i <= 4; ++i) {
+    const std::string name = "conv" + std::to_string(i) + "_";
+    x = torch::conv3d(x, p[name + "weight"], p[name + "bias"], 1, kernel / 2 - (i == 4 ? 1 : 0));
+    x = torch::leaky_relu(x, 0.3);
+    if (i > 1)
+      x = torch::batch_norm(x, p[name + "scale"], p[name + "shift"], b[name + "mean"].clone(),
+                            b[name + "variance"].clone(), network.is_training(), 0.01, 1e-3, false);
+  }
+  return torch::nn::functional::linear(torch::avg_pool3d(x, 2).flatten(1), p["heads_weight"],
+                                       p["heads_bias"]);
+}
+
+TEST(Gan3d, DiscriminatorAgreesWithPlainOperations) {
+  torch::manual_seed(3);
+  NetworkShape shape = kSmall;
+  shape.filters = 16;
+  const torch::Tensor cells = torch::rand({2, kSide, kSide, kSide});
+  for (const auto& [type, tolerance] :
+       {std::pair(torch::kFloat32, 1e-4), std::pair(torch::kBFloat16, 0.06)}) {
+    Gan gan(shape, 4, type);
+    const Judgement ours = gan.discriminator->forward(cells, 0);
+    (ours.logit.sum() + 2 * ours.energy.sum()).backward();
+    std::vector<torch::Tensor> gradients;
+    for (torch::Tensor& parameter : gan.discriminator->parameters()) {
+      gradients.push_back(parameter.grad().clone());
+      parameter.mutable_grad() = torch::Tensor();
+    }
+    const torch::Tensor theirs = plain_logit(*gan.discriminator, cells, shape.kernel);
+    (theirs.select(1, 0).sum() + 2 * theirs.select(1, 1).sum()).backward();
+    expect_close(ours.logit, theirs.select(1, 0), tolerance);
+    expect_close(ours.energy, theirs.select(1, 1), tolerance);
+    if (type != torch::kFloat32) continue;  // behind a norm, gradients of sums are differences
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const torch::Tensor reference = gan.discriminator->parameters()[i].grad();
+      if (reference.norm().item<double>() > 1e-3) expect_close(gradients[i], reference, 1e-2);
+    }
+  }
+}
+
+// The exported network is the plain formulation.
+TEST(Gan3d, ExportedGeneratorMakesTheSameShowers) {
+  Gan gan(kSmall, 5, torch::kFloat32);
+  {
+    const torch::NoGradGuard no_gradients;  // norms that have seen something
+    for (int i = 0; i < 3; ++i) gan.generator->forward(torch::randn({8, kSmall.latent}));
+  }
+  gan.eval();
+  const std::string file = testing::TempDir() + "gan3d_model_test.pt";
+  gan.generator->export_script(file);
+  const torch::Tensor noise = torch::randn({3, kSmall.latent}),
+                      energies = torch::tensor({10.f, 100.f, 400.f});
+  const torch::Tensor theirs = torch::jit::load(file).forward({energies, noise}).toTensor();
+  const torch::Tensor ours = gan.generator->forward(noise * (energies / 100).unsqueeze(1));
+  expect_close(ours, theirs, 1e-4);
+  EXPECT_GT(theirs.max().item<double>(), 0);
+  EXPECT_GE(theirs.min().item<double>(), 0);
+}
+
+// The loss of the generator through both networks, by finite differences along its gradient.
+TEST(Gan3d, GradientsOfTheGeneratorAreSlopes) {
+  Gan gan(kSmall, 6, torch::kFloat32);
+  gan.eval();
+  const Electrons electrons = draw_electrons(2, kSmall.latent, 1);
+  const torch::Tensor latent = electrons.noise * electrons.energies.unsqueeze(1);
+  auto value = [&] {
+    const torch::Tensor cells = gan.generator->forward(latent);
+    return generator_loss(gan.discriminator->forward(cells, 0), cells, electrons.energies, {});
+  };
+  value().backward();
+  for (const auto& item : gan.generator->named_parameters()) {
+    torch::Tensor parameter = item.value();
+    const torch::Tensor direction = parameter.grad() / parameter.grad().norm();
+    const double slope = parameter.grad().norm().item<double>(), step = 0.1 / slope;
+    const torch::NoGradGuard no_gradients;
+    parameter.add_(direction, step);
+    const double above = value().item<double>();
+    parameter.add_(direction, -2 * step);
+    const double below = value().item<double>();
+    parameter.add_(direction, step);
+    EXPECT_NEAR((above - below) / (2 * step) / slope, 1, 0.1) << item.key();
+  }
+}
+
+// Gradients of all parameters of both networks, by name.
+std::map<std::string, torch::Tensor> all_gradients(Gan& gan, const Electrons& electrons) {
+  const torch::Tensor cells =
+      gan.generator->forward(electrons.noise * electrons.energies.unsqueeze(1));
+  generator_loss(gan.discriminator->forward(cells, 0), cells, electrons.energies, {}).backward();
+  std::map<std::string, torch::Tensor> gradients;
+  for (const auto& item : gan.named_parameters()) gradients[item.key()] = item.value().grad();
+  return gradients;
+}
+
+// With norms over all ranks, the mean gradient of parts of a batch is that of the batch.
+TEST(Gan3d, PartsOnTwoRanksAreTheWhole) {
+  const Electrons electrons = draw_electrons(4, kSmall.latent, 2);
+  Gan whole(kSmall, 8, torch::kFloat32);
+  const auto expected = all_gradients(whole, electrons);
+  comm::ThreadWorld world(2);
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    const auto norms = communicator->split(0);
+    const train::SharedNorms shared(*norms);
+    Gan part(kSmall, 8, torch::kFloat32);
+    const std::int64_t first = 2 * transport.rank();
+    auto gradients = all_gradients(
+        part, {electrons.energies.narrow(0, first, 2), electrons.noise.narrow(0, first, 2)});
+    for (auto& [name, gradient] : gradients) {
+      torch::Tensor mean = gradient.contiguous();
+      communicator->all_reduce({mean.data_ptr(), mean.numel(), DType::kF32}, ReduceOp::kAverage,
+                               {.name = name});
+      EXPECT_LT((mean - expected.at(name)).norm().item<double>(),
+                0.01 * expected.at(name).norm().item<double>() + 1e-4)
+          << name;
+    }
+  });
+}
+
+TEST(Gan3dLosses, AreThoseOfTheFormulas) {
+  const torch::Tensor energies = torch::tensor({1.f, 4.f});
+  const Judgement judgement{torch::tensor({0.f, 2.f}), torch::tensor({1.1f, 3.f})};
+  // BCE of sigmoid(0) and sigmoid(2) with labels 1; errors of 10 % and 25 %.
+  const double judged = 0.5 * (std::log(2.0) + std::log1p(std::exp(-2.0)));
+  EXPECT_NEAR(
+      discriminator_loss(judgement, torch::ones({2}), energies, {6, 0.2, 0.1}).item<float>(),
+      6 * judged + 0.2 * 17.5, 1e-4);
+  const torch::Tensor cells = torch::zeros({2, 1, 1, 2});
+  cells[0][0][0][0] = visible(1.0);      // right
+  cells[1][0][0][1] = visible(4.0) / 2;  // half
+  EXPECT_NEAR(generator_loss(judgement, cells, energies, {6, 0.2, 0.1}).item<float>(),
+              6 * judged + 0.2 * 17.5 + 0.1 * 25, 1e-3);
+  EXPECT_NEAR(visible(1.0), 2.02, 0.01);
+  EXPECT_NEAR(visible(5.0), 9.05, 0.05);
+}
+
+TEST(Gan3dLosses, ElectronsAreEvenAndNoiseIsNormal) {
+  const Electrons drawn = draw_electrons(4000, 8, 3);
+  EXPECT_GE(drawn.energies.min().item<float>(), 0.1f);
+  EXPECT_LE(drawn.energies.max().item<float>(), 5.f);
+  EXPECT_NEAR(drawn.energies.mean().item<double>(), 2.55, 0.07);
+  EXPECT_NEAR(drawn.noise.std().item<double>(), 1, 0.02);
+  EXPECT_TRUE(torch::equal(drawn.noise, draw_electrons(4000, 8, 3).noise));
+}
+
+class Gan3dTaskTest : public testing::Test {
+ protected:
+  Gan3dTaskTest() : table_(case_info().table()) {
+    std::string form = fs::temp_directory_path() / "gan3d-XXXXXX";
+    base_ = mkdtemp(form.data());
+    setenv("XDG_CACHE_HOME", base_.c_str(), 1);
+  }
+  ~Gan3dTaskTest() override { fs::remove_all(base_); }
+
+  Options options(const train::Settings& more = {}) {
+    train::Settings settings = {{"size", "tiny"},      {"latent", "8"},
+                                {"filters", "4"},      {"generator_filters", "4"},
+                                {"batch", "4"},        {"train_showers", "8"},
+                                {"test_showers", "4"}, {"checkpoint_seconds", "0"}};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return train::resolve(case_info(), table_, settings);
+  }
+
+  // The whole last checkpoint as bytes.
+  std::vector<std::byte> train_on(int ranks, const std::string& name, const Options& options,
+                                  bool resumes = false) {
+    fs::create_directories(base_ / name / "plots");
+    const train::TrainJob job{"gan3d", options, base_ / name, resumes};
+    comm::ThreadWorld world(ranks);
+    world.run([&](comm::Transport& transport) {
+      at::set_num_threads(1);
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      const auto task = make_task(options);
+      task->prepare(*communicator);
+      train::train(*task, *communicator, job);
+    });
+    const train::Checkpoint last =
+        *train::CheckpointFolder(base_ / name / "checkpoints", 1).newest();
+    std::vector<std::byte> bytes;
+    for (const auto& [key, values] : last.arrays)
+      bytes.insert(bytes.end(), values.begin(), values.end());
+    return bytes;
+  }
+
+  const OptionTable table_;
+  fs::path base_;
+};
+
+// Each update gives gradients to one network only, and to all of it.
+TEST_F(Gan3dTaskTest, AnUpdateIsOfOneNetwork) {
+  const Options chosen = options();
+  const auto task = make_task(chosen);
+  const train::Batch batch = task->random_batch(3);
+  const std::vector<train::Update> updates = task->updates();
+  ASSERT_EQ(updates.size(), 4u);
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    for (const auto& item : task->model().named_parameters()) {
+      item.value().mutable_grad() = torch::Tensor();
+      item.value().set_requires_grad(item.key().starts_with(updates[u].prefix));
+    }
+    task->update_loss(u, batch, 7).backward();
+    for (const auto& item : task->model().named_parameters()) {
+      const torch::Tensor& gradient = item.value().grad();
+      EXPECT_EQ(gradient.defined(), item.key().starts_with(updates[u].prefix)) << u << item.key();
+      if (gradient.defined()) EXPECT_GT(gradient.abs().max().item<float>(), 0) << u << item.key();
+    }
+  }
+}
+
+// Norms of the discriminator follow what it is trained on, those of the generator what it makes for
+// its own training.
+TEST_F(Gan3dTaskTest, NormsFollowTheirOwnUpdates) {
+  const Options chosen = options();
+  const auto task = make_task(chosen);
+  const train::Batch batch = task->random_batch(3);
+  for (std::size_t u = 0; u < 4; ++u) {
+    std::map<std::string, torch::Tensor> before;
+    for (const auto& item : task->model().named_buffers())
+      before[item.key()] = item.value().clone();
+    task->update_loss(u, batch, 7);
+    for (const auto& item : task->model().named_buffers())
+      EXPECT_EQ(!torch::equal(item.value(), before[item.key()]),
+                item.key().starts_with(u < 2 ? "discriminator." : "generator."))
+          << u << item.key();
+  }
+}
+
+TEST_F(Gan3dTaskTest, ResumedIsBitForBitTheSame) {
+  const Options chosen = options({{"steps", "6"},
+                                  {"checkpoint_steps", "3"},
+                                  {"keep_checkpoints", "9"},
+                                  {"batch", "2"},
+                                  {"train_showers", "16"}});
+  const auto whole = train_on(2, "whole", chosen);
+  train_on(2, "parts", chosen);
+  for (const char* late : {"step-000000000004.ckpt", "step-000000000006.ckpt"})
+    ASSERT_TRUE(fs::remove(base_ / "parts/checkpoints" / late));  // step 3 is within an epoch
+  EXPECT_EQ(whole, train_on(2, "parts", chosen, true));
+  const auto columns = train::read_metrics(base_ / "parts");
+  EXPECT_EQ(columns.at("loss_true").size(), 6u);
+  EXPECT_EQ(columns.at("loss_generator"),
+            train::read_metrics(base_ / "whole").at("loss_generator"));
+  EXPECT_TRUE(fs::exists(base_ / "whole/plots/longitudinal.svg"));
+}
+
+TEST_F(Gan3dTaskTest, OnlySynchronousWithoutLag) {
+  EXPECT_THROW(train_on(1, "lag", options({{"lag", "1"}})), ConfigError);
+  EXPECT_THROW(train_on(2, "local", options({{"strategy", "local_sgd"}})), ConfigError);
+}
+
+// What is written for energies is read back as showers, and the discriminator judges it.
+TEST_F(Gan3dTaskTest, ShowersForEnergies) {
+  const Options chosen = options();
+  const auto task = make_task(chosen);
+  task->model().eval();
+  const torch::NoGradGuard no_gradients;
+  train::H5File file(base_ / "energies.h5", train::H5File::Mode::kCreate);
+  for (float energy : {50.f, 300.f})
+    file.append("target", std::vector<std::int64_t>{2}, std::vector<float>{11, energy});
+  file.close();
+  EXPECT_TRUE(task->predict_samples(base_ / "energies.h5", base_ / "showers.h5"));
+  EXPECT_EQ(ShowerFiles(base_, "showers.h5").energy(1), 300);
+  const auto rows = task->predict(base_ / "showers.h5");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_GT(rows[0][0], 0);
+  EXPECT_LT(rows[0][0], 1);
+}
+
+}  // namespace
+}  // namespace tutti::models::gan3d

@@ -1,0 +1,32 @@
+// Files of made showers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/train/data/h5.h"
+
+namespace tutti::models::gan3d {
+
+struct DataPlan {
+  std::int64_t train_showers = 0, test_showers = 0;
+  std::int64_t per_file() const;
+};
+
+// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`, energies even from 10 to 510 GeV. Rank r
+// of `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
+// nothing but the plan and its number. `progress` is called after each file with those done by this
+// rank and all it has to do.
+void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
+              const std::function<void(int, int)>& progress = {});
+
+// Adds showers to a file in the layout of the published data set: `ECAL` (N,25,25,25) in GeV,
+// `target` (N,2): the particle (11, an electron) and its energy in GeV.
+void add_showers(train::H5File& file, std::span<const double> energies,
+                 std::span<const float> cells);
+
+}  // namespace tutti::models::gan3d

@@ -1,0 +1,33 @@
+// What the two networks are trained by.
+#pragma once
+
+#include <torch/types.h>
+
+#include "tutti/models/science/gan3d/model.h"
+
+namespace tutti::models::gan3d {
+
+struct LossWeights {
+  double judged = 6, energy = 0.2, sum = 0.1;
+};
+
+// Energies are in 100 GeV.
+struct Electrons {
+  torch::Tensor energies;  // (N)
+  torch::Tensor noise;     // (N, latent), normal; none for true showers
+};
+// Even from 10 to 500 GeV, as the published training has them.
+Electrons draw_electrons(std::int64_t count, std::int64_t latent, std::uint64_t seed);
+
+// 100 mean |predicted - truth| / truth.
+torch::Tensor relative_error(const torch::Tensor& predicted, const torch::Tensor& truth);
+
+// Of the discriminator, told by `labels` (1: true) what it sees. The sum of the cells, its third
+// output, has nothing to learn.
+torch::Tensor discriminator_loss(const Judgement& judgement, const torch::Tensor& labels,
+                                 const torch::Tensor& energies, const LossWeights& weights);
+// Of the generator, whose showers should be judged true, of the right energy and of the right sum.
+torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& cells,
+                             const torch::Tensor& energies, const LossWeights& weights);
+
+}  // namespace tutti::models::gan3d

@@ -1,0 +1,63 @@
+// How made showers compare with true ones of the same energies.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/models/science/gan3d/shower.h"
+#include "tutti/plot/chart.h"
+
+namespace tutti::models::gan3d {
+
+inline constexpr int kSpectrumBins = 24;  // four to a decade from 1 keV to 1 GeV
+
+// What is looked at of a shower, as an array that ranks can add up: everything in GeV.
+struct Shape {
+  float sum = 0;                                     // of all cells
+  std::array<std::array<float, kSide>, 3> profiles;  // sums over the other two axes: x, y, z
+  std::array<float, kSpectrumBins> spectrum;         // how many cells have about that energy
+
+  double centre(int axis) const;  // first moment, in cells
+  double width(int axis) const;   // root of the second central moment
+};
+inline constexpr std::size_t kShapeValues = 1 + 3 * kSide + kSpectrumBins;
+static_assert(sizeof(Shape) == kShapeValues * sizeof(float));
+
+Shape shape_of(std::span<const float> cells);
+
+// The same energies twice.
+struct Comparison {
+  std::vector<double> energies;
+  std::vector<Shape> made, truth;
+};
+
+// The published comparison takes electrons of about these energies.
+inline constexpr std::array<double, 4> kBinCentres = {100, 200, 300, 400};
+inline constexpr double kHalfBin = 50;
+
+// Mean relative errors, over the bins, of means over the showers of a bin.
+struct Verdict {
+  double longitudinal = 0, lateral = 0;  // of profiles, where more than 1 % of the energy is
+  double depth = 0;                      // of the centre along z
+  double width = 0;                      // of the widths along x, y and z
+  double response = 0;                   // of the sum over the energy of the electron
+  double resolution_made = 0, resolution_truth = 0;  // spread of sum / its mean at that energy
+  double separation = 0.5;  // area under the curve of a linear classifier; 0.5: cannot tell them
+  // Mean of the five errors.
+  double error() const { return (longitudinal + lateral + depth + width + response) / 5; }
+};
+Verdict judge(const Comparison& comparison);
+
+// Area under the ROC curve of Fisher's linear discriminant on shares of energy in slices and on
+// sum / energy: fitted to every second pair, judged on the others. 0.5 when there are too few.
+double separation(const Comparison& comparison);
+
+// Mean profile along an axis in bins of energy.
+plot::Chart profile_chart(const Comparison& comparison, int axis);
+// Sum over the energy of the electron, mean and spread, against that energy.
+plot::Chart response_chart(const Comparison& comparison);
+plot::Chart spectrum_chart(const Comparison& comparison);
+
+}  // namespace tutti::models::gan3d

@@ -1,0 +1,103 @@
+// The two networks of the 3D GAN for calorimeters (CERN openlab): one makes showers, one judges.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tutti/models/science/gan3d/upsampled_conv.h"
+
+namespace tutti::models::gan3d {
+
+struct NetworkShape {
+  int latent = 200;            // random numbers from which a shower is made
+  int generator_filters = 64;  // of the generator's first convolution
+  int filters = 32;            // of the discriminator's first convolution
+  int kernel = 5;              // of the discriminator; odd
+  double dropout = 0.2;
+  double norm_momentum = 0.01;  // share of a batch in the running means of the norms
+};
+
+// A volume is enlarged, gets zeros around, is convolved, then leaky ReLU, then a norm.
+struct Layer {
+  int in = 1, out = 1;
+  Size3 kernel{}, factor = {1, 1, 1}, before{}, after{};  // zeros before and after
+  Size3 size{};                                           // of the output
+  bool has_bias = true, has_norm = false;
+  double slope = 0.3;
+};
+inline constexpr double kNormEpsilon = 1e-3;   // as Keras has it
+inline constexpr int kSeedChannels = 8;        // of the volume that the generator starts from
+inline constexpr Size3 kSeedSize = {7, 7, 8};  // and its cells
+std::vector<Layer> generator_layers(const NetworkShape& shape);
+std::vector<Layer> discriminator_layers(const NetworkShape& shape);
+
+std::int64_t generator_parameters(const NetworkShape& shape);
+std::int64_t discriminator_parameters(const NetworkShape& shape);
+// Of one shower, 2 per multiply and add, as the layers are written: forward of each network; and
+// all that a step does, two updates of each.
+double generator_flops(const NetworkShape& shape);
+double discriminator_flops(const NetworkShape& shape);
+double step_flops(const NetworkShape& shape);
+
+// Whether the norms of a network follow what they see in training.
+enum class Norms { kFollow, kKeep };
+
+// The weights of a list of layers, and what each does to a volume.
+class VolumeStack : public torch::nn::Module {
+ protected:
+  // Biases are 0; `limit(layer)` bounds the even distribution of the weights.
+  void add_layers(std::vector<Layer> layers, const NetworkShape& shape,
+                  const torch::Generator& random, double (*limit)(const Layer&));
+  torch::Tensor convolved(std::size_t i, const torch::Tensor& x, torch::ScalarType dtype) const;
+  torch::Tensor normed(std::size_t i, const torch::Tensor& x, Norms norms) const;
+
+  std::vector<Layer> layers_;
+  double norm_momentum_ = 0;
+  std::vector<torch::Tensor> weights_, biases_, scales_, shifts_, means_, variances_;
+};
+
+class Generator : public VolumeStack {
+ public:
+  Generator(const NetworkShape& shape, const torch::Generator& random);
+  // (N, latent), noise times the energy in 100 GeV -> (N, 25, 25, 25), GeV in each cell.
+  torch::Tensor forward(const torch::Tensor& latent, Norms norms = Norms::kFollow);
+  // As TorchScript: forward(energies in GeV (N), noise (N, latent)) -> (N, 25, 25, 25).
+  void export_script(const std::filesystem::path& file) const;
+
+ private:
+  torch::Tensor dense_weight_, dense_bias_;
+};
+
+struct Judgement {
+  torch::Tensor logit;   // (N), above 0: a true shower
+  torch::Tensor energy;  // (N), of the electron in 100 GeV
+};
+
+class Discriminator : public VolumeStack {
+ public:
+  // `dtype` is what its convolutions compute in.
+  Discriminator(const NetworkShape& shape, const torch::Generator& random, torch::ScalarType dtype);
+  // (N, 25, 25, 25) in GeV. `seed` is for dropout.
+  Judgement forward(const torch::Tensor& cells, std::uint64_t seed, Norms norms = Norms::kFollow);
+
+ private:
+  const double dropout_;
+  const torch::ScalarType dtype_;
+  torch::Tensor heads_weight_, heads_bias_;  // true or made, and the energy
+};
+
+// Both, with the parameters `generator.*` and `discriminator.*`.
+class Gan : public torch::nn::Module {
+ public:
+  Gan(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
+  std::shared_ptr<Generator> generator;
+  std::shared_ptr<Discriminator> discriminator;
+};
+
+}  // namespace tutti::models::gan3d

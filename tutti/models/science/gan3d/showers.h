@@ -1,0 +1,48 @@
+// Showers from files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/train/data/h5.h"
+
+namespace tutti::models::gan3d {
+
+// The showers of several files as one list. A file has `ECAL` (N,25,25,25), GeV, and `target`,
+// whose second column is the energy of the electron in GeV: the layout of the published data set.
+// Cells that are not empty are kept in memory once they were read. Not safe from several threads.
+class ShowerFiles {
+ public:
+  // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
+  // when one does not fit. Without `needs_cells`, files of energies only will do.
+  ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
+              bool needs_cells = true);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(energies_.size()); }
+  double energy(std::int64_t index) const { return energies_[static_cast<std::size_t>(index)]; }
+  // The cells (x, y, z) of the showers one after the other; those below the threshold are 0.
+  void cells(std::span<const std::int64_t> indices, float* out);
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::int64_t row;
+  };
+  struct Cell {
+    std::uint16_t place;
+    float energy;
+  };
+  void add(const std::filesystem::path& path, bool needs_cells);
+  const std::vector<Cell>& kept(std::int64_t index);
+
+  std::vector<train::H5File> files_;
+  std::vector<Place> places_;
+  std::vector<double> energies_;
+  std::vector<std::vector<Cell>> kept_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace tutti::models::gan3d

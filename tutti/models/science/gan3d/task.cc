@@ -1,0 +1,301 @@
+#include "tutti/models/science/gan3d/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "tutti/core/clock.h"
+#include "tutti/models/nets/layer_stack.h"
+#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/science/gan3d/generate.h"
+#include "tutti/models/science/gan3d/losses.h"
+#include "tutti/models/science/gan3d/metric.h"
+#include "tutti/models/science/gan3d/model.h"
+#include "tutti/models/science/gan3d/showers.h"
+#include "tutti/train/engine.h"
+#include "tutti/train/run/sampler.h"
+
+namespace tutti::models::gan3d {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::Communicator;
+
+constexpr std::int64_t kJudgeBatch = 32;
+constexpr std::uint64_t kJudgeSeed = 20191118;
+
+struct Timed {
+  std::vector<float> cells;
+  double seconds = 0;  // of the generator
+};
+
+// What a rank finds out of a pair of showers of the same energy.
+struct Pair {
+  Shape made, truth;
+  float believes_made = 0, believes_truth = 0;  // the discriminator takes it for true
+};
+constexpr std::size_t kPairValues = sizeof(Pair) / sizeof(float);
+
+NetworkShape shape_of_options(const Options& options) {
+  auto integer = [&](const char* name) { return static_cast<int>(options.integer(name)); };
+  return {integer("latent"),     integer("generator_filters"), integer("filters"),
+          integer("kernel") | 1, options.number("dropout"),    options.number("norm_momentum")};
+}
+
+class Gan3dTask : public train::Task {
+ public:
+  explicit Gan3dTask(const Options& options)
+      : options_(options),
+        shape_(shape_of_options(options)),
+        weights_{options.number("judged_weight"), options.number("energy_weight"),
+                 options.number("sum_weight")},
+        gan_(shape_, static_cast<std::uint64_t>(options.integer("seed")),
+             train::compute_type(options)) {}
+
+  torch::nn::Module& model() override { return gan_; }
+  bool casts_itself() const override { return true; }
+  double flops_per_sample() const override { return step_flops(shape_); }
+
+  void prepare(Communicator& communicator) override {
+    fs::path folder = options_.text("data");
+    if (folder.empty()) {
+      const DataPlan plan{options_.integer("train_showers"), options_.integer("test_showers")};
+      folder = make_data(fmt::format("gan3d-{}-{}", plan.train_showers, plan.test_showers),
+                         "showers", communicator,
+                         [&](const fs::path& into, int rank, int ranks, const auto& progress) {
+                           generate(into, plan, rank, ranks, progress);
+                         });
+    }
+    train_ = std::make_unique<ShowerFiles>(folder, "train");
+    test_ = std::make_unique<ShowerFiles>(folder, "test");
+  }
+
+  std::int64_t train_samples() const override { return train_->size(); }
+
+  train::Batch load(std::span<const std::int64_t> indices) override {
+    return batch_of(*train_, indices);
+  }
+
+  train::Batch random_batch(std::int64_t count) override {
+    return {torch::rand({count, kSide, kSide, kSide}) * 0.01, torch::rand({count}) + 0.1, {}};
+  }
+
+  // One update of the discriminator on true showers and one on made ones, then two of the
+  // generator, against the discriminator as it then is.
+  std::vector<train::Update> updates() const override {
+    return {{"loss_true", "discriminator."},
+            {"loss_made", "discriminator."},
+            {"loss_generator", "generator."},
+            {"loss_generator_again", "generator."}};
+  }
+
+  torch::Tensor update_loss(std::size_t update, const train::Batch& batch,
+                            std::uint64_t seed) override {
+    const std::uint64_t own = train::mixed_seed(seed, update);
+    if (update == 0) return judged_loss(batch.input, batch.target, 1, own);
+    const Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
+    if (update > 1) {
+      const torch::Tensor cells = made(electrons, Norms::kFollow);
+      return generator_loss(gan_.discriminator->forward(cells, own, Norms::kKeep), cells,
+                            electrons.energies, weights_);
+    }
+    torch::Tensor cells;
+    {
+      const torch::NoGradGuard no_gradients;
+      cells = made(electrons, Norms::kKeep);
+    }
+    return judged_loss(cells, electrons.energies, 0, own);
+  }
+  torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
+    return update_loss(0, batch, seed);
+  }
+
+  train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
+    average_buffers(gan_, communicator);
+    double seconds[2] = {0, 0};  // for a shower: network, parametrisation
+    const std::vector<Pair> pairs = pairs_of_test(communicator, seconds);
+    Comparison comparison;
+    double right = 0;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      comparison.energies.push_back(test_->energy(static_cast<std::int64_t>(i)));
+      comparison.made.push_back(pairs[i].made);
+      comparison.truth.push_back(pairs[i].truth);
+      right += 0.5 * double{pairs[i].believes_truth} + 0.5 * (1 - double{pairs[i].believes_made});
+    }
+    if (!folder.empty()) write_plots(comparison, folder);
+    const Verdict verdict = judge(comparison);
+    return {{"agreement", 1 - verdict.error()},
+            {"longitudinal_error", verdict.longitudinal},
+            {"lateral_error", verdict.lateral},
+            {"depth_error", verdict.depth},
+            {"width_error", verdict.width},
+            {"response_error", verdict.response},
+            {"resolution", verdict.resolution_made},
+            {"resolution_true", verdict.resolution_truth},
+            {"separation", verdict.separation},
+            {"discriminator_accuracy", right / double(pairs.size())},
+            {"network_ms", 1e3 * seconds[0]},
+            {"parametrisation_ms", 1e3 * seconds[1]}};
+  }
+
+  // What the discriminator says of the showers of a file.
+  std::vector<std::string> prediction_names() const override { return {"true", "energy"}; }
+
+  std::vector<std::vector<float>> predict(const fs::path& file) override {
+    ShowerFiles files(file.parent_path(), file.filename().string());
+    std::vector<std::vector<float>> rows;
+    for_batches(files.size(), kJudgeBatch, 0, 1,
+                [&](std::int64_t, std::span<const std::int64_t> indices) {
+                  const Judgement judgement =
+                      gan_.discriminator->forward(batch_of(files, indices).input, 0);
+                  for (std::size_t i = 0; i < indices.size(); ++i) {
+                    const auto at = static_cast<std::int64_t>(i);
+                    rows.push_back({torch::sigmoid(judgement.logit[at]).item<float>(),
+                                    100 * judgement.energy[at].item<float>()});
+                  }
+                });
+    return rows;
+  }
+
+  // A shower for every energy of a file.
+  bool predict_samples(const fs::path& file, const fs::path& output) override {
+    const ShowerFiles files(file.parent_path(), file.filename().string(), false);
+    train::H5File out(output, train::H5File::Mode::kCreate);
+    for_batches(files.size(), kJudgeBatch, 0, 1,
+                [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                  std::vector<double> energies;
+                  for (std::int64_t index : indices) energies.push_back(files.energy(index));
+                  add_showers(out, energies, showers_of(energies, first).cells);
+                });
+    out.close();
+    return true;
+  }
+
+  void export_script(const fs::path& file) override { gan_.generator->export_script(file); }
+
+  std::string verdict(const train::Metrics& metrics) const override {
+    auto percent = [&](const char* name) { return 100 * value_of(metrics, name); };
+    return fmt::format(
+        "Made showers differ from true ones by {:.1f} % in layers, {:.1f} % across, {:.1f} % in "
+        "depth, {:.1f} % in width,\n{:.1f} % in response; resolution {:.1f} % (true {:.1f} %). A "
+        "linear classifier tells them apart with an area of {:.3f}.\n"
+        "A shower takes the network {:.2f} ms, the parametrisation {:.2f} ms.\n",
+        percent("longitudinal_error"), percent("lateral_error"), percent("depth_error"),
+        percent("width_error"), percent("response_error"), percent("resolution"),
+        percent("resolution_true"), value_of(metrics, "separation"),
+        value_of(metrics, "network_ms"), value_of(metrics, "parametrisation_ms"));
+  }
+
+ private:
+  train::Batch batch_of(ShowerFiles& files, std::span<const std::int64_t> indices) const {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    torch::Tensor cells = torch::empty({count, kSide, kSide, kSide});
+    files.cells(indices, cells.data_ptr<float>());
+    torch::Tensor energies = torch::empty({count});
+    for (std::int64_t i = 0; i < count; ++i)
+      energies[i] = files.energy(indices[static_cast<std::size_t>(i)]) / 100;
+    return {cells, energies, {}};
+  }
+
+  torch::Tensor made(const Electrons& electrons, Norms norms) {
+    return gan_.generator->forward(electrons.noise * electrons.energies.unsqueeze(1), norms);
+  }
+
+  // Of showers that are all true (1) or all made (0); a few labels are turned.
+  torch::Tensor judged_loss(const torch::Tensor& cells, const torch::Tensor& energies, float label,
+                            std::uint64_t seed) {
+    const torch::Generator random = at::detail::createCPUGenerator(train::mixed_seed(seed, 1));
+    const torch::Tensor turned = torch::rand({energies.size(0)}, random) < options_.number("flip");
+    const torch::Tensor labels = (turned.to(torch::kFloat32) - label).abs();
+    return discriminator_loss(gan_.discriminator->forward(cells, seed), labels, energies, weights_);
+  }
+
+  // The same for the same energies and number, however samples are dealt to ranks.
+  Timed showers_of(const std::vector<double>& energies, std::int64_t number) {
+    const auto count = static_cast<std::int64_t>(energies.size());
+    Electrons electrons = draw_electrons(
+        count, shape_.latent, train::mixed_seed(kJudgeSeed, static_cast<std::uint64_t>(number)));
+    for (std::int64_t i = 0; i < count; ++i)
+      electrons.energies[i] = energies[static_cast<std::size_t>(i)] / 100;
+    const Stopwatch watch;
+    const torch::Tensor cells = torch::threshold(made(electrons, Norms::kKeep), kThreshold, 0);
+    const double seconds = watch.seconds();
+    return {std::vector<float>(cells.data_ptr<float>(), cells.data_ptr<float>() + cells.numel()),
+            seconds};
+  }
+
+  // Every rank makes its part; all get all. `seconds` are means over the ranks.
+  std::vector<Pair> pairs_of_test(Communicator& communicator, double (&seconds)[2]) {
+    const std::int64_t all = samples_to_judge(options_, test_->size());
+    std::vector<Pair> pairs(static_cast<std::size_t>(all));
+    double made_here = 0;
+    for_batches(all, kJudgeBatch, communicator.rank(), communicator.size(),
+                [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                  const Timed timed = add_pairs(indices, first, pairs);
+                  seconds[0] += timed.seconds;
+                  made_here += double(indices.size());
+                });
+    seconds[0] /= std::max(1.0, made_here);
+    seconds[1] = parametrisation_seconds();
+    communicator.all_reduce({seconds, 2, DType::kF64}, ReduceOp::kAverage, {.name = "seconds"});
+    communicator.all_reduce({pairs.data(), all * std::int64_t{kPairValues}, DType::kF32},
+                            ReduceOp::kSum, {.name = "pairs"});
+    return pairs;
+  }
+
+  Timed add_pairs(std::span<const std::int64_t> indices, std::int64_t first,
+                  std::vector<Pair>& pairs) {
+    const train::Batch batch = batch_of(*test_, indices);
+    std::vector<double> energies;
+    for (std::int64_t index : indices) energies.push_back(test_->energy(index));
+    Timed timed = showers_of(energies, first);
+    const torch::Tensor cells =
+        torch::from_blob(timed.cells.data(), batch.input.sizes(), torch::kFloat32);
+    const torch::Tensor made_logit = gan_.discriminator->forward(cells, 0).logit,
+                        true_logit = gan_.discriminator->forward(batch.input, 0).logit;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      auto shape = [&](const float* from) {
+        return shape_of({from + at * kCells, static_cast<std::size_t>(kCells)});
+      };
+      pairs[static_cast<std::size_t>(indices[i])] = {shape(timed.cells.data()),
+                                                     shape(batch.input.data_ptr<float>()),
+                                                     made_logit[at].item<float>() > 0 ? 1.f : 0.f,
+                                                     true_logit[at].item<float>() > 0 ? 1.f : 0.f};
+    }
+    return timed;
+  }
+
+  // For one shower, over energies as they come.
+  static double parametrisation_seconds() {
+    constexpr int kShowers = 50;
+    train::Random random(kJudgeSeed);
+    const Stopwatch watch;
+    for (int i = 0; i < kShowers; ++i)
+      make_shower(kLowest + (kHighest - kLowest) * random.uniform(), random);
+    return watch.seconds() / kShowers;
+  }
+
+  static void write_plots(const Comparison& comparison, const fs::path& folder) {
+    auto write = [&](const char* name, const plot::Chart& chart) {
+      train::write_text(folder / name, plot::render_svg(chart));
+    };
+    write("longitudinal.svg", profile_chart(comparison, 2));
+    write("lateral.svg", profile_chart(comparison, 0));
+    write("response.svg", response_chart(comparison));
+    write("cells.svg", spectrum_chart(comparison));
+  }
+
+  const Options& options_;
+  const NetworkShape shape_;
+  const LossWeights weights_;
+  Gan gan_;
+  std::unique_ptr<ShowerFiles> train_, test_;
+};
+
+}  // namespace
+
+std::unique_ptr<train::Task> make_task(const Options& options) {
+  return std::make_unique<Gan3dTask>(options);
+}
+
+}  // namespace tutti::models::gan3d
