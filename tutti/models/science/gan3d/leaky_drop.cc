@@ -12,16 +12,16 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-inline float load(float x) {
+inline __attribute__((always_inline)) float load(float x) {
   return x;
 }
-inline float load(std::uint16_t x) {
+inline __attribute__((always_inline)) float load(std::uint16_t x) {
   return std::bit_cast<float>(std::uint32_t{x} << 16);
 }
-inline void store(float& to, float x) {
+inline __attribute__((always_inline)) void store(float& to, float x) {
   to = x;
 }
-inline void store(std::uint16_t& to, float x) {
+inline __attribute__((always_inline)) void store(std::uint16_t& to, float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   to = static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
@@ -33,32 +33,37 @@ struct Factors {
 };
 
 // A number of 32 bits for each place, by arithmetic that runs in vectors.
-inline std::uint32_t number_of(std::uint32_t place, std::uint32_t seed) {
+inline __attribute__((always_inline)) std::uint32_t number_of(std::uint32_t place,
+                                                              std::uint32_t seed) {
   std::uint32_t x = place * 0x9e3779b1u + seed;
   x = (x ^ (x >> 16)) * 0x85ebca6bu;
   x = (x ^ (x >> 13)) * 0xc2b2ae35u;
   return x ^ (x >> 16);
 }
 
+// The factors by value and arrays that do not overlap: loops that become vectors.
 template <class T>
-inline __attribute__((always_inline)) void forward_of(const T* in, T* out, std::int64_t begin,
-                                                      std::int64_t end, const Factors& f) {
+inline __attribute__((always_inline)) void forward_of(const T* __restrict in, T* __restrict out,
+                                                      std::int64_t begin, std::int64_t end,
+                                                      const Factors f) {
   for (std::int64_t i = begin; i < end; ++i) {
     const float x = load(in[i]);
-    const bool is_dropped = number_of(static_cast<std::uint32_t>(i), f.seed) < f.threshold;
     const float factor = x > 0 ? f.above : f.below;
-    store(out[i], is_dropped ? 0.f : x * factor);
+    const float kept =
+        number_of(static_cast<std::uint32_t>(i), f.seed) < f.threshold ? 0.f : factor;
+    store(out[i], x * kept);
   }
 }
 
 template <class T>
-inline __attribute__((always_inline)) void backward_of(const T* gradient, const T* out, T* to,
+inline __attribute__((always_inline)) void backward_of(const T* __restrict gradient,
+                                                       const T* __restrict out, T* __restrict to,
                                                        std::int64_t begin, std::int64_t end,
-                                                       const Factors& f) {
+                                                       const Factors f) {
   for (std::int64_t i = begin; i < end; ++i) {
     const float y = load(out[i]);
-    const float factor = y > 0 ? f.above : (y < 0 ? f.below : 0.f);
-    store(to[i], load(gradient[i]) * factor);
+    const float below = y < 0 ? f.below : 0.f;
+    store(to[i], load(gradient[i]) * (y > 0 ? f.above : below));
   }
 }
 
