@@ -20,8 +20,7 @@ std::span<const train::CaseInfo* const> cases() {
   static const std::array all = {
       &hep::case_info(),       &climate_detect::case_info(), &climate_segment::case_info(),
       &cosmoflow::case_info(), &gan3d::case_info(),          &resnet::case_info(),
-      &unet3d::case_info(),
-      &script::case_info()};
+      &unet3d::case_info(),    &script::case_info()};
   return all;
 }
 
