@@ -34,7 +34,7 @@ const train::CaseInfo& case_info() {
          {"learning_rate", "0.001"},
          {"schedule", "cosine"},
          {"warmup", "0.05"},
-         {"batch", "1"},
+         {"batch", "2"},
          {"epochs", "5"}}},
        {"tiny", {{"volume", "16"}, {"train_scans", "24"}, {"test_scans", "8"}, {"epochs", "4"}}},
        {"paper",
@@ -45,6 +45,7 @@ const train::CaseInfo& case_info() {
          {"learning_rate", "0.0005"},
          {"schedule", "constant"},
          {"warmup", "0"},
+         {"batch", "1"},
          {"train_scans", "285"},
          {"test_scans", "66"},
          {"epochs", "100"}}}}};
