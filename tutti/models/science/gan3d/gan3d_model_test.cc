@@ -1,12 +1,10 @@
 // The networks against their published table, against libtorch's own operations and against finite
-// differences; what an update changes; whole runs.
+// differences; what an update changes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include "tutti/comm/transport/thread/thread_world.h"
-#include "tutti/core/error.h"
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/gan3d/leaky_drop.h"
@@ -15,9 +13,6 @@
 #include "tutti/models/science/gan3d/shower.h"
 #include "tutti/models/science/gan3d/showers.h"
 #include "tutti/models/science/gan3d/task.h"
-#include "tutti/train/batch_norm.h"
-#include "tutti/train/run/checkpoint_file.h"
-#include "tutti/train/trainer.h"
 
 namespace tutti::models::gan3d {
 namespace {
@@ -202,41 +197,6 @@ TEST(Gan3d, GradientsOfTheGeneratorAreSlopes) {
   }
 }
 
-// Gradients of all parameters of both networks, by name.
-std::map<std::string, torch::Tensor> all_gradients(Gan& gan, const Electrons& electrons) {
-  const torch::Tensor cells =
-      gan.generator->forward(electrons.noise * electrons.energies.unsqueeze(1));
-  generator_loss(gan.discriminator->forward(cells, 0), cells, electrons.energies, {}).backward();
-  std::map<std::string, torch::Tensor> gradients;
-  for (const auto& item : gan.named_parameters()) gradients[item.key()] = item.value().grad();
-  return gradients;
-}
-
-// With norms over all ranks, the mean gradient of parts of a batch is that of the batch.
-TEST(Gan3d, PartsOnTwoRanksAreTheWhole) {
-  const Electrons electrons = draw_electrons(4, kSmall.latent, 2);
-  Gan whole(kSmall, 8, torch::kFloat32);
-  const auto expected = all_gradients(whole, electrons);
-  comm::ThreadWorld world(2);
-  world.run([&](comm::Transport& transport) {
-    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
-    const auto norms = communicator->split(0);
-    const train::SharedNorms shared(*norms);
-    Gan part(kSmall, 8, torch::kFloat32);
-    const std::int64_t first = 2 * transport.rank();
-    auto gradients = all_gradients(
-        part, {electrons.energies.narrow(0, first, 2), electrons.noise.narrow(0, first, 2)});
-    for (auto& [name, gradient] : gradients) {
-      torch::Tensor mean = gradient.contiguous();
-      communicator->all_reduce({mean.data_ptr(), mean.numel(), DType::kF32}, ReduceOp::kAverage,
-                               {.name = name});
-      EXPECT_LT((mean - expected.at(name)).norm().item<double>(),
-                0.01 * expected.at(name).norm().item<double>() + 1e-4)
-          << name;
-    }
-  });
-}
-
 TEST(Gan3dLosses, AreThoseOfTheFormulas) {
   const torch::Tensor energies = torch::tensor({1.f, 4.f});
   const Judgement judgement{torch::tensor({0.f, 2.f}), torch::tensor({1.1f, 3.f})};
@@ -281,27 +241,6 @@ class Gan3dTaskTest : public testing::Test {
     return train::resolve(case_info(), table_, settings);
   }
 
-  // The whole last checkpoint as bytes.
-  std::vector<std::byte> train_on(int ranks, const std::string& name, const Options& options,
-                                  bool resumes = false) {
-    fs::create_directories(base_ / name / "plots");
-    const train::TrainJob job{"gan3d", options, base_ / name, resumes};
-    comm::ThreadWorld world(ranks);
-    world.run([&](comm::Transport& transport) {
-      at::set_num_threads(1);
-      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
-      const auto task = make_task(options);
-      task->prepare(*communicator);
-      train::train(*task, *communicator, job);
-    });
-    const train::Checkpoint last =
-        *train::CheckpointFolder(base_ / name / "checkpoints", 1).newest();
-    std::vector<std::byte> bytes;
-    for (const auto& [key, values] : last.arrays)
-      bytes.insert(bytes.end(), values.begin(), values.end());
-    return bytes;
-  }
-
   const OptionTable table_;
   fs::path base_;
 };
@@ -343,29 +282,6 @@ TEST_F(Gan3dTaskTest, NormsFollowTheirOwnUpdates) {
                 item.key().starts_with(u < 2 ? "discriminator." : "generator."))
           << u << item.key();
   }
-}
-
-TEST_F(Gan3dTaskTest, ResumedIsBitForBitTheSame) {
-  const Options chosen = options({{"steps", "6"},
-                                  {"checkpoint_steps", "3"},
-                                  {"keep_checkpoints", "9"},
-                                  {"batch", "2"},
-                                  {"train_showers", "16"}});
-  const auto whole = train_on(2, "whole", chosen);
-  train_on(2, "parts", chosen);
-  for (const char* late : {"step-000000000004.ckpt", "step-000000000006.ckpt"})
-    ASSERT_TRUE(fs::remove(base_ / "parts/checkpoints" / late));  // step 3 is within an epoch
-  EXPECT_EQ(whole, train_on(2, "parts", chosen, true));
-  const auto columns = train::read_metrics(base_ / "parts");
-  EXPECT_EQ(columns.at("loss_true").size(), 6u);
-  EXPECT_EQ(columns.at("loss_generator"),
-            train::read_metrics(base_ / "whole").at("loss_generator"));
-  EXPECT_TRUE(fs::exists(base_ / "whole/plots/longitudinal.svg"));
-}
-
-TEST_F(Gan3dTaskTest, OnlySynchronousWithoutLag) {
-  EXPECT_THROW(train_on(1, "lag", options({{"lag", "1"}})), ConfigError);
-  EXPECT_THROW(train_on(2, "local", options({{"strategy", "local_sgd"}})), ConfigError);
 }
 
 // What is written for energies is read back as showers, and the discriminator judges it.
