@@ -80,6 +80,7 @@ PYBIND11_MODULE(_torch, module) {
       "shut_down", [] { World::instance().shut_down(); }, Released());
   module.def("description",
              [](const Group& group) { return ours(group).communicator()->description(); });
+  module.def("check_form", [](const std::string& form) { tutti::comm::Codec::parse(form); });
   module.def("set_compression", [](const Group& group, const std::string& form) {
     ours(group).set_compression(tutti::comm::Codec::parse(form));
   });

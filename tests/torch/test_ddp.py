@@ -248,6 +248,12 @@ def loaded():
     return gathered
 
 
+def test_unknown_wire_form_is_refused_at_once():
+    for make in (tutti.torch.hooks.wire_hook, lambda form: tutti.torch.hooks.step_hook(torch.optim.SGD, form)):
+        with pytest.raises(Exception, match="zip"):
+            make("zip")
+
+
 def test_distributed_sampler_and_forked_loaders():
     seen = ranks.run(3, loaded)[0]
     assert sorted(value for part in seen for value in part) == list(range(21))

@@ -35,6 +35,7 @@ def wire_hook(form):
     Unlike torch's fp16 and bf16 hooks it leaves everything inside a host exact and in place. What int8 and topk do not send is kept,
     by the bucket's number, and goes with the next step.
     """
+    _torch.check_form(form)
 
     def hook(state, bucket):
         return _average(state, bucket, form)
@@ -49,6 +50,7 @@ def step_hook(make_optimizer, form="none"):
     make_optimizer: called for each parameter, `lambda parameters: torch.optim.SGD(parameters, 0.1)`. Updates are those of one
     optimizer for all, for every optimizer that treats parameters one by one. The program makes no step of its own.
     """
+    _torch.check_form(form)
     optimizers = {}
 
     def hook(state, bucket):
