@@ -9,13 +9,14 @@
 #include "tutti/comm/internal/tuner.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
+#include "tutti/comm/transport/vendor.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
 namespace {
 
 // What a person should know about the job before it runs.
-void announce(const Communicator& communicator, const Options& options) {
+void announce(const Communicator& communicator, const Options& options, bool has_vendor) {
   const std::string& mode = options.text("mode");
   const std::string letters = "," + mode.substr(0, mode.find(':')) + ",";
   for (const char* letter : {"b", "n"}) {
@@ -25,6 +26,10 @@ void announce(const Communicator& communicator, const Options& options) {
         "shared-memory kernels inside a host, ring between hosts.",
         letter);
   }
+  if (letters.find(",m,") != std::string::npos && !has_vendor)
+    log::info(
+        "mode m: this job was started without MPI, so our own collectives are used; start it with "
+        "mpirun for those of MPI.");
   if (options.integer("dbg_level") < 1) return;
   std::istringstream lines(communicator.description());
   for (std::string line; std::getline(lines, line);) log::info("{}", line);
@@ -46,7 +51,10 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> tr
       new Communicator(std::make_unique<State>(std::move(job), std::move(ranks), rank, id)));
   tune(*communicator, *communicator->state_);
   communicator->state_->add_observers();
-  if (rank == 0) announce(*communicator, options);
+  if (rank == 0)
+    announce(
+        *communicator, options,
+        dynamic_cast<VendorCollectives*>(communicator->state_->job->transport.get()) != nullptr);
   return communicator;
 }
 

@@ -67,8 +67,8 @@ class DetectTask : public train::Task {
       folder = make_data(
           fmt::format("climate-detect-{}x{}-{}-{}", plan.rows, plan.columns, plan.train, plan.test),
           "weather", communicator,
-          [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
-            generate(folder, plan, rank, ranks, progress);
+          [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+            generate(target, plan, rank, ranks, progress);
           });
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");

@@ -80,8 +80,8 @@ class SegmentTask : public train::Task {
       const FramePlan plan{grid_, options_.integer("train_frames"),
                            options_.integer("test_frames")};
       folder = make_data(fmt::format("climate-segment-{}", grid_.rows), "weather", communicator,
-                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
-                           generate(folder, plan, rank, ranks, progress);
+                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+                           generate(target, plan, rank, ranks, progress);
                          });
       train_count_ = plan.train;
       test_count_ = plan.test;

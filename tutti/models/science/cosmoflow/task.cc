@@ -51,8 +51,8 @@ class CosmoflowTask : public train::Task {
     if (folder.empty()) {
       const DataPlan plan = data_plan(options_);
       folder = make_data(name_of(plan), "universes", communicator,
-                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
-                           generate(folder, plan, rank, ranks, progress);
+                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+                           generate(target, plan, rank, ranks, progress);
                          });
     }
     train_ = files_of(folder, "train");

@@ -39,8 +39,8 @@ class HepTask : public train::Task {
       folder = make_data(fmt::format("hep-{}-{}-{}", shape_.image, options_.integer("train_events"),
                                      options_.integer("test_events")),
                          "events", communicator,
-                         [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
-                           generate(folder, plan, rank, ranks, progress);
+                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+                           generate(target, plan, rank, ranks, progress);
                          });
     }
     train_ = std::make_unique<EventFiles>(folder, "train");

@@ -48,8 +48,8 @@ class ResnetTask : public train::Task {
       const ImagePlan plan = image_plan(train, test, shape_.image, shape_.classes);
       folder = make_data(
           fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test), "pictures",
-          communicator, [&](const fs::path& folder, int rank, int ranks, const auto& progress) {
-            generate(folder, plan, rank, ranks, progress);
+          communicator, [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+            generate(target, plan, rank, ranks, progress);
           });
     }
     train_ = read_images(folder, "train");
