@@ -178,7 +178,7 @@ def check_disagreements():
     checks.raises(hvd.HorovodInternalError, shapes, "DDL-4-71", "shapes", "17x6", "17x2x3")
     types = lambda: hvd.allreduce(torch.ones(4, dtype=torch.float64 if odd else torch.float32), name="types")  # noqa: E731
     checks.raises(hvd.HorovodInternalError, types, "f64", "f32")
-    roots = lambda: hvd.broadcast(torch.ones(4), rank, name="roots")  # noqa: E731
+    roots = lambda: hvd.broadcast(torch.ones(4), int(odd), name="roots")  # noqa: E731
     checks.raises(hvd.HorovodInternalError, roots, "from rank 0", "from rank 1")
     kinds = lambda: hvd.allreduce(torch.ones(4), name="ops", op=hvd.Sum if odd else hvd.Average)  # noqa: E731
     checks.raises(hvd.HorovodInternalError, kinds, "sum", "average")
