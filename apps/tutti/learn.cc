@@ -235,7 +235,7 @@ int run_learn_info(int argc, char** argv) {
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
-  if (std::filesystem::path(path).extension() == ".json") {
+  if (std::filesystem::path(path).extension() == ".json" || is_model(path)) {
     print_model(load_model(path));
     return 0;
   }

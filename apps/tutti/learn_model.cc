@@ -141,6 +141,13 @@ void save_model(const std::filesystem::path& path, const LearnModel& model) {
   if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path.string()));
 }
 
+bool is_model(const std::filesystem::path& path) {
+  constexpr std::string_view kBegin = R"({"format":"tutti-model")";
+  std::string begin(kBegin.size(), ' ');
+  std::ifstream(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kBegin;
+}
+
 LearnModel load_model(const std::filesystem::path& path) {
   std::ifstream file(path);
   if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open it.", path.string()));

@@ -40,6 +40,8 @@ std::string label_text(const LearnModel& model, double label);
 void save_model(const std::filesystem::path& path, const LearnModel& model);
 // Throws IoError that says what is wrong with the file.
 LearnModel load_model(const std::filesystem::path& path);
+// Whether a file begins like one that save_model wrote, whatever its name.
+bool is_model(const std::filesystem::path& path);
 
 struct Predictions {
   std::vector<double> values;         // classes or numbers, one per row

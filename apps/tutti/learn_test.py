@@ -48,6 +48,8 @@ class LearnTest(unittest.TestCase):
             self.assertAlmostEqual(sum(map(float, lines[0].split(",")[1:])), 1, places=9)
             self.assertIn("log loss", text)
             self.assertIn(f"model {model}, 4 columns, classes 0 1", self.tutti("info", "m.json"))
+        (self.base / "m.json").rename(self.base / "any name")
+        self.assertIn("4 columns, classes 0 1", self.tutti("info", "any name"))
 
     def test_converts_and_streams(self):
         self.tutti("convert", "train.csv", "train.data", "--chunk-rows", "200")
