@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tutti/core/error.h"
+#include "tutti/train/data/made_files.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::climate_detect {
@@ -64,23 +65,12 @@ const std::array<climate::Field, kFields>& file_order() {
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  fs::create_directories(folder);
-  auto files_of = [](std::int64_t frames) {
-    return (frames + kFramesPerFile - 1) / kFramesPerFile;
-  };
-  const std::int64_t train_files = files_of(plan.train), all = train_files + files_of(plan.test);
-  const auto mine = static_cast<int>((all - rank + ranks - 1) / ranks);
-  int done = 0;
-  for (std::int64_t job = rank; job < all; job += ranks) {
-    const bool is_train = job < train_files;
-    const std::int64_t number = is_train ? job : job - train_files;
-    const std::int64_t left = (is_train ? plan.train : plan.test) - number * kFramesPerFile;
-    const fs::path path = folder / fmt::format("{}-{:04}.h5", is_train ? "train" : "test", number);
-    if (!fs::exists(path))
-      make_file(path, plan, std::min(left, kFramesPerFile),
-                2 * static_cast<std::uint64_t>(number) + (is_train ? 0 : 1));
-    if (progress) progress(++done, mine);
-  }
+  train::make_files(
+      folder, {.train = plan.train, .test = plan.test, .per_file = kFramesPerFile, .digits = 4},
+      rank, ranks, progress, [&](const train::MadeFile& file) {
+        make_file(file.path, plan, file.last - file.first,
+                  2 * static_cast<std::uint64_t>(file.number) + (file.is_train ? 0 : 1));
+      });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::climate_segment {
 namespace {
@@ -67,19 +68,13 @@ std::vector<std::uint8_t> read_classes(const H5File& file, const std::string& na
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  fs::create_directories(folder);
-  const std::int64_t all = plan.train + plan.test;
-  const auto mine = static_cast<int>((all - rank + ranks - 1) / ranks);
-  int done = 0;
-  for (std::int64_t job = rank; job < all; job += ranks) {
-    const bool is_train = job < plan.train;
-    const fs::path path = folder / fmt::format("{}-{:05}.h5", is_train ? "train" : "test",
-                                               is_train ? job : job - plan.train);
-    // Training and test frames are of different streams, however many there are of each.
-    const auto number = 2 * static_cast<std::uint64_t>(is_train ? job : job - plan.train);
-    if (!fs::exists(path)) make_file(path, plan.grid, number + (is_train ? 0 : 1));
-    if (progress) progress(++done, mine);
-  }
+  train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
+                    [&](const train::MadeFile& file) {
+                      // Training and test frames are of different streams, however many there are
+                      // of each.
+                      const auto number = 2 * static_cast<std::uint64_t>(file.number);
+                      make_file(file.path, plan.grid, number + (file.is_train ? 0 : 1));
+                    });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {

@@ -1,12 +1,11 @@
 #include "tutti/models/science/cosmoflow/generate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
 #include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/made_files.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
@@ -80,31 +79,15 @@ void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  std::filesystem::create_directories(folder);
-  struct Job {
-    std::filesystem::path path;
-    std::int64_t first, last;  // universes
-  };
-  std::vector<Job> jobs;
-  std::int64_t before = 0;
-  for (const auto& [kind, universes] :
-       {std::pair("train", plan.train_universes), std::pair("test", plan.test_universes)}) {
-    for (std::int64_t first = 0; first < universes; first += plan.per_file())
-      jobs.push_back({folder / fmt::format("{}-{:05}.h5", kind, first / plan.per_file()),
-                      before + first, before + std::min(universes, first + plan.per_file())});
-    before += universes;
-  }
-  const int all = static_cast<int>(jobs.size()), mine = (all - rank + ranks - 1) / ranks;
-  for (int job = rank, done = 0; job < all; job += ranks) {
-    const Job& each = jobs[static_cast<std::size_t>(job)];
-    if (!std::filesystem::exists(each.path)) {
-      train::H5File file(each.path, train::H5File::Mode::kCreate);
-      for (std::int64_t i = each.first; i < each.last; ++i)
-        add_universe(file, plan, static_cast<std::uint64_t>(i));
-      file.close();
-    }
-    if (progress) progress(++done, mine);
-  }
+  const train::MadeFiles files{
+      .train = plan.train_universes, .test = plan.test_universes, .per_file = plan.per_file()};
+  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& made) {
+    train::H5File file(made.path, train::H5File::Mode::kCreate);
+    const std::int64_t before = made.is_train ? 0 : plan.train_universes;
+    for (std::int64_t i = before + made.first; i < before + made.last; ++i)
+      add_universe(file, plan, static_cast<std::uint64_t>(i));
+    file.close();
+  });
 }
 
 }  // namespace tutti::models::cosmoflow

@@ -7,6 +7,7 @@
 #include "tutti/core/error.h"
 #include "tutti/models/vision/unet3d/subject.h"
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::unet3d {
 namespace {
@@ -30,19 +31,13 @@ void make_file(const fs::path& path, int side, std::uint64_t number) {
 
 void generate(const fs::path& folder, const ScanPlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  fs::create_directories(folder);
-  const std::int64_t all = plan.train + plan.test;
-  const auto mine = static_cast<int>((all - rank + ranks - 1) / ranks);
-  int done = 0;
-  for (std::int64_t job = rank; job < all; job += ranks) {
-    const bool is_train = job < plan.train;
-    const std::int64_t index = is_train ? job : job - plan.train;
-    const fs::path path = folder / fmt::format("{}-{:05}.h5", is_train ? "train" : "test", index);
-    // Training and test heads are of different streams, however many there are of each.
-    if (!fs::exists(path))
-      make_file(path, plan.side, 2 * static_cast<std::uint64_t>(index) + (is_train ? 0 : 1));
-    if (progress) progress(++done, mine);
-  }
+  train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
+                    [&](const train::MadeFile& file) {
+                      // Training and test heads are of different streams, however many there are
+                      // of each.
+                      const auto number = 2 * static_cast<std::uint64_t>(file.number);
+                      make_file(file.path, plan.side, number + (file.is_train ? 0 : 1));
+                    });
 }
 
 ScanFiles::ScanFiles(const fs::path& folder, const std::string& name, int side, bool needs_truth)
