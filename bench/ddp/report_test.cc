@@ -26,8 +26,8 @@ Summary of(double seconds) {
 TEST(DdpSettings, RanksAndHosts) {
   EXPECT_EQ(parse({}).ranks(), 2);
   EXPECT_EQ(parse({"--ranks", "3"}).ranks(), 3);
-  EXPECT_EQ(parse({"--testbed"}).ranks(), 4);
-  EXPECT_EQ(parse({"--testbed", "--hosts", "3", "--ranks-per-host", "2"}).ranks(), 6);
+  EXPECT_EQ(parse({"--testbed"}).ranks(), 8);
+  EXPECT_EQ(parse({"--testbed", "--hosts", "3", "--ranks-per-host", "1"}).ranks(), 3);
   EXPECT_THROW(parse({"--ranks", "1"}), ConfigError);
   EXPECT_THROW(parse({"--hosts", "2"}), ConfigError);
   EXPECT_THROW(parse({"--testbed", "--ranks", "2"}), ConfigError);

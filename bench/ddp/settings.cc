@@ -23,7 +23,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
       ->check(CLI::IsMember({"resnet18", "hep", "wide"}));
   app.add_flag("--testbed", settings.on_testbed, "Run on the hosts of scripts/testbed");
   app.add_option("--hosts", hosts, "Hosts of the testbed (default 4)");
-  app.add_option("--ranks-per-host", ranks_per_host, "Ranks on each of them (default 1)");
+  app.add_option("--ranks-per-host", ranks_per_host, "Ranks on each of them (default 2)");
   app.add_option("--deal", deal,
                  "How ranks are dealt over hosts: slot (fill one, then the next) or node")
       ->check(CLI::IsMember({"slot", "node"}));
@@ -50,7 +50,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
   }
   settings.hosts = settings.on_testbed ? (hosts > 0 ? hosts : 4) : 1;
   const int asked = settings.on_testbed ? ranks_per_host : ranks;
-  settings.ranks_per_host = asked != 0 ? asked : settings.on_testbed ? 1 : 2;
+  settings.ranks_per_host = asked != 0 ? asked : 2;
   if (settings.ranks_per_host < 1 || settings.ranks() < 2) {
     throw ConfigError("DDL-8-31", "There must be at least 2 ranks.");
   }

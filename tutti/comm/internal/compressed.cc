@@ -45,61 +45,74 @@ CompressedReducer::CompressedReducer(Communicator& whole) : ranks_(whole.size())
 
 void CompressedReducer::all_reduce(ConstBuffer input, Buffer output, ReduceOp op,
                                    const Codec& codec, const std::string& name) {
-  const CallOptions call{.name = name};
-  auto* values = static_cast<float*>(output.data);
   if (output.data != input.data) std::memmove(output.data, input.data, input.bytes());
+  if (codec.kind() == Compression::kBF16 || codec.kind() == Compression::kF16) {
+    return reduce_halves(output, op, codec, name);
+  }
   Residuals& residuals = residuals_[{name, codec.text(), input.count}];
   if (!host_) {
-    reduce_on_rail({values, static_cast<std::size_t>(output.count)}, codec, residuals);
-  } else {
-    const auto pieces = even_pieces(output.count, host_->size());
-    const auto count = static_cast<std::size_t>(pieces[host_->rank()]);
-    if (slice_.size() < count) slice_.resize(count);
-    const std::span slice = std::span(slice_).first(count);
-    host_->reduce_scatter(output, Buffer::of(slice), ReduceOp::kSum, pieces, call);
-    reduce_on_rail(slice, codec, residuals);
-    host_->all_gather(Buffer::of(slice), output, pieces, call);
+    return reduce_on_rail(
+        {static_cast<float*>(output.data), static_cast<std::size_t>(output.count)}, op, codec,
+        residuals);
   }
-  if (op == ReduceOp::kAverage && output.count > 0) {
-    const void* sources[1] = {output.data};
-    void* targets[1] = {output.data};
-    reduce(DType::kF32, ReduceOp::kAverage, sources, targets, output.count, ranks_);
-  }
+  const CallOptions call{.name = name};
+  const auto pieces = even_pieces(output.count, host_->size());
+  slice_.resize(static_cast<std::size_t>(pieces[host_->rank()]));
+  host_->reduce_scatter(output, Buffer::of(std::span(slice_)), ReduceOp::kSum, pieces, call);
+  reduce_on_rail(slice_, op, codec, residuals);
+  host_->all_gather(Buffer::of(std::span(slice_)), output, pieces, call);
 }
 
-void CompressedReducer::reduce_on_rail(std::span<float> values, const Codec& codec,
+void CompressedReducer::reduce_on_rail(std::span<float> values, ReduceOp op, const Codec& codec,
                                        Residuals& residuals) {
-  switch (codec.kind()) {
-    case Compression::kNone: return rail_->all_reduce(Buffer::of(values));
-    case Compression::kBF16:
-    case Compression::kF16: return reduce_halves(values, codec);
-    case Compression::kInt8: return reduce_blocks(values, codec, residuals);
-    case Compression::kTopK: return reduce_largest(values, codec, residuals);
-  }
+  if (codec.kind() == Compression::kInt8) reduce_blocks(values, codec, residuals);
+  if (codec.kind() == Compression::kTopK) reduce_largest(values, codec, residuals);
+  if (op == ReduceOp::kAverage) divide(values);
 }
 
-void CompressedReducer::reduce_halves(std::span<float> values, const Codec& codec) {
-  const DType dtype = codec.kind() == Compression::kBF16 ? DType::kBF16 : DType::kF16;
-  const std::size_t bytes = codec.encoded_bytes(std::ssize(values));
-  if (wire_.size() < bytes) wire_.resize(bytes);
-  const auto chunk_of = [&](std::size_t begin) {
-    return values.subspan(begin, std::min(kChunk, values.size() - begin));
+void CompressedReducer::divide(std::span<float> values) const {
+  if (values.empty()) return;
+  const void* sources[1] = {values.data()};
+  void* targets[1] = {values.data()};
+  reduce(DType::kF32, ReduceOp::kAverage, sources, targets, std::ssize(values), ranks_);
+}
+
+// In chunks: while one is on the rail, others are reduced within the host, encoded, decoded and
+// gathered, so that the wire never waits for the memory.
+void CompressedReducer::reduce_halves(Buffer output, ReduceOp op, const Codec& codec,
+                                      const std::string& name) {
+  auto* values = static_cast<float*>(output.data);
+  const std::int64_t step = kChunk * (host_ ? host_->size() : 1);
+  const auto finish = [&](Chunk& chunk) {
+    chunk.travel.wait();
+    codec.decode(chunk.wire.data(), chunk.mine);
+    if (op == ReduceOp::kAverage) divide(chunk.mine);
+    if (host_) host_->all_gather(Buffer::of(chunk.mine), chunk.all, chunk.pieces, {.name = name});
   };
-  const auto wire_of = [&](std::size_t begin) { return wire_.data() + begin * size_of(dtype); };
-  // While a chunk is on its way, the one before is decoded and the next encoded.
-  Work before;
-  for (std::size_t begin = 0; begin < values.size(); begin += kChunk) {
-    const std::span chunk = chunk_of(begin);
-    codec.encode(chunk, {}, wire_of(begin));
-    const Buffer buffer{wire_of(begin), std::ssize(chunk), dtype};
-    const Work now = rail_->all_reduce_async(buffer, buffer, ReduceOp::kSum);
-    before.wait();
-    if (begin > 0) codec.decode(wire_of(begin - kChunk), chunk_of(begin - kChunk));
-    before = now;
+  std::size_t begun = 0, finished = 0;
+  for (std::int64_t at = 0; at < output.count; at += step) {
+    if (begun - finished == chunks_.size()) finish(chunks_[finished++ % chunks_.size()]);
+    Chunk& chunk = chunks_[begun++ % chunks_.size()];
+    chunk.all = {values + at, std::min(step, output.count - at), DType::kF32};
+    send(chunk, codec, name);
   }
-  before.wait();
-  const std::size_t last = values.empty() ? 0 : (values.size() - 1) / kChunk * kChunk;
-  codec.decode(wire_of(last), chunk_of(last));
+  while (finished < begun) finish(chunks_[finished++ % chunks_.size()]);
+}
+
+void CompressedReducer::send(Chunk& chunk, const Codec& codec, const std::string& name) {
+  chunk.mine = {static_cast<float*>(chunk.all.data), static_cast<std::size_t>(chunk.all.count)};
+  if (host_) {
+    chunk.pieces = even_pieces(chunk.all.count, host_->size());
+    chunk.slice.resize(static_cast<std::size_t>(chunk.pieces[host_->rank()]));
+    chunk.mine = chunk.slice;
+    host_->reduce_scatter(chunk.all, Buffer::of(chunk.mine), ReduceOp::kSum, chunk.pieces,
+                          {.name = name});
+  }
+  chunk.wire.resize(codec.encoded_bytes(std::ssize(chunk.mine)));
+  codec.encode(chunk.mine, {}, chunk.wire.data());
+  const DType dtype = codec.kind() == Compression::kBF16 ? DType::kBF16 : DType::kF16;
+  const Buffer wire{chunk.wire.data(), std::ssize(chunk.mine), dtype};
+  chunk.travel = rail_->all_reduce_async(wire, wire, ReduceOp::kSum);
 }
 
 void CompressedReducer::reduce_blocks(std::span<float> values, const Codec& codec,
