@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """ddlrun over 4 hosts with real sshd: ranks in their places, checks that find what is wrong, hosts that vanish.
 
-  ddlrun_test.py DDLRUN PROGRAM      PROGRAM: an all-reduce over all ranks
+  ddlrun_test.py DDLRUN PROGRAM FAULT_RANK      PROGRAM: an all-reduce over all ranks
 """
 
 import re
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "launch"))
 from bed import NAME, TESTBED, exit_where_not_allowed, on, testbed
 from ddlrun import Run
 
-DDLRUN, PROGRAM = (str(Path(word).resolve()) for word in (sys.argv.pop(1), sys.argv.pop(1)))
+DDLRUN, PROGRAM, FAULT_RANK = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(3))
 HOSTS = "host1,host2,host3,host4"
 SHAPE = "tutti machine 1\nname = x\nmemory = 16GiB\n[socket]\ncores = {cores}\n"
 
@@ -83,6 +83,13 @@ class Hosts(unittest.TestCase):
         self.assertRegex(run.errors, r"DDL-3-41 Rank 2 on host3 was killed by signal 9")
         self.assertEqual(run.code, 128 + signal.SIGKILL)
         self.assertEqual(run.left_behind(), [])
+
+    def test_what_ranks_said_before_they_ended_is_the_news_on_every_host(self):
+        run = self.run_to_end("-H", HOSTS, "-n", 4, FAULT_RANK, "disagree and vanish")
+        for rank in range(4):
+            self.assertRegex(run.errors, rf"rank {rank}\] error: DDL-4-02 Ranks disagree: .*(1000|1001) x f32")
+        self.assertNotIn("DDL-4-04", run.errors)
+        self.assertEqual(run.code, 3)
 
     def test_a_host_that_vanishes_is_left_out_of_the_restart(self):
         script = "echo try $DDL_RESTART_COUNT: $RANK of $WORLD_SIZE on $(hostname); test $DDL_RESTART_COUNT = 1 || exec sleep 1000"

@@ -128,6 +128,22 @@ class Failures(Case):
             self.assertRegex(run.errors, r"DDL-3-40 Rank 1 on \S+ ended with exit code 7\. Its last lines \(.*rank-1\.log\):\n    last words\n")
             self.assertEqual(run.left_behind(), [])
 
+    def test_others_may_speak_before_they_are_ended(self):
+        script = """
+            case $RANK in
+              1) echo $$ > $FOLDER/new; mv $FOLDER/new $FOLDER/process; while ! test -e $FOLDER/seen; do sleep 0.01; done; exit 7 ;;
+              2) while ! test -e $FOLDER/process; do sleep 0.01; done; touch $FOLDER/seen
+                 while kill -0 $(cat $FOLDER/process); do sleep 0.01; done 2>/dev/null; echo my neighbour is gone; exit 5 ;;
+              *) exec sleep 1000 ;;
+            esac"""
+        for kind in self.over_kinds():
+            with tempfile.TemporaryDirectory() as folder:
+                run = self.run_to_end("--mpi", kind, *THREE, "sh", "-c", f"FOLDER={folder}; {script}")
+            self.assertIn("my neighbour is gone", run.lines)
+            self.assertRegex(run.errors, r"DDL-3-40 Rank 1 on \S+ ended with exit code 7")
+            self.assertEqual(run.code, 7)
+            self.assertEqual(run.left_behind(), [])
+
     def test_a_killed_rank_is_named_with_its_signal(self):
         for kind in self.over_kinds():
             run = self.start("--mpi", kind, *THREE, "sh", "-c", "echo process $RANK $$; exec sleep 1000")

@@ -14,7 +14,7 @@ namespace tutti::launch {
 inline constexpr char kHello = 'H';   // JSON: key, rank, process
 inline constexpr char kOutput = 'O';  // what the program wrote
 inline constexpr char kErrors = 'E';  // on standard error
-inline constexpr char kEnd = 'X';     // JSON: code, signal, stopped: somebody wanted it to end
+inline constexpr char kEnd = 'X';  // JSON: code, signal, seconds ago, stopped: somebody wanted it
 // ddlrun to agent:
 inline constexpr char kWelcome = 'W';  // the processing units to run on, "0-3"; empty: as it is
 inline constexpr char kStop = 'S';     // end the program and all it has started

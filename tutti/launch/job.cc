@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "tutti/core/clock.h"
 #include "tutti/launch/job_ranks.h"
@@ -26,6 +27,8 @@ constexpr double kAskSeconds = 2.5;
 constexpr double kKillSeconds = 3.5;
 constexpr double kGiveUpSeconds = 4.5;
 constexpr double kMpirunSeconds = 10;  // that it may take after a last rank that ended well
+
+constexpr double kLastWordsSeconds = 1;  // for the others, after a rank that failed
 
 constexpr int kTimedOut = 124, kOutputGone = 141;
 
@@ -92,7 +95,8 @@ class Job {
   }
 
   int wait_milliseconds() const {
-    const bool is_near_end = is_ending_ || mpirun_->is_known_to_have_ended() || all_have_ended_;
+    const bool is_near_end =
+        failure_ || is_ending_ || mpirun_->is_known_to_have_ended() || all_have_ended_;
     const bool has_output =
         ranks_.has_waiting_output() || mpirun_output_.is_waiting() || mpirun_errors_.is_waiting();
     double wait = is_near_end || has_output ? 0.1 : 3600;
@@ -109,6 +113,7 @@ class Job {
                           mpirun_->how_it_ended()),
               std::max(mpirun_->exit_code(), 1));
     }
+    if (all_have_ended_ || since_failure_.seconds() > kLastWordsSeconds) end_for_failure();
     const bool is_late = all_have_ended_ && since_all_ended_.seconds() > kMpirunSeconds;
     if (is_ending_ || is_late) end_mpirun();
   }
@@ -135,20 +140,29 @@ class Job {
       return suspect(fmt::format("DDL-3-43 {} ended the job. Its words are in {}.",
                                  spec_.command.front(), mpirun_log()));
     }
-    end_all(
-        {.exit_code = end.signal ? 128 + end.signal : end.code,
-         .message = fmt::format("{} Rank {} on {} {}.{}", end.signal ? "DDL-3-41" : "DDL-3-40",
-                                end.rank, ranks_.host_of(end.rank),
-                                describe_end(end.code, end.signal), ranks_.last_words(end.rank)),
-         .may_restart = true});
+    blame({.exit_code = end.signal ? 128 + end.signal : end.code,
+           .message = fmt::format("{} Rank {} on {} {}.{}", end.signal ? "DDL-3-41" : "DDL-3-40",
+                                  end.rank, ranks_.host_of(end.rank),
+                                  describe_end(end.code, end.signal), ranks_.last_words(end.rank)),
+           .may_restart = true},
+          end.ago);
   }
 
   void rank_was_lost(int rank) {
-    end_all({.exit_code = 1,
-             .message = fmt::format("DDL-3-42 Rank {} on {} was lost: its host is gone, cannot be "
-                                    "reached, or somebody killed ddlrun there.{}",
-                                    rank, ranks_.host_of(rank), ranks_.last_words(rank)),
-             .may_restart = true});
+    blame({.exit_code = 1,
+           .message = fmt::format("DDL-3-42 Rank {} on {} was lost: its host is gone, cannot be "
+                                  "reached, or somebody killed ddlrun there.{}",
+                                  rank, ranks_.host_of(rank), ranks_.last_words(rank)),
+           .may_restart = true});
+  }
+
+  // A rank has failed. The others get a moment to say what they know and to end by themselves; of
+  // all that fail meanwhile the one that was first is the reason, whoever tells first.
+  void blame(JobEnd why, double ago = 0) {
+    if (is_ending_) return end_all(std::move(why));
+    const double when = since_start_.seconds() - ago;
+    if (!failure_) since_failure_.restart();
+    if (!failure_ || when < failed_at_) failure_ = std::move(why), failed_at_ = when;
   }
 
   void hear_signal() {
@@ -187,13 +201,18 @@ class Job {
 
   // Something ends the job that may itself have a cause of which we have not heard yet.
   void suspect(std::string message, int exit_code = 1) {
-    if (is_ending_) return;
+    if (is_ending_ || failure_) return;
     end_all({exit_code, std::move(message), true});
     is_suspicion_ = true;
   }
 
+  void end_for_failure() {
+    if (auto why = std::exchange(failure_, std::nullopt)) end_all(std::move(*why));
+  }
+
   // The first reason counts, unless it is only a suspicion.
   void end_all(JobEnd why) {
+    end_for_failure();
     if (!is_ending_ || std::exchange(is_suspicion_, false)) {
       end_ = std::move(why);
     } else if (!why.may_restart) {
@@ -225,6 +244,7 @@ class Job {
   }
 
   void finish() {
+    end_for_failure();
     mpirun_->has_ended();
     kill_descendants(1);  // also an ssh of mpirun's that still waits for a dead host
     flush(true);
@@ -252,7 +272,10 @@ class Job {
                             [this](std::string_view text) { pass_on_mpirun(STDOUT_FILENO, text); }};
   LineOutput mpirun_errors_{"",
                             [this](std::string_view text) { pass_on_mpirun(STDERR_FILENO, text); }};
-  Stopwatch since_start_, since_ending_, since_last_rank_, since_asked_, since_all_ended_;
+  Stopwatch since_start_, since_failure_, since_ending_, since_last_rank_, since_asked_;
+  Stopwatch since_all_ended_;
+  std::optional<JobEnd> failure_;  // the reason to end all, soon
+  double failed_at_ = 0;
   bool is_ending_ = false, is_suspicion_ = false, is_asked_ = false;
   bool was_interrupted_ = false, is_output_gone_ = false, all_have_ended_ = false;
   JobEnd end_;

@@ -143,7 +143,6 @@ void JobRanks::hear_rank(int number) {
 void JobRanks::end_rank(int number, const std::string& how) {
   Rank& rank = *ranks_[static_cast<std::size_t>(number)];
   rank.has_ended = true;
-  rank.socket.close();
   rank.output.flush(true);
   rank.errors.flush(true);
   RankEnd end{.rank = number, .code = 1};
@@ -151,8 +150,12 @@ void JobRanks::end_rank(int number, const std::string& how) {
   if (json.is_object()) {
     end.code = json.value("code", 1);
     end.signal = json.value("signal", 0);
+    end.ago = json.value("ago", 0.0);
     end.was_stopped = json.value("stopped", false);
   }
+  if (end.code != 0 || end.signal != 0) failed_.push_back(std::move(rank.socket));
+  if (stops_all_) failed_.clear();
+  rank.socket.close();
   folder_.events().write("rank_end", {{"number", std::int64_t{number}},
                                       {"code", std::int64_t{end.code}},
                                       {"signal", std::int64_t{end.signal}}});
@@ -161,6 +164,7 @@ void JobRanks::end_rank(int number, const std::string& how) {
 
 void JobRanks::stop_all() {
   stops_all_ = true;
+  failed_.clear();
   for (const auto& rank : ranks_) {
     if (rank->socket.is_open()) tell(rank->socket, kStop, "");
   }

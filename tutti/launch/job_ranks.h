@@ -19,6 +19,7 @@ namespace tutti::launch {
 struct RankEnd {
   int rank = 0;
   int code = 0, signal = 0;
+  double ago = 0;            // seconds since its end
   bool was_stopped = false;  // somebody wanted it to end
 };
 
@@ -40,7 +41,8 @@ class JobRanks {
   void add_files(std::vector<pollfd>* files) const;
   void hear();
 
-  // Tells all to end; those that come later too.
+  // Tells all to end; those that come later too. Until then, mpirun does not learn that a rank has
+  // failed: others may still have something to say.
   void stop_all();
   // Passes on lines that have begun and waited long enough, or everything.
   void flush(bool everything);
@@ -82,6 +84,7 @@ class JobRanks {
   File door_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::unique_ptr<Visitor>> visitors_;
+  std::vector<File> failed_;  // of agents that wait to be let go
   bool stops_all_ = false;
 };
 

@@ -175,11 +175,15 @@ class Watched {
     signal_descendants(SIGCONT);
   }
 
-  // Closing while words of ddlrun are unread would throw away ours; so its end is awaited.
+  // Closing while words of ddlrun are unread would throw away ours, and the end of a rank that
+  // failed makes mpirun end the others: so it is ddlrun that closes.
   void say_goodbye() {
     if (!home_.is_open()) return;
-    waiting_ +=
-        encode(kEnd, Json{{"code", code_}, {"signal", signal_}, {"stopped", was_stopped_}}.dump());
+    waiting_ += encode(kEnd, Json{{"code", code_},
+                                  {"signal", signal_},
+                                  {"ago", since_end_.seconds()},
+                                  {"stopped", was_stopped_}}
+                                 .dump());
     ::fcntl(home_.get(), F_SETFL, ::fcntl(home_.get(), F_GETFL) & ~O_NONBLOCK);
     const timeval limit{2, 0};
     ::setsockopt(home_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

@@ -169,8 +169,16 @@ void Monitor::sleep() {
   }
 }
 
+// A rank of another host may have ended because of a failure whose news comes by another way than
+// the end of its lifeline, so that gets some time.
 std::vector<int> Monitor::find_dead() {
-  std::vector<int> dead = lifeline_.find_dead();
+  const std::int64_t now = now_ns();
+  for (const int job_rank : lifeline_.find_dead()) cut_off_ns_.emplace(job_rank, now);
+  std::vector<int> dead;
+  for (const auto& [job_rank, since] : cut_off_ns_) {
+    if (now - since >= kNewsTime) dead.push_back(job_rank);
+  }
+  for (const int job_rank : dead) cut_off_ns_.erase(job_rank);
   for (Process& process : processes_) {
     if (process.has_ended) continue;
     pollfd file{process.file, POLLIN, 0};
@@ -189,9 +197,9 @@ void Monitor::bury(int job_rank) {
   Result first = Result::ok();  // of the oldest communicator: its ranks are those of the job
   for (const auto& [id, roster] : rosters_) {
     const int rank = roster->rank_of_job(job_rank);
-    const Result failure = rank < 0 ? Result::ok() : death_of(rank, *roster);
-    if (failure) continue;
-    if (roster->look() && roster->fail(failure)) announce(*roster);
+    const Result death = rank < 0 ? Result::ok() : death_of(rank, *roster);
+    if (death) continue;
+    if (roster->look() && roster->fail(first ? death : first)) announce(*roster);
     if (first) first = roster->failure();
   }
   if (first) return;

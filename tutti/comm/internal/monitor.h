@@ -58,6 +58,7 @@ class Monitor {
  private:
   static constexpr int kInterval = 50;  // ms between two looks
   static constexpr std::int64_t kReactionTime = 2'000'000'000;
+  static constexpr std::int64_t kNewsTime = 100'000'000;
   static constexpr int kExitCode = 70;
   struct Process {
     int id = 0;
@@ -87,6 +88,7 @@ class Monitor {
   std::map<int, Roster*> rosters_;
   std::vector<Process> processes_;
   Lifeline lifeline_;
+  std::map<int, std::int64_t> cut_off_ns_;  // since when, by rank of the job
   std::mutex report_mutex_;
   std::string reported_;
   std::uint64_t signals_seen_;
