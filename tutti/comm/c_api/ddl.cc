@@ -43,8 +43,8 @@ T& checked(T* pointer, const char* what) {
 
 std::int64_t count_of(std::size_t count, int ranks = 1) {
   constexpr std::size_t kMost = std::size_t{1} << 56;
-  require(count < kMost / static_cast<std::size_t>(ranks),
-          "{} elements are not a possible count.", static_cast<std::int64_t>(count));
+  require(count < kMost / static_cast<std::size_t>(ranks), "{} elements are not a possible count.",
+          static_cast<std::int64_t>(count));
   return static_cast<std::int64_t>(count) * ranks;
 }
 
