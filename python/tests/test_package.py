@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import inspect
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -38,19 +40,41 @@ def test_wheel(tmp_path):
     assert done.stdout.split() == [str(installed / "tutti/__init__.py"), "3.0"], done.stderr
 
 
-@pytest.mark.parametrize("name", ["ddl", "pyddl", "tutti._comm"])
-def test_stubs_name_what_is_there(name):
-    module = importlib.import_module(name)
-    path = SOURCE / (name.replace(".", "/") + ("/__init__.pyi" if hasattr(module, "__path__") else ".pyi"))
+MODULES = ["ddl", "pyddl", "tutti._comm", "tutti.torch", "tutti.torch.hooks"]
+MODULES += ["tutti.horovod", "tutti.horovod.basics", "tutti.horovod.torch", "tutti.horovod.torch.compression"]
+
+
+def stub_names(name, is_package):
+    path = SOURCE / (name.replace(".", "/") + ("/__init__.pyi" if is_package else ".pyi"))
     told = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             told.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             told.add(node.target.id)
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            told.update(stub_names(node.module, False))
         elif isinstance(node, ast.ImportFrom):
             told.update(alias.asname for alias in node.names if alias.asname)
-    public = {n for n in getattr(module, "__all__", dir(module)) if not n.startswith("_")}
-    outside = {"job", "Elements"}
-    assert all(hasattr(module, n) for n in told - outside), [n for n in told if not hasattr(module, n)]
-    assert public - told - outside == set()
+    return {n for n in told if not n.startswith("_")}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_stubs_name_what_is_there(name):
+    module = importlib.import_module(name)
+    told = stub_names(name, hasattr(module, "__path__"))
+    names = getattr(module, "__all__", None) or [n for n, v in vars(module).items() if not isinstance(v, types.ModuleType)]
+    public = {n for n in names if not n.startswith("_")}
+    only_told = {"job", "Elements", "Handle", "ReduceOp", "Compressor"}
+    assert [n for n in told - only_told if not hasattr(module, n)] == []
+    assert public - told - only_told == set()
+
+
+@pytest.mark.parametrize("name", ["tutti.torch", "tutti.horovod.torch"])
+def test_stubs_have_the_parameters_of_functions(name):
+    module = importlib.import_module(name)
+    for node in ast.parse((SOURCE / name.replace(".", "/") / "__init__.pyi").read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            told = [a.arg for a in node.args.posonlyargs + node.args.args] + ([node.args.vararg.arg] if node.args.vararg else [])
+            told += [a.arg for a in node.args.kwonlyargs]
+            assert told == list(inspect.signature(getattr(module, node.name)).parameters), node.name

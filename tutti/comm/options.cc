@@ -97,7 +97,7 @@ OptionTable options_of_jobs() {
        "Folder for events, flight records and traces; empty: ./tutti-run-<process>, made "
        "for a failure or a trace; `none`: write nothing.",
        "TUTTI_RUN_FOLDER"},
-      {"flight_signal", OptionType::kBool, "0",
+      {"flight_signal", OptionType::kBool, "1",
        "Write the flight record on SIGUSR1 too, unless the program has its own use for it.",
        "TUTTI_FLIGHT_SIGNAL"},
       {"trace", OptionType::kBool, "0", "Write every operation to a trace file in the run folder.",

@@ -165,3 +165,5 @@ def _free_port():
 
 
 register()
+
+from tutti.torch import hooks  # noqa: E402, F401: needs what is above

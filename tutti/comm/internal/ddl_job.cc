@@ -43,7 +43,6 @@ void DdlJob::begin(const char* text) {
   }
   Options options = environment_options();
   if (options.is_default("on_failure")) options.set("on_failure", "abort", "C API");
-  if (options.is_default("flight_signal")) options.set("flight_signal", "1", "C API");
   if (text) apply_option_string(options, text, "ddl_init");
   // MPI cannot start twice in a process, so what is wrong without it is said before it starts.
   plan::parse_mode(options.text("mode"));

@@ -1,0 +1,9 @@
+from contextlib import AbstractContextManager
+
+class HorovodInternalError(RuntimeError): ...
+
+class HostsUpdatedInterrupt(RuntimeError):
+    skip_sync: bool
+    def __init__(self, skip_sync: bool = False) -> None: ...
+
+def as_horovod() -> AbstractContextManager[None]: ...
