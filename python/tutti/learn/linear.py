@@ -23,6 +23,14 @@ __all__ = ["ElasticNet", "GammaRegressor", "Lasso", "LinearRegression", "LinearS
 MANY = 1 << 18  # labels
 
 
+def _distinct(labels):
+    """np.unique, but two classes are told without sorting."""
+    low, high = labels.min(), labels.max()
+    if np.all((labels == low) | (labels == high)):
+        return np.unique([low, high])
+    return np.unique(labels)
+
+
 class LinearClassifier(ClassifierMixin, Linear):
     """One model for two classes, else one per class against the rest, or all at once where the loss has that."""
 
@@ -37,7 +45,7 @@ class LinearClassifier(ClassifierMixin, Linear):
             check_classification_targets(y)
             return np.unique(y)
         # Piece by piece: sorted copies of all labels would be what takes most memory.
-        classes = np.unique(np.concatenate([np.unique(y[i:i + MANY]) for i in range(0, len(y), MANY)]))
+        classes = np.unique(np.concatenate([_distinct(y[i:i + MANY]) for i in range(0, len(y), MANY)]))
         check_classification_targets(classes)
         return classes
 
@@ -51,20 +59,20 @@ class LinearClassifier(ClassifierMixin, Linear):
         if self.class_weight is not None:
             by_class = self._class_weights(y)
             weights = weights * by_class if len(weights) else by_class
-        codes = np.searchsorted(self.classes_, y).astype(np.int32)
         if isinstance(X, DataFile) and self.memory_limit is None:
             X = X.read()[0]
-        if self._is_multinomial() and len(self.classes_) > 2:
-            return self._fit_together(X, codes, weights)
-        positives = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
-        del y  # a memory limit counts what lives during the fit
-        if len(positives) == 1:
-            targets = np.where(codes == 1, 1.0, -1.0)
-            del codes
+        is_multinomial = self._is_multinomial()
+        if len(self.classes_) == 2:
+            targets = np.where(y == self.classes_[1], 1.0, -1.0)
+            del y  # a memory limit counts what lives during the fit
             results = [self._fit_one(X, targets, weights, self._loss(), self._start(0))]
         else:
-            results = [self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(i), held=codes.nbytes)
-                       for i, k in enumerate(positives)]
+            codes = np.searchsorted(self.classes_, y).astype(np.int32)
+            del y
+            if is_multinomial:
+                return self._fit_together(X, codes, weights)
+            results = [self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(k), held=codes.nbytes)
+                       for k in range(len(self.classes_))]
         self._keep(results)
         self.coef_ = np.stack([result["coefficients"] for result in results])
         self.intercept_ = np.array([result["intercept"] for result in results])

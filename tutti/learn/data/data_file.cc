@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 
 namespace tutti::learn {
@@ -17,11 +18,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'D', 'A', 'T'};
-constexpr std::uint32_t kVersion = 1;
+// Those of version 1 have another checksum for their chunks; they are read, not written.
+constexpr std::uint32_t kOldVersion = 1, kVersion = 2;
 constexpr std::int64_t kChunkBytes = 8 << 20;
 constexpr std::int64_t kRowsTogether = 256;  // learners go over blocks of so many
 constexpr std::size_t kChunkAlignment = 4096, kArrayAlignment = 64;
-constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325, kChecksumFactor = 0x100000001b3;
 
 struct Header {
   char magic[8];
@@ -31,20 +32,6 @@ struct Header {
   std::uint64_t checksum;  // of all before it
 };
 static_assert(sizeof(Header) == 64);
-
-// Over words of 8 bytes, the last one filled up with zeros.
-std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum = kChecksumStart) {
-  const auto* from = static_cast<const unsigned char*>(data);
-  for (; bytes > 0;) {
-    std::uint64_t word = 0;
-    const std::size_t count = std::min<std::size_t>(8, bytes);
-    std::memcpy(&word, from, count);
-    sum = std::rotl(sum ^ word, 23) * kChecksumFactor;
-    from += count;
-    bytes -= count;
-  }
-  return sum;
-}
 
 std::size_t aligned(std::size_t place, std::size_t to) {
   return (place + to - 1) / to * to;
@@ -78,8 +65,9 @@ Places places_of(const DataSchema& schema, std::size_t rows, std::size_t entries
 DataSchema schema_of(const Header& header, const std::string& name) {
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
     fail(name, "it is no data file of tutti");
-  if (header.version != kVersion)
-    fail(name, fmt::format("its version is {}, this program reads {}", header.version, kVersion));
+  if (header.version < kOldVersion || header.version > kVersion)
+    fail(name,
+         fmt::format("its version is {}, this program reads up to {}", header.version, kVersion));
   if (header.checksum != checksum_of(&header, sizeof(Header) - 8))
     fail(name, "its header is damaged");
   const auto dtype = static_cast<DType>(header.dtype);
@@ -115,15 +103,6 @@ DataFileWriter::~DataFileWriter() {
   std::filesystem::remove(unfinished_, ignored);
 }
 
-void DataFileWriter::put(const void* data, std::size_t bytes, std::uint64_t& checksum) {
-  static constexpr char kZeros[kArrayAlignment] = {};
-  const std::size_t rest = aligned(bytes, kArrayAlignment) - bytes;
-  file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-  file_.write(kZeros, static_cast<std::streamsize>(rest));
-  checksum = checksum_of(data, bytes, checksum);
-  place_ += bytes + rest;
-}
-
 void DataFileWriter::align(std::size_t to) {
   const std::vector<char> zeros(aligned(std::max<std::uint64_t>(place_, 1), to) - place_);
   file_.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
@@ -143,26 +122,31 @@ void DataFileWriter::add(const DataSet& rows) {
   };
   if (!fits(schema_.has_labels, rows.labels) || !fits(schema_.has_weights, rows.weights))
     throw ConfigError("DDL-9-01", "Rows do not fit the data file: one label (weight) per row.");
-  Chunk chunk{place_, 0, static_cast<std::uint64_t>(m.rows),
-              static_cast<std::uint64_t>(m.entries()), kChecksumStart};
+  const Places places =
+      places_of(schema_, static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.entries()));
+  std::vector<std::byte> bytes(places.end);  // what fills the arrays up is 0
+  const auto put = [&](std::size_t place, const void* from, std::size_t size) {
+    if (size > 0) std::memcpy(bytes.data() + place, from, size);
+  };
   const std::size_t count = static_cast<std::size_t>(m.rows), size = size_of(schema_.dtype);
-  put(rows.labels.data(), schema_.has_labels ? count * 8 : 0, chunk.checksum);
-  put(rows.weights.data(), schema_.has_weights ? count * 8 : 0, chunk.checksum);
-  put(m.offsets, m.is_sparse() ? (count + 1) * 8 : 0, chunk.checksum);
-  put(m.indices, m.is_sparse() ? chunk.entries * 4 : 0, chunk.checksum);
-  if (m.is_sparse() || m.row_stride == m.columns) {
-    put(m.values, schema_.has_values ? chunk.entries * size : 0, chunk.checksum);
-  } else {
-    std::vector<std::byte> solid(chunk.entries * size);
-    for (std::int64_t row = 0; row < m.rows; ++row)
-      std::memcpy(solid.data() + row * m.columns * static_cast<std::int64_t>(size),
-                  static_cast<const std::byte*>(m.values) +
-                      row * m.row_stride * static_cast<std::int64_t>(size),
-                  static_cast<std::size_t>(m.columns) * size);
-    put(solid.data(), solid.size(), chunk.checksum);
-  }
-  chunk.bytes = place_ - chunk.offset;
-  chunks_.push_back(chunk);
+  const std::size_t entries = static_cast<std::size_t>(m.entries());
+  put(places.labels, rows.labels.data(), schema_.has_labels ? count * 8 : 0);
+  put(places.weights, rows.weights.data(), schema_.has_weights ? count * 8 : 0);
+  put(places.offsets, m.offsets, m.is_sparse() ? (count + 1) * 8 : 0);
+  put(places.indices, m.indices, m.is_sparse() ? entries * 4 : 0);
+  const auto* values = static_cast<const std::byte*>(m.values);
+  const std::size_t line = static_cast<std::size_t>(m.columns) * size;
+  if (m.is_sparse() || m.row_stride == m.columns)
+    put(places.values, values, schema_.has_values ? entries * size : 0);
+  else
+    for (std::size_t row = 0; row < count; ++row)
+      put(places.values + row * line, values + static_cast<std::int64_t>(row * size) * m.row_stride,
+          line);
+  chunks_.push_back({place_, bytes.size(), count, entries,
+                     checksum_of_chunk(bytes.data(), bytes.size(), nullptr)});
+  file_.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+  place_ += bytes.size();
   align(kChunkAlignment);
   if (!file_)
     throw IoError("DDL-9-02",
@@ -210,6 +194,7 @@ DataFile::DataFile(const std::filesystem::path& path)
   if (file_->size() < kChunkAlignment) fail(name_, "it is too short for a data file");
   std::memcpy(&header, file_->data(), sizeof(Header));
   schema_ = schema_of(header, name_);
+  version_ = header.version;
   const std::size_t size = file_->size();
   if (header.index_offset > size - 8 ||
       header.chunks > (size - 8 - header.index_offset) / sizeof(Chunk))
@@ -265,7 +250,8 @@ Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   return m;
 }
 
-void DataFile::check_sum(std::int64_t number, const std::byte* start) const {
+// Of the arrays one after the other, without what fills them up.
+std::uint64_t DataFile::old_checksum(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const Places places = places_of(schema_, chunk.rows, chunk.entries);
   const bool is_sparse = schema_.form != Form::kDense;
@@ -278,20 +264,28 @@ void DataFile::check_sum(std::int64_t number, const std::byte* start) const {
   add(places.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
   add(places.indices, is_sparse ? chunk.entries * 4 : 0);
   add(places.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
+  return sum;
+}
+
+void DataFile::check_sum(std::int64_t number, const std::byte* start, Threads* threads) const {
+  const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
+  const std::uint64_t sum = version_ == kOldVersion
+                                ? old_checksum(number, start)
+                                : checksum_of_chunk(start, chunk.bytes, threads);
   const Matrix m = view(number, start);
   const bool ends_well =
-      !is_sparse || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
+      schema_.form == Form::kDense || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
   if (sum != chunk.checksum || !ends_well) fail(name_, fmt::format("chunk {} is damaged", number));
 }
 
 void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads& threads) const {
-  check_sum(number, start);
+  check_sum(number, start, &threads);
   check(view(number, start), threads);
 }
 
 DataSet DataFile::read(std::int64_t number) const {
   const auto* start = reinterpret_cast<const std::byte*>(file_->data()) + offset_of(number);
-  check_sum(number, start);
+  check_sum(number, start, nullptr);
   DataSet data{.features = view(number, start), .labels = {}, .weights = {}};
   data.features.keeper = file_;
   const std::size_t rows = static_cast<std::size_t>(data.features.rows);
@@ -307,10 +301,13 @@ std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
   std::vector<double> all;
   if (!is_there) return all;
   all.reserve(static_cast<std::size_t>(rows_));
-  for (const DataFileWriter::Chunk& chunk : index_) {
+  const auto place_of = [&](const DataFileWriter::Chunk& chunk) {
     const Places places = places_of(schema_, chunk.rows, chunk.entries);
-    const auto* from = reinterpret_cast<const double*>(
-        file_->data() + chunk.offset + (are_weights ? places.weights : places.labels));
+    return chunk.offset + (are_weights ? places.weights : places.labels);
+  };
+  for (const DataFileWriter::Chunk& chunk : index_) file_->fetch(place_of(chunk), chunk.rows * 8);
+  for (const DataFileWriter::Chunk& chunk : index_) {
+    const auto* from = reinterpret_cast<const double*>(file_->data() + place_of(chunk));
     all.insert(all.end(), from, from + chunk.rows);
     file_->forget(chunk.offset, chunk.bytes);
   }

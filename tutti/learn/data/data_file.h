@@ -46,7 +46,6 @@ class DataFileWriter {
   };
 
  private:
-  void put(const void* data, std::size_t bytes, std::uint64_t& checksum);
   void align(std::size_t to);
 
   std::filesystem::path path_, unfinished_;
@@ -89,6 +88,11 @@ class DataFile {
   const std::byte* mapped(std::int64_t chunk) const {
     return reinterpret_cast<const std::byte*>(file_->data()) + offset_of(chunk);
   }
+  // Starts reading bytes of the mapped file.
+  void fetch(const std::byte* from, std::int64_t bytes) const {
+    file_->fetch(static_cast<std::size_t>(reinterpret_cast<const char*>(from) - file_->data()),
+                 static_cast<std::size_t>(bytes));
+  }
   void forget(std::int64_t chunk) const {
     file_->forget(static_cast<std::size_t>(offset_of(chunk)),
                   static_cast<std::size_t>(bytes_of(chunk)));
@@ -105,12 +109,14 @@ class DataFile {
   std::vector<double> weights() const;
 
  private:
-  void check_sum(std::int64_t chunk, const std::byte* start) const;
+  void check_sum(std::int64_t chunk, const std::byte* start, Threads* threads) const;
+  std::uint64_t old_checksum(std::int64_t chunk, const std::byte* start) const;
   std::vector<double> per_row(bool is_there, bool are_weights) const;
 
   std::shared_ptr<MappedFile> file_;
   std::string name_;
   DataSchema schema_;
+  std::uint32_t version_ = 0;
   std::int64_t rows_ = 0, entries_ = 0;
   std::vector<DataFileWriter::Chunk> index_;
 };

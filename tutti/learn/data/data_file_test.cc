@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <iterator>
 #include <random>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/svmlight.h"
+#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {
@@ -118,6 +121,45 @@ TEST_F(DataFiles, DamageIsAlwaysSeen) {
     } catch (const IoError&) {
     }
   }
+}
+
+// Arrays that need no filling, so that the old checksum is that of all bytes.
+TEST_F(DataFiles, OfTheFirstVersionAreRead) {
+  std::vector<float> values(64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const DataSet data = {Matrix{.rows = 8, .columns = 8, .values = values.data(), .row_stride = 8},
+                        {1, 2, 3, 4, 5, 6, 7, 8},
+                        {}};
+  write_data_file(path_, data);
+  std::string file = bytes();
+  const auto put = [&](std::size_t place, std::uint64_t number, std::size_t size) {
+    std::memcpy(file.data() + place, &number, size);
+  };
+  const std::size_t chunk = 4096, index = file.size() - 48;
+  put(8, 1, 4);
+  put(56, checksum_of(file.data(), 56), 8);
+  put(index + 32, checksum_of(file.data() + chunk, 64 + 256), 8);
+  put(index + 40, checksum_of(file.data() + index, 40), 8);
+  std::ofstream(path_, std::ios::binary) << file;
+  EXPECT_EQ(DataFile(path_).read(0).labels, data.labels);
+  EXPECT_EQ(numbers(DataFile(path_).read(0).features), values);
+  put(chunk + 70, 1, 1);
+  std::ofstream(path_, std::ios::binary) << file;
+  EXPECT_THROW(DataFile(path_).read(0), IoError);
+}
+
+TEST(Checksums, OfChunksAreTheSameForAnyThreads) {
+  std::vector<std::byte> bytes((1 << 20) + 64);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
+  Threads threads(3);
+  const std::uint64_t sum = checksum_of_chunk(bytes.data(), bytes.size(), nullptr);
+  EXPECT_EQ(checksum_of_chunk(bytes.data(), bytes.size(), &threads), sum);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{300000}, bytes.size() - 1}) {
+    bytes[at] ^= std::byte{4};
+    EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size(), &threads), sum);
+    bytes[at] ^= std::byte{4};
+  }
+  EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size() - 64, nullptr), sum);
 }
 
 }  // namespace

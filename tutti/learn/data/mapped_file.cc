@@ -41,10 +41,11 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }
 
-void MappedFile::forget(std::size_t offset, std::size_t bytes) const {
+void MappedFile::advise(std::size_t offset, std::size_t bytes, bool is_wanted) const {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t start = offset / page * page;
-  ::madvise(const_cast<char*>(data_) + start, offset + bytes - start, MADV_DONTNEED);
+  ::madvise(const_cast<char*>(data_) + start, offset + bytes - start,
+            is_wanted ? MADV_WILLNEED : MADV_DONTNEED);
 }
 
 }  // namespace tutti::learn

@@ -58,23 +58,33 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
   Sample sample;
   const std::int64_t row_bytes =
       file.schema().columns * static_cast<std::int64_t>(size_of(file.schema().dtype));
-  std::int64_t first = 0, block = 0;
-  for (std::int64_t chunk = 0; chunk < file.chunks(); ++chunk) {
-    const Matrix m = file.view(chunk, file.mapped(chunk));
-    for (std::int64_t begin = 0; begin < m.rows; begin += kBlockRows) {
-      if (block++ % stride != 0) continue;
-      const std::int64_t end = std::min(m.rows, begin + kBlockRows);
-      const auto* from = static_cast<const std::byte*>(m.values);
-      sample.values.insert(sample.values.end(), from + begin * row_bytes, from + end * row_bytes);
-      sample.labels.insert(sample.labels.end(), labels.begin() + first + begin,
-                           labels.begin() + first + end);
-      if (!weights.empty())
-        sample.weights.insert(sample.weights.end(), weights.begin() + first + begin,
-                              weights.begin() + first + end);
+  // body(first byte, rows, the first row's number in the file) for every block; `done` after a
+  // chunk.
+  const auto for_blocks = [&](const auto& body, const auto& done) {
+    std::int64_t first = 0, block = 0;
+    for (std::int64_t chunk = 0; chunk < file.chunks(); ++chunk) {
+      const Matrix m = file.view(chunk, file.mapped(chunk));
+      for (std::int64_t begin = 0; begin < m.rows; begin += kBlockRows)
+        if (block++ % stride == 0)
+          body(static_cast<const std::byte*>(m.values) + begin * row_bytes,
+               std::min(kBlockRows, m.rows - begin), first + begin);
+      done(chunk);
+      first += m.rows;
     }
-    file.forget(chunk);
-    first += m.rows;
-  }
+  };
+  for_blocks([&](const std::byte* from, std::int64_t rows,
+                 std::int64_t) { file.fetch(from, rows * row_bytes); },
+             [](std::int64_t) {});
+  for_blocks(
+      [&](const std::byte* from, std::int64_t rows, std::int64_t first) {
+        sample.values.insert(sample.values.end(), from, from + rows * row_bytes);
+        sample.labels.insert(sample.labels.end(), labels.begin() + first,
+                             labels.begin() + first + rows);
+        if (!weights.empty())
+          sample.weights.insert(sample.weights.end(), weights.begin() + first,
+                                weights.begin() + first + rows);
+      },
+      [&](std::int64_t chunk) { file.forget(chunk); });
   sample.features = {.dtype = file.schema().dtype,
                      .rows = static_cast<std::int64_t>(sample.labels.size()),
                      .columns = file.schema().columns,

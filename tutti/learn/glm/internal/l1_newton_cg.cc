@@ -1,8 +1,8 @@
 #include "tutti/learn/glm/internal/l1_newton_cg.h"
 
 #include <cmath>
-#include <limits>
 
+#include "tutti/learn/glm/internal/cg_state.h"
 #include "tutti/learn/glm/internal/l1_bound.h"
 
 namespace tutti::learn {
@@ -15,22 +15,16 @@ constexpr int kStalls = 3;  // iterations without a gain that the type of the ro
 constexpr std::int64_t kFewestEntering = 256;
 
 template <class T>
-class L1NewtonCg {
+class L1NewtonCg : CgState<T> {
  public:
   L1NewtonCg(Problem<T>& problem, Tracker& tracker)
-      : problem_(problem),
-        tracker_(tracker),
-        design_(problem.design),
-        columns_(design_.columns()),
+      : CgState<T>(problem, tracker),
         has_intercept_(problem.options.fit_intercept),
         l1_(problem.options.l1),
         l2_(problem.options.l2),
-        weights_(columns_ + 1),
         next_(columns_ + 1),
         slopes_(columns_),
         side_(columns_) {
-    for (auto* rows : {&margins_, &trial_, &moves_, &products_, &first_, &second_})
-      rows->resize(design_.rows());
     for (auto* vector :
          {&gradient_, &diagonal_, &pseudo_, &direction_, &residual_, &search_, &curved_})
       vector->resize(columns_ + 1);
@@ -40,10 +34,7 @@ class L1NewtonCg {
 
  private:
   void start();
-  double evaluate(const std::vector<T>& margins);
   double penalty(const std::vector<double>& weights) const;
-  double sum_of(const std::vector<T>& rows) const;
-  void find_intercept();
   void find_gradient();
   void choose_free();
   void find_direction();
@@ -54,37 +45,18 @@ class L1NewtonCg {
   }
   bool is_free(std::int64_t j) const { return j < columns_ ? side_[j] != 0 : has_intercept_; }
 
-  Problem<T>& problem_;
-  Tracker& tracker_;
-  Design<T>& design_;
-  std::int64_t columns_;
+  using CgState<T>::problem_, CgState<T>::tracker_, CgState<T>::design_, CgState<T>::columns_;
+  using CgState<T>::weights_, CgState<T>::objective_, CgState<T>::bound_, CgState<T>::gap_;
+  using CgState<T>::margins_, CgState<T>::trial_, CgState<T>::moves_, CgState<T>::step_products_;
+  using CgState<T>::first_, CgState<T>::second_, CgState<T>::evaluate, CgState<T>::sum_of;
+
   bool has_intercept_;
   double l1_, l2_;
-  std::vector<double> weights_, next_;  // the intercept last
-  std::vector<double> slopes_;          // of the loss alone
-  std::vector<signed char> side_;       // of 0, on which a free weight is; 0: it is not free
-  double objective_ = 0, bound_ = -std::numeric_limits<double>::infinity(), gap_ = 0;
-  std::vector<T> margins_, trial_, moves_, products_, first_, second_;
+  std::vector<double> next_;       // weights of a trial
+  std::vector<double> slopes_;     // of the loss alone
+  std::vector<signed char> side_;  // of 0, on which a free weight is; 0: it is not free
   std::vector<T> gradient_, diagonal_, pseudo_, direction_, residual_, search_, curved_;
 };
-
-template <class T>
-double L1NewtonCg<T>::sum_of(const std::vector<T>& rows) const {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t r = begin; r < end; ++r) sum += static_cast<double>(rows[r]);
-    return sum;
-  });
-}
-
-template <class T>
-double L1NewtonCg<T>::evaluate(const std::vector<T>& margins) {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
-                      problem_.weights_at(begin), end - begin, first_.data() + begin,
-                      second_.data() + begin);
-  });
-}
 
 template <class T>
 double L1NewtonCg<T>::penalty(const std::vector<double>& weights) const {
@@ -96,11 +68,7 @@ double L1NewtonCg<T>::penalty(const std::vector<double>& weights) const {
 
 template <class T>
 void L1NewtonCg<T>::start() {
-  const GlmOptions& options = problem_.options;
-  if (!options.start_coefficients.empty()) {
-    for (std::int64_t j = 0; j < columns_; ++j)
-      weights_[j] = options.start_coefficients[design_.original(j)];
-    weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
+  if (this->take_start()) {
     std::copy(weights_.begin(), weights_.end(), search_.begin());
     design_.multiply(search_.data(), search_[columns_], margins_.data());
     tracker_.add_passes(0.5);
@@ -108,30 +76,9 @@ void L1NewtonCg<T>::start() {
   objective_ = evaluate(margins_) + penalty(weights_);
 }
 
-// Puts the intercept where it belongs with the other weights as they are; needs no pass. Then the
-// derivatives of the rows sum to 0, as a point of the dual problem must.
-template <class T>
-void L1NewtonCg<T>::find_intercept() {
-  if (!has_intercept_) return;
-  for (int step = 0; step < 20; ++step) {
-    const double curvature = sum_of(second_), slope = sum_of(first_);
-    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective_)) return;
-    const double move = -slope / curvature;
-    for (std::size_t r = 0; r < trial_.size(); ++r) trial_[r] = margins_[r] + static_cast<T>(move);
-    const double value = evaluate(trial_) + penalty(weights_);
-    if (!(value < objective_)) {
-      evaluate(margins_);
-      return;
-    }
-    margins_.swap(trial_);
-    weights_[columns_] += move;
-    objective_ = value;
-  }
-}
-
 template <class T>
 void L1NewtonCg<T>::find_gradient() {
-  find_intercept();
+  if (has_intercept_) this->find_intercept(penalty(weights_));
   design_.gradient_and_diagonal(first_.data(), second_.data(), gradient_.data(), diagonal_.data());
   tracker_.add_passes(0.5);
   std::copy(gradient_.begin(), gradient_.end() - 1, slopes_.begin());
@@ -195,7 +142,7 @@ void L1NewtonCg<T>::find_direction() {
   const double first_length = length;
   for (int step = 0; step < kMostSteps && length > kForcing * kForcing * first_length; ++step) {
     const double sum = design_.curvature_multiply(search_.data(), search_[columns_], second_.data(),
-                                                  products_.data(), curved_.data());
+                                                  step_products_.data(), curved_.data());
     tracker_.add_passes(1);
     curved_[columns_] = static_cast<T>(sum);
     double curvature = 0;
@@ -206,7 +153,7 @@ void L1NewtonCg<T>::find_direction() {
     }
     if (!(curvature > 0)) break;
     const T share = static_cast<T>(length / curvature);
-    for (std::size_t r = 0; r < moves_.size(); ++r) moves_[r] += share * products_[r];
+    for (std::size_t r = 0; r < moves_.size(); ++r) moves_[r] += share * step_products_[r];
     for (std::int64_t j = 0; j <= columns_; ++j) {
       direction_[j] += share * search_[j];
       residual_[j] -= share * curved_[j];
@@ -270,12 +217,7 @@ Solution L1NewtonCg<T>::run() {
     if (!is_better) stalls = kStalls;
     if (stalls == kStalls) break;  // rounding decides now
   }
-  Solution solution{.coefficients = weights_, .intercept = weights_.back()};
-  solution.coefficients.pop_back();
-  solution.objective = objective_;
-  solution.dual_gap = std::max(0.0, gap_);
-  solution.has_converged = stalls == kStalls || tracker_.is_enough(objective_, gap_);
-  return solution;
+  return this->solution(stalls == kStalls);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tutti/learn/glm/internal/cg_state.h"
 #include "tutti/learn/glm/internal/conjugate.h"
 #include "tutti/learn/glm/internal/preconditioner.h"
 
@@ -19,16 +20,10 @@ constexpr double kStall = 0.5;
 constexpr double kNothingToGain = 1e-15;  // of the objective
 
 template <class T>
-class NewtonCg {
+class NewtonCg : CgState<T> {
  public:
   NewtonCg(Problem<T>& problem, Tracker& tracker)
-      : problem_(problem),
-        tracker_(tracker),
-        design_(problem.design),
-        columns_(problem.design.columns()),
-        preconditioner_(problem.design) {
-    for (auto* rows : {&margins_, &trial_, &moves_, &step_products_, &first_, &second_})
-      rows->resize(design_.rows());
+      : CgState<T>(problem, tracker), preconditioner_(problem.design) {
     for (auto* vector :
          {&gradient_, &diagonal_, &direction_, &residual_, &search_, &curved_, &solved_})
       vector->resize(columns_ + 1);
@@ -40,9 +35,7 @@ class NewtonCg {
   void start();
   bool run_stage(std::int64_t stride);
   void use(std::int64_t stride);
-  double evaluate(const std::vector<T>& margins);
   double penalty(double share) const;
-  void find_intercept();
   void find_gradient();
   double find_direction();
   void step_direction(double product, double& length);
@@ -51,21 +44,17 @@ class NewtonCg {
   double squares_of_columns(double share, double rest);
   bool search_line();
   double intercept_diagonal() const;
-  double sum_of(const std::vector<T>& rows) const;
   double over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body);
   double ridge_of(std::int64_t j) const { return j < columns_ ? ridge_ : intercept_ridge_; }
 
-  Problem<T>& problem_;
-  Tracker& tracker_;
-  Design<T>& design_;
-  std::int64_t columns_;
+  using CgState<T>::problem_, CgState<T>::tracker_, CgState<T>::design_, CgState<T>::columns_;
+  using CgState<T>::weights_, CgState<T>::objective_, CgState<T>::bound_, CgState<T>::gap_;
+  using CgState<T>::margins_, CgState<T>::trial_, CgState<T>::moves_, CgState<T>::step_products_;
+  using CgState<T>::first_, CgState<T>::second_, CgState<T>::evaluate, CgState<T>::sum_of;
+
   Preconditioner<T> preconditioner_;
-  std::vector<double> weights_;  // one per column, then the intercept
   double ridge_ = 0, intercept_ridge_ = 0;
   bool has_intercept_ = false, is_free_ = false, has_nothing_to_gain_ = false;
-  double objective_ = 0, bound_ = 0, gap_ = 0;
-  // Per row: margins, those of a trial, what the direction adds, what one search direction adds.
-  std::vector<T> margins_, trial_, moves_, step_products_, first_, second_;
   std::vector<T> gradient_, diagonal_, direction_, residual_, search_, curved_, solved_;
   std::vector<T> curvature_columns_;  // of a free intercept: column sums of the second derivative
 };
@@ -86,24 +75,18 @@ void NewtonCg<T>::start() {
   const GlmOptions& options = problem_.options;
   has_intercept_ = options.fit_intercept;
   is_free_ = has_intercept_ && !options.penalise_intercept;
-  weights_.assign(columns_ + 1, 0);
-  if (!options.start_coefficients.empty()) {
-    for (std::int64_t j = 0; j < columns_; ++j)
-      weights_[j] = options.start_coefficients[design_.original(j)];
-    weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
-  } else if (is_free_) {
-    const T* labels = problem_.labels.data();
-    const auto sum_of = [&](bool with_labels) {
-      return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-        double sum = 0;
-        for (std::int64_t r = begin; r < end; ++r)
-          sum += (problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r])) *
+  if (this->take_start() || !is_free_) return;
+  const T* labels = problem_.labels.data();
+  const auto sum = [&](bool with_labels) {
+    return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+      double total = 0;
+      for (std::int64_t r = begin; r < end; ++r)
+        total += (problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r])) *
                  (with_labels ? static_cast<double>(labels[r]) : 1.0);
-        return sum;
-      });
-    };
-    weights_[columns_] = constant_margin(options.loss, sum_of(true) / sum_of(false));
-  }
+      return total;
+    });
+  };
+  weights_[columns_] = constant_margin(options.loss, sum(true) / sum(false));
 }
 
 template <class T>
@@ -121,15 +104,6 @@ void NewtonCg<T>::use(std::int64_t stride) {
   objective_ = evaluate(margins_) + penalty(0);
 }
 
-template <class T>
-double NewtonCg<T>::evaluate(const std::vector<T>& margins) {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
-                      problem_.weights_at(begin), end - begin, first_.data() + begin,
-                      second_.data() + begin);
-  });
-}
-
 // Of the weights plus `share` of the direction.
 template <class T>
 double NewtonCg<T>::penalty(double share) const {
@@ -141,41 +115,9 @@ double NewtonCg<T>::penalty(double share) const {
   return sum / 2;
 }
 
-// Puts a free intercept where it belongs with the other weights as they are; needs no pass. The
-// objective is then a function of the penalised weights alone, of which a gradient bounds the gap.
-template <class T>
-void NewtonCg<T>::find_intercept() {
-  if (!is_free_) return;
-  for (int step = 0; step < 20; ++step) {
-    const double curvature = sum_of(second_), slope = sum_of(first_);
-    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective_)) return;
-    const double move = -slope / curvature;
-    design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) trial_[r] = margins_[r] + static_cast<T>(move);
-    });
-    const double before = objective_, value = evaluate(trial_) + penalty(0);
-    if (!(value < before)) {
-      evaluate(margins_);
-      return;
-    }
-    margins_.swap(trial_);
-    weights_[columns_] += move;
-    objective_ = value;
-  }
-}
-
-template <class T>
-double NewtonCg<T>::sum_of(const std::vector<T>& rows) const {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t r = begin; r < end; ++r) sum += static_cast<double>(rows[r]);
-    return sum;
-  });
-}
-
 template <class T>
 void NewtonCg<T>::find_gradient() {
-  find_intercept();
+  if (is_free_) this->find_intercept(penalty(0));
   design_.gradient_and_diagonal(first_.data(), second_.data(), gradient_.data(), diagonal_.data());
   tracker_.add_passes(0.5 / static_cast<double>(design_.stride()));
   gradient_[columns_] = has_intercept_ ? static_cast<T>(sum_of(first_)) : T{0};
@@ -384,12 +326,7 @@ Solution NewtonCg<T>::run() {
   std::int64_t stride =
       has_sample ? std::clamp<std::int64_t>(design_.total_rows() / kRowsForASample, 1, 8) : 1;
   while (run_stage(stride) && stride > 1) stride = 1;
-  Solution solution{.coefficients = weights_, .intercept = weights_.back()};
-  solution.coefficients.pop_back();
-  solution.objective = objective_;
-  solution.dual_gap = std::max(0.0, gap_);
-  solution.has_converged = has_nothing_to_gain_ || tracker_.is_enough(objective_, gap_);
-  return solution;
+  return this->solution(has_nothing_to_gain_);
 }
 
 }  // namespace
