@@ -19,6 +19,9 @@ struct GlmFit {
       0;  // of the seconds: the solver alone, without taking the data over; 0: not known
 };
 
+// The system that is ours, with the rows in a file and a limit of memory: no peer, but a price.
+inline constexpr const char* kFromFile = "tutti from a file";
+
 // One line of JSON per fit. Throws IoError on anything else.
 std::vector<GlmFit> read_fits(const std::filesystem::path& path);
 

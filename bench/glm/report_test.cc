@@ -42,6 +42,16 @@ TEST(GlmReport, CountsTheQuickestFitWithinTheTarget) {
   EXPECT_THAT(text_of(made), testing::HasSubstr("2500000.00 ns per entry and pass"));
 }
 
+TEST(GlmReport, AFileIsNoPeer) {
+  GlmOutcome made = outcome();
+  made.fits.push_back({kFromFile, "", 1.25, 100.5, 10, 1.2});
+  EXPECT_THAT(text_of(made), testing::HasSubstr("1.25x the time in memory"));
+  for (const Row& row : rows_of(made)) {
+    EXPECT_FALSE(row.fields.contains("peer") && row.fields["peer"] == kFromFile);
+    if (row.metric == "times_in_memory") EXPECT_DOUBLE_EQ(row.value, 1.25);
+  }
+}
+
 TEST(GlmReport, ReadsWhatTheWorkerWrites) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-glm-" + std::to_string(::getpid()));
