@@ -37,8 +37,11 @@ class Report {
       const double ns =
           (fit.median - result.binning_seconds) * settings_.threads * 1e9 / result.visits;
       put(one, result, "time_per_visit", ns, "ns");
-      slower_ += fmt::format("{}: {:.2f} ns of one core for each row and column of a histogram\n",
-                             one.name, ns);
+      slower_ += fmt::format(
+          "{}: growing takes {:.2f} ns of one core for each visit, a row and column that a "
+          "histogram "
+          "is summed from: the root's, and those of the smaller child of each split\n",
+          one.name, ns);
     }
     put(one, result, "log_loss", result.log_loss, "nat");
     put(one, result, "auc", result.auc, "");

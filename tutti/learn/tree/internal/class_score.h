@@ -30,10 +30,10 @@ struct ClassReader {
   bool has_words;
   double scale;
 
-  void add(int bin, double gradient, double hessian, std::span<double> weights) const {
+  void add(int bin, std::int64_t gradient, std::int64_t hessian, std::span<double> weights) const {
     if (!has_words) {
-      weights[0] += hessian - gradient;
-      weights[1] += gradient;
+      weights[0] += scale * static_cast<double>(hessian - gradient);
+      weights[1] += scale * static_cast<double>(gradient);
       return;
     }
     for (std::size_t k = 0; k < weights.size(); ++k)

@@ -4,8 +4,6 @@
 #include <bit>
 #include <numeric>
 
-#include "tutti/learn/tree/internal/cut_kernel.h"
-
 namespace tutti::learn::tree {
 namespace {
 
@@ -40,15 +38,11 @@ struct Cell {
 
 // An entry without rows is overwritten by the next one, without a branch.
 template <Kind kKind>
-void take(const std::uint64_t* words, int bin, int classes, const SumScales& scales,
-          ColumnSums& sums) {
-  std::int64_t gradient, hessian;
-  Cell<kKind>::read(words, bin, classes, gradient, hessian);
+void take(const std::uint64_t* words, int bin, int classes, ColumnSums& sums) {
   const auto at = static_cast<std::size_t>(sums.size);
+  Cell<kKind>::read(words, bin, classes, sums.gradients[at], sums.hessians[at]);
   sums.bins[at] = bin;
-  sums.gradients[at] = static_cast<double>(gradient) * scales.gradient;
-  sums.hessians[at] = static_cast<double>(hessian) * scales.hessian;
-  sums.size += (gradient | hessian) != 0 ? 1 : 0;
+  sums.size += (sums.gradients[at] | sums.hessians[at]) != 0 ? 1 : 0;
 }
 
 void set_last_aside_as_missing(ColumnSums& sums) {
@@ -58,18 +52,16 @@ void set_last_aside_as_missing(ColumnSums& sums) {
 }
 
 template <Kind kKind>
-void read_all(const HistogramShape& shape, const std::uint64_t* words, int bins,
-              const SumScales& scales, ColumnSums& sums) {
-  for (int bin = 0; bin < bins; ++bin) take<kKind>(words, bin, shape.classes, scales, sums);
+void read_all(const HistogramShape& shape, const std::uint64_t* words, int bins, ColumnSums& sums) {
+  for (int bin = 0; bin < bins; ++bin) take<kKind>(words, bin, shape.classes, sums);
   const int values = sums.size;
-  take<kKind>(words, kMissingBin, shape.classes, scales, sums);
+  take<kKind>(words, kMissingBin, shape.classes, sums);
   if (sums.size > values) set_last_aside_as_missing(sums);
 }
 
 template <Kind kKind, class Record>
-void read_records(const BinnedData& data, int column, std::span<const Record> records,
-                  const SumScales& scales, int classes, std::uint64_t* words,
-                  std::array<std::uint64_t, 4>& used, ColumnSums& sums) {
+void read_records(const BinnedData& data, int column, std::span<const Record> records, int classes,
+                  std::uint64_t* words, std::array<std::uint64_t, 4>& used, ColumnSums& sums) {
   const std::uint8_t* bins = data.column(column);
   const auto stride = static_cast<std::size_t>(data.stride());
   for (const Record& record : records) {
@@ -81,51 +73,41 @@ void read_records(const BinnedData& data, int column, std::span<const Record> re
     for (std::uint64_t bits = used[part]; bits != 0; bits &= bits - 1) {
       const int bin = static_cast<int>(part) * 64 + std::countr_zero(bits);
       const int before = sums.size;
-      take<kKind>(words, bin, classes, scales, sums);
+      take<kKind>(words, bin, classes, sums);
       if (bin == kMissingBin && sums.size > before) set_last_aside_as_missing(sums);
     }
-}
-
-void read_narrow(const std::uint64_t* words, int bins, const SumScales& scales, ColumnSums& sums) {
-  sums.size = read_words({words, bins, scales.gradient, scales.hessian}, sums.bins.data(),
-                         sums.gradients.data(), sums.hessians.data());
-  const int values = sums.size;
-  take<Kind::kNarrow>(words, kMissingBin, 0, scales, sums);
-  if (sums.size > values) set_last_aside_as_missing(sums);
 }
 
 }  // namespace
 
 void read_histogram(const HistogramShape& shape, const std::uint64_t* words, int bins,
-                    const SumScales& scales, ColumnSums& sums) {
+                    ColumnSums& sums) {
   sums.size = 0;
   sums.missing_gradient = sums.missing_hessian = 0;
   sums.words = words;
   switch (shape.kind) {
-    case Kind::kNarrow: return read_narrow(words, bins, scales, sums);
-    case Kind::kWide: return read_all<Kind::kWide>(shape, words, bins, scales, sums);
-    case Kind::kClasses: return read_all<Kind::kClasses>(shape, words, bins, scales, sums);
+    case Kind::kNarrow: return read_all<Kind::kNarrow>(shape, words, bins, sums);
+    case Kind::kWide: return read_all<Kind::kWide>(shape, words, bins, sums);
+    case Kind::kClasses: return read_all<Kind::kClasses>(shape, words, bins, sums);
   }
 }
 
 template <class Record>
 void RecordSums::read(const BinnedData& data, int column, std::span<const Record> records,
-                      const SumScales& scales, ColumnSums& sums) {
+                      ColumnSums& sums) {
   sums.size = 0;
   sums.missing_gradient = sums.missing_hessian = 0;
   sums.words = scratch_;
   const int k = shape_.classes;
   if constexpr (sizeof(Record) == sizeof(NarrowRecord))
-    read_records<Kind::kNarrow>(data, column, records, scales, k, scratch_, used_, sums);
+    read_records<Kind::kNarrow>(data, column, records, k, scratch_, used_, sums);
   else if (shape_.kind == Kind::kWide)
-    read_records<Kind::kWide>(data, column, records, scales, k, scratch_, used_, sums);
+    read_records<Kind::kWide>(data, column, records, k, scratch_, used_, sums);
   else
-    read_records<Kind::kClasses>(data, column, records, scales, k, scratch_, used_, sums);
+    read_records<Kind::kClasses>(data, column, records, k, scratch_, used_, sums);
 }
-template void RecordSums::read(const BinnedData&, int, std::span<const NarrowRecord>,
-                               const SumScales&, ColumnSums&);
-template void RecordSums::read(const BinnedData&, int, std::span<const WideRecord>,
-                               const SumScales&, ColumnSums&);
+template void RecordSums::read(const BinnedData&, int, std::span<const NarrowRecord>, ColumnSums&);
+template void RecordSums::read(const BinnedData&, int, std::span<const WideRecord>, ColumnSums&);
 
 void RecordSums::clear() {
   const auto words = static_cast<int>(shape_.words_per_bin());

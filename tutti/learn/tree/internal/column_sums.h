@@ -13,9 +13,9 @@ struct ColumnSums {
   static constexpr std::size_t kRoom = kBins + 16;  // vectors read a little beyond the end
 
   int size = 0;
-  std::array<std::int64_t, kRoom> bins;  // ascending
-  std::array<double, kRoom> gradients, hessians;
-  double missing_gradient = 0, missing_hessian = 0;
+  std::array<std::int64_t, kRoom> bins;                 // ascending
+  std::array<std::int64_t, kRoom> gradients, hessians;  // in units of the sums
+  std::int64_t missing_gradient = 0, missing_hessian = 0;
   const std::uint64_t* words = nullptr;  // those of bin 0: weights of classes are read from here
 
   bool has_missing() const { return missing_gradient != 0 || missing_hessian != 0; }
@@ -29,7 +29,7 @@ struct SumScales {
 
 // From a histogram; `words` are those of the column, `bins` how many of values it has.
 void read_histogram(const HistogramShape& shape, const std::uint64_t* words, int bins,
-                    const SumScales& scales, ColumnSums& sums);
+                    ColumnSums& sums);
 
 // From the rows themselves: for nodes with so few that most bins are empty. `scratch` holds
 // words_per_column zeros; `clear` makes them zeros again when the sums are no longer needed.
@@ -39,8 +39,7 @@ class RecordSums {
       : shape_(shape), scratch_(scratch) {}
 
   template <class Record>
-  void read(const BinnedData& data, int column, std::span<const Record> records,
-            const SumScales& scales, ColumnSums& sums);
+  void read(const BinnedData& data, int column, std::span<const Record> records, ColumnSums& sums);
   void clear();
 
  private:

@@ -29,8 +29,10 @@ Cut best_cut_in_vectors(const CutProblem& problem) {
     const auto left = hn::Add(h, l2), right = hn::Add(hn::Sub(hessian, h), l2);
     const auto above =
         hn::Add(hn::Mul(hn::Mul(g, g), right), hn::Mul(hn::Mul(other_g, other_g), left));
-    const auto score = hn::Div(above, hn::Mul(left, right));
-    const auto is_allowed = hn::And(hn::And(hn::Ge(h, least), hn::Le(h, most)), hn::Lt(at, end));
+    const auto below = hn::Mul(left, right);
+    const auto score = hn::Div(above, below);
+    const auto has_both = hn::And(hn::Gt(below, hn::Zero(d)), hn::Lt(at, end));
+    const auto is_allowed = hn::And(hn::And(hn::Ge(h, least), hn::Le(h, most)), has_both);
     const auto is_better = hn::And(is_allowed, hn::Gt(score, best));
     best = hn::IfThenElse(is_better, score, best);
     best_at = hn::IfThenElse(is_better, at, best_at);
@@ -44,29 +46,64 @@ Cut best_cut_in_vectors(const CutProblem& problem) {
   return {static_cast<int>(hn::GetLane(first)), score};
 }
 
-int read_words_in_vectors(const WordsProblem& problem, std::int64_t* bins, double* gradients,
-                          double* hessians) {
-  const hn::CappedTag<double, 8> d;
-  const hn::RebindToSigned<decltype(d)> words;
-  const auto low = hn::Set(words, 0xffffffff);
-  const auto gradient_unit = hn::Set(d, problem.gradient_unit);
-  const auto hessian_unit = hn::Set(d, problem.hessian_unit);
-  const auto* from = reinterpret_cast<const std::int64_t*>(problem.words);
-  std::size_t size = 0;
-  for (int i = 0; i < problem.bins; i += static_cast<int>(hn::Lanes(d))) {
-    const auto word = hn::LoadU(words, from + i);
-    const auto at = hn::Iota(words, i);
-    const auto is_there =
-        hn::And(hn::Ne(word, hn::Zero(words)), hn::Lt(at, hn::Set(words, problem.bins)));
-    if (hn::AllFalse(words, is_there)) continue;
-    const auto gradient = hn::ConvertTo(d, hn::ShiftRight<32>(word));
-    const auto hessian = hn::ConvertTo(d, hn::And(word, low));
-    const auto are_there = hn::RebindMask(d, is_there);
-    hn::CompressStore(at, is_there, words, bins + size);
-    hn::CompressStore(hn::Mul(gradient, gradient_unit), are_there, d, gradients + size);
-    size += hn::CompressStore(hn::Mul(hessian, hessian_unit), are_there, d, hessians + size);
+// Whole numbers from 0 to 2^32 - 1, of which the upper half look negative.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> to_float(D d, V unsigned_numbers) {
+  const hn::RebindToSigned<D> whole;
+  const auto number = hn::ConvertTo(d, hn::BitCast(whole, unsigned_numbers));
+  return hn::IfThenElse(hn::Lt(number, hn::Zero(d)), hn::Add(number, hn::Set(d, 0x1p32F)), number);
+}
+
+int screen_cuts_in_vectors(const WordCuts& problem, std::int32_t* chosen) {
+  constexpr float kError = 1e-5F;  // of a score, from above: a few roundings of 2^-24
+  constexpr std::uint32_t kSign = 0x80000000;
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> whole;
+  const hn::RebindToUnsigned<decltype(d)> words;
+  HWY_ALIGN float scores[kMostCuts + 16];
+  const auto gradient = hn::Set(whole, static_cast<std::int32_t>(problem.gradient));
+  const auto hessian = hn::Set(words, static_cast<std::uint32_t>(problem.hessian));
+  const auto l2 = hn::Set(d, static_cast<float>(problem.l2));
+  const auto least = hn::Set(words, static_cast<std::uint32_t>(problem.least));
+  // Numbers without a sign are compared as if they had one, which is turned around.
+  const auto sign = hn::Set(words, kSign);
+  const auto range = hn::Set(
+      whole,
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(problem.most - problem.least) ^ kSign));
+  const auto none = hn::Set(d, -1.0F);
+  const auto step = hn::Set(whole, static_cast<std::int32_t>(hn::Lanes(d)));
+  const auto end = hn::Set(whole, problem.cuts);
+  auto best = none;
+  auto at = hn::Iota(whole, 0);
+  for (int i = 0; i < problem.cuts; i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
+    hn::Vec<decltype(words)> low, high;
+    hn::LoadInterleaved2(words, reinterpret_cast<const std::uint32_t*>(problem.left + i), low,
+                         high);
+    const auto g_left = hn::BitCast(whole, high);
+    const auto g = hn::ConvertTo(d, g_left), other_g = hn::ConvertTo(d, hn::Sub(gradient, g_left));
+    const auto left = hn::Add(to_float(d, low), l2);
+    const auto right = hn::Add(to_float(d, hn::Sub(hessian, low)), l2);
+    const auto above =
+        hn::Add(hn::Mul(hn::Mul(g, g), right), hn::Mul(hn::Mul(other_g, other_g), left));
+    const auto below = hn::Mul(left, right);
+    const auto over = hn::BitCast(whole, hn::Xor(hn::Sub(low, least), sign));
+    const auto is_inside = hn::RebindMask(d, hn::AndNot(hn::Gt(over, range), hn::Lt(at, end)));
+    const auto is_allowed = hn::And(is_inside, hn::Gt(below, hn::Zero(d)));
+    const auto score = hn::IfThenElse(is_allowed, hn::Div(above, below), none);
+    hn::Store(score, d, scores + i);
+    best = hn::Max(best, score);
   }
-  return static_cast<int>(size);
+  const float greatest = hn::GetLane(hn::MaxOfLanes(d, best));
+  if (greatest < 0) return 0;
+  const auto enough = hn::Set(d, greatest * (1 - kError));
+  std::size_t count = 0;
+  at = hn::Iota(whole, 0);
+  for (int i = 0; i < problem.cuts; i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
+    const auto is_chosen = hn::RebindMask(whole, hn::Ge(hn::Load(d, scores + i), enough));
+    if (!hn::AllFalse(whole, is_chosen))
+      count += hn::CompressStore(at, is_chosen, whole, chosen + count);
+  }
+  return static_cast<int>(count);
 }
 
 }  // namespace tutti::learn::tree::HWY_NAMESPACE
@@ -76,15 +113,14 @@ HWY_AFTER_NAMESPACE();
 namespace tutti::learn::tree {
 
 HWY_EXPORT(best_cut_in_vectors);
-HWY_EXPORT(read_words_in_vectors);
+HWY_EXPORT(screen_cuts_in_vectors);
 
 Cut best_cut(const CutProblem& problem) {
   return HWY_DYNAMIC_DISPATCH(best_cut_in_vectors)(problem);
 }
 
-int read_words(const WordsProblem& problem, std::int64_t* bins, double* gradients,
-               double* hessians) {
-  return HWY_DYNAMIC_DISPATCH(read_words_in_vectors)(problem, bins, gradients, hessians);
+int screen_cuts(const WordCuts& problem, std::int32_t* chosen) {
+  return HWY_DYNAMIC_DISPATCH(screen_cuts_in_vectors)(problem, chosen);
 }
 
 }  // namespace tutti::learn::tree

@@ -1,5 +1,5 @@
-// What is done to each column of each node with the widest vectors the processor has: reading its
-// sums, and finding the best place to cut them in two.
+// What is done to each column of each node with the widest vectors the processor has: finding the
+// best place to cut its sums in two.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,20 @@ struct Cut {
 // on every processor.
 Cut best_cut(const CutProblem& problem);
 
-// Words of kNarrow (see histogram.h), one for each bin.
-struct WordsProblem {
-  const std::uint64_t* words;
-  int bins;
-  double gradient_unit, hessian_unit;
+inline constexpr int kMostCuts = 256;
+
+// A column of kNarrow (see histogram.h), all in units of the sums.
+struct WordCuts {
+  const std::uint64_t* left;  // the word of what lies left of each cut, readable up to the next
+                              // multiple of 16
+  int cuts;
+  std::int64_t gradient, hessian;  // of both sides together
+  double l2;
+  std::int64_t least, most;  // the left side's hessian must lie between them, both above 0
 };
 
-// Of the words that are not 0, in order: their bins and their sums in units of the data. Returns
-// how many there are. Targets have room for 16 more than `bins`.
-int read_words(const WordsProblem& problem, std::int64_t* bins, double* gradients,
-               double* hessians);
+// Which cuts may have the greatest score: those whose score in f32 is within its error of the best,
+// ascending. `chosen` has room for 16 more than there are cuts. Returns how many.
+int screen_cuts(const WordCuts& problem, std::int32_t* chosen);
 
 }  // namespace tutti::learn::tree

@@ -55,22 +55,13 @@ class ExactWork {
   }
 
   std::vector<OpenNode> expand(std::vector<GrownNode>& nodes, OpenNode parent) {
-    const auto first = static_cast<std::int32_t>(nodes.size());
-    nodes.resize(nodes.size() + 2);
-    GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
+    const std::int64_t left_size = part(nodes[static_cast<std::size_t>(parent.index)]);
+    const std::int32_t first = add_children(nodes, parent.index, left_size);
     GrownNode& left = nodes[static_cast<std::size_t>(first)];
-    GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
-    node.left = first;
-    node.right = first + 1;
-    left.begin = node.begin;
-    left.end = right.begin = node.begin + part(node);
-    right.end = node.end;
     left.sums = no_sums();
     add_to(left.sums, rows_of(left));
-    right.sums = difference(node.sums, left.sums);
-    left.depth = right.depth = node.depth + 1;
-    left.path = mix(node.path, 1);
-    right.path = mix(node.path, 2);
+    nodes[static_cast<std::size_t>(first) + 1].sums =
+        difference(nodes[static_cast<std::size_t>(parent.index)].sums, left.sums);
     std::vector<OpenNode> open;
     for (const std::int32_t child : {first, first + 1}) {
       find_split(nodes[static_cast<std::size_t>(child)]);
@@ -80,6 +71,8 @@ class ExactWork {
   }
 
   void drop(OpenNode&) {}
+  void enter(const GrownNode&) {}
+  void leave(const GrownNode&) {}
 
  private:
   struct Buffers {

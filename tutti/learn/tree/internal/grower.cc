@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tutti/learn/tree/internal/grow_orders.h"
+#include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/node_work.h"
 
 namespace tutti::learn::tree {
@@ -17,6 +18,24 @@ std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads) {
 }
 template std::vector<GrownNode> grow(const Growth<NarrowRecord>&, Threads&);
 template std::vector<GrownNode> grow(const Growth<WideRecord>&, Threads&);
+
+std::int32_t add_children(std::vector<GrownNode>& nodes, std::int32_t parent,
+                          std::int64_t left_size) {
+  const auto first = static_cast<std::int32_t>(nodes.size());
+  nodes.resize(nodes.size() + 2);
+  GrownNode& node = nodes[static_cast<std::size_t>(parent)];
+  GrownNode& left = nodes[static_cast<std::size_t>(first)];
+  GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
+  node.left = first;
+  node.right = first + 1;
+  left.begin = node.begin;
+  left.end = right.begin = node.begin + left_size;
+  right.end = node.end;
+  left.depth = right.depth = node.depth + 1;
+  left.path = mix(node.path, 1);
+  right.path = mix(node.path, 2);
+  return first;
+}
 
 void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree) {
   const auto shift = static_cast<std::int32_t>(nodes.size()) - 1;

@@ -60,6 +60,7 @@ struct Growth {
     std::uint64_t path = 0;
   };
   Root root = {};
+  bool has_room = true;  // for copies that make it faster
 };
 
 // The nodes of the tree, root first. Afterwards each node's records are [begin, end) of
@@ -74,6 +75,12 @@ std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads);
 // Cuts a tree that has more nodes than it may down to the most useful splits: those that growth
 // best first would have used.
 std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_leaves);
+
+// Puts two children at the end of `nodes` and below nodes[parent]: the first `left_size` of its
+// records are the left one's. Returns where that stands; the right one comes next. Their sums are
+// set by the caller.
+std::int32_t add_children(std::vector<GrownNode>& nodes, std::int32_t parent,
+                          std::int64_t left_size);
 
 // Puts the nodes of `subtree` below its root, which is nodes[at], at the end of `nodes`.
 void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree);

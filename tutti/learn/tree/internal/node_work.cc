@@ -18,8 +18,28 @@ constexpr std::int64_t kFewRows = 128;
 // when they go into the histogram. With many tiles it pays to stay longer at each.
 constexpr std::int64_t kChunk = 2048, kChunkOfTiles = 16384;
 
+// Where a node has more than one in so many rows, a column of its own is read in fewer cache lines
+// than it takes to fetch the rows.
+constexpr std::int64_t kSparseRows = 32;
+// Copying the bins of a subtree together pays when its rows are parted at least so often.
+constexpr int kLevelsToCopy = 2;
+
 std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
   return (size + chunk - 1) / chunk;
+}
+
+// Copies the bins of the records' rows together, and makes the records count them.
+template <int kStride, class Record>
+void gather(const std::uint8_t* from, std::span<Record> records, std::uint8_t* to,
+            std::uint32_t* originals) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::size_t ahead = std::min(i + kPartLookahead, records.size() - 1);
+    __builtin_prefetch(from + static_cast<std::size_t>(records[ahead].row) * kStride);
+    originals[i] = records[i].row;
+    std::memcpy(to + i * kStride, from + static_cast<std::size_t>(records[i].row) * kStride,
+                kStride);
+    records[i].row = static_cast<std::uint32_t>(i);
+  }
 }
 
 }  // namespace
@@ -27,6 +47,7 @@ std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
 template <class Record>
 NodeWork<Record>::NodeWork(const Growth<Record>& growth, Threads* threads)
     : growth_(growth),
+      data_(&growth.data),
       shape_(growth.search.shape()),
       threads_(threads),
       slots_(threads == nullptr ? 1 : static_cast<std::size_t>(threads->count())),
@@ -68,10 +89,8 @@ bool NodeWork<Record>::uses_records(const GrownNode& node) const {
 
 template <class Record>
 void NodeWork<Record>::add_rows_of(std::span<const Record> rows, std::uint64_t* histogram) {
-  if (!has_all_columns_)
-    return add_rows(growth_.data, growth_.options.columns, rows, shape_, histogram);
-  for (int tile = 0; tile < growth_.data.tiles(); ++tile)
-    add_rows(growth_.data, tile, rows, shape_, histogram);
+  if (!has_all_columns_) return add_rows(*data_, growth_.options.columns, rows, shape_, histogram);
+  for (int tile = 0; tile < data_->tiles(); ++tile) add_rows(*data_, tile, rows, shape_, histogram);
 }
 
 // One histogram for each thread that takes part, the first being `target`, all of zeros.
@@ -134,12 +153,15 @@ void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
 // Every chunk is parted within its own place of the scratch memory; once the sizes of all left
 // parts are known, everything is copied back to where it belongs, in order.
 template <class Record>
-NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_histogram,
-                                std::int64_t& left_size) {
+std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_histogram,
+                                    NodeSums* left_sums) {
   const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
-  const std::uint8_t* bins = growth_.data.column(parent.split.column);
+  const int column = parent.split.column;
+  const bool are_dense = data_->has_columns() && parent.size() * kSparseRows > data_->rows();
+  const std::uint8_t* bins = are_dense ? data_->whole_column(column) : data_->column(column);
+  const int stride = are_dense ? 1 : data_->stride();
   Record* const rows = growth_.records.data() + parent.begin;
   Record* const parted = growth_.scratch.data() + parent.begin;
   std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
@@ -150,10 +172,10 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
   run(parts, [&](std::size_t slot, std::int64_t index) {
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = parted + begin;
-    const std::int64_t left =
-        part_rows(rows + begin, size, target, bins, growth_.data.stride(), table);
+    const std::int64_t left = part_rows(rows + begin, size, target, bins, stride, table);
     lefts[static_cast<std::size_t>(index)] = left;
-    add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
+    if (left_sums != nullptr)
+      add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
     if (small_histogram == nullptr) return;
     if (parent.split.left_is_smaller)
       add_rows_of({target, static_cast<std::size_t>(left)}, histograms[slot]);
@@ -161,7 +183,7 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
       add_rows_of({target + left, static_cast<std::size_t>(size - left)}, histograms[slot]);
   });
   merge(histograms);
-  left_size = std::accumulate(lefts.begin(), lefts.end(), std::int64_t{0});
+  const std::int64_t left_size = std::accumulate(lefts.begin(), lefts.end(), std::int64_t{0});
   std::vector<std::int64_t> starts(lefts.size());
   std::exclusive_scan(lefts.begin(), lefts.end(), starts.begin(), std::int64_t{0});
   run(parts, [&](std::size_t, std::int64_t index) {
@@ -172,9 +194,11 @@ NodeSums NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_hi
     std::reverse_copy(parted + begin + left, parted + begin + size,
                       rows + left_size + begin - start);
   });
+  if (left_sums == nullptr) return left_size;
   for (std::size_t slot = 1; slot < slots_; ++slot) add(sums[0], sums[slot]);
   share_sums(sums[0]);
-  return sums[0];
+  *left_sums = sums[0];
+  return left_size;
 }
 
 template <class Record>
@@ -197,6 +221,37 @@ void NodeWork<Record>::drop(OpenNode& open) {
 }
 
 template <class Record>
+void NodeWork<Record>::enter(const GrownNode& root) {
+  const BinnedData& data = growth_.data;
+  const int most = growth_.options.max_depth;
+  const bool is_soon_done = (most > 0 && most - root.depth < kLevelsToCopy) || uses_records(root);
+  if (!growth_.has_room || data.tiles() > 1 || is_soon_done) return;
+  if (!copy_) copy_.emplace(kSubtreeRows, data.columns());
+  originals_.resize(static_cast<std::size_t>(root.size()));
+  const std::span<Record> records(growth_.records.data() + root.begin, originals_.size());
+  const auto gather_by = [&]<int kStride>() {
+    gather<kStride>(data.tile(0), records, copy_->tile(0), originals_.data());
+  };
+  switch (data.stride()) {
+    case 4: gather_by.template operator()<4>(); break;
+    case 8: gather_by.template operator()<8>(); break;
+    case 16: gather_by.template operator()<16>(); break;
+    default: gather_by.template operator()<32>();
+  }
+  data_ = &*copy_;
+}
+
+template <class Record>
+void NodeWork<Record>::leave(const GrownNode& root) {
+  if (data_ == &growth_.data) return;
+  for (std::int64_t i = root.begin; i < root.end; ++i) {
+    Record& record = growth_.records.data()[i];
+    record.row = originals_[record.row];
+  }
+  data_ = &growth_.data;
+}
+
+template <class Record>
 std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, OpenNode parent) {
   const int depth = nodes[static_cast<std::size_t>(parent.index)].depth + 1;
   const bool is_last = growth_.options.max_depth > 0 && depth >= growth_.options.max_depth;
@@ -205,33 +260,24 @@ std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, Op
                          parent.histogram == nullptr || growth_.communicator != nullptr;
   NodeSums sums;
   std::int64_t left_size = 0;
-  if (!is_parted)
+  const bool are_known = parent.histogram != nullptr && growth_.communicator == nullptr;
+  if (are_known)
     sums = left_sums(
         shape_,
         parent.histogram + static_cast<std::size_t>(above.split.column) * shape_.words_per_column(),
         above.split);
   if (is_last) drop(parent);
   std::uint64_t* small_histogram = parent.histogram != nullptr ? pool_.take() : nullptr;
-  if (is_parted) sums = part(above, small_histogram, left_size);
+  if (is_parted) left_size = part(above, small_histogram, are_known ? nullptr : &sums);
+  if (is_parted && are_known) sums.count = left_size;
   if (small_histogram != nullptr) {
     share_histogram(small_histogram);
     subtract(parent.histogram, small_histogram);
   }
-  const auto first = static_cast<std::int32_t>(nodes.size());
-  nodes.resize(nodes.size() + 2);
-  GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
-  GrownNode& left = nodes[static_cast<std::size_t>(first)];
-  GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
-  node.left = first;
-  node.right = first + 1;
-  left.sums = sums;
-  right.sums = difference(node.sums, sums);
-  left.begin = node.begin;
-  left.end = right.begin = node.begin + left_size;
-  right.end = node.end;
-  left.depth = right.depth = depth;
-  left.path = mix(node.path, 1);
-  right.path = mix(node.path, 2);
+  const std::int32_t first = add_children(nodes, parent.index, left_size);
+  const GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
+  nodes[static_cast<std::size_t>(first)].sums = sums;
+  nodes[static_cast<std::size_t>(first) + 1].sums = difference(node.sums, sums);
   std::vector<OpenNode> children = {{first, parent.histogram}, {first + 1, small_histogram}};
   if (node.split.left_is_smaller) std::swap(children[0].histogram, children[1].histogram);
   find_splits(nodes, children);
@@ -272,22 +318,20 @@ void NodeWork<Record>::search_histograms(std::vector<GrownNode>& nodes,
   std::vector<Split> best(slots_ * open.size());
   constexpr std::int64_t kColumns = 4;  // at a time
   const std::int64_t parts_per_node = parts_of(per_node, kColumns);
-  run(parts_per_node * static_cast<std::int64_t>(open.size()), [&](std::size_t slot,
-                                                                   std::int64_t part) {
-    const auto which = static_cast<std::size_t>(part / parts_per_node);
-    const std::int64_t begin = part % parts_per_node * kColumns;
-    const GrownNode& node = nodes[static_cast<std::size_t>(open[which].index)];
-    ColumnSums sums;
-    for (std::int64_t i = begin; i < std::min(per_node, begin + kColumns); ++i) {
-      const int column = columns[static_cast<std::size_t>(i)];
-      if (column < first_column_ || column >= end_column_) continue;
-      read_histogram(
-          shape_,
-          open[which].histogram + static_cast<std::size_t>(column) * shape_.words_per_column(),
-          growth_.search.bins(column).count(), growth_.search.rules().scales, sums);
-      growth_.search.try_column(column, sums, node.sums, node.path, best[which * slots_ + slot]);
-    }
-  });
+  run(parts_per_node * static_cast<std::int64_t>(open.size()),
+      [&](std::size_t slot, std::int64_t part) {
+        const auto which = static_cast<std::size_t>(part / parts_per_node);
+        const std::int64_t begin = part % parts_per_node * kColumns;
+        const GrownNode& node = nodes[static_cast<std::size_t>(open[which].index)];
+        for (std::int64_t i = begin; i < std::min(per_node, begin + kColumns); ++i) {
+          const int column = columns[static_cast<std::size_t>(i)];
+          if (column < first_column_ || column >= end_column_) continue;
+          growth_.search.try_histogram(
+              column,
+              open[which].histogram + static_cast<std::size_t>(column) * shape_.words_per_column(),
+              node.sums, node.path, best[which * slots_ + slot]);
+        }
+      });
   for (std::size_t which = 0; which < open.size(); ++which) {
     Split& split = nodes[static_cast<std::size_t>(open[which].index)].split;
     for (std::size_t slot = 0; slot < slots_; ++slot)
@@ -303,7 +347,7 @@ void NodeWork<Record>::search_records(GrownNode& node) {
   RecordSums reader(shape_, zeros_.data());
   ColumnSums sums;
   for (const int column : growth_.options.columns) {
-    reader.read(growth_.data, column, rows, growth_.search.rules().scales, sums);
+    reader.read(*data_, column, rows, sums);
     growth_.search.try_column(column, sums, node.sums, node.path, node.split);
     reader.clear();
   }
@@ -322,7 +366,7 @@ void NodeWork<Record>::try_drawn(GrownNode& node, std::span<const int> columns,
     for (const int column : columns)
       std::memset(histogram + static_cast<std::size_t>(column) * words, 0,
                   words * sizeof(std::uint64_t));
-    add_rows(growth_.data, columns, rows, shape_, histogram);
+    add_rows(*data_, columns, rows, shape_, histogram);
     if (growth_.communicator != nullptr)
       for (const int column : columns)
         growth_.communicator->all_reduce({histogram + static_cast<std::size_t>(column) * words,
@@ -330,10 +374,10 @@ void NodeWork<Record>::try_drawn(GrownNode& node, std::span<const int> columns,
   }
   for (const int column : columns) {
     if (by_records)
-      reader.read(growth_.data, column, rows, growth_.search.rules().scales, sums);
+      reader.read(*data_, column, rows, sums);
     else
       read_histogram(shape_, histogram + static_cast<std::size_t>(column) * words,
-                     growth_.search.bins(column).count(), growth_.search.rules().scales, sums);
+                     growth_.search.bins(column).count(), sums);
     tried += sums.can_be_cut() ? 1 : 0;
     growth_.search.try_column(column, sums, node.sums, node.path, node.split);
     reader.clear();

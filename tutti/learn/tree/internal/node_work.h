@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ class NodeWork {
   std::vector<OpenNode> expand(std::vector<GrownNode>& nodes, OpenNode parent);
   void find_splits(std::vector<GrownNode>& nodes, std::span<OpenNode> open);
   void drop(OpenNode& open);
+  // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
+  // where that pays, and its records count rows of that copy.
+  void enter(const GrownNode& root);
+  void leave(const GrownNode& root);
 
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
@@ -37,7 +42,8 @@ class NodeWork {
   void merge(std::span<std::uint64_t* const> histograms);
   void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram);
   void sum_root(GrownNode& root, std::uint64_t* histogram);
-  NodeSums part(const GrownNode& parent, std::uint64_t* small_histogram, std::int64_t& left_size);
+  // Returns how many rows of this rank went left, and what these add up to unless it is known.
+  std::int64_t part(const GrownNode& parent, std::uint64_t* small_histogram, NodeSums* left_sums);
   void subtract(std::uint64_t* from, const std::uint64_t* what);
   void share_sums(NodeSums& sums);
   void share_histogram(std::uint64_t* histogram);
@@ -49,6 +55,7 @@ class NodeWork {
                  int& tried);
 
   const Growth<Record>& growth_;
+  const BinnedData* data_;  // that of the growth, or the copy
   const HistogramShape& shape_;
   Threads* threads_;
   std::size_t slots_;
@@ -57,6 +64,8 @@ class NodeWork {
   bool has_all_columns_;
   int first_column_ = 0, end_column_ = 0;  // whose sums this rank gets
   std::vector<std::int64_t> words_of_ranks_;
+  std::optional<BinnedData> copy_;
+  std::vector<std::uint32_t> originals_;  // of the rows of the copy
 };
 
 }  // namespace tutti::learn::tree

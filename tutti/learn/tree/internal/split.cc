@@ -1,6 +1,7 @@
 #include "tutti/learn/tree/internal/split.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tutti/learn/tree/internal/class_score.h"
@@ -35,6 +36,14 @@ std::vector<double> class_weights(const NodeSums& node, const SplitRules& rules)
   return weights;
 }
 
+// The least whole number that is at least `bound` in units of `unit`.
+std::int64_t first_above(double bound, double unit) {
+  auto number = static_cast<std::int64_t>(std::ceil(bound / unit));
+  while (static_cast<double>(number) * unit < bound) ++number;
+  while (static_cast<double>(number - 1) * unit >= bound) --number;
+  return number;
+}
+
 void set_bit(Split& split, int bin) {
   split.left_bins[static_cast<std::size_t>(bin) / 64] |= 1ull << (bin % 64);
 }
@@ -63,11 +72,11 @@ SplitSearch::Candidate SplitSearch::best_of(const ColumnSums& sums, const NodeSu
   const double all = static_cast<double>(node.hessian) * rules_.scales.hessian;
   if (!counts_classes()) {
     std::array<double, ColumnSums::kRoom> gradients, hessians;
-    double g = range.missing_left ? sums.missing_gradient : 0;
-    double h = range.missing_left ? sums.missing_hessian : 0;
+    std::int64_t g = range.missing_left ? sums.missing_gradient : 0;
+    std::int64_t h = range.missing_left ? sums.missing_hessian : 0;
     for (std::size_t at = 0; at < static_cast<std::size_t>(range.end); ++at) {
-      gradients[at] = g += sums.gradients[at];
-      hessians[at] = h += sums.hessians[at];
+      gradients[at] = static_cast<double>(g += sums.gradients[at]) * rules_.scales.gradient;
+      hessians[at] = static_cast<double>(h += sums.hessians[at]) * rules_.scales.hessian;
     }
     std::fill_n(gradients.begin() + range.end, 16, 0.0);
     std::fill_n(hessians.begin() + range.end, 16, 0.0);
@@ -136,19 +145,100 @@ void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums
     const Candidate other = range.end > range.first ? best_of(sums, node, range) : Candidate();
     if (other.score > found.score) found = other;
   }
+  if (found.at < 0) return;
+  // Among cuts that part the rows alike, the middle one.
+  const int bin = random_bin >= 0             ? random_bin
+                  : found.at + 1 == sums.size ? bin_at(found.at)
+                                              : (bin_at(found.at) + bin_at(found.at + 1)) / 2;
+  keep_if_better(column, bin, sums.has_missing(), found, node, best);
+}
+
+// The cut of a column of numbers after `bin`.
+void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Candidate& found,
+                                 const NodeSums& node, Split& best) const {
   Split split;
   split.gain = found.score - score(node);
   split.column = column;
-  if (found.at < 0 || !split.is_better_than(best)) return;
-  // Among cuts that part the rows alike, the middle one.
-  split.bin = random_bin >= 0             ? random_bin
-              : found.at + 1 == sums.size ? bin_at(found.at)
-                                          : (bin_at(found.at) + bin_at(found.at + 1)) / 2;
-  for (int bin = 0; bin <= split.bin; ++bin) set_bit(split, bin);
+  if (!split.is_better_than(best)) return;
+  split.bin = bin;
+  for (int left = 0; left <= bin; ++left) set_bit(split, left);
   split.left_is_smaller =
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
-  if (sums.has_missing() ? found.missing_left : !split.left_is_smaller) set_bit(split, kMissingBin);
+  if (has_missing ? found.missing_left : !split.left_is_smaller) set_bit(split, kMissingBin);
   best = split;
+}
+
+void SplitSearch::try_histogram(int column, const std::uint64_t* words, const NodeSums& node,
+                                std::uint64_t random, Split& best) const {
+  const ColumnBins& column_bins = bins(column);
+  if (shape_.kind == Kind::kNarrow && !counts_classes() && !rules_.random_thresholds &&
+      !column_bins.is_categorical)
+    return try_words(column, words, node, best);
+  ColumnSums sums;
+  read_histogram(shape_, words, column_bins.count(), sums);
+  try_column(column, sums, node, random, best);
+}
+
+// What try_numbers does, without setting the bins that hold rows apart: one that holds none adds
+// nothing, and of equal cuts the first is taken.
+void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSums& node,
+                            Split& best) const {
+  const std::uint64_t missing = words[kMissingBin];
+  int first = 0, last = bins(column).count() - 1;  // that hold rows
+  while (first < last && words[first] == 0) ++first;
+  while (first < last && words[last] == 0) --last;
+  if (first == last && (missing == 0 || words[first] == 0)) return;
+  std::array<std::uint64_t, kBins + 16> left;
+  std::uint64_t sum = 0;
+  for (int bin = first; bin <= last; ++bin)
+    left[static_cast<std::size_t>(bin - first)] = sum += words[bin];
+  const auto size = static_cast<std::size_t>(last - first);
+  std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(size) + 1, 16, sum);
+  // With rows that miss the value, all values may stand on one side and these on the other.
+  Candidate found = best_of_words({left.data(), missing != 0 ? size + 1 : size}, node);
+  if (missing != 0) {
+    for (std::size_t i = 0; i < size + 16; ++i) left[i] += missing;
+    Candidate other = best_of_words({left.data(), size}, node);
+    other.missing_left = true;
+    if (other.score > found.score) found = other;
+  }
+  if (found.at < 0) return;
+  const int bin = first + found.at;
+  int next = bin + 1;
+  while (next <= last && words[next] == 0) ++next;
+  keep_if_better(column, next <= last ? (bin + next) / 2 : bin, missing != 0, found, node, best);
+}
+
+// Few of the cuts need to be told apart in f64; `left` can be read 16 words beyond its end.
+SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t> left,
+                                                  const NodeSums& node) const {
+  const double unit = rules_.scales.hessian, least = least_hessian(node);
+  const double gradient = static_cast<double>(node.gradient) * rules_.scales.gradient;
+  const double hessian = static_cast<double>(node.hessian) * unit, most = hessian - least;
+  if (!(most >= least)) return {};
+  WordCuts problem = {left.data(),
+                      static_cast<int>(left.size()),
+                      node.gradient,
+                      node.hessian,
+                      rules_.l2 / unit,
+                      0,
+                      0};
+  problem.least = first_above(least, unit);
+  problem.most = first_above(most, unit);
+  if (static_cast<double>(problem.most) * unit > most) --problem.most;
+  if (problem.most < problem.least) return {};
+  std::array<std::int32_t, kMostCuts + 16> chosen;
+  const int count = screen_cuts(problem, chosen.data());
+  Candidate best;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t word = left[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])];
+    const double g = static_cast<double>(gradient_of(word)) * rules_.scales.gradient;
+    const double h = static_cast<double>(hessian_of(word)) * unit;
+    const double other_g = gradient - g, one = h + rules_.l2, two = hessian - h + rules_.l2;
+    const double score = (g * g * two + other_g * other_g * one) / (one * two);
+    if (score > best.score) best = {score, chosen[static_cast<std::size_t>(i)], false, h};
+  }
+  return best;
 }
 
 // Categories in the order of their mean gradient: for two classes and for squares, the best of all
@@ -169,12 +259,13 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
           : static_cast<std::size_t>(std::max_element(node.classes.begin(), node.classes.end()) -
                                      node.classes.begin());
   for (std::size_t i = 0; i < static_cast<std::size_t>(sums.size); ++i) {
-    double gradient = sums.gradients[i];
+    double gradient = static_cast<double>(sums.gradients[i]) * rules_.scales.gradient;
     if (shape_.kind == Kind::kClasses)
       gradient = static_cast<double>(
           sums.words[static_cast<std::size_t>(sums.bins[i] * shape_.classes) + common]);
-    keys[i] = rules_.random_thresholds ? unit(mix(random, i))
-                                       : gradient / (sums.hessians[i] + rules_.l2 + 1e-12);
+    const double hessian = static_cast<double>(sums.hessians[i]) * rules_.scales.hessian;
+    keys[i] =
+        rules_.random_thresholds ? unit(mix(random, i)) : gradient / (hessian + rules_.l2 + 1e-12);
   }
   std::array<int, ColumnSums::kRoom> order;
   std::iota(order.begin(), order.begin() + sums.size, 0);

@@ -63,6 +63,10 @@ class SplitSearch {
   void try_column(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                   Split& best) const;
 
+  // The same from the histogram of the column, `words` being those of its bin 0.
+  void try_histogram(int column, const std::uint64_t* words, const NodeSums& node,
+                     std::uint64_t random, Split& best) const;
+
   // What a split must exceed: its gain is the sum of its sides' scores less that of the node.
   double score(const NodeSums& node) const;
   // What each side of a cut must have.
@@ -83,6 +87,10 @@ class SplitSearch {
   Candidate best_of(const ColumnSums& sums, const NodeSums& node, const CutRange& range) const;
   void try_numbers(int column, const ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                    Split& best) const;
+  void try_words(int column, const std::uint64_t* words, const NodeSums& node, Split& best) const;
+  Candidate best_of_words(std::span<const std::uint64_t> left, const NodeSums& node) const;
+  void keep_if_better(int column, int bin, bool has_missing, const Candidate& found,
+                      const NodeSums& node, Split& best) const;
   void try_categories(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                       Split& best) const;
 

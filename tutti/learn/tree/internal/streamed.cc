@@ -10,6 +10,7 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/tree/internal/divide.h"
+#include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/node_rules.h"
 #include "tutti/learn/tree/internal/residency.h"
 
@@ -17,6 +18,10 @@ namespace tutti::learn::tree {
 namespace {
 
 constexpr std::int64_t kLeastBlock = 4096, kGreatestBlock = 65536;  // rows
+// Parting so many rows of few columns takes as long as summing them: there it pays to have columns,
+// once so many trees have repaid making them.
+constexpr std::int64_t kManyRows = 4 * kSubtreeRows;
+constexpr int kManyTrees = 8;
 
 std::int64_t reduced(std::int64_t value, comm::Communicator* communicator, ReduceOp op) {
   if (communicator != nullptr) communicator->all_reduce({&value, 1, DType::kI64}, op);
@@ -52,7 +57,8 @@ Plan make_plan(const StreamedGrowth<Record>& growth, std::int64_t threads) {
   const std::int64_t gathered_row =
       growth.data.row_bytes() + 2 * std::int64_t{sizeof(Record)} + 2 * histogram / 32768 + 16;
   const std::int64_t kept =
-      (growth.options.max_leaves > 0 ? growth.options.max_leaves + threads : 24 * threads) *
+      (growth.options.max_leaves > 0 ? growth.options.max_leaves + threads + 2 * kSplitAhead
+                                     : 24 * threads) *
       histogram;
   const std::int64_t needed = threads * kLeastBlock * block_row +
                               std::max(2 * threads * histogram, kept + kLeastBlock * gathered_row);
@@ -231,7 +237,7 @@ void StreamedGrower<Record>::find_split(GrownNode& node,
       read_histogram(
           search.shape(),
           histogram.data() + static_cast<std::size_t>(column) * search.shape().words_per_column(),
-          search.bins(column).count(), search.rules().scales, sums);
+          search.bins(column).count(), sums);
       tried += sums.can_be_cut() ? 1 : 0;
       search.try_column(column, sums, node.sums, node.path, node.split);
     }
@@ -262,17 +268,9 @@ std::vector<std::int32_t> StreamedGrower<Record>::split_large() {
       }
       find_split(nodes_[index], histograms[i]);
       if (!nodes_[index].split.exists()) continue;
-      const auto first = static_cast<std::int32_t>(nodes_.size());
-      nodes_.resize(nodes_.size() + 2);
-      GrownNode& node = nodes_[index];
-      node.left = first;
-      node.right = first + 1;
-      for (const std::int32_t child : {node.left, node.right}) {
-        GrownNode& below = nodes_[static_cast<std::size_t>(child)];
-        below.depth = node.depth + 1;
-        below.path = mix(node.path, child == node.left ? 1 : 2);
-        open.push_back(child);
-      }
+      // How many records each has the next pass tells.
+      const std::int32_t first = add_children(nodes_, batch[i], 0);
+      open.insert(open.end(), {first, first + 1});
     }
   }
   return small;
@@ -336,7 +334,8 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
                                        from.records,
                                        scratch,
                                        growth_.communicator,
-                                       {node.depth, node.path}},
+                                       {node.depth, node.path},
+                                       false},
                                       threads_);
     attach(nodes_, static_cast<std::size_t>(small[i]), subtree);
     all[i].reset();
@@ -366,10 +365,12 @@ void MemoryLimit::check(std::int64_t needed, const char* what,
 }
 
 BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const MemoryLimit& limit,
-                        Threads& threads, comm::Communicator* communicator) {
+                        int trees, Threads& threads, comm::Communicator* communicator) {
   if (!limit.exists()) {
     Bins bins = find_bins(matrix, options, threads, communicator);
     BinnedData data = bin(matrix, bins, threads);
+    if (trees >= kManyTrees && data.tiles() == 1 && data.rows() >= kManyRows)
+      data.add_columns(threads);
     return {std::move(bins), std::move(data)};
   }
   const Matrix rows =
