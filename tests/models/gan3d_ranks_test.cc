@@ -27,8 +27,7 @@ constexpr NetworkShape kSmall = {16, 4, 4, 3, 0, 0.05};
 
 // Gradients of all parameters of both networks, by name.
 std::map<std::string, torch::Tensor> all_gradients(Gan& gan, const Electrons& electrons) {
-  const torch::Tensor cells =
-      gan.generator->forward(electrons.noise * electrons.energies.unsqueeze(1));
+  const torch::Tensor cells = gan.generator->forward(electrons.energies, electrons.noise);
   generator_loss(gan.discriminator->forward(cells, 0), cells, electrons.energies, {}).backward();
   std::map<std::string, torch::Tensor> gradients;
   for (const auto& item : gan.named_parameters()) gradients[item.key()] = item.value().grad();
@@ -102,6 +101,26 @@ class Gan3dRanks : public testing::Test {
   const OptionTable table_;
   fs::path base_;
 };
+
+// The mean of the training showers is with the weights, the same on all ranks, and does not care
+// for left and right.
+TEST_F(Gan3dRanks, KnowTheMeanShower) {
+  const Options chosen = options({});
+  comm::ThreadWorld world(2);
+  torch::Tensor means[2];
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    const auto task = make_task(chosen);
+    task->prepare(*communicator);
+    means[transport.rank()] = task->model().named_buffers()["generator.mean_shower"];
+  });
+  const torch::Tensor mean = means[0];
+  EXPECT_TRUE(torch::equal(mean, means[1]));
+  EXPECT_NEAR(mean.sum().item<double>(), 1, 0.2);
+  for (const torch::Tensor& other : {mean.flip(0), mean.flip(1), mean.transpose(0, 1)})
+    EXPECT_TRUE(torch::allclose(mean, other, 1e-4, 1e-9));
+  EXPECT_GT(mean.select(2, 8).sum().item<double>(), 5 * mean.select(2, 0).sum().item<double>());
+}
 
 // Step 2 is within an epoch.
 TEST_F(Gan3dRanks, ResumedIsBitForBitTheSame) {

@@ -38,6 +38,10 @@ const train::CaseInfo& case_info() {
         0,
         0,
         {"means", "last"}},
+       {"hold_out", kFloat, "0",
+        "share of the training universes that is judged, not trained on, and in place of the test "
+        "universes: to choose settings by",
+        "", 0, 0.9},
        {"cuts", kInt, "1", "samples along a side of a universe", "", 1, 64},
        {"particles", kInt, "1", "per voxel, along a side", "", 1, 8},
        {"voxel", kFloat, "4", "side of a voxel in Mpc/h", "", 0.01, 1000},

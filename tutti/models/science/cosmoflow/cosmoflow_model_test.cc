@@ -97,6 +97,30 @@ TEST(CosmoflowModel, AgreesWithPlainModules) {
     }
 }
 
+TEST(CosmoflowModel, InStepsItIsTheSame) {
+  for (bool is_mlperf : {false, true})
+    for (bool reads_means : {false, true}) {
+      NetworkShape shape = small_shape(is_mlperf);
+      shape.has_norm = true;
+      shape.reads_means = reads_means;
+      shape.dropout = 0.5;
+      Network network(shape, 6, torch::kBFloat16);
+      const torch::Tensor volumes = torch::rand({2, shape.channels(), 32, 32, 32});
+      torch::Tensor x = volumes;
+      double flops = 0;
+      std::size_t buffers = 0;
+      for (int step = 0; step < network.steps(); ++step) {
+        x = network.forward_step(step, x, 7);
+        flops += network.step_flops(step);
+        buffers += network.step_buffers(step);
+      }
+      EXPECT_TRUE(torch::equal(x, network.forward(volumes, 7))) << is_mlperf << reads_means;
+      EXPECT_EQ(flops, forward_flops(shape));
+      EXPECT_EQ(buffers, network.buffers().size());
+      EXPECT_EQ(2 * static_cast<std::size_t>(network.steps()), network.parameters().size());
+    }
+}
+
 TEST(CosmoflowModel, DropoutOnlyInTraining) {
   NetworkShape shape = small_shape(false);
   shape.dropout = 0.5;

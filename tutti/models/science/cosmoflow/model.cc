@@ -25,6 +25,14 @@ double layer_flops(const Layer& layer) {
   return 2.0 * layer.in * layer.out * std::pow(layer.kernel, 3) * std::pow(layer.side, 3);
 }
 
+torch::Tensor means_of(const torch::Tensor& volumes) {
+  return volumes.to(torch::kFloat32).mean({2, 3, 4});
+}
+
+torch::Tensor flat(const torch::Tensor& volumes) {
+  return volumes.to(torch::kFloat32).contiguous().flatten(1);
+}
+
 torch::Tensor xavier(std::vector<std::int64_t> sizes, std::int64_t fan_in, std::int64_t fan_out,
                      const torch::Generator& generator) {
   const double limit = std::sqrt(6.0 / double(fan_in + fan_out));
@@ -123,44 +131,77 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
   }
 }
 
-torch::Tensor Network::convolutions(torch::Tensor x) {
+torch::Tensor Network::convolved(std::size_t i, const torch::Tensor& x) const {
   const double slope = slope_of(shape_);
-  std::vector<torch::Tensor> means;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
-    if (i == 0 && layer.in == 1 && layer.has_pool && layer.padding == 0 && layer.out % 8 == 0) {
-      x = first_conv_leaky_mean_pool(x, weights_[i], biases_[i], dtype_, slope);
-    } else {
-      x = conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
-      if (!layer.has_pool)
-        x = torch::leaky_relu(x, slope);
-      else if (shape_.is_mlperf)
-        x = torch::max_pool3d(torch::leaky_relu(x.to(torch::kFloat32), slope), 2);
-      else
-        x = leaky_mean_pool(x, slope);
-    }
-    if (shape_.reads_means) means.push_back(x.to(torch::kFloat32).mean({2, 3, 4}));
+  const Layer& layer = layers_[i];
+  if (i == 0 && layer.in == 1 && layer.has_pool && layer.padding == 0 && layer.out % 8 == 0)
+    return first_conv_leaky_mean_pool(x, weights_[i], biases_[i], dtype_, slope);
+  const torch::Tensor y =
+      conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
+  if (!layer.has_pool) return torch::leaky_relu(y, slope);
+  if (!shape_.is_mlperf) return leaky_mean_pool(y, slope);
+  return torch::max_pool3d(torch::leaky_relu(y.to(torch::kFloat32), slope), 2);
+}
+
+torch::Tensor Network::dense(std::size_t i, torch::Tensor x, std::uint64_t seed) {
+  if (i == 0 && shape_.has_norm)
+    x = train::batch_norm(x, torch::ones({x.size(1)}), torch::zeros({x.size(1)}), norm_mean_,
+                          norm_variance_, is_training(), kNormMomentum, kNormEpsilon);
+  // The paper drops before each dense layer, MLPerf behind each hidden one.
+  if (is_training() && shape_.dropout > 0 && (i > 0 || !shape_.is_mlperf)) {
+    const torch::Generator generator = at::detail::createCPUGenerator(train::mixed_seed(seed, i));
+    x = x * torch::bernoulli(torch::full_like(x, 1 - shape_.dropout), generator) /
+        (1 - shape_.dropout);
   }
-  return shape_.reads_means ? torch::cat(means, 1) : x.to(torch::kFloat32).contiguous().flatten(1);
+  x = torch::addmm(dense_biases_[i], x, dense_weights_[i].t());
+  if (i + 1 < dense_weights_.size()) return torch::leaky_relu(x, slope_of(shape_));
+  return shape_.is_mlperf ? torch::tanh(x) * 1.2 : x;
 }
 
 torch::Tensor Network::forward(const torch::Tensor& volumes, std::uint64_t seed) {
-  torch::Tensor x = convolutions(volumes);
-  if (shape_.has_norm)
-    x = train::batch_norm(x, torch::ones({x.size(1)}), torch::zeros({x.size(1)}), norm_mean_,
-                          norm_variance_, is_training(), kNormMomentum, kNormEpsilon);
-  const std::size_t count = dense_weights_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    // The paper drops before each dense layer, MLPerf behind each hidden one.
-    if (is_training() && shape_.dropout > 0 && (i > 0 || !shape_.is_mlperf)) {
-      const torch::Generator generator = at::detail::createCPUGenerator(train::mixed_seed(seed, i));
-      x = x * torch::bernoulli(torch::full_like(x, 1 - shape_.dropout), generator) /
-          (1 - shape_.dropout);
-    }
-    x = torch::addmm(dense_biases_[i], x, dense_weights_[i].t());
-    if (i + 1 < count) x = torch::leaky_relu(x, slope_of(shape_));
+  torch::Tensor x = volumes;
+  std::vector<torch::Tensor> means;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    x = convolved(i, x);
+    if (shape_.reads_means) means.push_back(means_of(x));
   }
-  return shape_.is_mlperf ? torch::tanh(x) * 1.2 : x;
+  x = shape_.reads_means ? torch::cat(means, 1) : flat(x);
+  for (std::size_t i = 0; i < dense_weights_.size(); ++i) x = dense(i, x, seed);
+  return x;
+}
+
+torch::Tensor Network::forward_step(int step, const torch::Tensor& input, std::uint64_t seed) {
+  const auto i = static_cast<std::size_t>(step);
+  if (i >= layers_.size()) return dense(i - layers_.size(), input, seed);
+  const bool is_last = i + 1 == layers_.size();
+  if (!shape_.reads_means) {
+    const torch::Tensor x = convolved(i, input);
+    return is_last ? flat(x) : x;
+  }
+  torch::Tensor x = input;
+  std::vector<torch::Tensor> parts;
+  if (i > 0) {
+    const std::int64_t side = layers_[i - 1].pooled, channels = layers_[i].in,
+                       values = side * side * side * channels, before = input.size(1) - values;
+    parts.push_back(input.narrow(1, 0, before));
+    x = input.narrow(1, before, values)
+            .reshape({-1, side, side, side, channels})
+            .permute({0, 4, 1, 2, 3});
+  }
+  x = convolved(i, x);
+  parts.push_back(means_of(x));
+  if (!is_last) parts.push_back(x.to(torch::kFloat32).permute({0, 2, 3, 4, 1}).flatten(1));
+  return torch::cat(parts, 1);
+}
+
+double Network::step_flops(int step) const {
+  const auto i = static_cast<std::size_t>(step);
+  if (i < layers_.size()) return layer_flops(layers_[i]);
+  return 2.0 * double(dense_weights_[i - layers_.size()].numel());
+}
+
+std::size_t Network::step_buffers(int step) const {
+  return shape_.has_norm && static_cast<std::size_t>(step) == layers_.size() ? 2 : 0;
 }
 
 void Network::export_script(const std::filesystem::path& file, const std::string& input,

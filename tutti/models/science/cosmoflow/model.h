@@ -56,13 +56,22 @@ class Network : public torch::nn::Module {
   // (N, channels, side, side, side) -> (N, outputs) in f32, in the units of the network.
   torch::Tensor forward(const torch::Tensor& volumes, std::uint64_t seed = 0);
 
+  // The same as steps, for ranks in a row: every convolution, then every dense layer. Each takes
+  // what the one before it gave; with `reads_means`, what lies between convolutions is one tensor
+  // (N, values): the means so far, then the volume.
+  int steps() const { return static_cast<int>(layers_.size() + dense_weights_.size()); }
+  torch::Tensor forward_step(int step, const torch::Tensor& input, std::uint64_t seed = 0);
+  double step_flops(int step) const;
+  std::size_t step_buffers(int step) const;  // of the norm; parameters are two of each step
+
   // As TorchScript, which takes densities, prepared as the option `input` says, and gives physical
   // units: centre + scale * output.
   void export_script(const std::filesystem::path& file, const std::string& input,
                      const std::vector<double>& centres, const std::vector<double>& scales) const;
 
  private:
-  torch::Tensor convolutions(torch::Tensor x);  // (N, what the dense layers see)
+  torch::Tensor convolved(std::size_t i, const torch::Tensor& x) const;
+  torch::Tensor dense(std::size_t i, torch::Tensor x, std::uint64_t seed);
 
   NetworkShape shape_;
   torch::ScalarType dtype_;

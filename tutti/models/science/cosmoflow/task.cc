@@ -56,10 +56,13 @@ class CosmoflowTask : public train::Task {
                          });
     }
     train_ = files_of(folder, "train");
-    test_ = files_of(folder, "test");
+    train_samples_ = trained_on(train_->size());
+    // Held-out universes are opened once more: a thread reads ahead in those trained on.
+    first_judged_ = train_samples_ < train_->size() ? train_samples_ : 0;
+    judged_ = files_of(folder, first_judged_ > 0 ? "train" : "test");
   }
 
-  std::int64_t train_samples() const override { return train_->size(); }
+  std::int64_t train_samples() const override { return train_samples_; }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
     return batch_of(*train_, indices);
@@ -73,19 +76,31 @@ class CosmoflowTask : public train::Task {
   }
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
-    train::Random random(train::mixed_seed(seed, 99));
-    const torch::Tensor input =
-        options_.flag("augment") ? turned(batch.input, random.below(kCubeSymmetries)) : batch.input;
-    const torch::Tensor out = network_->forward(input, seed);
-    return shape_.is_mlperf ? torch::mse_loss(out, batch.target)
-                            : torch::l1_loss(out, batch.target);
+    return layers_loss(network_->forward(augmented(batch.input, seed), seed), batch);
+  }
+
+  std::vector<train::Layer> layers() override {
+    std::vector<train::Layer> all;
+    for (int step = 0; step < network_->steps(); ++step)
+      all.push_back({.flops = network_->step_flops(step),
+                     .tensors = 2,
+                     .buffers = network_->step_buffers(step),
+                     .forward = [this, step](const torch::Tensor& input, std::uint64_t seed) {
+                       return network_->forward_step(
+                           step, step == 0 ? augmented(input, seed) : input, seed);
+                     }});
+    return all;
+  }
+  torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
+    return shape_.is_mlperf ? torch::mse_loss(output, batch.target)
+                            : torch::l1_loss(output, batch.target);
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::vector<Guess> guesses =
-        guesses_of(*test_, samples_to_judge(options_, test_->size()), communicator.rank(),
-                   communicator.size(), &communicator);
+    const std::vector<Guess> guesses = guesses_of(
+        *judged_, first_judged_, samples_to_judge(options_, judged_->size() - first_judged_),
+        communicator.rank(), communicator.size(), &communicator);
     const std::vector<ParameterScore> all = scores(parameters_, guesses);
     if (!folder.empty())
       for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -111,7 +126,7 @@ class CosmoflowTask : public train::Task {
     VolumeFiles files(file.parent_path(), file.filename().string(), variant_, shape_.volume,
                       shape_.channels());
     std::vector<std::vector<float>> rows;
-    for (const Guess& guess : guesses_of(files, files.size(), 0, 1, nullptr))
+    for (const Guess& guess : guesses_of(files, 0, files.size(), 0, 1, nullptr))
       rows.emplace_back(guess.predicted.begin(), guess.predicted.end());
     return rows;
   }
@@ -158,22 +173,37 @@ class CosmoflowTask : public train::Task {
     return {volumes, targets, {}};
   }
 
-  // Every rank works on its part; with a communicator all get all.
-  std::vector<Guess> guesses_of(VolumeFiles& files, std::int64_t all, int rank, int ranks,
-                                Communicator* communicator) {
+  // Turned and mirrored: its parameters stay what they are.
+  torch::Tensor augmented(const torch::Tensor& volumes, std::uint64_t seed) const {
+    if (!options_.flag("augment")) return volumes;
+    return turned(volumes, train::Random(train::mixed_seed(seed, 99)).below(kCubeSymmetries));
+  }
+
+  // Whole universes are held out: pieces of one know of each other.
+  std::int64_t trained_on(std::int64_t all) const {
+    const auto cuts = options_.integer("cuts"), pieces = cuts * cuts * cuts;
+    const auto held = std::llround(options_.number("hold_out") * double(all / pieces)) * pieces;
+    return std::max<std::int64_t>(1, all - held);
+  }
+
+  // Of `all` samples from `begin` on. Every rank works on its part; with a communicator all get
+  // all.
+  std::vector<Guess> guesses_of(VolumeFiles& files, std::int64_t begin, std::int64_t all, int rank,
+                                int ranks, Communicator* communicator) {
     const std::size_t width = parameters_.size();
     std::vector<float> outputs(static_cast<std::size_t>(all) * width);
-    for_batches(
-        all, 4, rank, ranks, [&](std::int64_t first, std::span<const std::int64_t> indices) {
-          const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
-          std::copy_n(out.data_ptr<float>(), out.numel(),
-                      outputs.begin() + first * static_cast<std::int64_t>(width));
-        });
+    for_batches(all, 4, rank, ranks, [&](std::int64_t first, std::span<const std::int64_t> places) {
+      std::vector<std::int64_t> indices(places.begin(), places.end());
+      for (std::int64_t& index : indices) index += begin;
+      const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
+      std::copy_n(out.data_ptr<float>(), out.numel(),
+                  outputs.begin() + first * static_cast<std::int64_t>(width));
+    });
     if (communicator)
       communicator->all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
     std::vector<Guess> guesses(static_cast<std::size_t>(all));
     for (std::size_t i = 0; i < guesses.size(); ++i) {
-      guesses[i].truth = files.truth(static_cast<std::int64_t>(i));
+      guesses[i].truth = files.truth(begin + static_cast<std::int64_t>(i));
       for (std::size_t p = 0; p < width; ++p)
         guesses[i].predicted.push_back(parameters_[p].centre +
                                        parameters_[p].scale * double(outputs[i * width + p]));
@@ -187,7 +217,8 @@ class CosmoflowTask : public train::Task {
   const torch::ScalarType dtype_;
   NetworkShape shape_;
   std::shared_ptr<Network> network_;
-  std::unique_ptr<VolumeFiles> train_, test_;
+  std::unique_ptr<VolumeFiles> train_, judged_;
+  std::int64_t train_samples_ = 0, first_judged_ = 0;
 };
 
 }  // namespace

@@ -253,6 +253,25 @@ TEST(Judge, SeesWhatIsWrong) {
   EXPECT_EQ(separation(compared(10, 0)), 0.5);  // too few to tell
 }
 
+// Showers that are all like the mean have the right profiles, and are told by not varying.
+TEST(Judge, SeparatesShowersThatDoNotVary) {
+  Comparison comparison = compared(400, 0);
+  Shape mean{};
+  for (std::size_t i = 0; i < comparison.truth.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (std::size_t slice = 0; slice < kSide; ++slice)
+        mean.profiles[axis][slice] +=
+            comparison.truth[i].profiles[axis][slice] / comparison.truth[i].sum / 400;
+  for (std::size_t i = 0; i < comparison.truth.size(); ++i) {
+    const auto sum = static_cast<float>(visible(comparison.energies[i] / 100));
+    comparison.made[i] = mean;
+    comparison.made[i].sum = sum;
+    for (auto& profile : comparison.made[i].profiles)
+      for (float& slice : profile) slice *= sum;
+  }
+  EXPECT_GT(separation(comparison), 0.95);
+}
+
 TEST(Judge, ChartsHaveLinesForBoth) {
   const Comparison comparison = compared(20, 0);
   EXPECT_EQ(profile_chart(comparison, 2).series.size() % 2, 0u);

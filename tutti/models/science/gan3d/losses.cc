@@ -5,6 +5,32 @@
 #include "tutti/models/science/gan3d/shower.h"
 
 namespace tutti::models::gan3d {
+namespace {
+
+constexpr double kLeastShare = 1e-3;    // below it a slice is as good as empty
+constexpr double kEnergyMeasure = 0.3;  // of the logarithm of an energy beside roots of shares
+
+torch::Tensor profiles_of(const torch::Tensor& cells, const torch::Tensor& energies) {
+  const torch::Tensor slices =
+      torch::cat({cells.sum({2, 3}), cells.sum({1, 3}), cells.sum({1, 2})}, 1);
+  const torch::Tensor shares = slices / visible(energies).unsqueeze(1);
+  return torch::cat({(shares + kLeastShare).sqrt(), kEnergyMeasure * energies.log().unsqueeze(1)},
+                    1);
+}
+
+// Of every row of one to every row of the other. Its slope is finite where rows are the same.
+torch::Tensor distances(const torch::Tensor& a, const torch::Tensor& b) {
+  return ((a.unsqueeze(1) - b.unsqueeze(0)).square().sum(2) + 1e-6).sqrt();
+}
+
+// Mean over pairs of different rows.
+torch::Tensor mean_distance(const torch::Tensor& rows) {
+  const std::int64_t count = rows.size(0);
+  return torch::triu(distances(rows, rows), 1).sum() *
+         (2.0 / double(std::max<std::int64_t>(1, count * (count - 1))));
+}
+
+}  // namespace
 
 Electrons draw_electrons(std::int64_t count, std::int64_t latent, std::uint64_t seed) {
   const torch::Generator random = at::detail::createCPUGenerator(seed);
@@ -26,6 +52,12 @@ torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& ce
                              const torch::Tensor& energies, const LossWeights& weights) {
   return discriminator_loss(judgement, torch::ones_like(energies), energies, weights) +
          weights.sum * relative_error(cells.sum({1, 2, 3}), visible(energies));
+}
+
+torch::Tensor profile_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
+                               const torch::Tensor& truth, const torch::Tensor& true_energies) {
+  const torch::Tensor m = profiles_of(made, made_energies), t = profiles_of(truth, true_energies);
+  return 2 * distances(m, t).mean() - mean_distance(m) - mean_distance(t);
 }
 
 }  // namespace tutti::models::gan3d

@@ -9,6 +9,7 @@ namespace tutti::models::gan3d {
 
 struct LossWeights {
   double judged = 6, energy = 0.2, sum = 0.1;
+  double profiles = 0;  // of profile_distance; the published training has none
 };
 
 // Energies are in 100 GeV.
@@ -29,5 +30,13 @@ torch::Tensor discriminator_loss(const Judgement& judgement, const torch::Tensor
 // Of the generator, whose showers should be judged true, of the right energy and of the right sum.
 torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& cells,
                              const torch::Tensor& energies, const LossWeights& weights);
+
+// How far the profiles of made showers are from those of true ones, as distributions: the energy
+// distance 2 <|m - t|> - <|m - m'|> - <|t - t'|>, means over pairs of showers of the batch, which
+// is 0 on average just when both are distributed alike. A shower is here the roots of its shares in
+// the slices along x, y and z, with the logarithm of its electron's energy, so that profiles must
+// be right for their energy.
+torch::Tensor profile_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
+                               const torch::Tensor& truth, const torch::Tensor& true_energies);
 
 }  // namespace tutti::models::gan3d

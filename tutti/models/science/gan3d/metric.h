@@ -44,14 +44,15 @@ struct Verdict {
   double width = 0;                      // of the widths along x, y and z
   double response = 0;                   // of the sum over the energy of the electron
   double resolution_made = 0, resolution_truth = 0;  // spread of sum / its mean at that energy
-  double separation = 0.5;  // area under the curve of a linear classifier; 0.5: cannot tell them
+  double separation = 0.5;  // area under the curve of a classifier; 0.5: cannot tell them
   // Mean of the five errors.
   double error() const { return (longitudinal + lateral + depth + width + response) / 5; }
 };
 Verdict judge(const Comparison& comparison);
 
-// Area under the ROC curve of Fisher's linear discriminant on shares of energy in slices and on
-// sum / energy: fitted to every second pair, judged on the others. 0.5 when there are too few.
+// Area under the ROC curve of Fisher's discriminant on shares of energy in slices, on sum / energy
+// and on the squares of their deviations from the mean: fitted to every second pair, judged on the
+// others. 0.5 when there are too few.
 double separation(const Comparison& comparison);
 
 // Mean profile along an axis in bins of energy.

@@ -14,8 +14,6 @@
 namespace tutti::models::gan3d {
 namespace {
 
-constexpr int kPooled = (kSide - 2) / 2;  // of what the discriminator's heads see
-
 std::int64_t product(const Size3& size) {
   return size[0] * size[1] * size[2];
 }
@@ -23,7 +21,9 @@ std::int64_t product(const Size3& size) {
 void set_size(Layer& layer, const Size3& input) {
   for (std::size_t a = 0; a < 3; ++a)
     layer.size[a] =
-        input[a] * layer.factor[a] + layer.before[a] + layer.after[a] - layer.kernel[a] + 1;
+        (input[a] * layer.factor[a] + layer.before[a] + layer.after[a] - layer.kernel[a]) /
+            layer.stride +
+        1;
 }
 
 std::int64_t parameters(const Layer& layer) {
@@ -36,11 +36,13 @@ double flops(const Layer& layer) {
 }
 
 double dense_flops(const NetworkShape& shape) {
-  return 2.0 * shape.latent * kSeedChannels * double(product(kSeedSize));
+  return 2.0 * shape.generator_inputs() * kSeedChannels * double(product(kSeedSize));
 }
 
-int head_inputs(const NetworkShape& shape) {
-  return discriminator_layers(shape).back().out * kPooled * kPooled * kPooled;
+// Of the discriminator's heads, which see means of cubes of 2 x 2 x 2.
+std::int64_t head_inputs(const NetworkShape& shape) {
+  const Layer last = discriminator_layers(shape).back();
+  return last.out * (last.size[0] / 2) * (last.size[1] / 2) * (last.size[2] / 2);
 }
 
 double he_limit(const Layer& layer) {
@@ -52,6 +54,10 @@ double glorot_limit(const Layer& layer) {
 // The last layer of the generator has Glorot's normal weights in the paper; these have its width.
 double generator_limit(const Layer& layer) {
   return layer.has_bias ? he_limit(layer) : glorot_limit(layer);
+}
+// One that makes multiples of the mean shower begins with less noise on it.
+double relative_limit(const Layer& layer) {
+  return layer.has_bias ? he_limit(layer) : 0.1 * glorot_limit(layer);
 }
 
 torch::Tensor even(torch::IntArrayRef sizes, double limit, const torch::Generator& random) {
@@ -88,6 +94,7 @@ std::vector<Layer> discriminator_layers(const NetworkShape& shape) {
     Layer layer{.in = in, .out = i == 0 ? shape.filters : 8, .kernel = {k, k, k}};
     layer.before = layer.after = {zeros, zeros, zeros};
     layer.has_norm = i > 0;
+    layer.stride = i > 0 ? 1 : shape.stride;
     set_size(layer, size);
     size = layer.size;
     in = layer.out;
@@ -97,7 +104,7 @@ std::vector<Layer> discriminator_layers(const NetworkShape& shape) {
 }
 
 std::int64_t generator_parameters(const NetworkShape& shape) {
-  std::int64_t count = (shape.latent + 1) * kSeedChannels * product(kSeedSize);
+  std::int64_t count = (shape.generator_inputs() + 1) * kSeedChannels * product(kSeedSize);
   for (const Layer& layer : generator_layers(shape)) count += parameters(layer);
   return count;
 }
@@ -115,17 +122,17 @@ double generator_flops(const NetworkShape& shape) {
 }
 
 double discriminator_flops(const NetworkShape& shape) {
-  double sum = 4.0 * head_inputs(shape);
+  double sum = 4.0 * double(head_inputs(shape));
   for (const Layer& layer : discriminator_layers(shape)) sum += flops(layer);
   return sum;
 }
 
 // The discriminator has forward and both gradients, but for its input, on true and on made showers;
-// then, twice, the generator has all of it through forward and input gradient of the discriminator.
-double step_flops(const NetworkShape& shape) {
+// then the generator has all of it through forward and input gradient of the discriminator.
+double step_flops(const NetworkShape& shape, std::int64_t generator_updates) {
   const double made = generator_flops(shape), judged = discriminator_flops(shape);
   return 2 * (3 * judged - flops(discriminator_layers(shape).front())) + made +
-         2 * (3 * made - dense_flops(shape) + 2 * judged);
+         double(generator_updates) * (3 * made - dense_flops(shape) + 2 * judged);
 }
 
 void VolumeStack::add_layers(std::vector<Layer> layers, const NetworkShape& shape,
@@ -157,7 +164,7 @@ torch::Tensor VolumeStack::convolved(std::size_t i, const torch::Tensor& x,
   if (l.factor != Size3{1, 1, 1})
     return upsampled_conv(x, weights_[i], biases_[i], l.factor, l.before);
   if (l.before == l.after && l.has_bias)
-    return conv_volume(x, weights_[i], biases_[i], dtype, 1, l.before[0]);
+    return conv_volume(x, weights_[i], biases_[i], dtype, l.stride, l.before[0]);
   return torch::conv3d(torch::constant_pad_nd(x, {l.before[2], l.after[2], l.before[1], l.after[1],
                                                   l.before[0], l.after[0]}),
                        weights_[i], biases_[i]);
@@ -171,29 +178,45 @@ torch::Tensor VolumeStack::normed(std::size_t i, const torch::Tensor& x, Norms n
                            norm_momentum_, kNormEpsilon);
 }
 
-Generator::Generator(const NetworkShape& shape, const torch::Generator& random) {
-  const std::int64_t cells = kSeedChannels * product(kSeedSize);
+Generator::Generator(const NetworkShape& shape, const torch::Generator& random)
+    : is_relative_(shape.is_relative) {
+  const std::int64_t cells = kSeedChannels * product(kSeedSize), inputs = shape.generator_inputs();
   dense_weight_ = register_parameter(
-      "dense_weight",
-      even({cells, shape.latent}, std::sqrt(6.0 / double(cells + shape.latent)), random));
+      "dense_weight", even({cells, inputs}, std::sqrt(6.0 / double(cells + inputs)), random));
   dense_bias_ = register_parameter("dense_bias", torch::zeros({cells}));
-  add_layers(generator_layers(shape), shape, random, generator_limit);
+  if (is_relative_)
+    mean_shower_ = register_buffer("mean_shower", torch::full({kSide, kSide, kSide}, 1.0 / kCells));
+  add_layers(generator_layers(shape), shape, random,
+             is_relative_ ? relative_limit : generator_limit);
 }
 
-torch::Tensor Generator::forward(const torch::Tensor& latent, Norms norms) {
-  torch::Tensor x = torch::addmm(dense_bias_, latent, dense_weight_.t())
+void Generator::set_mean_shower(const torch::Tensor& shares) {
+  mean_shower_.copy_(shares);
+}
+
+torch::Tensor Generator::forward(const torch::Tensor& energies, const torch::Tensor& noise,
+                                 Norms norms) {
+  const torch::Tensor y = energies.unsqueeze(1);
+  const torch::Tensor input = is_relative_ ? torch::cat({noise, y, y.log()}, 1) : noise * y;
+  torch::Tensor x = torch::addmm(dense_bias_, input, dense_weight_.t())
                         .view({-1, kSeedChannels, kSeedSize[0], kSeedSize[1], kSeedSize[2]});
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = convolved(i, x, torch::kFloat32);
+    // A relative generator begins near the mean shower.
+    if (is_relative_ && i + 1 == layers_.size()) x = x + 1;
     x = layers_[i].slope == 0 ? torch::relu(x) : torch::leaky_relu(x, layers_[i].slope);
     x = normed(i, x, norms);
   }
-  return x.squeeze(1);
+  x = x.squeeze(1);
+  return is_relative_ ? x * mean_shower_ * visible(energies).view({-1, 1, 1, 1}) : x;
 }
 
 Discriminator::Discriminator(const NetworkShape& shape, const torch::Generator& random,
                              torch::ScalarType dtype)
-    : dropout_(shape.dropout), dtype_(dtype) {
+    : dropout_(shape.dropout),
+      cell_unit_(shape.cell_unit),
+      cell_power_(shape.cell_power),
+      dtype_(dtype) {
   add_layers(discriminator_layers(shape), shape, random, glorot_limit);
   const std::int64_t inputs = head_inputs(shape);
   heads_weight_ = register_parameter(
@@ -203,6 +226,9 @@ Discriminator::Discriminator(const NetworkShape& shape, const torch::Generator& 
 
 Judgement Discriminator::forward(const torch::Tensor& cells, std::uint64_t seed, Norms norms) {
   torch::Tensor x = cells.unsqueeze(1);
+  if (cell_unit_ != 1) x = x / cell_unit_;
+  // The slope of a root at 0 is infinite; cells that count as empty have none.
+  if (cell_power_ != 1) x = x.clamp_min(kThreshold / cell_unit_).pow(cell_power_);
   const double drop = is_training() ? dropout_ : 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = convolved(i, x, dtype_);

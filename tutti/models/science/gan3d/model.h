@@ -21,6 +21,13 @@ struct NetworkShape {
   int kernel = 5;              // of the discriminator; odd
   double dropout = 0.2;
   double norm_momentum = 0.01;  // share of a batch in the running means of the norms
+  int stride = 1;               // of the discriminator's first convolution
+  // What the discriminator sees of a cell: (GeV / cell_unit)^cell_power.
+  double cell_unit = 1, cell_power = 1;
+  // Published: noise times energy goes into the generator, GeV come out. Relative: noise and energy
+  // go in, multiples of the mean shower come out.
+  bool is_relative = false;
+  int generator_inputs() const { return is_relative ? latent + 2 : latent; }
 };
 
 // A volume is enlarged, gets zeros around, is convolved, then leaky ReLU, then a norm.
@@ -28,6 +35,7 @@ struct Layer {
   int in = 1, out = 1;
   Size3 kernel{}, factor = {1, 1, 1}, before{}, after{};  // zeros before and after
   Size3 size{};                                           // of the output
+  std::int64_t stride = 1;
   bool has_bias = true, has_norm = false;
   double slope = 0.3;
 };
@@ -40,10 +48,10 @@ std::vector<Layer> discriminator_layers(const NetworkShape& shape);
 std::int64_t generator_parameters(const NetworkShape& shape);
 std::int64_t discriminator_parameters(const NetworkShape& shape);
 // Of one shower, 2 per multiply and add, as the layers are written: forward of each network; and
-// all that a step does, two updates of each.
+// all that a step does, two updates of the discriminator and some of the generator.
 double generator_flops(const NetworkShape& shape);
 double discriminator_flops(const NetworkShape& shape);
-double step_flops(const NetworkShape& shape);
+double step_flops(const NetworkShape& shape, std::int64_t generator_updates = 2);
 
 // Whether the norms of a network follow what they see in training.
 enum class Norms { kFollow, kKeep };
@@ -65,13 +73,18 @@ class VolumeStack : public torch::nn::Module {
 class Generator : public VolumeStack {
  public:
   Generator(const NetworkShape& shape, const torch::Generator& random);
-  // (N, latent), noise times the energy in 100 GeV -> (N, 25, 25, 25), GeV in each cell.
-  torch::Tensor forward(const torch::Tensor& latent, Norms norms = Norms::kFollow);
+  // Energies (N) in 100 GeV, noise (N, latent) -> (N, 25, 25, 25), GeV in each cell.
+  torch::Tensor forward(const torch::Tensor& energies, const torch::Tensor& noise,
+                        Norms norms = Norms::kFollow);
+  // Of which a relative generator makes multiples: (25, 25, 25), as a share of visible(energy). It
+  // is kept with the weights.
+  void set_mean_shower(const torch::Tensor& shares);
   // As TorchScript: forward(energies in GeV (N), noise (N, latent)) -> (N, 25, 25, 25).
   void export_script(const std::filesystem::path& file) const;
 
  private:
-  torch::Tensor dense_weight_, dense_bias_;
+  const bool is_relative_;
+  torch::Tensor dense_weight_, dense_bias_, mean_shower_;
 };
 
 struct Judgement {
@@ -87,7 +100,7 @@ class Discriminator : public VolumeStack {
   Judgement forward(const torch::Tensor& cells, std::uint64_t seed, Norms norms = Norms::kFollow);
 
  private:
-  const double dropout_;
+  const double dropout_, cell_unit_, cell_power_;
   const torch::ScalarType dtype_;
   torch::Tensor heads_weight_, heads_bias_;  // true or made, and the energy
 };

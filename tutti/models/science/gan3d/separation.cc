@@ -6,9 +6,10 @@
 namespace tutti::models::gan3d {
 namespace {
 
-constexpr std::size_t kFeatures = 3 * kSide + 1;
+constexpr std::size_t kShares = 3 * kSide + 1, kFeatures = 2 * kShares;
 using Row = std::array<double, kFeatures>;
 
+// Shares of energy in slices and sum / energy; behind them their squares, still to be made.
 Row features(double energy, const Shape& shape) {
   Row row{};
   const double sum = std::max(1e-9, double{shape.sum});
@@ -26,11 +27,35 @@ Row mean_of(const std::vector<Row>& rows) {
   return mean;
 }
 
+// In units of the spread of true showers round their mean, and then also the squares of it, by
+// which showers that vary too little or too much are seen.
+class Scale {
+ public:
+  explicit Scale(const std::vector<Row>& truths) : mean_(mean_of(truths)) {
+    for (const Row& row : truths)
+      for (std::size_t i = 0; i < kShares; ++i)
+        spread_[i] += (row[i] - mean_[i]) * (row[i] - mean_[i]) / double(truths.size());
+    for (double& each : spread_) each = std::sqrt(each) + 1e-9;
+  }
+  void apply(std::vector<Row>& rows) const {
+    constexpr double kMost = 10;  // a few that are far off must not decide alone
+    for (Row& row : rows)
+      for (std::size_t i = 0; i < kShares; ++i) {
+        row[i] = std::clamp((row[i] - mean_[i]) / spread_[i], -kMost, kMost);
+        row[kShares + i] = row[i] * row[i];
+      }
+  }
+
+ private:
+  Row mean_;
+  std::array<double, kShares> spread_{};
+};
+
 // Solves (scatter + a little of its diagonal) x = right by Cholesky's factors.
 Row solve(std::vector<Row> matrix, Row x) {
   double trace = 0;
   for (std::size_t i = 0; i < kFeatures; ++i) trace += matrix[i][i];
-  for (std::size_t i = 0; i < kFeatures; ++i) matrix[i][i] += 1e-4 * trace / kFeatures + 1e-30;
+  for (std::size_t i = 0; i < kFeatures; ++i) matrix[i][i] += 1e-2 * trace / kFeatures + 1e-30;
   for (std::size_t i = 0; i < kFeatures; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
       double sum = matrix[i][j];
@@ -65,13 +90,15 @@ double area(std::vector<std::pair<double, bool>> scores) {
 }  // namespace
 
 double separation(const Comparison& comparison) {
-  if (comparison.truth.size() < 2 * kFeatures) return 0.5;
+  if (comparison.truth.size() < kFeatures) return 0.5;
   std::vector<Row> rows[2], held[2];  // made, true
   for (std::size_t i = 0; i < comparison.truth.size(); ++i) {
     auto& to = i % 2 == 0 ? rows : held;
     to[0].push_back(features(comparison.energies[i], comparison.made[i]));
     to[1].push_back(features(comparison.energies[i], comparison.truth[i]));
   }
+  const Scale scale(rows[1]);
+  for (auto* some : {&rows[0], &rows[1], &held[0], &held[1]}) scale.apply(*some);
   std::vector<Row> scatter(kFeatures);
   Row apart{};
   for (std::size_t kind = 0; kind < 2; ++kind) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-constexpr std::int64_t kJudgeBatch = 32;
+constexpr std::int64_t kJudgeBatch = 32, kMeanShowers = 2000;
 constexpr std::uint64_t kJudgeSeed = 20191118;
 
 struct Timed {
@@ -37,8 +37,16 @@ constexpr std::size_t kPairValues = sizeof(Pair) / sizeof(float);
 
 NetworkShape shape_of_options(const Options& options) {
   auto integer = [&](const char* name) { return static_cast<int>(options.integer(name)); };
-  return {integer("latent"),     integer("generator_filters"), integer("filters"),
-          integer("kernel") | 1, options.number("dropout"),    options.number("norm_momentum")};
+  return {.latent = integer("latent"),
+          .generator_filters = integer("generator_filters"),
+          .filters = integer("filters"),
+          .kernel = integer("kernel") | 1,
+          .dropout = options.number("dropout"),
+          .norm_momentum = options.number("norm_momentum"),
+          .stride = integer("stride"),
+          .cell_unit = options.number("cell_unit"),
+          .cell_power = options.number("cell_power"),
+          .is_relative = options.text("conditioning") == "relative"};
 }
 
 class Gan3dTask : public train::Task {
@@ -47,13 +55,15 @@ class Gan3dTask : public train::Task {
       : options_(options),
         shape_(shape_of_options(options)),
         weights_{options.number("judged_weight"), options.number("energy_weight"),
-                 options.number("sum_weight")},
+                 options.number("sum_weight"), options.number("profile_weight")},
         gan_(shape_, static_cast<std::uint64_t>(options.integer("seed")),
              train::compute_type(options)) {}
 
   torch::nn::Module& model() override { return gan_; }
   bool casts_itself() const override { return true; }
-  double flops_per_sample() const override { return step_flops(shape_); }
+  double flops_per_sample() const override {
+    return step_flops(shape_, options_.integer("generator_updates"));
+  }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
@@ -67,6 +77,8 @@ class Gan3dTask : public train::Task {
     }
     train_ = std::make_unique<ShowerFiles>(folder, "train");
     test_ = std::make_unique<ShowerFiles>(folder, "test");
+    mean_shower_ = mean_shower(communicator);
+    if (shape_.is_relative) gan_.generator->set_mean_shower(mean_shower_);
   }
 
   std::int64_t train_samples() const override { return train_->size(); }
@@ -79,24 +91,32 @@ class Gan3dTask : public train::Task {
     return {torch::rand({count, kSide, kSide, kSide}) * 0.01, torch::rand({count}) + 0.1, {}};
   }
 
-  // One update of the discriminator on true showers and one on made ones, then two of the
+  // One update of the discriminator on true showers and one on made ones, then those of the
   // generator, against the discriminator as it then is.
   std::vector<train::Update> updates() const override {
-    return {{"loss_true", "discriminator."},
-            {"loss_made", "discriminator."},
-            {"loss_generator", "generator."},
-            {"loss_generator_again", "generator."}};
+    std::vector<train::Update> all = {{"loss_true", "discriminator."},
+                                      {"loss_made", "discriminator."},
+                                      {"loss_generator", "generator."}};
+    for (std::int64_t i = 2; i <= options_.integer("generator_updates"); ++i)
+      all.push_back({fmt::format("loss_generator_{}", i), "generator."});
+    return all;
   }
 
   torch::Tensor update_loss(std::size_t update, const train::Batch& batch,
                             std::uint64_t seed) override {
     const std::uint64_t own = train::mixed_seed(seed, update);
     if (update == 0) return judged_loss(batch.input, batch.target, 1, own);
-    const Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
+    Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
     if (update > 1) {
+      // Distributions are compared at the energies of the true showers.
+      if (weights_.profiles > 0) electrons.energies = batch.target;
       const torch::Tensor cells = made(electrons, Norms::kFollow);
-      return generator_loss(gan_.discriminator->forward(cells, own, Norms::kKeep), cells,
-                            electrons.energies, weights_);
+      const torch::Tensor loss =
+          generator_loss(gan_.discriminator->forward(cells, own, Norms::kKeep), cells,
+                         electrons.energies, weights_);
+      if (weights_.profiles <= 0) return loss;
+      return loss + weights_.profiles *
+                        profile_distance(cells, electrons.energies, batch.input, batch.target);
     }
     torch::Tensor cells;
     {
@@ -113,28 +133,28 @@ class Gan3dTask : public train::Task {
     average_buffers(gan_, communicator);
     double seconds[2] = {0, 0};  // for a shower: network, parametrisation
     const std::vector<Pair> pairs = pairs_of_test(communicator, seconds);
-    Comparison comparison;
+    Comparison comparison, baseline;
     double right = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       comparison.energies.push_back(test_->energy(static_cast<std::int64_t>(i)));
       comparison.made.push_back(pairs[i].made);
       comparison.truth.push_back(pairs[i].truth);
+      baseline.made.push_back(scaled_mean_shower(comparison.energies.back()));
       right += 0.5 * double{pairs[i].believes_truth} + 0.5 * (1 - double{pairs[i].believes_made});
     }
     if (!folder.empty()) write_plots(comparison, folder);
+    baseline.energies = comparison.energies;
+    baseline.truth = comparison.truth;
     const Verdict verdict = judge(comparison);
-    return {{"agreement", 1 - verdict.error()},
-            {"longitudinal_error", verdict.longitudinal},
-            {"lateral_error", verdict.lateral},
-            {"depth_error", verdict.depth},
-            {"width_error", verdict.width},
-            {"response_error", verdict.response},
-            {"resolution", verdict.resolution_made},
-            {"resolution_true", verdict.resolution_truth},
-            {"separation", verdict.separation},
-            {"discriminator_accuracy", right / double(pairs.size())},
-            {"network_ms", 1e3 * seconds[0]},
-            {"parametrisation_ms", 1e3 * seconds[1]}};
+    train::Metrics metrics = {{"agreement", 1 - verdict.error()}};
+    add_errors(metrics, "", verdict);
+    metrics.insert(metrics.end(), {{"resolution", verdict.resolution_made},
+                                   {"resolution_true", verdict.resolution_truth},
+                                   {"discriminator_accuracy", right / double(pairs.size())},
+                                   {"network_ms", 1e3 * seconds[0]},
+                                   {"parametrisation_ms", 1e3 * seconds[1]}});
+    add_errors(metrics, "mean_shower_", judge(baseline));
+    return metrics;
   }
 
   // What the discriminator says of the showers of a file.
@@ -173,16 +193,22 @@ class Gan3dTask : public train::Task {
   void export_script(const fs::path& file) override { gan_.generator->export_script(file); }
 
   std::string verdict(const train::Metrics& metrics) const override {
-    auto percent = [&](const char* name) { return 100 * value_of(metrics, name); };
+    auto percent = [&](const std::string& name) { return 100 * value_of(metrics, name); };
+    auto errors = [&](const std::string& of) {
+      return fmt::format(
+          "{:.1f} % in layers, {:.1f} % across, {:.1f} % in depth, {:.1f} % in width, {:.1f} % in "
+          "response",
+          percent(of + "longitudinal_error"), percent(of + "lateral_error"),
+          percent(of + "depth_error"), percent(of + "width_error"), percent(of + "response_error"));
+    };
     return fmt::format(
-        "Made showers differ from true ones by {:.1f} % in layers, {:.1f} % across, {:.1f} % in "
-        "depth, {:.1f} % in width,\n{:.1f} % in response; resolution {:.1f} % (true {:.1f} %). A "
-        "linear classifier tells them apart with an area of {:.3f}.\n"
-        "A shower takes the network {:.2f} ms, the parametrisation {:.2f} ms.\n",
-        percent("longitudinal_error"), percent("lateral_error"), percent("depth_error"),
-        percent("width_error"), percent("response_error"), percent("resolution"),
-        percent("resolution_true"), value_of(metrics, "separation"),
-        value_of(metrics, "network_ms"), value_of(metrics, "parametrisation_ms"));
+        "Made showers differ from true ones by {}\n(the mean shower, scaled with the energy, by "
+        "{}).\nTheir resolution is {:.1f} % (true: {:.1f} %). A classifier tells them apart "
+        "with an area of {:.3f}.\nA shower takes the network {:.2f} ms, the parametrisation {:.2f} "
+        "ms.\n",
+        errors(""), errors("mean_shower_"), percent("resolution"), percent("resolution_true"),
+        value_of(metrics, "separation"), value_of(metrics, "network_ms"),
+        value_of(metrics, "parametrisation_ms"));
   }
 
  private:
@@ -197,7 +223,40 @@ class Gan3dTask : public train::Task {
   }
 
   torch::Tensor made(const Electrons& electrons, Norms norms) {
-    return gan_.generator->forward(electrons.noise * electrons.energies.unsqueeze(1), norms);
+    return gan_.generator->forward(electrons.energies, electrons.noise, norms);
+  }
+
+  static void add_errors(train::Metrics& metrics, const std::string& of, const Verdict& verdict) {
+    for (const auto& [name, value] : {std::pair("longitudinal_error", verdict.longitudinal),
+                                      {"lateral_error", verdict.lateral},
+                                      {"depth_error", verdict.depth},
+                                      {"width_error", verdict.width},
+                                      {"response_error", verdict.response},
+                                      {"separation", verdict.separation}})
+      metrics.emplace_back(of + name, value);
+  }
+
+  // What can be had without learning.
+  Shape scaled_mean_shower(double energy) const {
+    const torch::Tensor cells = (mean_shower_ * visible(energy / 100)).contiguous();
+    return shape_of({cells.data_ptr<float>(), static_cast<std::size_t>(kCells)});
+  }
+
+  // Mean share of the visible energy in each cell, of the first training showers and all they
+  // become when the two axes across are mirrored and exchanged.
+  torch::Tensor mean_shower(Communicator& communicator) {
+    const std::int64_t count = std::min(kMeanShowers, train_->size());
+    torch::Tensor sum = torch::zeros({kSide, kSide, kSide});
+    for_batches(count, kJudgeBatch, communicator.rank(), communicator.size(),
+                [&](std::int64_t, std::span<const std::int64_t> indices) {
+                  const train::Batch batch = batch_of(*train_, indices);
+                  sum += (batch.input / visible(batch.target).view({-1, 1, 1, 1})).sum(0);
+                });
+    communicator.all_reduce({sum.data_ptr(), sum.numel(), DType::kF32}, ReduceOp::kSum,
+                            {.name = "mean_shower"});
+    sum = sum + sum.flip(0);
+    sum = sum + sum.flip(1);
+    return (sum + sum.transpose(0, 1)) / (8 * double(count));
   }
 
   // Of showers that are all true (1) or all made (0); a few labels are turned.
@@ -290,6 +349,7 @@ class Gan3dTask : public train::Task {
   const LossWeights weights_;
   Gan gan_;
   std::unique_ptr<ShowerFiles> train_, test_;
+  torch::Tensor mean_shower_;
 };
 
 }  // namespace

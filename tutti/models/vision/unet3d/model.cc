@@ -40,6 +40,13 @@ Tensor scaled(const Tensor& images) {
   return (images - mean) / (variance + kNormEpsilon).sqrt();
 }
 
+// (N, label, side, side, side): where each label is.
+Tensor maps_of(const Tensor& labels) {
+  std::vector<Tensor> maps;
+  for (int label : kLabelNames) maps.push_back(labels == label);
+  return torch::stack(maps, 1);
+}
+
 Tensor halved(const Tensor& volumes) {
   return torch::max_pool3d(at_least_f32(volumes), 2).to(volumes.scalar_type());
 }
@@ -156,12 +163,20 @@ double Network::step_flops(int step) const {
 }
 
 Tensor dice_loss(const Tensor& scores, const Tensor& labels) {
-  std::vector<Tensor> maps;
-  for (int label : kLabelNames) maps.push_back(labels == label);
-  const Tensor found = torch::sigmoid(scores), truth = torch::stack(maps, 1).to(found.dtype());
+  const Tensor found = torch::sigmoid(scores), truth = maps_of(labels).to(found.dtype());
   const std::vector<std::int64_t> space = {2, 3, 4};
   const Tensor both = (found * truth).sum(space), all = found.sum(space) + truth.sum(space);
   return 1 - ((2 * both + kDiceEpsilon) / (all + kDiceEpsilon)).mean();
+}
+
+Tensor label_entropy(const Tensor& scores, const Tensor& labels) {
+  const std::vector<std::int64_t> all_but_label = {0, 2, 3, 4};
+  const Tensor truth = maps_of(labels).to(scores.dtype());
+  const Tensor share = truth.mean(all_but_label, true).clamp_min(1.0 / double(labels.numel()));
+  const Tensor weight = 1 + truth * (share.rsqrt() - 1);
+  const Tensor entropy =
+      torch::binary_cross_entropy_with_logits(scores, truth, weight, {}, at::Reduction::None);
+  return (entropy.sum(all_but_label) / weight.sum(all_but_label)).mean();
 }
 
 Tensor labels_of(const Tensor& scores) {

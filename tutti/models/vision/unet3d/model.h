@@ -54,6 +54,11 @@ class Network : public torch::nn::Module {
 // the scores and t 1 where the label is: the published loss, which is its negative, plus one.
 // `labels` (N, side, side, side) are 0, 1, 2 and 4.
 torch::Tensor dice_loss(const torch::Tensor& scores, const torch::Tensor& labels);
+// Mean over the labels of the cross-entropy of "has it" and "has it not", a mean over all voxels in
+// which those that have the label weigh sqrt(voxels / voxels that have it): a label that is rare
+// weighs more than its share, and less than all the rest. The soft Dice coefficient of a label that
+// is nowhere likely hardly has a gradient; this has.
+torch::Tensor label_entropy(const torch::Tensor& scores, const torch::Tensor& labels);
 
 // The label with the highest score, where it is more likely than not; else 0.
 torch::Tensor labels_of(const torch::Tensor& scores);

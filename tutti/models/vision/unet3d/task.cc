@@ -89,10 +89,10 @@ class UnetTask : public train::Task {
   }
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
-    if (!options_.flag("augment")) return dice_loss(network_->forward(batch.input), batch.target);
+    if (!options_.flag("augment")) return loss_of(network_->forward(batch.input), batch.target);
     const std::uint64_t symmetry = train::Random(seed).below(kCubeSymmetries);
-    return dice_loss(network_->forward(turned(batch.input, symmetry)),
-                     turned(batch.target, symmetry));
+    return loss_of(network_->forward(turned(batch.input, symmetry)),
+                   turned(batch.target, symmetry));
   }
 
   std::vector<train::Layer> layers() override {
@@ -106,7 +106,7 @@ class UnetTask : public train::Task {
     return all;
   }
   torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
-    return dice_loss(output, batch.target);
+    return loss_of(output, batch.target);
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
@@ -174,6 +174,12 @@ class UnetTask : public train::Task {
   }
 
  private:
+  torch::Tensor loss_of(const torch::Tensor& scores, const torch::Tensor& labels) const {
+    const torch::Tensor dice = dice_loss(scores, labels);
+    const double weight = options_.number("entropy_weight");
+    return weight > 0 ? dice + weight * label_entropy(scores, labels) : dice;
+  }
+
   void find_thresholds() {
     ThresholdSearch search;
     for (std::int64_t i = 0; i < std::min(train_samples(), kThresholdScans); ++i) {

@@ -132,6 +132,29 @@ TEST(UnetModel, LossIsOneMinusDiceAndHasTheRightGradient) {
   EXPECT_NEAR(slope, (scores.grad() * step).sum().item<double>(), 1e-9);
 }
 
+TEST(UnetModel, RareLabelsWeighMoreThanTheirShare) {
+  // Label 4 in one of 16 voxels, which therefore weighs 4 of 4 + 15; labels 1 and 2 nowhere.
+  torch::Tensor labels = torch::zeros({1, 1, 4, 4}, torch::kUInt8);
+  labels[0][0][0][0] = kEnhancing;
+  const torch::Tensor scores = torch::full({1, kLabels, 1, 4, 4}, -2.0);
+  const double is_not = std::log1p(std::exp(-2.0)), is = is_not + 2;
+  EXPECT_NEAR(label_entropy(scores, labels).item<double>(),
+              (2 * is_not + (4 * is + 15 * is_not) / 19) / 3, 1e-5);
+}
+
+// Where a label is nowhere likely, the soft Dice coefficient does not say where to look for it.
+TEST(UnetModel, ALabelThatIsNotFoundHasAGradient) {
+  torch::Tensor labels = torch::zeros({1, 4, 4, 4}, torch::kUInt8);
+  labels[0][1].fill_(kEnhancing);
+  auto pull = [&](auto loss) {  // of the voxels of the label, all scores being -12
+    const torch::Tensor scores = torch::full({1, kLabels, 4, 4, 4}, -12.0).set_requires_grad(true);
+    const torch::Tensor slope = torch::autograd::grad({loss(scores, labels)}, {scores})[0];
+    return -slope[0][2][1].sum().item<double>();
+  };
+  EXPECT_LT(pull(dice_loss), 1e-4);
+  EXPECT_GT(pull(label_entropy), 0.1);
+}
+
 TEST(UnetModel, TheLikeliestLabelWins) {
   const torch::Tensor scores =
       torch::tensor({-1.f, 1.f, 2.f, 3.f, -2.f, 3.f, 1.f, 2.f, -3.f, -1.f, 0.f, 4.f})
@@ -172,9 +195,10 @@ TEST(UnetTask, LearnsAHeadByHeart) {
   task->export_script(file);
   const torch::Tensor twice = torch::cat({batch.input, batch.input});
   const torch::Tensor found = torch::jit::load(file).forward({twice}).toTensor();
-  EXPECT_NEAR(
-      dice_loss(torch::logit(found, 1e-6), torch::cat({batch.target, batch.target})).item<double>(),
-      after, 0.05);
+  const torch::Tensor scores = torch::logit(found, 1e-6),
+                      labels = torch::cat({batch.target, batch.target});
+  EXPECT_NEAR((dice_loss(scores, labels) + label_entropy(scores, labels)).item<double>(), after,
+              0.05);
   unlink(file.c_str());
 }
 
