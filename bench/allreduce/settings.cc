@@ -15,14 +15,13 @@ namespace {
 
 // The command line as it was typed, before it is checked.
 struct Typed {
-  int ranks = 0, hosts = 0, ranks_per_host = 0;
+  TypedPlacement placement;
   std::string bytes = "1KiB..256MiB";
-  std::string deal = "slot";
   std::string metric = "bandwidth";
 };
 
 void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
-  app.add_option("--ranks", typed.ranks, "Ranks on this host (default 2)");
+  typed.placement.declare(app, settings);
   app.add_option("--bytes", typed.bytes, "Message sizes: 1KiB..256MiB, 1KiB..256MiBx2 or 1KiB,4MiB")
       ->capture_default_str();
   app.add_option("--peers", settings.peers,
@@ -31,16 +30,6 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   app.add_option("--memory", settings.memory, "Where our buffers lie: library, foreign")
       ->delimiter(',')
       ->check(CLI::IsMember({"library", "foreign"}));
-  app.add_flag("--testbed", settings.on_testbed, "Run on the hosts of scripts/testbed");
-  app.add_option("--hosts", typed.hosts, "Hosts of the testbed (default 4)");
-  app.add_option("--ranks-per-host", typed.ranks_per_host, "Ranks on each of them (default 2)");
-  app.add_option("--deal", typed.deal,
-                 "How ranks are dealt over hosts: slot (fill one, then the next) or node")
-      ->check(CLI::IsMember({"slot", "node"}));
-  app.add_option("--link-gigabits", settings.link_gigabits,
-                 "Rate of a testbed host's link, in Gbit/s")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
   app.add_option("--json", settings.json, "Write the rows to this file");
   app.add_flag("--append", settings.append, "Keep the rows that the JSON file has");
   app.add_option("--plot", settings.plot, "Draw them into this SVG file");
@@ -50,20 +39,6 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   app.add_option("--timeout", settings.timeout, "Seconds that one turn of one system may take")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-}
-
-void check_layout(const Typed& typed, AllreduceSettings& settings) {
-  if (!settings.on_testbed && (typed.hosts > 1 || typed.ranks_per_host > 0))
-    throw ConfigError("DDL-8-30",
-                      "--hosts and --ranks-per-host need --testbed; on one host write --ranks N.");
-  if (settings.on_testbed && typed.ranks > 0)
-    throw ConfigError("DDL-8-30",
-                      "On the testbed write --hosts N --ranks-per-host M, not --ranks.");
-  settings.hosts = settings.on_testbed ? (typed.hosts > 0 ? typed.hosts : 4) : 1;
-  int asked = settings.on_testbed ? typed.ranks_per_host : typed.ranks;
-  settings.ranks_per_host = asked != 0 ? asked : 2;
-  if (typed.ranks < 0 || typed.hosts < 0 || settings.ranks_per_host < 1 || settings.ranks() < 2)
-    throw ConfigError("DDL-8-31", "An all-reduce needs at least 2 ranks.");
 }
 
 void check_peers(const AllreduceSettings& settings) {
@@ -93,10 +68,9 @@ bool parse_allreduce(int argc, char** argv, AllreduceSettings& settings) {
     throw ConfigError("DDL-8-33",
                       fmt::format("{}. See tutti bench allreduce --help.", error.what()));
   }
-  check_layout(typed, settings);
+  typed.placement.check(settings);
   check_peers(settings);
   settings.sizes = parse_sizes(typed.bytes);
-  settings.deal_by_node = typed.deal == "node";
   settings.plot_time = typed.metric == "time";
   return true;
 }

@@ -5,19 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/placement.h"
+
 namespace tutti::bench {
 
-struct AllreduceSettings {
-  int hosts = 1;
-  int ranks_per_host = 2;
-  int ranks() const { return hosts * ranks_per_host; }
-
+struct AllreduceSettings : Placement {
   std::vector<std::int64_t> sizes;  // bytes, ascending
   std::vector<std::string> peers;   // names in the table of systems.cc
   std::vector<std::string> memory;  // "library", "foreign": where our own buffers lie
-  bool on_testbed = false;          // hosts are those of scripts/testbed
-  bool deal_by_node = false;        // neighbouring ranks on different hosts
-  double link_gigabits = 1;         // of each host on the testbed
 
   std::string json, plot;  // files to write, empty for none
   bool append = false;     // keep the rows that the JSON file has

@@ -5,18 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/placement.h"
+
 namespace tutti::bench {
 
-struct DdpSettings {
-  int hosts = 1;
-  int ranks_per_host = 2;
-  int ranks() const { return hosts * ranks_per_host; }
-
+struct DdpSettings : Placement {
   std::vector<std::int64_t> sizes;                                // of the all-reduce alone, bytes
   std::vector<std::string> models = {"resnet18", "hep", "wide"};  // names in worker_ddp.py
-  bool on_testbed = false;
-  bool deal_by_node = false;  // neighbouring ranks on different hosts
-  double link_gigabits = 1;
   std::string json;
   bool append = false;
   bool is_quick = false;

@@ -1,0 +1,41 @@
+#include "bench/harness/placement.h"
+
+#include <CLI/CLI.hpp>
+
+#include "tutti/core/error.h"
+
+namespace tutti::bench {
+
+void TypedPlacement::declare(CLI::App& app, Placement& placement) {
+  app.add_option("--ranks", ranks_, "Ranks on this host (default 2)");
+  app.add_flag("--testbed", placement.on_testbed, "Run on the hosts of scripts/testbed");
+  app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)");
+  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks on each of them (default 2)");
+  app.add_option("--deal", deal_,
+                 "How ranks are dealt over hosts: slot (fill one, then the next) or node")
+      ->check(CLI::IsMember({"slot", "node"}));
+  app.add_option("--link-gigabits", placement.link_gigabits,
+                 "Rate of a testbed host's link, in Gbit/s")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
+void TypedPlacement::check(Placement& placement) const {
+  if (!placement.on_testbed && (hosts_ > 1 || ranks_per_host_ > 0)) {
+    throw ConfigError("DDL-8-30",
+                      "--hosts and --ranks-per-host need --testbed; on one host write --ranks N.");
+  }
+  if (placement.on_testbed && ranks_ > 0) {
+    throw ConfigError("DDL-8-30",
+                      "On the testbed write --hosts N --ranks-per-host M, not --ranks.");
+  }
+  placement.hosts = placement.on_testbed ? (hosts_ != 0 ? hosts_ : 4) : 1;
+  const int asked = placement.on_testbed ? ranks_per_host_ : ranks_;
+  placement.ranks_per_host = asked != 0 ? asked : 2;
+  if (ranks_ < 0 || hosts_ < 0 || placement.ranks_per_host < 1 || placement.ranks() < 2) {
+    throw ConfigError("DDL-8-31", "There must be at least 2 ranks.");
+  }
+  placement.deal_by_node = deal_ == "node";
+}
+
+}  // namespace tutti::bench
