@@ -1,10 +1,10 @@
 // tutti._learn: data files and linear models for Python. The package tutti.learn is what users see
 // of it.
 #include <pybind11/functional.h>
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
@@ -22,32 +22,6 @@ namespace py = pybind11;
 
 namespace tutti::learn {
 namespace {
-
-using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Indices = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
-using Offsets = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
-
-// A matrix with the Python objects whose memory it shows.
-struct Held {
-  Matrix matrix;
-  py::object owners;
-};
-
-DType dtype_of(const py::object& dtype) {
-  return py::dtype::from_args(dtype).itemsize() == 4 ? DType::kF32 : DType::kF64;
-}
-
-Held dense(const py::array& values) {
-  Held held{.matrix = {}, .owners = values};
-  held.matrix.dtype = dtype_of(values.dtype());
-  const auto size = static_cast<py::ssize_t>(size_of(held.matrix.dtype));
-  held.matrix.rows = values.shape(0);
-  held.matrix.columns = values.shape(1);
-  held.matrix.values = values.data();
-  held.matrix.row_stride = values.strides(0) / size;
-  held.matrix.column_stride = values.strides(1) / size;
-  return held;
-}
 
 // (format, shape, dtype, offsets, indices, values or None, has_row_length)
 Held sparse(const py::tuple& parts) {
@@ -70,10 +44,6 @@ Held matrix_of(const py::object& given) {
                                           : dense(given.cast<py::array>());
 }
 
-std::span<const double> span_of(const Doubles& values) {
-  return {values.data(), static_cast<std::size_t>(values.size())};
-}
-
 // The ranks of the job.
 class Ranks {
  public:
@@ -93,11 +63,6 @@ class Ranks {
  private:
   std::unique_ptr<comm::Communicator> communicator_;
 };
-
-template <class T>
-void take(const py::dict& from, const char* name, T& to) {
-  if (from.contains(name) && !from[name].is_none()) to = from[name].cast<T>();
-}
 
 GlmOptions options_of(const py::dict& from) {
   GlmOptions options;

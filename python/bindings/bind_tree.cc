@@ -1,9 +1,9 @@
 // tutti._tree: trees for Python. The package tutti.learn is what users see of it.
 #include <pybind11/functional.h>
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/threads.h"
@@ -20,36 +20,6 @@ namespace py = pybind11;
 namespace tutti::learn::tree {
 namespace {
 
-using Doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
-using Indices = py::array_t<std::int32_t, py::array::c_style | py::array::forcecast>;
-using Offsets = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
-
-// A matrix with the Python objects whose memory it shows.
-struct Held {
-  Matrix matrix;
-  py::object owners;
-};
-
-DType dtype_of(const py::array& values) {
-  if (py::isinstance<py::array_t<float>>(values)) return DType::kF32;
-  if (py::isinstance<py::array_t<double>>(values)) return DType::kF64;
-  throw py::type_error("values must be float32 or float64");
-}
-
-Held dense(const py::array& values) {
-  if (values.ndim() != 2) throw py::value_error("a matrix has two dimensions");
-  Held held;
-  held.owners = values;
-  held.matrix.dtype = dtype_of(values);
-  const auto size = static_cast<py::ssize_t>(size_of(held.matrix.dtype));
-  held.matrix.rows = values.shape(0);
-  held.matrix.columns = values.shape(1);
-  held.matrix.values = values.data();
-  held.matrix.row_stride = values.strides(0) / size;
-  held.matrix.column_stride = values.strides(1) / size;
-  return held;
-}
-
 // A csr_matrix or csc_matrix of SciPy.
 Held sparse(const py::object& matrix) {
   const bool is_rows = py::str(matrix.attr("format")).cast<std::string>() == "csr";
@@ -60,7 +30,7 @@ Held sparse(const py::object& matrix) {
   Held held;
   held.owners = py::make_tuple(values, indices, offsets);
   held.matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
-  held.matrix.dtype = dtype_of(values);
+  held.matrix.dtype = dtype_of(values.dtype());
   held.matrix.rows = shape.first;
   held.matrix.columns = shape.second;
   held.matrix.values = values.data();
@@ -73,10 +43,6 @@ Held matrix_of(const py::object& given) {
   return py::isinstance<py::array>(given) ? dense(given.cast<py::array>()) : sparse(given);
 }
 
-std::span<const double> span_of(const Doubles& values) {
-  return {values.data(), static_cast<std::size_t>(values.size())};
-}
-
 // Every rank of the job has one; made when it is first asked for, and gone before the MPI is. Needs
 // the interpreter's lock.
 comm::Communicator* world(bool is_distributed) {
@@ -87,11 +53,6 @@ comm::Communicator* world(bool is_distributed) {
     py::module_::import("atexit").attr("register")(py::cpp_function([] { communicator.reset(); }));
   }
   return communicator.get();
-}
-
-template <class T>
-void take(const py::dict& from, const char* name, T& to) {
-  if (from.contains(name)) to = from[name].cast<T>();
 }
 
 void take_bins(const py::dict& from, BinOptions& bins) {

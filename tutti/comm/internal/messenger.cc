@@ -78,27 +78,23 @@ Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
 }
 
 Work Messenger::receive(Buffer buffer, int peer, int tag) {
+  return receive(buffer, peer, nullptr, tag);
+}
+
+Work Messenger::receive_any(Buffer buffer, int* peer, int tag) {
+  return receive(buffer, -1, peer, tag);
+}
+
+Work Messenger::receive(Buffer buffer, int peer, int* source, int tag) {
   auto message = std::make_unique<Message>();
   message->peer = peer;
+  message->source = source;
   message->channel = channel_of(tag);
   message->data = buffer.data;
   message->bytes = buffer.bytes();
   message->buffer = buffer;
   message->tag = tag;
   message->expected = header_of(buffer, peer, tag);
-  return start(std::move(message));
-}
-
-Work Messenger::receive_any(Buffer buffer, int* peer, int tag) {
-  auto message = std::make_unique<Message>();
-  message->peer = -1;
-  message->source = peer;
-  message->channel = channel_of(tag);
-  message->data = buffer.data;
-  message->bytes = buffer.bytes();
-  message->buffer = buffer;
-  message->tag = tag;
-  message->expected = header_of(buffer, -1, tag);
   return start(std::move(message));
 }
 

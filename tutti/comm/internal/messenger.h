@@ -37,6 +37,7 @@ class Messenger {
  private:
   struct Message;
   struct Head;
+  Work receive(Buffer buffer, int peer, int* source, int tag);
   Work start(std::unique_ptr<Message> message);
   void loop();
   // Whether `message`, the i-th of `open`, may take what `peer` sends: no earlier one is to have

@@ -1,0 +1,58 @@
+// What the modules of tutti.learn take from Python: matrices without copies, vectors, settings by
+// name.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <span>
+
+#include "tutti/learn/data/matrix.h"
+
+namespace tutti::learn {
+
+using Doubles = pybind11::array_t<double, pybind11::array::c_style | pybind11::array::forcecast>;
+using Indices =
+    pybind11::array_t<std::int32_t, pybind11::array::c_style | pybind11::array::forcecast>;
+using Offsets =
+    pybind11::array_t<std::int64_t, pybind11::array::c_style | pybind11::array::forcecast>;
+
+// A matrix with the Python objects whose memory it shows.
+struct Held {
+  Matrix matrix;
+  pybind11::object owners;
+};
+
+inline DType dtype_of(const pybind11::object& dtype) {
+  const pybind11::dtype given = pybind11::dtype::from_args(dtype);
+  if (given.kind() != 'f' || (given.itemsize() != 4 && given.itemsize() != 8)) {
+    throw pybind11::type_error("values must be float32 or float64");
+  }
+  return given.itemsize() == 4 ? DType::kF32 : DType::kF64;
+}
+
+inline Held dense(const pybind11::array& values) {
+  if (values.ndim() != 2) throw pybind11::value_error("a matrix has two dimensions");
+  Held held{.matrix = {}, .owners = values};
+  held.matrix.dtype = dtype_of(values.dtype());
+  const auto size = static_cast<pybind11::ssize_t>(size_of(held.matrix.dtype));
+  held.matrix.rows = values.shape(0);
+  held.matrix.columns = values.shape(1);
+  held.matrix.values = values.data();
+  held.matrix.row_stride = values.strides(0) / size;
+  held.matrix.column_stride = values.strides(1) / size;
+  return held;
+}
+
+inline std::span<const double> span_of(const Doubles& values) {
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+// Leaves `to` as it is when the name is not there, or None.
+template <class T>
+void take(const pybind11::dict& from, const char* name, T& to) {
+  if (from.contains(name) && !from[name].is_none()) to = from[name].cast<T>();
+}
+
+}  // namespace tutti::learn
