@@ -27,15 +27,16 @@ torch::Tensor he_normal(const Layer& layer, torch::Generator generator) {
 // channels. Output 2i + a takes input i + d times place a + 2 - 2d of a kernel of 5, so that with
 // one more row of zeros the kernel is three pairs of places: pairs belong to d, in reverse, and a
 // chooses from a pair.
-torch::Tensor doubled(const torch::Tensor& input, const torch::Tensor& weight,
-                      const torch::Tensor& bias, torch::ScalarType dtype) {
+torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const torch::Tensor& bias,
+                      torch::ScalarType dtype, bool has_relu) {
   const std::int64_t in = weight.size(0), out = weight.size(1), frame = (5 - weight.size(2)) / 2;
   const torch::Tensor squares = torch::constant_pad_nd(weight, {frame, frame + 1, frame, frame + 1})
                                     .view({in, out, 3, 2, 3, 2})
                                     .flip({2, 4})
                                     .permute({1, 3, 5, 0, 2, 4})
                                     .reshape({4 * out, in, 3, 3});
-  return torch::pixel_shuffle(conv_same(input, squares, bias.repeat_interleave(4), dtype), 2);
+  return torch::pixel_shuffle(
+      conv_same(inputs, squares, bias.repeat_interleave(4), dtype, {1, 1, has_relu}), 2);
 }
 
 }  // namespace
@@ -61,22 +62,24 @@ LayerStack::LayerStack(std::vector<Layer> layers, std::uint64_t seed, torch::Sca
   }
 }
 
-torch::Tensor LayerStack::convolved(const Parts& parts, const torch::Tensor& input) const {
+torch::Tensor LayerStack::convolved(const Parts& parts, at::TensorList inputs,
+                                    bool has_relu) const {
   const Layer& layer = parts.layer;
-  if (layer.kernel == 0) return input;
+  if (layer.kernel == 0) return inputs[0];
   const torch::Tensor bias = layer.has_bias ? parts.bias : torch::zeros({layer.out});
-  if (layer.is_transposed) return doubled(input, parts.weight, bias, dtype_);
-  if (layer.stride == 1 && layer.dilation == 1) return conv_same(input, parts.weight, bias, dtype_);
-  return torch::conv2d(input.to(dtype_), parts.weight.to(dtype_), bias.to(dtype_), layer.stride,
-                       layer.kernel / 2 * layer.dilation, layer.dilation);
+  if (layer.is_transposed) return doubled(inputs, parts.weight, bias, dtype_, has_relu);
+  return conv_same(inputs, parts.weight, bias, dtype_, {layer.stride, layer.dilation, has_relu});
 }
 
-torch::Tensor LayerStack::apply(const std::string& name, const torch::Tensor& input) {
+torch::Tensor LayerStack::apply(const std::string& name, at::TensorList inputs, bool has_relu) {
   const Parts& parts = parts_.at(name);
-  const torch::Tensor out = convolved(parts, input);
-  if (!parts.scale.defined()) return out;
-  return train::batch_norm(out, parts.scale, parts.shift, parts.mean, parts.variance, is_training(),
-                           kNormMomentum, kNormEpsilon);
+  const bool has_norm = parts.scale.defined();
+  const torch::Tensor out = convolved(parts, inputs, has_relu && !has_norm);
+  if (!has_norm) return out;
+  const torch::Tensor normal =
+      train::batch_norm(out, parts.scale, parts.shift, parts.mean, parts.variance, is_training(),
+                        kNormMomentum, kNormEpsilon);
+  return has_relu ? torch::relu(normal) : normal;
 }
 
 train::Layer LayerStack::part(

@@ -22,8 +22,9 @@ class LayerStack : public torch::nn::Module {
   LayerStack(std::vector<Layer> layers, std::uint64_t seed, torch::ScalarType dtype);
 
   const std::vector<Layer>& layers() const { return layers_; }
-  // The layer of that name on (N, in, H, W): convolution, bias, norm. Throws std::out_of_range.
-  torch::Tensor apply(const std::string& name, const torch::Tensor& input);
+  // The layer of that name on (N, in, H, W), or on several inputs that have as many channels
+  // together: convolution, bias, norm, and max(0, x) if so wished. Throws std::out_of_range.
+  torch::Tensor apply(const std::string& name, at::TensorList inputs, bool has_relu = false);
   // Layers `first` to `last` (excluded), which `forward` uses, as one that a stage can have.
   train::Layer part(
       std::size_t first, std::size_t last,
@@ -36,7 +37,7 @@ class LayerStack : public torch::nn::Module {
     Layer layer;
     torch::Tensor weight, bias, scale, shift, mean, variance;
   };
-  torch::Tensor convolved(const Parts& parts, const torch::Tensor& input) const;
+  torch::Tensor convolved(const Parts& parts, at::TensorList inputs, bool has_relu) const;
 
   std::vector<Layer> layers_;
   std::map<std::string, Parts> parts_;

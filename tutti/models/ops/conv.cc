@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "tutti/models/ops/amx.h"
+#include "tutti/models/ops/tile_conv.h"
 
 namespace tutti::models {
 namespace {
@@ -87,63 +88,132 @@ struct NarrowConv : Function<NarrowConv> {
   }
 };
 
-// Gradient of the weights. In the picture with a frame of zeros, flattened to rows of pixels, the
-// neighbour (ky, kx) of every pixel is a fixed number of rows away; products with the frame of the
-// gradient vanish. So each place of the kernel is one product of two whole matrices.
-Tensor weight_gradient_of(const Tensor& image, const Tensor& gradient, std::int64_t kernel) {
-  const std::int64_t half = kernel / 2, width = image.size(3) + 2 * half;
-  auto framed = [&](const Tensor& t) {
-    return rows_of(torch::constant_pad_nd(t, {half, half, half, half})
-                       .contiguous(at::MemoryFormat::ChannelsLast));
-  };
-  const Tensor x = framed(image), g = framed(gradient);
-  const std::int64_t reach = half * width + half, count = x.size(0) - 2 * reach;
-  const Tensor centre = g.narrow(0, reach, count);
-  Tensor result = torch::empty({gradient.size(1), image.size(1), kernel, kernel}, torch::kFloat32);
-  for (std::int64_t ky = 0; ky < kernel; ++ky)
-    for (std::int64_t kx = 0; kx < kernel; ++kx)
-      result.select(3, kx).select(2, ky).copy_(
-          x.narrow(0, ky * width + kx, count).t().mm(centre).t());
-  return result;
+Slice slice_of(const Tensor& image) {
+  return {static_cast<Bf16*>(image.data_ptr()), image.size(1), image.stride(3), image.stride(2),
+          image.stride(0)};
 }
 
-struct WideConv : Function<WideConv> {
-  static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
-                        const Tensor& bias) {
-    const Tensor image = input.to(torch::kBFloat16).contiguous(at::MemoryFormat::ChannelsLast);
-    const Tensor small = weight.to(torch::kBFloat16).contiguous(at::MemoryFormat::ChannelsLast);
-    context->save_for_backward({image, small});
-    return torch::conv2d(image, small, bias.to(torch::kBFloat16), 1, weight.size(2) / 2);
+// As the kernels can read it: in bf16, with channels beside each other.
+Tensor readable(const Tensor& image) {
+  const Tensor small = image.to(torch::kBFloat16);
+  return small.stride(1) == 1 ? small : small.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+Tensor empty_image(torch::IntArrayRef sizes) {
+  return torch::empty(
+      sizes, torch::TensorOptions(torch::kBFloat16).memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+// Any number of channels, in several inputs.
+struct TileConv : Function<TileConv> {
+  static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
+                        at::TensorList inputs, std::int64_t stride, std::int64_t dilation,
+                        bool has_relu) {
+    const ConvShape shape = shape_of(inputs, weight, stride, dilation);
+    const Tensor matrix = weight.permute({0, 2, 3, 1}).to(torch::kFloat32).contiguous(),
+                 biases = bias.to(torch::kFloat32).contiguous();
+    const Tensor output =
+        empty_image({shape.pictures, shape.out, shape.out_height(), shape.out_width()});
+    const Slice to = slice_of(output);
+    tile_conv(shape, joined(inputs, shape), matrix.data_ptr<float>(), biases.data_ptr<float>(),
+              has_relu, {&to, 1});
+    variable_list saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    if (has_relu) saved.push_back(output);
+    context->save_for_backward(saved);
+    context->saved_data["stride"] = stride;
+    context->saved_data["dilation"] = dilation;
+    context->saved_data["inputs"] = std::int64_t(inputs.size());
+    return output;
   }
+
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &image = saved[0], &weight = saved[1];
-    const std::int64_t kernel = weight.size(2);
-    const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
-    Tensor input_gradient;
-    if (context->needs_input_grad(0)) {
-      const Tensor turned =
-          weight.flip({2, 3}).transpose(0, 1).contiguous(at::MemoryFormat::ChannelsLast);
-      input_gradient = torch::conv2d(gradient, turned, {}, 1, kernel / 2);
+    const auto count = static_cast<std::size_t>(context->saved_data["inputs"].toInt());
+    const at::TensorList inputs(saved.data(), count);
+    const Tensor& weight = saved[count];
+    const ConvShape shape = shape_of(inputs, weight, context->saved_data["stride"].toInt(),
+                                     context->saved_data["dilation"].toInt());
+    const Tensor gradient = readable(gradients[0]);
+    JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
+    if (saved.size() > count + 1) rows.sign = slice_of(saved[count + 1]);
+    variable_list result(2);
+    if (context->needs_input_grad(0) || context->needs_input_grad(1))
+      result = weight_gradients(shape, inputs, rows);
+    std::vector<Slice> slices;
+    bool is_needed = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_wanted = context->needs_input_grad(2 + i);
+      is_needed |= is_wanted;
+      result.push_back(is_wanted ? empty_image(inputs[i].sizes()) : Tensor());
+      slices.push_back(is_wanted ? slice_of(result.back()) : Slice{nullptr, inputs[i].size(1)});
     }
-    return {input_gradient, weight_gradient_of(image, gradient, kernel),
-            sum_rows(rows_of(gradient))};
+    if (is_needed) {
+      const Tensor turned =
+          weight.flip({2, 3}).permute({1, 2, 3, 0}).to(torch::kFloat32).contiguous();
+      const ConvShape back{shape.pictures, shape.height, shape.width, shape.out,
+                           shape.in,       shape.kernel, 1,           shape.dilation};
+      tile_conv(back, rows, turned.data_ptr<float>(), nullptr, false, slices);
+    }
+    result.resize(count + 5);
+    return result;
+  }
+
+ private:
+  static ConvShape shape_of(at::TensorList inputs, const Tensor& weight, std::int64_t stride,
+                            std::int64_t dilation) {
+    return {inputs[0].size(0),
+            inputs[0].size(2),
+            inputs[0].size(3),
+            weight.size(1),
+            weight.size(0),
+            weight.size(2),
+            stride,
+            dilation};
+  }
+  static JoinedRows joined(at::TensorList inputs, const ConvShape& shape) {
+    JoinedRows rows{{}, shape.pictures, shape.height, shape.width};
+    for (const Tensor& input : inputs) rows.slices.push_back(slice_of(input));
+    return rows;
+  }
+  static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
+                                        const JoinedRows& gradient) {
+    WeightGradient sums = tile_weight_gradient(shape, joined(inputs, shape), gradient);
+    const Tensor weights =
+        torch::from_blob(sums.weights.data(), {shape.kernel, shape.kernel, sums.out, sums.in})
+            .narrow(2, 0, shape.out)
+            .narrow(3, 0, shape.in)
+            .permute({2, 3, 0, 1})
+            .clone(at::MemoryFormat::ChannelsLast);
+    return {weights, torch::from_blob(sums.bias.data(), {shape.out}).clone()};
   }
 };
 
+Tensor by_libtorch(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                   torch::ScalarType dtype, const ConvOptions& options) {
+  const Tensor input = inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1);
+  const Tensor result =
+      torch::conv2d(input.to(dtype), weight.to(dtype), bias.to(dtype), options.stride,
+                    weight.size(2) / 2 * options.dilation, options.dilation);
+  return options.has_relu ? torch::relu(result) : result;
+}
+
 }  // namespace
 
-Tensor conv_same(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                 torch::ScalarType dtype) {
+Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                 torch::ScalarType dtype, const ConvOptions& options) {
   TORCH_CHECK(weight.size(2) == weight.size(3) && weight.size(2) % 2 == 1,
               "conv_same: the kernel must be odd and square");
-  if (dtype == torch::kBFloat16 && has_matrix_units()) {
-    const bool is_narrow = weight.size(1) * weight.size(2) * weight.size(3) <= kPatchWidth;
-    if (is_narrow && !input.requires_grad()) return NarrowConv::apply(input, weight, bias);
-    if (weight.size(1) % 32 == 0 && weight.size(0) % 32 == 0)
-      return WideConv::apply(input, weight, bias);
-  }
-  return torch::conv2d(input.to(dtype), weight.to(dtype), bias.to(dtype), 1, weight.size(2) / 2);
+  if (dtype != torch::kBFloat16 || !has_matrix_units())
+    return by_libtorch(inputs, weight, bias, dtype, options);
+  const bool is_narrow = weight.size(1) * weight.size(2) * weight.size(3) <= kPatchWidth,
+             is_plain = inputs.size() == 1 && options.stride == 1 && options.dilation == 1;
+  if (is_narrow && is_plain && !options.has_relu && !inputs[0].requires_grad())
+    return NarrowConv::apply(inputs[0], weight, bias);
+  std::vector<Tensor> readables;
+  for (const Tensor& input : inputs) readables.push_back(readable(input));
+  return TileConv::apply(weight, bias, at::TensorList(readables), options.stride, options.dilation,
+                         options.has_relu);
 }
 
 }  // namespace tutti::models

@@ -8,12 +8,18 @@
 
 namespace tutti::models {
 
-// Convolution with an odd square kernel, stride 1, zeros around: the picture keeps its size. Where
-// bf16 runs on matrix units, gradients are made of the operations that run there too, which oneDNN
-// 2.6's own are not: that of the input is a convolution with the turned kernel, that of the weights
-// a product of matrices per place of the kernel.
-torch::Tensor conv_same(const torch::Tensor& input, const torch::Tensor& weight,
-                        const torch::Tensor& bias, torch::ScalarType dtype);
+struct ConvOptions {
+  std::int64_t stride = 1, dilation = 1;
+  bool has_relu = false;  // max(0, result)
+};
+
+// Convolution with an odd square kernel and zeros around: the picture keeps its size, or has one
+// pixel of every `stride`. Several inputs are taken as if their channels were joined. Where bf16
+// runs on matrix units, all three directions do, for any number of channels, by kernels of our own:
+// oneDNN 2.6 has only the forward one there, and channels in multiples of 32 at their best.
+torch::Tensor conv_same(at::TensorList inputs, const torch::Tensor& weight,
+                        const torch::Tensor& bias, torch::ScalarType dtype,
+                        const ConvOptions& options = {});
 
 // max_pool of 2x2, relu, and zeroing of a share `drop`, in one pass each way: what is remembered of
 // the input is one byte per output. What is left is not scaled up: give the factor 1 / (1 - drop)

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <numeric>
+
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/conv.h"
 
@@ -23,40 +25,78 @@ double relative_error(const Tensor& ours, const Tensor& theirs) {
       .item<double>();
 }
 
+// Leaves memory behind in which every value is not a number.
+void spoil_memory() {
+  std::vector<Tensor> all;
+  for (std::int64_t size = 64; size <= 1 << 20; size *= 2)
+    all.push_back(torch::full({size}, std::nan(""), torch::kBFloat16));
+}
+
 struct ConvCase {
-  std::int64_t in, out, kernel, height, width;
+  std::vector<std::int64_t> in;  // channels of each input
+  std::int64_t out, kernel, height, width;
+  ConvOptions options = {};
 };
 class ConvSame : public testing::TestWithParam<std::tuple<ConvCase, torch::ScalarType>> {};
 
 TEST_P(ConvSame, AgreesWithF32) {
   const auto& [shape, dtype] = GetParam();
   torch::manual_seed(1);
-  const bool first_layer = shape.in == 3;
-  Tensor x = random_image({2, shape.in, shape.height, shape.width}).requires_grad_(!first_layer);
-  Tensor w = torch::randn({shape.out, shape.in, shape.kernel, shape.kernel}).requires_grad_();
+  const bool is_first_layer = shape.in[0] == 3;
+  std::vector<Tensor> inputs;
+  for (std::int64_t channels : shape.in)
+    inputs.push_back(
+        random_image({2, channels, shape.height, shape.width}).requires_grad_(!is_first_layer));
+  const std::int64_t in = std::accumulate(shape.in.begin(), shape.in.end(), std::int64_t{0});
+  Tensor w = torch::randn({shape.out, in, shape.kernel, shape.kernel}).requires_grad_();
   Tensor b = torch::randn({shape.out}).requires_grad_();
-  const Tensor g = random_image({2, shape.out, shape.height, shape.width});
-  const Tensor ours = conv_same(x, w, b, dtype);
-  ours.backward(g.to(ours.scalar_type()));
-  const Tensor ours_x = first_layer ? Tensor() : x.grad().clone(), ours_w = w.grad().clone(),
-               ours_b = b.grad().clone();
-  for (Tensor& t : std::vector<Tensor>{x, w, b}) t.mutable_grad() = Tensor();
-  const Tensor theirs = torch::conv2d(x, w, b, 1, shape.kernel / 2);
-  theirs.backward(g);
+  const Tensor theirs =
+      torch::conv2d(torch::cat(inputs, 1), w, b, shape.options.stride,
+                    shape.kernel / 2 * shape.options.dilation, shape.options.dilation);
+  spoil_memory();
+  const Tensor ours = conv_same(inputs, w, b, dtype, shape.options);
   const double tolerance = dtype == torch::kFloat32 ? 1e-5 : 0.01;
-  EXPECT_LT(relative_error(ours, theirs), tolerance);
-  EXPECT_LT(relative_error(ours_w, w.grad()), tolerance);
-  EXPECT_LT(relative_error(ours_b, b.grad()), 3 * tolerance);
-  if (!first_layer) {
-    EXPECT_LT(relative_error(ours_x, x.grad()), tolerance);
-  }
+  EXPECT_LT(relative_error(ours, shape.options.has_relu ? torch::relu(theirs) : theirs), tolerance);
+  std::vector<Tensor> leaves = {w, b};
+  if (!is_first_layer) leaves.insert(leaves.end(), inputs.begin(), inputs.end());
+  const Tensor g = torch::randn(ours.sizes());
+  // Which outputs are positive is ours to say: near zero rounding decides.
+  const Tensor let_through = shape.options.has_relu ? g * (ours > 0) : g;
+  const auto expected = torch::autograd::grad({theirs}, leaves, {let_through});
+  const auto found = torch::autograd::grad({ours}, leaves, {g.to(ours.scalar_type())});
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    EXPECT_LT(relative_error(found[i], expected[i]), (i == 1 ? 3 : 1) * tolerance) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, ConvSame,
-    testing::Combine(testing::Values(ConvCase{3, 32, 3, 7, 9}, ConvCase{32, 64, 3, 6, 5},
-                                     ConvCase{64, 32, 5, 4, 8}, ConvCase{8, 8, 3, 5, 5}),
-                     testing::Values(torch::kFloat32, torch::kBFloat16)));
+const ConvCase kConvCases[] = {
+    {{3}, 32, 3, 7, 9},
+    {{32}, 64, 3, 6, 5},
+    {{64}, 32, 5, 4, 8},
+    {{8}, 8, 3, 5, 5},
+    {{1}, 1, 1, 1, 1},
+    {{5}, 17, 3, 3, 37, {.has_relu = true}},          // no width of a tile anywhere
+    {{16}, 33, 3, 4, 70, {.has_relu = true}},         // four tiles of pixels, three of filters
+    {{32, 16, 7}, 16, 3, 5, 50, {.has_relu = true}},  // joined
+    {{16, 16}, 24, 1, 6, 21, {.stride = 2}},
+    {{9}, 20, 5, 7, 35, {.stride = 2, .has_relu = true}},
+    {{12, 4}, 40, 3, 11, 19, {.dilation = 2}},
+    {{18}, 6, 3, 9, 8, {.dilation = 6}},  // further than the picture
+    {{7}, 19, 3, 12, 17, {.stride = 2, .dilation = 2}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvSame,
+                         testing::Combine(testing::ValuesIn(kConvCases),
+                                          testing::Values(torch::kFloat32, torch::kBFloat16)));
+
+// As slices of one picture: pixels are further apart than they have channels.
+TEST(ConvSame, ReadsSlicesOfAPicture) {
+  torch::manual_seed(4);
+  const Tensor image = random_image({2, 40, 6, 21}).to(torch::kBFloat16);
+  const std::vector<Tensor> parts = {image.narrow(1, 3, 16), image.narrow(1, 20, 11)};
+  const Tensor w = torch::randn({8, 27, 3, 3}), b = torch::randn({8});
+  const Tensor expected = torch::conv2d(torch::cat(parts, 1).to(torch::kFloat32), w, b, 1, 1);
+  EXPECT_LT(relative_error(conv_same(parts, w, b, torch::kBFloat16), expected), 0.01);
+}
 
 class PoolReluDrop : public testing::TestWithParam<torch::ScalarType> {};
 

@@ -14,34 +14,39 @@ class Tiramisu : public Network {
       : Network(layers_of(shape), seed, dtype), shape_(shape) {}
 
  protected:
+  // Pictures of a level that are seen together; nothing is joined in memory.
+  using Features = std::vector<Tensor>;
+
   Tensor scores(const Tensor& fields) override {
-    Tensor x = torch::relu(apply("first", fields));
-    std::vector<Tensor> skips;
-    Tensor added;
+    Features seen = {apply("first", fields, true)}, added;
+    std::vector<Features> skips;
     for (std::size_t b = 0; b < shape_.down.size(); ++b) {
-      added = dense(fmt::format("down{}", b), shape_.down[b], x);
+      added = dense(fmt::format("down{}", b), shape_.down[b], seen);
       if (b + 1 == shape_.down.size()) break;
-      skips.push_back(torch::cat({x, added}, 1));
-      x = drop(torch::relu(apply(fmt::format("halve{}", b), skips.back())));
+      skips.push_back(joint(std::move(seen), added));
+      seen = {drop(apply(fmt::format("halve{}", b), skips.back(), true))};
     }
     for (std::size_t b = 0; b < shape_.up.size(); ++b) {
-      x = torch::cat({skips[skips.size() - 1 - b], apply(fmt::format("double{}", b), added)}, 1);
-      added = dense(fmt::format("up{}", b), shape_.up[b], x);
+      seen = joint(skips[skips.size() - 1 - b], {apply(fmt::format("double{}", b), added)});
+      added = dense(fmt::format("up{}", b), shape_.up[b], seen);
     }
-    return apply("last", torch::cat({x, added}, 1));
+    return apply("last", joint(std::move(seen), added));
   }
 
  private:
   Tensor drop(const Tensor& x) const {
     return is_training() && shape_.dropout > 0 ? torch::dropout(x, shape_.dropout, true) : x;
   }
-  // What the layers of the block add to `input`.
-  Tensor dense(const std::string& name, int count, const Tensor& input) {
-    std::vector<Tensor> seen = {input};
+  static Features joint(Features first, const Features& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  }
+  // What the layers of the block add to what they see.
+  Features dense(const std::string& name, int count, Features seen) {
+    const auto first = std::ssize(seen);
     for (int i = 0; i < count; ++i)
-      seen.push_back(drop(torch::relu(apply(fmt::format("{}_{}", name, i), torch::cat(seen, 1)))));
-    seen.erase(seen.begin());
-    return torch::cat(seen, 1);
+      seen.push_back(drop(apply(fmt::format("{}_{}", name, i), seen, true)));
+    return {seen.begin() + first, seen.end()};
   }
 
   const TiramisuShape shape_;
@@ -58,11 +63,11 @@ class DeepLab : public Network {
     for (std::size_t block = 0; block < shape_.units.size(); ++block)
       for (int i = 0; i < shape_.units[block]; ++i)
         x = unit(fmt::format("block{}_{}", block + 1, i + 1), x, low);
-    return decode(pyramid(torch::relu(apply("code_norm", x))), low, fields);
+    return decode(pyramid(layer("code_norm", x)), low, fields);
   }
 
  private:
-  Tensor layer(const std::string& name, const Tensor& x) { return torch::relu(apply(name, x)); }
+  Tensor layer(const std::string& name, at::TensorList inputs) { return apply(name, inputs, true); }
 
   // `low` gets the finest narrow features: those inside the first unit, at a quarter.
   Tensor unit(const std::string& name, const Tensor& input, Tensor& low) {
@@ -79,15 +84,14 @@ class DeepLab : public Network {
       parts.push_back(layer(fmt::format("pyramid{}", i), code));
     const Tensor mean = at_least_f32(code).mean({2, 3}, true);
     parts.push_back(layer("pyramid_mean", mean).expand_as(parts[0]));
-    return layer("pyramid_joint", torch::cat(parts, 1));
+    return layer("pyramid_joint", parts);
   }
 
   Tensor decode(Tensor x, const Tensor& low, const Tensor& fields) {
-    x = torch::cat({layer("double1", x), layer("low", low)}, 1);
-    x = layer("decode2", layer("decode1", x));
+    x = layer("decode2", layer("decode1", {layer("double1", x), layer("low", low)}));
     x = layer("double3", layer("double2", x));
-    x = torch::cat({x, layer("input2", layer("input1", fields))}, 1);
-    return apply("last", layer("decode4", layer("decode3", x)));
+    x = layer("decode3", {x, layer("input2", layer("input1", fields))});
+    return apply("last", layer("decode4", x));
   }
 
   const DeepLabShape shape_;

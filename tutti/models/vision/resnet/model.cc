@@ -114,14 +114,14 @@ void Network::set_scale(const std::array<float, 3>& mean, const std::array<float
 }
 
 torch::Tensor Network::block(const Block& block, const torch::Tensor& input) {
-  torch::Tensor x = torch::relu(apply(block.name + "_a", input));
-  x = apply(block.name + "_b", x);
-  if (block.is_bottleneck) x = apply(block.name + "_c", torch::relu(x));
+  torch::Tensor x = apply(block.name + "_a", input, true);
+  x = apply(block.name + "_b", x, block.is_bottleneck);
+  if (block.is_bottleneck) x = apply(block.name + "_c", x);
   return torch::relu(x + (block.has_shortcut ? apply(block.name + "_shortcut", input) : input));
 }
 
 torch::Tensor Network::stem(const torch::Tensor& images) {
-  const torch::Tensor x = torch::relu(apply("stem", (images - mean_) / spread_));
+  const torch::Tensor x = apply("stem", (images - mean_) / spread_, true);
   return pools_ ? torch::max_pool2d(x, 3, 2, 1) : x;
 }
 
