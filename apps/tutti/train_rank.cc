@@ -155,9 +155,10 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
     std::int64_t parameters = 0;
     for (const torch::Tensor& each : task->model().parameters()) parameters += each.numel();
     const nlohmann::json line = {
-        {"step_seconds", report.step_seconds},   {"parameters", parameters},
-        {"alone_seconds", report.alone_seconds}, {"apart_seconds", report.apart_seconds},
-        {"exposed_share", report.exposed_share}, {"flops_per_sample", task->flops_per_sample()}};
+        {"step_seconds", report.step_seconds},         {"parameters", parameters},
+        {"alone_seconds", report.alone_seconds},       {"apart_seconds", report.apart_seconds},
+        {"slowest_seconds", report.slowest_seconds},   {"exposed_share", report.exposed_share},
+        {"flops_per_sample", task->flops_per_sample()}};
     fmt::print("{}\n", line.dump());
   }
   return 0;

@@ -118,6 +118,7 @@ std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side) {
   if (settings.ranks > 1) {
     systems.push_back({kOneRank, 1, "alone_seconds"});
     systems.push_back({kRanksApart, settings.ranks, "apart_seconds"});
+    systems.push_back({kSlowestApart, settings.ranks, "slowest_seconds"});
   }
   for (const std::string& peer : settings.peers)
     for (const char* variant : {"default", "tuned"})

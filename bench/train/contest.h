@@ -32,8 +32,9 @@ struct TrainSettings {
 };
 
 // Ours on all ranks; on one rank alone; on as many ranks that train each for itself, which is what
-// the processors give when all are busy; and the peers' variants. The second and third are measured
-// by the first, in turns with its own steps.
+// the processors give when all are busy; the slowest of these in each step, which is what a step of
+// all can be at best; and the peers' variants. The second to fourth are measured by the first, in
+// turns with its own steps.
 struct TrainSystem {
   std::string name;
   int ranks;
@@ -41,7 +42,8 @@ struct TrainSystem {
   std::vector<std::string> arguments = {};    // the program first; none: measured by another
   std::vector<std::string> environment = {};  // "NAME=value"
 };
-inline const std::string kOneRank = "tutti, 1 rank", kRanksApart = "tutti, ranks apart";
+inline const std::string kOneRank = "tutti, 1 rank", kRanksApart = "tutti, ranks apart",
+                         kSlowestApart = "tutti, slowest apart";
 std::vector<TrainSystem> systems_of(const TrainSettings& settings, int side);
 
 struct TrainOutcome {

@@ -10,6 +10,10 @@ double samples_per_second(const TrainSettings& settings, int ranks, double step_
   return settings.batch * ranks / step_seconds;
 }
 
+bool is_apart(const TrainSystem& system) {
+  return system.name == kRanksApart || system.name == kSlowestApart;
+}
+
 }  // namespace
 
 std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome) {
@@ -39,8 +43,9 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
       row.fields["samples"] = step->samples;
       if (!ours || system.name == "tutti") continue;
       const double ratio = step->median / ours->median;
-      if (system.name == kRanksApart)
-        add("tutti", "efficiency", 100 * ratio, "%", settings.ranks);
+      if (is_apart(system))
+        add("tutti", system.name == kRanksApart ? "efficiency" : "exchange_efficiency", 100 * ratio,
+            "%", settings.ranks);
       else if (system.ranks == settings.ranks)
         add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
       else  // the same work per rank: one rank should take as long as all
@@ -60,7 +65,7 @@ std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome) 
       if (!step) continue;
       std::string verdict;
       if (ours && system.name != "tutti")
-        verdict = system.name == kRanksApart
+        verdict = is_apart(system)
                       ? fmt::format("{:.1f} % of it", 100 * step->median / ours->median)
                   : system.ranks == settings.ranks
                       ? fmt::format("{:.2f} x", step->median / ours->median)

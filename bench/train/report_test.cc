@@ -13,6 +13,7 @@ TrainOutcome example() {
   outcome.step_seconds[{224, "tutti"}] = {0.5, 0.4, 0.6, 10};
   outcome.step_seconds[{224, "tutti, 1 rank"}] = {0.49, 0.4, 0.6, 10};
   outcome.step_seconds[{224, "tutti, ranks apart"}] = {0.495, 0.4, 0.6, 20};
+  outcome.step_seconds[{224, "tutti, slowest apart"}] = {0.498, 0.4, 0.6, 10};
   outcome.step_seconds[{224, "torch-ddp tuned"}] = {1.5, 1.4, 1.6, 10};
   outcome.notes = {"a note"};
   return outcome;
@@ -20,17 +21,19 @@ TrainOutcome example() {
 
 TEST(TrainReport, SpeedRatioAndScaling) {
   const TrainSettings settings;
-  double speed = 0, ratio = 0, scaling = 0, efficiency = 0;
+  double speed = 0, ratio = 0, scaling = 0, efficiency = 0, exchange = 0;
   for (const Row& row : rows_of(settings, example())) {
     if (row.metric == "speed" && row.system == "tutti") speed = row.value;
     if (row.metric == "ratio") ratio = row.value;
     if (row.metric == "efficiency") efficiency = row.value;
+    if (row.metric == "exchange_efficiency") exchange = row.value;
     if (row.metric == "scaling") scaling = row.value;
   }
   EXPECT_DOUBLE_EQ(speed, 32);  // 8 images on each of 2 ranks in half a second
   EXPECT_DOUBLE_EQ(ratio, 3);
   EXPECT_DOUBLE_EQ(scaling, 98);
   EXPECT_DOUBLE_EQ(efficiency, 99);
+  EXPECT_DOUBLE_EQ(exchange, 99.6);
 }
 
 TEST(TrainReport, TableSaysWhatWasSkipped) {

@@ -64,7 +64,6 @@ SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Op
                           int steps) {
   task.model().train();
   Bench bench(task, communicator, options);
-  const bool is_first = communicator.rank() == 0;
   SpeedReport report;
   std::vector<double> apart;
   double waited = 0, sum = 0;
@@ -74,7 +73,8 @@ SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Op
     communicator.barrier({.name = "apart"});
     const double each = bench.alone().seconds;
     communicator.barrier({.name = "alone"});
-    const double alone = is_first ? bench.alone().seconds : 0;
+    const bool is_my_turn = (step + kWarmUp) % communicator.size() == communicator.rank();
+    const double alone = is_my_turn ? bench.alone().seconds : 0;
     if (step < 0) continue;
     report.step_seconds.push_back(together.seconds);
     report.alone_seconds.push_back(alone);
@@ -90,6 +90,8 @@ SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Op
   report.apart_seconds.resize(apart.size() * static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(ConstBuffer::of(std::span<const double>(apart)),
                           Buffer::of(std::span(report.apart_seconds)), {}, {.name = "apart"});
+  report.slowest_seconds = apart;
+  all(report.slowest_seconds, ReduceOp::kMax);
   std::vector<double> shares = {waited / sum};
   all(shares, ReduceOp::kAverage);
   report.exposed_share = shares[0];

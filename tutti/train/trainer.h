@@ -30,9 +30,10 @@ struct TrainOutcome {
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
 struct SpeedReport {
-  std::vector<double> step_seconds;   // of the slowest rank
-  std::vector<double> alone_seconds;  // of rank 0, while the others sleep
-  std::vector<double> apart_seconds;  // of every rank, while all train, each for itself
+  std::vector<double> step_seconds;     // of the slowest rank
+  std::vector<double> alone_seconds;    // of one rank while the others sleep; they take turns
+  std::vector<double> apart_seconds;    // of every rank, while all train, each for itself
+  std::vector<double> slowest_seconds;  // the largest of these in each step
   double exposed_share = 0;
 };
 // Trains on one random batch for `steps` steps after a warm-up: the whole step, without data. The

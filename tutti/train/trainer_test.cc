@@ -327,6 +327,9 @@ TEST_F(TrainerTest, SpeedOfRanksTogetherAloneAndApart) {
     EXPECT_EQ(report.apart_seconds.size(), 10u);
     for (const auto& seconds : {report.step_seconds, report.alone_seconds, report.apart_seconds})
       EXPECT_GT(*std::min_element(seconds.begin(), seconds.end()), 0);
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_EQ(report.slowest_seconds.at(i),
+                std::max(report.apart_seconds[i], report.apart_seconds[5 + i]));
   });
 }
 
