@@ -1,16 +1,20 @@
 #include "bench/hybrid/contest.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "bench/harness/process.h"
 #include "bench/harness/progress.h"
 #include "bench/harness/scratch_folder.h"
+#include "bench/harness/testbed.h"
 #include "bench/hybrid/quota.h"
 #include "tutti/core/clock.h"
 #include "tutti/train/run/run_folder.h"
@@ -22,9 +26,14 @@ namespace fs = std::filesystem;
 
 constexpr int kBatch = 16;
 
+fs::path prefix() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
 fs::path rank_program() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
-         "libexec/tutti/train_rank";
+  return prefix() / "libexec/tutti/train_rank";
+}
+fs::path testbed_script() {
+  return prefix().parent_path() / "scripts/testbed";
 }
 
 // A network and data that learn within seconds on a part of a processor.
@@ -62,28 +71,42 @@ int group_of(const HybridSettings& settings, const std::string& strategy) {
   return strategy == "hybrid" ? (workers + 1) / 2 : workers;
 }
 
-// The ranks of one run, each with its share of the processors.
+int free_port() {
+  const int file = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  bind(file, reinterpret_cast<sockaddr*>(&address), length);
+  getsockname(file, reinterpret_cast<sockaddr*>(&address), &length);
+  close(file);
+  return ntohs(address.sin_port);
+}
+
+// The ranks of one run, each with its share of the processors; on the testbed each on its own host.
 class Team {
  public:
-  Team(const fs::path& run, int ranks, int slow_rank, double slowness) {
-    const double fair = 0.9 * static_cast<double>(std::thread::hardware_concurrency()) / ranks;
+  struct Plan {
+    int ranks = 1, slow_rank = -1;
+    double slowness = 1;
+    bool is_on_testbed = false;
+  };
+
+  Team(const fs::path& run, const Plan& plan) {
+    const double fair = 0.9 * static_cast<double>(std::thread::hardware_concurrency()) / plan.ranks;
     const std::string job = fmt::format("hybrid-{}-{}", getpid(), now_ns());
-    for (int rank = 0; rank < ranks; ++rank) {
+    const int port = free_port();
+    for (int rank = 0; rank < plan.ranks; ++rank) {
       // Without control groups only the slow one can be held back.
       const double share = (CpuQuota::has_groups() ? std::min(fair, 1.0) : 1.0) /
-                           (rank == slow_rank ? slowness : 1.0);
+                           (rank == plan.slow_rank ? plan.slowness : 1.0);
       quotas_.push_back(std::make_unique<CpuQuota>(fmt::format("{}-{}", job, rank), share));
-      const std::vector<std::string> environment = {fmt::format("RANK={}", rank),
-                                                    fmt::format("WORLD_SIZE={}", ranks),
-                                                    fmt::format("LOCAL_RANK={}", rank),
-                                                    fmt::format("LOCAL_WORLD_SIZE={}", ranks),
-                                                    "TUTTI_JOB=" + job,
-                                                    "TUTTI_RUN_FOLDER=" + run.string(),
-                                                    "OMP_NUM_THREADS=1",
-                                                    "OPENBLAS_NUM_THREADS=1"};
-      processes_.emplace_back(
-          ProcessSpec{quotas_.back()->wrapped({rank_program(), "start", run}), environment, {}},
-          run / fmt::format("log-{}", rank));
+      std::vector<std::string> words;
+      if (plan.is_on_testbed)
+        words = Testbed::prefix(testbed_script(), fmt::format("host{}", rank + 1));
+      for (const std::string& word :
+           quotas_.back()->wrapped(command_of(run, plan, rank, job, port)))
+        words.push_back(word);
+      processes_.emplace_back(ProcessSpec{words, {}, {}}, run / fmt::format("log-{}", rank));
     }
   }
   bool has_ended() {
@@ -93,6 +116,25 @@ class Team {
   void wait(double seconds) { processes_.front().wait_for_end(seconds); }
 
  private:
+  static std::vector<std::string> command_of(const fs::path& run, const Plan& plan, int rank,
+                                             const std::string& job, int port) {
+    const bool has_hosts = plan.is_on_testbed;
+    return {"env",
+            fmt::format("RANK={}", rank),
+            fmt::format("WORLD_SIZE={}", plan.ranks),
+            fmt::format("LOCAL_RANK={}", has_hosts ? 0 : rank),
+            fmt::format("LOCAL_WORLD_SIZE={}", has_hosts ? 1 : plan.ranks),
+            fmt::format("MASTER_ADDR={}", has_hosts ? "host1" : "127.0.0.1"),
+            fmt::format("MASTER_PORT={}", port),
+            "TUTTI_JOB=" + job,
+            "TUTTI_RUN_FOLDER=" + run.string(),
+            "OMP_NUM_THREADS=1",
+            "OPENBLAS_NUM_THREADS=1",
+            rank_program(),
+            "start",
+            run};
+  }
+
   std::vector<std::unique_ptr<CpuQuota>> quotas_;  // outlive their processes
   std::vector<Process> processes_;
 };
@@ -102,7 +144,7 @@ HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy,
   const ScratchFolder folder;
   train::write_text(folder.path() / "config.toml", config_of(settings, strategy));
   const int slow_rank = is_slow ? workers_of(settings, strategy) - 1 : -1;
-  Team team(folder.path(), settings.ranks, slow_rank, settings.slowness);
+  Team team(folder.path(), {settings.ranks, slow_rank, settings.slowness, settings.on_testbed});
   const double batch = kBatch * group_of(settings, strategy);
   HybridTurn turn;
   for (bool ended = false; !ended;) {
@@ -122,7 +164,7 @@ HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy,
 void make_events(const HybridSettings& settings) {
   const ScratchFolder folder;
   train::write_text(folder.path() / "config.toml", config_of(settings, "sync") + "steps = 1\n");
-  Team team(folder.path(), 1, -1, 1);
+  Team team(folder.path(), {});
   while (!team.has_ended()) team.wait(1);
 }
 
@@ -146,16 +188,38 @@ HybridTurn read_turn(const std::map<std::string, std::vector<double>>& metrics, 
   return turn;
 }
 
+HybridTurn middle(std::vector<HybridTurn> turns) {
+  const auto time = [](const HybridTurn& turn) {
+    return turn.seconds_to_target < 0 ? std::numeric_limits<double>::infinity()
+                                      : turn.seconds_to_target;
+  };
+  std::ranges::sort(turns, {}, time);
+  HybridTurn turn = turns[(turns.size() - 1) / 2];
+  turn.fastest = turns.front().seconds_to_target;
+  turn.slowest = turns.back().seconds_to_target;
+  for (const HybridTurn& each : turns)
+    if (!each.trouble.empty()) turn.trouble = each.trouble;
+  return turn;
+}
+
 HybridOutcome run_hybrid_contest(const HybridSettings& settings, const InterruptScope& interrupt) {
-  HybridOutcome outcome;
-  Progress progress(1 + 2 * static_cast<int>(settings.strategies.size()));
+  const ScratchFolder folder;
+  std::optional<Testbed> testbed;
+  if (settings.on_testbed)
+    testbed.emplace(testbed_script(), settings.ranks, settings.link_gigabits,
+                    folder.path() / "testbed.log", interrupt);
+  Progress progress(1 + 2 * settings.rounds * static_cast<int>(settings.strategies.size()));
   progress.step("events");
   make_events(settings);
-  for (bool is_slow : {false, true})
-    for (const std::string& strategy : settings.strategies) {
-      progress.step(fmt::format("{}{}", strategy, is_slow ? " with a slow rank" : ""));
-      outcome[{strategy, is_slow}] = run_turn(settings, strategy, is_slow, interrupt);
-    }
+  std::map<std::pair<std::string, bool>, std::vector<HybridTurn>> turns;
+  for (int round = 0; round < settings.rounds; ++round)
+    for (bool is_slow : {false, true})
+      for (const std::string& strategy : settings.strategies) {
+        progress.step(fmt::format("{}{}", strategy, is_slow ? " with a slow rank" : ""));
+        turns[{strategy, is_slow}].push_back(run_turn(settings, strategy, is_slow, interrupt));
+      }
+  HybridOutcome outcome;
+  for (auto& [what, all] : turns) outcome[what] = middle(std::move(all));
   return outcome;
 }
 

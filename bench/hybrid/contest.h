@@ -18,6 +18,9 @@ struct HybridSettings {
   int window = 1024;
   std::vector<std::string> strategies = {"sync", "hybrid", "async"};
   std::vector<std::string> train = {};  // more options of training, "name=value"
+  int rounds = 1;                       // of each; the one with the middle time is told
+  bool on_testbed = false;              // every rank on a host of its own
+  double link_gigabits = 1;
   std::string json;
   bool append = false;
 };
@@ -27,11 +30,15 @@ struct HybridTurn {
   double seconds_to_target = -1;  // negative: not reached
   double last_loss = 0;
   std::string trouble = {};
+  double fastest = -1, slowest = -1;  // times of all rounds; negative: not reached
 };
 
 // What metrics.csv says so far. `batch` samples make one row's loss.
 HybridTurn read_turn(const std::map<std::string, std::vector<double>>& metrics, double batch,
                      const HybridSettings& settings);
+
+// Of several runs the one with the middle time; one that did not get there took longest.
+HybridTurn middle(std::vector<HybridTurn> turns);
 
 // By strategy, and whether a rank was slow.
 using HybridOutcome = std::map<std::pair<std::string, bool>, HybridTurn>;

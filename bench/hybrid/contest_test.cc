@@ -26,6 +26,16 @@ TEST(HybridTurns, TheTargetIsReachedByTheMeanOfTheWindow) {
   EXPECT_LT(read_turn({}, 16, settings).seconds_to_target, 0);
 }
 
+TEST(HybridTurns, TheMiddleRunIsTold) {
+  const HybridTurn turn = middle({{1, 0, -1, 0}, {2, 0, 9, 0}, {3, 0, 5, 0, "    it fell\n"}});
+  EXPECT_DOUBLE_EQ(turn.seconds_to_target, 9);
+  EXPECT_DOUBLE_EQ(turn.updates_per_second, 2);
+  EXPECT_DOUBLE_EQ(turn.fastest, 5);
+  EXPECT_LT(turn.slowest, 0);
+  EXPECT_FALSE(turn.trouble.empty());
+  EXPECT_LT(middle({{1, 0, -1, 0}, {2, 0, 9, 0}, {3, 0, -1, 0}}).seconds_to_target, 0);
+}
+
 TEST(HybridReport, SaysWhoWinsWhen) {
   HybridOutcome outcome;
   outcome[{"sync", false}] = {10, 800, 5, 0.4};

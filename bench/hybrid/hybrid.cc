@@ -22,6 +22,12 @@ int run_hybrid(int argc, char** argv) {
   app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "hybrid", "async"}));
+  app.add_option("--rounds", settings.rounds, "runs of each; the middle one is told [1]")
+      ->check(CLI::Range(1, 100));
+  app.add_flag("--testbed", settings.on_testbed,
+               "every rank on a host of its own, made by scripts/testbed");
+  app.add_option("--rate", settings.link_gigabits, "of the testbed's links, Gbit/s [1]")
+      ->check(CLI::Range(0.001, 1000.0));
   app.add_option("--set", settings.train, "option=value of training; may be given often");
   app.add_option("--json", settings.json, "file for the rows");
   app.add_flag("--append", settings.append, "keep the rows that the file has");

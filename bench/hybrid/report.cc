@@ -26,7 +26,9 @@ std::vector<Row> rows_of(const HybridSettings& settings, const HybridOutcome& ou
   for (const auto& [what, turn] : outcome) {
     const nlohmann::ordered_json fields = {{"ranks", settings.ranks},
                                            {"slowness", what.second ? settings.slowness : 1.0},
-                                           {"target", settings.target}};
+                                           {"target", settings.target},
+                                           {"hosts", settings.on_testbed ? settings.ranks : 1},
+                                           {"rounds", settings.rounds}};
     rows.push_back({"hybrid", what.first, "updates", turn.updates_per_second, "1/s", fields});
     rows.push_back({"hybrid", what.first, "speed", turn.samples_per_second, "images/s", fields});
     if (turn.seconds_to_target >= 0)
@@ -37,19 +39,22 @@ std::vector<Row> rows_of(const HybridSettings& settings, const HybridOutcome& ou
 
 std::string text_of(const HybridSettings& settings, const HybridOutcome& outcome) {
   Table table({"ranks", "strategy", "updates/s", "images/s",
-               fmt::format("to loss {}", settings.target), "last loss"});
+               fmt::format("to loss {}", settings.target), "fastest to slowest", "last loss"});
+  auto time_text = [](double seconds) {
+    return seconds >= 0 ? format_seconds(seconds) : std::string("not reached");
+  };
   std::string troubles;
   for (bool is_slow : {false, true}) {
     for (const std::string& strategy : settings.strategies) {
       const auto found = outcome.find({strategy, is_slow});
       if (found == outcome.end()) continue;
       const HybridTurn& turn = found->second;
-      table.add(
-          {is_slow ? fmt::format("{}, one {} times slower", settings.ranks, settings.slowness)
-                   : std::to_string(settings.ranks),
-           strategy, format_digits(turn.updates_per_second), format_digits(turn.samples_per_second),
-           turn.seconds_to_target >= 0 ? format_seconds(turn.seconds_to_target) : "not reached",
-           fmt::format("{:.3f}", turn.last_loss)});
+      table.add({is_slow ? fmt::format("{}, one {} times slower", settings.ranks, settings.slowness)
+                         : std::to_string(settings.ranks),
+                 strategy, format_digits(turn.updates_per_second),
+                 format_digits(turn.samples_per_second), time_text(turn.seconds_to_target),
+                 fmt::format("{} to {}", time_text(turn.fastest), time_text(turn.slowest)),
+                 fmt::format("{:.3f}", turn.last_loss)});
       if (!turn.trouble.empty()) troubles += fmt::format("failed: {}:\n{}", strategy, turn.trouble);
     }
     table.add_gap();
