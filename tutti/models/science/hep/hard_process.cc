@@ -4,6 +4,8 @@
 #include <map>
 #include <numbers>
 
+#include "tutti/models/science/hep/shower.h"
+
 namespace tutti::models::hep {
 namespace {
 
@@ -50,14 +52,27 @@ int poisson(double mean, Random& random) {
   return count;
 }
 
-// Radiation of the incoming partons: soft, and flat in rapidity. Each is a system of its own.
-void add_initial_radiation(HardEvent& event, Random& random) {
-  constexpr double kLowest = 20, kStrength = 0.12 * 3 / kPi;
-  const int count = poisson(1.6 * kStrength * std::log(event.scale / kLowest), random);
+// Radiation of the incoming partons, as soft gluons are emitted: 2 alpha_s C / pi of them per unit
+// of rapidity and of the logarithm of their transverse momentum, up to half the hard scale. C is
+// the mean colour factor of the two. A harder one needs more of the protons' momentum, and partons
+// with that are rarer: their number falls like the fourth power of the squared mass of all that is
+// made. Each is a system of its own.
+void add_initial_radiation(HardEvent& event, double colour, Random& random) {
+  constexpr double kLowest = 20, kLargestRapidity = 2.5, kLargestCoupling = 0.2, kFall = 4;
+  FourVector made;
+  for (const System& system : event.systems)
+    for (const Parton& parton : system) made = made + parton.momentum;
+  const double mass = made.mass(), range = std::log(event.scale / 2 / kLowest);
+  const int count =
+      poisson(2 * kLargestCoupling * colour / kPi * range * 2 * kLargestRapidity, random);
   for (int i = 0; i < count; ++i) {
-    const double pt = kLowest * std::pow(event.scale / 2 / kLowest, random.uniform());
-    const double eta = 5 * random.uniform() - 2.5, phi = 2 * kPi * random.uniform();
-    event.systems.push_back({{from_pt_eta_phi(pt, eta, phi), true}});
+    const double pt = kLowest * std::exp(range * random.uniform());
+    const double rapidity = kLargestRapidity * (2 * random.uniform() - 1);
+    const double share = strong_coupling(pt * pt) / kLargestCoupling *
+                         std::pow(1 + 2 * pt * std::cosh(rapidity) / mass, -kFall);
+    const double phi = 2 * kPi * random.uniform();
+    if (random.uniform() < share)
+      event.systems.push_back({{from_pt_eta_phi(pt, rapidity, phi), true}});
   }
 }
 
@@ -133,7 +148,7 @@ HardEvent make_signal(Random& random) {
                             transverse_mass * std::cosh(rapidity)};
     event.systems.push_back(decay_chain(gluino, random));
   }
-  add_initial_radiation(event, random);
+  add_initial_radiation(event, kGluonColour, random);
   return event;
 }
 
@@ -153,7 +168,7 @@ HardEvent make_background(const Slice& slice, Random& random) {
     pair.push_back({from_pt_eta_phi(pt, common + (side == 0 ? half : -half), phi + side * kPi),
                     random.uniform() < gluon_share(pt)});
   event.systems.push_back(std::move(pair));
-  add_initial_radiation(event, random);
+  add_initial_radiation(event, (kGluonColour + kQuarkColour) / 2, random);  // mostly one of each
   return event;
 }
 

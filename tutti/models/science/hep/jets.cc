@@ -6,7 +6,7 @@
 namespace tutti::models::hep {
 namespace {
 
-// Towers below threshold and noise take a tenth of the energy; jets are given it back.
+// What thresholds, noise and trimming take of the partons' energy, a tenth, jets are given back.
 constexpr double kCalibration = 1.11;
 constexpr double kRadius = 1.0, kLeastPt = 200, kLargestEta = 2.0, kLeadingPt = 440;
 

@@ -7,7 +7,7 @@ namespace {
 
 using train::Random;
 constexpr double kPi = std::numbers::pi;
-constexpr double kQuarkColour = 4.0 / 3, kGluonColour = 3, kFlavours = 5;
+constexpr double kFlavours = 5;
 constexpr double kLargestCoupling = 0.35;
 
 struct Branch {

@@ -8,6 +8,7 @@
 namespace tutti::models::hep {
 
 inline constexpr double kShowerEnd = 4;  // GeV^2: softer radiation is left to the hadrons
+inline constexpr double kQuarkColour = 4.0 / 3, kGluonColour = 3;
 
 // The strong coupling at the scale q^2 in GeV^2: one loop, five flavours, at most 0.35.
 double strong_coupling(double q2);

@@ -36,12 +36,13 @@ class HepTask : public train::Task {
     if (folder.empty()) {
       const DataPlan plan = data_plan(options_.integer("train_events"),
                                       options_.integer("test_events"), shape_.image);
-      folder = make_data(fmt::format("hep-{}-{}-{}", shape_.image, options_.integer("train_events"),
-                                     options_.integer("test_events")),
-                         "events", communicator,
-                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-                           generate(target, plan, rank, ranks, progress);
-                         });
+      folder =
+          make_data(fmt::format("hep-v2-{}-{}-{}", shape_.image, options_.integer("train_events"),
+                                options_.integer("test_events")),
+                    "events", communicator,
+                    [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+                      generate(target, plan, rank, ranks, progress);
+                    });
     }
     train_ = std::make_unique<EventFiles>(folder, "train");
     test_ = std::make_unique<EventFiles>(folder, "test");
