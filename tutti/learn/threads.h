@@ -40,7 +40,8 @@ class Threads {
   std::mutex mutex_;
   std::condition_variable started_, finished_;
   std::atomic<std::int64_t> generation_ = 0;  // of the call that is running
-  std::atomic<int> busy_ = 0;                 // helpers that have not finished it
+  std::atomic<int> busy_ = 0;                 // helpers that take part in it
+  bool is_open_ = false;                      // helpers may still join it
   std::atomic<std::int64_t> next_part_ = 0;
   std::int64_t parts_ = 0;
   const std::function<void(std::int64_t)>* body_ = nullptr;

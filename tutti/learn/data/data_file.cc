@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
 
+#include "tutti/comm/kernels.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
@@ -267,20 +269,37 @@ std::uint64_t DataFile::old_checksum(std::int64_t number, const std::byte* start
   return sum;
 }
 
-void DataFile::check_sum(std::int64_t number, const std::byte* start, Threads* threads) const {
+void DataFile::check_sum(std::int64_t number, const std::byte* start, Threads* threads,
+                         const std::function<void(std::size_t, std::size_t)>& look) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const std::uint64_t sum = version_ == kOldVersion
                                 ? old_checksum(number, start)
-                                : checksum_of_chunk(start, chunk.bytes, threads);
+                                : checksum_of_chunk(start, chunk.bytes, threads, look);
   const Matrix m = view(number, start);
   const bool ends_well =
       schema_.form == Form::kDense || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
   if (sum != chunk.checksum || !ends_well) fail(name_, fmt::format("chunk {} is damaged", number));
 }
 
+// Values of dense rows are looked at while they are in the cache for their checksum; only where
+// there is something wrong with them, or nobody has looked, they are looked at once more.
 void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads& threads) const {
-  check_sum(number, start, &threads);
-  check(view(number, start), threads);
+  const Matrix m = view(number, start);
+  if (version_ == kOldVersion || schema_.form != Form::kDense) {
+    check_sum(number, start, &threads);
+    return check(m, threads);
+  }
+  const std::size_t size = size_of(schema_.dtype);
+  const auto first = static_cast<std::size_t>(static_cast<const std::byte*>(m.values) - start);
+  const std::size_t last = first + static_cast<std::size_t>(m.entries()) * size;
+  std::atomic<bool> are_finite = true;
+  check_sum(number, start, &threads, [&](std::size_t begin, std::size_t end) {
+    begin = std::max(begin, first);
+    end = std::min(end, last);
+    const auto count = begin < end ? static_cast<std::int64_t>((end - begin) / size) : 0;
+    if (comm::find_not_finite(schema_.dtype, start + begin, count) >= 0) are_finite = false;
+  });
+  if (!are_finite) check(m, threads);
 }
 
 DataSet DataFile::read(std::int64_t number) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -109,7 +110,8 @@ class DataFile {
   std::vector<double> weights() const;
 
  private:
-  void check_sum(std::int64_t chunk, const std::byte* start, Threads* threads) const;
+  void check_sum(std::int64_t chunk, const std::byte* start, Threads* threads,
+                 const std::function<void(std::size_t, std::size_t)>& look = {}) const;
   std::uint64_t old_checksum(std::int64_t chunk, const std::byte* start) const;
   std::vector<double> per_row(bool is_there, bool are_weights) const;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace tutti::learn {
@@ -25,6 +26,9 @@ class ReadQueue {
   // Waits for all that was started.
   virtual ~ReadQueue() = default;
 
+  // Most reads will go to these buffers, which outlive the queue: the kernel need not look up their
+  // pages each time. Where it does not allow that, nothing changes. At most once.
+  virtual void expect(std::span<const std::span<std::byte>> /*buffers*/) {}
   // Starts reading [offset, offset + bytes) to `target`, which has room up to the next multiple of
   // kReadAlignment. `id` must not be one that is being read.
   virtual void start(std::int64_t id, std::int64_t offset, std::int64_t bytes,

@@ -12,7 +12,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kAhead = 4;          // buffers used in turn, where there is room
+constexpr std::int64_t kAhead = 8;          // buffers used in turn, where there is room
 constexpr std::int64_t kFewestBuffers = 3;  // one chunk in memory, one in use, one being read
 
 std::int64_t rounded(std::int64_t bytes) {
@@ -57,16 +57,19 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
         fmt::format("{}: {} bytes are left for its chunks, which are up to {}; at least {} must "
                     "fit. Raise memory_limit, or write the file with smaller chunks.",
                     file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
-  residents_ = count >= chunks ? chunks : count - std::clamp(count / 4, kFewestBuffers - 1, kAhead);
+  residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
   for (std::int64_t i = 0; i < residents_; ++i) {
     buffers_.push_back(std::make_unique<Buffer>(rounded(file_->bytes_of(i))));
     buffer_of_[i] = i;
   }
+  std::vector<std::span<std::byte>> in_turn;
   for (std::int64_t i = residents_; i < std::min(chunks, count); ++i) {
     buffers_.push_back(std::make_unique<Buffer>(largest));
+    in_turn.emplace_back(buffers_.back()->data, static_cast<std::size_t>(largest));
     free_.push_back(i);
   }
   queue_ = ReadQueue::open(file_->name(), engine);
+  queue_->expect(in_turn);
   start_reads();
 }
 

@@ -18,9 +18,9 @@ constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 10;
 constexpr double kSampleTolerance = 1e-2;
 
-// What a solver keeps for each row beside labels: 2 or more numbers.
+// What a solver keeps for each row: the label in its own type, and numbers.
 std::int64_t numbers_per_row(Solver solver, bool has_l1) {
-  if (solver == Solver::kNewton) return has_l1 ? 4 : 2;
+  if (solver == Solver::kNewton) return has_l1 ? 4 : 1;
   return 7;
 }
 

@@ -48,14 +48,16 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
     parts_ = parts;
     next_part_ = 0;
     error_ = nullptr;
-    busy_ = static_cast<int>(helpers_.size());
+    is_open_ = true;
     ++generation_;
   }
   started_.notify_all();
   take_parts();
-  // The others are about to finish their last part, too: sleeping would cost more than that.
+  // The others are about to finish their last part, too: sleeping would cost more than that. A
+  // helper that has not come yet, because its processor has other things to do, is not waited for.
   for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
   std::unique_lock lock(mutex_);
+  is_open_ = false;
   finished_.wait(lock, [&] { return busy_ == 0; });
   if (error_) std::rethrow_exception(error_);
 }
@@ -87,6 +89,8 @@ void Threads::help() {
       started_.wait(lock, [&] { return generation_ != seen; });
       seen = generation_;
       if (stops_) return;
+      if (!is_open_) continue;
+      ++busy_;
     }
     take_parts();
     const std::lock_guard lock(mutex_);

@@ -44,12 +44,14 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum
   return sum;
 }
 
-std::uint64_t checksum_of_chunk(const std::byte* data, std::size_t bytes, Threads* threads) {
+std::uint64_t checksum_of_chunk(const std::byte* data, std::size_t bytes, Threads* threads,
+                                const Look& look) {
   std::vector<std::uint64_t> sums((bytes + kPiece - 1) / kPiece);
   const auto sum_piece = [&](std::int64_t piece) {
     const std::size_t begin = static_cast<std::size_t>(piece) * kPiece;
-    sums[static_cast<std::size_t>(piece)] =
-        checksum_of_piece(data + begin, std::min(kPiece, bytes - begin));
+    const std::size_t end = std::min(bytes, begin + kPiece);
+    sums[static_cast<std::size_t>(piece)] = checksum_of_piece(data + begin, end - begin);
+    if (look) look(begin, end);
   };
   const auto pieces = static_cast<std::int64_t>(sums.size());
   if (threads != nullptr)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <liburing.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +85,14 @@ class UringQueue final : public ReadQueue {
     ::io_uring_queue_exit(&ring_);
   }
 
+  void expect(std::span<const std::span<std::byte>> buffers) override {
+    std::vector<iovec> places;
+    for (const auto& buffer : buffers) places.push_back({buffer.data(), buffer.size()});
+    if (::io_uring_register_buffers(&ring_, places.data(), static_cast<unsigned>(places.size())) ==
+        0)
+      expected_ = std::move(places);
+  }
+
   void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
     for (const Request& request : requests_of(id, offset, bytes, target)) {
       ++open_[id];
@@ -109,12 +118,27 @@ class UringQueue final : public ReadQueue {
       io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);
       auto* request = new Request(waiting_.front());
       waiting_.pop_front();
-      ::io_uring_prep_read(entry, file_.get(), request->target,
-                           static_cast<unsigned>(request->wanted),
-                           static_cast<std::uint64_t>(request->offset));
+      const auto bytes = static_cast<unsigned>(request->wanted);
+      const auto offset = static_cast<std::uint64_t>(request->offset);
+      const int buffer = expected_buffer(*request);
+      if (buffer >= 0)
+        ::io_uring_prep_read_fixed(entry, file_.get(), request->target, bytes, offset, buffer);
+      else
+        ::io_uring_prep_read(entry, file_.get(), request->target, bytes, offset);
       ::io_uring_sqe_set_data(entry, request);
     }
     ::io_uring_submit(&ring_);
+  }
+
+  // Which of the expected ones the request goes to, or -1.
+  int expected_buffer(const Request& request) const {
+    for (std::size_t i = 0; i < expected_.size(); ++i) {
+      const auto* begin = static_cast<const std::byte*>(expected_[i].iov_base);
+      if (request.target >= begin &&
+          request.target + request.wanted <= begin + expected_[i].iov_len)
+        return static_cast<int>(i);
+    }
+    return -1;
   }
 
   void take_one() {
@@ -148,6 +172,7 @@ class UringQueue final : public ReadQueue {
   OpenFile file_;
   io_uring ring_ = {};
   unsigned in_flight_ = 0;
+  std::vector<iovec> expected_;
   std::deque<Request> waiting_;
   std::map<std::int64_t, int> open_;    // requests that a read still needs
   std::map<std::int64_t, int> failed_;  // with the error, 0: the file ended

@@ -87,16 +87,22 @@ std::int64_t Newton<T>::sample_stride() const {
 template <class T>
 void Newton<T>::find_shift() {
   if (!is_free_) return;
-  std::vector<T> ones(design_.rows(), T{1}), means(columns_);
-  std::vector<double> counts(design_.parts());
+  // Sums of the columns, then how many rows.
+  std::vector<std::vector<double>> sums(design_.parts(), std::vector<double>(columns_ + 1));
+  const std::vector<T> ones(kBlockRows, T{1});
   design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    counts[part] += static_cast<double>(end - begin);
+    T block[kMostColumnsForNewton] = {};
+    add_rows(design_.row(begin), design_.stride_of_rows(), end - begin, columns_, ones.data(),
+             block);
+    add_to_double(block, columns_, sums[part].data());
+    sums[part][columns_] += static_cast<double>(end - begin);
   });
-  double rows = std::accumulate(counts.begin(), counts.end(), 0.0);
-  if (design_.ranks() != nullptr) design_.ranks()->all_reduce({&rows, 1, DType::kF64});
-  design_.transpose_multiply(ones.data(), means.data());
-  for (T& mean : means) mean = static_cast<T>(static_cast<double>(mean) / std::max(1.0, rows));
-  shift_ = std::move(means);
+  for (std::size_t part = 1; part < sums.size(); ++part)
+    add_to_double(sums[part].data(), columns_ + 1, sums[0].data());
+  if (design_.ranks() != nullptr)
+    design_.ranks()->all_reduce(Buffer::of(std::span<double>(sums[0])));
+  for (std::int64_t j = 0; j < columns_; ++j)
+    shift_.push_back(static_cast<T>(sums[0][j] / std::max(1.0, sums[0][columns_])));
 }
 
 template <class T>
