@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "tutti/core/error.h"
@@ -105,6 +106,18 @@ TEST_P(RowStreamTest, FindsDamage) {
   }
   RowStream stream(std::make_shared<DataFile>(path_), bytes_for(4), GetParam());
   EXPECT_THROW(stream.for_chunks(threads_, [](const Matrix&, std::int64_t) {}), IoError);
+}
+
+TEST_P(RowStreamTest, RefusesWhatIsNotFinite) {
+  std::vector<float> values(static_cast<std::size_t>(9 * kChunkRows * kColumns));
+  values[static_cast<std::size_t>(8 * kChunkRows * kColumns) - 1] =
+      std::numeric_limits<float>::quiet_NaN();
+  DataSet data;
+  data.features = {
+      .rows = 9 * kChunkRows, .columns = kColumns, .values = values.data(), .row_stride = kColumns};
+  write_data_file(path_, data, kChunkRows);
+  RowStream stream(std::make_shared<DataFile>(path_), bytes_for(4), GetParam());
+  EXPECT_THROW(stream.for_chunks(threads_, [](const Matrix&, std::int64_t) {}), ConfigError);
 }
 
 TEST_P(RowStreamTest, RefusesTooLittleMemory) {

@@ -83,43 +83,6 @@ void bin_sparse(const Matrix& matrix, const Bins& bins, BinnedData& data, Thread
   });
 }
 
-constexpr std::int64_t kSquare = 16;
-using Bytes = std::uint8_t __attribute__((vector_size(kSquare), aligned(1), may_alias));
-
-// Rows of 16 bytes become columns: mixing the two halves of the list four times moves every byte
-// to its place.
-void turn_square(Bytes* lines) {
-  for (int round = 0; round < 4; ++round) {
-    Bytes from[kSquare];
-    std::copy_n(lines, kSquare, from);
-    for (std::size_t i = 0; i < kSquare / 2; ++i) {
-      const Bytes a = from[i], b = from[i + kSquare / 2];
-      lines[2 * i] =
-          __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      lines[2 * i + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
-                                                 14, 30, 15, 31);
-    }
-  }
-}
-
-// Rows [begin, end) of one tile to columns that are `rows` long.
-void turn_rows(const BinnedData& data, std::int64_t begin, std::int64_t end, std::uint8_t* target) {
-  const std::uint8_t* tile = data.tile(0);
-  const int columns = data.columns(), stride = data.stride();
-  std::int64_t row = begin;
-  for (; stride >= kSquare && row + kSquare <= end; row += kSquare)
-    for (int first = 0; first < columns; first += kSquare) {
-      Bytes lines[kSquare];
-      for (std::int64_t i = 0; i < kSquare; ++i)
-        lines[i] = *reinterpret_cast<const Bytes*>(tile + (row + i) * stride + first);
-      turn_square(lines);
-      for (int c = first; c < std::min<int>(columns, first + kSquare); ++c)
-        *reinterpret_cast<Bytes*>(target + c * data.rows() + row) = lines[c - first];
-    }
-  for (; row < end; ++row)
-    for (int c = 0; c < columns; ++c) target[c * data.rows() + row] = tile[row * stride + c];
-}
-
 }  // namespace
 
 BinnedData::BinnedData(std::int64_t rows, int columns)
@@ -138,14 +101,6 @@ BinnedData::BinnedData(std::int64_t rows, int columns, const std::filesystem::pa
   const std::size_t size = std::max<std::size_t>(1, offset(tiles()));
   bytes_.reset(static_cast<std::uint8_t*>(map_unnamed_file(folder, size)),
                [size](std::uint8_t* memory) { munmap(memory, size); });
-}
-
-void BinnedData::add_columns(Threads& threads) {
-  std::byte* memory = allocate_large(static_cast<std::size_t>(rows_ * columns_)).release();
-  by_columns_.reset(reinterpret_cast<std::uint8_t*>(memory), FreeMemory());
-  threads.for_range(rows_, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    turn_rows(*this, begin, end, by_columns_.get());
-  });
 }
 
 void BinnedData::fetch(std::int64_t begin, std::int64_t end) const {

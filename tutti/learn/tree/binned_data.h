@@ -39,12 +39,6 @@ class BinnedData {
   std::uint8_t at(std::int64_t row, int column_index) const {
     return column(column_index)[row * stride_];
   }
-  // A second copy by columns, from which it is quicker to read one column of many rows. Only for
-  // rows in memory and one tile.
-  void add_columns(Threads& threads);
-  bool has_columns() const { return by_columns_ != nullptr; }
-  // The bins of one column in that copy: that of row r is at [r].
-  const std::uint8_t* whole_column(int index) const { return by_columns_.get() + index * rows_; }
   std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
 
   // In a file: starts reading these rows; lets their memory go. In memory: nothing.
@@ -60,7 +54,7 @@ class BinnedData {
   std::int64_t rows_;
   int columns_, stride_;
   bool is_in_file_ = false;
-  std::shared_ptr<std::uint8_t> bytes_, by_columns_;
+  std::shared_ptr<std::uint8_t> bytes_;
 };
 
 // The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse

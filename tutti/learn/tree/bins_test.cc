@@ -118,19 +118,6 @@ TEST(Bins, EveryWayToBinAgrees) {
     }
 }
 
-TEST(Bins, TheCopyByColumnsHasTheSame) {
-  Threads threads(3);
-  for (const int columns : {3, 9, 28, 32}) {
-    const TestData made = make_data(20001, columns, 10);
-    BinnedData data = bin(made.matrix(), find_bins(made.matrix(), {}, threads), threads);
-    EXPECT_FALSE(data.has_columns());
-    data.add_columns(threads);
-    for (int c = 0; c < columns; ++c)
-      for (std::int64_t row = 0; row < data.rows(); ++row)
-        ASSERT_EQ(data.whole_column(c)[row], data.at(row, c));
-  }
-}
-
 TEST(Bins, WhatASparseMatrixLacksIsZero) {
   Threads threads(2);
   // Rows: (0, 5), (-1, 0), (0, 0), (2, NaN)

@@ -324,8 +324,7 @@ BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
     bins_.columns.resize(static_cast<std::size_t>(matrix.columns));
     if (options_.tree_probability < 1) bins_ = find_bins(matrix, bin_options, threads_);
   } else {
-    BinnedRows binned =
-        find_and_bin(matrix, bin_options, limit_, options_.rounds, threads_, communicator_);
+    BinnedRows binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
     bins_ = std::move(binned.bins);
     data = std::move(binned.data);
   }

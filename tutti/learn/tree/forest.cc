@@ -205,7 +205,7 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
     no_bins.columns.resize(static_cast<std::size_t>(matrix.columns));
     exact.emplace(matrix, threads);
   } else {
-    binned.emplace(find_and_bin(matrix, bin_options, limit, options.trees, threads, communicator));
+    binned.emplace(find_and_bin(matrix, bin_options, limit, threads, communicator));
   }
   const Problem problem = {matrix.rows,
                            static_cast<int>(matrix.columns),

@@ -18,19 +18,23 @@ std::int64_t part_rows(const Record* source, std::int64_t size, Record* target,
                        const std::array<std::uint8_t, kBins>& goes_left) {
   Record* left = target;
   Record* right = target + size - 1;
-  for (std::int64_t i = 0; i < size; ++i) {
-    // Not beyond the end: the records there are another thread's.
-    const std::int64_t ahead = std::min(i + static_cast<std::int64_t>(kPartLookahead), size - 1);
-    __builtin_prefetch(bins + static_cast<std::size_t>(source[ahead].row) *
-                                  static_cast<std::size_t>(stride));
-    const Record record = source[i];
-    const std::uint8_t is_left =
-        goes_left[bins[static_cast<std::size_t>(record.row) * static_cast<std::size_t>(stride)]];
+  const auto bin_of = [&](const Record& record) {
+    return bins + static_cast<std::size_t>(record.row) * static_cast<std::size_t>(stride);
+  };
+  const auto put = [&](const Record record) {
+    const std::uint8_t is_left = goes_left[*bin_of(record)];
     *left = record;
     *right = record;
     left += is_left;
     right -= 1 - is_left;
+  };
+  constexpr auto kAhead = static_cast<std::int64_t>(kPartLookahead);
+  std::int64_t i = 0;
+  for (; i + kAhead < size; ++i) {
+    __builtin_prefetch(bin_of(source[i + kAhead]));
+    put(source[i]);
   }
+  for (; i < size; ++i) put(source[i]);
   return left - target;
 }
 

@@ -18,9 +18,6 @@ constexpr std::int64_t kFewRows = 128;
 // when they go into the histogram. With many tiles it pays to stay longer at each.
 constexpr std::int64_t kChunk = 2048, kChunkOfTiles = 16384;
 
-// Where a node has more than one in so many rows, a column of its own is read in fewer cache lines
-// than it takes to fetch the rows.
-constexpr std::int64_t kSparseRows = 32;
 // Copying the bins of a subtree together pays when its rows are parted at least so often.
 constexpr int kLevelsToCopy = 2;
 
@@ -158,10 +155,7 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
   const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
-  const int column = parent.split.column;
-  const bool are_dense = data_->has_columns() && parent.size() * kSparseRows > data_->rows();
-  const std::uint8_t* bins = are_dense ? data_->whole_column(column) : data_->column(column);
-  const int stride = are_dense ? 1 : data_->stride();
+  const std::uint8_t* bins = data_->column(parent.split.column);
   Record* const rows = growth_.records.data() + parent.begin;
   Record* const parted = growth_.scratch.data() + parent.begin;
   std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
@@ -172,7 +166,7 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
   run(parts, [&](std::size_t slot, std::int64_t index) {
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = parted + begin;
-    const std::int64_t left = part_rows(rows + begin, size, target, bins, stride, table);
+    const std::int64_t left = part_rows(rows + begin, size, target, bins, data_->stride(), table);
     lefts[static_cast<std::size_t>(index)] = left;
     if (left_sums != nullptr)
       add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));

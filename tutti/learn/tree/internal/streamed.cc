@@ -18,10 +18,6 @@ namespace tutti::learn::tree {
 namespace {
 
 constexpr std::int64_t kLeastBlock = 4096, kGreatestBlock = 65536;  // rows
-// Parting so many rows of few columns takes as long as summing them: there it pays to have columns,
-// once so many trees have repaid making them.
-constexpr std::int64_t kManyRows = 4 * kSubtreeRows;
-constexpr int kManyTrees = 8;
 
 std::int64_t reduced(std::int64_t value, comm::Communicator* communicator, ReduceOp op) {
   if (communicator != nullptr) communicator->all_reduce({&value, 1, DType::kI64}, op);
@@ -365,12 +361,10 @@ void MemoryLimit::check(std::int64_t needed, const char* what,
 }
 
 BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const MemoryLimit& limit,
-                        int trees, Threads& threads, comm::Communicator* communicator) {
+                        Threads& threads, comm::Communicator* communicator) {
   if (!limit.exists()) {
     Bins bins = find_bins(matrix, options, threads, communicator);
     BinnedData data = bin(matrix, bins, threads);
-    if (trees >= kManyTrees && data.tiles() == 1 && data.rows() >= kManyRows)
-      data.add_columns(threads);
     return {std::move(bins), std::move(data)};
   }
   const Matrix rows =

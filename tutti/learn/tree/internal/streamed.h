@@ -48,13 +48,13 @@ class MemoryLimit {
   std::int64_t bytes_;
 };
 
-// Bins of the rows for so many trees: in memory, or under a limit in a file of the temporary
-// folder. Throws ConfigError (DDL-9-27) when the limit is too little.
+// Bins of the rows: in memory, or under a limit in a file of the temporary folder. Throws
+// ConfigError (DDL-9-27) when the limit is too little.
 struct BinnedRows {
   Bins bins;
   BinnedData data;
 };
 BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const MemoryLimit& limit,
-                        int trees, Threads& threads, comm::Communicator* communicator);
+                        Threads& threads, comm::Communicator* communicator);
 
 }  // namespace tutti::learn::tree
