@@ -112,6 +112,13 @@ Doubles array_of(const std::vector<double>& values) {
   return Doubles(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
+// The numbers themselves, not a copy.
+Doubles array_of(std::vector<double>&& values) {
+  auto* kept = new std::vector<double>(std::move(values));
+  const py::capsule owner(kept, [](void* it) { delete static_cast<std::vector<double>*>(it); });
+  return Doubles(static_cast<py::ssize_t>(kept->size()), kept->data(), owner);
+}
+
 template <class Model>
 py::dict result_of(const Model& model, bool is_interrupted) {
   using namespace py::literals;

@@ -236,6 +236,12 @@ DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : Dat
   }
 }
 
+std::int64_t DataFile::features_at(std::int64_t number) const {
+  const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
+  const Places places = places_of(schema_, chunk.rows, chunk.entries);
+  return static_cast<std::int64_t>(places.offsets);
+}
+
 Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const Places places = places_of(schema_, chunk.rows, chunk.entries);

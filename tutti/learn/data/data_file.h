@@ -79,6 +79,8 @@ class DataFile {
   std::int64_t bytes_of(std::int64_t chunk) const {
     return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).bytes);
   }
+  // Where features begin in the chunk's bytes, after labels and weights.
+  std::int64_t features_at(std::int64_t chunk) const;
   // For those who read the bytes themselves: the features in the chunk's bytes at `start` (nothing
   // is checked and nothing kept), and all the checks, which throw as `read` and `check` do.
   Matrix view(std::int64_t chunk, const std::byte* start) const;

@@ -69,8 +69,8 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
     free_.push_back(i);
   }
   queue_ = ReadQueue::open(file_->name(), engine);
-  queue_->expect(in_turn);
   start_reads();
+  queue_->expect(in_turn);  // takes a while: the disk is busy meanwhile
 }
 
 RowStream::~RowStream() {
@@ -79,10 +79,14 @@ RowStream::~RowStream() {
 
 void RowStream::start_read(std::int64_t chunk, std::int64_t buffer) {
   buffer_of_[chunk] = buffer;
-  queue_->start(chunk, file_->offset_of(chunk), file_->bytes_of(chunk), buffers_[buffer]->data);
+  // Labels and weights are needed only where the whole chunk is checked.
+  const std::int64_t skipped =
+      is_checked_[chunk] ? file_->features_at(chunk) / kReadAlignment * kReadAlignment : 0;
+  const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
+  queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes, buffers_[buffer]->data + skipped);
   ahead_.push_back(chunk);
   ++chunks_read_;
-  bytes_read_ += file_->bytes_of(chunk);
+  bytes_read_ += bytes;
 }
 
 // What comes next, as far as there are buffers. After the last chunk comes the first that has to be
