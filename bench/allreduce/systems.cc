@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bench/allreduce/launchers.h"
+#include "bench/harness/testbed.h"
 #include "tutti/core/error.h"
 
 namespace tutti::bench {
@@ -102,10 +103,6 @@ Launch launch_of(const std::string& name, const AllreduceSettings& settings,
     return {{}, system.launcher + " is not installed"};
   return {system.launch({settings, {program, folder.string()}, usable_cores(), testbed_script()}),
           ""};
-}
-
-fs::path testbed_script() {
-  return prefix().parent_path() / "scripts" / "testbed";
 }
 
 std::string settings_note(const std::string& name) {

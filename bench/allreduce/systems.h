@@ -25,9 +25,6 @@ struct Launch {
 Launch launch_of(const std::string& system, const AllreduceSettings& settings,
                  const std::filesystem::path& folder);
 
-// The script that makes several hosts, where `tutti` runs from the build tree.
-std::filesystem::path testbed_script();
-
 // One line: what was set for this system, for the rows.
 std::string settings_note(const std::string& system);
 

@@ -1,9 +1,6 @@
 #include "bench/ddp/contest.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -29,21 +26,6 @@ constexpr double kBatchSeconds = 0.1;
 // The build tree and the installation have the same shape: bin/tutti, libexec/tutti, python.
 fs::path prefix() {
   return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-}
-
-fs::path testbed_script() {
-  return prefix().parent_path() / "scripts" / "testbed";
-}
-
-int free_port() {
-  const int file = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof address;
-  bind(file, reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(file, reinterpret_cast<sockaddr*>(&address), &length);
-  close(file);
-  return ntohs(address.sin_port);
 }
 
 int host_of(const DdpSettings& settings, int rank) {

@@ -1,7 +1,10 @@
 #include "bench/harness/testbed.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/harness/process.h"
 #include "tutti/core/error.h"
@@ -14,6 +17,22 @@ const std::string kName = "bench";
 constexpr double kDownSeconds = 20;
 
 }  // namespace
+
+std::filesystem::path testbed_script() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  return program.parent_path().parent_path().parent_path() / "scripts" / "testbed";
+}
+
+int free_port() {
+  const int file = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  bind(file, reinterpret_cast<sockaddr*>(&address), length);
+  getsockname(file, reinterpret_cast<sockaddr*>(&address), &length);
+  close(file);
+  return ntohs(address.sin_port);
+}
 
 Testbed::Testbed(const std::filesystem::path& script, int hosts, double link_gigabits,
                  const std::filesystem::path& log, const InterruptScope& interrupt)

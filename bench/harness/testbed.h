@@ -9,6 +9,11 @@
 
 namespace tutti::bench {
 
+// The script that makes several hosts, where `tutti` runs from the build tree.
+std::filesystem::path testbed_script();
+// A port that nobody listens on, for the first rank of a job.
+int free_port();
+
 class Testbed {
  public:
   // Brings up host1 to host<hosts>, each with a link of this rate; `log` takes what the script

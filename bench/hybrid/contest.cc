@@ -1,8 +1,6 @@
 #include "bench/hybrid/contest.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,14 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr int kBatch = 16;
 
-fs::path prefix() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-}
 fs::path rank_program() {
-  return prefix() / "libexec/tutti/train_rank";
-}
-fs::path testbed_script() {
-  return prefix().parent_path() / "scripts/testbed";
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
+         "libexec/tutti/train_rank";
 }
 
 // A network and data that learn within seconds on a part of a processor.
@@ -69,17 +62,6 @@ int group_of(const HybridSettings& settings, const std::string& strategy) {
   if (strategy == "async") return 1;
   const int workers = workers_of(settings, strategy);
   return strategy == "hybrid" ? (workers + 1) / 2 : workers;
-}
-
-int free_port() {
-  const int file = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof address;
-  bind(file, reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(file, reinterpret_cast<sockaddr*>(&address), &length);
-  close(file);
-  return ntohs(address.sin_port);
 }
 
 // The ranks of one run, each with its share of the processors; on the testbed each on its own host.
