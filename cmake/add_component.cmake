@@ -9,6 +9,7 @@ function(add_component name)
   add_library(tutti_${name} STATIC ${arg_SOURCES})
   add_library(tutti::${name} ALIAS tutti_${name})
   set_target_properties(tutti_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(tutti_${name} PUBLIC cxx_std_20)  # also for those who use it installed
   target_link_libraries(tutti_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
   if(arg_WITH_TORCH)
     use_torch(tutti_${name})

@@ -7,10 +7,11 @@
 namespace tutti::bench {
 
 void TypedPlacement::declare(CLI::App& app, Placement& placement) {
-  app.add_option("--ranks", ranks_, "Ranks on this host (default 2)");
+  app.add_option("--ranks", ranks_, "Ranks on this host (default 2)")->check(CLI::Range(2, 4096));
   app.add_flag("--testbed", placement.on_testbed, "Run on the hosts of scripts/testbed");
-  app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)");
-  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks on each of them (default 2)");
+  app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)")->check(CLI::PositiveNumber);
+  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks on each of them (default 2)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--deal", deal_,
                  "How ranks are dealt over hosts: slot (fill one, then the next) or node")
       ->check(CLI::IsMember({"slot", "node"}));
@@ -32,7 +33,7 @@ void TypedPlacement::check(Placement& placement) const {
   placement.hosts = placement.on_testbed ? (hosts_ != 0 ? hosts_ : 4) : 1;
   const int asked = placement.on_testbed ? ranks_per_host_ : ranks_;
   placement.ranks_per_host = asked != 0 ? asked : 2;
-  if (ranks_ < 0 || hosts_ < 0 || placement.ranks_per_host < 1 || placement.ranks() < 2) {
+  if (placement.ranks() < 2) {
     throw ConfigError("DDL-8-31", "There must be at least 2 ranks.");
   }
   placement.deal_by_node = deal_ == "node";

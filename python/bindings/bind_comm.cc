@@ -106,6 +106,9 @@ void bind_job(py::module_& module) {
       "begin", [](const std::string& options) { without_gil([&] { job().begin(options); }); },
       py::arg("options") = "");
   module.def("end", [] { without_gil([] { job().end(); }); });
+  module.def("abandon", [](const std::string& reason) {
+    without_gil([&] { job().world()->abandon(reason); });
+  });
   module.def("is_running", [] { return job().is_running(); });
   module.def("rank", [] { return job().world()->rank(); });
   module.def("size", [] { return job().world()->size(); });

@@ -77,6 +77,11 @@ PYBIND11_MODULE(_torch, module) {
       },
       Released());
   module.def(
+      "abandon",
+      [](const std::string& reason) { World::instance().communicator().abandon(reason); },
+      Released());
+  module.def("is_connected", [] { return World::instance().is_connected(); });
+  module.def(
       "shut_down", [] { World::instance().shut_down(); }, Released());
   module.def("description",
              [](const Group& group) { return ours(group).communicator()->description(); });

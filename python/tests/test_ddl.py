@@ -34,11 +34,16 @@ def test_a_killed_rank_is_named():
         assert "CommError" in output and "DDL-4-04 Rank 2" in output
 
 
-@pytest.mark.parametrize("what", ["leave", "raise"])
-def test_a_rank_that_ends_early_is_named(what):
-    for code, output in outcome(what):
+def test_a_rank_that_ends_early_is_named():
+    for code, output in outcome("leave"):
         assert code == 3, output
         assert "DDL-4-74 Rank 2 has ended" in output
+
+
+def test_an_exception_of_one_rank_is_told_to_all():
+    for code, output in outcome("raise"):
+        assert code == 3, output
+        assert "gave up: RuntimeError: the data of this rank are broken" in output
 
 
 def test_a_stopped_rank_is_named_and_the_tensor_fails():

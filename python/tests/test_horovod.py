@@ -17,7 +17,7 @@ def test_collectives_and_training(size):
 def test_a_restarted_job_goes_on_from_its_last_commit(tmp_path):
     command = ["ddlrun", "--oversubscribe", "-n", "2", "--max-restarts", "1", "--log-dir", tmp_path / "logs"]
     program = [sys.executable, "-B", rank_job.HERE / "ranks/elastic.py"]
-    environment = {**os.environ, "TUTTI_ELASTIC_FOLDER": str(tmp_path / "state"), "TUTTI_TUNING_CACHE": "none"}
+    environment = {**os.environ, "TUTTI_TUNING_CACHE": "none"}
     done = subprocess.run(
         [*command, *program], env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )

@@ -1,5 +1,7 @@
 #include "tutti/comm/communicator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <sstream>
@@ -81,6 +83,11 @@ const Options& Communicator::options() const {
 }
 void Communicator::check() const {
   state_->check();
+}
+void Communicator::abandon(const std::string& reason) {
+  state_->job->monitor.abandon(
+      Result::failure(ErrorKind::kComm, Monitor::kAbandoned,
+                      fmt::format("{} gave up: {}", state_->roster->name_of(rank()), reason)));
 }
 std::string Communicator::description() const {
   const std::string& tuning = state_->tuning;
@@ -215,12 +222,18 @@ Work Communicator::start_compressed(ConstBuffer input, Buffer output, ReduceOp o
   require(operation.dtype == DType::kF32 && (op == ReduceOp::kSum || op == ReduceOp::kAverage),
           "Compression works for f32 with sum or average, not for {} with {}.",
           name_of(operation.dtype), name_of(op));
-  if (!state_->compressed) state_->compressed = std::make_unique<CompressedReducer>(*this);
-  return state_->progress->start([reducer = state_->compressed.get(), input, output, op,
-                                  codec = call.compression, name = std::string(call.name)] {
-    reducer->all_reduce(input, output, op, codec, name);
-    return Result::ok();
-  });
+  if (!state_->compressed) {
+    state_->compressed = std::make_unique<CompressedReducer>(*this);
+    for (Communicator* part : state_->compressed->parts()) {
+      part->state_->roster->follow(*state_->roster);
+    }
+  }
+  const std::string form = call.compression.text();
+  const std::string shown = call.name.empty() ? form : fmt::format("{} as {}", call.name, form);
+  return state_->start_as(
+      operation, shown,
+      [reducer = state_->compressed.get(), input, output, op, codec = call.compression,
+       name = std::string(call.name)] { reducer->all_reduce(input, output, op, codec, name); });
 }
 Work Communicator::reduce_scatter_async(ConstBuffer input, Buffer output, ReduceOp op,
                                         Counts counts, const CallOptions& call) {

@@ -70,6 +70,9 @@ class Communicator {
   // Throws what a rank of this communicator has failed with, if any: for ranks that compute for
   // long between calls.
   void check() const;
+  // This rank cannot go on: every call of every rank of the job fails with these words, and nobody
+  // waits for it any more.
+  void abandon(const std::string& reason);
   // What was chosen and why, for people: dimensions, algorithm per size class.
   std::string description() const;
 

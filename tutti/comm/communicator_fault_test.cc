@@ -52,6 +52,18 @@ void all_reduce(Communicator& comm, std::int64_t count, ReduceOp op = ReduceOp::
   comm.all_reduce(Buffer::of(std::span(values)), op, {.name = name});
 }
 
+TEST(Abandoned, EveryRankGetsTheWords) {
+  for (const auto& hosts : {host_names({3}), host_names({2, 1})}) {
+    const auto errors = errors_of(hosts, [](Communicator& comm) {
+      all_reduce(comm, 10);
+      if (comm.rank() == 1) comm.abandon("ValueError: no data");
+      all_reduce(comm, 10);
+    });
+    EXPECT_THAT(errors, Each(AllOf(HasSubstr("DDL-4-13"), HasSubstr("rank 1 on"),
+                                   HasSubstr("gave up: ValueError: no data"))));
+  }
+}
+
 class Disagreement : public testing::TestWithParam<std::vector<std::string>> {};
 INSTANTIATE_TEST_SUITE_P(Hosts, Disagreement,
                          testing::Values(host_names({2}), host_names({3}), host_names({1, 1}),

@@ -84,6 +84,29 @@ TEST_P(Compressed, ErrorFeedbackBringsEverythingInTheEnd) {
   });
 }
 
+// After calls that agree: the first one would be noticed by what it sets up.
+TEST(CompressedCalls, RanksThatCompressDifferentlyAreTold) {
+  for (const char* other : {"none", "f16"}) {
+    run_ranks(host_names({1, 1, 1}), [other](Communicator& comm) {
+      std::vector<float> values(5000, 1);
+      const auto reduce = [&](const std::string& form) {
+        comm.all_reduce(Buffer::of(std::span(values)), ReduceOp::kSum,
+                        {.name = "gradient", .compression = Codec::parse(form)});
+      };
+      reduce("bf16");
+      try {
+        reduce(comm.rank() == 1 ? other : "bf16");
+        FAIL() << "the ranks do not agree";
+      } catch (const CommError& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("DDL-4-02")) << other;
+        if (std::string(other) == "none") {
+          EXPECT_THAT(error.what(), testing::HasSubstr("'gradient as bf16'"));
+        }
+      }
+    });
+  }
+}
+
 TEST(CompressedCalls, OnlySumsOfF32) {
   run_ranks(host_names({2}), [](Communicator& comm) {
     std::vector<double> values(10);

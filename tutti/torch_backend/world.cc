@@ -1,10 +1,13 @@
 #include "tutti/torch_backend/world.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "tutti/comm/options.h"
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
 
 namespace tutti::torch_backend {
 namespace {
@@ -60,6 +63,7 @@ comm::Communicator& World::connect(int rank, int size, const std::optional<Meeti
                                 .port = place->port},
                                options)
                         : comm::Communicator::from_environment(options);
+  log::set_tag(fmt::format("rank {}", communicator_->rank()));
   if (communicator_->rank() == rank && communicator_->size() == size) return *communicator_;
   throw ConfigError("DDL-4-23",
                     "init_process_group was told rank " + std::to_string(rank) + " of " +

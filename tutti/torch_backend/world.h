@@ -41,6 +41,7 @@ class World {
                               std::chrono::milliseconds timeout);
   // All groups finish what they were given and leave; the process is about to end.
   void shut_down();
+  bool is_connected() const { return communicator_ != nullptr; }
 
  private:
   c10::intrusive_ptr<BackendBase> keep(std::shared_ptr<comm::Communicator> communicator,

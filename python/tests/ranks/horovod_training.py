@@ -254,13 +254,12 @@ def check_elastic_state():
 
     first = job(fails=True)
     second = job(fails=False)
-    assert seen == ["reset", 0, 1, 2, 3, "reset", 3, 4, 5], seen
+    assert seen == [0, 1, 2, 3, "reset", 3, 4, 5], seen
     assert len(second.sampler.processed_indices) == 12 * size - len(second.sampler) * size
     assert_close(first.model, second.model, 0)
     hvd.barrier()
     if rank == 0:
-        os.remove(os.path.join(folder, "state.pt"))
-        os.rmdir(folder)
+        os.rmdir(folder)  # empty, as the training is over
 
 
 checks.run(sys.modules[__name__])

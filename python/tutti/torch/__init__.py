@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _torch
+from tutti.job import failure_of_program
 
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
 
@@ -35,7 +36,14 @@ def register():
     dist.Backend.register_backend(_BACKEND, _create, extended_api=True, **devices)
     handlers = _rendezvous._rendezvous_handlers
     handlers["env"] = functools.partial(_after_filling, handlers["env"])
-    atexit.register(_torch.shut_down)
+    atexit.register(_end_of_program)
+
+
+def _end_of_program():
+    reason = failure_of_program()
+    if reason and _torch.is_connected():
+        _torch.abandon(reason)
+    _torch.shut_down()
 
 
 def set_compression(form, group=None):

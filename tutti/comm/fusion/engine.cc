@@ -47,7 +47,13 @@ Engine::Impl::Impl(Communicator& communicator, const Options& options)
   worker_ = std::thread([this] { work(); });
 }
 
+// Where the communicator has failed, the others learn that, and not that this rank left.
 Engine::Impl::~Impl() {
+  try {
+    communicator_->check();
+  } catch (const Error& error) {
+    fail(Result::from(error), true);
+  }
   stop_timeline_at_end();
   {
     const std::lock_guard lock(mutex_);

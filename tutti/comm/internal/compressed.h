@@ -30,6 +30,11 @@ class CompressedReducer {
   // Collective: splits `whole` into hosts and rails.
   explicit CompressedReducer(Communicator& whole);
 
+  // The communicators that it uses.
+  std::vector<Communicator*> parts() const {
+    return {rail_.get(), host_ ? host_.get() : rail_.get()};
+  }
+
   // `input` and `output` are f32; kSum and kAverage only. Blocking; one call at a time.
   void all_reduce(ConstBuffer input, Buffer output, ReduceOp op, const Codec& codec,
                   const std::string& name);

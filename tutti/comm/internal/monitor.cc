@@ -92,6 +92,15 @@ void Monitor::announce(Roster& roster) {
        {.kind = News::Kind::kFailure, .communicator = roster.id(), .failure = failure});
 }
 
+void Monitor::abandon(const Result& failure) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, roster] : rosters_) {
+    if (roster->look() && roster->fail(failure)) announce(*roster);
+    roster->is_delivered = true;
+  }
+  transport_.give_up();
+}
+
 void Monitor::ask_other_hosts(Roster& roster, std::int64_t patience_ns) {
   tell(roster, roster.ranks_to_ask(patience_ns),
        {.kind = News::Kind::kQuestion, .communicator = roster.id()});
@@ -118,7 +127,8 @@ void Monitor::report(const Result& failure) {
   recorder_.events().write("failure", {{"code", failure.code()}, {"message", failure.message()}});
   recorder_.write_flight(failure.code() + " " + failure.message());
   // Who is lost will not come to the end of the transport either.
-  if (failure.kind() == ErrorKind::kTimeout || failure.code() == "DDL-4-04") transport_.give_up();
+  const bool is_lost = failure.code() == "DDL-4-04" || failure.code() == kAbandoned;
+  if (failure.kind() == ErrorKind::kTimeout || is_lost) transport_.give_up();
 }
 
 void Monitor::end_program_that_does_not_react(const Roster& roster) const {

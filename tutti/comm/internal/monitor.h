@@ -29,6 +29,8 @@ namespace tutti::comm {
 // record written.
 class Monitor {
  public:
+  static constexpr const char* kAbandoned = "DDL-4-13";
+
   // `transport` and `recorder` must outlive the monitor.
   Monitor(Transport& transport, Recorder& recorder, const Options& options);
   ~Monitor();
@@ -40,6 +42,8 @@ class Monitor {
 
   // This rank found the failure: tells the ranks of other hosts, and people.
   void announce(Roster& roster);
+  // This rank cannot go on: fails all communicators of the job, here and everywhere.
+  void abandon(const Result& failure);
   // Tells people: on standard error, in the run log, by the flight record. Once, whatever the
   // number of communicators that end with it.
   void report(const Result& failure);

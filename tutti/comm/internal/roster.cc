@@ -67,6 +67,10 @@ Result Roster::look() {
     const Result told = host_.board().failure_of(member);
     if (!told) fail(told);
   }
+  if (Roster* const whole = whole_; whole && !has_failed()) {
+    const Result told = whole->look();
+    if (!told) fail(told);
+  }
   return failure();
 }
 

@@ -41,6 +41,8 @@ class Roster {
   bool fail(const Result& failure);
   // Also looks at what the ranks of this host have failed with.
   Result look();
+  // Fails when `whole` does, of which this is a part. Before the first operation; it must stay.
+  void follow(Roster& whole) { whole_ = &whole; }
   // When it failed (monotonic clock), 0 before; and whether the program has been told.
   std::int64_t failed_ns() const { return failed_ns_.load(); }
   std::atomic<bool> is_delivered = false;
@@ -73,6 +75,7 @@ class Roster {
   const HostGroup& host_;
   std::vector<int> host_index_;  // of each rank, in the layout
 
+  std::atomic<Roster*> whole_ = nullptr;
   mutable std::mutex mutex_;
   std::atomic<bool> has_failed_ = false;
   std::atomic<std::int64_t> failed_ns_ = 0;

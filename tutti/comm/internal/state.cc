@@ -77,12 +77,8 @@ Result Communicator::State::run(const Operation& operation) {
 Result Communicator::State::run_one(const Operation& operation) {
   if (roster->has_failed()) [[unlikely]]
     return fail(roster->failure());
-  const std::int64_t start = ticks();
-  FlightEntry entry{
-      .record = OpRecord::of(operation, ++sequence_), .communicator = id, .start_ticks = start};
+  FlightEntry entry = enter(operation);
   FlightRecord::Slot& slot = job->flight.begin(entry);
-  host->enter(entry.record, start);
-  watch->begin(entry.record, operation.timeout);
   Result outcome = dispatch(operation, entry);
   if (!outcome) [[unlikely]]
     return fail(std::move(outcome));
@@ -96,6 +92,28 @@ Result Communicator::State::run_one(const Operation& operation) {
   if (!observers_.empty()) [[unlikely]]
     return observe(operation, entry);
   return outcome;
+}
+
+FlightEntry Communicator::State::enter(const Operation& operation) {
+  const std::int64_t start = ticks();
+  const FlightEntry entry{
+      .record = OpRecord::of(operation, ++sequence_), .communicator = id, .start_ticks = start};
+  host->enter(entry.record, start);
+  watch->begin(entry.record, operation.timeout);
+  return entry;
+}
+
+Work Communicator::State::start_as(Operation operation, const std::string& name,
+                                   std::function<void()> body) {
+  return progress->start([this, operation = std::move(operation), name, body]() mutable {
+    const std::lock_guard lock(mutex_);
+    if (roster->has_failed()) return fail(roster->failure());
+    operation.name = name;
+    const FlightEntry entry = enter(operation);
+    body();
+    host->leave(entry.record.sequence, ticks());
+    return Result::ok();
+  });
 }
 
 // All later operations end with the first failure, and so do those of the other ranks.

@@ -35,6 +35,9 @@ struct Communicator::State {
   void perform(Operation operation);
   // Runs it on the progress thread. The operation owns its name.
   Work start(Operation operation);
+  // Runs `body`, made of operations of other communicators, on the progress thread. The others see
+  // it as `operation`, so that ranks which do something else are noticed.
+  Work start_as(Operation operation, const std::string& name, std::function<void()> body);
   // Throws the failure of this or another rank.
   void check();
   // From now on tells of operations what the options ask for.
@@ -62,6 +65,7 @@ struct Communicator::State {
  private:
   Result run(const Operation& operation);
   Result run_one(const Operation& operation);
+  FlightEntry enter(const Operation& operation);
   Result fail(Result outcome);
   Result dispatch(const Operation& operation, FlightEntry& entry);
   Result observe(const Operation& operation, const FlightEntry& entry);

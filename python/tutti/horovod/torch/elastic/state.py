@@ -3,6 +3,7 @@
 import copy
 import functools
 import os
+import sys
 from pathlib import Path
 
 import torch
@@ -30,29 +31,46 @@ class State:
             callback()
 
     def commit(self):
-        """This is where a restart goes on. Costs a copy of the state, and with TUTTI_ELASTIC_FOLDER the writing of it."""
+        """This is where a restart goes on. Costs a copy of the state, and on rank 0 the writing of it to `_folder()`."""
         self.save()
-        folder = os.environ.get("TUTTI_ELASTIC_FOLDER")
-        if folder and basics.rank() == 0:
-            self._write(Path(folder))
+        if _folder() and basics.rank() == 0:
+            self._write(_folder())
         self.check_host_updates()
 
     def check_host_updates(self):
         """Hosts do not change while the job runs."""
 
     def _write(self, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = folder / f"{_FILE}.new"
-        torch.save(self._saved_form(), unfinished)
-        unfinished.replace(folder / _FILE)  # so that there is always a whole one
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            unfinished = folder / f"{_FILE}.new"
+            torch.save(self._saved_form(), unfinished)
+            unfinished.replace(folder / _FILE)  # so that there is always a whole one
+        except OSError as error:
+            raise OSError(f"DDL-7-92 The state cannot be written to {folder}: {error}. Set TUTTI_ELASTIC_FOLDER.") from error
 
     def _take_up(self):
-        """What a job before this one has committed, on rank 0."""
-        folder = os.environ.get("TUTTI_ELASTIC_FOLDER")
-        file = Path(folder) / _FILE if folder else None
-        if file and basics.rank() == 0 and file.exists():
+        """What a job before this one has committed, on rank 0. Gives whether there was something, on all ranks."""
+        file = _folder() / _FILE if _folder() else None
+        is_there = basics.rank() == 0 and file is not None and file.exists()
+        if is_there:
+            print(f"elastic: the training goes on from the commit in {file}", file=sys.stderr, flush=True)
             self._load_form(torch.load(file))
             self.restore()
+        return broadcast_object(is_there, 0, "elastic.is_there")
+
+    @staticmethod
+    def _forget():
+        """The training is over: the next one begins anew."""
+        if _folder() and basics.rank() == 0:
+            (_folder() / _FILE).unlink(missing_ok=True)
+
+
+def _folder():
+    """Where commits outlive the job: TUTTI_ELASTIC_FOLDER, or, as ddlrun starts a job again with it, ddlrun's folder of the run."""
+    run = os.environ.get("TUTTI_RUN_FOLDER") if "DDL_RESTART_COUNT" in os.environ else None
+    folder = os.environ.get("TUTTI_ELASTIC_FOLDER") or run
+    return None if folder in (None, "", "none") else Path(folder)
 
 
 class ObjectState(State):
@@ -135,13 +153,16 @@ def run(train):
 
     @functools.wraps(train)
     def wrapper(state, *args, **kwargs):
-        state._take_up()
+        goes_on = state._take_up()
         state.sync()
-        state.on_reset()
+        if goes_on:
+            state.on_reset()
         try:
-            return train(state, *args, **kwargs)
+            result = train(state, *args, **kwargs)
         except HorovodInternalError:
             state.restore()
             raise
+        state._forget()
+        return result
 
     return wrapper
