@@ -6,7 +6,12 @@ set(PYBIND11_FINDPYTHON OFF)
 set(PYBIND11_NOPYTHON ON)
 find_package(pybind11 REQUIRED)
 set(TUTTI_PYTHON_FOLDER "${CMAKE_BINARY_DIR}/python")
-set(TUTTI_PYTHON_INSTALL "${CMAKE_INSTALL_LIBDIR}/python3/dist-packages" CACHE STRING
+# Where Debian's Python looks: below /usr in a folder for all versions, elsewhere in one for each.
+set(python_version "${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}")
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(python_version "3")
+endif()
+set(TUTTI_PYTHON_INSTALL "lib/python${python_version}/dist-packages" CACHE STRING
     "Where below the prefix the Python packages are installed")
 
 # Everything that goes into build/python.
