@@ -29,6 +29,17 @@ double log_loss(const std::vector<double>& raw, const std::vector<double>& label
   return sum / static_cast<double>(raw.size());
 }
 
+TEST(Boosting, LargeNodesLevelByLevelMakeTheSameTrees) {
+  Threads threads(2);
+  const TestData data = make_data(140000, 5);
+  BoostOptions options = logistic(3);
+  options.max_depth = 5;
+  options.max_leaves = 0;
+  const Model by_levels = train_boosting(data.matrix(), {data.labels, {}}, options, threads).model;
+  options.max_leaves = 32;
+  expect_same(by_levels, train_boosting(data.matrix(), {data.labels, {}}, options, threads).model);
+}
+
 // Gradient and hessian against differences of the loss.
 class Objectives : public testing::TestWithParam<const char*> {};
 

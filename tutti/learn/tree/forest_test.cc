@@ -68,6 +68,31 @@ TEST_P(SameModel, ForAnyNumberOfThreads) {
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, SameModel, testing::Range(0, 7));
 
+// Nodes that are large enough are split level by level; with a number of leaves, one by one.
+class LargeNodes : public testing::TestWithParam<int> {};
+
+TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
+  Threads threads(2);
+  const TestData data = make_data(140000, 5, 11);
+  ForestOptions options = classifier(6);
+  std::vector<double> labels = data.labels, weights;
+  switch (GetParam()) {
+    case 0: break;
+    case 1: options.max_depth = 13; break;
+    case 2: options.classes = 0, options.max_depth = 3; break;
+    case 3:
+      for (std::size_t i = 0; i < labels.size(); ++i) weights.push_back(static_cast<double>(i % 3));
+      break;
+    default:
+      options.classes = 3;
+      for (std::size_t i = 0; i < labels.size(); i += 3) labels[i] = 2;
+  }
+  const Model by_levels = train_forest(data.matrix(), {labels, weights}, options, threads);
+  options.max_leaves = 1 << 14;
+  expect_same(by_levels, train_forest(data.matrix(), {labels, weights}, options, threads));
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, LargeNodes, testing::Range(0, 5));
+
 TEST(DecisionTree, WeightsAreRepetitions) {
   Threads threads(2);
   const TestData data = make_data(2000, 5, 9);

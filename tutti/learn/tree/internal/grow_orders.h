@@ -1,5 +1,5 @@
-// In which order nodes are split. `Work` knows how: begin, expand, drop, enter and leave as in
-// NodeWork.
+// In which order nodes are split. `Work` knows how: begin, expand, expand_large, drop, enter and
+// leave as in NodeWork.
 #pragma once
 
 #include <algorithm>
@@ -195,7 +195,7 @@ void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks,
     else
       open.push_back(node);
   };
-  add(root);
+  for (const OpenNode& node : work.expand_large(nodes, root)) add(node);
   while (!open.empty()) {
     const OpenNode next = open.front();
     open.pop_front();

@@ -268,17 +268,27 @@ std::vector<OpenNode> NodeWork<Record>::expand(std::vector<GrownNode>& nodes, Op
     share_histogram(small_histogram);
     subtract(parent.histogram, small_histogram);
   }
-  const std::int32_t first = add_children(nodes, parent.index, left_size);
-  const GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
-  nodes[static_cast<std::size_t>(first)].sums = sums;
-  nodes[static_cast<std::size_t>(first) + 1].sums = difference(node.sums, sums);
-  std::vector<OpenNode> children = {{first, parent.histogram}, {first + 1, small_histogram}};
-  if (node.split.left_is_smaller) std::swap(children[0].histogram, children[1].histogram);
+  const auto both = add_pair(nodes, parent, small_histogram, sums, left_size);
+  std::vector<OpenNode> children(both.begin(), both.end());
   find_splits(nodes, children);
   std::erase_if(children, [&](const OpenNode& open) {
     return !nodes[static_cast<std::size_t>(open.index)].split.exists();
   });
   return children;
+}
+
+template <class Record>
+std::array<OpenNode, 2> NodeWork<Record>::add_pair(std::vector<GrownNode>& nodes,
+                                                   const OpenNode& parent,
+                                                   std::uint64_t* small_histogram,
+                                                   const NodeSums& sums, std::int64_t left_size) {
+  const std::int32_t first = add_children(nodes, parent.index, left_size);
+  const GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
+  nodes[static_cast<std::size_t>(first)].sums = sums;
+  nodes[static_cast<std::size_t>(first) + 1].sums = difference(node.sums, sums);
+  std::array<OpenNode, 2> both = {{{first, parent.histogram}, {first + 1, small_histogram}}};
+  if (node.split.left_is_smaller) std::swap(both[0].histogram, both[1].histogram);
+  return both;
 }
 
 // Afterwards nodes that will not be split have no split and no histogram.

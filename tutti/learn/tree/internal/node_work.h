@@ -1,6 +1,7 @@
 // What is done to one node at a time: sum its rows, look for its split, part its rows.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -24,6 +25,9 @@ class NodeWork {
   // Uses the split of `parent`: adds its children, with their splits, and returns those that have
   // one. The parent's histogram goes over to a child or back to the pool.
   std::vector<OpenNode> expand(std::vector<GrownNode>& nodes, OpenNode parent);
+  // Splits large nodes in another way, as far as that is faster (node_levels.cc). Returns those
+  // that are left to split.
+  std::vector<OpenNode> expand_large(std::vector<GrownNode>& nodes, OpenNode root);
   void find_splits(std::vector<GrownNode>& nodes, std::span<OpenNode> open);
   void drop(OpenNode& open);
   // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
@@ -34,6 +38,33 @@ class NodeWork {
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
  private:
+  // The rows of a node that lie in one block.
+  struct Segment {
+    std::int64_t begin = 0, size = 0;
+  };
+  using Segments = std::vector<std::vector<Segment>>;  // of each node, in each block
+  // A node that is split in a pass over blocks.
+  struct LevelNode {
+    std::vector<Segment> segments;
+    std::vector<std::int64_t> lefts;  // rows of each block that go left
+    NodeSums sums;                    // of these
+    std::array<std::uint8_t, kBins> table;
+    const std::uint8_t* bins = nullptr;
+    bool left_is_smaller = false;
+    std::vector<std::uint64_t*> histograms;  // of the smaller child, one for each thread
+  };
+  std::vector<OpenNode> expand_level(std::vector<GrownNode>& nodes,
+                                     std::span<const OpenNode> parents, Segments& segments);
+  void part_blocks(std::vector<LevelNode>& level);
+  void fetch(std::size_t block, std::size_t part, std::size_t parts) const;
+  void part_segment(LevelNode& node, std::size_t block, std::size_t slot, Record* scratch);
+  void bring_together(const std::vector<GrownNode>& nodes, const Segments& segments);
+  // Adds the children of `parent`; `sums` are the left one's. The parent's histogram, from which
+  // the smaller child's was taken, goes over to the larger.
+  std::array<OpenNode, 2> add_pair(std::vector<GrownNode>& nodes, const OpenNode& parent,
+                                   std::uint64_t* small_histogram, const NodeSums& sums,
+                                   std::int64_t left_size);
+
   using Body = std::function<void(std::size_t slot, std::int64_t part)>;
   void run(std::int64_t parts, const Body& body);
   bool may_split(const GrownNode& node) const;
