@@ -1,60 +1,17 @@
-"""DistributedOptimizer, broadcasts of states, SyncBatchNorm and elastic state, checked on every rank."""
+"""Training with DistributedOptimizer, broadcasts of states, SyncBatchNorm: checked on every rank."""
 
 import copy
-import os
 import sys
-import tempfile
 
 import checks
 import torch
-import torch.nn.functional as F
+from horovod_networks import assert_close, loss_of, network, train, train_whole
 
 import tutti.horovod.torch as hvd
 from tutti import _comm
 
 hvd.init()
 rank, size = hvd.rank(), hvd.size()
-
-
-def network(seed=0):
-    torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.Tanh(), torch.nn.Linear(40, 40), torch.nn.Tanh(), torch.nn.Linear(40, 3))
-
-
-def data(step, of_rank):
-    torch.manual_seed(1000 * step + of_rank)
-    return torch.randn(4, 6), torch.randint(0, 3, (4,))
-
-
-def loss_of(model, step, of_rank):
-    inputs, labels = data(step, of_rank)
-    return F.cross_entropy(model(inputs), labels)
-
-
-def train(model, optimizer, steps, passes=1, **options):
-    optimizer = hvd.DistributedOptimizer(
-        optimizer, named_parameters=model.named_parameters(), backward_passes_per_step=passes, **options
-    )
-    for step in range(steps):
-        optimizer.zero_grad(set_to_none=step % 2 == 1)
-        for p in range(passes):
-            loss_of(model, step * passes + p, rank).backward()
-        optimizer.step()
-    return optimizer
-
-
-def train_whole(model, optimizer, steps, passes=1, scale=1.0):
-    """What one process with the batches of all ranks does."""
-    for step in range(steps):
-        optimizer.zero_grad()
-        for p, r in ((p, r) for p in range(passes) for r in range(size)):
-            (loss_of(model, step * passes + p, r) * scale / size).backward()
-        optimizer.step()
-
-
-def assert_close(model, reference, tolerance=1e-5):
-    for a, b in zip(model.parameters(), reference.parameters()):
-        assert torch.allclose(a, b, atol=tolerance), (a - b).abs().max()
 
 
 def check_training_is_that_of_one_process_with_all_batches():
@@ -223,43 +180,13 @@ def check_sync_batch_norm():
     assert torch.allclose(layer(mine), reference(mine))
 
 
-def check_elastic_state():
-    folder = os.path.join(tempfile.gettempdir(), f"elastic.{os.environ['TUTTI_JOB']}")
-    os.environ["TUTTI_ELASTIC_FOLDER"] = folder
-    seen = []
-
-    def job(fails):
-        model = network(seed=rank)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        sampler = hvd.elastic.ElasticSampler(list(range(12 * size)))
-        state = hvd.elastic.TorchState(model, optimizer, epoch=0, batch=0, sampler=sampler)
-        state.register_reset_callbacks([lambda: seen.append("reset")])
-
-        @hvd.elastic.run
-        def train(state):
-            for state.batch in range(state.batch, 6):
-                if fails and state.batch == 4:
-                    raise hvd.HorovodInternalError("a rank is lost")
-                seen.append(state.batch)
-                state.sampler.record_batch(0, 2)
-                state.sampler.sync()
-                state.commit() if state.batch % 2 == 1 else None
-            return state
-
-        try:
-            return train(state)
-        except hvd.HorovodInternalError:
-            assert state.batch == 3  # the last commit
-            return state
-
-    first = job(fails=True)
-    second = job(fails=False)
-    assert seen == [0, 1, 2, 3, "reset", 3, 4, 5], seen
-    assert len(second.sampler.processed_indices) == 12 * size - len(second.sampler) * size
-    assert_close(first.model, second.model, 0)
-    hvd.barrier()
-    if rank == 0:
-        os.rmdir(folder)  # empty, as the training is over
+def check_sync_batch_norm_far_from_zero():
+    torch.manual_seed(8)
+    rows = [3 + r for r in range(size)]
+    whole = torch.randn(sum(rows), 2) + 3000
+    mine = whole.split(rows)[rank]
+    reference = torch.nn.BatchNorm1d(2)(whole)
+    assert torch.allclose(hvd.SyncBatchNorm(2)(mine), reference.split(rows)[rank], atol=2e-3)
 
 
 checks.run(sys.modules[__name__])

@@ -1,5 +1,6 @@
 """Who this process is, reductions by name, process sets, the timeline: the part of Horovod that needs no framework."""
 
+import operator
 import os
 
 from tutti import _comm, job
@@ -46,6 +47,17 @@ _VARIABLES = {
     "HOROVOD_CACHE_CAPACITY": "TUTTI_CACHE_ENTRIES",
     "HOROVOD_AUTOTUNE": "TUTTI_AUTOTUNE",
     "HOROVOD_TIMELINE": "TUTTI_TIMELINE",
+    "HOROVOD_STALL_CHECK_DISABLE": "DDL_STALL_SECONDS",
+    "HOROVOD_STALL_CHECK_TIME_SECONDS": "DDL_STALL_SECONDS",
+    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "DDL_TIMEOUT",
+}
+# Values that have a meaning of their own in Horovod; None: as if it were not set.
+_VALUES = {
+    ("HOROVOD_FUSION_THRESHOLD", "0"): "1",  # every tensor alone
+    ("HOROVOD_TIMELINE", "DYNAMIC"): None,  # start_timeline always works
+    ("HOROVOD_STALL_CHECK_DISABLE", "0"): None,
+    ("HOROVOD_STALL_CHECK_DISABLE", "1"): "1e6",
+    ("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0"): None,
 }
 
 
@@ -71,8 +83,10 @@ class ProcessSet:
     """Some ranks of the job, which call collectives among themselves."""
 
     def __init__(self, ranks=None):
-        # mpi4py communicators are not taken: say the ranks.
-        self.ranks = None if ranks is None else sorted(set(int(rank) for rank in ranks))
+        try:
+            self.ranks = None if ranks is None else sorted({operator.index(rank) for rank in ranks})
+        except TypeError as error:
+            raise ValueError(f"DDL-4-84 A process set is a list of ranks, not {ranks!r}.") from error
         self.process_set_id = None
 
     def included(self):
@@ -80,12 +94,12 @@ class ProcessSet:
         return None if self.process_set_id is None else rank() in self.ranks
 
     def rank(self):
-        """The number of this process among the set's ranks."""
-        return self.ranks.index(rank())
+        """The number of this process among the set's ranks; None if it is not one of them."""
+        return self.ranks.index(rank()) if self.included() else None
 
     def size(self):
-        """How many ranks the set has."""
-        return len(self.ranks)
+        """How many ranks the set has; None before it was added."""
+        return None if self.process_set_id is None else len(self.ranks)
 
     def __eq__(self, other):
         return isinstance(other, ProcessSet) and self.ranks == other.ranks
@@ -103,32 +117,67 @@ class ProcessSet:
 
 
 global_process_set = ProcessSet()
+_sets = {}  # by id: all objects that mean this set
 
 
 def init(comm=None, process_sets=None):
     """Joins the job as the launcher started it; all ranks call it. A second call does nothing.
 
-    comm: None or a list of ranks, of which there must be all. process_sets: ProcessSets or lists of ranks, the same on all ranks.
+    comm: None, or all ranks as a list or an mpi4py communicator. process_sets: ProcessSets or lists of ranks, the same on all
+    ranks; those that name the ranks of another one mean that one.
     """
     if is_initialized():
         return
-    for theirs, ours in _VARIABLES.items():
-        if os.environ.get(theirs) and not os.environ.get(ours):
-            os.environ[ours] = os.environ[theirs]
+    _take_over_variables()
     job.begin()
-    if isinstance(comm, (list, tuple)) and sorted(comm) not in ([], list(range(size()))):
+    ranks = getattr(comm, "Get_size", lambda: len(comm or []))()
+    if ranks not in (0, size()):
         raise ValueError("DDL-4-88 init(comm=...) with some ranks only: use process_sets for them.")
-    global_process_set.ranks, global_process_set.process_set_id = list(range(size())), 0
+    global_process_set.ranks = list(range(size()))
+    _remember(global_process_set, 0)
     for process_set in process_sets or []:
         if isinstance(process_set, str):
             continue  # "dynamic": they always are
-        add_process_set(process_set)
+        process_set = _as_process_set(process_set)
+        there = _id_of(process_set.ranks)
+        if there is None:
+            add_process_set(process_set)
+        else:
+            _remember(process_set, there)
+
+
+def _take_over_variables():
+    for theirs, ours in _VARIABLES.items():
+        value = os.environ.get(theirs, "")
+        value = _VALUES.get((theirs, value), value)
+        if value and not os.environ.get(ours):
+            os.environ[ours] = value
 
 
 def shutdown():
     """Leaves the job; waits for the other ranks. Done at the end of the program too."""
     job.end()
-    global_process_set.ranks = global_process_set.process_set_id = None
+    for identity in list(_sets):
+        _forget(identity)
+    global_process_set.ranks = None
+
+
+def _as_process_set(given):
+    return given if isinstance(given, ProcessSet) else ProcessSet(given)
+
+
+def _id_of(ranks):
+    return next((identity for identity, members in _comm.process_sets().items() if members == ranks), None)
+
+
+def _remember(process_set, identity):
+    process_set.process_set_id = identity
+    _sets.setdefault(identity, []).append(process_set)
+
+
+def _forget(identity):
+    for process_set in _sets.pop(identity, []):
+        process_set.process_set_id = None
 
 
 def is_initialized():
@@ -192,11 +241,10 @@ def is_homogeneous():
 def add_process_set(process_set):
     """Makes a ProcessSet, or a list of ranks, part of the job; all ranks of the job call it. Gives the ProcessSet."""
     _running()
-    if not isinstance(process_set, ProcessSet):
-        process_set = ProcessSet(process_set)
-    if process_set.process_set_id is not None or process_set.ranks in _comm.process_sets().values():
+    process_set = _as_process_set(process_set)
+    if process_set.process_set_id is not None or _id_of(process_set.ranks) is not None:
         raise ValueError(f"DDL-4-89 There is a process set of the ranks {process_set.ranks} already.")
-    process_set.process_set_id = _comm.add_process_set(process_set.ranks)
+    _remember(process_set, _comm.add_process_set(process_set.ranks))
     return process_set
 
 
@@ -206,7 +254,7 @@ def remove_process_set(process_set):
     if process_set.process_set_id in (None, 0):
         return False
     _comm.remove_process_set(process_set.process_set_id)
-    process_set.process_set_id = None
+    _forget(process_set.process_set_id)
     return True
 
 

@@ -5,6 +5,11 @@ import pickle
 
 import torch
 
+try:
+    import cloudpickle as pickler  # takes functions and classes of the script itself too
+except ImportError:
+    pickler = pickle
+
 from tutti.horovod import basics
 from tutti.horovod.basics import global_process_set
 from tutti.horovod.torch.movement import allgather, broadcast_, broadcast_async_
@@ -100,7 +105,7 @@ def _rebuilt(part, walk):
 
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The object of rank `root_rank`; anything that can be pickled."""
+    """The object of rank `root_rank`; anything that can be pickled, by cloudpickle where it is installed."""
     is_root = basics.rank() == root_rank
     data = _pickled(obj) if is_root else torch.empty(0, dtype=torch.uint8)
     length = torch.tensor([data.numel()])
@@ -121,5 +126,5 @@ def allgather_object(obj, name=None, process_set=global_process_set):
 
 def _pickled(obj):
     stream = io.BytesIO()
-    pickle.dump(obj, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    pickler.dump(obj, stream, protocol=pickle.HIGHEST_PROTOCOL)
     return torch.frombuffer(bytearray(stream.getvalue()), dtype=torch.uint8)

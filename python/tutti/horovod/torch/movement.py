@@ -1,5 +1,7 @@
 """Collectives of torch tensors that move or share out: all-gather, broadcast, all-to-all, reduce-scatter, barrier, join."""
 
+import operator
+
 import torch
 
 from tutti import _comm
@@ -7,7 +9,18 @@ from tutti.horovod import basics
 from tutti.horovod.basics import Average, Sum, global_process_set
 from tutti.horovod.exceptions import as_horovod
 from tutti.horovod.torch.compression import Compression
-from tutti.horovod.torch.ops import Handle, _contiguous, _name, _set_id, allreduce, synchronize, tensor_at, view_of
+from tutti.horovod.torch.ops import (
+    Handle,
+    Works,
+    _contiguous,
+    _name,
+    _set_id,
+    allreduce,
+    by_type,
+    synchronize,
+    tensor_at,
+    view_of,
+)
 
 
 def _received(work, tensors):
@@ -19,33 +32,22 @@ def _received(work, tensors):
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set, kind="grouped_allgather"):
     """Starts the gathering of several tensors, which go together."""
     sources = [tensor.detach().contiguous() for tensor in tensors]
+    identity = _set_id(process_set)
     full_name, is_kept = _name(kind, name, process_set)
-    groups = {}
-    for i, tensor in enumerate(sources):
-        groups.setdefault(tensor.dtype, []).append(i)
-    works = {
-        dtype: _comm.all_gather_async(
-            f"{full_name}.{dtype}", [view_of(sources[i]) for i in members], is_kept=is_kept, process_set=_set_id(process_set)
-        )
-        for dtype, members in groups.items()
-    }
-
-    class All:
-        def is_complete(self):
-            return all(work.is_complete() for work in works.values())
-
-        def wait(self):
-            for work in works.values():
-                work.wait()
+    groups = by_type(full_name, sources)
+    works = [
+        _comm.all_gather_async(group_name, [view_of(sources[i]) for i in members], is_kept=is_kept, process_set=identity)
+        for group_name, members in groups
+    ]
 
     def finish(_):
         results = [None] * len(sources)
-        for dtype, members in groups.items():
-            for i, (tensor, _) in zip(members, _received(works[dtype], [sources[i] for i in members])):
+        for work, (_, members) in zip(works, groups):
+            for i, (tensor, _) in zip(members, _received(work, [sources[i] for i in members])):
                 results[i] = tensor if sources[i].dim() else tensor.view(-1)
         return results
 
-    return Handle(All(), finish)
+    return Handle(Works(works), finish)
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
@@ -150,17 +152,26 @@ def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
     return _Broadcast.apply(tensor, root_rank, name, process_set)
 
 
+def _split_rows(splits, rows, process_set):
+    """How many rows go to each rank."""
+    if splits is None:
+        share, rest = divmod(rows, process_set.size())
+        if rest:
+            raise ValueError(f"DDL-4-92 {rows} rows do not divide over {process_set.size()} ranks: give splits.")
+        return [share] * process_set.size()
+    try:
+        return [operator.index(n) for n in (splits.tolist() if torch.is_tensor(splits) else splits)]
+    except TypeError as error:
+        raise ValueError(f"DDL-4-92 splits are whole numbers of rows, not {splits!r}.") from error
+
+
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
     """Starts sending `splits[r]` rows of `tensor` to each rank r; equal parts without splits."""
     identity = _set_id(process_set)
     source = tensor.detach().contiguous()
-    counts = splits.tolist() if isinstance(splits, torch.Tensor) else splits
-    if counts is None:
-        if source.shape[0] % process_set.size():
-            raise ValueError(f"DDL-4-92 {source.shape[0]} rows do not divide over {process_set.size()} ranks: give splits.")
-        counts = [source.shape[0] // process_set.size()] * process_set.size()
+    counts = _split_rows(splits, source.shape[0], process_set)
     full_name, is_kept = _name("alltoall", name, process_set)
-    work = _comm.all_to_all_async(full_name, view_of(source), [int(n) for n in counts], is_kept, identity)
+    work = _comm.all_to_all_async(full_name, view_of(source), counts, is_kept, identity)
 
     def finish(done):
         output, rows = next(_received(done, [source]))
@@ -172,10 +183,9 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 class _AllToAll(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, splits, name, process_set):
-        given = splits if splits is not None else [tensor.shape[0] // process_set.size()] * process_set.size()
-        if splits is None and tensor.shape[0] % process_set.size():
-            return synchronize(alltoall_async(tensor, None, name, process_set)), None
-        output, received = synchronize(alltoall_async(tensor, given, name, process_set))
+        _set_id(process_set)
+        counts = _split_rows(splits, tensor.shape[0], process_set)
+        output, received = synchronize(alltoall_async(tensor, counts, name, process_set))
         ctx.rest = (received, process_set)
         ctx.mark_non_differentiable(received)
         return output, received
@@ -209,6 +219,8 @@ def grouped_reducescatter_async(
     """Starts the reduction of several tensors, of which each rank gets its share of the rows."""
     identity = _set_id(process_set)
     sources = [tensor.detach().contiguous() for tensor in tensors]
+    if op.is_adasum:
+        raise NotImplementedError("DDL-4-93 There is no reduce-scatter by Adasum: use allreduce.")
     if any(source.dim() == 0 for source in sources):
         raise ValueError("DDL-4-93 A tensor without dimensions has no rows that could be shared out.")
     outputs = [
@@ -216,17 +228,20 @@ def grouped_reducescatter_async(
         for source in sources
     ]
     full_name, is_kept = _name(kind, name, process_set)
-    work = _comm.reduce_scatter_async(
-        full_name,
-        [view_of(source) for source in sources],
-        [view_of(output) for output in outputs],
-        op.op,
-        prescale_factor,
-        postscale_factor,
-        is_kept,
-        identity,
-    )
-    return Handle(work, lambda _: outputs)
+    works = [
+        _comm.reduce_scatter_async(
+            group_name,
+            [view_of(sources[i]) for i in members],
+            [view_of(outputs[i]) for i in members],
+            op.op,
+            prescale_factor,
+            postscale_factor,
+            is_kept,
+            identity,
+        )
+        for group_name, members in by_type(full_name, sources)
+    ]
+    return Handle(Works(works), lambda _: outputs)
 
 
 def reducescatter_async(

@@ -104,16 +104,23 @@ def _contiguous(tensor):
     return tensor
 
 
-def _reduce(kind, tensors, outputs, name, op, prescale, postscale, process_set, codec="none", priority=0):
-    """Reduces lists of tensors as one group for each type; gives the handles with the members of each."""
+def by_type(full_name, tensors):
+    """(name, numbers of the tensors) of each type, as only tensors of one type go together. The name does not say the type: ranks
+    with different types under one name are told so."""
     groups = {}
     for i, tensor in enumerate(tensors):
         groups.setdefault(tensor.dtype, []).append(i)
+    return [(f"{full_name}.{n}" if n else full_name, members) for n, members in enumerate(groups.values())]
+
+
+def _reduce(kind, tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
+    """Reduces lists of tensors as one group for each type; gives the collectives."""
+    identity = _set_id(process_set)
     full_name, is_kept = _name(kind, name, process_set)
-    for dtype, members in groups.items():
-        use_codec = codec if dtype == torch.float32 and op in (Average, Sum) else "none"
-        yield members, _comm.all_reduce_async(
-            full_name if len(groups) == 1 else f"{full_name}.{dtype}",
+    for group_name, members in by_type(full_name, tensors):
+        use_codec = codec if tensors[members[0]].dtype == torch.float32 and op in (Average, Sum) else "none"
+        yield _comm.all_reduce_async(
+            group_name,
             [view_of(tensors[i]) for i in members],
             [view_of(outputs[i]) for i in members],
             op=op.op,
@@ -121,15 +128,16 @@ def _reduce(kind, tensors, outputs, name, op, prescale, postscale, process_set, 
             prescale=prescale,
             postscale=postscale,
             compression=use_codec,
-            priority=priority,
             is_kept=is_kept,
-            process_set=_set_id(process_set),
+            process_set=identity,
         )
 
 
-class _Works:
+class Works:
+    """Several collectives, as one."""
+
     def __init__(self, works):
-        self._works = works
+        self._works = list(works)
 
     def is_complete(self):
         return all(work.is_complete() for work in self._works)
@@ -146,7 +154,7 @@ def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_s
     for i, tensor in enumerate(sources):
         if tensor.dtype in _WIDER:
             sources[i] = targets[i] = tensor.to(_WIDER[tensor.dtype])
-    works = [w for _, w in _reduce(kind, sources, targets, name, op, prescale, postscale, process_set, codec)]
+    works = list(_reduce(kind, sources, targets, name, op, prescale, postscale, process_set, codec))
 
     def finish(_):
         for output, target in zip(outputs, targets):
@@ -154,7 +162,7 @@ def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_s
                 output.detach().copy_(target)
         return outputs
 
-    return Handle(_Works(works), finish)
+    return Handle(Works(works), finish)
 
 
 def _one_async(tensor, output, name, op, prescale, postscale, process_set):

@@ -16,7 +16,6 @@ from tutti.horovod.torch.functions import broadcast_object
 from tutti.horovod.torch.movement import sparse_allreduce_async
 from tutti.horovod.torch.ops import (
     _TYPES,
-    _set_id,
     allreduce_async_,
     grouped_allreduce_,
     synchronize,
@@ -48,7 +47,8 @@ def DistributedOptimizer(
     op: Average, Sum, or Adasum (which reduces the changes that the step makes, not the gradients).
     gradient_predivide_factor: gradients are divided by it before the sum, and the rest of the average after.
     num_groups, groups: gradients always go in buckets; both are accepted and change nothing.
-    sparse_as_dense: sparse gradients are made dense instead of gathered.
+    sparse_as_dense: sparse gradients are reduced as dense ones instead of gathered; the step gets sparse ones again.
+    process_set: whose gradients are reduced; on a rank that is not in it, this is the optimizer as it was.
     """
     if gradient_predivide_factor != 1.0 and op is not Average:
         raise ValueError("DDL-4-96 gradient_predivide_factor works with op Average only.")
@@ -56,7 +56,7 @@ def DistributedOptimizer(
         raise ValueError("DDL-4-96 backward_passes_per_step must be greater than 0.")
     if op not in (Average, Sum, Adasum):
         raise ValueError(f"DDL-4-96 The gradients cannot be reduced by {op}: use Average, Sum or Adasum.")
-    _check_groups(optimizer, num_groups, groups)
+    _check_groups(num_groups, groups)
     names = _names(optimizer, named_parameters)
     base = optimizer.__class__
     mixin = _AdasumOptimizer if op is Adasum else _Optimizer
@@ -66,14 +66,13 @@ def DistributedOptimizer(
     return new
 
 
-def _check_groups(optimizer, num_groups, groups):
-    if num_groups < 0 or (groups is not None and not isinstance(groups, (int, list))):
-        raise ValueError("DDL-4-96 groups is a number, or a list of lists of parameters.")
-    if isinstance(groups, list):
-        known = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        seen = [id(p) for group in groups for p in group]
-        if len(set(seen)) < len(seen) or not set(seen) <= known:
-            raise ValueError("DDL-4-96 groups names a parameter twice, or one that the optimizer does not have.")
+def _check_groups(num_groups, groups):
+    is_list = isinstance(groups, list)
+    if num_groups < 0 or not (is_list or groups is None or (isinstance(groups, int) and groups > 0)):
+        raise ValueError("DDL-4-96 groups is a number above 0, or a list of lists of parameters.")
+    members = [p for group in groups for p in group] if is_list else []
+    if any(not torch.is_tensor(p) for p in members) or len({id(p) for p in members}) < len(members):
+        raise ValueError("DDL-4-96 groups are lists of parameters, none of which comes twice.")
 
 
 def _names(optimizer, named_parameters):
@@ -100,14 +99,15 @@ class _Common:
     """What both kinds have."""
 
     def _begin(self, names, compression, passes, op, predivide, sparse_as_dense, process_set):
-        self._process_set, self._compression, self.op = process_set, compression, op
+        self.process_set, self._compression, self.op = process_set, compression, op
         self.backward_passes_per_step = passes
         self.gradient_predivide_factor = predivide
-        self._sparse_as_dense = sparse_as_dense
-        self._names = names
+        self.sparse_as_dense = sparse_as_dense
+        self._parameter_names = names
         self._should_synchronize, self._synchronized = True, False
-        self._number = next(_numbers[_set_id(process_set)])
-        self._is_alone = process_set.size() == 1 and os.environ.get("HOROVOD_ELASTIC") != "1"
+        process_set._id()  # which is an error for one that was not added
+        self._is_alone = not process_set.included() or (process_set.size() == 1 and os.environ.get("HOROVOD_ELASTIC") != "1")
+        self._number = next(_numbers[process_set.process_set_id]) if process_set.included() else None
 
     @contextlib.contextmanager
     def skip_synchronize(self):
@@ -122,10 +122,11 @@ class _Common:
 class _Optimizer(_Common):
     def _begin(self, *arguments):
         super()._begin(*arguments)
-        self._order = [p for p in self._names if p.requires_grad]
+        self._order = [p for p in self._parameter_names if p.requires_grad]
         self._came = []  # in the first step: the order in which gradients come
         self._sparse, self._own_form = {}, {}  # what goes outside of the buckets in this step
         self._are_sparse = set()
+        self._sparse_dims = {}  # of gradients that are reduced as dense ones
         self._gradients = None
         if self._is_alone:
             return
@@ -161,7 +162,7 @@ class _Optimizer(_Common):
             prescale=1.0 / self.gradient_predivide_factor,
             postscale=self.gradient_predivide_factor,
             compression=codec,
-            process_set=self._process_set.process_set_id,
+            process_set=self.process_set.process_set_id,
         )
         self._index = {p: i for i, p in enumerate(members)}
         self._views = {}
@@ -182,13 +183,17 @@ class _Optimizer(_Common):
         self._passes_left[p] -= 1
         if self._came is not None and self._passes_left[p] == 0:
             self._came.append(p)
-        if p in self._index and p.grad.is_sparse and self._sparse_as_dense:
-            p.grad = p.grad.to_dense()
+        if p.grad.is_sparse and self.sparse_as_dense:
+            self._make_dense(p)
         if p in self._index and not p.grad.is_sparse:
             self._take(p)
             self._gradients.mark_ready(self._index[p])
         elif self._passes_left[p] == 0:
             self._send_by_itself(p)
+
+    def _make_dense(self, p):
+        self._sparse_dims[p] = p.grad.sparse_dim()
+        p.grad = p.grad.to_dense()
 
     def _take(self, p):
         """The gradient lies in library memory from here on, wherever autograd has put it."""
@@ -198,19 +203,19 @@ class _Optimizer(_Common):
             p.grad = view
 
     def _send_by_itself(self, p):
-        name = f"gradient.{self._number}.{self._names[p]}"
+        name = f"gradient.{self._number}.{self._parameter_names[p]}"
         if p.grad is None:
             p.grad = torch.zeros_like(p)
-        if p.grad.is_sparse and not self._sparse_as_dense:
-            self._sparse[p] = sparse_allreduce_async(p.grad, name, self.op, self._process_set)
+        if p.grad.is_sparse:
+            self._sparse[p] = sparse_allreduce_async(p.grad, name, self.op, self.process_set)
             if p in self._index:  # from the next step on it has no place in the buckets
                 self._views[p].zero_()
                 self._gradients.mark_ready(self._index[p])
             return
-        packed, ctx = self._compression.compress(p.grad.to_dense() if p.grad.is_sparse else p.grad)
+        packed, ctx = self._compression.compress(p.grad)
         scale = self.gradient_predivide_factor
         handle = allreduce_async_(
-            packed.contiguous(), name=name, op=self.op, prescale_factor=1 / scale, postscale_factor=scale, process_set=self._process_set
+            packed.contiguous(), name=name, op=self.op, prescale_factor=1 / scale, postscale_factor=scale, process_set=self.process_set
         )
         self._own_form[p] = (handle, ctx)
 
@@ -221,6 +226,8 @@ class _Optimizer(_Common):
             return
         for p in self._order:
             is_sent = p in self._sparse or p in self._own_form or self._passes_left[p] == 0
+            if not is_sent and self.sparse_as_dense and p.grad is not None and p.grad.is_sparse:
+                self._make_dense(p)  # that of the last step, as there was no pass
             if p in self._index and not is_sent:
                 if p.grad is None:
                     self._views[p].zero_()
@@ -236,6 +243,8 @@ class _Optimizer(_Common):
         for p, (handle, ctx) in self._own_form.items():
             p.grad = self._compression.decompress(synchronize(handle), ctx).view_as(p).to(p.dtype)
         self._next_step()
+        for p, dim in self._sparse_dims.items():
+            p.grad = p.grad.to_sparse(dim)
         self._synchronized = True
 
     def _next_step(self):
@@ -250,7 +259,7 @@ class _Optimizer(_Common):
         came = [place[p] for p in self._came] + [i for i, p in enumerate(self._order) if p not in set(self._came)]
         self._came = None
         sparse = [place[p] for p in self._sparse]
-        came, sparse = broadcast_object((came, sparse), self._process_set.ranks[0], process_set=self._process_set)
+        came, sparse = broadcast_object((came, sparse), self.process_set.ranks[0], process_set=self.process_set)
         order = [self._order[i] for i in reversed(came)]
         self._are_sparse = {self._order[i] for i in sparse}
         if any(a is not b for a, b in zip(order, self._order)) or sparse:
@@ -262,7 +271,8 @@ class _Optimizer(_Common):
         if self._should_synchronize:
             if self._synchronized:
                 warnings.warn(
-                    "step() after synchronize() waits a second time: put it into `with optimizer.skip_synchronize():`.",
+                    "optimizer.step() called without optimizer.skip_synchronize() after optimizer.synchronize(): gradients are "
+                    "reduced a second time. Put step() into `with optimizer.skip_synchronize():`.",
                     stacklevel=2,
                 )
             self.synchronize()
@@ -303,7 +313,9 @@ class _AdasumOptimizer(_Common):
 
     def step(self, closure=None):
         """Does the step, then takes the combined change of all ranks."""
-        parameters = [p for p in self._names if p.requires_grad]
+        if self._is_alone:
+            return super().step(closure)
+        parameters = [p for p in self._parameter_names if p.requires_grad]
         before = [p.detach().clone() for p in parameters]
         loss = super().step(closure)
         changes = []
@@ -312,7 +324,7 @@ class _AdasumOptimizer(_Common):
                 changes.append((p.detach() - start).contiguous())
             packed = [self._compression.compress(change) for change in changes]
             reduced = grouped_allreduce_(
-                [t for t, _ in packed], name=f"changes.{self._number}", op=Adasum, process_set=self._process_set
+                [t for t, _ in packed], name=f"changes.{self._number}", op=Adasum, process_set=self.process_set
             )
             for p, start, change, (_, ctx) in zip(parameters, before, reduced, packed):
                 p.copy_(start + self._compression.decompress(change, ctx))

@@ -4,7 +4,40 @@ import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tutti.horovod.basics import Sum, global_process_set
-from tutti.horovod.torch.ops import allreduce
+from tutti.horovod.torch.movement import allgather_async
+from tutti.horovod.torch.ops import allreduce_, synchronize
+
+
+class _Normalized(torch.autograd.Function):
+    """(input with mean 0 and variance 1 over the batches of all ranks, mean, variance, number of values)."""
+
+    @staticmethod
+    def forward(ctx, batch, eps, process_set):
+        over, shape = [0, *range(2, batch.dim())], [1, -1] + [1] * (batch.dim() - 2)
+        count = batch.numel() // batch.shape[1]
+        mean = batch.sum(over) / max(count, 1)
+        # Squares of distances from the own mean: those of the values themselves would cancel where the mean is large.
+        squares = ((batch - mean.view(shape)) ** 2).sum(over)
+        mine = torch.cat([mean, squares, mean.new_tensor([count])]).view(1, -1)
+        means, all_squares, counts = synchronize(allgather_async(mine, None, process_set)).split([len(mean), len(mean), 1], 1)
+        total = counts.sum()
+        mean = (means * counts).sum(0) / total
+        variance = (all_squares + counts * (means - mean) ** 2).sum(0) / total
+        scale = torch.rsqrt(variance + eps)
+        result = (batch - mean.view(shape)) * scale.view(shape)
+        ctx.save_for_backward(result, scale, total)
+        ctx.rest = (over, shape, process_set)
+        ctx.mark_non_differentiable(mean, variance, total)
+        return result, mean, variance, total
+
+    @staticmethod
+    def backward(ctx, gradient, *_):
+        result, scale, total = ctx.saved_tensors
+        over, shape, process_set = ctx.rest
+        sums = torch.stack([gradient.sum(over), (gradient * result).sum(over)])
+        along_one, along_result = (allreduce_(sums, op=Sum, process_set=process_set) / total).unbind()
+        # What would change the mean or the variance of all is taken out.
+        return (gradient - along_one.view(shape) - result * along_result.view(shape)) * scale.view(shape), None, None
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -25,18 +58,10 @@ class SyncBatchNorm(_BatchNorm):
         uses_batch = self.training or self.running_mean is None
         if not uses_batch or self._process_set.size() == 1:
             return super().forward(input)
-        over = [0, *range(2, input.dim())]
-        count = input.numel() / input.shape[1]
-        sums = torch.cat([input.sum(over), (input * input).sum(over), input.new_tensor([count])])
-        # The sum over ranks, whose gradient is the sum over ranks too.
-        sums = allreduce(sums, op=Sum, process_set=self._process_set)
-        features, total = input.shape[1], sums[-1].detach()
-        mean = sums[:features] / total
-        variance = sums[features : 2 * features] / total - mean * mean
+        result, mean, variance, total = _Normalized.apply(input, self.eps, self._process_set)
         if self.training and self.track_running_stats:
-            self._note(mean.detach(), variance.detach() * (total / (total - 1)))
-        shape = [1, features] + [1] * (input.dim() - 2)
-        result = (input - mean.view(shape)) * torch.rsqrt(variance.view(shape) + self.eps)
+            self._note(mean, variance * (total / (total - 1)))
+        shape = [1, -1] + [1] * (input.dim() - 2)
         return result * self.weight.view(shape) + self.bias.view(shape) if self.affine else result
 
     @torch.no_grad()

@@ -10,7 +10,6 @@ import torch
 
 from tutti.horovod import basics
 from tutti.horovod.exceptions import HorovodInternalError
-from tutti.horovod.torch.elastic.sampler import ElasticSampler
 from tutti.horovod.torch.functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
 
 _FILE = "state.pt"
@@ -104,16 +103,24 @@ class ObjectState(State):
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, anything else with state_dict and load_state_dict, samplers; and values."""
+    """A model, an optimizer, anything else with state_dict and load_state_dict, such as samplers and schedules; and values.
+
+    All are attributes; a part that is set anew, such as `state.optimizer`, takes the place of the old one and is saved.
+    """
 
     def __init__(self, model=None, optimizer=None, **values):
         parts = {"model": model, "optimizer": optimizer}
         parts.update({name: value for name, value in values.items() if hasattr(value, "state_dict")})
-        self._parts = {name: part for name, part in parts.items() if part is not None}
-        self._saved_parts = {}
-        for name, part in self._parts.items():
+        for name, part in parts.items():
             setattr(self, name, part)
+        self._parts = {name: part for name, part in parts.items() if part is not None}
         super().__init__(**{name: value for name, value in values.items() if name not in self._parts})
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name in self.__dict__.get("_parts", {}):
+            self._parts[name] = value
+            self._saved_parts[name] = copy.deepcopy(value.state_dict())
 
     def save(self):
         self._saved_parts = {name: copy.deepcopy(part.state_dict()) for name, part in self._parts.items()}
@@ -128,8 +135,6 @@ class TorchState(ObjectState):
         for name, part in self._parts.items():
             if isinstance(part, torch.optim.Optimizer):
                 broadcast_optimizer_state(part, 0)
-            elif isinstance(part, ElasticSampler):
-                part.sync()
             elif isinstance(part, torch.nn.Module):
                 broadcast_parameters(part.state_dict(), 0)
             else:
