@@ -23,7 +23,7 @@ DType dtype_of(DDL_Type type) {
                                  DType::kI8,  DType::kU8,  DType::kI32, DType::kI64};
   const auto index = static_cast<std::size_t>(type);
   require(index < kTypes.size(), "There is no type {}; use DDL_TYPE_FLOAT, DDL_TYPE_HALF, ...",
-          index);
+          static_cast<int>(type));
   return kTypes[index];
 }
 
@@ -31,7 +31,8 @@ ReduceOp op_of(DDL_Op op) {
   constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
                                ReduceOp::kProduct};
   const auto index = static_cast<std::size_t>(op);
-  require(index < kOps.size(), "There is no operation {}; use DDL_OP_SUM, DDL_OP_AVG, ...", index);
+  require(index < kOps.size(), "There is no operation {}; use DDL_OP_SUM, DDL_OP_AVG, ...",
+          static_cast<int>(op));
   return kOps[index];
 }
 
@@ -41,22 +42,16 @@ T& checked(T* pointer, const char* what) {
   return *pointer;
 }
 
-std::int64_t count_of(std::size_t count, int ranks = 1) {
-  constexpr std::size_t kMost = std::size_t{1} << 56;
-  require(count < kMost / static_cast<std::size_t>(ranks), "{} elements are not a possible count.",
-          static_cast<std::int64_t>(count));
-  return static_cast<std::int64_t>(count) * ranks;
-}
-
-Buffer output_of(void* data, std::size_t count, DDL_Type type, int ranks = 1) {
-  const Buffer buffer{data, count_of(count, ranks), dtype_of(type)};
-  require(data != nullptr || count == 0, "The output is NULL, but has {} elements.", count);
+ConstBuffer input_of(const void* data, std::size_t count, DDL_Type type, int ranks = 1,
+                     const char* what = "input") {
+  const ConstBuffer buffer{data, ddl_count(count, ranks), dtype_of(type)};
+  require(data != nullptr || count == 0, "The {} is NULL, but has {} elements.", what, count);
   return buffer;
 }
 
-ConstBuffer input_of(const void* data, std::size_t count, DDL_Type type, int ranks = 1) {
-  require(data != nullptr || count == 0, "The input is NULL, but has {} elements.", count);
-  return {data, count_of(count, ranks), dtype_of(type)};
+Buffer output_of(void* data, std::size_t count, DDL_Type type, int ranks = 1) {
+  const ConstBuffer buffer = input_of(data, count, type, ranks, "output");
+  return {data, buffer.count, buffer.dtype};
 }
 
 // Runs `call` with the communicator of the group.
@@ -67,7 +62,7 @@ int with_group(int group, Call&& call) noexcept {
 
 int copy(void* target, const void* source, std::size_t bytes) noexcept {
   return with_group(DDL_WORLD, [&](Communicator&) {
-    if (bytes == 0) return;
+    if (ddl_count(bytes, 1, "bytes") == 0) return;
     std::memcpy(&checked(static_cast<std::byte*>(target), "target"),
                 &checked(static_cast<const std::byte*>(source), "source"), bytes);
   });
@@ -105,6 +100,8 @@ int64_t ddl_malloc(void** memory, size_t align, size_t bytes) {
   std::size_t usable = 0;
   const int code = with_group(DDL_WORLD, [&](Communicator& world) {
     void*& address = checked(memory, "place for the address");
+    require(static_cast<int64_t>(bytes) >= 0, "There cannot be {} bytes.",
+            static_cast<int64_t>(bytes));
     address = world.allocate(bytes, align == 0 ? 64 : align, &usable);
   });
   return code == DDL_SUCCESS ? static_cast<int64_t>(usable) : code;

@@ -89,6 +89,13 @@ Communicator& DdlJob::add_guest(std::unique_ptr<Communicator> communicator) {
   return *guests_.emplace_back(std::move(communicator));
 }
 
+std::int64_t ddl_count(std::size_t count, int ranks, const char* what) {
+  constexpr std::size_t kMost = std::size_t{1} << 56;
+  require(count < kMost / static_cast<std::size_t>(ranks), "There cannot be {} {}.",
+          static_cast<std::int64_t>(count), what);
+  return static_cast<std::int64_t>(count) * ranks;
+}
+
 int ddl_failure() noexcept try {
   try {
     throw;

@@ -53,6 +53,10 @@ struct StateError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// `count` things of each of `ranks` ranks. Throws ConfigError with the number as the caller wrote
+// it: a negative one arrives here as a huge one.
+std::int64_t ddl_count(std::size_t count, int ranks = 1, const char* what = "elements");
+
 // To be called while an exception is handled: keeps its words for ddl_last_error, gives its code.
 int ddl_failure() noexcept;
 const char* ddl_failure_text() noexcept;

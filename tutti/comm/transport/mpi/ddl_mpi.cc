@@ -94,8 +94,8 @@ int ddl_allreduce_mpi(const char* options, void* buffer, size_t count, MPI_Datat
           "MPI_Finalize after ddl_finalize.");
     }
     require(communicator != MPI_COMM_NULL, "The communicator is MPI_COMM_NULL.");
+    const tutti::Buffer data{buffer, ddl_count(count), dtype_of(type)};
     require(buffer != nullptr || count == 0, "The buffer is NULL, but has {} elements.", count);
-    const tutti::Buffer data{buffer, static_cast<std::int64_t>(count), dtype_of(type)};
     guest(communicator, options ? options : "").all_reduce(data, op_of(op));
   });
 }
