@@ -46,6 +46,15 @@ class Hosts(unittest.TestCase):
         run = self.run_to_end("-H", HOSTS, "-n", 4, PROGRAM, "4", "1")
         self.assertEqual(run.lines, ["4 ranks on 4 hosts: right"], run.errors)
 
+    @unittest.skipUnless(Path("/proc/net/if_inet6").exists(), "this machine has no IPv6")
+    def test_hosts_with_addresses_of_ipv6_only(self):
+        testbed("up", "--hosts", "2", "--rate", "1gbit", "--ipv6")
+        run = self.run_to_end("-H", "host1,host2", "-n", 2, PROGRAM, "2", "1")
+        self.assertEqual(run.lines, ["2 ranks on 2 hosts: right"], run.errors)
+        run = self.run_to_end("--check", "-H", "host1,host2")
+        self.assertEqual(run.code, 0, run.output)
+        self.assertRegex(run.output, r"from \\ to +host1 +host2\n +host1 +- +\d+\n")
+
     def test_ddlrun_may_stand_outside_the_job(self):
         run = self.run_to_end("-H", "host2,host3", "-n", 2, "hostname")
         self.assertEqual(run.lines, ["host2", "host3"], run.errors)

@@ -133,9 +133,9 @@ std::vector<std::string> Assembly::own_addresses() const {
   if (remote != hosts.end()) {
     const auto address = resolve(*remote);
     const auto route = address ? route_to(*address) : std::nullopt;
-    if (route) add(route->address);
+    if (route) add(route->address.text());
   }
-  for (const Interface& interface : own_interfaces()) add(interface.address);
+  for (const topo::Interface& interface : topo::own_interfaces()) add(interface.address.text());
   add("127.0.0.1");
   return addresses;
 }

@@ -1,11 +1,8 @@
 #include "tutti/launch/network.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,29 +10,19 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
 namespace tutti::launch {
 namespace {
 
-std::string text_of(const in_addr& address) {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  ::inet_ntop(AF_INET, &address, text.data(), text.size());
-  return text.data();
-}
+using topo::Interface;
+using topo::own_interfaces;
+using topo::SocketAddress;
 
-sockaddr_in socket_address(const std::string& address, int port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_port = htons(static_cast<std::uint16_t>(port));
-  ::inet_pton(AF_INET, address.c_str(), &out.sin_addr);
-  return out;
-}
-
-const sockaddr* plain(const sockaddr_in& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
+// One that is no address leads nowhere.
+SocketAddress socket_address(const std::string& address, int port) {
+  return SocketAddress::parse(address, port).value_or(SocketAddress{});
 }
 
 void set(const File& socket, int level, int option, int value) {
@@ -44,56 +31,28 @@ void set(const File& socket, int level, int option, int value) {
 
 }  // namespace
 
-std::string Interface::network() const {
-  in_addr bits{};
-  ::inet_pton(AF_INET, address.c_str(), &bits);
-  const std::uint32_t mask = prefix == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix);
-  bits.s_addr = htonl(ntohl(bits.s_addr) & mask);
-  return fmt::format("{}/{}", text_of(bits), prefix);
-}
-
-std::vector<Interface> own_interfaces() {
-  std::vector<Interface> all;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return all;
-  for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
-    const bool is_usable = entry->ifa_addr && entry->ifa_netmask &&
-                           entry->ifa_addr->sa_family == AF_INET && (entry->ifa_flags & IFF_UP) &&
-                           !(entry->ifa_flags & IFF_LOOPBACK);
-    if (!is_usable) continue;
-    const auto* mask = reinterpret_cast<const sockaddr_in*>(entry->ifa_netmask);
-    all.push_back({entry->ifa_name,
-                   text_of(reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr),
-                   std::popcount(mask->sin_addr.s_addr)});
-  }
-  ::freeifaddrs(list);
-  return all;
-}
-
 std::optional<std::string> resolve(const std::string& name) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0 || !found) return std::nullopt;
-  std::string text = text_of(reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr);
-  ::freeaddrinfo(found);
-  return text;
+  for (const int family : {AF_INET, AF_INET6}) {
+    addrinfo hints{};
+    hints.ai_family = family;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0 || !found) continue;
+    const auto address = SocketAddress::copy(found->ai_addr);
+    ::freeaddrinfo(found);
+    if (address) return address->text();
+  }
+  return std::nullopt;
 }
 
 // Connecting a datagram socket sends nothing, but makes the kernel choose.
 std::optional<Interface> route_to(const std::string& address) {
-  const File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const sockaddr_in target = socket_address(address, 9);
-  sockaddr_in mine{};
-  socklen_t size = sizeof mine;
-  if (::connect(socket.get(), plain(target), sizeof target) != 0 ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&mine), &size) != 0) {
-    return std::nullopt;
-  }
-  const std::string own = text_of(mine.sin_addr);
-  for (Interface& interface : own_interfaces()) {
-    if (interface.address == own && own != address) return interface;
+  const SocketAddress target = socket_address(address, 9);
+  const File socket(::socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (::connect(socket.get(), target.data(), target.size) != 0) return std::nullopt;
+  const std::string own = SocketAddress::of(socket.get()).text();
+  for (const Interface& interface : own_interfaces()) {
+    if (interface.address.text() == own && own != address) return interface;
   }
   return std::nullopt;
 }
@@ -109,33 +68,24 @@ bool is_this_host(const std::string& name) {
   if (name == "localhost" || name == own || name == own.substr(0, own.find('.'))) return true;
   const auto address = resolve(name);
   if (!address) return false;
-  if (address->starts_with("127.")) return true;
-  return std::ranges::any_of(
-      own_interfaces(), [&](const Interface& interface) { return interface.address == *address; });
+  if (address->starts_with("127.") || *address == "::1") return true;
+  return std::ranges::any_of(own_interfaces(), [&](const Interface& interface) {
+    return interface.address.text() == *address;
+  });
 }
 
 File listen_on(int port) {
-  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  const sockaddr_in address = socket_address("0.0.0.0", port);
-  if (::bind(socket.get(), plain(address), sizeof address) != 0 ||
-      ::listen(socket.get(), 1024) != 0) {
-    socket.close();
-  }
-  return socket;
+  return File(topo::listen_everywhere(port));
 }
 
 int port_of(const File& socket) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  const int failed = ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return failed ? 0 : ntohs(address.sin_port);
+  return SocketAddress::of(socket.get()).port();
 }
 
 File connect_to(const std::string& address, int port, double seconds, std::string* why) {
-  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const sockaddr_in target = socket_address(address, port);
-  int error = ::connect(socket.get(), plain(target), sizeof target) == 0 ? 0 : errno;
+  const SocketAddress target = socket_address(address, port);
+  File socket(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int error = ::connect(socket.get(), target.data(), target.size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
     pollfd file{socket.get(), POLLOUT, 0};
     const int ready = ::poll(&file, 1, static_cast<int>(seconds * 1000));

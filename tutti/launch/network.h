@@ -1,34 +1,20 @@
-// Addresses, routes and ports of this host. IPv4, as MPI and torch use it.
+// Addresses, routes and ports of this host.
 #pragma once
-
-#include <netinet/in.h>
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tutti/launch/process.h"
+#include "tutti/topo/network.h"
 
 namespace tutti::launch {
 
-struct Interface {
-  std::string name;     // eth0
-  std::string address;  // 192.0.2.1
-  int prefix = 32;      // bits of the network
-
-  // 192.0.2.0/24
-  std::string network() const;
-};
-
-// Those that are up and not the loopback.
-std::vector<Interface> own_interfaces();
-
-// The IPv4 address of a name; nothing when it has none.
+// The address of a name, of IPv4 if it has one; nothing when it has none.
 std::optional<std::string> resolve(const std::string& name);
 
 // The interface by which the kernel reaches `address`; nothing when there is no route, or when it
 // is an address of this host.
-std::optional<Interface> route_to(const std::string& address);
+std::optional<topo::Interface> route_to(const std::string& address);
 
 // Whether `name` means this machine: localhost, its own name, or one of its addresses.
 bool is_this_host(const std::string& name);

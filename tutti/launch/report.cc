@@ -33,7 +33,7 @@ Route find_route(const std::string& peer) {
   if (!address) return {};
   const auto interface = route_to(*address);
   if (!interface) return {*address};
-  return {*address, interface->address, interface->name, interface->network()};
+  return {*address, interface->address.text(), interface->name, interface->network()};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tutti/comm/internal/lifeline.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,13 +48,13 @@ void Lifeline::connect(int rank, const std::string& address) {
 void Lifeline::try_next(Line& line) {
   if (line.file >= 0) ::close(std::exchange(line.file, -1));
   while (!line.addresses.empty()) {
-    const sockaddr_in target = line.addresses.front();
+    const topo::SocketAddress target = line.addresses.front();
     line.addresses.erase(line.addresses.begin());
-    const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (file < 0) return;
+    const int file = ::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (file < 0) continue;
     const timeval limit{0, 300'000};
     ::setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (::connect(file, reinterpret_cast<const sockaddr*>(&target), sizeof target) == 0 &&
+    if (::connect(file, target.data(), target.size) == 0 &&
         ::send(file, &mine_, sizeof mine_, MSG_NOSIGNAL) == sizeof mine_) {
       keep_alive(file);
       line.file = file;

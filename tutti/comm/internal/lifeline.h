@@ -44,9 +44,9 @@ class Lifeline {
   };
   struct Line {
     int file = -1;
-    int rank = -1;                            // -1: a visitor that has not said hello
-    bool is_established = false;              // both said hello
-    std::vector<sockaddr_in> addresses = {};  // to try when this one leads elsewhere
+    int rank = -1;                                    // -1: a visitor that has not said hello
+    bool is_established = false;                      // both said hello
+    std::vector<topo::SocketAddress> addresses = {};  // to try when this one leads elsewhere
   };
   void try_next(Line& line);
   void admit();

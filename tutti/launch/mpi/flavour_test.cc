@@ -89,5 +89,14 @@ TEST(Mpi, CommandLinesAreTheGoldenOnes) {
   }
 }
 
+TEST(Mpi, ANetworkOfIPv6IsNamedByItsInterface) {
+  Start start = four_hosts();
+  start.network = "2001:db8::/64";
+  const Mpi mpi{&flavour_named("openmpi"), "4.1.4", "mpirun", ""};
+  const std::string line = shell_line(mpi.flavour->command(mpi, start));
+  EXPECT_NE(line.find("btl_tcp_if_include eth0"), std::string::npos) << line;
+  EXPECT_EQ(line.find("2001:"), std::string::npos) << line;
+}
+
 }  // namespace
 }  // namespace tutti::launch

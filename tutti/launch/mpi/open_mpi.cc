@@ -32,12 +32,15 @@ void add_network(Words* words, const Mpi& mpi, const Start& start) {
     const std::string shared_memory = is_new(mpi) ? "sm" : "vader";
     add(words, {"--mca", "pml", "ob1", "--mca", "btl", "self," + shared_memory + ",tcp"});
   }
-  if (start.network.empty()) return;
-  add(words, {"--mca", "btl_tcp_if_include", start.network});
+  // It knows networks of IPv6 by their interface only.
+  const bool is_wide = start.network.find(':') != std::string::npos;
+  const std::string& network = is_wide ? start.interface : start.network;
+  if (network.empty()) return;
+  add(words, {"--mca", "btl_tcp_if_include", network});
   if (is_new(mpi)) {
-    add(words, {"--prtemca", "prte_if_include", start.network});
+    add(words, {"--prtemca", "prte_if_include", network});
   } else {
-    add(words, {"--mca", "oob_tcp_if_include", start.network});
+    add(words, {"--mca", "oob_tcp_if_include", network});
   }
 }
 

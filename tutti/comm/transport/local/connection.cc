@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tutti/topo/network.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -138,28 +140,7 @@ Connection Connection::listen(const std::string& name) {
 }
 
 Connection Connection::listen_on(int port) {
-  sockaddr_in6 address{};  // takes IPv4 too
-  address.sin6_family = AF_INET6;
-  address.sin6_port = htons(static_cast<std::uint16_t>(port));
-  Connection listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto* plain = reinterpret_cast<const sockaddr*>(&address);
-  socklen_t bytes = sizeof address;
-  sockaddr_in plain4{};
-  if (!listener.is_open()) {  // a kernel without IPv6
-    listener = Connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    plain4.sin_family = AF_INET;
-    plain4.sin_port = address.sin6_port;
-    plain = reinterpret_cast<const sockaddr*>(&plain4);
-    bytes = sizeof plain4;
-  }
-  const int one = 1;
-  setsockopt(listener.socket_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  const bool listens =
-      bind(listener.socket_, plain, bytes) == 0 && ::listen(listener.socket_, SOMAXCONN) == 0;
-  const int error = errno;
-  if (!listens) listener = Connection();
-  errno = error;
-  return listener;
+  return Connection(topo::listen_everywhere(port));
 }
 
 Connection Connection::connect_to(const std::string& host, int port) {

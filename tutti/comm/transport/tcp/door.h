@@ -1,11 +1,11 @@
-// Where a rank can be reached over TCP, and in which order others should try (IPv4).
+// Where a rank can be reached over TCP, and in which order others should try.
 #pragma once
-
-#include <netinet/in.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tutti/topo/network.h"
 
 namespace tutti::comm {
 
@@ -39,11 +39,12 @@ struct Door {
 };
 
 // The addresses in a door's text, the best way first: the loopback when it is this very machine,
-// then those in a network that one of my own interfaces is in, the fastest interface first.
-std::vector<sockaddr_in> ways_to(const std::string& door);
+// then those in a network that one of my own interfaces is in, the fastest interface first, IPv4
+// before IPv6.
+std::vector<topo::SocketAddress> ways_to(const std::string& door);
 
 // A connection under way or refused at once; `poll` tells when it is there.
-File start_connecting(const sockaddr_in& address);
+File start_connecting(const topo::SocketAddress& address);
 // Whether one that `poll` says is ready has succeeded.
 bool has_connected(int file);
 

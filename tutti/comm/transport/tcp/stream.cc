@@ -1,6 +1,7 @@
 #include "tutti/comm/transport/tcp/stream.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
