@@ -6,12 +6,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <ctime>
 
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
+namespace {
+
+// Between two looks at the clock, which takes as long as one of them.
+constexpr int kLooks = 16;
+// Enough for a peer that runs on another core; the two may well share this one with a stranger.
+constexpr std::int64_t kSleepySpin = 5'000;
+
+}  // namespace
 
 void wake_sleepers(Flag& flag) {
   ::syscall(SYS_futex, &flag.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -22,27 +31,37 @@ bool allow_remote_fences() {
 }
 
 WaitPolicy WaitPolicy::for_ranks(int local_ranks, int cores) {
-  if (local_ranks > cores) return {.spins = 0, .yields = 200};
+  if (local_ranks > cores) return {.spin_ns = 0, .long_yield_ns = 2'000'000};
   return {};
 }
 
 bool Wakefulness::yield(std::int64_t waited_ns) {
   const std::int64_t before = now_ns();
-  if (waited_ns > kLongest || before < sleepy_until_ns_) return false;
+  if (waited_ns > kLongest || is_sleepy(before)) return false;
   ::sched_yield();
   const std::int64_t after = now_ns();
-  if (after - before > kLongYield) sleepy_until_ns_ = after + kSleepyTime;
+  if (after - before > long_yield_ns_) sleepy_until_ns_ = after + kSleepyTime;
   return true;
 }
 
-bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy) {
+bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
+                Wakefulness& wakefulness) {
   if (has_reached(flag, wanted)) return true;
-  for (int i = 0; i < policy.spins; ++i) {
-    relax();
-    if (has_reached(flag, wanted)) return true;
+  const auto look = [&] {
+    for (int i = 0; i < kLooks; ++i) {
+      relax();
+      if (has_reached(flag, wanted)) return true;
+    }
+    return false;
+  };
+  if (policy.spin_ns > 0 && look()) return true;
+  const std::int64_t start = now_ns();
+  const std::int64_t longest_spin =
+      wakefulness.is_sleepy(start) ? std::min(policy.spin_ns, kSleepySpin) : policy.spin_ns;
+  while (now_ns() - start < longest_spin) {
+    if (look()) return true;
   }
-  for (int i = 0; i < policy.yields; ++i) {
-    ::sched_yield();
+  while (wakefulness.yield(now_ns() - start)) {
     if (has_reached(flag, wanted)) return true;
   }
   return false;

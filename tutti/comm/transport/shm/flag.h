@@ -43,31 +43,41 @@ inline void raise_flag(Flag& flag, std::uint32_t value) {
   if (flag.sleepers.load(std::memory_order_seq_cst) != 0) wake_sleepers(flag);
 }
 
-// How a rank waits: how often it looks before it yields, and how often it yields before it sleeps.
+// How a rank waits for a flag.
 struct WaitPolicy {
-  int spins = 2000;
-  int yields = 20;
-  // Fewer cores than ranks: whoever spins takes the core of the one it waits for.
+  // It only looks, for so long.
+  std::int64_t spin_ns = 100'000;
+  // A yield that takes longer tells that a stranger computes on this core.
+  std::int64_t long_yield_ns = 300'000;
+
+  // Fewer cores than ranks: whoever spins takes the core of the one it waits for, and a yield may
+  // take as long as that one computes.
   static WaitPolicy for_ranks(int local_ranks, int cores);
 };
 
-// How long a rank that waits for a network stays awake. A core that falls asleep takes long to
-// wake, so while nothing else wants it the rank only yields. A yield that takes long tells that
-// somebody computes there: then sleeping is better for both, because whoever is woken goes first.
+// How long a rank that waits stays awake. A core that falls asleep takes long to wake, so while
+// nothing else wants it the rank only yields. Where somebody computes there, each yield gives him a
+// whole slice of the scheduler, milliseconds: then sleeping is better for both, because whoever is
+// woken goes first.
 class Wakefulness {
  public:
+  explicit Wakefulness(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns)
+      : long_yield_ns_(long_yield_ns) {}
   // Gives the core away and returns true, or returns false: sleep.
   bool yield(std::int64_t waited_ns);
+  // After a long yield, for a while.
+  bool is_sleepy(std::int64_t now) const { return now < sleepy_until_ns_; }
 
  private:
   static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
-  static constexpr std::int64_t kLongYield = 300'000;
-  static constexpr std::int64_t kSleepyTime = 100'000'000;  // after a long yield
+  static constexpr std::int64_t kSleepyTime = 100'000'000;
+  std::int64_t long_yield_ns_;
   std::int64_t sleepy_until_ns_ = 0;
 };
 
-// Spins and yields as the policy says; true when the flag has reached `wanted`.
-bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy);
+// Spins and yields; true when the flag has reached `wanted`, false when it is time to sleep.
+bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
+                Wakefulness& wakefulness);
 // Sleeps until the flag may have changed, at most `nanoseconds`; true when it has reached `wanted`.
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds);
 

@@ -19,6 +19,7 @@ HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena
       arena_(arena),
       peers_(std::move(peers)),
       policy_(policy),
+      wakefulness_(policy.long_yield_ns),
       patience_(patience),
       sources_(ranks_.size()),
       targets_(ranks_.size()),

@@ -35,7 +35,6 @@ class HostGroup {
   const std::vector<int>& ranks() const { return ranks_; }
   int index_of(int rank) const;  // -1: not on this host
   const Board& board() const { return board_; }
-  const WaitPolicy& policy() const { return policy_; }
 
   // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
   void enter(const OpRecord& record, std::int64_t at_ticks);
@@ -75,7 +74,7 @@ class HostGroup {
   RankBlock& mine() const { return board_.block(index_); }
   EagerSlot& slot(int member) const { return board_.block(member).eager[eager_turn_ % 2]; }
   Result wait(int member, Flag& flag, std::uint32_t wanted) {
-    if (wait_awake(flag, wanted, policy_)) [[likely]]
+    if (wait_awake(flag, wanted, policy_, wakefulness_)) [[likely]]
       return Result::ok();
     return wait_long(member, flag, wanted);
   }
@@ -97,6 +96,7 @@ class HostGroup {
   const Arena& arena_;
   std::vector<std::unique_ptr<PeerArena>> peers_;
   WaitPolicy policy_;
+  Wakefulness wakefulness_;
   Patience& patience_;
   std::size_t eager_limit_ = kEagerBytes;
   std::uint32_t eager_turn_ = 0;
