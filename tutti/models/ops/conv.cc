@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "tutti/models/ops/amx.h"
+#include "tutti/models/ops/float_conv.h"
 #include "tutti/models/ops/tile_conv.h"
 
 namespace tutti::models {
@@ -43,6 +44,8 @@ void copy_patches(const T* image, T* patches, std::int64_t height, std::int64_t 
 }
 
 constexpr std::int64_t kPatchWidth = 32;
+// Below, transforms cost more than the multiplications they save.
+constexpr std::int64_t kFewChannels = 16;
 
 Tensor patches_of(const Tensor& image, std::int64_t kernel) {
   const std::int64_t n = image.size(0), channels = image.size(1), height = image.size(2),
@@ -189,8 +192,13 @@ struct TileConv : Function<TileConv> {
   }
 };
 
-Tensor by_libtorch(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
-                   torch::ScalarType dtype, const ConvOptions& options) {
+// In f32, or f64.
+Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                            torch::ScalarType dtype, const ConvOptions& options) {
+  const bool is_plain = weight.size(2) == 3 && options.stride == 1 && options.dilation == 1;
+  if (dtype == torch::kFloat32 && is_plain &&
+      std::min(weight.size(0), weight.size(1)) >= kFewChannels)
+    return float_conv(inputs, weight, bias, options.has_relu);
   const Tensor input = inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1);
   const Tensor result =
       torch::conv2d(input.to(dtype), weight.to(dtype), bias.to(dtype), options.stride,
@@ -204,8 +212,10 @@ Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias
                  torch::ScalarType dtype, const ConvOptions& options) {
   TORCH_CHECK(weight.size(2) == weight.size(3) && weight.size(2) % 2 == 1,
               "conv_same: the kernel must be odd and square");
-  if (dtype != torch::kBFloat16 || !has_matrix_units())
-    return by_libtorch(inputs, weight, bias, dtype, options);
+  if (dtype != torch::kBFloat16) return without_matrix_units(inputs, weight, bias, dtype, options);
+  // libtorch rounds sums to bf16, and is slow.
+  if (!has_matrix_units())
+    return without_matrix_units(inputs, weight, bias, torch::kFloat32, options).to(dtype);
   const bool is_narrow = weight.size(1) * weight.size(2) * weight.size(3) <= kPatchWidth,
              is_plain = inputs.size() == 1 && options.stride == 1 && options.dilation == 1;
   if (is_narrow && is_plain && !options.has_relu && !inputs[0].requires_grad())

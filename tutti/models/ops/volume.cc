@@ -194,7 +194,9 @@ Tensor conv_volume(const Tensor& input, const Tensor& weight, const Tensor& bias
                    torch::ScalarType dtype, std::int64_t stride, std::int64_t padding) {
   if (dtype == torch::kBFloat16 && has_matrix_units())
     return MixedConv::apply(input, weight, bias, stride, padding);
-  return torch::conv3d(input.to(dtype), weight.to(dtype), bias.to(dtype), stride, padding);
+  // In bf16 without matrix units libtorch rounds sums to bf16, and is slow.
+  const torch::ScalarType sums = dtype == torch::kBFloat16 ? torch::kFloat32 : dtype;
+  return torch::conv3d(input.to(sums), weight.to(sums), bias.to(sums), stride, padding).to(dtype);
 }
 
 Tensor leaky_mean_pool(const Tensor& input, double slope) {

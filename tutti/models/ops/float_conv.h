@@ -1,0 +1,12 @@
+// Convolutions of pictures in f32 as operations of libtorch.
+#pragma once
+
+#include <torch/types.h>
+
+namespace tutti::models {
+
+// conv_same with a kernel of 3x3, stride 1 and dilation 1, by Winograd's transform.
+torch::Tensor float_conv(at::TensorList inputs, const torch::Tensor& weight,
+                         const torch::Tensor& bias, bool has_relu);
+
+}  // namespace tutti::models
