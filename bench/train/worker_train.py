@@ -3,8 +3,9 @@
 
   worker_train.py hep|cosmoflow|climate-segment default|tuned SIDE BATCH STEPS
 
-default: as a first script would have it. tuned: channels_last and bfloat16 autocast, and gradients that are views of
-the buckets. Rank 0 prints one JSON line with the seconds of every step, those of the slowest rank, and the number of parameters.
+default: as a first script would have it. tuned: channels_last, gradients that are views of the buckets, and bfloat16
+autocast where the processor has instructions for it: elsewhere it is slower than f32. Rank 0 prints one JSON line with the seconds of every step, those of the slowest
+rank, and the number of parameters.
 """
 
 import json
@@ -118,6 +119,11 @@ class Tiramisu(nn.Module):
 NETWORKS = {"hep": Hep, "cosmoflow": Cosmoflow, "climate-segment": Tiramisu}
 
 
+def has_bf16():
+    flags = {flag for line in open("/proc/cpuinfo") if line.startswith("flags") for flag in line.split()}
+    return bool(flags & {"avx512_bf16", "amx_bf16"})
+
+
 def main(case, variant, side, batch, steps):
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     dist.init_process_group("gloo")
@@ -134,7 +140,7 @@ def main(case, variant, side, batch, steps):
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=not tuned)
-        with torch.autocast("cpu", torch.bfloat16, enabled=tuned):
+        with torch.autocast("cpu", torch.bfloat16, enabled=tuned and has_bf16()):
             loss = network.loss(model(samples).float(), labels)
         loss.backward()
         optimizer.step()
