@@ -294,7 +294,7 @@ bool NewtonCg<T>::run_stage(std::int64_t stride) {
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
     find_gradient();
     if (stride == 1 && tracker_.is_enough(objective_, gap_)) return false;
-    if (iteration == 0) preconditioner_.correlate(second_.data());
+    if (!preconditioner_.is_correlated()) preconditioner_.correlate(second_.data());
     preconditioner_.set_diagonal(diagonal_.data(), intercept_diagonal(), ridge_);
     const double gain = find_direction();
     has_nothing_to_gain_ = gain <= kNothingToGain * std::abs(objective_);

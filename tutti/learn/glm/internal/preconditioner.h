@@ -17,8 +17,9 @@ class Preconditioner {
   explicit Preconditioner(Design<T>& design);
 
   // How the columns of the block go together, from a sample of the selected rows. Costs as much as
-  // some passes, so it is done once per stage and not in every iteration.
+  // some passes, and changes little: once for a fit is enough, the diagonal follows the weights.
   void correlate(const T* curvature);
+  bool is_correlated() const { return cholesky_ != nullptr; }
   // The exact diagonal of the Hessian, in every iteration. `intercept_diagonal` 0: there is none.
   void set_diagonal(const T* diagonal, double intercept_diagonal, double ridge);
   // target = inverse * source; returns their product.
