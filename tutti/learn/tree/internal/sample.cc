@@ -184,20 +184,28 @@ bool has_infinite_as(const Matrix& matrix, Threads& threads) {
     });
     return found;
   }
-  const MappedRows source(matrix);
   // A matrix by columns is walked by columns.
   const bool is_by_rows = std::abs(matrix.column_stride) <= std::abs(matrix.row_stride);
-  threads.for_range(
-      matrix.rows, source.rows_of(1 << 18), [&](std::int64_t begin, std::int64_t end) {
-        const T* first = values + begin * matrix.row_stride;
-        const std::int64_t lines = is_by_rows ? end - begin : matrix.columns;
-        for (std::int64_t i = 0; i < lines; ++i)
-          if (has_infinite(first + i * (is_by_rows ? matrix.row_stride : matrix.column_stride),
-                           is_by_rows ? matrix.columns : end - begin,
-                           is_by_rows ? matrix.column_stride : matrix.row_stride))
-            found = true;
-        source.release(begin, end);
-      });
+  const auto look_at = [&](std::int64_t begin, std::int64_t end) {
+    const T* first = values + begin * matrix.row_stride;
+    const std::int64_t lines = is_by_rows ? end - begin : matrix.columns;
+    for (std::int64_t i = 0; i < lines; ++i)
+      if (has_infinite(first + i * (is_by_rows ? matrix.row_stride : matrix.column_stride),
+                       is_by_rows ? matrix.columns : end - begin,
+                       is_by_rows ? matrix.column_stride : matrix.row_stride))
+        found = true;
+  };
+  constexpr std::int64_t kFew = 1 << 16;
+  if (matrix.entries() <= kFew) {  // finding out what is mapped would take longer
+    look_at(0, matrix.rows);
+    return found;
+  }
+  const MappedRows source(matrix);
+  threads.for_range(matrix.rows, source.rows_of(1 << 18),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      look_at(begin, end);
+                      source.release(begin, end);
+                    });
   return found;
 }
 
