@@ -57,14 +57,14 @@ class LogisticRegression(_Known, linear.LogisticRegression):
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, class_weight=None, dual=True,
                  num_threads=None, penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0,
                  n_jobs=None, privacy=False, eta=0.3, batch_size=100, privacy_epsilon=10, grad_clip=1,
-                 memory_limit=None):
+                 generate_training_history=None, memory_limit=None):
         self._keep_parameters(locals())
 
 
 class SupportVectorMachine(_Known, linear.LinearSVC):
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, class_weight=None,
                  num_threads=None, loss="hinge", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0,
-                 n_jobs=None, memory_limit=None):
+                 n_jobs=None, generate_training_history=None, memory_limit=None):
         self._keep_parameters(locals())
 
 
@@ -72,5 +72,5 @@ class LinearRegression(_Known, linear.LinearRegressor):
     def __init__(self, max_iter=1000, regularizer=1.0, device_ids=None, verbose=False, use_gpu=False, dual=True, num_threads=None,
                  penalty="l2", tol=1e-3, return_training_history=None, fit_intercept=False, intercept_scaling=1.0, n_jobs=None,
                  privacy=False, eta=0.3, batch_size=100, privacy_epsilon=10, grad_clip=1,
-                 memory_limit=None):
+                 generate_training_history=None, memory_limit=None):
         self._keep_parameters(locals())

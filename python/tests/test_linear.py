@@ -153,7 +153,8 @@ def test_the_known_local_program(tmp_path):
 
 def test_known_names():
     X, y = make_classification(300, 5, random_state=1)
-    ours = snap_ml.LogisticRegression(regularizer=2.0, num_threads=2, dual=True, tol=1e-12, return_training_history="summary").fit(X, y)
+    ours = snap_ml.LogisticRegression(regularizer=2.0, num_threads=2, dual=True, tol=1e-12, return_training_history="summary",
+                                       generate_training_history="full").fit(X, y)
     same(ours, skl.LogisticRegression(C=0.5, fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(X, y))
     assert ours.training_history_["train_obj"]
     with pytest.warns(UserWarning, match="no GPU"):
