@@ -122,10 +122,12 @@ int run_learn_train(int argc, char** argv) {
                file->schema().columns, file->chunks());
     model = train(file, settings);
   } else {
-    command.file.takes_words = is_of_trees(settings.model);
+    command.file.takes_words = true;
     const DataSet data = read_any(command.data, command.file);
     fmt::print("{}: {}, read in {:.2f} s\n", command.data, shape_text(data.features),
                watch.seconds());
+    if (const auto words = data.words.categorical(); !words.empty())
+      fmt::print("columns of words, counted from 0: {}\n", fmt::join(words, ", "));
     const Stopwatch fitting;
     model = train(data, settings);
     fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),

@@ -43,11 +43,13 @@ LinearPart part_of(const Json& json, std::int64_t columns) {
 
 std::vector<double> margins_of_parts(const LearnModel& model, const learn::Matrix& features,
                                      int threads) {
+  const bool has_words = !model.words.categorical().empty();
+  const learn::Matrix numbers = has_words ? spread_words(features, model.words) : features;
   const std::size_t count = model.parts.size();
   std::vector<double> all(static_cast<std::size_t>(features.rows) * count);
   for (std::size_t k = 0; k < count; ++k) {
     const auto margins =
-        learn::margins_of(features, model.parts[k].coefficients, model.parts[k].intercept, threads);
+        learn::margins_of(numbers, model.parts[k].coefficients, model.parts[k].intercept, threads);
     for (std::size_t row = 0; row < margins.size(); ++row) all[row * count + k] = margins[row];
   }
   return all;
@@ -173,7 +175,8 @@ LearnModel load_model(const std::filesystem::path& path) {
     } else {
       model.has_log_link = json.at("link") == "exp";
       model.is_multinomial = json.at("link") == "softmax";
-      for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, model.columns));
+      const std::int64_t columns = learn::spread_columns(model.columns, model.words);
+      for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, columns));
     }
   } catch (const nlohmann::json::exception& error) {
     fail(error.what());

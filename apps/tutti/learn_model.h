@@ -14,7 +14,7 @@
 namespace tutti::app {
 
 struct LinearPart {
-  std::vector<double> coefficients;  // one per column
+  std::vector<double> coefficients;  // one per column, or per word of it (spread_words)
   double intercept = 0;
 };
 
@@ -27,7 +27,7 @@ struct LearnModel {
   std::vector<LinearPart> parts;
   bool is_multinomial = false, has_log_link = false;
   std::optional<learn::tree::Model> trees;
-  learn::Words words = {};  // trees: what columns of categories and classes are called
+  learn::Words words = {};  // what columns of categories and classes are called
 
   bool has_probabilities() const {
     return !classes.empty() && name != "hinge" && name != "squared_hinge";

@@ -76,17 +76,26 @@ class LearnTest(unittest.TestCase):
         lines = [(town, "yes" if (town in ("Rome", "Oslo")) == (draw.random() < 0.9) else "no", draw.random())
                  for town in draw.choices(["Bonn", "Rome", "Oslo", "Nice"], k=1000)]
         (self.base / "w.csv").write_text("town,buys,x\n" + "".join(f"{a},{b},{c}\n" for a, b, c in lines))
-        self.assertIn("is no number", self.tutti("train", "w.csv", "--label", "buys", "--out", "m.json", code=1))
-        self.tutti("train", "w.csv", "--label", "buys", "--model", "boosting", "--trees", 5, "--out", "m.json", "--test", "w.csv")
-        self.assertIn("classes no yes", self.tutti("info", "m.json"))
         (self.base / "q.csv").write_text("town,buys,x\nRome,yes,0.5\nBonn,no,0.5\nParis,no,0.5\n")
-        found = self.tutti("predict", "m.json", "q.csv", "--label", "buys").split()
-        self.assertEqual(found[:2], ["yes", "no"])
+        for model in ("boosting", "logistic", "hinge"):
+            text = self.tutti("train", "w.csv", "--label", "buys", "--model", model, "--out", "m.json", "--test", "w.csv")
+            self.assertIn("columns of words, counted from 0: 0", text)
+            self.assertGreater(float(text.split("on w.csv: accuracy ")[1].split()[0].strip(",")), 0.85)
+            self.assertIn("classes no yes", self.tutti("info", "m.json"))
+            found = self.tutti("predict", "m.json", "q.csv", "--label", "buys").split()
+            self.assertEqual(found[:2], ["yes", "no"])
+        self.assertIn("5 weights", self.tutti("info", "m.json"))
+        self.assertIn("predicts numbers", self.tutti("train", "w.csv", "--label", "buys", "--model", "squared", "--out", "m.json", code=2))
+        self.tutti("train", "w.csv", "--label", "town", "--out", "m.json")  # four classes at once, a column of words
+        self.assertIn("classes Bonn Nice Oslo Rome", self.tutti("info", "m.json"))
 
     def test_names_file_and_line_of_what_is_wrong(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")
         self.assertIn("bad.csv:2: column 1: 'x' is no number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))
         self.assertFalse((self.base / "m.json").exists())
+        (self.base / "slip.csv").write_text((self.base / "train.csv").read_text() + "1,2,n/a,1,1\n")
+        for model in ("logistic", "tree"):
+            self.assertIn("Column 1 holds numbers, and 'n/a'", self.tutti("train", "slip.csv", "--model", model, "--out", "m.json", code=2))
         self.assertIn("There is no model 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
         self.assertIn("cannot open", self.tutti("info", "nothing.csv", code=1))
         self.tutti("train", code=2)

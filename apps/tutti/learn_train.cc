@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/fit.h"
@@ -41,6 +42,28 @@ void check_model(const TrainSettings& settings, std::size_t labels, std::int64_t
                                               settings.model, model_names()));
   if (static_cast<std::int64_t>(labels) != rows)
     throw ConfigError("DDL-9-05", "The data has no labels to learn from.");
+}
+
+bool is_number(const std::string& word) {
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  return end != word.c_str() && *end == '\0';
+}
+
+// One field that is no number makes words of its whole column: where most of these are numbers, it
+// was a slip.
+void check_words(const Words& words) {
+  constexpr std::size_t kMostCodes = 100;  // that may look like numbers
+  for (const int column : words.categorical()) {
+    const auto& all = words.columns[static_cast<std::size_t>(column)];
+    const auto numbers = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_number));
+    if (numbers <= kMostCodes || 2 * numbers <= all.size()) continue;
+    const auto word = std::find_if_not(all.begin(), all.end(), is_number);
+    throw ConfigError("DDL-9-05",
+                      fmt::format("Column {} holds numbers, and '{}'. Mend that field, or leave it "
+                                  "empty where the number is missing.",
+                                  column, *word));
+  }
 }
 
 GlmOptions options_of(const TrainSettings& settings, Loss loss) {
@@ -93,8 +116,9 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
 void keep_together(const MultinomialModel& found, LearnModel& model) {
   model.is_multinomial = true;
   for (std::size_t k = 0; k < model.classes.size(); ++k) {
-    const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * model.columns;
-    model.parts.push_back({{begin, begin + model.columns}, found.intercepts[k]});
+    const std::ptrdiff_t columns = learn::spread_columns(model.columns, model.words);
+    const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * columns;
+    model.parts.push_back({{begin, begin + columns}, found.intercepts[k]});
   }
 }
 
@@ -187,26 +211,28 @@ std::string model_names() {
   return fmt::format("{}, {}", fmt::join(kLinear, ", "), fmt::join(kTrees, ", "));
 }
 
-bool is_of_trees(const std::string& model) {
-  return is_one_of(model, kTrees);
-}
-
 LearnModel train(const DataSet& data, const TrainSettings& settings) {
   check_model(settings, data.labels.size(), data.features.rows);
+  check_words(data.words);
   if (is_one_of(settings.model, kTrees)) return train_trees(data, settings);
   const Loss loss = parse_loss(settings.model);
+  if (!is_classification(loss) && !data.words.labels.empty())
+    throw ConfigError("DDL-9-05", fmt::format("The labels are words, as '{}'; model '{}' predicts "
+                                              "numbers. --label names their column.",
+                                              data.words.labels[0], settings.model));
   LearnModel model = linear_model(settings, loss, data.labels, data.features.columns);
+  model.words = data.words;
+  const bool has_words = !data.words.categorical().empty();
+  const Matrix numbers = has_words ? spread_words(data.features, data.words) : data.features;
   const GlmOptions options = options_of(settings, loss);
   if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
-    keep_together(fit_multinomial(data.features, codes_of(data.labels, model.classes),
+    keep_together(fit_multinomial(numbers, codes_of(data.labels, model.classes),
                                   static_cast<int>(model.classes.size()), data.weights, options),
                   model);
   } else {
-    fit_parts(
-        [&](std::span<const double> labels, const GlmOptions& asked) {
-          return fit(data.features, labels, data.weights, asked);
-        },
-        data.labels, options, model);
+    fit_parts([&](std::span<const double> labels,
+                  const GlmOptions& asked) { return fit(numbers, labels, data.weights, asked); },
+              data.labels, options, model);
   }
   return model;
 }

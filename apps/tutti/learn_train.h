@@ -28,8 +28,6 @@ struct TrainSettings {
   std::function<bool(const std::string& line)> on_progress = {};
 };
 
-// Whether it is one of trees, which take words for categories.
-bool is_of_trees(const std::string& model);
 // Names of models, as in "logistic, hinge, ...".
 std::string model_names();
 

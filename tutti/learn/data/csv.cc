@@ -113,7 +113,7 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
   layout.has_names = std::any_of(fields.begin(), fields.end(),
                                  [&](std::string_view f) { return !read_field(f, ignored); });
   layout.label = find_label(fields, layout.has_names, options.label, name);
-  layout.takes_words = options.takes_words && options.known.empty();
+  layout.takes_words = options.takes_words && options.known.empty() && layout.has_names;
   layout.has_words.resize(fields.size());
   for (std::int64_t column = 0; column < layout.columns; ++column) {
     const std::size_t feature = layout.feature_of(column);

@@ -72,6 +72,18 @@ TEST(Csv, WordsBecomeCodes) {
   EXPECT_TRUE(std::isnan(found[3]) && std::isnan(found[4]));
   EXPECT_EQ(found[5], 1);
   EXPECT_EQ(found[7], 0);
+  const Matrix spread = spread_words(data.features, data.words);
+  EXPECT_EQ(spread.columns, 4);
+  const std::vector<std::int64_t> ends(spread.offsets, spread.offsets + 5);
+  EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 2, 3, 5, 7}));  // a word that is missing is none
+  const std::vector<std::int32_t> places(spread.indices, spread.indices + 7);
+  EXPECT_EQ(places, (std::vector<std::int32_t>{0, 3, 0, 0, 2, 0, 1}));
+  const auto* entries = static_cast<const float*>(spread.values);
+  EXPECT_EQ(entries[1], 1);
+  EXPECT_EQ(entries[5], 3);
+  EXPECT_TRUE(std::isnan(entries[3]));                     // a number that is missing still is
+  EXPECT_EQ(message("1,2\n1,x\n", {.takes_words = true}),  // no names
+            "DDL-9-03 f.csv:2: column 1: 'x' is no number.");
   // Read again as a model knows them.
   const CsvOptions again{.takes_words = true, .known = data.words};
   const std::vector<float> others =

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "tutti/core/error.h"
@@ -14,6 +15,44 @@ std::vector<int> Words::categorical() const {
   for (std::size_t j = 0; j < columns.size(); ++j)
     if (!columns[j].empty()) found.push_back(static_cast<int>(j));
   return found;
+}
+
+namespace {
+
+// How many columns a column becomes.
+std::int64_t width_of(const Words& words, std::int64_t column) {
+  const auto place = static_cast<std::size_t>(column);
+  const bool has_words = place < words.columns.size() && !words.columns[place].empty();
+  return has_words ? static_cast<std::int64_t>(words.columns[place].size()) : 1;
+}
+
+}  // namespace
+
+std::int64_t spread_columns(std::int64_t columns, const Words& words) {
+  std::int64_t total = 0;
+  for (std::int64_t column = 0; column < columns; ++column) total += width_of(words, column);
+  return total;
+}
+
+Matrix spread_words(const Matrix& dense, const Words& words) {
+  const auto* values = static_cast<const float*>(dense.values);
+  std::vector<bool> has_words(static_cast<std::size_t>(dense.columns));
+  for (const int column : words.categorical()) has_words[static_cast<std::size_t>(column)] = true;
+  SparseRowsBuilder builder;
+  for (std::int64_t row = 0; row < dense.rows; ++row) {
+    std::int64_t first = 0;
+    for (std::int64_t column = 0; column < dense.columns; ++column) {
+      const float value = values[row * dense.row_stride + column * dense.column_stride];
+      if (!has_words[static_cast<std::size_t>(column)]) {
+        if (value != 0) builder.add(static_cast<std::int32_t>(first), value);
+      } else if (!std::isnan(value)) {
+        builder.add(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(value), 1);
+      }
+      first += width_of(words, column);
+    }
+    builder.end_row();
+  }
+  return std::move(builder).build(spread_columns(dense.columns, words));
 }
 
 void SparseRowsBuilder::add(std::int32_t index, float value) {
