@@ -19,7 +19,7 @@ constexpr Lanes kLanes;
 constexpr int kLaneCount = static_cast<int>(hn::MaxLanes(kLanes));
 
 // The transforms evaluate polynomials at 0, +-kA, +-kB and infinity. Whole numbers (1 and 2) would
-// do, but with these rounding errors are a third.
+// do, but with these rounding errors are two fifths.
 constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
 
 HWY_INLINE Vector times(float factor, Vector x) {
