@@ -1,4 +1,5 @@
 // The fusion engine for Python: tensors by name, in the background.
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -92,6 +93,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape, std::size_t from 
   return text;
 }
 
+// Rows whose number is each rank's own. Types that are only moved look like bytes to the library.
+std::string row_text(const ArrayView& view) {
+  return "?x" + shape_text(view.shape, 1) +
+         (view.has_dtype ? "" : fmt::format(" of {} bytes each", view.item_bytes));
+}
+
 // The views that a call borrows, kept as long as its handle.
 py::object keep(std::vector<ArrayView> views, const py::object& more) {
   py::list owners;
@@ -155,7 +162,7 @@ std::unique_ptr<Handle> all_gather_async(const std::string& name, const py::list
     call.tensors.push_back({view.movable(), {}});
     call.rows.push_back(view.shape.empty() ? 1 : view.shape[0]);
     call.row_elements.push_back(row_elements(view, view.movable()));
-    call.shape += "?x" + shape_text(view.shape, 1);
+    call.shape += row_text(view);
   }
   return submit(std::move(call), keep(std::move(views), inputs), process_set);
 }
@@ -167,7 +174,7 @@ std::unique_ptr<Handle> all_to_all_async(const std::string& name, const py::obje
   Call call{.name = name, .kind = Kind::kAllToAll, .is_kept = is_kept, .rows = splits};
   call.tensors = {{views[0].movable(), {}}};
   call.row_elements = {row_elements(views[0], views[0].movable())};
-  call.shape = "?x" + shape_text(views[0].shape, 1);
+  call.shape = row_text(views[0]);
   return submit(std::move(call), keep(std::move(views), input), process_set);
 }
 

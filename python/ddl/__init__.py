@@ -93,7 +93,7 @@ def num_hosts():
 def barrier():
     """Waits until all ranks are here."""
     job.ensure()
-    _comm.barrier_async(arrays.unnamed("barrier")).wait()
+    _comm.barrier_async(arrays.unnamed()).wait()
 
 
 def bcast(values, root=0):
@@ -103,7 +103,7 @@ def bcast(values, root=0):
     inputs = [arrays.plain(arrays.as_array(value)) for value in (values if several else [values])]
     outputs = [arrays.empty_like(value) for value in inputs]
     handles = [
-        _comm.broadcast_async(arrays.unnamed("bcast"), source, target, root, is_kept=False)
+        _comm.broadcast_async(arrays.unnamed(), source, target, root, is_kept=False)
         for source, target in zip(inputs, outputs)
     ]
     for handle in handles:
@@ -121,15 +121,11 @@ def allreduce_n(values, op="avg", name=None):
     job.ensure()
     inputs = [arrays.plain(arrays.as_array(value)) for value in values]
     outputs = [arrays.empty_like(value) for value in inputs]
-    by_type = {}
-    for i, value in enumerate(inputs):
-        by_type.setdefault(str(value.dtype), []).append(i)
-    base = name or arrays.unnamed("allreduce")
     handles = [
         _comm.all_reduce_async(
-            f"{base}.{dtype}", [inputs[i] for i in members], [outputs[i] for i in members], op=_op(op), is_kept=name is not None
+            part, [inputs[i] for i in members], [outputs[i] for i in members], op=_op(op), is_kept=name is not None
         )
-        for dtype, members in by_type.items()
+        for part, _, members in arrays.by_type(name or arrays.unnamed(), [str(value.dtype) for value in inputs])
     ]
     for handle in handles:
         handle.wait()
@@ -151,7 +147,7 @@ def allgather(value):
     """The arrays of all ranks, one behind the other along the first dimension, which may differ between ranks."""
     job.ensure()
     array = arrays.plain(arrays.as_array(value))
-    handle = _comm.all_gather_async(arrays.unnamed("allgather"), [array], is_kept=False)
+    handle = _comm.all_gather_async(arrays.unnamed(), [array], is_kept=False)
     handle.wait()
     return _gathered(handle, array)
 

@@ -50,8 +50,8 @@ def test_a_stopped_rank_is_named_and_the_tensor_fails():
     results = outcome("stop", ends_itself=False)
     for code, output in results:
         assert code == 3, output
-        assert "DDL-4-73 Tensor 'gradient.float64' was not given by rank 2" in output
-    assert "DDL-4-72 Tensor 'gradient.float64' has been waiting" in results[0][1]
+        assert "DDL-4-73 Tensor 'gradient' was not given by rank 2" in output
+    assert "DDL-4-72 Tensor 'gradient' has been waiting" in results[0][1]
 
 
 def test_a_late_rank_is_told_and_waited_for():

@@ -6,9 +6,24 @@ import sys
 _numbers = itertools.count()
 
 
-def unnamed(kind):
-    """A name that no other call of this program has; the same on all ranks that make the same calls."""
-    return f"{kind}.unnamed.{next(_numbers)}"
+def unnamed():
+    """A name that no other call of this program has; the same on all ranks that make the same calls.
+
+    Not the call's kind: ranks that make different calls must meet, to be told.
+    """
+    return f"unnamed.{next(_numbers)}"
+
+
+def by_type(name, types):
+    """Members of one type go together: (name of the part, its type, its members) in the order of the first members.
+
+    Parts are counted, so that ranks whose types differ meet too.
+    """
+    parts = {}
+    for i, kind in enumerate(types):
+        parts.setdefault(kind, []).append(i)
+    for number, (kind, members) in enumerate(parts.items()):
+        yield (f"{name}.{number}" if number else name), kind, members
 
 
 def is_torch(array):

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tutti/comm/fusion/internal/engine_impl.h"
@@ -84,25 +85,47 @@ Ticket Engine::Impl::submit(Call call) {
   entry->submitted_ns = now_ns();
   if (call.kind == Kind::kAllGather || call.kind == Kind::kAllToAll)
     entry->gathered = std::make_shared<Gathered>();
-  Report report{.name = call.name,
-                .signature = entry->signature,
-                .priority = call.priority,
-                .is_kept = call.is_kept};
   entry->call = std::move(call);
+  const std::string& name = entry->call.name;
   const std::lock_guard lock(mutex_);
   failure_.raise();
   require(!join_work_, "Tensor '{}' was given after `join`: wait until all ranks have joined.",
-          report.name);
-  if (!entries_.emplace(report.name, entry).second) {
-    throw ConfigError(
-        "DDL-4-75", fmt::format("A tensor '{}' is still under way: wait for it first, or give this "
-                                "one another name.",
-                                report.name));
+          name);
+  const auto is_twin = [&](const Entry& other) {
+    return other.call.name == name && other.call.kind == entry->call.kind;
+  };
+  const auto under_way = entries_.find(name);
+  if ((under_way != entries_.end() && is_twin(*under_way->second)) ||
+      std::ranges::any_of(held_back_, [&](const auto& other) { return is_twin(*other); })) {
+    throw ConfigError("DDL-4-75", fmt::format("A tensor '{}' is still under way: wait for it "
+                                              "first, or give this one another name.",
+                                              name));
   }
-  submitted_.push_back(std::move(report));
   ++not_released_;
-  wake_talker();
+  if (under_way == entries_.end()) {
+    tell(entry);
+  } else {
+    held_back_.push_back(entry);
+  }
   return {Work(entry->work), entry->gathered};
+}
+
+void Engine::Impl::tell(const std::shared_ptr<Entry>& entry) {
+  const Call& call = entry->call;
+  entries_.emplace(call.name, entry);
+  submitted_.push_back({.name = call.name,
+                        .signature = entry->signature,
+                        .priority = call.priority,
+                        .is_kept = call.is_kept});
+  wake_talker();
+}
+
+void Engine::Impl::tell_next_of(const std::string& name) {
+  const auto next =
+      std::ranges::find_if(held_back_, [&](const auto& entry) { return entry->call.name == name; });
+  if (next == held_back_.end()) return;
+  tell(*next);
+  held_back_.erase(next);
 }
 
 // Once is enough until it has looked: waking a thread costs more than giving a tensor.
@@ -125,7 +148,10 @@ void Engine::Impl::complete(const std::shared_ptr<Entry>& entry, const Result& o
   {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(entry->call.name);
-    if (found != entries_.end() && found->second == entry) entries_.erase(found);
+    if (found != entries_.end() && found->second == entry) {
+      entries_.erase(found);
+      tell_next_of(entry->call.name);
+    }
     if (!entry->is_released) --not_released_;
   }
   // Last: whoever sees it complete may use the name and the buffers again.
@@ -142,6 +168,8 @@ void Engine::Impl::fail(const Result& failure, bool is_final) {
     for (const auto& [name, entry] : entries_) {
       if (!entry->is_released) ending.push_back(entry);
     }
+    ending.insert(ending.end(), held_back_.begin(), held_back_.end());
+    held_back_.clear();
     join_work = std::exchange(join_work_, nullptr);
     talk_changed_.notify_all();
     work_changed_.notify_all();

@@ -49,7 +49,8 @@ class Engine {
   int size() const { return size_; }
 
   // The buffers must live, and the inputs stay unchanged, until the work is complete. Throws
-  // ConfigError when a tensor of the same name is still under way.
+  // ConfigError when a tensor of the same name and kind is still under way; one of another kind
+  // goes when that is through.
   Ticket submit(Call call);
   // This rank has no more data: until all ranks have joined it brings zeros to what the others
   // reduce, and no rows to what they gather; averages still divide by the number of all ranks.

@@ -265,6 +265,47 @@ TEST(Engine, ADisagreementFailsThatTensorOnEveryRankAndNothingElse) {
   });
 }
 
+Call gather(const std::string& name, Values& values) {
+  return {.name = name,
+          .kind = Kind::kAllGather,
+          .tensors = {{ConstBuffer::of(std::span<const float>(values)), {}}},
+          .rows = {static_cast<std::int64_t>(values.size())},
+          .row_elements = {1}};
+}
+
+TEST(Engine, OneNameForDifferentKindsIsADisagreement) {
+  run_engines({3}, [](Engine& engine) {
+    Values values(4, 1);
+    const Ticket bad =
+        engine.submit(engine.rank() == 1 ? gather("w", values) : reduce("w", values));
+    const std::string text = message_of([&] { bad.work.wait(); });
+    EXPECT_THAT(text, HasSubstr("DDL-4-71"));
+    EXPECT_THAT(text, HasSubstr("has all_reduce of 4 f32"));
+    EXPECT_THAT(text, HasSubstr("rank 1 has all_gather of 1 f32"));
+  });
+}
+
+TEST(Engine, ANameThatIsUnderWayWaitsItsTurnAsAnotherKind) {
+  run_engines({2}, [](Engine& engine) {
+    Values summed(2, 1), again(2, 1), own(1, static_cast<float>(engine.rank()));
+    const auto meet = [&] { engine.submit({.name = "wait", .kind = Kind::kBarrier}).work.wait(); };
+    if (engine.rank() == 1) meet();
+    const Ticket first = engine.submit(reduce("w", summed));
+    const Ticket second = engine.submit(gather("w", own));
+    if (engine.rank() == 0) {  // the other rank gives its own after this
+      EXPECT_THAT(message_of([&] { engine.submit(gather("w", own)); }), HasSubstr("DDL-4-75"));
+      meet();
+    }
+    second.work.wait();
+    EXPECT_TRUE(first.work.is_complete());
+    EXPECT_THAT(summed, Each(2.0F));
+    const auto* got = reinterpret_cast<const float*>(second.gathered->memory[0].get());
+    EXPECT_THAT(std::vector(got, got + 2), ElementsAre(0, 1));
+    engine.submit(reduce("w", again)).work.wait();
+    EXPECT_THAT(again, Each(2.0F));
+  });
+}
+
 TEST(Engine, RanksThatHaveJoinedBringZeros) {
   run_engines({3}, [](Engine& engine) {
     const int batches = 2 + engine.rank();

@@ -102,7 +102,6 @@ def grouped_allgather_async(
     tensors: Sequence[Tensor],
     name: str | None = None,
     process_set: ProcessSet = ...,
-    kind: str = "grouped_allgather",
 ) -> Handle[list[Tensor]]: ...
 def allgather_async(tensor: Tensor, name: str | None = None, process_set: ProcessSet = ...) -> Handle[Tensor]: ...
 def sparse_allreduce_async(
@@ -150,7 +149,6 @@ def grouped_reducescatter_async(
     process_set: ProcessSet = ...,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
-    kind: str = "grouped_reducescatter",
 ) -> Handle[list[Tensor]]: ...
 def reducescatter_async(
     tensor: Tensor,

@@ -13,6 +13,7 @@ from tutti.horovod.torch.ops import (
     Handle,
     Works,
     _contiguous,
+    _count_anew,
     _name,
     _set_id,
     allreduce,
@@ -29,11 +30,11 @@ def _received(work, tensors):
         yield tensor_at(address, (sum(rows), *tensor.shape[1:]), tensor.dtype, owner), rows
 
 
-def grouped_allgather_async(tensors, name=None, process_set=global_process_set, kind="grouped_allgather"):
+def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """Starts the gathering of several tensors, which go together."""
     sources = [tensor.detach().contiguous() for tensor in tensors]
     identity = _set_id(process_set)
-    full_name, is_kept = _name(kind, name, process_set)
+    full_name, is_kept = _name(name, process_set)
     groups = by_type(full_name, sources)
     works = [
         _comm.all_gather_async(group_name, [view_of(sources[i]) for i in members], is_kept=is_kept, process_set=identity)
@@ -52,7 +53,7 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set, 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
     """Starts the gathering of `tensor`, whose first dimension may differ between ranks."""
-    group = grouped_allgather_async([tensor], name, process_set, kind="allgather")
+    group = grouped_allgather_async([tensor], name, process_set)
     return Handle(group._work, lambda work: group._finish(work)[0])
 
 
@@ -76,8 +77,7 @@ class _AllGather(torch.autograd.Function):
     def forward(ctx, name, process_set, *tensors):
         ctx.process_set = process_set
         ctx.rows = [tensor.shape[0] if tensor.dim() else 1 for tensor in tensors]
-        kind = "allgather" if len(tensors) == 1 else "grouped_allgather"
-        return tuple(synchronize(grouped_allgather_async(tensors, name, process_set, kind)))
+        return tuple(synchronize(grouped_allgather_async(tensors, name, process_set)))
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -110,7 +110,7 @@ def _set_root(root_rank, process_set):
 
 def _broadcast_async(tensor, output, root_rank, name, process_set):
     identity = _set_id(process_set)
-    full_name, is_kept = _name("broadcast", name, process_set)
+    full_name, is_kept = _name(name, process_set)
     source, target = _contiguous(tensor.detach()), _contiguous(output.detach())
     work = _comm.broadcast_async(
         full_name, view_of(source), view_of(target), _set_root(root_rank, process_set), is_kept, identity
@@ -170,7 +170,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     identity = _set_id(process_set)
     source = tensor.detach().contiguous()
     counts = _split_rows(splits, source.shape[0], process_set)
-    full_name, is_kept = _name("alltoall", name, process_set)
+    full_name, is_kept = _name(name, process_set)
     work = _comm.all_to_all_async(full_name, view_of(source), counts, is_kept, identity)
 
     def finish(done):
@@ -214,7 +214,6 @@ def grouped_reducescatter_async(
     process_set=global_process_set,
     prescale_factor=1.0,
     postscale_factor=1.0,
-    kind="grouped_reducescatter",
 ):
     """Starts the reduction of several tensors, of which each rank gets its share of the rows."""
     identity = _set_id(process_set)
@@ -227,7 +226,7 @@ def grouped_reducescatter_async(
         torch.empty((_shares(source.shape[0], process_set)[process_set.rank()], *source.shape[1:]), dtype=source.dtype)
         for source in sources
     ]
-    full_name, is_kept = _name(kind, name, process_set)
+    full_name, is_kept = _name(name, process_set)
     works = [
         _comm.reduce_scatter_async(
             group_name,
@@ -249,7 +248,7 @@ def reducescatter_async(
 ):
     """Starts the reduction of `tensor`, of which each rank gets its share of the rows."""
     group = grouped_reducescatter_async(
-        [tensor], name, op, process_set, prescale_factor, postscale_factor, kind="reducescatter"
+        [tensor], name, op, process_set, prescale_factor, postscale_factor
     )
     return Handle(group._work, lambda work: group._finish(work)[0])
 
@@ -258,8 +257,7 @@ class _ReduceScatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx, name, op, process_set, prescale, postscale, *tensors):
         ctx.rest = (op, process_set, prescale * postscale)
-        kind = "reducescatter" if len(tensors) == 1 else "grouped_reducescatter"
-        return tuple(synchronize(grouped_reducescatter_async(tensors, name, op, process_set, prescale, postscale, kind)))
+        return tuple(synchronize(grouped_reducescatter_async(tensors, name, op, process_set, prescale, postscale)))
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -304,7 +302,7 @@ def barrier(process_set=global_process_set):
     """Waits until all ranks of the set are here."""
     identity = _set_id(process_set)
     with as_horovod():
-        _comm.barrier_async(_name("barrier", None, process_set)[0], identity).wait()
+        _comm.barrier_async(_name(None, process_set)[0], identity).wait()
 
 
 def join(device=-1):
@@ -313,4 +311,5 @@ def join(device=-1):
     handle = _comm.join_async()
     with as_horovod():
         handle.wait()
+    _count_anew(global_process_set)
     return handle.last_joined()

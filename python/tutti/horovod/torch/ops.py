@@ -24,7 +24,9 @@ _TYPES = {
 }
 # Types that are reduced as a wider one.
 _WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8}
+# By process set: the next tensor without a name, and how often its ranks have begun to count anew.
 _numbers = collections.defaultdict(itertools.count)
+_beginnings = collections.Counter()
 
 
 class Handle:
@@ -77,11 +79,21 @@ def tensor_at(address, shape, dtype, owner):
     return torch.frombuffer(memory, dtype=dtype, count=count).view(shape)
 
 
-def _name(kind, name, process_set):
-    """(name, whether it will come again): ranks that make the same calls count alike."""
+def _name(name, process_set):
+    """(name, whether it will come again): ranks that make the same calls count alike.
+
+    Not the call's kind: ranks that use one name for different calls must meet, to be told.
+    """
     if name is not None:
-        return f"{kind}.{name}", True
-    return f"{kind}.noname.{next(_numbers[kind, process_set.process_set_id])}", False
+        return name, True
+    identity = process_set.process_set_id
+    return f"noname.{_beginnings[identity]}.{next(_numbers[identity])}", False
+
+
+def _count_anew(process_set):
+    """For all ranks at one point of their programs, where those before may have made different numbers of calls."""
+    _beginnings[process_set.process_set_id] += 1
+    _numbers.pop(process_set.process_set_id, None)
 
 
 def _set_id(process_set):
@@ -113,10 +125,10 @@ def by_type(full_name, tensors):
     return [(f"{full_name}.{n}" if n else full_name, members) for n, members in enumerate(groups.values())]
 
 
-def _reduce(kind, tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
+def _reduce(tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
     """Reduces lists of tensors as one group for each type; gives the collectives."""
     identity = _set_id(process_set)
-    full_name, is_kept = _name(kind, name, process_set)
+    full_name, is_kept = _name(name, process_set)
     for group_name, members in by_type(full_name, tensors):
         use_codec = codec if tensors[members[0]].dtype == torch.float32 and op in (Average, Sum) else "none"
         yield _comm.all_reduce_async(
@@ -147,14 +159,14 @@ class Works:
             work.wait()
 
 
-def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_set, codec="none", kind="allreduce"):
+def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
     """`outputs` get the results; they may be `tensors`."""
     sources = [_contiguous(tensor.detach()) for tensor in tensors]
     targets = [_contiguous(output.detach()) for output in outputs]
     for i, tensor in enumerate(sources):
         if tensor.dtype in _WIDER:
             sources[i] = targets[i] = tensor.to(_WIDER[tensor.dtype])
-    works = list(_reduce(kind, sources, targets, name, op, prescale, postscale, process_set, codec))
+    works = list(_reduce(sources, targets, name, op, prescale, postscale, process_set, codec))
 
     def finish(_):
         for output, target in zip(outputs, targets):
@@ -169,7 +181,7 @@ def _one_async(tensor, output, name, op, prescale, postscale, process_set):
     """The short way for one tensor."""
     if tensor.dtype not in _TYPES:
         return _first(_all_reduce_async([tensor], [output], name, op, prescale, postscale, process_set))
-    full_name, is_kept = _name("allreduce", name, process_set)
+    full_name, is_kept = _name(name, process_set)
     source = [view_of(_contiguous(tensor))]
     target = source if output is tensor else [view_of(output)]
     identity = _set_id(process_set)
@@ -215,8 +227,7 @@ class _AllReduce(torch.autograd.Function):
         ctx.rest = (op, prescale, postscale, process_set, codec)
         sources = [tensor.contiguous() for tensor in tensors]
         outputs = [torch.empty_like(source, requires_grad=False) for source in sources]
-        kind = "allreduce" if len(tensors) == 1 else "grouped_allreduce"
-        handle = _all_reduce_async(sources, outputs, name, op, prescale, postscale, process_set, codec, kind)
+        handle = _all_reduce_async(sources, outputs, name, op, prescale, postscale, process_set, codec)
         return tuple(synchronize(handle))
 
     @staticmethod
@@ -268,7 +279,7 @@ def grouped_allreduce_async(
     outputs = [torch.empty_like(source, requires_grad=False) for source in sources]
     op = _chosen(op, average)
     return _all_reduce_async(
-        sources, outputs, name, op, prescale_factor, postscale_factor, process_set, kind="grouped_allreduce"
+        sources, outputs, name, op, prescale_factor, postscale_factor, process_set
     )
 
 
@@ -279,7 +290,7 @@ def grouped_allreduce_async_(
     op = _chosen(op, average)
     tensors = list(tensors)
     return _all_reduce_async(
-        tensors, tensors, name, op, prescale_factor, postscale_factor, process_set, kind="grouped_allreduce"
+        tensors, tensors, name, op, prescale_factor, postscale_factor, process_set
     )
 
 

@@ -67,7 +67,10 @@ class Engine::Impl {
   void work();
   void run(const Bucket& bucket);
 
-  void wake_talker();  // with the mutex held
+  // With the mutex held.
+  void wake_talker();
+  void tell(const std::shared_ptr<Entry>& entry);  // the other ranks, from now on
+  void tell_next_of(const std::string& name);
   void complete(const std::shared_ptr<Entry>& entry, const Result& outcome);
   // What is not released fails; when the communicator has failed, all that is not running does.
   void fail(const Result& failure, bool is_final);
@@ -92,6 +95,8 @@ class Engine::Impl {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable talk_changed_, work_changed_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;
+  // Of a name that is under way as another kind: each goes when the one before is through.
+  std::vector<std::shared_ptr<Entry>> held_back_;
   std::deque<Report> submitted_;
   std::deque<Bucket> buckets_;
   bool is_joining_ = false;  // and the negotiator does not know it yet
