@@ -4,6 +4,7 @@
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
 TUTTI := build/bin/tutti
+QUICK := --quick --append --json build/bench/results.json
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -26,8 +27,13 @@ demo:  ## trains the particle physics network on all cores; result and speed her
 
 bench: build  ## every benchmark in a quick form; results and plots in build/bench
 	@mkdir -p build/bench && rm -f build/bench/results.json
-	@$(TUTTI) bench allreduce --quick --append --json build/bench/results.json --plot build/bench/allreduce.svg
-	@$(TUTTI) bench train --quick --append --json build/bench/results.json
+	@$(TUTTI) bench allreduce $(QUICK) --plot build/bench/allreduce.svg
+	@$(TUTTI) bench ddp $(QUICK)
+	@$(TUTTI) bench train $(QUICK)
+	@$(TUTTI) bench hybrid $(QUICK)
+	@$(TUTTI) bench glm $(QUICK)
+	@$(TUTTI) bench tree $(QUICK)
+	@$(TUTTI) bench summary build/bench/results.json --plot build/bench/summary.svg
 	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"
 
 format:  ## clang-format over the whole source

@@ -5,6 +5,7 @@
 #include "bench/glm/glm.h"
 #include "bench/harness/interrupt.h"
 #include "bench/hybrid/hybrid.h"
+#include "bench/summary/summary.h"
 #include "bench/train/train.h"
 #include "bench/tree/tree_bench.h"
 
@@ -16,6 +17,8 @@ int run_bench(int argc, char** argv) {
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
       {"glm", "linear models, beside scikit-learn's solvers", bench::run_glm},
       {"hybrid", "strategies of training with equal ranks and with a slow one", bench::run_hybrid},
+      {"summary", "how much faster ours is, from the rows of these, as table and plot",
+       bench::run_summary},
       {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
       {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
   };

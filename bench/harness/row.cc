@@ -26,16 +26,10 @@ Json machine_json(const Machine& machine) {
           {"load", machine.load}};
 }
 
-Json read_rows(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return Json::array();
-  std::ifstream file(path);
-  Json rows = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!rows.is_array())
-    throw IoError("DDL-8-11",
-                  fmt::format("{} holds no benchmark rows. Move it away or give another "
-                              "name to --json.",
-                              path.string()));
-  return rows;
+[[noreturn]] void cannot_write(const std::filesystem::path& path) {
+  throw IoError(
+      "DDL-8-12",
+      fmt::format("Cannot write {}. Check that its folder exists and has room.", path.string()));
 }
 
 }  // namespace
@@ -63,7 +57,8 @@ Json to_json(const Row& row, const Machine& machine) {
 
 void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
                 const Machine& machine, FileMode mode) {
-  Json all = mode == FileMode::kAppend ? read_rows(path) : Json::array();
+  const bool keeps = mode == FileMode::kAppend && std::filesystem::exists(path);
+  Json all = keeps ? read_rows(path) : Json::array();
   for (const Row& row : rows) all.push_back(to_json(row, machine));
 
   std::filesystem::path part = path;
@@ -78,10 +73,28 @@ void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(part, path, error);
-  if (!file || error)
-    throw IoError(
-        "DDL-8-12",
-        fmt::format("Cannot write {}. Check that its folder exists and has room.", path.string()));
+  if (!file || error) cannot_write(path);
+}
+
+Json read_rows(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file)
+    throw IoError("DDL-8-11", fmt::format("There is no {}. Make it with `tutti bench ... --json`.",
+                                          path.string()));
+  Json rows = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!rows.is_array())
+    throw IoError("DDL-8-11",
+                  fmt::format("{} holds no benchmark rows. Move it away or give another "
+                              "name to --json.",
+                              path.string()));
+  return rows;
+}
+
+void write_plot(const std::filesystem::path& path, const std::string& svg) {
+  std::ofstream file(path);
+  file << svg;
+  file.close();
+  if (!file) cannot_write(path);
 }
 
 }  // namespace tutti::bench

@@ -33,4 +33,10 @@ enum class FileMode { kReplace, kAppend };
 void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
                 const Machine& machine, FileMode mode = FileMode::kReplace);
 
+// The rows of a file that write_rows made. Throws IoError when there is none or it holds no rows.
+nlohmann::ordered_json read_rows(const std::filesystem::path& path);
+
+// Writes a plot. Throws IoError when it cannot be written.
+void write_plot(const std::filesystem::path& path, const std::string& svg);
+
 }  // namespace tutti::bench

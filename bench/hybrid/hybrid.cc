@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "bench/hybrid/contest.h"
 #include "bench/hybrid/quota.h"
@@ -22,6 +23,8 @@ int run_hybrid(int argc, char** argv) {
   app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "hybrid", "async"}));
+  bool is_quick = false;
+  app.add_flag("--quick", is_quick, "ends every run after 15 seconds");
   app.add_option("--rounds", settings.rounds, "runs of each; the middle one is told [1]")
       ->check(CLI::Range(1, 100));
   app.add_flag("--testbed", settings.on_testbed,
@@ -36,6 +39,7 @@ int run_hybrid(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  if (is_quick) settings.seconds = std::min(settings.seconds, 15.0);
   const Machine machine = describe_machine();
   InterruptScope interrupt;
   const HybridOutcome outcome = run_hybrid_contest(settings, interrupt);

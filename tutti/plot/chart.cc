@@ -9,6 +9,8 @@
 #include <limits>
 #include <string_view>
 
+#include "tutti/plot/internal/sheet.h"
+
 namespace tutti::plot {
 namespace {
 
@@ -39,23 +41,6 @@ bool has_place(double value, const Axis& axis) {
 
 bool has_spread(const Point& point) {
   return point.high > point.low && std::isfinite(point.high - point.low);
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '"')
-      result += "&quot;";
-    else
-      result += c;
-  }
-  return result;
 }
 
 struct Line {
@@ -115,30 +100,6 @@ std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& l
 std::vector<double> ticks_of(const Scale& scale, const Axis& axis) {
   return scale.is_linear ? linear_ticks(scale.low, scale.high, 10)
                          : log_ticks(scale.low, scale.high, axis.base, 12);
-}
-
-class Sheet {
- public:
-  template <class... Args>
-  void put(fmt::format_string<Args...> form, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
-    text_ += '\n';
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-void draw_heading(const Chart& chart, Sheet& sheet) {
-  sheet.put(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" height="{}" )"
-      R"(font-family="Inter, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif" font-size="13">)",
-      kWidth, kHeight, kWidth, kHeight);
-  sheet.put(R"(<rect width="100%" height="100%" fill="#ffffff"/>)");
-  sheet.put(R"(<text x="{}" y="36" font-size="20" font-weight="600" fill="#1a1d21">{}</text>)",
-            kLeft, escaped(chart.title));
-  sheet.put(R"(<text x="{}" y="60" fill="#5c636e">{}</text>)", kLeft, escaped(chart.subtitle));
 }
 
 void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet) {
@@ -248,7 +209,7 @@ std::vector<double> linear_ticks(double low, double high, int most) {
     if (part * power >= rough) step = part * power;
   std::vector<double> ticks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
-    ticks.push_back(k * step);
+    ticks.push_back(k * step + 0.0);  // no "-0"
   return ticks;
 }
 
@@ -257,8 +218,7 @@ std::string plain_text(double value) {
 }
 
 std::string render_svg(const Chart& chart) {
-  Sheet sheet;
-  draw_heading(chart, sheet);
+  Sheet sheet(kWidth, kHeight, kLeft, chart.title, chart.subtitle);
   std::vector<Line> lines = lines_of(chart);
   if (lines.empty()) {
     sheet.put(R"(<text x="{}" y="{}" fill="#5c636e">no data</text>)", kLeft, kTop + 24);
@@ -272,7 +232,6 @@ std::string render_svg(const Chart& chart) {
         if ((line.series->style == LineStyle::kOurs) == ours) draw_line(line, x, y, sheet);
     draw_labels(lines, x, y, sheet);
   }
-  sheet.put("</svg>");
   return sheet.take();
 }
 

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "bench/harness/table.h"
+#include "bench/summary/summary.h"
+#include "tutti/core/bytes.h"
+
+namespace tutti::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_comparison(const Json& row) {
+  return row.is_object() && row.value("metric", "") == "ratio" && row.contains("peer") &&
+         row.contains("value") && row["value"].is_number();
+}
+
+// What names a case; the rest says what came out of it, or how it was taken.
+bool is_case_field(const std::string& name) {
+  static const std::set<std::string> kOthers = {"bench", "system",  "metric",   "value",
+                                                "unit",  "peer",    "low",      "high",
+                                                "gap",   "samples", "settings", "machine"};
+  return !kOthers.contains(name);
+}
+
+std::string value_text(const std::string& field, const Json& value) {
+  if (field == "bytes" && value.is_number()) return format_bytes(value.get<std::int64_t>());
+  if (value.is_string()) return value.get<std::string>();
+  // A number alone says nothing of what it counts.
+  return fmt::format("{} {}", field, value.dump());
+}
+
+using Values = std::map<std::string, std::map<std::string, std::set<std::string>>>;
+
+Values values_of(const Json& rows) {
+  Values values;  // by benchmark and field
+  for (const Json& row : rows)
+    if (is_comparison(row))
+      for (const auto& [field, value] : row.items())
+        if (is_case_field(field)) values[row.value("bench", "")][field].insert(value.dump());
+  return values;
+}
+
+}  // namespace
+
+std::vector<Comparison> comparisons_of(const Json& rows) {
+  const Values values = values_of(rows);
+  std::vector<Comparison> comparisons;
+  for (const Json& row : rows) {
+    if (!is_comparison(row)) continue;
+    Comparison one{row.value("bench", ""), "", row["peer"].get<std::string>(),
+                   row["value"].get<double>()};
+    for (const auto& [field, value] : row.items())
+      if (is_case_field(field) && (values.at(one.bench).at(field).size() > 1 || field == "case"))
+        one.name += (one.name.empty() ? "" : ", ") + value_text(field, value);
+    comparisons.push_back(one);
+  }
+  return comparisons;
+}
+
+std::string text_of(const std::vector<Comparison>& comparisons) {
+  Table table({"benchmark", "case", "beside", "ours is"});
+  std::string last, slower;
+  for (const Comparison& one : comparisons) {
+    if (!last.empty() && last != one.bench) table.add_gap();
+    last = one.bench;
+    table.add({one.bench, one.name, one.peer, format_digits(one.ratio) + " x"});
+    if (one.ratio < 1)
+      slower += fmt::format("  {}: {}: {} is {} times as fast\n", one.bench, one.name, one.peer,
+                            format_digits(1 / one.ratio));
+  }
+  return table.text() + (slower.empty() ? "No peer is faster than ours in these cases.\n"
+                                        : "Peers are faster than ours in:\n" + slower);
+}
+
+plot::BarChart chart_of(const std::vector<Comparison>& comparisons, std::string machine) {
+  plot::BarChart chart{"How many times as fast as its peers",
+                       std::move(machine),
+                       "time of the peer / ours",
+                       {},
+                       1,
+                       true};
+  std::string last;
+  for (const Comparison& one : comparisons) {
+    if (chart.groups.empty() || last != one.bench) chart.groups.push_back({one.bench, {}});
+    last = one.bench;
+    const std::string name = one.name.empty() ? one.peer : one.name + " / " + one.peer;
+    chart.groups.back().bars.push_back({name, one.ratio, format_digits(one.ratio) + " x"});
+  }
+  return chart;
+}
+
+}  // namespace tutti::bench

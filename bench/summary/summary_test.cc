@@ -1,0 +1,54 @@
+#include "bench/summary/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::bench {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+nlohmann::ordered_json example() {
+  return nlohmann::ordered_json::parse(R"([
+    {"bench": "allreduce", "system": "tutti", "metric": "time", "value": 3, "ranks": 2, "bytes": 1024},
+    {"bench": "allreduce", "system": "tutti", "metric": "ratio", "value": 1.5, "ranks": 2, "bytes": 1024,
+     "memory": "library", "peer": "gloo", "low": 1},
+    {"bench": "allreduce", "system": "tutti", "metric": "ratio", "value": 0.5, "ranks": 2, "bytes": 4194304,
+     "memory": "library", "peer": "gloo"},
+    {"bench": "glm", "system": "tutti", "metric": "ratio", "value": 15, "case": "clicks", "rows": 4, "peer": "saga"}
+  ])");
+}
+
+TEST(Summary, NamesCasesByWhatDiffers) {
+  const auto comparisons = comparisons_of(example());
+  ASSERT_EQ(comparisons.size(), 3u);
+  EXPECT_EQ(comparisons[0].name, "1KiB");
+  EXPECT_EQ(comparisons[1].name, "4MiB");
+  EXPECT_EQ(comparisons[2].name, "clicks");
+  EXPECT_EQ(comparisons[2].peer, "saga");
+  EXPECT_EQ(comparisons[2].ratio, 15);
+}
+
+TEST(Summary, SaysWhereAPeerWins) {
+  auto comparisons = comparisons_of(example());
+  EXPECT_THAT(text_of(comparisons), HasSubstr("allreduce: 4MiB: gloo is 2.00 times as fast"));
+  comparisons.erase(comparisons.begin() + 1);
+  EXPECT_THAT(text_of(comparisons), HasSubstr("No peer is faster"));
+}
+
+TEST(Summary, DrawsAGroupForEveryBenchmark) {
+  const plot::BarChart chart = chart_of(comparisons_of(example()), "a machine");
+  ASSERT_EQ(chart.groups.size(), 2u);
+  EXPECT_EQ(chart.groups[0].bars.size(), 2u);
+  EXPECT_THAT(render_svg(chart), HasSubstr("clicks / saga"));
+}
+
+TEST(Summary, PassesOverOtherRows) {
+  EXPECT_TRUE(
+      comparisons_of(nlohmann::ordered_json::parse(R"([{"metric": "ratio", "value": 2}, 7, {}])"))
+          .empty());
+}
+
+}  // namespace
+}  // namespace tutti::bench
