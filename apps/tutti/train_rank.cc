@@ -29,6 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
+constexpr int kStoppedCode = 130;  // as a shell says of what Ctrl-C ended
+
 struct Prepared {
   explicit Prepared(const train::Request& request)
       : info(models::find_case(request.case_name)),
@@ -89,8 +91,18 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   const auto task = models::make_task(prepared.info.name, prepared.options);
   introduce(*task, prepared, communicator, threads);
   task->prepare(communicator);
-  const train::TrainOutcome outcome =
-      train::train(*task, communicator, {prepared.info.name, prepared.options, folder, resumes});
+  std::optional<train::StopSignal> stop;
+  if (train::can_stop(prepared.options)) stop.emplace();
+  const train::TrainOutcome outcome = train::train(
+      *task, communicator,
+      {prepared.info.name, prepared.options, folder, resumes, stop ? &*stop : nullptr});
+  if (outcome.was_stopped) {
+    if (communicator.rank() == 0)
+      fmt::print(
+          "\nStopped after step {}; nothing is lost. Go on with:\n  tutti train --resume {}\n",
+          outcome.steps, folder.string());
+    return kStoppedCode;
+  }
   if (communicator.rank() != 0) return 0;
   const std::string verdict = task->verdict(outcome.metrics);
   write_result(folder, outcome, verdict, communicator.size());

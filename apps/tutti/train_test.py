@@ -92,6 +92,24 @@ class TrainTest(unittest.TestCase):
         steps = [row["step"] for row in self.rows_of(run)]
         self.assertEqual(steps, [str(i + 1) for i in range(len(steps))])
 
+    def test_interrupted_it_loses_nothing(self):
+        settings = [*TINY, "--set", f"runs={self.base}/stopped", "--set", "checkpoint_seconds=0", "--set", "epochs=40"]
+        whole = self.run_of(self.tutti("train", "hep", *settings))
+        process = subprocess.Popen([TUTTI, "train", "hep", *settings], env=self.environment, stdout=subprocess.PIPE, text=True)
+        run = self.run_of(process.stdout.readline())
+        deadline = time.monotonic() + 100
+        while len(self.rows_of(run) if (run / "metrics.csv").exists() else []) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        output = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, 130, output)
+        self.assertIn(f"tutti train --resume {run}", output)
+        done = len(self.rows_of(run))
+        self.assertIn(f"Stopped after step {done}", output)
+        self.tutti("train", "--resume", run, "--ranks", "2")
+        self.assertGreater(len(self.rows_of(run)), done)
+        self.assertEqual((whole / "checkpoints/best.ckpt").read_bytes(), (run / "checkpoints/best.ckpt").read_bytes())
+
     def test_a_network_from_python(self):
         self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/events")
         script = self.base / "network.py"

@@ -67,6 +67,7 @@ class Trainer {
     outcome_.steps = step_;
     strategy_->leave();
     if (writing_.valid()) writing_.get();
+    if (outcome_.was_stopped) strategy_->workers().barrier({.name = "stopped"});
     return outcome_;
   }
 
@@ -120,6 +121,8 @@ class Trainer {
       }
       one_step(loader, step);
       show(line);
+      if (outcome_.was_stopped && step_ < total_steps_) return write_checkpoint();
+      outcome_.was_stopped = false;  // the last step ends it anyway
       if (step_ < epoch_end && (is_checkpoint_due_ || is_checkpoint_step())) write_checkpoint();
       step = next;
       next = ask(strategy_->next_step(step));
@@ -157,8 +160,10 @@ class Trainer {
     Strategy& strategy = updates_.strategy(update);
     comm::Communicator& group = strategy.group();
     strategy.begin();
-    // Mean loss, share of ranks without a finite one, whether rank 0 wants a checkpoint.
-    float shared[3] = {0, 0, wants_checkpoint() ? 1.f : 0.f};
+    // Mean loss, share of ranks without a finite one, whether rank 0 wants a checkpoint, whether a
+    // signal wants an end.
+    float shared[4] = {0, 0, wants_checkpoint() ? 1.f : 0.f,
+                       job_.stop && job_.stop->is_asked() ? 1.f : 0.f};
     bool was_finite = true;
     comm::Work shared_work;
     for (std::int64_t part = 0; part < accumulate(); ++part) {
@@ -173,7 +178,7 @@ class Trainer {
         was_finite = was_finite && std::isfinite(value);
         shared[1] = was_finite ? 0 : 1;
         if (is_last)
-          shared_work = group.all_reduce_async({shared, 3, DType::kF32}, {shared, 3, DType::kF32},
+          shared_work = group.all_reduce_async({shared, 4, DType::kF32}, {shared, 4, DType::kF32},
                                                ReduceOp::kAverage, {.name = "loss"});
       };
       if (pipeline_) {
@@ -201,6 +206,7 @@ class Trainer {
     sums.is_good = sums.is_good && is_good;
     if (!is_good) complain(was_finite);
     is_checkpoint_due_ = shared[2] > 0;
+    outcome_.was_stopped = outcome_.was_stopped || shared[3] > 0;
   }
 
   torch::Tensor loss_of(std::size_t update, const Batch& batch, std::uint64_t seed) {
@@ -420,6 +426,10 @@ class Trainer {
 };
 
 }  // namespace
+
+bool can_stop(const Options& options) {
+  return options.text("strategy") == "sync" && options.integer("stages") == 1;
+}
 
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {
   task.model().train();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tutti/core/options.h"
+#include "tutti/train/run/stop_signal.h"
 #include "tutti/train/task.h"
 
 namespace tutti::train {
@@ -15,6 +16,7 @@ struct TrainJob {
   const Options& options;
   std::filesystem::path folder;  // of the run; exists
   bool resumes = false;
+  const StopSignal* stop = nullptr;  // a wish to end early, where can_stop says so; or none
 };
 
 struct TrainOutcome {
@@ -22,11 +24,16 @@ struct TrainOutcome {
   double seconds = 0;             // of training, of this start
   double samples_per_second = 0;  // of all ranks, over the whole start but its first steps
   double exposed_share = 0;
-  Metrics metrics;  // of the last evaluation
+  Metrics metrics;           // of the last evaluation
+  bool was_stopped = false;  // by a signal before its last step, with a checkpoint
 };
+
+// Whether a run with these options can be stopped after any step: its ranks take steps together.
+bool can_stop(const Options& options);
 
 // Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
 // IoError when the run cannot be resumed, Error DDL-9-60 when losses stay without a finite value.
+// When `stop` is asked on any rank, all end after the step, with a checkpoint.
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
 struct SpeedReport {

@@ -1,0 +1,18 @@
+// SIGINT and SIGTERM as a wish that work can end in order: Ctrl-C, or a scheduler whose time is up.
+#pragma once
+
+namespace tutti::train {
+
+// While it lives, the first of these signals is only remembered; the next one ends the process, as
+// both did before. One at a time.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  bool is_asked() const;
+};
+
+}  // namespace tutti::train
