@@ -29,6 +29,7 @@ function(add_component name)
                      DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})
     if(arg_WITH_TORCH AND BUILD_TESTING)
       use_torch(${name}_test)
+      set_target_properties(${name}_test PROPERTIES UNITY_BUILD OFF)  # the header of libtorch is the most of it
     endif()
   endif()
 endfunction()
@@ -46,6 +47,8 @@ function(add_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
+  # Most of a test's compiling is what it has in common with the next one.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TUTTI_JOIN_TESTS} UNITY_BUILD_BATCH_SIZE 6)
   if(TUTTI_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)  # what is tested is optimised; tests would only take longer to compile
   endif()

@@ -16,6 +16,7 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
+option(TUTTI_JOIN_TESTS "Compile several files of tests at once: all of them sooner, a changed one later" ON)
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -29,7 +29,8 @@ fs::path rank_program() {
          "libexec/tutti/train_rank";
 }
 
-// A network and data that learn within seconds on a part of a processor.
+// A network and data that learn within seconds on a part of a processor. The rate is that of the
+// samples in an update, so no strategy has one that is meant for another.
 std::string config_of(const HybridSettings& settings, const std::string& strategy) {
   std::map<std::string, std::string> values = {{"strategy", strategy},
                                                {"batch", std::to_string(kBatch)},
@@ -42,7 +43,8 @@ std::string config_of(const HybridSettings& settings, const std::string& strateg
                                                {"epochs", "1000"},
                                                {"schedule", "constant"},
                                                {"warmup", "0"},
-                                               {"learning_rate", "0.01"},
+                                               {"learning_rate", "0.002"},
+                                               {"rate_scaling", "linear"},
                                                {"checkpoint_seconds", "0"},
                                                {"threads", "1"},
                                                {"precision", "f32"}};

@@ -21,7 +21,7 @@ using testing::uneven;
 using topo::Grid;
 
 // Elements of a cache line each, so that cuts are as even as they can be.
-Request request_of(Collective collective, std::int64_t count, int ranks = 1) {
+Request request_for(Collective collective, std::int64_t count, int ranks = 1) {
   Request request;
   request.collective = collective;
   request.count = count;
@@ -37,7 +37,7 @@ Report run(const Grid& grid, const Request& request, const Choice& choice) {
 }
 
 TEST(Claims, FourByEightByEightTakes34StepsNot510) {
-  const Request request = request_of(Collective::kAllReduce, 256);
+  const Request request = request_for(Collective::kAllReduce, 256);
   const Report rings = run(grid_of({4, 8, 8}), request, {{"ring", "ring", "ring"}});
   EXPECT_EQ(rings.rounds, 34);
   EXPECT_EQ(rings.max_exchanges(), 34);
@@ -52,7 +52,7 @@ TEST(Claims, FourByEightByEightTakes34StepsNot510) {
 
 TEST(Claims, RingIsOptimalInBytes) {
   for (const int n : {2, 3, 5, 8, 13}) {
-    const Report report = run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"ring"}});
+    const Report report = run(grid_of({n}), request_for(Collective::kAllReduce, 4 * n), {{"ring"}});
     EXPECT_EQ(report.rounds, 2 * (n - 1));
     for (const RankTraffic& rank : report.ranks) {
       EXPECT_EQ(rank.exchanges, 2 * (n - 1));
@@ -65,13 +65,13 @@ TEST(Claims, HalvingDoublingIsOptimalInBytesWithLogSteps) {
   for (const int log : {1, 2, 3, 4}) {
     const int n = 1 << log;
     const Report report =
-        run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
+        run(grid_of({n}), request_for(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
     EXPECT_EQ(report.rounds, 2 * log);
     for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_sent, 2 * (n - 1) * 4 * 64);
   }
   for (const int n : {3, 5, 7, 13}) {
     const Report report =
-        run(grid_of({n}), request_of(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
+        run(grid_of({n}), request_for(Collective::kAllReduce, 4 * n), {{"halving_doubling"}});
     EXPECT_EQ(report.rounds, 2 * (std::bit_width(unsigned(n)) - 1) + 2) << n;
   }
 }
@@ -79,14 +79,14 @@ TEST(Claims, HalvingDoublingIsOptimalInBytesWithLogSteps) {
 TEST(Claims, RecursiveDoublingHasTheFewestSteps) {
   for (const int n : {2, 4, 8, 16, 3, 7, 13}) {
     const Report report =
-        run(grid_of({n}), request_of(Collective::kAllReduce, 4), {{"recursive_doubling"}});
+        run(grid_of({n}), request_for(Collective::kAllReduce, 4), {{"recursive_doubling"}});
     const bool is_power = std::has_single_bit(unsigned(n));
     EXPECT_EQ(report.rounds, std::bit_width(unsigned(n)) - 1 + (is_power ? 0 : 2)) << n;
   }
 }
 
 TEST(Claims, SmallVectorsOverHostsNeedTheStepsOfTheirNetworkOnly) {
-  Request request = request_of(Collective::kAllReduce, 32);
+  Request request = request_for(Collective::kAllReduce, 32);
   for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({3, 4}, 1)), uneven({1, 3, 2, 2})}) {
     const Choice choice{{"direct", "recursive_doubling"}, 1, 1};
     for (const bool in_place : {false, true}) {
@@ -136,7 +136,7 @@ TEST(Claims, DoubleTreeIsLogDeepAndEveryRankALeafOnce) {
 TEST(Claims, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
   for (const int n : {2, 4, 8, 16}) {
     const Report report =
-        run(grid_of({n}), request_of(Collective::kAllReduce, 64), {{"double_tree"}, 2});
+        run(grid_of({n}), request_for(Collective::kAllReduce, 64), {{"double_tree"}, 2});
     EXPECT_LE(report.max_bytes_sent(), 2 * 64 * 64) << n;
     EXPECT_LE(report.rounds, 4 * std::bit_width(unsigned(n - 1))) << n;
   }
@@ -144,12 +144,12 @@ TEST(Claims, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
 
 TEST(Claims, KnomialTakesLogRounds) {
   for (const auto& [n, rounds] : {std::pair{2, 1}, {4, 3}, {5, 4}, {16, 6}}) {
-    const Report down = run(grid_of({n}), request_of(Collective::kBroadcast, 8), {{"knomial"}});
+    const Report down = run(grid_of({n}), request_for(Collective::kBroadcast, 8), {{"knomial"}});
     EXPECT_EQ(down.rounds, rounds) << n;
-    const Report up = run(grid_of({n}), request_of(Collective::kReduce, 8), {{"knomial"}});
+    const Report up = run(grid_of({n}), request_for(Collective::kReduce, 8), {{"knomial"}});
     EXPECT_EQ(up.rounds, rounds) << n;
   }
-  const Report gather = run(grid_of({16}), request_of(Collective::kGather, 32, 16), {{"knomial"}});
+  const Report gather = run(grid_of({16}), request_for(Collective::kGather, 32, 16), {{"knomial"}});
   EXPECT_EQ(gather.rounds, 6);
   EXPECT_EQ(gather.max_bytes_sent(), 4 * 2 * 64);  // a subtree of four
 }
@@ -158,18 +158,18 @@ TEST(Claims, DirectTouchesEveryByteOnce) {
   for (const int n : {2, 3, 8}) {
     const std::int64_t count = 8 * n;
     const Report report =
-        run(grid_of({n}, 1), request_of(Collective::kAllReduce, count), {{"direct"}});
+        run(grid_of({n}, 1), request_for(Collective::kAllReduce, count), {{"direct"}});
     EXPECT_EQ(report.max_exchanges(), 0);
     for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_mapped, 2 * count * 64);
     const Plan plan =
-        build(grid_of({n}, 1), request_of(Collective::kAllReduce, count), {{"direct"}}, 0);
+        build(grid_of({n}, 1), request_for(Collective::kAllReduce, count), {{"direct"}}, 0);
     EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // sync, fold, sync
   }
 }
 
 TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
   constexpr std::int64_t kCount = 96;
-  const Request request = request_of(Collective::kAllReduce, kCount);
+  const Request request = request_for(Collective::kAllReduce, kCount);
   for (const char* algorithm : {"ring", "halving_doubling"}) {
     const Choice choice{{"direct", algorithm}};
     for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({2, 4}, 1)), uneven({2, 3, 2, 4}),
@@ -184,23 +184,23 @@ TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
 TEST(Claims, BroadcastAndAllGatherSendEachByteOnceToEachHost) {
   const Grid grid = dealt(grid_of({3, 4}, 1));
   const Report broadcast =
-      run(grid, request_of(Collective::kBroadcast, 96), {{"direct", "knomial"}});
+      run(grid, request_for(Collective::kBroadcast, 96), {{"direct", "knomial"}});
   for (std::size_t h = 1; h < 4; ++h) EXPECT_EQ(broadcast.host_bytes_received[h], 96 * 64);
   const Report gathered =
-      run(grid, request_of(Collective::kAllGather, 96, 12), {{"direct", "ring"}});
+      run(grid, request_for(Collective::kAllGather, 96, 12), {{"direct", "ring"}});
   for (const auto bytes : gathered.host_bytes_received) EXPECT_EQ(bytes, 96 * 64 * 3 / 4);
   const Report scattered =
-      run(grid, request_of(Collective::kReduceScatter, 96, 12), {{"direct", "ring"}});
+      run(grid, request_for(Collective::kReduceScatter, 96, 12), {{"direct", "ring"}});
   for (const auto bytes : scattered.host_bytes_sent) EXPECT_EQ(bytes, 96 * 64 * 3 / 4);
 }
 
 TEST(Claims, BarrierTakesLogRounds) {
   for (const auto& [n, rounds] : {std::pair{2, 1}, {3, 2}, {4, 2}, {5, 3}, {16, 4}}) {
-    EXPECT_EQ(run(grid_of({n}), request_of(Collective::kBarrier, 0), {{"dissemination"}}).rounds,
+    EXPECT_EQ(run(grid_of({n}), request_for(Collective::kBarrier, 0), {{"dissemination"}}).rounds,
               rounds);
   }
   const Grid grid = grid_of({4, 8}, 1);
-  EXPECT_EQ(run(grid, request_of(Collective::kBarrier, 0), {{"direct", "dissemination"}}).rounds,
+  EXPECT_EQ(run(grid, request_for(Collective::kBarrier, 0), {{"direct", "dissemination"}}).rounds,
             3);
 }
 
@@ -212,7 +212,7 @@ TEST(Claims, CostsAreThoseOfThePlans) {
       const auto collective = static_cast<Collective>(c);
       for (const int n : {2, 3, 4, 5, 8, 13, 16}) {
         if (!row.supports(collective, {n})) continue;
-        Request request = request_of(collective, 16 * n, n);
+        Request request = request_for(collective, 16 * n, n);
         request.peer = 1;
         if (collective == Collective::kAllToAll) request.count = 16;
         const double bytes = 64.0 * 16 * n;
@@ -238,7 +238,7 @@ TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
     for (const std::int64_t count : {0, 1, 24, 101}) {
       for (const bool in_place : {false, true}) {
         const auto check = [&](const Grid& grid, const Choice& choice) {
-          Request request = request_of(collective, count, grid.size());
+          Request request = request_for(collective, count, grid.size());
           request.root = grid.size() - 1;
           request.element_bytes = 4;
           request.reproducible = true;
@@ -260,7 +260,7 @@ TEST(Claims, AllToAllWithCountsThatDiffer) {
     std::vector<Request> requests;
     const auto amount = [](int from, int to) { return std::int64_t{(from * 7 + to * 3) % 5}; };
     for (int r = 0; r < n; ++r) {
-      Request& request = requests.emplace_back(request_of(Collective::kAllToAll, 0));
+      Request& request = requests.emplace_back(request_for(Collective::kAllToAll, 0));
       for (int other = 0; other < n; ++other) {
         request.send_counts.push_back(amount(r, other));
         request.receive_counts.push_back(amount(other, r));

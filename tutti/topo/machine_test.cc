@@ -26,7 +26,7 @@ Machine power_host(const std::string& name) {
   return machine;
 }
 
-std::string rejection_of(std::string_view text) {
+std::string machine_rejection(std::string_view text) {
   try {
     parse_machine(text, "m.txt");
   } catch (const ConfigError& error) {
@@ -68,13 +68,17 @@ TEST(Machine, ShortTextIsEnough) {
 
 TEST(Machine, WrongTextIsRejected) {
   const std::string start = "tutti machine 1\nname = a\nmemory = 1GiB\n";
-  EXPECT_THAT(rejection_of(start), HasSubstr("m.txt: the machine has no cores"));
-  EXPECT_THAT(rejection_of(start + "[socket]\ncores = 0 0\n"), HasSubstr("CPU 0 is in two cores"));
-  EXPECT_THAT(rejection_of(start + "[socket]\ncores = 0 x\n"), HasSubstr("m.txt:5: cores = 0 x"));
-  EXPECT_THAT(rejection_of(start + "allowed_cpus = 7\n[socket]\ncores = 0\n"), HasSubstr("CPU 7"));
-  EXPECT_THAT(rejection_of(start + "[socket]\ncores = 0\n[accelerator]\nname = gpu0\nsocket = 1\n"),
-              HasSubstr("gpu0 is on socket 1, but the last socket is 0"));
-  EXPECT_THAT(rejection_of(start + "[cache]\nlevel = 1\nbytes = 1\nkind = l1\n"),
+  EXPECT_THAT(machine_rejection(start), HasSubstr("m.txt: the machine has no cores"));
+  EXPECT_THAT(machine_rejection(start + "[socket]\ncores = 0 0\n"),
+              HasSubstr("CPU 0 is in two cores"));
+  EXPECT_THAT(machine_rejection(start + "[socket]\ncores = 0 x\n"),
+              HasSubstr("m.txt:5: cores = 0 x"));
+  EXPECT_THAT(machine_rejection(start + "allowed_cpus = 7\n[socket]\ncores = 0\n"),
+              HasSubstr("CPU 7"));
+  EXPECT_THAT(
+      machine_rejection(start + "[socket]\ncores = 0\n[accelerator]\nname = gpu0\nsocket = 1\n"),
+      HasSubstr("gpu0 is on socket 1, but the last socket is 0"));
+  EXPECT_THAT(machine_rejection(start + "[cache]\nlevel = 1\nbytes = 1\nkind = l1\n"),
               HasSubstr("m.txt:7: kind = l1 is not valid. Write data or instruction or unified"));
 }
 

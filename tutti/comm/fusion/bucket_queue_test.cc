@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Report tensor(const std::string& name, std::int64_t count, int priority = 0,
+Report queued(const std::string& name, std::int64_t count, int priority = 0,
               const std::string& compression = "none") {
   return {.name = name,
           .signature = {.counts = {count}, .compression = compression},
@@ -27,7 +27,7 @@ constexpr BucketQueue::Settings kSmall{.bucket_bytes = 4000, .cycle_ns = 0, .win
 
 TEST(BucketQueue, FillsBucketsInOrder) {
   BucketQueue queue(kSmall);
-  for (int i = 0; i < 20; ++i) queue.add(tensor("t" + std::to_string(i), 60), 0);
+  for (int i = 0; i < 20; ++i) queue.add(queued("t" + std::to_string(i), 60), 0);
   const auto first = names(queue.next(0, 0));
   EXPECT_EQ(first.size(), 16u);  // 3840 bytes
   EXPECT_EQ(first[15], "t15");
@@ -37,49 +37,49 @@ TEST(BucketQueue, FillsBucketsInOrder) {
 
 TEST(BucketQueue, WhatIsNeededFirstOvertakes) {
   BucketQueue queue(kSmall);
-  queue.add(tensor("last_layer", 80, 9), 0);
-  queue.add(tensor("middle", 80, 5), 0);
+  queue.add(queued("last_layer", 80, 9), 0);
+  queue.add(queued("middle", 80, 5), 0);
   EXPECT_THAT(queue.next(0, 2), IsEmpty());  // the window is full
-  queue.add(tensor("first_layer", 80, 0), 0);
+  queue.add(queued("first_layer", 80, 0), 0);
   EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("first_layer"));
   EXPECT_THAT(names(queue.next(0, 1)), ElementsAre("middle"));
 }
 
 TEST(BucketQueue, MembersKeepTheOrderOfTheirComing) {
   BucketQueue queue(kSmall);
-  queue.add(tensor("b1", 40, 2), 0);
-  queue.add(tensor("b0", 40, 1), 0);
+  queue.add(queued("b1", 40, 2), 0);
+  queue.add(queued("b0", 40, 1), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("b1", "b0"));
 }
 
 TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
   BucketQueue queue(kSmall);
-  queue.add(tensor("a", 10), 0);
-  Report other = tensor("f64", 10);
+  queue.add(queued("a", 10), 0);
+  Report other = queued("f64", 10);
   other.signature.dtype = DType::kF64;
   queue.add(other, 0);
-  queue.add(tensor("bf16", 10, 0, "bf16"), 0);
-  queue.add(tensor("b", 10), 0);
+  queue.add(queued("bf16", 10, 0, "bf16"), 0);
+  queue.add(queued("b", 10), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("a", "b"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("f64"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("bf16"));
-  Report own = tensor("own", 10);
+  Report own = queued("own", 10);
   own.signature.is_alone = true;
   queue.add(own, 0);
-  queue.add(tensor("c", 10), 0);
+  queue.add(queued("c", 10), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("own"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("c"));
-  queue.add(tensor("x", 10, 0, "int8"), 0);
-  queue.add(tensor("y", 10, 0, "int8"), 0);
+  queue.add(queued("x", 10, 0, "int8"), 0);
+  queue.add(queued("y", 10, 0, "int8"), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("x"));
 }
 
 TEST(BucketQueue, ALargeTensorGoesAlone) {
   BucketQueue queue(kSmall);
-  queue.add(tensor("large", 63), 0);
-  queue.add(tensor("small", 1), 0);
-  queue.add(tensor("larger", 2000), 0);
-  queue.add(tensor("tiny", 1), 0);
+  queue.add(queued("large", 63), 0);
+  queue.add(queued("small", 1), 0);
+  queue.add(queued("larger", 2000), 0);
+  queue.add(queued("tiny", 1), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("large"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("small", "tiny"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("larger"));
@@ -87,15 +87,15 @@ TEST(BucketQueue, ALargeTensorGoesAlone) {
 
 TEST(BucketQueue, ABucketThatIsNotFullWaitsForTheCycle) {
   BucketQueue queue({.bucket_bytes = 4000, .cycle_ns = 1000, .window = 2});
-  queue.add(tensor("a", 10), 50);
+  queue.add(queued("a", 10), 50);
   EXPECT_THAT(queue.next(60, 0), IsEmpty());
-  for (int i = 0; i < 17; ++i) queue.add(tensor("b" + std::to_string(i), 60), 70);
+  for (int i = 0; i < 17; ++i) queue.add(queued("b" + std::to_string(i), 60), 70);
   EXPECT_EQ(queue.next(80, 0).size(), 17u);  // full; b16 is left
   EXPECT_THAT(queue.next(80, 0), IsEmpty());
   EXPECT_THAT(names(queue.next(1070, 0)), ElementsAre("b16"));
-  queue.add(tensor("c", 10), 100);
+  queue.add(queued("c", 10), 100);
   EXPECT_THAT(names(queue.next(1100, 0)), ElementsAre("c"));
-  Report barrier = tensor("barrier", 0);
+  Report barrier = queued("barrier", 0);
   barrier.signature.kind = Kind::kBarrier;
   queue.add(barrier, 2000);
   EXPECT_THAT(names(queue.next(2000, 0)), ElementsAre("barrier"));  // never waits

@@ -10,17 +10,12 @@
 #include <vector>
 
 #include "tutti/comm/transport/shm/internal/ring.h"
+#include "tutti/comm/transport/testing.h"
 
 namespace tutti::comm {
 namespace {
 
 using internal::kRingBytes;
-
-bool is_through(Transfer& transfer) {
-  bool finished = false;
-  EXPECT_TRUE(transfer.test(&finished).is_ok());
-  return finished;
-}
 
 // The two ends of a host with ranks 4 and 7, driven by hand.
 class Pipes : public testing::Test {

@@ -6,14 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "tutti/comm/transport/testing.h"
+
 namespace tutti::comm {
 namespace {
-
-bool is_through(Transfer& transfer) {
-  bool finished = false;
-  EXPECT_TRUE(transfer.test(&finished).is_ok());
-  return finished;
-}
 
 TEST(ThreadWorld, PretendsHosts) {
   const ThreadWorld world(3, {"red", "red", "blue"});

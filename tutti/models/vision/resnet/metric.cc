@@ -6,9 +6,14 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
-#include "tutti/plot/chart.h"
+#include "tutti/plot/bars.h"
 
 namespace tutti::models::resnet {
+namespace {
+
+constexpr std::size_t kMostBars = 40;
+
+}  // namespace
 
 void Confusion::add(std::int64_t label, std::span<const std::int64_t> best) {
   counts_[static_cast<std::size_t>(label * classes_ + best.front())] += 1;
@@ -44,30 +49,37 @@ void check_labels(const ImageSet& set, int classes) {
 }
 
 std::string class_plot(const Confusion& confusion, bool has_shape_names) {
-  plot::Chart chart;
-  chart.title = fmt::format("Named rightly: {:.1f} % of {:.0f} pictures", 100 * confusion.top1(),
-                            confusion.total());
-  chart.x = {"class", 10, {}, true};
-  chart.x.text = [&](double x) {
-    const auto i = static_cast<std::size_t>(std::lround(x));
-    return has_shape_names && i < kShapes && std::abs(x - std::round(x)) < 1e-6
-               ? std::string(shape_names()[i])
-               : plot::plain_text(x);
+  auto name_of = [&](int label) {
+    return has_shape_names && label < kShapes ? std::string(shape_names()[label])
+                                              : fmt::format("class {}", label);
   };
-  chart.y = {"share", 10, plot::plain_text, true};
-  plot::Series right{"right", plot::LineStyle::kOurs, {}},
-      most{"the most frequent error", plot::LineStyle::kPeer, {}};
-  for (int i = 0; i < confusion.classes(); ++i) {
-    double all = 0, worst = 0;
-    for (int k = 0; k < confusion.classes(); ++k) {
-      all += confusion.count(i, k);
-      if (k != i) worst = std::max(worst, confusion.count(i, k));
+  std::vector<plot::Bar> bars;
+  for (int label = 0; label < confusion.classes(); ++label) {
+    double all = 0;
+    int other = -1;  // what it is most often taken for
+    for (int named = 0; named < confusion.classes(); ++named) {
+      all += confusion.count(label, named);
+      if (named != label &&
+          confusion.count(label, named) > (other < 0 ? 0 : confusion.count(label, other)))
+        other = named;
     }
-    right.points.push_back({double(i), confusion.count(i, i) / std::max(1.0, all)});
-    most.points.push_back({double(i), worst / std::max(1.0, all)});
+    if (all == 0) continue;
+    plot::Bar bar{name_of(label), confusion.count(label, label) / all, ""};
+    bar.text = fmt::format("{:.0f} %", 100 * bar.value);
+    if (other >= 0)
+      bar.name += fmt::format(" (or {}: {:.0f} %)", name_of(other),
+                              100 * confusion.count(label, other) / all);
+    bars.push_back(bar);
   }
-  chart.series = {right, most};
-  return plot::render_svg(chart);
+  std::stable_sort(bars.begin(), bars.end(),
+                   [](const plot::Bar& a, const plot::Bar& b) { return a.value < b.value; });
+  if (bars.size() > kMostBars) bars.resize(kMostBars);
+  return plot::render_svg(
+      plot::BarChart{fmt::format("Named rightly: {:.1f} % of {:.0f} pictures",
+                                 100 * confusion.top1(), confusion.total()),
+                     "by class, the worst first; in brackets what it is most often taken for",
+                     "share named rightly",
+                     {{"", bars}}});
 }
 
 }  // namespace tutti::models::resnet

@@ -35,7 +35,8 @@ class Confusion {
 // Throws IoError when a label is not below `classes`.
 void check_labels(const ImageSet& set, int classes);
 
-// Share of each class that is named rightly, as SVG; with the names of our shapes or numbers.
+// Share of each class that is named rightly, the worst first and at most 40 of them, as SVG; with
+// the names of our shapes or numbers.
 std::string class_plot(const Confusion& confusion, bool has_shape_names);
 
 }  // namespace tutti::models::resnet
