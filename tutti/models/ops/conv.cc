@@ -4,6 +4,7 @@
 
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/float_conv.h"
+#include "tutti/models/ops/images.h"
 #include "tutti/models/ops/tile_conv.h"
 
 namespace tutti::models {
@@ -96,17 +97,6 @@ Slice slice_of(const Tensor& image) {
           image.stride(0)};
 }
 
-// As the kernels can read it: in bf16, with channels beside each other.
-Tensor readable(const Tensor& image) {
-  const Tensor small = image.to(torch::kBFloat16);
-  return small.stride(1) == 1 ? small : small.contiguous(at::MemoryFormat::ChannelsLast);
-}
-
-Tensor empty_image(torch::IntArrayRef sizes) {
-  return torch::empty(
-      sizes, torch::TensorOptions(torch::kBFloat16).memory_format(at::MemoryFormat::ChannelsLast));
-}
-
 // Any number of channels, in several inputs.
 struct TileConv : Function<TileConv> {
   static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
@@ -115,8 +105,8 @@ struct TileConv : Function<TileConv> {
     const ConvShape shape = shape_of(inputs, weight, stride, dilation);
     const Tensor matrix = weight.permute({0, 2, 3, 1}).to(torch::kFloat32).contiguous(),
                  biases = bias.to(torch::kFloat32).contiguous();
-    const Tensor output =
-        empty_image({shape.pictures, shape.out, shape.out_height(), shape.out_width()});
+    const Tensor output = empty_image(
+        {shape.pictures, shape.out, shape.out_height(), shape.out_width()}, torch::kBFloat16);
     const Slice to = slice_of(output);
     tile_conv(shape, joined(inputs, shape), matrix.data_ptr<float>(), biases.data_ptr<float>(),
               has_relu, {&to, 1});
@@ -137,7 +127,7 @@ struct TileConv : Function<TileConv> {
     const Tensor& weight = saved[count];
     const ConvShape shape = shape_of(inputs, weight, context->saved_data["stride"].toInt(),
                                      context->saved_data["dilation"].toInt());
-    const Tensor gradient = readable(gradients[0]);
+    const Tensor gradient = readable(gradients[0], torch::kBFloat16);
     JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
     if (saved.size() > count + 1) rows.sign = slice_of(saved[count + 1]);
     variable_list result(2);
@@ -148,7 +138,7 @@ struct TileConv : Function<TileConv> {
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_wanted = context->needs_input_grad(2 + i);
       is_needed |= is_wanted;
-      result.push_back(is_wanted ? empty_image(inputs[i].sizes()) : Tensor());
+      result.push_back(is_wanted ? empty_image(inputs[i].sizes(), torch::kBFloat16) : Tensor());
       slices.push_back(is_wanted ? slice_of(result.back()) : Slice{nullptr, inputs[i].size(1)});
     }
     if (is_needed) {
@@ -220,9 +210,8 @@ Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias
              is_plain = inputs.size() == 1 && options.stride == 1 && options.dilation == 1;
   if (is_narrow && is_plain && !options.has_relu && !inputs[0].requires_grad())
     return NarrowConv::apply(inputs[0], weight, bias);
-  std::vector<Tensor> readables;
-  for (const Tensor& input : inputs) readables.push_back(readable(input));
-  return TileConv::apply(weight, bias, at::TensorList(readables), options.stride, options.dilation,
+  const std::vector<Tensor> images = readables(inputs, torch::kBFloat16);
+  return TileConv::apply(weight, bias, at::TensorList(images), options.stride, options.dilation,
                          options.has_relu);
 }
 

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include "tutti/models/ops/images.h"
 #include "tutti/models/ops/winograd.h"
 
 namespace tutti::models {
@@ -23,17 +24,6 @@ std::vector<FloatSlice> slices_of(at::TensorList images) {
   return slices;
 }
 
-// In f32, with channels beside each other.
-Tensor readable(const Tensor& image) {
-  const Tensor values = image.to(torch::kFloat32);
-  return values.stride(1) == 1 ? values : values.contiguous(at::MemoryFormat::ChannelsLast);
-}
-
-Tensor empty_image(torch::IntArrayRef sizes) {
-  return torch::empty(
-      sizes, torch::TensorOptions(torch::kFloat32).memory_format(at::MemoryFormat::ChannelsLast));
-}
-
 PictureShape shape_of(const Tensor& image) {
   return {image.size(0), image.size(2), image.size(3)};
 }
@@ -43,7 +33,8 @@ struct WinogradConv : Function<WinogradConv> {
                         at::TensorList inputs, bool has_relu) {
     const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
     const PictureShape shape = shape_of(inputs[0]);
-    const Tensor output = empty_image({shape.pictures, weight.size(0), shape.height, shape.width});
+    const Tensor output =
+        empty_image({shape.pictures, weight.size(0), shape.height, shape.width}, torch::kFloat32);
     const std::vector<FloatSlice> slices = slices_of(inputs);
     const FloatSlice to = slice_of(output);
     winograd_conv({shape, slices}, places.data_ptr<float>(), biases.data_ptr<float>(), has_relu,
@@ -61,7 +52,7 @@ struct WinogradConv : Function<WinogradConv> {
     const auto count = static_cast<std::size_t>(context->saved_data["inputs"].toInt());
     const at::TensorList inputs(saved.data(), count);
     const Tensor& weight = saved[count];
-    const Tensor gradient = readable(gradients[0]);
+    const Tensor gradient = readable(gradients[0], torch::kFloat32);
     const FloatSlice slice = slice_of(gradient);
     WinogradInput rows{shape_of(gradient), {&slice, 1}};
     if (saved.size() > count + 1) rows.sign = slice_of(saved[count + 1]);
@@ -73,7 +64,7 @@ struct WinogradConv : Function<WinogradConv> {
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_wanted = context->needs_input_grad(2 + i);
       is_needed |= is_wanted;
-      result.push_back(is_wanted ? empty_image(inputs[i].sizes()) : Tensor());
+      result.push_back(is_wanted ? empty_image(inputs[i].sizes(), torch::kFloat32) : Tensor());
       slices.push_back(is_wanted ? slice_of(result.back())
                                  : FloatSlice{nullptr, inputs[i].size(1)});
     }
@@ -99,10 +90,9 @@ struct WinogradConv : Function<WinogradConv> {
 }  // namespace
 
 Tensor float_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias, bool has_relu) {
-  std::vector<Tensor> readables;
-  for (const Tensor& input : inputs) readables.push_back(readable(input));
+  const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
   return WinogradConv::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
-                             at::TensorList(readables), has_relu);
+                             at::TensorList(images), has_relu);
 }
 
 }  // namespace tutti::models
