@@ -48,7 +48,9 @@ TEST(GlmReport, AFileIsNoPeer) {
   EXPECT_THAT(text_of(made), testing::HasSubstr("1.25x the time in memory"));
   for (const Row& row : rows_of(made)) {
     EXPECT_FALSE(row.fields.contains("peer") && row.fields["peer"] == kFromFile);
-    if (row.metric == "times_in_memory") EXPECT_DOUBLE_EQ(row.value, 1.25);
+    if (row.metric == "times_in_memory") {
+      EXPECT_DOUBLE_EQ(row.value, 1.25);
+    }
   }
 }
 
