@@ -144,6 +144,20 @@ class Failures(Case):
             self.assertEqual(run.code, 7)
             self.assertEqual(run.left_behind(), [])
 
+    def test_a_rank_that_left_early_is_named_too(self):
+        script = """
+            if test $RANK = 1; then
+              echo $$ > $FOLDER/new; mv $FOLDER/new $FOLDER/process; while ! test -e $FOLDER/seen; do sleep 0.01; done; exit 0
+            fi
+            while ! test -e $FOLDER/process; do sleep 0.01; done; touch $FOLDER/seen
+            while kill -0 $(cat $FOLDER/process); do sleep 0.01; done 2>/dev/null; exit 5"""
+        for kind in self.over_kinds():
+            with tempfile.TemporaryDirectory() as folder:
+                run = self.run_to_end("--mpi", kind, *THREE, "sh", "-c", f"FOLDER={folder}; {script}")
+            self.assertRegex(run.errors, r"DDL-3-40 Rank [02] on \S+ ended with exit code 5")
+            self.assertRegex(run.errors, r"ddlrun: rank 1 on \S+ had ended before, with exit code 0\.")
+            self.assertEqual(run.code, 5)
+
     def test_a_killed_rank_is_named_with_its_signal(self):
         for kind in self.over_kinds():
             run = self.start("--mpi", kind, *THREE, "sh", "-c", "echo process $RANK $$; exec sleep 1000")

@@ -135,7 +135,10 @@ class Job {
   void rank_has_ended(const RankEnd& end) {
     all_have_ended_ = ranks_.all_have_ended();
     if (all_have_ended_) since_all_ended_.restart();
-    if (end.code == 0 && end.signal == 0) return;
+    if (end.code == 0 && end.signal == 0) {
+      if (first_done_ < 0) first_done_ = end.rank, done_at_ = since_start_.seconds() - end.ago;
+      return;
+    }
     if (end.was_stopped) {
       return suspect(fmt::format("DDL-3-43 {} ended the job. Its words are in {}.",
                                  spec_.command.front(), mpirun_log()));
@@ -202,6 +205,7 @@ class Job {
   // Something ends the job that may itself have a cause of which we have not heard yet.
   void suspect(std::string message, int exit_code = 1) {
     if (is_ending_ || failure_) return;
+    failed_at_ = since_start_.seconds();
     end_all({exit_code, std::move(message), true});
     is_suspicion_ = true;
   }
@@ -251,6 +255,7 @@ class Job {
     for (int rank = 0; is_suspicion_ && rank < ranks_.size(); ++rank) {
       if (ranks_.has_come(rank) && !ranks_.has_ended(rank)) rank_was_lost(rank);
     }
+    if (is_ending_ && end_.may_restart) tell_of_first_done();
     if (is_ending_ || mpirun_->exit_code() == 0) return;
     // Ranks did not fail, or never came: mpirun itself did.
     bool has_begun = false;
@@ -260,6 +265,14 @@ class Job {
                         mpirun_->how_it_ended(), has_begun ? "" : " before any rank had started",
                         mpirun_log()),
             true};
+  }
+
+  // Whoever waited for a rank that had left without failing says only that it is gone.
+  void tell_of_first_done() {
+    if (first_done_ < 0 || done_at_ > failed_at_) return;
+    if (!end_.message.ends_with('\n')) end_.message += '\n';
+    end_.message += fmt::format("ddlrun: rank {} on {} had ended before, with exit code 0.\n",
+                                first_done_, ranks_.host_of(first_done_));
   }
 
   const JobSpec& spec_;
@@ -274,8 +287,9 @@ class Job {
                             [this](std::string_view text) { pass_on_mpirun(STDERR_FILENO, text); }};
   Stopwatch since_start_, since_failure_, since_ending_, since_last_rank_, since_asked_;
   Stopwatch since_all_ended_;
-  std::optional<JobEnd> failure_;  // the reason to end all, soon
-  double failed_at_ = 0;
+  std::optional<JobEnd> failure_;       // the reason to end all, soon
+  int first_done_ = -1;                 // the rank that ended well before all others
+  double failed_at_ = 0, done_at_ = 0;  // since the start
   bool is_ending_ = false, is_suspicion_ = false, is_asked_ = false;
   bool was_interrupted_ = false, is_output_gone_ = false, all_have_ended_ = false;
   JobEnd end_;
