@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <numeric>
+#include <span>
 #include <sstream>
 
 #include "tutti/core/error.h"
@@ -32,18 +34,23 @@ std::vector<std::string> cells(const std::string& line) {
   return found;
 }
 
-// The mean of neighbours, so that a curve of many noisy steps can be read.
+// The mean of neighbours, so that a curve of many noisy steps can be read, and between which values
+// eight of ten lie.
 std::vector<plot::Point> smoothed(const std::vector<double>& x, const std::vector<double>& y) {
-  constexpr std::size_t kPoints = 200;
+  constexpr std::size_t kPoints = 60;
   const std::size_t width = std::max<std::size_t>(1, y.size() / kPoints);
   std::vector<plot::Point> points;
   for (std::size_t begin = 0; begin + width <= y.size(); begin += width) {
-    double sum_x = 0, sum_y = 0;
-    for (std::size_t i = begin; i < begin + width; ++i) {
-      sum_x += x[i];
-      sum_y += y[i];
-    }
-    points.push_back({sum_x / double(width), sum_y / double(width)});
+    const std::span steps(x.data() + begin, width);
+    std::vector<double> values(y.begin() + std::ptrdiff_t(begin),
+                               y.begin() + std::ptrdiff_t(begin + width));
+    const auto mean = [&](std::span<const double> of) {
+      return std::accumulate(of.begin(), of.end(), 0.0) / double(width);
+    };
+    plot::Point point{mean(steps), mean(values)};
+    std::sort(values.begin(), values.end());
+    if (width > 2) point.low = values[width / 10], point.high = values[width - 1 - width / 10];
+    points.push_back(point);
   }
   return points;
 }

@@ -55,6 +55,19 @@ TEST_F(RunFolder, MetricsAreCutAndContinued) {
   EXPECT_THAT(content(plots[1]), testing::StartsWith("\x89PNG"));
 }
 
+TEST_F(RunFolder, ManyNoisyStepsAreDrawnAsMeansWithTheirSpread) {
+  {
+    RunLog log(base_, 0);
+    for (int step = 1; step <= 600; ++step) log.step(step, 0, {{"loss", step % 2 ? 1.0 : 3.0}});
+  }
+  const std::string picture = content(plot_run(base_)[0]);
+  EXPECT_THAT(picture, HasSubstr("fill-opacity"));  // the band
+  const auto line = picture.find("stroke-linejoin");
+  const auto path = picture.rfind("<path d=", line);
+  const std::string_view drawn(picture.data() + path, line - path);
+  EXPECT_EQ(std::count(drawn.begin(), drawn.end(), 'L'), 59) << drawn;
+}
+
 TEST_F(RunFolder, OtherRanksWriteEventsOnly) {
   RunLog log(base_, 1);
   log.step(1, 0, {{"loss", 1}});
