@@ -43,8 +43,7 @@ LinearPart part_of(const Json& json, std::int64_t columns) {
 
 std::vector<double> margins_of_parts(const LearnModel& model, const learn::Matrix& features,
                                      int threads) {
-  const bool has_words = !model.words.categorical().empty();
-  const learn::Matrix numbers = has_words ? spread_words(features, model.words) : features;
+  const learn::Matrix numbers = spread_words(features, model.words);
   const std::size_t count = model.parts.size();
   std::vector<double> all(static_cast<std::size_t>(features.rows) * count);
   for (std::size_t k = 0; k < count; ++k) {

@@ -115,8 +115,8 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
 // A fit of all classes at once.
 void keep_together(const MultinomialModel& found, LearnModel& model) {
   model.is_multinomial = true;
+  const std::ptrdiff_t columns = learn::spread_columns(model.columns, model.words);
   for (std::size_t k = 0; k < model.classes.size(); ++k) {
-    const std::ptrdiff_t columns = learn::spread_columns(model.columns, model.words);
     const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * columns;
     model.parts.push_back({{begin, begin + columns}, found.intercepts[k]});
   }
@@ -222,8 +222,7 @@ LearnModel train(const DataSet& data, const TrainSettings& settings) {
                                               data.words.labels[0], settings.model));
   LearnModel model = linear_model(settings, loss, data.labels, data.features.columns);
   model.words = data.words;
-  const bool has_words = !data.words.categorical().empty();
-  const Matrix numbers = has_words ? spread_words(data.features, data.words) : data.features;
+  const Matrix numbers = spread_words(data.features, data.words);
   const GlmOptions options = options_of(settings, loss);
   if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
     keep_together(fit_multinomial(numbers, codes_of(data.labels, model.classes),

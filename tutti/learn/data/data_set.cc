@@ -19,11 +19,15 @@ std::vector<int> Words::categorical() const {
 
 namespace {
 
+bool has_words(const Words& words, std::int64_t column) {
+  const auto place = static_cast<std::size_t>(column);
+  return place < words.columns.size() && !words.columns[place].empty();
+}
+
 // How many columns a column becomes.
 std::int64_t width_of(const Words& words, std::int64_t column) {
-  const auto place = static_cast<std::size_t>(column);
-  const bool has_words = place < words.columns.size() && !words.columns[place].empty();
-  return has_words ? static_cast<std::int64_t>(words.columns[place].size()) : 1;
+  if (!has_words(words, column)) return 1;
+  return static_cast<std::int64_t>(words.columns[static_cast<std::size_t>(column)].size());
 }
 
 }  // namespace
@@ -34,16 +38,15 @@ std::int64_t spread_columns(std::int64_t columns, const Words& words) {
   return total;
 }
 
-Matrix spread_words(const Matrix& dense, const Words& words) {
-  const auto* values = static_cast<const float*>(dense.values);
-  std::vector<bool> has_words(static_cast<std::size_t>(dense.columns));
-  for (const int column : words.categorical()) has_words[static_cast<std::size_t>(column)] = true;
+Matrix spread_words(const Matrix& matrix, const Words& words) {
+  if (words.categorical().empty()) return matrix;
+  const auto* values = static_cast<const float*>(matrix.values);
   SparseRowsBuilder builder;
-  for (std::int64_t row = 0; row < dense.rows; ++row) {
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
     std::int64_t first = 0;
-    for (std::int64_t column = 0; column < dense.columns; ++column) {
-      const float value = values[row * dense.row_stride + column * dense.column_stride];
-      if (!has_words[static_cast<std::size_t>(column)]) {
+    for (std::int64_t column = 0; column < matrix.columns; ++column) {
+      const float value = values[row * matrix.row_stride + column * matrix.column_stride];
+      if (!has_words(words, column)) {
         if (value != 0) builder.add(static_cast<std::int32_t>(first), value);
       } else if (!std::isnan(value)) {
         builder.add(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(value), 1);
@@ -52,7 +55,7 @@ Matrix spread_words(const Matrix& dense, const Words& words) {
     }
     builder.end_row();
   }
-  return std::move(builder).build(spread_columns(dense.columns, words));
+  return std::move(builder).build(spread_columns(matrix.columns, words));
 }
 
 void SparseRowsBuilder::add(std::int32_t index, float value) {

@@ -30,9 +30,9 @@ struct DataSet {
 // Columns after spread_words.
 std::int64_t spread_columns(std::int64_t columns, const Words& words);
 // For models that know nothing but numbers: a column of words becomes one for each of them, which
-// is 1 where the row has that word; where it has none, or one that is not known, all are 0. `dense`
-// is f32 as the reader of CSV makes it.
-Matrix spread_words(const Matrix& dense, const Words& words);
+// is 1 where the row has that word; where it has none, or one that is not known, all are 0. With
+// words the matrix is dense and f32, as the reader of CSV makes it; without it is given back.
+Matrix spread_words(const Matrix& matrix, const Words& words);
 
 // Builds sparse rows piece by piece, keeps the memory in the matrix it gives.
 class SparseRowsBuilder {
