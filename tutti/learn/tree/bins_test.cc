@@ -118,6 +118,52 @@ TEST(Bins, EveryWayToBinAgrees) {
     }
 }
 
+// Columns whose edges lie evenly, crowded, very far apart or are few, with values on the edges,
+// beyond them and missing.
+template <class T>
+void expect_bins_of_any_spread() {
+  Threads threads(1);
+  constexpr std::int64_t kRows = 4000;
+  constexpr int kColumns = 13;
+  std::vector<T> values(kRows * kColumns);
+  for (std::int64_t r = 0; r < kRows; ++r)
+    for (int c = 0; c < kColumns; ++c) {
+      const double u = static_cast<double>((r * 7919 + c * 104729) % 100003) / 100003;
+      values[static_cast<std::size_t>(r * kColumns + c)] =
+          static_cast<T>(c == 0   ? std::round(5 * u)
+                         : c == 1 ? std::round(40 * u)
+                                  : std::exp((u - 0.4) * 6 * (c - 2)));
+    }
+  Matrix matrix = {Form::kDense, DTypeOf<T>::value, kRows, kColumns, values.data(), kColumns, 1};
+  const Bins bins = find_bins(matrix, {}, threads);
+  for (int c = 0; c < kColumns; ++c) {
+    const auto& edges = bins.columns[static_cast<std::size_t>(c)].edges;
+    std::int64_t r = 0;
+    const auto put = [&](double value) {
+      values[static_cast<std::size_t>(r++ * kColumns + c)] = static_cast<T>(value);
+    };
+    for (const double edge : edges) {
+      put(edge);
+      put(static_cast<double>(std::nextafter(static_cast<T>(edge), T{0})));
+    }
+    for (const double value : {kNan, std::numeric_limits<double>::infinity(),
+                               -std::numeric_limits<double>::infinity(), -3e38, 3e38, 0.0})
+      put(value);
+  }
+  const BinnedData data = bin(matrix, bins, threads);
+  for (std::int64_t r = 0; r < kRows; ++r)
+    for (int c = 0; c < kColumns; ++c) {
+      const double value = static_cast<double>(values[static_cast<std::size_t>(r * kColumns + c)]);
+      ASSERT_EQ(data.at(r, c), bins.columns[static_cast<std::size_t>(c)].bin_of(value))
+          << value << " in column " << c;
+    }
+}
+
+TEST(Bins, OfColumnsOfAnySpread) {
+  expect_bins_of_any_spread<float>();
+  expect_bins_of_any_spread<double>();
+}
+
 TEST(Bins, WhatASparseMatrixLacksIsZero) {
   Threads threads(2);
   // Rows: (0, 5), (-1, 0), (0, 0), (2, NaN)

@@ -8,15 +8,22 @@
 
 namespace tutti::learn::tree {
 
-// 256 edges per column, those that do not exist are infinite, and of every 16 the last: two
-// comparisons of 16 find the bin.
+// How the bin of a value is found. The range of a column's edges is cut into kCells cells of equal
+// width; of every cell it is known how many edges lie in those before it, and one comparison with
+// the kWindow edges from there on counts the rest. Where a cell has more edges than that, because a
+// few values lie far away from all others, two comparisons of 16 edges find the bin.
 template <class T>
 struct EdgeTable {
+  static constexpr int kCells = 1024, kWindow = 8;
+  static constexpr int kEdges = kBins + 16;  // of a column, with a window beyond the last
   struct alignas(64) Block {  // no comparison reads from two cache lines more than it must
     T numbers[16];
   };
-  std::vector<Block> edges;   // 16 for each column
-  std::vector<Block> coarse;  // 1 for each column
+  std::vector<Block> edges;             // kEdges for each column, those that are not there infinite
+  std::vector<Block> coarse;            // of every 16 edges of a column the last
+  std::vector<T> starts, scales;        // per column: a value's cell is (value - start) * scale
+  std::vector<std::uint8_t> before;     // kCells for each column
+  std::vector<int> without_cells = {};  // columns
 };
 
 template <class T>

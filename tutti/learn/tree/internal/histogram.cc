@@ -1,5 +1,6 @@
 #include "tutti/learn/tree/internal/histogram.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tutti::learn::tree {
@@ -50,6 +51,15 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
   }
 }
 
+// Into how many groups of columns a tile is cut, each of which goes through all records: as many as
+// make the sums of a group stay in the first cache. Few records do not meet all bins anyway.
+int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
+  constexpr std::size_t kFirstCache = 28 << 10, kFewRecords = 256;
+  const std::size_t bytes = static_cast<std::size_t>(columns) * column_bytes;
+  const std::size_t groups = records < kFewRecords ? 1 : (bytes + kFirstCache - 1) / kFirstCache;
+  return std::min(columns, static_cast<int>(groups));
+}
+
 template <Kind kKind, class Record>
 void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
               const HistogramShape& shape, std::uint64_t* histogram) {
@@ -58,10 +68,17 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
     return std::array<Function, sizeof...(kIndex)>{&add_tile<kKind, kIndex + 1, Record>...};
   }
   (std::make_integer_sequence<int, BinnedData::kTileColumns>());
-  const auto columns = static_cast<std::size_t>(data.tile_columns(tile));
-  kFunctions[columns - 1](data.tile(tile), data.stride(), records, shape.classes,
-                          histogram + static_cast<std::size_t>(tile * BinnedData::kTileColumns) *
-                                          shape.words_per_column());
+  const int columns = data.tile_columns(tile);
+  const std::size_t words = shape.words_per_column();
+  const int groups = groups_of(columns, words * sizeof(std::uint64_t), records.size());
+  std::uint64_t* sums =
+      histogram + static_cast<std::size_t>(tile * BinnedData::kTileColumns) * words;
+  for (int group = 0; group < groups; ++group) {
+    const int first = columns * group / groups, end = columns * (group + 1) / groups;
+    kFunctions[static_cast<std::size_t>(end - first - 1)](
+        data.tile(tile) + first, data.stride(), records, shape.classes,
+        sums + static_cast<std::size_t>(first) * words);
+  }
 }
 
 template <Kind kKind, class Record>
