@@ -85,7 +85,8 @@ void add_train_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--l1", s.l1, "linear: l1 * |w|_1 beside the sum of the losses [0]");
   app.add_option("--l2", s.l2, "linear: l2 / 2 * |w|^2 beside it [1]");
   app.add_flag("!--no-intercept", s.has_intercept, "linear: none");
-  app.add_option("--solver", s.solver, "linear: auto, newton, newton_cg, sdca, working_set [auto]");
+  app.add_option("--solver", s.solver,
+                 "linear: auto, newton, newton_cg, sdca, working_set, interior [auto]");
   app.add_option("--tolerance", s.tolerance,
                  "linear: share of the objective the gap may be [1e-6]");
   app.add_option("--max-iterations", s.max_iterations, "linear [1000]");

@@ -101,6 +101,15 @@ def test_svm_agrees(cancer, loss):
     same(ours, theirs, 1e-3 if loss == "hinge" else 1e-5)
 
 
+def test_svm_needs_no_scaling():
+    X, y = load_breast_cancer(return_X_y=True)  # columns from 0.005 to 4000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        models = [linear.LinearSVC(loss="hinge").fit(X, y), snap_ml.SupportVectorMachine(fit_intercept=True).fit(X, y)]
+    for model in models:
+        assert model.score(X, y) > 0.95
+
+
 def test_float32_is_not_copied_and_close(cancer):
     X, y = cancer
     ours = linear.LogisticRegression(tol=1e-8).fit(X.astype(np.float32), y)

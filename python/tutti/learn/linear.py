@@ -3,7 +3,7 @@
 `tol` is the share of the objective that the certified duality gap may still be: `dual_gap_` says how far the optimum can be at most.
 `n_jobs` counts the threads of one fit, None means all processors, and the model has the same bits for any number of them. Data in
 float32 is computed in float32. `memory_limit` (bytes, or text as in 500MB) is for fits of a `DataFile` that is larger.
-`solver`: auto, newton (few columns), newton_cg, sdca, working_set (l1).
+`solver`: auto, newton (few columns), newton_cg, sdca, working_set (l1), interior (hinge, few columns).
 """
 
 import numpy as np

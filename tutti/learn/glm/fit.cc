@@ -10,12 +10,13 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::array<std::pair<Solver, std::string_view>, 5> kNames = {{
+constexpr std::array<std::pair<Solver, std::string_view>, 6> kNames = {{
     {Solver::kAuto, "auto"},
     {Solver::kNewton, "newton"},
     {Solver::kNewtonCg, "newton_cg"},
     {Solver::kSdca, "sdca"},
     {Solver::kWorkingSet, "working_set"},
+    {Solver::kInterior, "interior"},
 }};
 
 template <class T>

@@ -10,6 +10,7 @@
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/solve.h"
 #include "tutti/learn/glm/internal/solve_multinomial.h"
+#include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
 namespace {
@@ -34,8 +35,10 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
   const std::int64_t per_row =
       models * numbers_per_row(solver, has_l1) * size + (has_weights ? size : 0);
   std::int64_t others = file.rows() * per_row + (4 << 20);
-  if (solver == Solver::kNewton)
-    return others + kMostPartsOfStream * columns * (columns * 8 + tile) + columns * columns * 32;
+  if (solver == Solver::kNewton) {
+    const std::int64_t width = (schema.columns + kPadding) / kPadding * kPadding;
+    return others + kMostPartsOfStream * width * (width * 8 + 2 * tile) + width * width * 32;
+  }
   others += models * columns * (8 * size + 24) + columns * kMostPartsOfStream * (size + 8);
   // Without l2 alone there is no block of columns that precondition.
   if (solver == Solver::kSdca || has_l1) return others + columns * 4 * (size + 8);
@@ -98,11 +101,14 @@ std::int64_t reduced(std::int64_t value, comm::Communicator* ranks, ReduceOp op)
   return value;
 }
 
-// First steps on a sample that fits into `bytes`: passes over the file are what costs.
+// First steps on a sample that fits into `bytes`: passes over the file are what costs. Conjugate
+// gradients take the chunks that stay in memory instead.
 GlmOptions started(const DataFile& file, std::span<const double> labels,
-                   std::span<const double> weights, GlmOptions options, std::int64_t bytes) {
+                   std::span<const double> weights, GlmOptions options, Solver solver,
+                   std::int64_t bytes) {
   const DataSchema& schema = file.schema();
   if (!options.start_coefficients.empty() || schema.form != Form::kDense) return options;
+  if (solver == Solver::kNewtonCg && options.l1 == 0) return options;
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, schema.columns) * static_cast<std::int64_t>(size_of(schema.dtype));
   const std::int64_t all = reduced(file.rows(), options.ranks, ReduceOp::kSum);
@@ -190,6 +196,7 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
   check_options(shape, labels, weights, options);
   Solver solver = choose_solver(shape.over(options.ranks), options);
   if (is_sparse && solver == Solver::kNewton) solver = Solver::kNewtonCg;
+  if (solver == Solver::kInterior && options.solver == Solver::kAuto) solver = Solver::kSdca;
   if (solver == Solver::kWorkingSet && options.solver == Solver::kAuto) solver = Solver::kNewtonCg;
   const std::int64_t held = static_cast<std::int64_t>(labels.size() + weights.size()) * 8;
   const std::int64_t others = other_bytes(*file, solver, !weights.empty(), options.l1 > 0) + held;
@@ -198,10 +205,11 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
     return fit(data.features, labels, weights, options);
   }
   check_solver(shape, options, solver);
-  if (solver == Solver::kWorkingSet)
-    throw ConfigError("DDL-9-12", "Solver working_set needs all rows in memory. Use auto.");
+  if (solver == Solver::kWorkingSet || solver == Solver::kInterior)
+    throw ConfigError(
+        "DDL-9-12", fmt::format("Solver {} needs all rows in memory. Use auto.", name_of(solver)));
   const std::int64_t bytes = memory_limit - others;
-  const GlmOptions asked = started(*file, labels, weights, options, bytes / 2);
+  const GlmOptions asked = started(*file, labels, weights, options, solver, bytes / 2);
   const auto stream = open_stream(file, bytes, options.ranks);
   const GlmModel model = schema.dtype == DType::kF32
                              ? fit_stream<float>(*stream, labels, weights, asked, solver)

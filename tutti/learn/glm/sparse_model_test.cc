@@ -149,9 +149,8 @@ TEST_P(Dual, ClosesTheGap) {
     const GlmModel model = small.fit(asked);
     EXPECT_TRUE(model.has_converged) << kind;
     EXPECT_NEAR(model.objective, objective_of(small, model, asked), 1e-6 * model.objective);
-    if (!is_smooth(GetParam())) continue;
-    asked.solver = Solver::kNewton;
-    asked.tolerance = 1e-14;
+    asked.solver = is_smooth(GetParam()) ? Solver::kNewton : Solver::kInterior;
+    asked.tolerance = is_smooth(GetParam()) ? 1e-14 : 1e-9;
     EXPECT_NEAR(model.objective, small.fit(asked).objective, 1e-5 * model.objective) << kind;
   }
 }
@@ -190,12 +189,54 @@ INSTANTIATE_TEST_SUITE_P(Losses, Dual,
                          testing::Values(Loss::kHinge, Loss::kSquaredHinge, Loss::kLogistic,
                                          Loss::kSquared));
 
+// Columns of very different size, as users bring them.
+TEST(Solvers, HingeNeedsNoScaledColumns) {
+  Small small = make_small(3000, 6, Loss::kHinge, 29);
+  for (std::size_t i = 0; i < small.values.size(); ++i)
+    small.values[i] =
+        small.values[i] * std::pow(10.0, static_cast<double>(i % 6) - 2) + (i % 6 == 5 ? 5000 : 0);
+  for (const bool has_intercept : {false, true}) {
+    const GlmOptions asked{.loss = Loss::kHinge, .fit_intercept = has_intercept};
+    const GlmModel model = small.fit(asked);
+    EXPECT_EQ(model.solver, Solver::kInterior);
+    EXPECT_TRUE(model.has_converged);
+    EXPECT_LE(model.dual_gap, 1e-6 * model.objective);
+    EXPECT_LE(model.iterations(), 60);
+    EXPECT_NEAR(model.objective, objective_of(small, model, asked), 1e-9 * model.objective);
+  }
+}
+
+TEST(Solvers, InteriorPointsOverRanksAndThreadsAreThoseOfOneProcess) {
+  Small small = make_small(3000, 5, Loss::kHinge, 30);
+  for (std::int64_t r = 0; r < small.rows; ++r) small.weights.push_back(static_cast<double>(r % 3));
+  GlmOptions asked{.loss = Loss::kHinge, .tolerance = 1e-9, .threads = 1};
+  const GlmModel expected = small.fit(asked);
+  asked.threads = 3;
+  EXPECT_EQ(small.fit(asked).coefficients, expected.coefficients);
+  comm::ThreadWorld world(3);
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    GlmOptions own = asked;
+    own.ranks = communicator.get();
+    const std::int64_t begin = 1000 * transport.rank();
+    const auto part = [&](const std::vector<double>& all) {
+      return std::vector<double>(all.begin() + begin, all.begin() + begin + 1000);
+    };
+    const GlmModel model = fit(row_range(small.matrix(), begin, begin + 1000), part(small.labels),
+                               part(small.weights), own);
+    EXPECT_TRUE(model.has_converged);
+    EXPECT_NEAR(model.objective, expected.objective, 2e-9 * expected.objective);
+  });
+}
+
 TEST(Solvers, RefuseWhatTheyAreNotMadeFor) {
   const Small small = make_small(20, 3, Loss::kLogistic, 28);
   const auto refused = [&](Loss loss, Solver solver, double l1, double l2) {
     EXPECT_THROW(small.fit(with_l1(loss, solver, l1, l2)), ConfigError);
   };
   refused(Loss::kHinge, Solver::kNewton, 0, 1);
+  refused(Loss::kHinge, Solver::kInterior, 0, 0);
+  refused(Loss::kLogistic, Solver::kInterior, 0, 1);
   refused(Loss::kHinge, Solver::kAuto, 1, 1);
   refused(Loss::kLogistic, Solver::kSdca, 0, 0);
 }

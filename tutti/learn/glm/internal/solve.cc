@@ -6,6 +6,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/internal/dual_step.h"
+#include "tutti/learn/glm/internal/interior.h"
 #include "tutti/learn/glm/internal/l1_newton_cg.h"
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/newton_cg.h"
@@ -76,9 +77,14 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
       refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
     return;
   }
-  if (!is_smooth(options.loss))
-    refuse(fmt::format("The {} loss needs solver sdca, l2 > 0 and no l1; not {}.", loss, name));
-  if (solver == Solver::kNewton && shape.columns > kMostColumnsForNewton)
+  if (solver == Solver::kInterior &&
+      (options.loss != Loss::kHinge || options.l1 > 0 || !(options.l2 > 0)))
+    refuse(fmt::format("Solver {} is for the hinge loss, with l2 > 0 and no l1.", name));
+  if (!is_smooth(options.loss) && solver != Solver::kInterior)
+    refuse(fmt::format("The {} loss needs solver sdca or interior, l2 > 0 and no l1; not {}.", loss,
+                       name));
+  const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInterior;
+  if (has_cholesky && shape.columns > kMostColumnsForNewton)
     refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
                        kMostColumnsForNewton, shape.columns));
   const bool is_penalised = options.fit_intercept && options.penalise_intercept;
@@ -89,9 +95,9 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
 
 Solver choose_solver(const Shape& shape, const GlmOptions& options) {
   if (options.solver != Solver::kAuto) return options.solver;
-  if (!is_smooth(options.loss)) return Solver::kSdca;
   const bool is_small = shape.rows * shape.columns <= 1 << 20;
   const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
+  if (!is_smooth(options.loss)) return has_few ? Solver::kInterior : Solver::kSdca;
   if (has_few) return Solver::kNewton;
   const bool has_columns = options.ranks == nullptr;
   return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
@@ -106,6 +112,7 @@ GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const doub
     switch (solver) {
       case Solver::kNewton: return solve_newton(problem, tracker);
       case Solver::kSdca: return solve_sdca(problem, tracker);
+      case Solver::kInterior: return solve_interior(problem, tracker);
       case Solver::kWorkingSet: return solve_working_set(problem, *by_columns, tracker);
       default:
         return options.l1 > 0 ? solve_l1_newton_cg(problem, tracker)
