@@ -103,6 +103,20 @@ BinnedData::BinnedData(std::int64_t rows, int columns, const std::filesystem::pa
                [size](std::uint8_t* memory) { munmap(memory, size); });
 }
 
+void BinnedData::add_columns(Threads& threads) {
+  const std::size_t size = static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_);
+  std::byte* memory = allocate_large(size).release();
+  columns_apart_.reset(reinterpret_cast<std::uint8_t*>(memory), FreeMemory());
+  constexpr std::int64_t kRows = 512;  // stay in the first cache for all columns
+  threads.for_range(rows_, kRows, [&](std::int64_t begin, std::int64_t end) {
+    for (int c = 0; c < columns_; ++c) {
+      const std::uint8_t* from = column(c);
+      std::uint8_t* to = columns_apart_.get() + c * rows_;
+      for (std::int64_t row = begin; row < end; ++row) to[row] = from[row * stride_];
+    }
+  });
+}
+
 void BinnedData::fetch(std::int64_t begin, std::int64_t end) const {
   for (int t = 0; is_in_file_ && t < tiles(); ++t)
     advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kFetch);

@@ -39,6 +39,19 @@ class BinnedData {
   std::uint8_t at(std::int64_t row, int column_index) const {
     return column(column_index)[row * stride_];
   }
+  // The same bins once more, column by column. Whoever looks at one column of many scattered rows
+  // fetches a cache line for each row otherwise. Takes as much memory again, and pays for many
+  // trees.
+  void add_columns(Threads& threads);
+  // The bins of one column where they lie closest: that of row r is at bins[r * stride].
+  struct OneColumn {
+    const std::uint8_t* bins;
+    int stride;
+  };
+  OneColumn one_column(int index) const {
+    if (columns_apart_ == nullptr) return {column(index), stride_};
+    return {columns_apart_.get() + index * rows_, 1};
+  }
   std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
 
   // In a file: starts reading these rows; lets their memory go. In memory: nothing.
@@ -54,7 +67,7 @@ class BinnedData {
   std::int64_t rows_;
   int columns_, stride_;
   bool is_in_file_ = false;
-  std::shared_ptr<std::uint8_t> bytes_;
+  std::shared_ptr<std::uint8_t> bytes_, columns_apart_;
 };
 
 // The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse

@@ -164,6 +164,19 @@ TEST(Bins, OfColumnsOfAnySpread) {
   expect_bins_of_any_spread<double>();
 }
 
+TEST(Bins, ColumnsApartHoldTheSame) {
+  Threads threads(2);
+  const TestData data = make_data(3000, 37, 12);
+  BinnedData binned = bin(data.matrix(), find_bins(data.matrix(), {}, threads), threads);
+  for (int c = 0; c < 37; ++c) EXPECT_EQ(binned.one_column(c).stride, 32);
+  binned.add_columns(threads);
+  for (int c = 0; c < 37; ++c) {
+    const auto [bins, stride] = binned.one_column(c);
+    EXPECT_EQ(stride, 1);
+    for (std::int64_t r = 0; r < 3000; ++r) ASSERT_EQ(bins[r], binned.at(r, c));
+  }
+}
+
 TEST(Bins, WhatASparseMatrixLacksIsZero) {
   Threads threads(2);
   // Rows: (0, 5), (-1, 0), (0, 0), (2, NaN)

@@ -21,6 +21,7 @@ namespace tutti::learn::tree {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // rows
+constexpr int kManyRounds = 8;          // for which a second copy of the bins pays
 
 void check(const BoostOptions& options, const ValidationSet* validation) {
   const auto refuse = [](const std::string& what) { throw ConfigError("DDL-9-20", what); };
@@ -327,6 +328,8 @@ BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
     BinnedRows binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);
     bins_ = std::move(binned.bins);
     data = std::move(binned.data);
+    const bool pays = options_.rounds >= kManyRounds && data.rows() > 0;
+    if (pays && options_.memory_limit == 0) data.add_columns(threads_);
   }
   return data;
 }

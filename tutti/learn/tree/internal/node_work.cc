@@ -155,7 +155,7 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
   const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
-  const std::uint8_t* bins = data_->column(parent.split.column);
+  const auto [bins, stride] = data_->one_column(parent.split.column);
   Record* const rows = growth_.records.data() + parent.begin;
   Record* const parted = growth_.scratch.data() + parent.begin;
   std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
@@ -163,10 +163,10 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
   for (NodeSums& one : sums) one.classes.resize(parent.sums.classes.size());
   std::vector<std::uint64_t*> histograms;
   if (small_histogram != nullptr) histograms = slot_histograms(small_histogram, parts);
-  run(parts, [&](std::size_t slot, std::int64_t index) {
+  run(parts, [&, bins = bins, stride = stride](std::size_t slot, std::int64_t index) {
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = parted + begin;
-    const std::int64_t left = part_rows(rows + begin, size, target, bins, data_->stride(), table);
+    const std::int64_t left = part_rows(rows + begin, size, target, bins, stride, table);
     lefts[static_cast<std::size_t>(index)] = left;
     if (left_sums != nullptr)
       add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
