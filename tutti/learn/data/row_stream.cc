@@ -1,6 +1,7 @@
 #include "tutti/learn/data/row_stream.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,15 +24,19 @@ std::int64_t rounded(std::int64_t bytes) {
 
 struct RowStream::Buffer {
   explicit Buffer(std::int64_t bytes)
-      : data(static_cast<std::byte*>(
-            std::aligned_alloc(kReadAlignment, static_cast<std::size_t>(bytes)))) {
+      : size(static_cast<std::size_t>(bytes)),
+        data(static_cast<std::byte*>(std::aligned_alloc(kReadAlignment, size))) {
     if (data == nullptr) throw std::bad_alloc();
-    prefer_huge_pages(data, static_cast<std::size_t>(bytes));
+    prefer_huge_pages(data, size);
   }
   ~Buffer() { std::free(data); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  // Where the kernel cannot do that, whoever writes first has to wait.
+  void claim() const { ::madvise(data, size, MADV_POPULATE_WRITE); }
+
+  std::size_t size;
   std::byte* data;
 };
 
@@ -49,7 +54,7 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   }
   buffer_of_.assign(chunks, -1);
   is_checked_.assign(chunks, false);
-  is_loaded_.assign(chunks, false);
+  states_.assign(chunks, State::kAbsent);
   const std::int64_t count = all <= bytes ? chunks : bytes / largest;
   if (count < std::min(chunks, kFewestBuffers))
     throw ConfigError(
@@ -58,9 +63,10 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
                     "fit. Raise memory_limit, or write the file with smaller chunks.",
                     file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
   residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
-  for (std::int64_t i = 0; i < residents_; ++i) {
-    buffers_.push_back(std::make_unique<Buffer>(rounded(file_->bytes_of(i))));
-    buffer_of_[i] = i;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    if (!is_resident(chunk)) continue;
+    buffer_of_[chunk] = static_cast<std::int64_t>(buffers_.size());
+    buffers_.push_back(std::make_unique<Buffer>(rounded(file_->bytes_of(chunk))));
   }
   std::vector<std::span<std::byte>> in_turn;
   for (std::int64_t i = residents_; i < std::min(chunks, count); ++i) {
@@ -69,6 +75,11 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
     free_.push_back(i);
   }
   queue_ = ReadQueue::open(file_->name(), engine);
+  // From the last one on, while the first are being read: emptying pages takes longer than reading.
+  claimer_ = std::jthread([this](const std::stop_token& stop) {
+    for (auto at = buffers_.rbegin(); at != buffers_.rend() && !stop.stop_requested(); ++at)
+      (*at)->claim();
+  });
   start_reads();
   queue_->expect(in_turn);  // takes a while: the disk is busy meanwhile
 }
@@ -77,60 +88,75 @@ RowStream::~RowStream() {
   queue_.reset();
 }
 
-void RowStream::start_read(std::int64_t chunk, std::int64_t buffer) {
-  buffer_of_[chunk] = buffer;
+// To the buffer that it has.
+void RowStream::start_read(std::int64_t chunk) {
   // Labels and weights are needed only where the whole chunk is checked.
   const std::int64_t skipped =
       is_checked_[chunk] ? file_->features_at(chunk) / kReadAlignment * kReadAlignment : 0;
   const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
-  queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes, buffers_[buffer]->data + skipped);
-  ahead_.push_back(chunk);
+  queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes,
+                buffers_[buffer_of_[chunk]]->data + skipped);
+  states_[chunk] = State::kBeingRead;
+  ++being_read_;
   ++chunks_read_;
   bytes_read_ += bytes;
 }
 
-// What comes next, as far as there are buffers. After the last chunk comes the first that has to be
-// read again.
+// What comes next, as far as there are buffers; after the last chunk the first one again.
 void RowStream::start_reads() {
   const std::int64_t chunks = file_->chunks();
-  while (static_cast<std::int64_t>(ahead_.size()) < kAhead && next_ < chunks) {
-    if (is_resident(next_)) {
-      start_read(next_, next_);
-    } else if (free_.empty()) {
+  for (std::int64_t i = 0; i < chunks && being_read_ < kAhead; ++i, next_ = (next_ + 1) % chunks) {
+    if (states_[next_] != State::kAbsent) {
+      if (is_resident(next_)) continue;
       return;
-    } else {
-      const std::int64_t buffer = free_.back();
-      free_.pop_back();
-      start_read(next_, buffer);
     }
-    if (++next_ == chunks && residents_ < chunks) next_ = residents_;
+    if (!is_resident(next_)) {
+      if (free_.empty()) return;
+      buffer_of_[next_] = free_.back();
+      free_.pop_back();
+    }
+    start_read(next_);
   }
 }
 
-RowStream::Buffer& RowStream::arrive(std::int64_t chunk, Threads& threads) {
-  if (!is_loaded_[chunk]) {
-    // A pass that ended early has left others in front.
-    while (ahead_.front() != chunk) {
-      const std::int64_t other = ahead_.front();
-      ahead_.pop_front();
-      queue_->wait(other);
-      if (is_resident(other)) {
-        is_loaded_[other] = true;
-      } else {
-        free_.push_back(buffer_of_[other]);
-      }
-      start_reads();
-    }
-    ahead_.pop_front();
-    queue_->wait(chunk);
-    is_loaded_[chunk] = true;
-    Buffer& buffer = *buffers_[buffer_of_[chunk]];
-    if (!is_checked_[chunk]) file_->check_chunk(chunk, buffer.data, threads);
-    is_checked_[chunk] = true;
-    if (places_ != nullptr) rename(file_->view(chunk, buffer.data), threads);
-    start_reads();
+void RowStream::let_go(std::int64_t chunk) {
+  states_[chunk] = State::kAbsent;
+  if (!is_resident(chunk)) free_.push_back(buffer_of_[chunk]);
+}
+
+// Starts reading a chunk that it was not the turn of: a resident that is needed before others, or
+// the first chunks after a pass that ended early and left later ones in the buffers.
+void RowStream::make_room_for(std::int64_t chunk) {
+  if (is_resident(chunk)) return start_read(chunk);
+  for (std::int64_t other = 0; other < file_->chunks(); ++other) {
+    if (is_resident(other) || states_[other] != State::kBeingRead) continue;
+    queue_->wait(other);
+    --being_read_;
+    let_go(other);
   }
-  return *buffers_[buffer_of_[chunk]];
+  buffer_of_[chunk] = free_.back();
+  free_.pop_back();
+  start_read(chunk);
+  next_ = (chunk + 1) % file_->chunks();
+}
+
+RowStream::Buffer& RowStream::arrive(std::int64_t chunk, Threads& threads) {
+  if (states_[chunk] == State::kAbsent) make_room_for(chunk);
+  Buffer& buffer = *buffers_[buffer_of_[chunk]];
+  if (states_[chunk] == State::kThere) return buffer;
+  states_[chunk] = State::kThere;
+  --being_read_;
+  try {
+    queue_->wait(chunk);
+    if (!is_checked_[chunk]) file_->check_chunk(chunk, buffer.data, threads);
+  } catch (...) {
+    let_go(chunk);
+    throw;
+  }
+  is_checked_[chunk] = true;
+  if (places_ != nullptr) rename(file_->view(chunk, buffer.data), threads);
+  start_reads();
+  return buffer;
 }
 
 void RowStream::for_chunks(Threads& threads, const Body& body) {
@@ -139,8 +165,7 @@ void RowStream::for_chunks(Threads& threads, const Body& body) {
     // The buffer is free again even when the body throws.
     const auto release = [&] {
       if (is_resident(chunk)) return;
-      is_loaded_[chunk] = false;
-      free_.push_back(buffer_of_[chunk]);
+      let_go(chunk);
       start_reads();
     };
     try {
@@ -154,14 +179,26 @@ void RowStream::for_chunks(Threads& threads, const Body& body) {
 }
 
 void RowStream::for_residents(Threads& threads, const Body& body) {
-  for (std::int64_t chunk = 0; chunk < residents_; ++chunk)
+  std::int64_t started = 0;
+  const auto start_next = [&] {
+    while (started < file_->chunks() && !is_resident(started)) ++started;
+    if (started == file_->chunks()) return;
+    if (states_[started] == State::kAbsent) start_read(started);
+    ++started;
+  };
+  for (std::int64_t i = 0; i < kAhead; ++i) start_next();
+  for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
+    if (!is_resident(chunk)) continue;
     body(file_->view(chunk, arrive(chunk, threads).data), first_rows_[chunk]);
+    start_next();
+  }
 }
 
 void RowStream::rename_columns(const std::vector<std::int32_t>& places, Threads& threads) {
   places_ = &places;
-  for (std::int64_t chunk = 0; chunk < residents_; ++chunk)
-    if (is_loaded_[chunk]) rename(file_->view(chunk, buffers_[chunk]->data), threads);
+  for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk)
+    if (is_resident(chunk) && states_[chunk] == State::kThere)
+      rename(file_->view(chunk, buffers_[buffer_of_[chunk]]->data), threads);
 }
 
 void RowStream::rename(const Matrix& rows, Threads& threads) const {

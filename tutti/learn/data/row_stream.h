@@ -1,16 +1,16 @@
 // The rows of a data file that is larger than the memory they may take: chunk by chunk, again and
 // again, the next ones being read meanwhile.
 //
-// As many chunks as fit stay in memory. Which ones is nearly the same for solvers that need all
-// rows in every pass, so it is the first ones; a cache that drops the oldest would keep none of
-// them until their turn comes. The others go through a few buffers in turn, and the reading does
-// not stop between passes.
+// As many chunks as fit stay in memory: the same ones for the whole fit, because a cache that drops
+// the oldest would keep none until its turn comes, and spread evenly over the file, so that the
+// disk reads while they are worked on and that they are a fair sample of the rows. The others go
+// through a few buffers in turn, and the reading does not stop between passes.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "tutti/learn/data/data_file.h"
@@ -27,6 +27,9 @@ class RowStream {
   ~RowStream();
 
   const DataFile& file() const { return *file_; }
+  bool is_resident(std::int64_t chunk) const {
+    return (chunk + 1) * residents_ / file_->chunks() > chunk * residents_ / file_->chunks();
+  }
   std::int64_t residents() const { return residents_; }
   std::int64_t chunks_read() const { return chunks_read_; }
   std::int64_t bytes_read() const { return bytes_read_; }
@@ -37,7 +40,7 @@ class RowStream {
   // throws IoError when it is damaged, ConfigError when a value is not finite.
   using Body = std::function<void(const Matrix& rows, std::int64_t first)>;
   void for_chunks(Threads& threads, const Body& body);
-  // Only the ones that stay in memory, at least one.
+  // Only the ones that stay in memory, at least one, in order.
   void for_residents(Threads& threads, const Body& body);
 
   // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
@@ -46,20 +49,24 @@ class RowStream {
 
  private:
   struct Buffer;
+  enum class State : std::uint8_t { kAbsent, kBeingRead, kThere };
   Buffer& arrive(std::int64_t chunk, Threads& threads);
   void start_reads();
-  void start_read(std::int64_t chunk, std::int64_t buffer);
-  bool is_resident(std::int64_t chunk) const { return chunk < residents_; }
+  void start_read(std::int64_t chunk);
+  void make_room_for(std::int64_t chunk);
+  void let_go(std::int64_t chunk);
   void rename(const Matrix& rows, Threads& threads) const;
 
   std::shared_ptr<const DataFile> file_;
   std::vector<std::unique_ptr<Buffer>> buffers_;  // of the residents, then those used in turn
+  std::jthread claimer_;                          // has the kernel find memory for the buffers
   std::unique_ptr<ReadQueue> queue_;              // ends its reads before the buffers go
   std::int64_t residents_ = 0, next_ = 0;         // the chunk to be read next
-  std::deque<std::int64_t> ahead_;                // chunks started, in order
+  std::int64_t being_read_ = 0;                   // chunks
   std::vector<std::int64_t> free_;                // buffers used in turn
-  std::vector<std::int64_t> buffer_of_;           // per chunk, or -1
-  std::vector<bool> is_checked_, is_loaded_;      // per chunk
+  std::vector<std::int64_t> buffer_of_;           // per chunk; of those used in turn the last one
+  std::vector<State> states_;                     // per chunk
+  std::vector<bool> is_checked_;                  // per chunk
   std::vector<std::int64_t> first_rows_;
   const std::vector<std::int32_t>* places_ = nullptr;
   std::int64_t chunks_read_ = 0, bytes_read_ = 0;

@@ -123,6 +123,35 @@ void add_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t 
 }
 
 template <class T>
+void add_squares_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
+                     std::int64_t columns, const T* HWY_RESTRICT factors, T* HWY_RESTRICT target) {
+  const Tag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t r = 0;
+  for (; r + 4 <= count; r += 4) {
+    const T* row = rows + r * stride;
+    const auto f0 = hn::Set(d, factors[r]), f1 = hn::Set(d, factors[r + 1]);
+    const auto f2 = hn::Set(d, factors[r + 2]), f3 = hn::Set(d, factors[r + 3]);
+    std::int64_t j = 0;
+    for (; j + lanes <= columns; j += lanes) {
+      const auto x0 = hn::LoadU(d, row + j), x1 = hn::LoadU(d, row + stride + j);
+      const auto x2 = hn::LoadU(d, row + 2 * stride + j), x3 = hn::LoadU(d, row + 3 * stride + j);
+      auto sum = hn::MulAdd(hn::Mul(f0, x0), x0, hn::LoadU(d, target + j));
+      auto other = hn::Mul(hn::Mul(f1, x1), x1);
+      sum = hn::MulAdd(hn::Mul(f2, x2), x2, sum);
+      other = hn::MulAdd(hn::Mul(f3, x3), x3, other);
+      hn::StoreU(hn::Add(sum, other), d, target + j);
+    }
+    for (; j < columns; ++j)
+      for (std::int64_t i = 0; i < 4; ++i)
+        target[j] += factors[r + i] * row[i * stride + j] * row[i * stride + j];
+  }
+  for (; r < count; ++r)
+    for (std::int64_t j = 0; j < columns; ++j)
+      target[j] += factors[r] * rows[r * stride + j] * rows[r * stride + j];
+}
+
+template <class T>
 void fill_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
                    std::int64_t columns, const T* HWY_RESTRICT shift, std::int64_t width,
                    T* HWY_RESTRICT target) {
@@ -147,36 +176,55 @@ void fill_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t
   }
 }
 
+// Values of a row that lie together in a panel: a cache line of them.
 template <class T>
-void scale_rows_by_root_any(const T* HWY_RESTRICT factors, std::int64_t count, std::int64_t width,
-                            T* HWY_RESTRICT rows) {
+inline constexpr std::int64_t kPanel = 64 / static_cast<std::int64_t>(sizeof(T));
+
+template <class T>
+void pack_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
+                   std::int64_t columns, const T* HWY_RESTRICT factors, std::int64_t width,
+                   T* HWY_RESTRICT packed) {
   const Tag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t whole = columns / lanes * lanes, panel = count * kPanel<T>;
   HWY_ALIGN T roots[hn::MaxLanes(Tag<T>())];
-  for (std::int64_t r = 0; r < count; ++r, rows += width) {
+  for (std::int64_t r = 0; r < count; ++r, rows += stride) {
     if (r % lanes == 0)
       hn::Store(hn::Sqrt(load_part(factors + r, count - r < lanes ? count - r : lanes)), d, roots);
-    const auto factor = hn::Set(d, roots[r % lanes]);
-    for (std::int64_t j = 0; j < width; j += lanes)
-      hn::StoreU(hn::Mul(factor, hn::LoadU(d, rows + j)), d, rows + j);
+    const T root = roots[r % lanes];
+    const auto factor = hn::Set(d, root);
+    const auto at = [&](std::int64_t j) {
+      return packed + j / kPanel<T> * panel + r * kPanel<T> + j % kPanel<T>;
+    };
+    std::int64_t j = 0;
+    for (; j < whole; j += lanes) hn::StoreU(hn::Mul(factor, hn::LoadU(d, rows + j)), d, at(j));
+    if (j < columns) {
+      hn::StoreU(hn::Mul(factor, load_part(rows + j, columns - j)), d, at(j));
+      j += lanes;
+    }
+    for (; j < width; j += lanes) hn::StoreU(hn::Zero(d), d, at(j));
+    if (columns < width) *at(columns) = root;
   }
 }
 
-// A block of kHigh x 2 vectors of the Gram matrix stays in registers over all rows.
-inline constexpr int kHigh = HWY_MAX_BYTES >= 64 ? 8 : 4;
-
-template <class T>
-HWY_INLINE void add_gram_block(const T* HWY_RESTRICT rows, std::int64_t count, std::int64_t columns,
-                               std::int64_t first, std::int64_t across, double* HWY_RESTRICT gram) {
+// kHigh x 2 vectors of the Gram matrix stay in registers over all rows.
+template <int kHigh, class T>
+HWY_INLINE void add_gram_block(const T* HWY_RESTRICT packed, std::int64_t count,
+                               std::int64_t columns, std::int64_t first, std::int64_t across,
+                               double* HWY_RESTRICT gram) {
   const Tag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), panel = count * kPanel<T>;
+  const auto at = [&](std::int64_t j) { return packed + j / kPanel<T> * panel + j % kPanel<T>; };
+  const T* HWY_RESTRICT high[kHigh];
+  for (int k = 0; k < kHigh; ++k) high[k] = at(first + k);
+  const T* HWY_RESTRICT near = at(across);
+  const T* HWY_RESTRICT far = at(across + lanes);
   Vector<T> left[kHigh], right[kHigh];
   for (int k = 0; k < kHigh; ++k) left[k] = right[k] = hn::Zero(d);
-  for (std::int64_t r = 0; r < count; ++r) {
-    const T* row = rows + r * columns;
-    const auto a = hn::LoadU(d, row + across), b = hn::LoadU(d, row + across + lanes);
+  for (std::int64_t i = 0; i < panel; i += kPanel<T>) {
+    const auto a = hn::LoadU(d, near + i), b = hn::LoadU(d, far + i);
     for (int k = 0; k < kHigh; ++k) {
-      const auto value = hn::Set(d, row[first + k]);
+      const auto value = hn::Set(d, high[k][i]);
       left[k] = hn::MulAdd(value, a, left[k]);
       right[k] = hn::MulAdd(value, b, right[k]);
     }
@@ -189,44 +237,54 @@ HWY_INLINE void add_gram_block(const T* HWY_RESTRICT rows, std::int64_t count, s
   }
 }
 
+// What lies across stays in the first cache for all rows of the Gram matrix.
 template <class T>
-void add_gram_any(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,
+void add_gram_any(const T* packed, std::int64_t count, std::int64_t columns, std::int64_t begin,
                   std::int64_t end, double* gram) {
+  constexpr int kHigh = HWY_MAX_BYTES >= 64 ? 8 : 6;
   const std::int64_t wide = 2 * static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
-  for (std::int64_t first = begin; first < end; first += kHigh)
-    for (std::int64_t across = first / wide * wide; across < columns; across += wide)
-      add_gram_block(rows, count, columns, first, across, gram);
+  for (std::int64_t across = begin / wide * wide; across < columns; across += wide) {
+    const std::int64_t last = end < across + wide ? end : across + wide;
+    std::int64_t first = begin;
+    for (; first + kHigh <= end && first < last; first += kHigh)
+      add_gram_block<kHigh>(packed, count, columns, first, across, gram);
+    for (; first < last; first += 2) add_gram_block<2>(packed, count, columns, first, across, gram);
+  }
 }
 
-#define TUTTI_BOTH_TYPES(T, suffix)                                                              \
-  double dot_##suffix(const T* a, const T* b, std::int64_t count) {                              \
-    return dot_any(a, b, count);                                                                 \
-  }                                                                                              \
-  void add_scaled_##suffix(T factor, const T* source, std::int64_t count, T* target) {           \
-    add_scaled_any(factor, source, count, target);                                               \
-  }                                                                                              \
-  void add_to_double_##suffix(const T* source, std::int64_t count, double* target) {             \
-    add_to_double_any(source, count, target);                                                    \
-  }                                                                                              \
-  void multiply_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,            \
-                              std::int64_t columns, const T* vector, T constant, T* products) {  \
-    multiply_rows_any(rows, stride, count, columns, vector, constant, products);                 \
-  }                                                                                              \
-  void add_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                 \
-                         std::int64_t columns, const T* factors, T* target) {                    \
-    add_rows_any(rows, stride, count, columns, factors, target);                                 \
-  }                                                                                              \
-  void fill_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                \
-                          std::int64_t columns, const T* shift, std::int64_t width, T* target) { \
-    fill_rows_any(rows, stride, count, columns, shift, width, target);                           \
-  }                                                                                              \
-  void scale_rows_by_root_##suffix(const T* factors, std::int64_t count, std::int64_t width,     \
-                                   T* rows) {                                                    \
-    scale_rows_by_root_any(factors, count, width, rows);                                         \
-  }                                                                                              \
-  void add_gram_##suffix(const T* rows, std::int64_t count, std::int64_t columns,                \
-                         std::int64_t begin, std::int64_t end, double* gram) {                   \
-    add_gram_any(rows, count, columns, begin, end, gram);                                        \
+#define TUTTI_BOTH_TYPES(T, suffix)                                                                \
+  double dot_##suffix(const T* a, const T* b, std::int64_t count) {                                \
+    return dot_any(a, b, count);                                                                   \
+  }                                                                                                \
+  void add_scaled_##suffix(T factor, const T* source, std::int64_t count, T* target) {             \
+    add_scaled_any(factor, source, count, target);                                                 \
+  }                                                                                                \
+  void add_to_double_##suffix(const T* source, std::int64_t count, double* target) {               \
+    add_to_double_any(source, count, target);                                                      \
+  }                                                                                                \
+  void multiply_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,              \
+                              std::int64_t columns, const T* vector, T constant, T* products) {    \
+    multiply_rows_any(rows, stride, count, columns, vector, constant, products);                   \
+  }                                                                                                \
+  void add_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                   \
+                         std::int64_t columns, const T* factors, T* target) {                      \
+    add_rows_any(rows, stride, count, columns, factors, target);                                   \
+  }                                                                                                \
+  void add_squares_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                \
+                            std::int64_t columns, const T* factors, T* target) {                   \
+    add_squares_any(rows, stride, count, columns, factors, target);                                \
+  }                                                                                                \
+  void fill_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                  \
+                          std::int64_t columns, const T* shift, std::int64_t width, T* target) {   \
+    fill_rows_any(rows, stride, count, columns, shift, width, target);                             \
+  }                                                                                                \
+  void pack_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                  \
+                          std::int64_t columns, const T* factors, std::int64_t width, T* packed) { \
+    pack_rows_any(rows, stride, count, columns, factors, width, packed);                           \
+  }                                                                                                \
+  void add_gram_##suffix(const T* packed, std::int64_t count, std::int64_t columns,                \
+                         std::int64_t begin, std::int64_t end, double* gram) {                     \
+    add_gram_any(packed, count, columns, begin, end, gram);                                        \
   }
 
 TUTTI_BOTH_TYPES(float, f32)

@@ -25,8 +25,9 @@ TUTTI_EXPORT(add_scaled)
 TUTTI_EXPORT(add_to_double)
 TUTTI_EXPORT(multiply_rows)
 TUTTI_EXPORT(add_rows)
+TUTTI_EXPORT(add_squares)
 TUTTI_EXPORT(fill_rows)
-TUTTI_EXPORT(scale_rows_by_root)
+TUTTI_EXPORT(pack_rows)
 TUTTI_EXPORT(add_gram)
 TUTTI_EXPORT(sparse_dot)
 TUTTI_EXPORT(add_sparse_row)
@@ -62,18 +63,25 @@ TUTTI_EXPORT(logistic_terms)
     HWY_DYNAMIC_DISPATCH(add_rows_##suffix)(rows, stride, count, columns, factors, target);        \
   }                                                                                                \
   template <>                                                                                      \
+  void add_squares<T>(const T* rows, std::int64_t stride, std::int64_t count,                      \
+                      std::int64_t columns, const T* factors, T* target) {                         \
+    HWY_DYNAMIC_DISPATCH(add_squares_##suffix)(rows, stride, count, columns, factors, target);     \
+  }                                                                                                \
+  template <>                                                                                      \
   void fill_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,  \
                     const T* shift, std::int64_t width, T* target) {                               \
     HWY_DYNAMIC_DISPATCH(fill_rows_##suffix)(rows, stride, count, columns, shift, width, target);  \
   }                                                                                                \
   template <>                                                                                      \
-  void scale_rows_by_root<T>(const T* factors, std::int64_t count, std::int64_t width, T* rows) {  \
-    HWY_DYNAMIC_DISPATCH(scale_rows_by_root_##suffix)(factors, count, width, rows);                \
+  void pack_rows<T>(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,  \
+                    const T* factors, std::int64_t width, T* packed) {                             \
+    HWY_DYNAMIC_DISPATCH(pack_rows_##suffix)                                                       \
+    (rows, stride, count, columns, factors, width, packed);                                        \
   }                                                                                                \
   template <>                                                                                      \
-  void add_gram<T>(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,    \
+  void add_gram<T>(const T* packed, std::int64_t count, std::int64_t columns, std::int64_t begin,  \
                    std::int64_t end, double* gram) {                                               \
-    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(rows, count, columns, begin, end, gram);               \
+    HWY_DYNAMIC_DISPATCH(add_gram_##suffix)(packed, count, columns, begin, end, gram);             \
   }                                                                                                \
   template <>                                                                                      \
   T sparse_dot<T>(const SparseRows<T>& rows, std::int64_t row, const T* vector) {                  \

@@ -26,21 +26,28 @@ void multiply_rows(const T* rows, std::int64_t stride, std::int64_t count, std::
 template <class T>
 void add_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
               const T* factors, T* target);
+// target += sum over r of factors[r] * the squares of row r
+template <class T>
+void add_squares(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+                 const T* factors, T* target);
 
 // Copies rows of `columns` values to rows of `width` (a multiple of kPadding): less `shift` (null:
 // as they are), then 1 if there is room, then zeros.
 template <class T>
 void fill_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                const T* shift, std::int64_t width, T* target);
-// Row r times the root of factors[r]; `width` is a multiple of kPadding and the stride.
+// Row r times the root of factors[r], in panels for `add_gram`: a cache line of every row, then the
+// next one of every row. After `columns` values come 1 (times the root) if there is room and zeros,
+// up to `width`, a multiple of kPadding.
 template <class T>
-void scale_rows_by_root(const T* factors, std::int64_t count, std::int64_t width, T* rows);
+void pack_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+               const T* factors, std::int64_t width, T* packed);
 
 // gram += sum over r of row r times its transpose, columns x columns, upper triangle and what lies
-// in the same block; `columns` is a multiple of kPadding and the stride of the rows. Only rows
-// [begin, end) of it, multiples of kPadding.
+// in the same block, for `count` rows that pack_rows made with width `columns`. Only rows [begin,
+// end) of it, multiples of kPadding.
 template <class T>
-void add_gram(const T* rows, std::int64_t count, std::int64_t columns, std::int64_t begin,
+void add_gram(const T* packed, std::int64_t count, std::int64_t columns, std::int64_t begin,
               std::int64_t end, double* gram);
 
 // Sparse rows; without `values` every entry is 1, or 1 over the root of its row's entries.

@@ -44,9 +44,10 @@ TYPED_TEST(VectorKernels, RowsTimesVectorAndBack) {
     for (const std::int64_t columns : {1, 5, 16, 37}) {
       const std::int64_t stride = columns + 3;
       const auto x = this->random(rows * stride), v = this->random(columns), f = this->random(rows);
-      std::vector<TypeParam> products(rows), target(columns, 1);
+      std::vector<TypeParam> products(rows), target(columns, 1), squares(columns, 1);
       multiply_rows(x.data(), stride, rows, columns, v.data(), TypeParam(2), products.data());
       add_rows(x.data(), stride, rows, columns, f.data(), target.data());
+      add_squares(x.data(), stride, rows, columns, f.data(), squares.data());
       for (std::int64_t r = 0; r < rows; ++r) {
         double sum = 2;
         for (std::int64_t j = 0; j < columns; ++j)
@@ -54,29 +55,39 @@ TYPED_TEST(VectorKernels, RowsTimesVectorAndBack) {
         EXPECT_NEAR(products[r], sum, this->tolerance() * 10);
       }
       for (std::int64_t j = 0; j < columns; ++j) {
-        double sum = 1;
-        for (std::int64_t r = 0; r < rows; ++r)
-          sum += static_cast<double>(x[r * stride + j]) * f[r];
+        double sum = 1, square = 1;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const double value = x[r * stride + j];
+          sum += value * f[r];
+          square += value * value * f[r];
+        }
         EXPECT_NEAR(target[j], sum, this->tolerance() * 10);
+        EXPECT_NEAR(squares[j], square, this->tolerance() * 10);
       }
     }
 }
 
 TYPED_TEST(VectorKernels, GramMatrix) {
-  for (const std::int64_t columns : {kPadding, 3 * kPadding}) {
-    const std::int64_t rows = 19;
-    const auto x = this->random(rows * columns);
-    std::vector<double> gram(columns * columns, 0.25);
-    add_gram(x.data(), rows, columns, 0, kPadding, gram.data());
-    add_gram(x.data(), rows, columns, kPadding, columns, gram.data());
-    for (std::int64_t i = 0; i < columns; ++i)
-      for (std::int64_t j = i; j < columns; ++j) {
-        double sum = 0.25;
-        for (std::int64_t r = 0; r < rows; ++r)
-          sum += static_cast<double>(x[r * columns + i]) * x[r * columns + j];
-        ASSERT_NEAR(gram[i * columns + j], sum, this->tolerance() * 10) << i << " " << j;
-      }
-  }
+  for (const std::int64_t width : {kPadding, 3 * kPadding})
+    for (const std::int64_t columns : {width - 17, width - 1, width}) {
+      const std::int64_t rows = 19, stride = columns + 2;
+      const auto x = this->random(rows * stride);
+      std::vector<TypeParam> factors = this->random(rows), packed(rows * width);
+      for (TypeParam& factor : factors) factor = factor * factor;
+      pack_rows(x.data(), stride, rows, columns, factors.data(), width, packed.data());
+      std::vector<double> gram(width * width, 0.25);
+      add_gram(packed.data(), rows, width, 0, kPadding, gram.data());
+      add_gram(packed.data(), rows, width, kPadding, width, gram.data());
+      const auto value = [&](std::int64_t r, std::int64_t j) {
+        return j < columns ? static_cast<double>(x[r * stride + j]) : j == columns ? 1.0 : 0.0;
+      };
+      for (std::int64_t i = 0; i < width; ++i)
+        for (std::int64_t j = i; j < width; ++j) {
+          double sum = 0.25;
+          for (std::int64_t r = 0; r < rows; ++r) sum += factors[r] * value(r, i) * value(r, j);
+          ASSERT_NEAR(gram[i * width + j], sum, this->tolerance() * 20) << i << " " << j;
+        }
+    }
 }
 
 TYPED_TEST(VectorKernels, SparseRows) {

@@ -12,20 +12,28 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::uint64_t kFactor = 0x100000001b3;
-constexpr std::size_t kPiece = 256 << 10, kLanes = 4;
+constexpr std::size_t kPiece = 256 << 10;
 
 std::uint64_t add(std::uint64_t sum, std::uint64_t word) {
   return std::rotl(sum ^ word, 23) * kFactor;
 }
 
-// Four sums side by side: a single one would wait for its own multiplications.
+// Four sums side by side: a single one would wait for its own multiplications. In an array they
+// would go through memory.
 std::uint64_t checksum_of_piece(const std::byte* data, std::size_t bytes) {
-  std::array<std::uint64_t, kLanes> sums, words;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] = kChecksumStart + lane;
-  for (std::size_t at = 0; at < bytes; at += sizeof(words)) {
-    std::memcpy(words.data(), data + at, sizeof(words));
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] = add(sums[lane], words[lane]);
+  std::uint64_t a = kChecksumStart, b = a + 1, c = a + 2, d = a + 3;
+  const auto word = [&](std::size_t at) {
+    std::uint64_t found;
+    std::memcpy(&found, data + at, sizeof(found));
+    return found;
+  };
+  for (std::size_t at = 0; at < bytes; at += 32) {
+    a = add(a, word(at));
+    b = add(b, word(at + 8));
+    c = add(c, word(at + 16));
+    d = add(d, word(at + 24));
   }
+  const std::array<std::uint64_t, 4> sums = {a, b, c, d};
   return checksum_of(sums.data(), sizeof(sums));
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows that are added to the Gram matrix
 constexpr std::int64_t kGramRows = 2 * kPadding;
+constexpr std::int64_t kAtOnce = 8;  // rows that are still in a near cache when used once more
 
 std::int64_t parts_for(std::int64_t rows) {
   return static_cast<std::int64_t>(std::bit_floor(
@@ -80,6 +81,15 @@ void DenseDesign<T>::transpose_multiply(const T* factors, T* target) {
   std::copy(sums.begin(), sums.end(), target);
 }
 
+// `sums` are those of the gradient, then those of the diagonal.
+template <class T>
+void DenseDesign<T>::add_gradient(std::int64_t begin, std::int64_t end, const T* first,
+                                  const T* second, T* sums) const {
+  const std::int64_t columns = this->columns_;
+  add_rows(row(begin), stride_of_rows_, end - begin, columns, first + begin, sums);
+  add_squares(row(begin), stride_of_rows_, end - begin, columns, second + begin, sums + columns);
+}
+
 template <class T>
 void DenseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* gradient,
                                            T* diagonal) {
@@ -88,11 +98,28 @@ void DenseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* g
   sum_vectors(
       2 * columns,
       [&](std::int64_t begin, std::int64_t end, T* block) {
-        add_rows(row(begin), stride_of_rows_, end - begin, columns, first + begin, block);
-        for (std::int64_t r = begin; r < end; ++r) {
-          const T* values = row(r);
-          for (std::int64_t j = 0; j < columns; ++j)
-            block[columns + j] += second[r] * values[j] * values[j];
+        for (std::int64_t r = begin; r < end; r += kAtOnce)
+          add_gradient(r, std::min(end, r + kAtOnce), first, second, block);
+      },
+      sums.data());
+  std::copy(sums.begin(), sums.begin() + columns, gradient);
+  std::copy(sums.begin() + columns, sums.end(), diagonal);
+}
+
+template <class T>
+void DenseDesign<T>::multiply_and_gradient(const T* vector, T constant, const FillBody& fill,
+                                           T* products, const T* first, const T* second,
+                                           T* gradient, T* diagonal) {
+  const std::int64_t columns = this->columns_;
+  std::vector<double> sums(2 * columns);
+  sum_vectors(
+      2 * columns,
+      [&](std::int64_t begin, std::int64_t end, T* block) {
+        for (std::int64_t r = begin; r < end; r += kAtOnce) {
+          const std::int64_t last = std::min(end, r + kAtOnce);
+          multiply_rows(row(r), stride_of_rows_, last - r, columns, vector, constant, products + r);
+          fill(r, last);
+          add_gradient(r, last, first, second, block);
         }
       },
       sums.data());
@@ -104,7 +131,6 @@ template <class T>
 double DenseDesign<T>::curvature_multiply(const T* vector, T constant, const T* curvature,
                                           T* products, T* target) {
   const std::int64_t columns = this->columns_;
-  constexpr std::int64_t kAtOnce = 8;  // rows that are still in the first cache when added
   std::vector<double> sums(columns + 1);
   sum_vectors(
       columns + 1,
@@ -133,37 +159,40 @@ void DenseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::int
   const std::int64_t width = (block + 1 + kPadding - 1) / kPadding * kPadding;
   std::vector<double> padded(width * width);
   std::vector<T> tiles(kTilesAtOnce * kBlockRows * width);
-  const auto add_tiles = [&](const Matrix& rows, std::int64_t first) {
-    const std::int64_t blocks = (rows.rows + kBlockRows - 1) / kBlockRows;
-    const std::int64_t selected = (blocks + stride - 1) / stride;
-    for (std::int64_t next = 0; next < selected; next += kTilesAtOnce) {
-      const std::int64_t count = std::min(kTilesAtOnce, selected - next);
-      const auto begin_of = [&](std::int64_t i) {
-        return first + (next + i) * stride * kBlockRows;
-      };
-      const auto rows_of = [&](std::int64_t i) {
-        return std::min(kBlockRows, first + rows.rows - begin_of(i));
-      };
+  std::vector<std::int64_t> rows_of;  // of the tiles that are full
+  const auto tile = [&](std::int64_t i) { return tiles.data() + i * kBlockRows * width; };
+  const auto add_tiles = [&] {
+    this->threads_.for_range(width, kGramRows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::size_t i = 0; i < rows_of.size(); ++i)
+        add_gram(tile(static_cast<std::int64_t>(i)), rows_of[i], width, begin, end, padded.data());
+    });
+    rows_of.clear();
+  };
+  const auto take = [&](std::int64_t first, std::int64_t rows) {
+    const std::int64_t step = stride * kBlockRows;
+    for (std::int64_t begin = 0; begin < rows;) {
+      const auto full = static_cast<std::int64_t>(rows_of.size());
+      const std::int64_t count = std::min(kTilesAtOnce - full, (rows - begin + step - 1) / step);
+      for (std::int64_t i = 0; i < count; ++i)
+        rows_of.push_back(std::min(kBlockRows, rows - begin - i * step));
       this->threads_.run(count, [&](std::int64_t i) {
-        T* tile = tiles.data() + i * kBlockRows * width;
-        fill_rows<T>(row(begin_of(i)), stride_of_rows_, rows_of(i), block, nullptr, width, tile);
-        scale_rows_by_root(curvature + begin_of(i), rows_of(i), width, tile);
+        const std::int64_t from = first + begin + i * step;
+        pack_rows(row(from), stride_of_rows_, rows_of[full + i], block, curvature + from, width,
+                  tile(full + i));
       });
-      this->threads_.for_range(width, kGramRows, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = 0; i < count; ++i)
-          add_gram(tiles.data() + i * kBlockRows * width, rows_of(i), width, begin, end,
-                   padded.data());
-      });
+      begin += count * step;
+      if (full + count == kTilesAtOnce) add_tiles();
     }
   };
   if (this->is_streamed()) {
     this->stream_->for_residents(this->threads_, [&](const Matrix& rows, std::int64_t first) {
       show(rows, first);
-      add_tiles(rows, first);
+      take(first, rows.rows);
     });
   } else {
-    add_tiles(matrix_, 0);
+    take(0, matrix_.rows);
   }
+  add_tiles();
   const std::int64_t size = block + 1;
   gram.resize(size * size);
   for (std::int64_t i = 0; i < size; ++i)

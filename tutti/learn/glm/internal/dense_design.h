@@ -17,6 +17,9 @@ class DenseDesign final : public Design<T> {
   void multiply(const T* vector, T constant, T* products) const override;
   void transpose_multiply(const T* factors, T* target) override;
   void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) override;
+  using FillBody = typename Design<T>::FillBody;
+  void multiply_and_gradient(const T* vector, T constant, const FillBody& fill, T* products,
+                             const T* first, const T* second, T* gradient, T* diagonal) override;
   double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
                             T* target) override;
   void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
@@ -26,6 +29,9 @@ class DenseDesign final : public Design<T> {
   // Sums in f64 per part what `body(begin, end, sums)` adds in T to `count` values per block.
   void sum_vectors(std::int64_t count,
                    const std::function<void(std::int64_t, std::int64_t, T*)>& body, double* target);
+
+  void add_gradient(std::int64_t begin, std::int64_t end, const T* first, const T* second,
+                    T* sums) const;
 
   void show(const Matrix& rows, std::int64_t first) const override;
 

@@ -39,6 +39,29 @@ std::unique_ptr<Design<T>> Design<T>::create(RowStream& stream, Threads& threads
 }
 
 template <class T>
+void Design<T>::select(std::int64_t stride) {
+  stride_ = stride;
+  share_ = 1 / static_cast<double>(stride);
+  resident_blocks_.clear();
+}
+
+template <class T>
+void Design<T>::select_residents() {
+  select(1);
+  std::int64_t first = 0, rows = 0;
+  const DataFile& file = stream_->file();
+  for (std::int64_t chunk = 0; chunk < file.chunks(); first += file.rows_of(chunk++)) {
+    if (!stream_->is_resident(chunk)) continue;
+    const std::int64_t end = first + file.rows_of(chunk);
+    for (std::int64_t begin = first; begin < end; begin += kBlockRows)
+      resident_blocks_.emplace_back(begin, std::min(end, begin + kBlockRows));
+    rows += end - first;
+  }
+  sum_over_ranks(&rows, 1);
+  share_ = static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, total_rows_));
+}
+
+template <class T>
 void Design<T>::for_ranges(const std::function<void(std::int64_t, std::int64_t)>& body) const {
   if (stream_ == nullptr) return body(0, rows_);
   stream_->for_chunks(threads_, [&](const Matrix& rows, std::int64_t first) {
@@ -61,7 +84,7 @@ void Design<T>::for_data_blocks(const BlockBody& body) const {
       }
     });
   };
-  if (stride_ == 1) {
+  if (stride_ == 1 && resident_blocks_.empty()) {
     stream_->for_chunks(threads_, visit);
   } else {
     stream_->for_residents(threads_, visit);
@@ -70,6 +93,13 @@ void Design<T>::for_data_blocks(const BlockBody& body) const {
 
 template <class T>
 void Design<T>::for_blocks(const BlockBody& body) const {
+  if (!resident_blocks_.empty()) {
+    const auto count = static_cast<std::int64_t>(resident_blocks_.size());
+    return threads_.run(parts_, [&](std::int64_t part) {
+      for (std::int64_t i = count * part / parts_; i < count * (part + 1) / parts_; ++i)
+        body(part, resident_blocks_[i].first, resident_blocks_[i].second);
+    });
+  }
   const std::int64_t blocks = (rows_ + kBlockRows - 1) / kBlockRows;
   const std::int64_t selected = (blocks + stride_ - 1) / stride_;
   threads_.run(parts_, [&](std::int64_t part) {

@@ -2,15 +2,15 @@
 //
 // Rows lie in blocks of kBlockRows. Sums over rows are made in `parts` that only the data decides,
 // then in the order of the parts: the same bits for any number of threads. A stage of a fit may
-// look at every n-th block only (`select`). With a communicator each rank has its own rows, and
-// every sum over rows is one over the rows of all ranks, which must make the same calls. With a
-// stream the rows come from a file, chunk by chunk; then a selection looks at the chunks that stay
-// in memory only.
+// look at some blocks only (`select`, `select_residents`). With a communicator each rank has its
+// own rows, and every sum over rows is one over the rows of all ranks, which must make the same
+// calls. With a stream the rows come from a file, chunk by chunk.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tutti/comm/communicator.h"
@@ -48,9 +48,15 @@ class Design {
   std::int64_t total_rows() const { return total_rows_; }
   comm::Communicator* ranks() const { return ranks_; }
 
-  // From now on only every `stride`-th block counts.
-  void select(std::int64_t stride) { stride_ = stride; }
+  // From now on only every `stride`-th block counts; where the rows of a stream are looked at,
+  // every `stride`-th one of each chunk that stays in memory.
+  void select(std::int64_t stride);
   std::int64_t stride() const { return stride_; }
+  // From now on only the chunks that stay in memory count: a sample that costs no reading. Streams
+  // only.
+  void select_residents();
+  // Of all rows, those that count.
+  double share() const { return share_; }
   using BlockBody = std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end)>;
   // Calls body(part, begin, end) for each selected block of rows; blocks of one part in order. The
   // rows themselves need not be there: for what is kept per row.
@@ -71,6 +77,11 @@ class Design {
   virtual void transpose_multiply(const T* factors, T* target) = 0;
   // gradient as transpose_multiply of `first`; diagonal[j] = sum over r of second[r] * x_rj^2
   virtual void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) = 0;
+  // products as in multiply, then fill(begin, end), which makes `first` and `second` of these rows
+  // from them, then gradient and diagonal as above, in one pass.
+  using FillBody = std::function<void(std::int64_t begin, std::int64_t end)>;
+  virtual void multiply_and_gradient(const T* vector, T constant, const FillBody& fill, T* products,
+                                     const T* first, const T* second, T* gradient, T* diagonal) = 0;
   // products as in multiply, then target = transpose_multiply(curvature * products), in one pass;
   // returns the sum of curvature * products.
   virtual double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
@@ -93,6 +104,8 @@ class Design {
   }
 
   std::int64_t rows_, columns_, all_columns_, parts_, stride_ = 1, total_rows_;
+  double share_ = 1;
+  std::vector<std::pair<std::int64_t, std::int64_t>> resident_blocks_;  // where only they count
   Threads& threads_;
   comm::Communicator* ranks_;
   RowStream* stream_;

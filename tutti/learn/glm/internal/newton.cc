@@ -150,8 +150,9 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* weights
   T gradient[kMostColumnsForNewton + 2 * kPadding] = {};
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
-  scale_rows_by_root(second, count, width_, tile);
-  add_gram(tile, count, width_, 0, width_, sums + 1 + width_);
+  T* const packed = tile + kBlockRows * width_;
+  pack_rows(tile, width_, count, width_, second, width_, packed);
+  add_gram(packed, count, width_, 0, width_, sums + 1 + width_);
 }
 
 template <class T>
@@ -163,7 +164,7 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
   design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     if (sums[part].empty()) {
       sums[part].assign(1 + width_ + width_ * width_, 0);
-      tiles[part].resize(kBlockRows * width_);
+      tiles[part].resize(2 * kBlockRows * width_);  // as they are, and packed
     }
     add_block(begin, end, padded.data(), tiles[part].data(), sums[part].data());
   });

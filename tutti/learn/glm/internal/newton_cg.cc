@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;
 constexpr std::int64_t kRowsForASample = 65536;
-constexpr int kMostSteps = 200;  // of one conjugate gradient
+constexpr std::int64_t kRowsPerColumn = 4;  // of a stream's sample, at least
+constexpr int kMostSteps = 200;             // of one conjugate gradient
 // Steps go on until the residual has shrunk to this, and the last step brought less than the share
 // kStall of their mean.
 constexpr double kForcing = 0.2;
@@ -33,10 +34,12 @@ class NewtonCg : CgState<T> {
 
  private:
   void start();
-  bool run_stage(std::int64_t stride);
-  void use(std::int64_t stride);
+  bool select_sample();
+  void run_stage(bool is_sample);
+  void begin_stage();
   double penalty(double share) const;
   void find_gradient();
+  void finish_gradient(bool has_best_intercept);
   double find_direction();
   void step_direction(double product, double& length);
   double multiply_hessian();
@@ -89,19 +92,26 @@ void NewtonCg<T>::start() {
   weights_[columns_] = constant_margin(options.loss, sum(true) / sum(false));
 }
 
+// Margins, objective and gradient for the rows that are selected, in one pass.
 template <class T>
-void NewtonCg<T>::use(std::int64_t stride) {
+void NewtonCg<T>::begin_stage() {
   const GlmOptions& options = problem_.options;
-  design_.select(stride);
-  ridge_ = options.l2 / static_cast<double>(stride);
+  ridge_ = options.l2 * design_.share();
   const double value = options.intercept_value;
   intercept_ridge_ = options.penalise_intercept ? ridge_ / (value * value) : 0;
   bound_ = -std::numeric_limits<double>::infinity();
   std::copy(weights_.begin(), weights_.end(), search_.begin());
-  design_.multiply(search_.data(), search_[columns_], margins_.data());
-  tracker_.add_passes(0.5 / static_cast<double>(stride));
+  const auto fill = [&](std::int64_t begin, std::int64_t end) {
+    loss_terms(options.loss, margins_.data() + begin, problem_.labels.data() + begin,
+               problem_.weights_at(begin), end - begin, first_.data() + begin,
+               second_.data() + begin);
+  };
+  design_.multiply_and_gradient(search_.data(), search_[columns_], fill, margins_.data(),
+                                first_.data(), second_.data(), gradient_.data(), diagonal_.data());
+  tracker_.add_passes(design_.share());
   std::fill(direction_.begin(), direction_.end(), T{0});
   objective_ = evaluate(margins_) + penalty(0);
+  finish_gradient(false);
 }
 
 // Of the weights plus `share` of the direction.
@@ -119,7 +129,13 @@ template <class T>
 void NewtonCg<T>::find_gradient() {
   if (is_free_) this->find_intercept(penalty(0));
   design_.gradient_and_diagonal(first_.data(), second_.data(), gradient_.data(), diagonal_.data());
-  tracker_.add_passes(0.5 / static_cast<double>(design_.stride()));
+  tracker_.add_passes(0.5 * design_.share());
+  finish_gradient(true);
+}
+
+// The gradient's length bounds the gap, unless a free intercept still has to gain.
+template <class T>
+void NewtonCg<T>::finish_gradient(bool has_best_intercept) {
   gradient_[columns_] = has_intercept_ ? static_cast<T>(sum_of(first_)) : T{0};
   const double norm = over_vectors([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
@@ -130,7 +146,8 @@ void NewtonCg<T>::find_gradient() {
     }
     return sum;
   });
-  if (ridge_ > 0) bound_ = std::max(bound_, objective_ - norm / 2);
+  if (ridge_ > 0 && (has_best_intercept || !is_free_))
+    bound_ = std::max(bound_, objective_ - norm / 2);
   gap_ = objective_ - bound_;
 }
 
@@ -139,7 +156,7 @@ template <class T>
 double NewtonCg<T>::multiply_hessian() {
   const double sum = design_.curvature_multiply(search_.data(), search_[columns_], second_.data(),
                                                 step_products_.data(), curved_.data());
-  tracker_.add_passes(1 / static_cast<double>(design_.stride()));
+  tracker_.add_passes(design_.share());
   curved_[columns_] = has_intercept_ ? static_cast<T>(sum) : T{0};
   return over_vectors([&](std::int64_t begin, std::int64_t end) {
     double product = 0;
@@ -212,7 +229,7 @@ double NewtonCg<T>::lower_bound() {
   if (is_free_) {
     curvature_columns_.resize(columns_);
     design_.transpose_multiply(second_.data(), curvature_columns_.data());
-    tracker_.add_passes(0.5 / static_cast<double>(design_.stride()));
+    tracker_.add_passes(0.5 * design_.share());
     rest = static_cast<double>(residual_[columns_]) / sum_of(second_);
   }
   const auto move_of = [&](std::int64_t r) {
@@ -286,14 +303,28 @@ bool NewtonCg<T>::search_line() {
   return false;
 }
 
-// Whether the fit goes on with the next stage.
+// The first steps need not all rows, nor any reading. Whether there is a sample worth it; one says
+// little about sparse columns that few of its rows have.
 template <class T>
-bool NewtonCg<T>::run_stage(std::int64_t stride) {
-  use(stride);
-  if (stride == 1 && tracker_.passes() < 1) tracker_.set_scale(objective_);
+bool NewtonCg<T>::select_sample() {
+  if (!problem_.options.start_coefficients.empty() || design_.is_sparse()) return false;
+  if (design_.is_streamed()) {
+    design_.select_residents();
+    const double rows = design_.share() * static_cast<double>(design_.total_rows());
+    return design_.share() < 1 && rows >= static_cast<double>(kRowsPerColumn * columns_);
+  }
+  design_.select(std::clamp<std::int64_t>(design_.total_rows() / kRowsForASample, 1, 8));
+  return design_.stride() > 1;
+}
+
+template <class T>
+void NewtonCg<T>::run_stage(bool is_sample) {
+  const bool is_first = tracker_.passes() < 1;
+  begin_stage();
+  if (!is_sample && is_first) tracker_.set_scale(objective_);
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
-    find_gradient();
-    if (stride == 1 && tracker_.is_enough(objective_, gap_)) return false;
+    if (iteration > 0) find_gradient();
+    if (!is_sample && tracker_.is_enough(objective_, gap_)) return;
     if (!preconditioner_.is_correlated()) preconditioner_.correlate(second_.data());
     preconditioner_.set_diagonal(diagonal_.data(), intercept_diagonal(), ridge_);
     const double gain = find_direction();
@@ -301,31 +332,27 @@ bool NewtonCg<T>::run_stage(std::int64_t stride) {
     if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
       for (std::int64_t j = 0; j <= columns_; ++j)
         weights_[j] += static_cast<double>(direction_[j]);
-      return stride > 1;
+      return;
     }
     // A step that still gains much is far from the end: its bound would be of no use.
     const bool is_far = gain > 0.01 * std::abs(objective_) && !tracker_.is_enough(objective_, gain);
-    if (!is_far) bound_ = std::max(bound_, lower_bound());
+    if (!is_sample && !is_far) bound_ = std::max(bound_, lower_bound());
     const double before = objective_;
     has_nothing_to_gain_ = !search_line();
     gap_ = ridge_ > 0 ? objective_ - bound_ : gain;
-    if (stride == 1 && !tracker_.report(objective_, gap_)) return false;
-    if (stride == 1 && tracker_.is_enough(objective_, gap_)) return false;
-    if (has_nothing_to_gain_) return stride > 1;
-    if (stride > 1 && before - objective_ < 1e-2 * objective_) return true;
+    if (!is_sample && !tracker_.report(objective_, gap_)) return;
+    if (!is_sample && tracker_.is_enough(objective_, gap_)) return;
+    if (has_nothing_to_gain_) return;
+    if (is_sample && before - objective_ < 1e-2 * objective_) return;
   }
-  return false;
 }
 
 template <class T>
 Solution NewtonCg<T>::run() {
   start();
-  // A sample says little about columns that few of its rows have.
-  const bool has_sample =
-      problem_.options.start_coefficients.empty() && !design_.is_sparse() && !design_.is_streamed();
-  std::int64_t stride =
-      has_sample ? std::clamp<std::int64_t>(design_.total_rows() / kRowsForASample, 1, 8) : 1;
-  while (run_stage(stride) && stride > 1) stride = 1;
+  if (select_sample()) run_stage(true);
+  design_.select(1);
+  run_stage(false);
   return this->solution(has_nothing_to_gain_);
 }
 

@@ -26,7 +26,8 @@ Preconditioner<T>::Preconditioner(Design<T>& design) : design_(design) {
 template <class T>
 std::int64_t Preconditioner<T>::sample_stride() const {
   const std::int64_t wanted = std::max<std::int64_t>(kFewestRows, kRowsPerColumn * block_);
-  const std::int64_t selected = design_.total_rows() / design_.stride();
+  const auto selected =
+      static_cast<std::int64_t>(static_cast<double>(design_.total_rows()) * design_.share());
   return design_.stride() * std::max<std::int64_t>(1, selected / wanted);
 }
 

@@ -159,16 +159,32 @@ void SparseDesign<T>::transpose_multiply(const T* factors, T* target) {
 template <class T>
 void SparseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* gradient,
                                             T* diagonal) {
-  std::vector<T> pairs(2 * this->columns_);
-  sum_scattered(
-      2,
+  sum_pairs([&](std::int64_t begin, std::int64_t end,
+                T* sums) { add_sparse_pairs(view_, begin, end, first, second, sums); },
+            gradient, diagonal);
+}
+
+template <class T>
+void SparseDesign<T>::multiply_and_gradient(const T* vector, T constant, const FillBody& fill,
+                                            T* products, const T* first, const T* second,
+                                            T* gradient, T* diagonal) {
+  sum_pairs(
       [&](std::int64_t begin, std::int64_t end, T* sums) {
+        multiply_sparse(view_, begin, end, vector, constant, products);
+        fill(begin, end);
         add_sparse_pairs(view_, begin, end, first, second, sums);
       },
-      pairs.data());
+      gradient, diagonal);
+}
+
+template <class T>
+void SparseDesign<T>::sum_pairs(const std::function<void(std::int64_t, std::int64_t, T*)>& body,
+                                T* evens, T* odds) {
+  std::vector<T> pairs(2 * this->columns_);
+  sum_scattered(2, body, pairs.data());
   for (std::int64_t j = 0; j < this->columns_; ++j) {
-    gradient[j] = pairs[2 * j];
-    diagonal[j] = pairs[2 * j + 1];
+    evens[j] = pairs[2 * j];
+    odds[j] = pairs[2 * j + 1];
   }
 }
 

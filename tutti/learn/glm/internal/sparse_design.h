@@ -21,6 +21,9 @@ class SparseDesign final : public Design<T> {
   void multiply(const T* vector, T constant, T* products) const override;
   void transpose_multiply(const T* factors, T* target) override;
   void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) override;
+  using FillBody = typename Design<T>::FillBody;
+  void multiply_and_gradient(const T* vector, T constant, const FillBody& fill, T* products,
+                             const T* first, const T* second, T* gradient, T* diagonal) override;
   double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
                             T* target) override;
   void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
@@ -34,6 +37,10 @@ class SparseDesign final : public Design<T> {
   // column, and puts the sums over all parts into `target`.
   void sum_scattered(std::int64_t width,
                      const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* target);
+
+  // The same with two values per column, which end in an array each.
+  void sum_pairs(const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* evens,
+                 T* odds);
 
   Matrix matrix_;
   std::vector<std::int32_t> order_;
