@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <memory>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/internal/solve.h"
@@ -30,6 +32,25 @@ GlmModel fit_typed(const Matrix& features, std::span<const double> labels,
   const Matrix no_columns{.dtype = features.dtype, .rows = features.rows};
   const auto design = Design<T>::create(no_columns, threads, options.ranks);
   return solve(*design, &features, labels, weights, options, solver);
+}
+
+// A copy of dense f32 rows. Interior points end with weights of rows from 1e-9 to 1e9, which sums
+// in f32 do not survive.
+Matrix in_double(const Matrix& rows, Threads& threads) {
+  if (rows.dtype == DType::kF64) return rows;
+  auto values =
+      std::make_shared_for_overwrite<double[]>(static_cast<std::size_t>(rows.rows * rows.columns));
+  threads.for_range(rows.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      std::copy_n(static_cast<const float*>(rows.values) + r * rows.row_stride, rows.columns,
+                  values.get() + r * rows.columns);
+  });
+  Matrix copy = rows;
+  copy.dtype = DType::kF64;
+  copy.values = values.get();
+  copy.row_stride = rows.columns;
+  copy.keeper = values;
+  return copy;
 }
 
 Shape shape_of(const Matrix& features) {
@@ -64,10 +85,14 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   check(features, threads);
   const Solver solver = choose_solver(shape_of(features).over(options.ranks), options);
   check_solver(shape_of(features), options, solver);
-  const Matrix matrix = solver == Solver::kNewton ? to_form(features, Form::kDense, threads)
-                        : solver == Solver::kWorkingSet
-                            ? to_form(features, Form::kSparseColumns, threads)
-                            : features;
+  const auto matrix = [&] {
+    switch (solver) {
+      case Solver::kNewton: return to_form(features, Form::kDense, threads);
+      case Solver::kInterior: return in_double(to_form(features, Form::kDense, threads), threads);
+      case Solver::kWorkingSet: return to_form(features, Form::kSparseColumns, threads);
+      default: return features;
+    }
+  }();
   return matrix.dtype == DType::kF32
              ? fit_typed<float>(matrix, labels, weights, options, solver, threads)
              : fit_typed<double>(matrix, labels, weights, options, solver, threads);

@@ -203,6 +203,13 @@ TEST(Solvers, HingeNeedsNoScaledColumns) {
     EXPECT_LE(model.dual_gap, 1e-6 * model.objective);
     EXPECT_LE(model.iterations(), 60);
     EXPECT_NEAR(model.objective, objective_of(small, model, asked), 1e-9 * model.objective);
+    std::vector<float> singles(small.values.begin(), small.values.end());
+    Matrix rows = small.matrix();
+    rows.dtype = DType::kF32;
+    rows.values = singles.data();
+    const GlmModel rough = fit(rows, small.labels, {}, asked);
+    EXPECT_TRUE(rough.has_converged);
+    EXPECT_NEAR(rough.objective, model.objective, 1e-4 * model.objective);
   }
 }
 
