@@ -56,7 +56,7 @@ struct HistogramShape {
 
 // How many records ahead the bins of a row are fetched: rows of a node are scattered over memory,
 // and parting them takes much less time for each than adding them up.
-inline constexpr std::size_t kAddLookahead = 24, kPartLookahead = 64;
+inline constexpr std::size_t kAddLookahead = 56, kPartLookahead = 64;
 
 // Adds the rows of `records` to the histogram of all columns of one tile.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
