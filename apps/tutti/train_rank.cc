@@ -137,6 +137,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   task->model().eval();
   const torch::NoGradGuard no_gradients;
   if (arguments[0] == "export") {
+    fs::create_directories(fs::absolute(arguments.at(2)).parent_path());
     task->export_script(arguments.at(2));
     return 0;
   }
@@ -201,6 +202,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   return tutti::app::run(argc, argv);
+} catch (const c10::Error& error) {
+  fmt::print(stderr, "tutti: {}\n", error.what_without_backtrace());
+  return 1;
 } catch (const std::exception& error) {
   fmt::print(stderr, "tutti: {}\n", tutti::failure_text(error));
   return tutti::exit_code(error);

@@ -153,6 +153,13 @@ class ScriptTask : public train::Task {
  private:
   torch::Tensor loss_of(const torch::Tensor& out, const torch::Tensor& target) const {
     if (loss_ == "cross_entropy") return torch::cross_entropy_loss(out, target);
+    if (out.numel() != target.numel())
+      throw ConfigError(
+          "DDL-9-62",
+          fmt::format(
+              "The network gives ({}) for a batch whose targets are ({}). `loss` {} needs as "
+              "many numbers of both; cross_entropy takes a class per sample.",
+              fmt::join(out.sizes(), ", "), fmt::join(target.sizes(), ", "), loss_));
     const torch::Tensor shaped = out.reshape_as(target);
     if (loss_ == "binary_cross_entropy")
       return torch::binary_cross_entropy_with_logits(shaped, target);

@@ -128,7 +128,7 @@ void cut_metrics(const fs::path& folder, std::int64_t step) {
 }
 
 void write_text(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
+  fs::create_directories(fs::absolute(file).parent_path());
   const fs::path draft = file.string() + ".part";
   std::ofstream stream(draft);
   stream << text;

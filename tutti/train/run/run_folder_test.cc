@@ -36,6 +36,16 @@ TEST_F(RunFolder, TwoRunsOfOneSecondHaveTwoFolders) {
   EXPECT_NE(new_run_folder(base_, "hep"), new_run_folder(base_, "hep"));
 }
 
+TEST_F(RunFolder, TextGoesToNewFoldersAndToTheCurrentOne) {
+  write_text(base_ / "new" / "file.txt", "one");
+  EXPECT_EQ(content(base_ / "new" / "file.txt"), "one");
+  const fs::path before = fs::current_path();
+  fs::current_path(base_);
+  write_text("file.txt", "two");
+  fs::current_path(before);
+  EXPECT_EQ(content(base_ / "file.txt"), "two");
+}
+
 TEST_F(RunFolder, MetricsAreCutAndContinued) {
   {
     RunLog log(base_, 0);
