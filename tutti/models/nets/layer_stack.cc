@@ -33,10 +33,16 @@ torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const 
   const torch::Tensor squares = torch::constant_pad_nd(weight, {frame, frame + 1, frame, frame + 1})
                                     .view({in, out, 3, 2, 3, 2})
                                     .flip({2, 4})
-                                    .permute({1, 3, 5, 0, 2, 4})
+                                    .permute({3, 5, 1, 0, 2, 4})
                                     .reshape({4 * out, in, 3, 3});
-  return torch::pixel_shuffle(
-      conv_same(inputs, squares, bias.repeat_interleave(4), dtype, {1, 1, has_relu}), 2);
+  const torch::Tensor made = conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
+  const std::int64_t height = made.size(2), width = made.size(3);
+  // Unlike pixel_shuffle, this moves whole pixels, and channels stay beside each other.
+  return made.permute({0, 2, 3, 1})
+      .reshape({-1, height, width, 2, 2, out})
+      .transpose(2, 3)
+      .reshape({-1, 2 * height, 2 * width, out})
+      .permute({0, 3, 1, 2});
 }
 
 }  // namespace

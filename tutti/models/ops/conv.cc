@@ -4,7 +4,7 @@
 
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/float_conv.h"
-#include "tutti/models/ops/images.h"
+#include "tutti/models/ops/joined_conv.h"
 #include "tutti/models/ops/tile_conv.h"
 
 namespace tutti::models {
@@ -97,81 +97,23 @@ Slice slice_of(const Tensor& image) {
           image.stride(0)};
 }
 
-// Any number of channels, in several inputs.
-struct TileConv : Function<TileConv> {
-  static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
-                        at::TensorList inputs, std::int64_t stride, std::int64_t dilation,
-                        bool has_relu) {
-    const ConvShape shape = shape_of(inputs, weight, stride, dilation);
+// On matrix units: any number of channels, strides and dilations.
+struct TileKernels {
+  static constexpr auto kType = torch::kBFloat16;
+
+  static void forward(const ConvShape& shape, at::TensorList inputs, const Tensor& weight,
+                      const Tensor& bias, bool has_relu, const Tensor& output) {
     const Tensor matrix = weight.permute({0, 2, 3, 1}).to(torch::kFloat32).contiguous(),
                  biases = bias.to(torch::kFloat32).contiguous();
-    const Tensor output = empty_image(
-        {shape.pictures, shape.out, shape.out_height(), shape.out_width()}, torch::kBFloat16);
     const Slice to = slice_of(output);
-    tile_conv(shape, joined(inputs, shape), matrix.data_ptr<float>(), biases.data_ptr<float>(),
+    tile_conv(shape, joined(shape, inputs), matrix.data_ptr<float>(), biases.data_ptr<float>(),
               has_relu, {&to, 1});
-    variable_list saved(inputs.begin(), inputs.end());
-    saved.push_back(weight);
-    if (has_relu) saved.push_back(output);
-    context->save_for_backward(saved);
-    context->saved_data["stride"] = stride;
-    context->saved_data["dilation"] = dilation;
-    context->saved_data["inputs"] = std::int64_t(inputs.size());
-    return output;
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const auto count = static_cast<std::size_t>(context->saved_data["inputs"].toInt());
-    const at::TensorList inputs(saved.data(), count);
-    const Tensor& weight = saved[count];
-    const ConvShape shape = shape_of(inputs, weight, context->saved_data["stride"].toInt(),
-                                     context->saved_data["dilation"].toInt());
-    const Tensor gradient = readable(gradients[0], torch::kBFloat16);
-    JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
-    if (saved.size() > count + 1) rows.sign = slice_of(saved[count + 1]);
-    variable_list result(2);
-    if (context->needs_input_grad(0) || context->needs_input_grad(1))
-      result = weight_gradients(shape, inputs, rows);
-    std::vector<Slice> slices;
-    bool is_needed = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool is_wanted = context->needs_input_grad(2 + i);
-      is_needed |= is_wanted;
-      result.push_back(is_wanted ? empty_image(inputs[i].sizes(), torch::kBFloat16) : Tensor());
-      slices.push_back(is_wanted ? slice_of(result.back()) : Slice{nullptr, inputs[i].size(1)});
-    }
-    if (is_needed) {
-      const Tensor turned =
-          weight.flip({2, 3}).permute({1, 2, 3, 0}).to(torch::kFloat32).contiguous();
-      const ConvShape back{shape.pictures, shape.height, shape.width, shape.out,
-                           shape.in,       shape.kernel, 1,           shape.dilation};
-      tile_conv(back, rows, turned.data_ptr<float>(), nullptr, false, slices);
-    }
-    result.resize(count + 5);
-    return result;
-  }
-
- private:
-  static ConvShape shape_of(at::TensorList inputs, const Tensor& weight, std::int64_t stride,
-                            std::int64_t dilation) {
-    return {inputs[0].size(0),
-            inputs[0].size(2),
-            inputs[0].size(3),
-            weight.size(1),
-            weight.size(0),
-            weight.size(2),
-            stride,
-            dilation};
-  }
-  static JoinedRows joined(at::TensorList inputs, const ConvShape& shape) {
-    JoinedRows rows{{}, shape.pictures, shape.height, shape.width};
-    for (const Tensor& input : inputs) rows.slices.push_back(slice_of(input));
-    return rows;
-  }
   static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
-                                        const JoinedRows& gradient) {
-    WeightGradient sums = tile_weight_gradient(shape, joined(inputs, shape), gradient);
+                                        const Tensor& gradient, const Tensor& sign) {
+    WeightGradient sums =
+        tile_weight_gradient(shape, joined(shape, inputs), spread(shape, gradient, sign));
     const Tensor weights =
         torch::from_blob(sums.weights.data(), {shape.kernel, shape.kernel, sums.out, sums.in})
             .narrow(2, 0, shape.out)
@@ -179,6 +121,33 @@ struct TileConv : Function<TileConv> {
             .permute({2, 3, 0, 1})
             .clone(at::MemoryFormat::ChannelsLast);
     return {weights, torch::from_blob(sums.bias.data(), {shape.out}).clone()};
+  }
+
+  static void input_gradients(const ConvShape& shape, const Tensor& gradient, const Tensor& sign,
+                              const Tensor& weight, at::TensorList inputs, at::TensorList results) {
+    std::vector<Slice> slices;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      slices.push_back(results[i].defined() ? slice_of(results[i])
+                                            : Slice{nullptr, inputs[i].size(1)});
+    const Tensor turned =
+        weight.flip({2, 3}).permute({1, 2, 3, 0}).to(torch::kFloat32).contiguous();
+    const ConvShape back{shape.pictures, shape.height, shape.width, shape.out,
+                         shape.in,       shape.kernel, 1,           shape.dilation};
+    tile_conv(back, spread(shape, gradient, sign), turned.data_ptr<float>(), nullptr, false,
+              slices);
+  }
+
+ private:
+  static JoinedRows joined(const ConvShape& shape, at::TensorList inputs) {
+    JoinedRows rows{{}, shape.pictures, shape.height, shape.width};
+    for (const Tensor& input : inputs) rows.slices.push_back(slice_of(input));
+    return rows;
+  }
+  // As large as the input: zeros between what a stride has left.
+  static JoinedRows spread(const ConvShape& shape, const Tensor& gradient, const Tensor& sign) {
+    JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
+    if (sign.defined()) rows.sign = slice_of(sign);
+    return rows;
   }
 };
 
@@ -211,8 +180,8 @@ Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias
   if (is_narrow && is_plain && !options.has_relu && !inputs[0].requires_grad())
     return NarrowConv::apply(inputs[0], weight, bias);
   const std::vector<Tensor> images = readables(inputs, torch::kBFloat16);
-  return TileConv::apply(weight, bias, at::TensorList(images), options.stride, options.dilation,
-                         options.has_relu);
+  return JoinedConv<TileKernels>::apply(weight, bias, at::TensorList(images), options.stride,
+                                        options.dilation, options.has_relu);
 }
 
 }  // namespace tutti::models

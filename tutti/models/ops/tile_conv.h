@@ -6,19 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "tutti/models/ops/conv_shape.h"
 #include "tutti/models/ops/joined_rows.h"
 
 namespace tutti::models {
-
-struct ConvShape {
-  std::int64_t pictures, height, width;  // of the input
-  std::int64_t in, out, kernel;
-  std::int64_t stride = 1, dilation = 1;
-
-  std::int64_t out_height() const { return (height - 1) / stride + 1; }
-  std::int64_t out_width() const { return (width - 1) / stride + 1; }
-  std::int64_t reach() const { return kernel / 2 * dilation; }  // to the sides
-};
 
 // `weights` are (out, kernel, kernel, in), `bias` has `out` values or is null. Channels of the
 // result go to the slices one after another; what belongs to one without data is dropped.

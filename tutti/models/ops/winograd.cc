@@ -10,11 +10,17 @@
 namespace tutti::models {
 namespace {
 
-// Tiles that are transformed and multiplied together: with 128 channels their matrices and the
-// weights stay in the caches that are near.
-constexpr std::int64_t kBlock = 48;
-// A part of a block that one thread transforms: so many whatever the number of threads.
-constexpr std::int64_t kPart = 12, kParts = kBlock / kPart;
+// A part of a block of tiles that one thread transforms: so many whatever the number of threads.
+constexpr std::int64_t kPart = 12;
+
+// How many tiles are transformed and multiplied together: so many that their matrices stay in the
+// second cache. Where not even the weights do, each block should use them often.
+std::int64_t block_of(std::int64_t in, std::int64_t out) {
+  constexpr std::int64_t kNear = 256 << 10, kMost = 4 * kPart;
+  constexpr auto kBytes = static_cast<std::int64_t>(kPositions * sizeof(float));
+  if (kBytes * in * whole_panels(out) > kNear + kNear / 4) return kMost;
+  return std::clamp(kNear / (kBytes * (in + out)) / kPart * kPart, kPart, kMost);
+}
 
 struct Tile {
   std::int64_t picture, y, x;  // of its first pixel
@@ -28,23 +34,24 @@ class TileGrid {
         columns_((shape.width + kTileOut - 1) / kTileOut) {}
   const PictureShape& shape() const { return shape_; }
   std::int64_t count() const { return shape_.pictures * rows_ * columns_; }
-  std::int64_t blocks() const { return (count() + kBlock - 1) / kBlock; }
   Tile tile(std::int64_t i) const {
     return {i / columns_ / rows_, i / columns_ % rows_ * kTileOut, i % columns_ * kTileOut};
   }
 
-  // Calls visit(i, pixel of the slice) for `side` x `side` pixels that begin `before` pixels before
+  // Calls visit(i, pixel of the slice) for kSide x kSide pixels that begin `before` pixels before
   // the tile; null where the picture has none.
-  template <class Visit>
-  void each_pixel(const FloatSlice& slice, const Tile& tile, int side, int before,
-                  Visit visit) const {
-    for (int i = 0; i < side * side; ++i) {
-      const std::int64_t y = tile.y - before + i / side, x = tile.x - before + i % side;
-      const bool is_inside = y >= 0 && y < shape_.height && x >= 0 && x < shape_.width;
-      visit(i, is_inside
-                   ? slice.data + tile.picture * slice.picture + y * slice.row + x * slice.pixel
-                   : nullptr);
-    }
+  template <int kSide, class Visit>
+  void each_pixel(const FloatSlice& slice, const Tile& tile, int before, Visit visit) const {
+    const std::int64_t top = tile.y - before, left = tile.x - before;
+    float* first = slice.at(tile.picture, top, left);
+    const bool is_whole =
+        top >= 0 && left >= 0 && top + kSide <= shape_.height && left + kSide <= shape_.width;
+    for (int y = 0; y < kSide; ++y)
+      for (int x = 0; x < kSide; ++x) {
+        const bool is_inside = is_whole || (top + y >= 0 && top + y < shape_.height &&
+                                            left + x >= 0 && left + x < shape_.width);
+        visit(y * kSide + x, is_inside ? first + y * slice.row + x * slice.pixel : nullptr);
+      }
   }
 
  private:
@@ -56,9 +63,9 @@ class TileGrid {
 // matrices, so that what is read together does not meet in one place of the cache.
 class BlockMatrix {
  public:
-  explicit BlockMatrix(std::int64_t channels)
+  BlockMatrix(std::int64_t tiles, std::int64_t channels)
       : row_(odd_lines(channels + kPanel)),
-        position_(odd_lines(kBlock * row_)),
+        position_(odd_lines(tiles * row_)),
         values_(static_cast<std::size_t>(kPositions * position_)) {}
   TileMatrix at(std::int64_t tile, std::int64_t channel = 0) {
     return {values_.data() + tile * row_ + channel, row_, position_};
@@ -75,7 +82,7 @@ class BlockMatrix {
 // Reads tiles of pictures, with zeros around.
 class TileReader {
  public:
-  explicit TileReader(const WinogradInput& input) : input_(input), grid_(input.shape) {
+  explicit TileReader(const JoinedPictures& input) : input_(input), grid_(input.shape) {
     std::int64_t most = 0;
     for (const FloatSlice& slice : input.slices) most = std::max(most, slice.channels);
     zeros_.assign(static_cast<std::size_t>(most), 0);
@@ -87,22 +94,23 @@ class TileReader {
   void read(std::int64_t index, int before, Visit visit) const {
     const Tile tile = grid_.tile(index);
     const float *values[kSide * kSide], *signs[kSide * kSide];
-    if (input_.sign.data) point(input_.sign, tile, kSide, before, signs);
+    if (input_.sign.data) point<kSide>(input_.sign, tile, before, signs);
     std::int64_t channel = 0;
     for (const FloatSlice& slice : input_.slices) {
-      point(slice, tile, kSide, before, values);
+      point<kSide>(slice, tile, before, values);
       visit(TilePixels{values, input_.sign.data ? signs : nullptr, slice.channels}, channel);
       channel += slice.channels;
     }
   }
 
  private:
-  void point(const FloatSlice& slice, const Tile& tile, int side, int before,
-             const float** to) const {
-    grid_.each_pixel(slice, tile, side, before,
-                     [&](int i, const float* pixel) { to[i] = pixel ? pixel : zeros_.data(); });
+  template <int kSide>
+  void point(const FloatSlice& slice, const Tile& tile, int before, const float** to) const {
+    grid_.each_pixel<kSide>(slice, tile, before, [&](int i, const float* pixel) {
+      to[i] = pixel ? pixel : zeros_.data();
+    });
   }
-  const WinogradInput& input_;
+  const JoinedPictures& input_;
   TileGrid grid_;
   std::vector<float> zeros_;
 };
@@ -113,8 +121,8 @@ void write_tile(const TileGrid& grid, std::int64_t index, BlockMatrix& products,
   std::int64_t channel = 0;
   for (const FloatSlice& slice : output) {
     if (slice.data) {
-      grid.each_pixel(slice, grid.tile(index), kTileOut, 0,
-                      [&](int i, float* pixel) { pixels[i] = pixel; });
+      grid.each_pixel<kTileOut>(slice, grid.tile(index), 0,
+                                [&](int i, float* pixel) { pixels[i] = pixel; });
       transform_output(products.at(row, channel), slice.channels, bias ? bias + channel : nullptr,
                        has_relu, pixels);
     }
@@ -122,29 +130,21 @@ void write_tile(const TileGrid& grid, std::int64_t index, BlockMatrix& products,
   }
 }
 
-std::int64_t sum_of(std::span<const FloatSlice> slices) {
-  std::int64_t sum = 0;
-  for (const FloatSlice& slice : slices) sum += slice.channels;
-  return sum;
-}
-
 }  // namespace
 
-std::int64_t WinogradInput::channels() const {
-  return sum_of(slices);
-}
-
-void winograd_conv(const WinogradInput& input, const float* weights, const float* bias,
+void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
                    bool has_relu, std::span<const FloatSlice> output) {
-  const std::int64_t in = input.channels(), out = sum_of(output), size = in * whole_panels(out);
+  const std::int64_t in = input.channels(), out = channels_of(output),
+                     size = in * whole_panels(out);
   LineVector<float> transformed(static_cast<std::size_t>(kPositions * size));
   transform_weights(weights, in, out, transformed.data());
   const TileReader reader(input);
   const TileGrid& grid = reader.grid();
-  at::parallel_for(0, grid.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
-    BlockMatrix tiles(in), products(out);
+  const std::int64_t most = block_of(in, out), blocks = (grid.count() + most - 1) / most;
+  at::parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    BlockMatrix tiles(most, in), products(most, out);
     for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t first = block * kBlock, count = std::min(kBlock, grid.count() - first);
+      const std::int64_t first = block * most, count = std::min(most, grid.count() - first);
       for (std::int64_t i = 0; i < count; ++i)
         reader.read<kTileIn>(first + i, 1, [&](const TilePixels& pixels, std::int64_t channel) {
           transform_input(pixels, tiles.at(i, channel));
@@ -158,18 +158,18 @@ void winograd_conv(const WinogradInput& input, const float* weights, const float
   });
 }
 
-void winograd_weight_gradient(const WinogradInput& input, const WinogradInput& gradient,
+void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures& gradient,
                               float* weights, float* bias) {
   const std::int64_t in = input.channels(), out = gradient.channels(), wide = whole_panels(out),
-                     size = in * wide;
-  BlockMatrix tiles(in), gradients(out);
+                     size = in * wide, block = block_of(in, out), part_count = block / kPart;
+  BlockMatrix tiles(block, in), gradients(block, out);
   std::vector<float> sums(static_cast<std::size_t>(kPositions * size), 0),
-      parts(static_cast<std::size_t>(kParts * wide), 0);
+      parts(static_cast<std::size_t>(part_count * wide), 0);
   const TileReader reader(input), gradient_reader(gradient);
   const TileGrid& grid = reader.grid();
-  for (std::int64_t first = 0; first < grid.count(); first += kBlock) {
-    const std::int64_t count = std::min(kBlock, grid.count() - first);
-    at::parallel_for(0, kParts, 1, [&](std::int64_t begin, std::int64_t end) {
+  for (std::int64_t first = 0; first < grid.count(); first += block) {
+    const std::int64_t count = std::min(block, grid.count() - first);
+    at::parallel_for(0, part_count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin * kPart; i < std::min(end * kPart, count); ++i) {
         reader.read<kTileIn>(first + i, 1, [&](const TilePixels& pixels, std::int64_t channel) {
           transform_input(pixels, tiles.at(i, channel));
@@ -190,7 +190,7 @@ void winograd_weight_gradient(const WinogradInput& input, const WinogradInput& g
   transform_weight_gradient(sums.data(), in, out, weights);
   for (std::int64_t c = 0; c < out; ++c) {
     bias[c] = 0;
-    for (std::int64_t part = 0; part < kParts; ++part)
+    for (std::int64_t part = 0; part < part_count; ++part)
       bias[c] += parts[static_cast<std::size_t>(part * wide + c)];
   }
 }

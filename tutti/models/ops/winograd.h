@@ -3,39 +3,19 @@
 // depend on the number of threads.
 #pragma once
 
-#include <cstdint>
 #include <span>
+
+#include "tutti/models/ops/float_pictures.h"
 
 namespace tutti::models {
 
-// Some channels of a batch of pictures. Channels lie beside each other; pixels, rows and pictures
-// are so many values apart.
-struct FloatSlice {
-  float* data = nullptr;
-  std::int64_t channels = 0, pixel = 0, row = 0, picture = 0;
-};
-
-struct PictureShape {
-  std::int64_t pictures, height, width;
-};
-
-// What is read: the channels of all slices as if joined. Where `sign` is not positive, zeros are
-// read; without data: everything is read.
-struct WinogradInput {
-  PictureShape shape;
-  std::span<const FloatSlice> slices;
-  FloatSlice sign = {};
-
-  std::int64_t channels() const;
-};
-
 // `weights` are (3, 3, in, out), `bias` has `out` values or is null. Channels of the result go to
 // the slices one after another; what belongs to one without data is dropped.
-void winograd_conv(const WinogradInput& input, const float* weights, const float* bias,
+void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
                    bool has_relu, std::span<const FloatSlice> output);
 
 // Sums over all pixels: `weights`, (3, 3, in, out), and `bias`, from the gradient of the output.
-void winograd_weight_gradient(const WinogradInput& input, const WinogradInput& gradient,
+void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures& gradient,
                               float* weights, float* bias);
 
 }  // namespace tutti::models

@@ -30,7 +30,7 @@ HWY_INLINE Vector plus(Vector sum, float factor, Vector x) {
   return hn::MulAdd(hn::Set(kLanes, factor), x, sum);
 }
 
-// One row or column of each transform. `from` and `to` may be the same.
+// One row or column of each transform.
 HWY_INLINE void input_line(const Vector* d, Vector* to) {
   const Vector even_a = plus(d[4], -kB2, d[2]), odd_a = plus(d[3], -kB2, d[1]),
                even_b = plus(d[4], -kA2, d[2]), odd_b = plus(d[3], -kA2, d[1]);
@@ -84,17 +84,24 @@ HWY_INLINE void weight_gradient_line(const Vector* u, Vector* to) {
   to[2] = plus(plus(u[5], kA2, sum_a), kB2, sum_b);
 }
 
-// Both sides of a square of kFrom x kFrom values: Line on its columns, then on its rows.
-template <int kFrom, int kTo, class Line>
-HWY_INLINE void both_sides(const Vector* from, Vector* to, Line line) {
+// Both sides of a square of kFrom x kFrom values: `line` on its columns, then on its rows. load(i)
+// gives a value and store(i, value) takes one, so that nothing is kept but what is between the two.
+template <int kFrom, int kTo, class Load, class Line, class Store>
+HWY_INLINE void both_sides(Load load, Line line, Store store) {
   Vector half[kTo * kFrom];
+#pragma GCC unroll 6
   for (int x = 0; x < kFrom; ++x) {
     Vector column[kFrom], made[kTo];
-    for (int y = 0; y < kFrom; ++y) column[y] = from[y * kFrom + x];
+    for (int y = 0; y < kFrom; ++y) column[y] = load(y * kFrom + x);
     line(column, made);
     for (int y = 0; y < kTo; ++y) half[y * kFrom + x] = made[y];
   }
-  for (int y = 0; y < kTo; ++y) line(half + y * kFrom, to + y * kTo);
+#pragma GCC unroll 6
+  for (int y = 0; y < kTo; ++y) {
+    Vector made[kTo];
+    line(half + y * kFrom, made);
+    for (int x = 0; x < kTo; ++x) store(y * kTo + x, made[x]);
+  }
 }
 
 // As many channels as a register holds, or those that are left. A mask costs much on some
@@ -110,55 +117,69 @@ HWY_INLINE void store_some(Vector value, float* to, std::int64_t left) {
     hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(left)), kLanes, to);
 }
 
-template <int kCount>
-HWY_INLINE void load_pixels(const TilePixels& pixels, std::int64_t channel, Vector* to) {
-  const std::int64_t left = pixels.channels - channel;
-  for (int i = 0; i < kCount; ++i) to[i] = load_some(pixels.values[i] + channel, left);
-  if (pixels.signs == nullptr) return;
-  for (int i = 0; i < kCount; ++i)
-    to[i] = hn::IfThenElseZero(hn::Gt(load_some(pixels.signs[i] + channel, left), hn::Zero(kLanes)),
-                               to[i]);
-}
-HWY_INLINE void store_positions(const Vector* from, const TileMatrix& to, std::int64_t channel) {
-  for (int i = 0; i < kPositions; ++i)
-    hn::StoreU(from[i], kLanes, to.values + i * to.position + channel);
-}
+// Of a register that is full nothing need be asked for each pixel.
+struct WholePixels {
+  const float* const* values;
+  std::int64_t channel;
+  HWY_INLINE Vector operator()(int i) const { return hn::LoadU(kLanes, values[i] + channel); }
+};
+struct AnyPixels {
+  const TilePixels& pixels;
+  std::int64_t channel;
+  HWY_INLINE Vector operator()(int i) const {
+    const std::int64_t left = pixels.channels - channel;
+    const Vector value = load_some(pixels.values[i] + channel, left);
+    if (pixels.signs == nullptr) return value;
+    const Vector sign = load_some(pixels.signs[i] + channel, left);
+    return hn::IfThenElseZero(hn::Gt(sign, hn::Zero(kLanes)), value);
+  }
+};
+struct ToPositions {
+  float* first;
+  std::int64_t position;
+  HWY_INLINE void operator()(int i, Vector value) const {
+    hn::StoreU(value, kLanes, first + i * position);
+  }
+};
 
 HWY_ATTR void transform_input(const TilePixels& pixels, const TileMatrix& to) {
-  for (std::int64_t c = 0; c < pixels.channels; c += kLaneCount) {
-    Vector tile[kPositions];
-    load_pixels<kPositions>(pixels, c, tile);
-    both_sides<kTileIn, kTileIn>(tile, tile, input_line);
-    store_positions(tile, to, c);
-  }
+  std::int64_t c = 0;
+  if (pixels.signs == nullptr)
+    for (; c + kLaneCount <= pixels.channels; c += kLaneCount)
+      both_sides<kTileIn, kTileIn>(WholePixels{pixels.values, c}, input_line,
+                                   ToPositions{to.values + c, to.position});
+  for (; c < pixels.channels; c += kLaneCount)
+    both_sides<kTileIn, kTileIn>(AnyPixels{pixels, c}, input_line,
+                                 ToPositions{to.values + c, to.position});
 }
 
 HWY_ATTR void transform_gradient(const TilePixels& pixels, const TileMatrix& to, float* sum) {
   for (std::int64_t c = 0; c < pixels.channels; c += kLaneCount) {
-    Vector tile[kTileOut * kTileOut], made[kPositions];
-    load_pixels<kTileOut * kTileOut>(pixels, c, tile);
-    Vector all = tile[0];
-    for (int i = 1; i < kTileOut * kTileOut; ++i) all = hn::Add(all, tile[i]);
-    hn::StoreU(hn::Add(all, hn::LoadU(kLanes, sum + c)), kLanes, sum + c);
-    both_sides<kTileOut, kTileIn>(tile, made, gradient_line);
-    store_positions(made, to, c);
+    Vector all = hn::LoadU(kLanes, sum + c);
+    const AnyPixels load{pixels, c};
+    both_sides<kTileOut, kTileIn>(
+        [&](int i) HWY_ATTR {
+          const Vector value = load(i);
+          all = hn::Add(all, value);
+          return value;
+        },
+        gradient_line, ToPositions{to.values + c, to.position});
+    hn::StoreU(all, kLanes, sum + c);
   }
 }
 
 HWY_ATTR void transform_output(const TileMatrix& from, std::int64_t channels, const float* bias,
                                bool has_relu, float* const* pixels) {
   for (std::int64_t c = 0; c < channels; c += kLaneCount) {
-    Vector tile[kPositions], made[kTileOut * kTileOut];
-    for (int i = 0; i < kPositions; ++i)
-      tile[i] = hn::LoadU(kLanes, from.values + i * from.position + c);
-    both_sides<kTileIn, kTileOut>(tile, made, output_line);
     const Vector add = bias ? load_some(bias + c, channels - c) : hn::Zero(kLanes);
-    for (int i = 0; i < kTileOut * kTileOut; ++i) {
-      if (pixels[i] == nullptr) continue;
-      Vector value = hn::Add(made[i], add);
-      if (has_relu) value = hn::Max(value, hn::Zero(kLanes));
-      store_some(value, pixels[i] + c, channels - c);
-    }
+    both_sides<kTileIn, kTileOut>(
+        [&](int i) HWY_ATTR { return hn::LoadU(kLanes, from.values + i * from.position + c); },
+        output_line,
+        [&](int i, Vector value) HWY_ATTR {
+          if (pixels[i] == nullptr) return;
+          const Vector sum = hn::Add(value, add);
+          store_some(has_relu ? hn::Max(sum, hn::Zero(kLanes)) : sum, pixels[i] + c, channels - c);
+        });
   }
 }
 
@@ -167,13 +188,14 @@ HWY_ATTR void transform_weights(const float* weights, std::int64_t in, std::int6
   const std::int64_t position = in * whole_panels(out);
   for (std::int64_t i = 0; i < in; ++i)
     for (std::int64_t o = 0; o < whole_panels(out); o += kLaneCount) {
-      Vector kernel[9], made[kPositions];
-      for (int place = 0; place < 9; ++place)
-        kernel[place] =
-            o < out ? load_some(weights + (place * in + i) * out + o, out - o) : hn::Zero(kLanes);
-      both_sides<3, kTileIn>(kernel, made, weight_line);
-      float* place = to + o / kPanel * kPanel * in + i * kPanel + o % kPanel;
-      for (int p = 0; p < kPositions; ++p) hn::StoreU(made[p], kLanes, place + p * position);
+      float* first = to + o / kPanel * kPanel * in + i * kPanel + o % kPanel;
+      both_sides<3, kTileIn>(
+          [&](int place) HWY_ATTR {
+            return o < out ? load_some(weights + (place * in + i) * out + o, out - o)
+                           : hn::Zero(kLanes);
+          },
+          weight_line,
+          [&](int p, Vector value) HWY_ATTR { hn::StoreU(value, kLanes, first + p * position); });
     }
 }
 
@@ -181,14 +203,12 @@ HWY_ATTR void transform_weight_gradient(const float* from, std::int64_t in, std:
                                         float* to) {
   const std::int64_t row = whole_panels(out), position = in * row;
   for (std::int64_t i = 0; i < in; ++i)
-    for (std::int64_t o = 0; o < out; o += kLaneCount) {
-      Vector tile[kPositions], made[9];
-      for (int p = 0; p < kPositions; ++p)
-        tile[p] = hn::LoadU(kLanes, from + p * position + i * row + o);
-      both_sides<kTileIn, 3>(tile, made, weight_gradient_line);
-      for (int place = 0; place < 9; ++place)
-        store_some(made[place], to + (place * in + i) * out + o, out - o);
-    }
+    for (std::int64_t o = 0; o < out; o += kLaneCount)
+      both_sides<kTileIn, 3>(
+          [&](int p) HWY_ATTR { return hn::LoadU(kLanes, from + p * position + i * row + o); },
+          weight_gradient_line,
+          [&](int place, Vector value)
+              HWY_ATTR { store_some(value, to + (place * in + i) * out + o, out - o); });
 }
 
 }  // namespace tutti::models::HWY_NAMESPACE
