@@ -14,9 +14,7 @@ int run_allreduce(int argc, char** argv) {
   Outcome outcome = run_contest(settings, interrupt);
   fmt::print("{}", heading(machine));
   fmt::print("{}", text_of(settings, outcome));
-  if (!settings.json.empty())
-    write_rows(settings.json, rows_of(settings, outcome), machine,
-               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  settings.row_file.write(rows_of(settings, outcome), machine);
   if (!settings.plot.empty())
     write_plot(settings.plot, render_svg(chart_of(settings, outcome, machine)));
   return outcome.failures.empty() ? 0 : 1;

@@ -30,8 +30,7 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   app.add_option("--memory", settings.memory, "Where our buffers lie: library, foreign")
       ->delimiter(',')
       ->check(CLI::IsMember({"library", "foreign"}));
-  app.add_option("--json", settings.json, "Write the rows to this file");
-  app.add_flag("--append", settings.append, "Keep the rows that the JSON file has");
+  settings.row_file.declare(app);
   app.add_option("--plot", settings.plot, "Draw them into this SVG file");
   app.add_option("--plot-metric", typed.metric, "What the plot shows: bandwidth or time")
       ->check(CLI::IsMember({"bandwidth", "time"}));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/harness/placement.h"
+#include "bench/harness/row_file.h"
 
 namespace tutti::bench {
 
@@ -14,8 +15,8 @@ struct AllreduceSettings : Placement {
   std::vector<std::string> peers;   // names in the table of systems.cc
   std::vector<std::string> memory;  // "library", "foreign": where our own buffers lie
 
-  std::string json, plot;  // files to write, empty for none
-  bool append = false;     // keep the rows that the JSON file has
+  RowFile row_file;
+  std::string plot;        // file to write, empty for none
   bool plot_time = false;  // time instead of bandwidth
   bool is_quick = false;
   double timeout = 120;  // seconds for one turn of one system

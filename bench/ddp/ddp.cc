@@ -14,10 +14,7 @@ int run_ddp(int argc, char** argv) {
   const DdpOutcome outcome = run_ddp_contest(settings, interrupt);
   fmt::print("{}", heading(machine));
   fmt::print("{}", text_of(settings, outcome));
-  if (!settings.json.empty()) {
-    write_rows(settings.json, rows_of(settings, outcome), machine,
-               settings.append ? FileMode::kAppend : FileMode::kReplace);
-  }
+  settings.row_file.write(rows_of(settings, outcome), machine);
   return outcome.failures.empty() ? 0 : 1;
 }
 

@@ -20,8 +20,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
   app.add_option("--models", settings.models, "resnet18, hep, wide (100 MB of gradients)")
       ->delimiter(',')
       ->check(CLI::IsMember({"resnet18", "hep", "wide"}));
-  app.add_option("--json", settings.json, "Write the rows to this file");
-  app.add_flag("--append", settings.append, "Keep the rows that the JSON file has");
+  settings.row_file.declare(app);
   app.add_flag("--quick", settings.is_quick, "Fewer and shorter turns");
   app.add_option("--timeout", settings.timeout, "Seconds that one turn of one system may take")
       ->capture_default_str()

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "bench/harness/placement.h"
+#include "bench/harness/row_file.h"
 
 namespace tutti::bench {
 
 struct DdpSettings : Placement {
   std::vector<std::int64_t> sizes;                                // of the all-reduce alone, bytes
   std::vector<std::string> models = {"resnet18", "hep", "wide"};  // names in worker_ddp.py
-  std::string json;
-  bool append = false;
+  RowFile row_file;
   bool is_quick = false;
   double timeout = 120;  // seconds for one turn
 };

@@ -12,6 +12,7 @@
 #include "bench/glm/report.h"
 #include "bench/harness/interrupt.h"
 #include "bench/harness/process.h"
+#include "bench/harness/row_file.h"
 #include "bench/harness/scratch_folder.h"
 #include "tutti/core/error.h"
 
@@ -23,8 +24,9 @@ namespace fs = std::filesystem;
 struct Settings {
   std::vector<std::string> cases;
   double scale = 1, seconds = 60, target = 1e-4, memory_share = 0;
-  bool has_peers = true, is_quick = false, appends = false;
-  std::string json, data, peers;
+  bool has_peers = true, is_quick = false;
+  RowFile row_file;
+  std::string data, peers;
 };
 
 // Whether there is something to run.
@@ -50,8 +52,7 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
   app.add_option("--data", settings.data, "folder that keeps the data for the next time")
       ->check(CLI::ExistingDirectory);
   app.add_flag("--quick", settings.is_quick, "a hundredth of the rows: a first look");
-  app.add_option("--json", settings.json, "file for the rows");
-  app.add_flag("--append", settings.appends, "keep the rows that the file has");
+  settings.row_file.declare(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -144,9 +145,7 @@ int run_glm(int argc, char** argv) {
     const std::vector<Row> more = rows_of(outcome);
     rows.insert(rows.end(), more.begin(), more.end());
   }
-  if (!settings.json.empty())
-    write_rows(settings.json, rows, machine,
-               settings.appends ? FileMode::kAppend : FileMode::kReplace);
+  settings.row_file.write(rows, machine);
   return 0;
 }
 

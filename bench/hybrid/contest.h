@@ -7,6 +7,7 @@
 
 #include "bench/harness/interrupt.h"
 #include "bench/harness/row.h"
+#include "bench/harness/row_file.h"
 
 namespace tutti::bench {
 
@@ -21,8 +22,7 @@ struct HybridSettings {
   int rounds = 1;                       // of each; the one with the middle time is told
   bool on_testbed = false;              // every rank on a host of its own
   double link_gigabits = 1;
-  std::string json;
-  bool append = false;
+  RowFile row_file = {};
 };
 
 struct HybridTurn {

@@ -32,8 +32,7 @@ int run_hybrid(int argc, char** argv) {
   app.add_option("--rate", settings.link_gigabits, "of the testbed's links, Gbit/s [1]")
       ->check(CLI::Range(0.001, 1000.0));
   app.add_option("--set", settings.train, "option=value of training; may be given often");
-  app.add_option("--json", settings.json, "file for the rows");
-  app.add_flag("--append", settings.append, "keep the rows that the file has");
+  settings.row_file.declare(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -47,9 +46,7 @@ int run_hybrid(int argc, char** argv) {
   if (!CpuQuota::has_groups())
     fmt::print("No control groups: only the slow rank is held back, by stops in turn.\n");
   fmt::print("{}", text_of(settings, outcome));
-  if (!settings.json.empty())
-    write_rows(settings.json, rows_of(settings, outcome), machine,
-               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  settings.row_file.write(rows_of(settings, outcome), machine);
   for (const auto& [what, turn] : outcome)
     if (!turn.trouble.empty()) return 1;
   return 0;

@@ -7,6 +7,7 @@
 
 #include "bench/harness/interrupt.h"
 #include "bench/harness/row.h"
+#include "bench/harness/row_file.h"
 #include "bench/harness/statistics.h"
 
 namespace tutti::bench {
@@ -27,8 +28,7 @@ struct TrainSettings {
   int batch = train_case.batch;
   int steps = 6, rounds = 2;
   std::vector<std::string> peers = {"torch-ddp"};
-  std::string json;
-  bool append = false;
+  RowFile row_file = {};
 };
 
 // Ours on all ranks; on one rank alone; on as many ranks that train each for itself, which is what

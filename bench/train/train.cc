@@ -35,8 +35,7 @@ int run_train_bench(int argc, char** argv) {
   app.add_option("--peers", settings.peers, "torch-ddp, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"torch-ddp", "none"}));
-  app.add_option("--json", settings.json, "file for the rows");
-  app.add_flag("--append", settings.append, "keep the rows that the file has");
+  settings.row_file.declare(app);
   app.add_flag("--quick", is_quick, "one round of three steps on small samples");
   try {
     app.parse(argc, argv);
@@ -57,9 +56,7 @@ int run_train_bench(int argc, char** argv) {
   const TrainOutcome outcome = run_train_contest(settings, interrupt);
   fmt::print("{}", heading(machine));
   fmt::print("{}", text_of(settings, outcome));
-  if (!settings.json.empty())
-    write_rows(settings.json, rows_of(settings, outcome), machine,
-               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  settings.row_file.write(rows_of(settings, outcome), machine);
   return outcome.failures.empty() ? 0 : 1;
 }
 

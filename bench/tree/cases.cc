@@ -23,8 +23,7 @@ bool parse_tree(int argc, char** argv, TreeSettings& settings) {
   app.add_option("--repeats", settings.repeats,
                  "Fits of ours, and of peers that need less than 10 s")
       ->capture_default_str();
-  app.add_option("--json", settings.json, "Write the rows to this file");
-  app.add_flag("--append", settings.append, "Keep the rows that the JSON file has");
+  settings.row_file.declare(app);
   app.add_flag("--quick", settings.is_quick, "A hundredth of the rows, once");
   app.add_option("--timeout", settings.timeout, "Seconds that a peer may take")
       ->capture_default_str();

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/row_file.h"
+
 namespace tutti::bench {
 
 struct TreeCase {
@@ -21,8 +23,8 @@ struct TreeSettings {
   std::int64_t rows = 0;  // 0: those of each case
   std::int64_t test_rows = 200'000;
   int threads = 2, repeats = 3;
-  std::string json;
-  bool append = false, is_quick = false;
+  RowFile row_file;
+  bool is_quick = false;
   double timeout = 600;
 };
 

@@ -112,9 +112,7 @@ int run_tree(int argc, char** argv) {
   progress.clear();
   fmt::print("{}", heading(machine));
   fmt::print("{}{}", report.text(), failures);
-  if (!settings.json.empty())
-    write_rows(settings.json, report.rows(), machine,
-               settings.append ? FileMode::kAppend : FileMode::kReplace);
+  settings.row_file.write(report.rows(), machine);
   return failures.empty() ? 0 : 1;
 }
 

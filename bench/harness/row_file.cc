@@ -1,0 +1,19 @@
+#include "bench/harness/row_file.h"
+
+#include <CLI/CLI.hpp>
+
+#include "bench/harness/row.h"
+
+namespace tutti::bench {
+
+void RowFile::declare(CLI::App& app) {
+  app.add_option("--json", path_, "Write the rows to this file");
+  app.add_flag("--append", keeps_rows_, "Keep the rows that the JSON file has");
+}
+
+void RowFile::write(std::span<const Row> rows, const Machine& machine) const {
+  if (path_.empty()) return;
+  write_rows(path_, rows, machine, keeps_rows_ ? FileMode::kAppend : FileMode::kReplace);
+}
+
+}  // namespace tutti::bench
