@@ -37,13 +37,14 @@ static void memory(void) {
   CHECK_OK(ddl_free(NULL));
   CHECK_FAILS(ddl_free(text), DDL_ERROR_CONFIG, "DDL-5-");
   CHECK_FAILS(ddl_malloc(&data, 3, 10), DDL_ERROR_CONFIG, "power of two");
-  CHECK_FAILS(ddl_malloc(&data, 64, (size_t)1 << 60), DDL_ERROR_MEMORY, "DDL-5-");
+  CHECK_FAILS(ddl_malloc(&data, 64, (size_t)1 << 55), DDL_ERROR_MEMORY, "DDL-5-");
   CHECK_FAILS(ddl_malloc(&data, 64, (size_t)-1), DDL_ERROR_CONFIG, "be -1 bytes");
   CHECK_FAILS(ddl_memcpy_device_to_host(NULL, text, 1), DDL_ERROR_CONFIG, "NULL");
   CHECK_FAILS(ddl_memcpy_device_to_host(back, text, (size_t)-1), DDL_ERROR_CONFIG, "be -1 bytes");
 }
 
-/* A negative number reaches the library as a huge one; the words must have what the program wrote. */
+/* A negative number reaches the library as a huge one; the words must have what the program wrote.
+ */
 static void negative_numbers(void) {
   float value = 1;
   CHECK_FAILS(ddl_allreduce(&value, (size_t)-1, DDL_TYPE_FLOAT, DDL_OP_SUM), DDL_ERROR_CONFIG,
