@@ -115,7 +115,7 @@ def run_part(part):
             stdin=subprocess.DEVNULL,
         )
 
-    ctest(report, "--parallel", str(os.cpu_count()))
+    ctest(report, "--parallel", str(2 * os.cpu_count()))  # many wait rather than compute
     if report.exists():
         count(report, outcome)
     if 0 < outcome.failed <= 3:
