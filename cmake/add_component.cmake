@@ -47,8 +47,6 @@ function(add_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
-  # Most of a test's compiling is what it has in common with the next one.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TUTTI_JOIN_TESTS} UNITY_BUILD_BATCH_SIZE 6)
   if(TUTTI_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)  # what is tested is optimised; tests would only take longer to compile
   endif()

@@ -16,7 +16,9 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
-option(TUTTI_JOIN_TESTS "Compile several files of tests at once: all of them sooner, a changed one later" ON)
+# Most of compiling a file is what it has in common with the next one.
+option(CMAKE_UNITY_BUILD "Compile several files of a target at once: all of them sooner, a changed one later" ON)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -20,10 +20,6 @@ namespace py = pybind11;
 namespace tutti::python {
 namespace {
 
-Job& job() {
-  return Job::instance();
-}
-
 // Library memory as a Python buffer of bytes.
 class Memory {
  public:

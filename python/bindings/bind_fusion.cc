@@ -27,10 +27,6 @@ using comm::fusion::GradientBuckets;
 using comm::fusion::Kind;
 using comm::fusion::Ticket;
 
-Job& job() {
-  return Job::instance();
-}
-
 // A tensor under way. The arrays live at least until it is complete, even when nobody keeps the
 // handle.
 class Handle {

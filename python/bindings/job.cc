@@ -14,7 +14,7 @@ namespace tutti::python {
 using comm::Communicator;
 using comm::fusion::Engine;
 
-Job& Job::instance() {
+Job& job() {
   static Job* const job = new Job;
   return *job;
 }

@@ -17,9 +17,6 @@ namespace tutti::python {
 
 class Job {
  public:
-  // Never destroyed: a process that ends without `end` ends as it is.
-  static Job& instance();
-
   // Collective. A second `begin` does nothing.
   void begin(const std::string& options);
   // Collective: waits for the other ranks, see ~Engine. Does nothing before `begin` and in forked
@@ -50,5 +47,8 @@ class Job {
   std::map<int, ProcessSet> sets_;  // 0: all ranks
   int next_set_ = 1;
 };
+
+// That of this process. Never destroyed: a process that ends without `end` ends as it is.
+Job& job();
 
 }  // namespace tutti::python

@@ -15,8 +15,8 @@
 namespace tutti::comm {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<float> random_values(std::size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
@@ -107,7 +107,7 @@ TEST_P(EveryCodec, ErrorFeedbackConverges) {
 }
 
 TEST_P(EveryCodec, NotFiniteValuesArriveAndAreForgotten) {
-  for (const float bad : {kNan, kInf, -kInf}) {
+  for (const float bad : {kNotANumber, kInfinity, -kInfinity}) {
     auto values = random_values(1000);
     values[500] = bad;
     std::vector<float> residual(1000);

@@ -10,7 +10,7 @@ namespace tutti::plot {
 namespace {
 
 // The sheet, in SVG user units; names stand left of the axis, values behind the bars.
-constexpr double kWidth = 960, kLeft = 40, kAxisLeft = 380, kAxisRight = 860, kTop = 88;
+constexpr double kNamesLeft = 40, kAxisLeft = 380, kAxisRight = 860;
 constexpr double kBarHeight = 14, kRowHeight = 20, kGroupHeight = 34, kFoot = 62;
 constexpr std::string_view kOver = "#0072b2", kUnder = "#d55e00";
 
@@ -52,13 +52,13 @@ double height_of(const std::vector<BarGroup>& groups) {
 
 void draw_axis(const BarChart& chart, const BarAxis& axis, double bottom, Sheet& sheet) {
   for (double tick : axis.ticks()) {
-    sheet.put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", axis.place(tick), kTop, bottom,
-              kGrid);
+    sheet.put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", axis.place(tick), kSheetTop,
+              bottom, kGrid);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">{}</text>)",
               axis.place(tick), bottom + 20, kPaleInk, plain_text(tick));
   }
-  sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}" stroke="{3}"/>)", axis.place(chart.origin), kTop,
-            bottom, kPaleInk);
+  sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}" stroke="{3}"/>)", axis.place(chart.origin),
+            kSheetTop, bottom, kPaleInk);
   sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">{}</text>)",
             (kAxisLeft + kAxisRight) / 2, bottom + 44, kInk, escaped(chart.label));
 }
@@ -78,18 +78,19 @@ void draw_bar(const Bar& bar, double origin, const BarAxis& axis, double top, Sh
 }  // namespace
 
 std::string render_svg(const BarChart& chart) {
-  const double bottom = kTop + std::max(kRowHeight, height_of(chart.groups));
-  Sheet sheet(kWidth, bottom + kFoot, kLeft, chart.title, chart.subtitle);
+  const double bottom = kSheetTop + std::max(kRowHeight, height_of(chart.groups));
+  Sheet sheet(kSheetWidth, bottom + kFoot, kNamesLeft, chart.title, chart.subtitle);
   if (height_of(chart.groups) == 0) {
-    sheet.put(R"(<text x="{}" y="{}" fill="{}">no data</text>)", kLeft, kTop + 24, kPaleInk);
+    sheet.put(R"(<text x="{}" y="{}" fill="{}">no data</text>)", kNamesLeft, kSheetTop + 24,
+              kPaleInk);
     return sheet.take();
   }
   const BarAxis axis(chart);
   draw_axis(chart, axis, bottom, sheet);
-  double top = kTop;
+  double top = kSheetTop;
   for (const BarGroup& group : chart.groups) {
     if (!group.name.empty()) {
-      sheet.put(R"(<text x="{}" y="{:.1f}" font-weight="700" fill="{}">{}</text>)", kLeft,
+      sheet.put(R"(<text x="{}" y="{:.1f}" font-weight="700" fill="{}">{}</text>)", kNamesLeft,
                 top + kGroupHeight - 12, kInk, escaped(group.name));
       top += kGroupHeight;
     }

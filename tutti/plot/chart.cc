@@ -15,8 +15,8 @@ namespace tutti::plot {
 namespace {
 
 // The sheet, in SVG user units; lines carry their names at the right.
-constexpr double kWidth = 960, kHeight = 560;
-constexpr double kLeft = 92, kRight = kWidth - 190, kTop = 88, kBottom = kHeight - 70;
+constexpr double kHeight = 560;
+constexpr double kLeft = 92, kRight = kSheetWidth - 190, kBottom = kHeight - 70;
 constexpr double kLabelHeight = 18;
 
 // Okabe and Ito's colours, which colour-blind readers can tell apart; blues are ours.
@@ -83,7 +83,7 @@ void widen(Scale& scale, double share) {
 std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& lines) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   Scale x{kInf, -kInf, kLeft, kRight, chart.x.is_linear};
-  Scale y{kInf, -kInf, kBottom, kTop, chart.y.is_linear};
+  Scale y{kInf, -kInf, kBottom, kSheetTop, chart.y.is_linear};
   for (const Line& line : lines) {
     for (const Point& point : line.points) {
       x.low = std::min(x.low, point.x);
@@ -106,7 +106,7 @@ void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet)
   sheet.put(R"(<g stroke="#e4e7eb" fill="#5c636e" stroke-width="1">)");
   for (double tick : ticks_of(x, chart.x)) {
     double place = x.place(tick);
-    sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", place, kTop, kBottom);
+    sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", place, kSheetTop, kBottom);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)", place,
               kBottom + 22, escaped(chart.x.text(tick)));
   }
@@ -123,7 +123,7 @@ void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet)
   sheet.put(
       R"svg(<text transform="translate(24 {:.1f}) rotate(-90)" text-anchor="middle" fill="#1a1d21">)svg"
       R"({}</text>)",
-      (kTop + kBottom) / 2, escaped(chart.y.label));
+      (kSheetTop + kBottom) / 2, escaped(chart.y.label));
 }
 
 void draw_spread(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
@@ -131,7 +131,7 @@ void draw_spread(const Line& line, const Scale& x, const Scale& y, Sheet& sheet)
   std::string path;
   auto corner = [&](double px, double py) {
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(px),
-                        std::clamp(y.place(py), kTop, kBottom));
+                        std::clamp(y.place(py), kSheetTop, kBottom));
   };
   for (const Point& point : line.points) corner(point.x, point.high);
   for (auto p = line.points.rbegin(); p != line.points.rend(); ++p) corner(p->x, p->low);
@@ -218,10 +218,10 @@ std::string plain_text(double value) {
 }
 
 std::string render_svg(const Chart& chart) {
-  Sheet sheet(kWidth, kHeight, kLeft, chart.title, chart.subtitle);
+  Sheet sheet(kSheetWidth, kHeight, kLeft, chart.title, chart.subtitle);
   std::vector<Line> lines = lines_of(chart);
   if (lines.empty()) {
-    sheet.put(R"(<text x="{}" y="{}" fill="#5c636e">no data</text>)", kLeft, kTop + 24);
+    sheet.put(R"(<text x="{}" y="{}" fill="#5c636e">no data</text>)", kLeft, kSheetTop + 24);
   } else {
     auto [x, y] = scales_of(chart, lines);
     draw_axes(chart, x, y, sheet);

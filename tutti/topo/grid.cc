@@ -70,7 +70,7 @@ void check(const Grid& grid, const std::string& source) {
   }
 }
 
-const internal::Form& form() {
+const internal::Form& grid_form() {
   static const internal::Form kForm = {
       "grid",
       {{"", {"ranks"}},
@@ -147,7 +147,7 @@ std::string to_text(const Grid& grid) {
 }
 
 Grid parse_grid(std::string_view text, const std::string& source) {
-  const internal::Document document = internal::parse_document(text, source, form());
+  const internal::Document document = internal::parse_document(text, source, grid_form());
   Grid grid;
   grid.ranks = document.head.list("ranks");
   for (const internal::Section& section : document.sections) {

@@ -17,7 +17,7 @@ namespace {
   throw ConfigError("DDL-2-05", message);
 }
 
-const internal::Form& form() {
+const internal::Form& layout_form() {
   static const internal::Form kForm = {"layout",
                                        {{"", {}}, {"host", {"name", "ranks"}, {"sockets"}}}};
   return kForm;
@@ -103,7 +103,7 @@ std::string to_text(const Layout& layout) {
 }
 
 Layout parse_layout(std::string_view text, const std::string& source) {
-  const internal::Document document = internal::parse_document(text, source, form());
+  const internal::Document document = internal::parse_document(text, source, layout_form());
   Layout layout;
   for (const internal::Section& section : document.sections) {
     layout.hosts.push_back({section.text("name"), section.list("ranks"), {}});

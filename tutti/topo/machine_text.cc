@@ -15,7 +15,7 @@ namespace {
 using internal::clean_value;
 using internal::Section;
 
-const internal::Form& form() {
+const internal::Form& machine_form() {
   static const internal::Form kForm = {
       "machine",
       {{"", {"name", "memory"}, {"cpu_model", "allowed_cpus", "cpu_quota"}},
@@ -126,7 +126,7 @@ std::string to_text(const Machine& machine) {
 }
 
 Machine parse_machine(std::string_view text, const std::string& source) {
-  const internal::Document document = internal::parse_document(text, source, form());
+  const internal::Document document = internal::parse_document(text, source, machine_form());
   const Section& head = document.head;
   Machine machine;
   machine.name = head.text("name");

@@ -37,7 +37,7 @@ std::string accelerator_line(const Accelerator& accelerator) {
   return line;
 }
 
-std::string ranks_per_host(const Layout& layout) {
+std::string ranks_per_host_text(const Layout& layout) {
   const auto [least, most] =
       std::ranges::minmax(layout.hosts, {}, [](const Host& host) { return host.ranks.size(); });
   if (least.ranks.size() == most.ranks.size()) return fmt::format("{} on each", least.ranks.size());
@@ -82,7 +82,7 @@ std::string render(const Layout& layout) {
   for (const Host& host : layout.hosts) width = std::max(width, host.name.size());
   std::string text =
       fmt::format("{} on {}, {}\n", counted(static_cast<std::size_t>(layout.size()), "rank"),
-                  counted(layout.hosts.size(), "host"), ranks_per_host(layout));
+                  counted(layout.hosts.size(), "host"), ranks_per_host_text(layout));
   for (const Host& host : layout.hosts) {
     text += fmt::format("  {:<{}}  {} {}\n", host.name, width,
                         host.ranks.size() == 1 ? "rank" : "ranks", format_list(host.ranks));

@@ -17,7 +17,7 @@ using plan::Collective;
 
 constexpr std::int64_t kPieceElements = 64 * 1024;
 
-std::int64_t elements_of(const Operation& operation) {
+std::int64_t elements_of_vector(const Operation& operation) {
   if (operation.collective != Collective::kReduceScatter) return operation.count;
   return std::accumulate(operation.counts.begin(), operation.counts.end(), std::int64_t{0});
 }
@@ -78,7 +78,7 @@ bool SelfCheck::covers(const Operation& operation) {
 
 Result SelfCheck::perform(const Operation& operation) {
   const std::size_t bytes =
-      static_cast<std::size_t>(elements_of(operation)) * size_of(operation.dtype);
+      static_cast<std::size_t>(elements_of_vector(operation)) * size_of(operation.dtype);
   const auto* data = static_cast<const std::byte*>(operation.input);
   const std::vector<std::byte> input(data, data + bytes);  // in place the operation destroys it
   return run_(operation) << [&] { return compare(operation, input); }
@@ -87,7 +87,7 @@ Result SelfCheck::perform(const Operation& operation) {
 
 Result SelfCheck::compare(const Operation& operation, const std::vector<std::byte>& input) const {
   const std::size_t width = size_of(operation.dtype);
-  const std::int64_t total = elements_of(operation);
+  const std::int64_t total = elements_of_vector(operation);
   std::vector<std::byte> gathered;
   for (std::int64_t begin = 0; begin < total; begin += kPieceElements) {
     const std::int64_t count = std::min(kPieceElements, total - begin);
@@ -145,7 +145,8 @@ Result SelfCheck::compare_piece(const Operation& operation, const std::vector<st
 Result SelfCheck::trace_not_finite(const Operation& operation,
                                    const std::vector<std::byte>& input) const {
   if (!is_floating(operation.dtype)) return Result::ok();
-  const std::int64_t mine = find_not_finite(operation.dtype, input.data(), elements_of(operation));
+  const std::int64_t mine =
+      find_not_finite(operation.dtype, input.data(), elements_of_vector(operation));
   std::vector<std::int64_t> first(static_cast<std::size_t>(size_));
   Operation gather;
   gather.collective = Collective::kAllGather;

@@ -15,7 +15,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr std::array kSizes = {1 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB, 32 * kMiB};
+constexpr std::array kTunedBytes = {1 * kKiB,   16 * kKiB, 64 * kKiB,
+                                    256 * kKiB, 4 * kMiB,  32 * kMiB};
 constexpr std::size_t kMostChoices = 6;
 constexpr double kHopeless = 3;
 constexpr int kLeastRuns = 3, kMostRuns = 25;
@@ -64,7 +65,7 @@ Tuner::Tuner(Communicator& communicator, Communicator::State& state)
       state_(state),
       budget_(state.job->options.number("tune_seconds")) {
   if (is_one_host()) budget_ *= kPartOnOneHost;
-  allocate(is_one_host() ? kLargestOnOneHost : kSizes.back());
+  allocate(is_one_host() ? kLargestOnOneHost : kTunedBytes.back());
 }
 
 // Less will do where memory is short; all ranks go by the one that has least.
@@ -74,7 +75,7 @@ void Tuner::allocate(std::int64_t bytes) {
       data_ = communicator_.allocate(static_cast<std::size_t>(largest_));
       break;
     } catch (const MemoryError&) {
-      if (largest_ < kSizes.front()) throw;
+      if (largest_ < kTunedBytes.front()) throw;
     }
   }
   largest_ = -static_cast<std::int64_t>(agree(-static_cast<double>(largest_)));
@@ -151,7 +152,7 @@ Tuning Tuner::measure() {
     tuning.eager_bytes = measure_eager();
     state_.host->set_eager_limit(static_cast<std::size_t>(tuning.eager_bytes));
   }
-  for (const std::int64_t bytes : kSizes) {
+  for (const std::int64_t bytes : kTunedBytes) {
     const auto& known = tuning.measured;
     // As if time grew with size: never less than it takes, once sizes are large.
     const double expected = known.empty() ? 0

@@ -18,7 +18,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::size_t kChunkBytes = 4 << 20;
+constexpr std::size_t kTextChunkBytes = 4 << 20;
 
 std::string_view trimmed(std::string_view field) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -246,7 +246,7 @@ void set_codes(const std::vector<Chunk>& chunks, const Layout& layout, std::stri
 std::vector<Chunk> cut(std::string_view text) {
   std::vector<Chunk> chunks;
   while (!text.empty()) {
-    std::size_t end = std::min(text.size(), kChunkBytes);
+    std::size_t end = std::min(text.size(), kTextChunkBytes);
     const std::size_t newline = text.find('\n', end - 1);
     end = newline == std::string_view::npos ? text.size() : newline + 1;
     chunks.emplace_back().text = text.substr(0, end);

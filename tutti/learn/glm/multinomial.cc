@@ -14,8 +14,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostSteps = 100;
-constexpr double kForcing = 0.1;
+constexpr int kMostSoftmaxSteps = 100;
+constexpr double kSoftmaxForcing = 0.1;
 
 // Vectors go class by class, each with a value per column and then the intercept's; arrays of rows
 // go class by class too.
@@ -214,7 +214,9 @@ double Multinomial<T>::find_direction() {
   double length = precondition(), gain = 0;
   const double first_length = length;
   search_ = solved_;
-  for (int step = 0; step < kMostSteps && length > kForcing * kForcing * first_length; ++step) {
+  for (int step = 0;
+       step < kMostSoftmaxSteps && length > kSoftmaxForcing * kSoftmaxForcing * first_length;
+       ++step) {
     const double curvature = multiply_hessian();
     if (!(curvature > 0)) break;
     const T share = static_cast<T>(length / curvature);

@@ -17,7 +17,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-constexpr std::int64_t kGrain = 8192;  // rows
+constexpr std::int64_t kBinningGrain = 8192;  // rows
 
 template <class T>
 void bin_dense(const Matrix& matrix, const Bins& bins, int tile, BinnedData& data,
@@ -26,7 +26,7 @@ void bin_dense(const Matrix& matrix, const Bins& bins, int tile, BinnedData& dat
   const auto table = make_edge_table<T>(bins, first, columns);
   const T* values = static_cast<const T*>(matrix.values) + first * matrix.column_stride;
   std::uint8_t* target = data.tile(tile);
-  threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  threads.for_range(matrix.rows, kBinningGrain, [&](std::int64_t begin, std::int64_t end) {
     if (matrix.column_stride == 1)
       return bin_rows(table, values, matrix.row_stride, columns, begin, end, target, data.stride());
     std::vector<T> row(static_cast<std::size_t>(columns));
@@ -47,7 +47,7 @@ void bin_slowly(const Matrix& matrix, const Bins& bins, BinnedData& data, Thread
     if (!all && !column.is_categorical) continue;
     std::uint8_t* target = data.tile(c / BinnedData::kTileColumns) + c % BinnedData::kTileColumns;
     const T* values = static_cast<const T*>(matrix.values) + c * matrix.column_stride;
-    threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    threads.for_range(matrix.rows, kBinningGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
         target[r * data.stride()] =
             column.bin_of(static_cast<double>(values[r * matrix.row_stride]));
@@ -73,7 +73,7 @@ void bin_sparse_row(const Matrix& matrix, const Bins& bins, std::int64_t row, Bi
 void bin_sparse(const Matrix& matrix, const Bins& bins, BinnedData& data, Threads& threads) {
   std::vector<std::uint8_t> zero(static_cast<std::size_t>(data.tiles() * data.stride()));
   for (std::size_t c = 0; c < bins.columns.size(); ++c) zero[c] = bins.columns[c].bin_of(0.0);
-  threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  threads.for_range(matrix.rows, kBinningGrain, [&](std::int64_t begin, std::int64_t end) {
     for (int tile = 0; tile < data.tiles(); ++tile)
       for (std::int64_t row = begin; row < end; ++row)
         std::memcpy(data.tile(tile) + row * data.stride(),
@@ -134,7 +134,7 @@ BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads) {
   BinnedData data(matrix.rows, static_cast<int>(matrix.columns));
   std::uint8_t* last_tile = data.tile(data.tiles() - 1);
   if (data.columns() % data.stride() != 0)
-    threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    threads.for_range(matrix.rows, kBinningGrain, [&](std::int64_t begin, std::int64_t end) {
       std::memset(last_tile + begin * data.stride(), 0,
                   static_cast<std::size_t>((end - begin) * data.stride()));
     });

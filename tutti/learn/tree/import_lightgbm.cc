@@ -10,7 +10,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_lightgbm(const std::string& what) {
   throw ConfigError("DDL-9-24", fmt::format("this LightGBM model cannot be read: {}", what));
 }
 
@@ -19,7 +19,7 @@ using Block = std::map<std::string, std::string, std::less<>>;
 
 const std::string& need(const Block& block, std::string_view name) {
   const auto at = block.find(name);
-  if (at == block.end()) refuse(fmt::format("'{}' is missing.", name));
+  if (at == block.end()) refuse_lightgbm(fmt::format("'{}' is missing.", name));
   return at->second;
 }
 
@@ -30,10 +30,10 @@ std::vector<T> numbers(const Block& block, std::string_view name, std::size_t si
   for (std::string word; text >> word;) {
     std::size_t used = 0;
     found.push_back(static_cast<T>(std::stod(word, &used)));
-    if (used != word.size()) refuse(fmt::format("'{}' holds '{}'.", name, word));
+    if (used != word.size()) refuse_lightgbm(fmt::format("'{}' holds '{}'.", name, word));
   }
   if (size > 0 && found.size() != size)
-    refuse(fmt::format("'{}' has {} numbers, not {}.", name, found.size(), size));
+    refuse_lightgbm(fmt::format("'{}' has {} numbers, not {}.", name, found.size(), size));
   return found;
 }
 
@@ -45,7 +45,7 @@ void read_categories(const Block& block, std::size_t set, Tree::CategorySet& tar
   const auto bounds = numbers<std::size_t>(block, "cat_boundaries", 0);
   const auto words = numbers<std::uint32_t>(block, "cat_threshold", 0);
   if (set + 1 >= bounds.size() || bounds[set + 1] > words.size())
-    refuse("a set of categories is not there.");
+    refuse_lightgbm("a set of categories is not there.");
   for (std::size_t word = bounds[set]; word < bounds[set + 1]; ++word)
     for (int bit = 0; bit < 32; ++bit)
       if ((words[word] >> bit & 1) != 0)
@@ -55,9 +55,9 @@ void read_categories(const Block& block, std::size_t set, Tree::CategorySet& tar
 
 Tree read_tree(const Block& block) {
   const auto leaves = static_cast<std::size_t>(std::stoi(need(block, "num_leaves")));
-  if (leaves == 0 || leaves > 1u << 24) refuse("a tree has no leaves, or too many.");
+  if (leaves == 0 || leaves > 1u << 24) refuse_lightgbm("a tree has no leaves, or too many.");
   if (block.contains("is_linear") && need(block, "is_linear") != "0")
-    refuse("its trees are linear.");
+    refuse_lightgbm("its trees are linear.");
   const std::size_t inner = leaves - 1;
   std::vector<Node> nodes(inner + leaves);
   std::vector<double> values(nodes.size());
@@ -86,7 +86,7 @@ Tree read_tree(const Block& block) {
               gains[i],        static_cast<double>(counts[i]),
               counts[i]};
       const int missing = kinds[i] >> kMissingShift & 3;
-      if (missing == kMissingZero) refuse("zeros are missing values in it.");
+      if (missing == kMissingZero) refuse_lightgbm("zeros are missing values in it.");
       if (missing == kMissingNone) node.missing_left = 0 <= node.threshold;  // NaN is 0
       if ((kinds[i] & kCategorical) == 0) continue;
       node.missing_left = false;
@@ -98,11 +98,11 @@ Tree read_tree(const Block& block) {
       nodes[inner + i].count = leaf_counts[i],
                     nodes[inner + i].cover = static_cast<double>(leaf_counts[i]);
   }
-  if (!renumber(nodes, values, tree)) refuse("a tree's nodes do not make a tree.");
+  if (!renumber(nodes, values, tree)) refuse_lightgbm("a tree's nodes do not make a tree.");
   return tree;
 }
 
-Link link_of(const std::string& objective) {
+Link lightgbm_link(const std::string& objective) {
   const std::string name = objective.substr(0, objective.find(' '));
   if (name == "binary" || name == "cross_entropy") return Link::kLogistic;
   if (name == "multiclass") return Link::kSoftmax;
@@ -110,7 +110,7 @@ Link link_of(const std::string& objective) {
   if (name.starts_with("regression") || name == "huber" || name == "fair" || name == "quantile" ||
       name == "mape" || name == "lambdarank" || name.empty())
     return Link::kIdentity;
-  refuse(fmt::format("its objective is '{}'.", objective));
+  refuse_lightgbm(fmt::format("its objective is '{}'.", objective));
 }
 
 Block next_block(std::istream& text, std::string& title) {
@@ -133,14 +133,14 @@ Model import_lightgbm(std::string_view text) try {
   std::istringstream stream{std::string(text)};
   std::string title;
   const Block header = next_block(stream, title);
-  if (title != "tree") refuse("it does not begin with 'tree'.");
+  if (title != "tree") refuse_lightgbm("it does not begin with 'tree'.");
   Model model;
   model.columns = std::stoi(need(header, "max_feature_idx")) + 1;
   model.outputs = std::stoi(need(header, "num_tree_per_iteration"));
   const auto objective = header.find("objective");
-  model.link = link_of(objective == header.end() ? "" : objective->second);
+  model.link = lightgbm_link(objective == header.end() ? "" : objective->second);
   model.averages = header.contains("average_output");
-  if (model.outputs < 1) refuse("it has no outputs.");
+  if (model.outputs < 1) refuse_lightgbm("it has no outputs.");
   model.base.assign(static_cast<std::size_t>(model.outputs), 0.0);
   std::istringstream names(need(header, "feature_names"));
   for (std::string name; names >> name;) model.column_names.push_back(name);
@@ -152,7 +152,7 @@ Model import_lightgbm(std::string_view text) try {
   model.check();
   return model;
 } catch (const std::logic_error& error) {  // of stoi and stod
-  refuse(fmt::format("a number cannot be read ({}).", error.what()));
+  refuse_lightgbm(fmt::format("a number cannot be read ({}).", error.what()));
 }
 
 }  // namespace tutti::learn::tree

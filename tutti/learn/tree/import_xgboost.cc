@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_xgboost(const std::string& what) {
   throw ConfigError("DDL-9-24", fmt::format("this XGBoost model cannot be read: {}", what));
 }
 
@@ -22,7 +22,7 @@ Tree read_tree(const Json& json) {
   std::vector<Node> nodes(size);
   std::vector<double> values(size);
   if (json.contains("categories") && !json.at("categories").empty())
-    refuse("it has columns of categories.");
+    refuse_xgboost("it has columns of categories.");
   for (std::size_t i = 0; i < size; ++i) {
     Node& node = nodes[i];
     node.left = json.at("left_children").at(i).get<std::int32_t>();
@@ -42,7 +42,8 @@ Tree read_tree(const Json& json) {
         static_cast<double>(std::nextafter(condition, -std::numeric_limits<float>::infinity()));
   }
   Tree tree;
-  if (size == 0 || !renumber(nodes, values, tree)) refuse("a tree's nodes do not make a tree.");
+  if (size == 0 || !renumber(nodes, values, tree))
+    refuse_xgboost("a tree's nodes do not make a tree.");
   return tree;
 }
 
@@ -52,7 +53,7 @@ double to_raw(const std::string& objective, Link link, double base) {
   return link == Link::kExp ? std::log(base) : base;
 }
 
-Link link_of(const std::string& objective) {
+Link xgboost_link(const std::string& objective) {
   if (objective == "binary:logistic" || objective == "reg:logistic" ||
       objective == "binary:logitraw")
     return objective == "binary:logitraw" ? Link::kIdentity : Link::kLogistic;
@@ -60,7 +61,7 @@ Link link_of(const std::string& objective) {
   if (objective == "count:poisson" || objective == "reg:gamma" || objective == "reg:tweedie")
     return Link::kExp;
   if (objective.starts_with("reg:") || objective.starts_with("rank:")) return Link::kIdentity;
-  refuse(fmt::format("its objective is '{}'.", objective));
+  refuse_xgboost(fmt::format("its objective is '{}'.", objective));
 }
 
 }  // namespace
@@ -71,11 +72,11 @@ Model import_xgboost(std::string_view text) try {
   const Json& parameters = learner.at("learner_model_param");
   const auto objective = learner.at("objective").at("name").get<std::string>();
   const Json& booster = learner.at("gradient_booster");
-  if (booster.at("name") != "gbtree") refuse("only gbtree can be read.");
+  if (booster.at("name") != "gbtree") refuse_xgboost("only gbtree can be read.");
   Model model;
   model.columns = std::stoi(parameters.at("num_feature").get<std::string>());
   model.outputs = std::max(1, std::stoi(parameters.at("num_class").get<std::string>()));
-  model.link = link_of(objective);
+  model.link = xgboost_link(objective);
   const double base = std::stod(parameters.at("base_score").get<std::string>());
   model.base.assign(static_cast<std::size_t>(model.outputs), to_raw(objective, model.link, base));
   if (learner.contains("feature_names"))
@@ -85,9 +86,9 @@ Model import_xgboost(std::string_view text) try {
   model.check();
   return model;
 } catch (const nlohmann::json::exception& error) {
-  refuse(error.what());
+  refuse_xgboost(error.what());
 } catch (const std::logic_error& error) {  // of stoi and stod
-  refuse(fmt::format("a number cannot be read ({}).", error.what()));
+  refuse_xgboost(fmt::format("a number cannot be read ({}).", error.what()));
 }
 
 }  // namespace tutti::learn::tree

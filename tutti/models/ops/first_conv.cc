@@ -18,8 +18,8 @@ constexpr std::int64_t kKernel = 3;
 constexpr std::int64_t kColumns = 24;  // pooled pixels made together: what they need stays near
 constexpr std::int64_t kPieces = 16;   // of a sum, whatever the number of threads
 
-struct Shape {
-  Shape(const Tensor& image, std::int64_t filters_)
+struct FirstConvShape {
+  FirstConvShape(const Tensor& image, std::int64_t filters_)
       : images(image.size(0)),
         channels(image.size(1)),
         height(image.size(2)),
@@ -34,7 +34,7 @@ struct Shape {
 // The four rows of an image that two rows of the convolution see, with zeros around.
 class InputRows {
  public:
-  explicit InputRows(const Shape& shape)
+  explicit InputRows(const FirstConvShape& shape)
       : shape_(shape),
         length_((shape.width + 2) * shape.channels),
         values_(static_cast<std::size_t>(4 * length_), 0) {}
@@ -65,7 +65,7 @@ class InputRows {
   const float* at(std::int64_t y, std::int64_t x) const {
     return values_.data() + y * length_ + x * shape_.channels;
   }
-  const Shape& shape_;
+  const FirstConvShape& shape_;
   std::int64_t length_;
   std::vector<float> values_;
 };
@@ -84,14 +84,14 @@ class Strip {
 
 // Calls task(pooled row, first column, columns) for the strips of some rows.
 template <class Task>
-void each_strip(const Shape& shape, std::int64_t row, Task task) {
+void each_strip(const FirstConvShape& shape, std::int64_t row, Task task) {
   for (std::int64_t column = 0; column < shape.columns(); column += kColumns)
     task(row * shape.columns() + column, column, std::min(kColumns, shape.columns() - column));
 }
 
-void forward_rows(const Shape& shape, const float* images, const float* panels, const float* bias,
-                  float* out, std::uint8_t* winner, const DropRule& rule, std::int64_t begin,
-                  std::int64_t end) {
+void forward_rows(const FirstConvShape& shape, const float* images, const float* panels,
+                  const float* bias, float* out, std::uint8_t* winner, const DropRule& rule,
+                  std::int64_t begin, std::int64_t end) {
   InputRows input(shape);
   Strip strip(shape.filters);
   for (std::int64_t row = begin; row < end; ++row) {
@@ -107,7 +107,7 @@ void forward_rows(const Shape& shape, const float* images, const float* panels, 
 }
 
 // Adds to `weights`, (3, 3, channels, filters), and `bias`.
-void backward_rows(const Shape& shape, const float* images, const float* gradient,
+void backward_rows(const FirstConvShape& shape, const float* images, const float* gradient,
                    const std::uint8_t* winner, float* weights, float* bias, std::int64_t begin,
                    std::int64_t end) {
   constexpr float kOne = 1;
@@ -134,7 +134,7 @@ struct FirstConv : Function<FirstConv> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, double drop, std::int64_t seed) {
     const Tensor image = input.to(torch::kFloat32).contiguous(kLast), biases = bias.contiguous();
-    const Shape shape(image, weight.size(0));
+    const FirstConvShape shape(image, weight.size(0));
     const Tensor panels = weight.permute({2, 3, 1, 0})
                               .reshape({shape.place_count(), -1, kPanel})
                               .transpose(0, 1)
@@ -158,7 +158,7 @@ struct FirstConv : Function<FirstConv> {
     const auto saved = context->get_saved_variables();
     const Tensor &image = saved[0], &winner = saved[1];
     const Tensor gradient = gradients[0].contiguous(kLast);
-    const Shape shape(image, gradient.size(1));
+    const FirstConvShape shape(image, gradient.size(1));
     const Tensor weights = torch::zeros({kPieces, kKernel, kKernel, shape.channels, shape.filters}),
                  bias = torch::zeros({kPieces, shape.filters});
     at::parallel_for(0, kPieces, 1, [&](std::int64_t begin, std::int64_t end) {

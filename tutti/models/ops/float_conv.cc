@@ -11,14 +11,14 @@ namespace {
 using torch::Tensor;
 using torch::autograd::variable_list;
 
-FloatSlice slice_of(const Tensor& image) {
+FloatSlice float_slice_of(const Tensor& image) {
   return {image.data_ptr<float>(), image.size(1), image.stride(3), image.stride(2),
           image.stride(0)};
 }
 
 std::vector<FloatSlice> slices_of(at::TensorList images) {
   std::vector<FloatSlice> slices;
-  for (const Tensor& image : images) slices.push_back(slice_of(image));
+  for (const Tensor& image : images) slices.push_back(float_slice_of(image));
   return slices;
 }
 
@@ -26,7 +26,7 @@ std::vector<FloatSlice> slices_of(at::TensorList images) {
 std::vector<FloatSlice> slices_of(at::TensorList results, at::TensorList inputs) {
   std::vector<FloatSlice> slices;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    slices.push_back(results[i].defined() ? slice_of(results[i])
+    slices.push_back(results[i].defined() ? float_slice_of(results[i])
                                           : FloatSlice{nullptr, inputs[i].size(1)});
   return slices;
 }
@@ -36,7 +36,7 @@ PictureShape shape_of(const Tensor& image) {
 }
 
 JoinedPictures masked(const Tensor& gradient, const FloatSlice& slice, const Tensor& sign) {
-  return {shape_of(gradient), {&slice, 1}, sign.defined() ? slice_of(sign) : FloatSlice{}};
+  return {shape_of(gradient), {&slice, 1}, sign.defined() ? float_slice_of(sign) : FloatSlice{}};
 }
 
 struct WinogradKernels {
@@ -46,7 +46,7 @@ struct WinogradKernels {
                       const Tensor& bias, bool has_relu, const Tensor& output) {
     const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
     const std::vector<FloatSlice> slices = slices_of(inputs);
-    const FloatSlice to = slice_of(output);
+    const FloatSlice to = float_slice_of(output);
     winograd_conv({shape_of(output), slices}, places.data_ptr<float>(), biases.data_ptr<float>(),
                   has_relu, {&to, 1});
   }
@@ -54,7 +54,7 @@ struct WinogradKernels {
   static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
                                         const Tensor& gradient, const Tensor& sign) {
     const std::vector<FloatSlice> slices = slices_of(inputs);
-    const FloatSlice from = slice_of(gradient);
+    const FloatSlice from = float_slice_of(gradient);
     const Tensor places = torch::empty({3, 3, shape.in, shape.out}),
                  bias = torch::empty({shape.out});
     winograd_weight_gradient({shape_of(gradient), slices}, masked(gradient, from, sign),
@@ -64,7 +64,7 @@ struct WinogradKernels {
 
   static void input_gradients(const ConvShape&, const Tensor& gradient, const Tensor& sign,
                               const Tensor& weight, at::TensorList inputs, at::TensorList results) {
-    const FloatSlice from = slice_of(gradient);
+    const FloatSlice from = float_slice_of(gradient);
     const Tensor turned = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
     winograd_conv(masked(gradient, from, sign), turned.data_ptr<float>(), nullptr, false,
                   slices_of(results, inputs));

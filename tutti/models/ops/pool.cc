@@ -11,8 +11,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-struct Shape {
-  explicit Shape(torch::IntArrayRef sizes)
+struct PoolShape {
+  explicit PoolShape(torch::IntArrayRef sizes)
       : images(sizes[0]), channels(sizes[1]), height(sizes[2]), width(sizes[3]) {}
   std::int64_t images, channels, height, width;
   std::int64_t out_height() const { return height / 2; }
@@ -24,7 +24,7 @@ struct Shape {
 };
 
 template <class Bits>
-void pool_forward(const Shape& shape, const Bits* in, Bits* out, std::uint8_t* winner,
+void pool_forward(const PoolShape& shape, const Bits* in, Bits* out, std::uint8_t* winner,
                   const DropRule& rule) {
   const std::int64_t columns = shape.out_width(), size = columns * shape.channels;
   at::parallel_for(0, shape.images * shape.out_height(), 4,
@@ -38,7 +38,7 @@ void pool_forward(const Shape& shape, const Bits* in, Bits* out, std::uint8_t* w
 }
 
 template <class Bits>
-void pool_backward(const Shape& shape, const Bits* gradient, const std::uint8_t* winner,
+void pool_backward(const PoolShape& shape, const Bits* gradient, const std::uint8_t* winner,
                    Bits* out) {
   const std::int64_t columns = shape.out_width(), size = columns * shape.channels;
   at::parallel_for(0, shape.images * shape.out_height(), 4,
@@ -55,7 +55,7 @@ struct PoolReluDrop : Function<PoolReluDrop> {
   static Tensor forward(AutogradContext* context, const Tensor& input, double drop,
                         std::int64_t seed) {
     const Tensor image = input.contiguous(at::MemoryFormat::ChannelsLast);
-    const Shape shape(image.sizes());
+    const PoolShape shape(image.sizes());
     const std::vector<std::int64_t> size = {shape.images, shape.channels, shape.out_height(),
                                             shape.out_width()};
     const auto last = image.options().memory_format(at::MemoryFormat::ChannelsLast);
@@ -76,7 +76,7 @@ struct PoolReluDrop : Function<PoolReluDrop> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor winner = context->get_saved_variables()[0];
     const std::vector<std::int64_t> sizes = context->saved_data["sizes"].toIntVector();
-    const Shape shape(sizes);
+    const PoolShape shape(sizes);
     const Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     const auto last = gradient.options().memory_format(at::MemoryFormat::ChannelsLast);
     const bool is_even = shape.height % 2 == 0 && shape.width % 2 == 0;

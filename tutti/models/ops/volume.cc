@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr auto kLast = at::MemoryFormat::ChannelsLast3d;
+constexpr auto kLast3d = at::MemoryFormat::ChannelsLast3d;
 
 Extent extent_of(const Tensor& volume) {
   return {volume.size(2), volume.size(3), volume.size(4)};
@@ -22,7 +22,7 @@ Extent extent_of(const Tensor& volume) {
 Tensor empty_volume(std::int64_t n, std::int64_t channels, const Extent& e,
                     torch::ScalarType dtype) {
   return torch::empty({n, channels, e.depth, e.height, e.width},
-                      torch::TensorOptions().dtype(dtype).memory_format(kLast));
+                      torch::TensorOptions().dtype(dtype).memory_format(kLast3d));
 }
 
 // Calls task(sample, plane) for all of them, on all threads.
@@ -52,8 +52,8 @@ Tensor weight_gradients(const Tensor& gradient, const Tensor& input, const Tenso
 struct MixedConv : Function<MixedConv> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, std::int64_t stride, std::int64_t padding) {
-    const Tensor volume = input.to(torch::kBFloat16).contiguous(kLast);
-    const Tensor small = weight.to(torch::kBFloat16).contiguous(kLast);
+    const Tensor volume = input.to(torch::kBFloat16).contiguous(kLast3d);
+    const Tensor small = weight.to(torch::kBFloat16).contiguous(kLast3d);
     context->save_for_backward({volume, small});
     context->saved_data["stride"] = stride;
     context->saved_data["padding"] = padding;
@@ -64,11 +64,11 @@ struct MixedConv : Function<MixedConv> {
     const Tensor &volume = saved[0], &weight = saved[1];
     const std::int64_t stride = context->saved_data["stride"].toInt(),
                        padding = context->saved_data["padding"].toInt();
-    const Tensor gradient = gradients[0].contiguous(kLast);
+    const Tensor gradient = gradients[0].contiguous(kLast3d);
     Tensor input_gradient, bias_gradient;
     const bool wants_input = context->needs_input_grad(0);
     if (wants_input && stride == 1) {
-      const Tensor turned = weight.flip({2, 3, 4}).transpose(0, 1).contiguous(kLast);
+      const Tensor turned = weight.flip({2, 3, 4}).transpose(0, 1).contiguous(kLast3d);
       input_gradient = torch::conv3d(gradient, turned, {}, 1, weight.size(2) - 1 - padding);
     }
     const Tensor weight_gradient =
@@ -86,7 +86,7 @@ struct Typed {
 
 struct LeakyMeanPool : Function<LeakyMeanPool> {
   static Tensor forward(AutogradContext* context, const Tensor& input, double slope) {
-    const Tensor x = input.contiguous(kLast);
+    const Tensor x = input.contiguous(kLast3d);
     const Extent extent = extent_of(x), pooled = extent.halved();
     Tensor out = empty_volume(x.size(0), x.size(1), pooled, x.scalar_type());
     Tensor signs = empty_volume(x.size(0), x.size(1), pooled, torch::kUInt8);
@@ -101,7 +101,7 @@ struct LeakyMeanPool : Function<LeakyMeanPool> {
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const Tensor signs = context->get_saved_variables()[0],
-                 gradient = gradients[0].contiguous(kLast);
+                 gradient = gradients[0].contiguous(kLast3d);
     const auto sizes = context->saved_data["extent"].toIntVector();
     const double slope = context->saved_data["slope"].toDouble();
     const Extent extent{sizes[2], sizes[3], sizes[4]};
@@ -167,7 +167,7 @@ struct FirstLayer : Function<FirstLayer> {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &signs = saved[1];
     const auto slope = static_cast<float>(context->saved_data["slope"].toDouble());
-    const Tensor g = gradients[0].to(torch::kFloat32).contiguous(kLast);
+    const Tensor g = gradients[0].to(torch::kFloat32).contiguous(kLast3d);
     const std::int64_t filters = g.size(1), planes = g.size(2), tasks = x.size(0) * planes;
     const Extent extent = extent_of(x), pooled = extent_of(g);
     // Sums of so many pieces, whatever the number of threads: the same bits always.

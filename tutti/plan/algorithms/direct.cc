@@ -19,12 +19,12 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
+bool direct_supports(Collective collective, const Shape& shape) {
   if (collective == Collective::kSendReceive) return false;
   return shape.mapped && (collective != Collective::kAllToAll || shape.uniform);
 }
 
-Cost cost(Collective collective, int ranks, double bytes, int lanes) {
+Cost direct_cost(Collective collective, int ranks, double bytes, int lanes) {
   const double syncs = 2.0 * lanes;
   switch (collective) {
     case Collective::kBarrier: return {1, 0};
@@ -77,7 +77,7 @@ struct Direct {
   }
 };
 
-void build(Builder& builder, const Stage& stage) {
+void build_direct(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   const int me = line.ranks[line.index];
   const int group = builder.group_of(line.ranks);
@@ -110,9 +110,9 @@ Algorithm direct() {
   return {"direct",
           "shared memory: a slice's owner folds it from all inputs and stores it into all outputs",
           "bn",
-          supports,
-          cost,
-          build};
+          direct_supports,
+          direct_cost,
+          build_direct};
 }
 
 }  // namespace tutti::plan

@@ -10,15 +10,15 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape&) {
+bool dissemination_supports(Collective collective, const Shape&) {
   return collective == Collective::kBarrier;
 }
 
-Cost cost(Collective, int ranks, double, int) {
+Cost dissemination_cost(Collective, int ranks, double, int) {
   return {static_cast<double>(std::bit_width(static_cast<unsigned>(ranks - 1))), 0};
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_dissemination(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   const Range sent = builder.scratch(1), received = builder.scratch(1);
   for (int distance = 1; distance < line.size(); distance *= 2) {
@@ -32,9 +32,9 @@ Algorithm dissemination() {
   return {"dissemination",
           "barrier by messages of one element, twice as far each time",
           "",
-          supports,
-          cost,
-          build};
+          dissemination_supports,
+          dissemination_cost,
+          build_dissemination};
 }
 
 }  // namespace tutti::plan

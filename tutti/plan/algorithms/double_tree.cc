@@ -19,7 +19,7 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
+bool double_tree_supports(Collective collective, const Shape& shape) {
   if (collective == Collective::kBroadcast) return true;
   return !shape.reproducible &&
          (collective == Collective::kAllReduce || collective == Collective::kReduce);
@@ -30,7 +30,7 @@ int depth_of(int ranks) {
 }
 
 // A node's two messages of a level go one after the other. Lanes fill the tree after the first.
-Cost cost(Collective collective, int ranks, double bytes, int lanes) {
+Cost double_tree_cost(Collective collective, int ranks, double bytes, int lanes) {
   const bool both_ways = collective == Collective::kAllReduce;
   const double way = both_ways ? 2 * depth_of(ranks) : 1 + 2 * depth_of(ranks - 1);
   const double steps = both_ways ? 2 * way : way;
@@ -56,7 +56,7 @@ TreeNode in_order_node(int index, int size) {
 }
 
 // The tree below the ranks at `places` of the line; -1: nobody.
-struct Tree {
+struct BinaryTree {
   Builder& builder;
   const Line& line;
   const Range& range;
@@ -80,7 +80,7 @@ struct Tree {
   }
 };
 
-Tree tree_of_all(Builder& builder, const Stage& stage, int tree) {
+BinaryTree tree_of_all(Builder& builder, const Stage& stage, int tree) {
   const auto rank = [&](int i) { return i < 0 ? -1 : stage.line.ranks[i]; };
   const TreeNode node = tree_node(stage.line.index, stage.line.size(), tree);
   return {builder,
@@ -91,7 +91,7 @@ Tree tree_of_all(Builder& builder, const Stage& stage, int tree) {
 }
 
 // The root above a tree of the others.
-Tree tree_below_root(Builder& builder, const Stage& stage, int tree) {
+BinaryTree tree_below_root(Builder& builder, const Stage& stage, int tree) {
   const Line& line = stage.line;
   const int others = line.size() - 1;
   const auto rank = [&](int i) { return i < 0 ? -1 : line.ranks[i < stage.root ? i : i + 1]; };
@@ -106,14 +106,14 @@ Tree tree_below_root(Builder& builder, const Stage& stage, int tree) {
   return {builder, line, stage.range, parent, {rank(node.children[0]), rank(node.children[1])}};
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_double_tree(Builder& builder, const Stage& stage) {
   const int tree = builder.lane() % 2;
   if (stage.collective == Collective::kAllReduce) {
-    const Tree both = tree_of_all(builder, stage, tree);
+    const BinaryTree both = tree_of_all(builder, stage, tree);
     both.up(stage.completes);
     both.down();
   } else {
-    const Tree way = tree_below_root(builder, stage, tree);
+    const BinaryTree way = tree_below_root(builder, stage, tree);
     if (stage.collective == Collective::kReduce) way.up(stage.completes);
     if (stage.collective == Collective::kBroadcast) way.down();
   }
@@ -137,9 +137,9 @@ Algorithm double_tree() {
   return {"double_tree",
           "two binary trees, each rank a leaf in one; few steps, full links with lanes",
           "",
-          supports,
-          cost,
-          build};
+          double_tree_supports,
+          double_tree_cost,
+          build_double_tree};
 }
 
 }  // namespace tutti::plan

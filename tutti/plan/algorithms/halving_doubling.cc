@@ -16,7 +16,7 @@
 namespace tutti::plan {
 namespace {
 
-Cost cost(Collective collective, int ranks, double bytes, int) {
+Cost halving_doubling_cost(Collective collective, int ranks, double bytes, int) {
   const Actives actives(ranks);
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   const double steps = phases * std::countr_zero(static_cast<unsigned>(actives.count));
@@ -85,7 +85,7 @@ struct Halving {
   }
 };
 
-void build(Builder& builder, const Stage& stage) {
+void build_halving_doubling(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   const int odd = line.index | 1;
   if (stage.collective == Collective::kReduceScatter) {
@@ -113,8 +113,8 @@ Algorithm halving_doubling() {
           "partners exchange halves, nearer each time; least bytes, log n steps",
           "c",
           supports_pieces,
-          cost,
-          build};
+          halving_doubling_cost,
+          build_halving_doubling};
 }
 
 }  // namespace tutti::plan

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kRadix = 4;
 
-bool supports(Collective collective, const Shape& shape) {
+bool knomial_supports(Collective collective, const Shape& shape) {
   switch (collective) {
     case Collective::kBroadcast:
     case Collective::kGather:
@@ -29,7 +29,7 @@ bool supports(Collective collective, const Shape& shape) {
   }
 }
 
-Cost cost(Collective collective, int ranks, double bytes, int) {
+Cost knomial_cost(Collective collective, int ranks, double bytes, int) {
   double rounds = 0;
   for (int reach = 1; reach < ranks; reach *= kRadix) ++rounds;
   const double steps = rounds * (std::min(kRadix, ranks) - 1);
@@ -61,7 +61,7 @@ struct Node {
   int end_of(int child, int size) const { return Node(child, size).end; }
 };
 
-struct Tree {
+struct KnomialTree {
   Builder& builder;
   const Line& line;
   int root;
@@ -89,7 +89,7 @@ struct Tree {
 // buffer, so both ends cut the same way.
 class Subtree {
  public:
-  Subtree(const Tree& tree, const Request& request, Space whole) : tree_(tree) {
+  Subtree(const KnomialTree& tree, const Request& request, Space whole) : tree_(tree) {
     std::vector<std::int64_t> offsets{0};
     for (const std::int64_t count : request.counts) offsets.push_back(offsets.back() + count);
     for (int v = 0; v < tree.line.size(); ++v) {
@@ -128,12 +128,12 @@ class Subtree {
     for (int v = first; v < last; ++v) sum += pieces_.count(v);
     return sum;
   }
-  const Tree& tree_;
+  const KnomialTree& tree_;
   Pieces pieces_;
   Range kept_;
 };
 
-void gather(const Tree& tree, const Request& request) {
+void gather(const KnomialTree& tree, const Request& request) {
   const Subtree subtree(tree, request, Space::kOutput);
   const Range mine = subtree.mine();
   if (mine.space != Space::kInput) tree.builder.copy({Space::kInput, 0, mine.count}, mine);
@@ -145,7 +145,7 @@ void gather(const Tree& tree, const Request& request) {
   }
 }
 
-void scatter(const Tree& tree, const Request& request) {
+void scatter(const KnomialTree& tree, const Request& request) {
   const Subtree subtree(tree, request, Space::kInput);
   if (!tree.is_root()) {
     tree.builder.exchange(tree.line, -1, {}, tree.rank(tree.node.parent), subtree.all());
@@ -157,8 +157,8 @@ void scatter(const Tree& tree, const Request& request) {
   if (mine.space != Space::kOutput) tree.builder.copy(mine, {Space::kOutput, 0, mine.count});
 }
 
-void build(Builder& builder, const Stage& stage) {
-  const Tree tree{builder, stage.line, stage.root};
+void build_knomial(Builder& builder, const Stage& stage) {
+  const KnomialTree tree{builder, stage.line, stage.root};
   switch (stage.collective) {
     case Collective::kBroadcast: return tree.broadcast(stage.range);
     case Collective::kReduce: return tree.reduce(stage.range, stage.completes);
@@ -171,9 +171,9 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm knomial() {
-  return {"knomial", "one tree of radix 4, whole messages; few rounds, one root",
-          "",        supports,
-          cost,      build};
+  return {"knomial",    "one tree of radix 4, whole messages; few rounds, one root",
+          "",           knomial_supports,
+          knomial_cost, build_knomial};
 }
 
 }  // namespace tutti::plan

@@ -292,7 +292,7 @@ void all_gather_lane(const LaneTask& task) {
 
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
+bool multi_dimensional_supports(Collective collective, const Shape& shape) {
   if (shape.reproducible && is_reduction(collective)) return false;
   switch (collective) {
     case Collective::kGather:
@@ -309,7 +309,7 @@ Algorithm multi_dimensional() {
   return {"multi_dimensional",
           "composes the others: an algorithm per dimension, on ever smaller pieces",
           "p",
-          supports,
+          multi_dimensional_supports,
           nullptr,
           nullptr};
 }

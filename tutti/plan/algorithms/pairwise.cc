@@ -16,7 +16,7 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape&) {
+bool pairwise_supports(Collective collective, const Shape&) {
   switch (collective) {
     case Collective::kAllReduce:
     case Collective::kReduceScatter:
@@ -27,7 +27,7 @@ bool supports(Collective collective, const Shape&) {
   }
 }
 
-Cost cost(Collective collective, int ranks, double bytes, int) {
+Cost pairwise_cost(Collective collective, int ranks, double bytes, int) {
   const bool twice = collective == Collective::kAllReduce || collective == Collective::kReduce;
   const double phases = twice ? 2 : 1;
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
@@ -63,7 +63,8 @@ class RawPieces {
   int ranks_;
 };
 
-void reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bool completes) {
+void pairwise_reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces,
+                             bool completes) {
   const RawPieces raw(builder, line, pieces);
   raw.keep_own(builder, line.index);
   for (int t = 1; t < line.size(); ++t) {
@@ -75,7 +76,7 @@ void reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bo
   raw.fold(builder, completes);
 }
 
-void all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
+void pairwise_all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
   const auto mine = pieces.runs(line.index, line.index + 1);
   for (int t = 1; t < line.size(); ++t) {
     const int from = line.wrap(line.index - t);
@@ -117,30 +118,33 @@ void all_to_all(Builder& builder, const Line& line, const Request& request) {
   }
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_pairwise(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   switch (stage.collective) {
     case Collective::kReduceScatter:
-      return reduce_scatter(builder, line, *stage.pieces, stage.completes);
-    case Collective::kAllGather: return all_gather(builder, line, *stage.pieces);
+      return pairwise_reduce_scatter(builder, line, *stage.pieces, stage.completes);
+    case Collective::kAllGather: return pairwise_all_gather(builder, line, *stage.pieces);
     case Collective::kAllToAll: return all_to_all(builder, line, stage.request);
     default: break;
   }
   const auto pieces = Pieces::of_cut(stage.range, line.size(), stage.request.element_bytes);
-  reduce_scatter(builder, line, pieces, stage.completes);
+  pairwise_reduce_scatter(builder, line, pieces, stage.completes);
   if (stage.collective == Collective::kReduce) {
     collect(builder, line, pieces, stage.root);
   } else {
-    all_gather(builder, line, pieces);
+    pairwise_all_gather(builder, line, pieces);
   }
 }
 
 }  // namespace
 
 Algorithm pairwise() {
-  return {"pairwise", "each with each in turn; all_to_all, and folds strictly in rank order",
-          "",         supports,
-          cost,       build};
+  return {"pairwise",
+          "each with each in turn; all_to_all, and folds strictly in rank order",
+          "",
+          pairwise_supports,
+          pairwise_cost,
+          build_pairwise};
 }
 
 }  // namespace tutti::plan

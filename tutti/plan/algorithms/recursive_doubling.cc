@@ -13,18 +13,18 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape& shape) {
+bool recursive_doubling_supports(Collective collective, const Shape& shape) {
   return collective == Collective::kAllReduce && !shape.reproducible;
 }
 
-Cost cost(Collective, int ranks, double bytes, int) {
+Cost recursive_doubling_cost(Collective, int ranks, double bytes, int) {
   const Actives actives(ranks);
   const double steps =
       std::countr_zero(static_cast<unsigned>(actives.count)) + (actives.pairs > 0 ? 2 : 0);
   return {steps, steps * bytes};
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_recursive_doubling(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   const Range& vector = stage.range;
   const Actives actives(line.size());
@@ -52,9 +52,9 @@ Algorithm recursive_doubling() {
   return {"recursive_doubling",
           "partners exchange whole vectors, further each time; fewest steps",
           "",
-          supports,
-          cost,
-          build};
+          recursive_doubling_supports,
+          recursive_doubling_cost,
+          build_recursive_doubling};
 }
 
 }  // namespace tutti::plan

@@ -14,12 +14,12 @@
 namespace tutti::plan {
 namespace {
 
-Cost cost(Collective collective, int ranks, double bytes, int) {
+Cost ring_cost(Collective collective, int ranks, double bytes, int) {
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
 }
 
-void reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bool completes) {
+void ring_reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bool completes) {
   for (int t = 0; t + 1 < line.size(); ++t) {
     const int sent = line.wrap(line.index - 1 - t);
     const int folded = line.wrap(line.index - 2 - t);
@@ -30,7 +30,7 @@ void reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bo
   }
 }
 
-void all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
+void ring_all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
   for (int t = 0; t + 1 < line.size(); ++t) {
     const int sent = line.wrap(line.index - t);
     const int received = line.wrap(line.index - t - 1);
@@ -39,16 +39,16 @@ void all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
   }
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_ring(Builder& builder, const Stage& stage) {
   switch (stage.collective) {
     case Collective::kReduceScatter:
-      return reduce_scatter(builder, stage.line, *stage.pieces, stage.completes);
-    case Collective::kAllGather: return all_gather(builder, stage.line, *stage.pieces);
+      return ring_reduce_scatter(builder, stage.line, *stage.pieces, stage.completes);
+    case Collective::kAllGather: return ring_all_gather(builder, stage.line, *stage.pieces);
     default: {
       const auto pieces =
           Pieces::of_cut(stage.range, stage.line.size(), stage.request.element_bytes);
-      reduce_scatter(builder, stage.line, pieces, stage.completes);
-      all_gather(builder, stage.line, pieces);
+      ring_reduce_scatter(builder, stage.line, pieces, stage.completes);
+      ring_all_gather(builder, stage.line, pieces);
     }
   }
 }
@@ -56,8 +56,9 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm ring() {
-  return {"ring", "pieces travel round a ring; least bytes, most steps", "r", supports_pieces, cost,
-          build};
+  return {"ring",    "pieces travel round a ring; least bytes, most steps",
+          "r",       supports_pieces,
+          ring_cost, build_ring};
 }
 
 }  // namespace tutti::plan

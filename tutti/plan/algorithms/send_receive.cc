@@ -5,15 +5,15 @@
 namespace tutti::plan {
 namespace {
 
-bool supports(Collective collective, const Shape&) {
+bool send_receive_supports(Collective collective, const Shape&) {
   return collective == Collective::kSendReceive;
 }
 
-Cost cost(Collective, int, double bytes, int) {
+Cost send_receive_cost(Collective, int, double bytes, int) {
   return {1, bytes};
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_send_receive(Builder& builder, const Stage& stage) {
   const Request& request = stage.request;
   const int me = stage.line.ranks[stage.line.index];
   const Range source{Space::kInput, 0, request.count};
@@ -30,7 +30,12 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm send_receive() {
-  return {"send_receive", "one message from root to peer", "", supports, cost, build};
+  return {"send_receive",
+          "one message from root to peer",
+          "",
+          send_receive_supports,
+          send_receive_cost,
+          build_send_receive};
 }
 
 }  // namespace tutti::plan

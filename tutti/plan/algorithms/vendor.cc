@@ -15,13 +15,13 @@
 namespace tutti::plan {
 namespace {
 
-Cost cost(Collective collective, int ranks, double bytes, int) {
+Cost vendor_cost(Collective collective, int ranks, double bytes, int) {
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   return {phases * std::bit_width(static_cast<unsigned>(ranks - 1)),
           phases * (ranks - 1) / ranks * bytes};
 }
 
-void build(Builder& builder, const Stage& stage) {
+void build_vendor(Builder& builder, const Stage& stage) {
   const Line& line = stage.line;
   if (stage.collective == Collective::kAllReduce) {
     if (stage.range.count == 0) return;
@@ -44,8 +44,9 @@ void build(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm vendor() {
-  return {"vendor", "the transport's own collectives (MPI, NCCL)", "m", supports_pieces, cost,
-          build};
+  return {"vendor",    "the transport's own collectives (MPI, NCCL)",
+          "m",         supports_pieces,
+          vendor_cost, build_vendor};
 }
 
 }  // namespace tutti::plan

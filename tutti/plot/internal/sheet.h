@@ -9,6 +9,8 @@
 
 namespace tutti::plot {
 
+// In SVG user units; the plot begins below the title.
+inline constexpr double kSheetWidth = 960, kSheetTop = 88;
 inline constexpr std::string_view kInk = "#1a1d21", kPaleInk = "#5c636e", kGrid = "#e4e7eb";
 
 class Sheet {

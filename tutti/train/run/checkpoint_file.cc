@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'C', 'K', '1'};
-constexpr std::uint32_t kText = 0, kArray = 1, kEnd = 2;
+constexpr std::uint32_t kTextRecord = 0, kArrayRecord = 1, kEndRecord = 2;
 
 // A record: kind, length of the name, length of the content, checksum of all that follows; then
 // name and content.
@@ -95,13 +95,13 @@ void Checkpoint::get(const std::string& name, std::span<std::byte> values) const
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   const fs::path draft = path.string() + ".part";
   Writer writer(draft);
-  writer.record(kText, "step", std::to_string(checkpoint.step).data(),
+  writer.record(kTextRecord, "step", std::to_string(checkpoint.step).data(),
                 std::to_string(checkpoint.step).size());
   for (const auto& [name, text] : checkpoint.texts)
-    writer.record(kText, "text." + name, text.data(), text.size());
+    writer.record(kTextRecord, "text." + name, text.data(), text.size());
   for (const auto& [name, bytes] : checkpoint.arrays)
-    writer.record(kArray, name, bytes.data(), bytes.size());
-  writer.record(kEnd, "", nullptr, 0);
+    writer.record(kArrayRecord, name, bytes.data(), bytes.size());
+  writer.record(kEndRecord, "", nullptr, 0);
   writer.finish();
   fs::rename(draft, path);
   flush_folder(path.parent_path());
@@ -118,9 +118,9 @@ Checkpoint read_checkpoint(const fs::path& path) {
   for (;;) {
     RecordHead head;
     if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) fail(path, "ends too early");
-    if (head.kind > kEnd || head.name_bytes > file_bytes || head.bytes > file_bytes)
+    if (head.kind > kEndRecord || head.name_bytes > file_bytes || head.bytes > file_bytes)
       fail(path, "is damaged");
-    if (head.kind == kEnd) return checkpoint;
+    if (head.kind == kEndRecord) return checkpoint;
     std::string name(head.name_bytes, 0);
     std::vector<std::byte> bytes(head.bytes);
     file.read(name.data(), static_cast<std::streamsize>(name.size()));
@@ -130,7 +130,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
     if (crc32c(bytes.data(), bytes.size(), crc32c(name.data(), name.size())) != head.checksum)
       fail(path, fmt::format("the checksum of '{}' is wrong", name));
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (head.kind == kArray)
+    if (head.kind == kArrayRecord)
       checkpoint.arrays[name] = std::move(bytes);
     else if (name == "step")
       checkpoint.step = std::stoll(text);

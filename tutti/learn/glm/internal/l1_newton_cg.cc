@@ -8,10 +8,10 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostSteps = 60;  // of one conjugate gradient
-constexpr double kForcing = 0.1;
+constexpr int kMostL1Steps = 60;  // of one conjugate gradient
+constexpr double kL1Forcing = 0.1;
 constexpr int kHalvings = 30;
-constexpr int kStalls = 3;  // iterations without a gain that the type of the rows can tell
+constexpr int kL1Stalls = 3;  // iterations without a gain that the type of the rows can tell
 constexpr std::int64_t kFewestEntering = 256;
 
 template <class T>
@@ -140,7 +140,8 @@ void L1NewtonCg<T>::find_direction() {
   double length = precondition();
   search_ = curved_;
   const double first_length = length;
-  for (int step = 0; step < kMostSteps && length > kForcing * kForcing * first_length; ++step) {
+  for (int step = 0; step < kMostL1Steps && length > kL1Forcing * kL1Forcing * first_length;
+       ++step) {
     const double sum = design_.curvature_multiply(search_.data(), search_[columns_], second_.data(),
                                                   step_products_.data(), curved_.data());
     tracker_.add_passes(1);
@@ -214,10 +215,10 @@ Solution L1NewtonCg<T>::run() {
     const double before = objective_;
     const bool is_better = search_line();
     stalls = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls + 1;
-    if (!is_better) stalls = kStalls;
-    if (stalls == kStalls) break;  // rounding decides now
+    if (!is_better) stalls = kL1Stalls;
+    if (stalls == kL1Stalls) break;  // rounding decides now
   }
-  return this->solution(stalls == kStalls);
+  return this->solution(stalls == kL1Stalls);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
-constexpr double kNothingToGain = 1e-15;  // of the objective
 
 // What a pass gives, at weights in shifted columns with the intercept last.
 struct Model {

@@ -10,7 +10,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kColumnGrain = 16384;
 constexpr std::int64_t kRowsForASample = 65536;
 constexpr std::int64_t kRowsPerColumn = 4;  // of a stream's sample, at least
 constexpr int kMostSteps = 200;             // of one conjugate gradient
@@ -18,7 +18,6 @@ constexpr int kMostSteps = 200;             // of one conjugate gradient
 // kStall of their mean.
 constexpr double kForcing = 0.2;
 constexpr double kStall = 0.5;
-constexpr double kNothingToGain = 1e-15;  // of the objective
 
 template <class T>
 class NewtonCg : CgState<T> {
@@ -64,10 +63,10 @@ class NewtonCg : CgState<T> {
 
 template <class T>
 double NewtonCg<T>::over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body) {
-  std::vector<double> sums(columns_ / kGrain + 1);
-  design_.threads().for_range(columns_ + 1, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    sums[begin / kGrain] = body(begin, end);
-  });
+  std::vector<double> sums(columns_ / kColumnGrain + 1);
+  design_.threads().for_range(
+      columns_ + 1, kColumnGrain,
+      [&](std::int64_t begin, std::int64_t end) { sums[begin / kColumnGrain] = body(begin, end); });
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;

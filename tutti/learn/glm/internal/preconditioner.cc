@@ -9,7 +9,7 @@ constexpr std::int64_t kFrequentBlock = 1024;  // columns of sparse data
 constexpr std::int64_t kDenseBlock = 4096;
 constexpr std::int64_t kRowsPerColumn = 5;
 constexpr std::int64_t kFewestRows = 16384;
-constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kProductGrain = 16384;
 
 }  // namespace
 
@@ -65,14 +65,14 @@ double Preconditioner<T>::apply(const T* source, T* target) const {
   std::copy(solution_.begin(), solution_.end() - 1, target);
   target[columns] = static_cast<T>(solution_.back());
   const std::int64_t rest = columns - block_;
-  std::vector<double> products(rest / kGrain + 1);
-  design_.threads().for_range(rest, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<double> products(rest / kProductGrain + 1);
+  design_.threads().for_range(rest, kProductGrain, [&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t j = block_ + begin; j < block_ + end; ++j) {
       target[j] = source[j] * inverse_diagonal_[j];
       sum += static_cast<double>(source[j]) * static_cast<double>(target[j]);
     }
-    products[begin / kGrain] = sum;
+    products[begin / kProductGrain] = sum;
   });
   double product = static_cast<double>(source[columns]) * static_cast<double>(target[columns]);
   for (std::int64_t j = 0; j < block_; ++j)

@@ -30,6 +30,9 @@ struct Problem {
   }
 };
 
+// A gain below this share of the objective is rounding.
+inline constexpr double kNothingToGain = 1e-15;
+
 // What a solver found, in the order of the design's columns.
 struct Solution {
   std::vector<double> coefficients;

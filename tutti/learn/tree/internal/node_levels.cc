@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kBlock = 32768;
 constexpr std::size_t kBlocksOfTask = 8;  // that a thread takes at a time
 // Rows that are parted at a time: they are still in the first caches when they are added up.
-constexpr std::int64_t kChunk = 2048;
+constexpr std::int64_t kPartedRows = 2048;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of histograms in one pass
 constexpr std::int64_t kFewestRows = 4 * kSubtreeRows;     // for which this pays
 
@@ -146,14 +146,14 @@ void NodeWork<Record>::part_segment(LevelNode& node, std::size_t block, std::siz
                                     Record* scratch) {
   const Segment& segment = node.segments[block];
   Record* const rows = growth_.records.data() + segment.begin;
-  std::array<std::int64_t, kBlock / kChunk> lefts = {};
+  std::array<std::int64_t, kBlock / kPartedRows> lefts = {};
   std::int64_t all_left = 0;
-  for (std::int64_t begin = 0; begin < segment.size; begin += kChunk) {
-    const std::int64_t size = std::min(kChunk, segment.size - begin);
+  for (std::int64_t begin = 0; begin < segment.size; begin += kPartedRows) {
+    const std::int64_t size = std::min(kPartedRows, segment.size - begin);
     Record* target = scratch + begin;
     const std::int64_t left =
         part_rows(rows + begin, size, target, node.bins, data_->stride(), node.table);
-    lefts[static_cast<std::size_t>(begin / kChunk)] = left;
+    lefts[static_cast<std::size_t>(begin / kPartedRows)] = left;
     all_left += left;
     if (node.left_is_smaller)
       add_rows_of({target, static_cast<std::size_t>(left)}, node.histograms[slot]);
@@ -162,9 +162,9 @@ void NodeWork<Record>::part_segment(LevelNode& node, std::size_t block, std::siz
   }
   node.lefts[block] = all_left;
   std::int64_t to_left = 0;
-  for (std::int64_t begin = 0; begin < segment.size; begin += kChunk) {
-    const std::int64_t size = std::min(kChunk, segment.size - begin);
-    const std::int64_t left = lefts[static_cast<std::size_t>(begin / kChunk)];
+  for (std::int64_t begin = 0; begin < segment.size; begin += kPartedRows) {
+    const std::int64_t size = std::min(kPartedRows, segment.size - begin);
+    const std::int64_t left = lefts[static_cast<std::size_t>(begin / kPartedRows)];
     std::copy_n(scratch + begin, left, rows + to_left);
     std::reverse_copy(scratch + begin + left, scratch + begin + size,
                       rows + all_left + begin - to_left);

@@ -7,8 +7,8 @@
 namespace tutti::models::hep {
 namespace {
 
+using std::numbers::pi;
 using train::Random;
-constexpr double kPi = std::numbers::pi;
 constexpr double kEtaEnd = 2.5, kPhiEnd = 3.15;
 constexpr double kChargedShare = 0.62, kPhotonShare = 0.28;
 
@@ -47,8 +47,8 @@ struct Calorimeter {
     return std::sqrt(0.05 * 0.05 * e * e + 0.706 * 0.706 * e);
   }
 };
-constexpr Calorimeter kElectromagnetic = {0.0174, kPi / 180, 0.5, true};
-constexpr Calorimeter kHadronic = {0.1, kPi / 18, 1.0, false};
+constexpr Calorimeter kElectromagnetic = {0.0174, pi / 180, 0.5, true};
+constexpr Calorimeter kHadronic = {0.1, pi / 18, 1.0, false};
 
 using Cells = std::unordered_map<std::uint64_t, double>;  // energy by cell number
 
@@ -125,7 +125,7 @@ std::vector<float> picture(const Readout& readout, int size) {
   const auto pixels = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
   std::vector<float> image(3 * pixels);
   auto bin_of = [&](double eta, double phi) -> std::int64_t {
-    const double angle = std::remainder(phi, 2 * kPi);
+    const double angle = std::remainder(phi, 2 * pi);
     const auto row = static_cast<std::int64_t>(std::floor((eta + kEtaEnd) / (2 * kEtaEnd) * size));
     const auto column =
         static_cast<std::int64_t>(std::floor((angle + kPhiEnd) / (2 * kPhiEnd) * size));

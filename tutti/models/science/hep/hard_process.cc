@@ -9,8 +9,8 @@
 namespace tutti::models::hep {
 namespace {
 
+using std::numbers::pi;
 using train::Random;
-constexpr double kPi = std::numbers::pi;
 constexpr double kBeamEnergy = 13000;  // GeV, both protons
 
 constexpr std::array<Slice, 5> kSlices = {{{4, 400, 800, 1.997e-6},
@@ -64,13 +64,13 @@ void add_initial_radiation(HardEvent& event, double colour, Random& random) {
     for (const Parton& parton : system) made = made + parton.momentum;
   const double mass = made.mass(), range = std::log(event.scale / 2 / kLowest);
   const int count =
-      poisson(2 * kLargestCoupling * colour / kPi * range * 2 * kLargestRapidity, random);
+      poisson(2 * kLargestCoupling * colour / pi * range * 2 * kLargestRapidity, random);
   for (int i = 0; i < count; ++i) {
     const double pt = kLowest * std::exp(range * random.uniform());
     const double rapidity = kLargestRapidity * (2 * random.uniform() - 1);
     const double share = strong_coupling(pt * pt) / kLargestCoupling *
                          std::pow(1 + 2 * pt * std::cosh(rapidity) / mass, -kFall);
-    const double phi = 2 * kPi * random.uniform();
+    const double phi = 2 * pi * random.uniform();
     if (random.uniform() < share)
       event.systems.push_back({{from_pt_eta_phi(pt, rapidity, phi), true}});
   }
@@ -139,9 +139,9 @@ std::vector<FourVector> three_body_decay(double mass, double mass3, Random& rand
 HardEvent make_signal(Random& random) {
   HardEvent event;
   event.scale = kGluinoMass;
-  const double pt = gamma_of_shape_two(0.2 * kGluinoMass, random), phi = 2 * kPi * random.uniform();
+  const double pt = gamma_of_shape_two(0.2 * kGluinoMass, random), phi = 2 * pi * random.uniform();
   for (int side = 0; side < 2; ++side) {
-    const double angle = phi + side * kPi, rapidity = 0.6 * random.gaussian();
+    const double angle = phi + side * pi, rapidity = 0.6 * random.gaussian();
     const double transverse_mass = std::hypot(kGluinoMass, pt);
     const FourVector gluino{pt * std::cos(angle), pt * std::sin(angle),
                             transverse_mass * std::sinh(rapidity),
@@ -154,7 +154,7 @@ HardEvent make_signal(Random& random) {
 
 HardEvent make_background(const Slice& slice, Random& random) {
   HardEvent event;
-  const double pt = our_pt(slice, random), phi = 2 * kPi * random.uniform();
+  const double pt = our_pt(slice, random), phi = 2 * pi * random.uniform();
   event.scale = pt;
   static const std::map<int, double> means = [] {
     std::map<int, double> all;
@@ -165,7 +165,7 @@ HardEvent make_background(const Slice& slice, Random& random) {
   const double common = 0.6 * random.gaussian(), half = 2.4 * random.uniform() - 1.2;
   System pair;
   for (int side = 0; side < 2; ++side)
-    pair.push_back({from_pt_eta_phi(pt, common + (side == 0 ? half : -half), phi + side * kPi),
+    pair.push_back({from_pt_eta_phi(pt, common + (side == 0 ? half : -half), phi + side * pi),
                     random.uniform() < gluon_share(pt)});
   event.systems.push_back(std::move(pair));
   add_initial_radiation(event, (kGluonColour + kQuarkColour) / 2, random);  // mostly one of each

@@ -5,8 +5,8 @@
 namespace tutti::models::hep {
 namespace {
 
+using std::numbers::pi;
 using train::Random;
-constexpr double kPi = std::numbers::pi;
 constexpr double kFlavours = 5;
 constexpr double kLargestCoupling = 0.35;
 
@@ -46,7 +46,7 @@ Branch evolve(bool is_gluon, double energy, double t_max, Random& random) {
   double t = t_max;
   const double edge = 1 / std::max(t_max, kShowerEnd + 1);  // z (1-z) t > 1 GeV^2
   const Bounds bounds(is_gluon, edge);
-  const double rate = kLargestCoupling / (2 * kPi) * bounds.total();
+  const double rate = kLargestCoupling / (2 * pi) * bounds.total();
   if (rate <= 0) return {};
   for (;;) {
     t *= std::pow(1 - random.uniform(), 1 / rate);
@@ -100,7 +100,7 @@ void place_daughters(const Node& parent, Node& first, Node& second, Random& rand
   const double ea = (t + ma - mb) / (2 * m), p = std::sqrt(std::max(0.0, ea * ea - ma));
   const double speed = parent.momentum.p() / parent.momentum.e;
   const double cosine = std::clamp((2 * parent.branch.z - 1) / std::max(speed, 1e-9), -1.0, 1.0);
-  const double sine = std::sqrt(1 - cosine * cosine), angle = 2 * kPi * random.uniform();
+  const double sine = std::sqrt(1 - cosine * cosine), angle = 2 * pi * random.uniform();
   // Axes: along the flight, and two across it.
   const double length = std::max(parent.momentum.p(), 1e-12);
   const double n[3] = {parent.momentum.x / length, parent.momentum.y / length,
@@ -162,7 +162,7 @@ void shower_alone(const Parton& parton, std::vector<FourVector>& out, Random& ra
 }  // namespace
 
 double strong_coupling(double q2) {
-  constexpr double kBeta = (33 - 2 * kFlavours) / (12 * kPi), kLambda2 = 0.04;
+  constexpr double kBeta = (33 - 2 * kFlavours) / (12 * pi), kLambda2 = 0.04;
   const double logarithm = std::log(q2 / kLambda2);
   return logarithm <= 0 ? kLargestCoupling : std::min(kLargestCoupling, 1 / (kBeta * logarithm));
 }

@@ -20,7 +20,7 @@ constexpr std::size_t kHeader = 348, kDimensions = 40, kType = 70, kOffset = 108
                       kIntercept = 116, kMagic = 344;
 constexpr std::int64_t kMostVoxels = std::int64_t{1} << 30;
 
-[[noreturn]] void refuse(const fs::path& file, const std::string& why) {
+[[noreturn]] void refuse_file(const fs::path& file, const std::string& why) {
   throw IoError("DDL-7-65", fmt::format("{} {}.", file.string(), why));
 }
 
@@ -35,13 +35,13 @@ T value_at(const char* bytes, std::size_t place) {
 class PackedFile {
  public:
   explicit PackedFile(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) refuse(path, "cannot be opened");
+    if (!file_) refuse_file(path, "cannot be opened");
   }
   void read(char* to, std::size_t bytes) {
     while (bytes > 0) {
       const auto part = static_cast<unsigned>(std::min<std::size_t>(bytes, 1 << 30));
       const int got = gzread(file_.get(), to, part);
-      if (got <= 0) refuse(path_, "ends too early, or is damaged");
+      if (got <= 0) refuse_file(path_, "ends too early, or is damaged");
       to += got;
       bytes -= static_cast<std::size_t>(got);
     }
@@ -75,7 +75,7 @@ constexpr NumberType kTypes[] = {
 const NumberType& type_of(int code, const fs::path& file) {
   for (const NumberType& type : kTypes)
     if (type.code == code) return type;
-  refuse(file, fmt::format("has numbers of type {}, which are not read here", code));
+  refuse_file(file, fmt::format("has numbers of type {}, which are not read here", code));
 }
 
 }  // namespace
@@ -85,17 +85,17 @@ Volume read_nifti(const fs::path& path) {
   char header[kHeader];
   file.read(header, kHeader);
   if (value_at<std::int32_t>(header, 0) != int(kHeader) || std::memcmp(header + kMagic, "n+1", 4))
-    refuse(path, "is not a NIfTI-1 file of this byte order with its data in the same file");
+    refuse_file(path, "is not a NIfTI-1 file of this byte order with its data in the same file");
   Volume volume;
   std::int64_t voxels = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     volume.size[axis] = value_at<std::int16_t>(header, kDimensions + 2 + 2 * axis);
-    if (volume.size[axis] < 1) refuse(path, "has no voxels");
+    if (volume.size[axis] < 1) refuse_file(path, "has no voxels");
     voxels *= volume.size[axis];
   }
   const auto offset = static_cast<std::int64_t>(value_at<float>(header, kOffset));
   if (voxels > kMostVoxels || offset < std::int64_t{kHeader} || offset > (1 << 28))
-    refuse(path, "has a header that cannot be");
+    refuse_file(path, "has a header that cannot be");
   std::vector<char> skipped(static_cast<std::size_t>(offset) - kHeader);
   file.read(skipped.data(), skipped.size());
   const NumberType& type = type_of(value_at<std::int16_t>(header, kType), path);

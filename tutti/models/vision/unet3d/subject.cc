@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const fs::path& folder, const std::string& why) {
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
   throw IoError("DDL-7-67", fmt::format("{} {}.", folder.string(), why));
 }
 
@@ -31,7 +31,7 @@ std::optional<fs::path> file_of(const fs::path& folder, const std::string& kind)
 
 Volume volume_of(const fs::path& folder, const std::string& kind) {
   const std::optional<fs::path> file = file_of(folder, kind);
-  if (!file) refuse(folder, fmt::format("has no file *_{}.nii or *_{}.nii.gz", kind, kind));
+  if (!file) refuse_folder(folder, fmt::format("has no file *_{}.nii or *_{}.nii.gz", kind, kind));
   return read_nifti(*file);
 }
 
@@ -117,7 +117,7 @@ Scan read_subject(const fs::path& folder, int side, bool needs_truth) {
   std::vector<Volume> images;
   for (const char* kind : {"t1", "t1ce", "flair", "t2"}) {
     images.push_back(volume_of(folder, kind));
-    if (images.back().size != images[0].size) refuse(folder, "has files of different sizes");
+    if (images.back().size != images[0].size) refuse_folder(folder, "has files of different sizes");
   }
   const Cube cube = cube_round(images);
   const auto n = static_cast<std::size_t>(side), voxels = n * n * n;
@@ -128,7 +128,7 @@ Scan read_subject(const fs::path& folder, int side, bool needs_truth) {
     });
   if (!needs_truth && !file_of(folder, "seg")) return scan;
   const Volume truth = volume_of(folder, "seg");
-  if (truth.size != images[0].size) refuse(folder, "has files of different sizes");
+  if (truth.size != images[0].size) refuse_folder(folder, "has files of different sizes");
   each_voxel(cube, side, [&](std::size_t index, const auto& place) {
     scan.labels[index] = static_cast<std::uint8_t>(nearest_voxel(truth, place));
   });
