@@ -19,13 +19,15 @@ function(add_component name)
   endif()
   if(arg_TESTS)
     set(labels unit ${name})
-    if(NOT arg_WITH_TORCH)
+    if(arg_WITH_TORCH)
+      set(in_one_process IN_ONE_PROCESS)
+    else()
       list(APPEND labels asan)
     endif()
     if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm|learn)(/|$)")  # where threads meet
       list(APPEND labels tsan)
     endif()
-    add_test_program(${name}_test SOURCES ${arg_TESTS} LABELS ${labels}
+    add_test_program(${name}_test ${in_one_process} SOURCES ${arg_TESTS} LABELS ${labels}
                      DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})
     if(arg_WITH_TORCH AND BUILD_TESTING)
       use_torch(${name}_test)
@@ -34,9 +36,10 @@ function(add_component name)
   endif()
 endfunction()
 
-# add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...])
+# add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...] [IN_ONE_PROCESS])
 #
-# A GoogleTest program each of whose cases ctest knows by name. For every label L there is a target tests-L that
+# A GoogleTest program each of whose cases ctest knows by name and runs by itself; IN_ONE_PROCESS: as one test, for those
+# with libtorch, which takes most of a second to load. For every label L there is a target tests-L that
 # builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make `make test` run the program
 # under these sanitizers too.
 include(GoogleTest)
@@ -44,7 +47,7 @@ function(add_test_program name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_ONE_PROCESS" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
   if(TUTTI_SANITIZE)
@@ -56,6 +59,11 @@ function(add_test_program name)
     endif()
     add_dependencies(tests-${label} ${name})
   endforeach()
+  if(arg_IN_ONE_PROCESS)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+    return()
+  endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
   # gtest_discover_tests takes one label only, so a list of them is set when ctest reads the cases.
   set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
