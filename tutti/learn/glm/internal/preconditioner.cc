@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kFrequentBlock = 1024;  // columns of sparse data
 constexpr std::int64_t kDenseBlock = 4096;
-constexpr std::int64_t kRowsPerColumn = 5;
+constexpr std::int64_t kSampledPerColumn = 5;
 constexpr std::int64_t kFewestRows = 16384;
 constexpr std::int64_t kProductGrain = 16384;
 
@@ -25,7 +25,7 @@ Preconditioner<T>::Preconditioner(Design<T>& design) : design_(design) {
 
 template <class T>
 std::int64_t Preconditioner<T>::sample_stride() const {
-  const std::int64_t wanted = std::max<std::int64_t>(kFewestRows, kRowsPerColumn * block_);
+  const std::int64_t wanted = std::max<std::int64_t>(kFewestRows, kSampledPerColumn * block_);
   const auto selected =
       static_cast<std::int64_t>(static_cast<double>(design_.total_rows()) * design_.share());
   return design_.stride() * std::max<std::int64_t>(1, selected / wanted);
