@@ -39,25 +39,26 @@ endfunction()
 # add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...] [IN_ONE_PROCESS])
 #
 # A GoogleTest program each of whose cases ctest knows by name and runs by itself; IN_ONE_PROCESS: as one test, for those
-# with libtorch, which takes most of a second to load. For every label L there is a target tests-L that
-# builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make `make test` run the program
-# under these sanitizers too.
+# with libtorch, which takes most of a second to load. The target `tests` builds all of them, which `all` does not; for
+# every label L there is a target tests-L that builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make
+# `make test` run the program under these sanitizers too.
 include(GoogleTest)
 function(add_test_program name)
   if(NOT BUILD_TESTING)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "IN_ONE_PROCESS" "" "SOURCES;DEPENDS;LABELS")
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
   if(TUTTI_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)  # what is tested is optimised; tests would only take longer to compile
   endif()
-  foreach(label ${arg_LABELS})
-    if(NOT TARGET tests-${label})
-      add_custom_target(tests-${label})
+  list(TRANSFORM arg_LABELS PREPEND tests- OUTPUT_VARIABLE groups)
+  foreach(group tests ${groups})
+    if(NOT TARGET ${group})
+      add_custom_target(${group})
     endif()
-    add_dependencies(tests-${label} ${name})
+    add_dependencies(${group} ${name})
   endforeach()
   if(arg_IN_ONE_PROCESS)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
