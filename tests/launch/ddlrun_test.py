@@ -155,7 +155,7 @@ class Failures(Case):
             with tempfile.TemporaryDirectory() as folder:
                 run = self.run_to_end("--mpi", kind, *THREE, "sh", "-c", f"FOLDER={folder}; {script}")
             self.assertRegex(run.errors, r"DDL-3-40 Rank [02] on \S+ ended with exit code 5")
-            self.assertRegex(run.errors, r"ddlrun: rank 1 on \S+ had ended before, with exit code 0\.")
+            self.assertRegex(run.errors, r"ddlrun: rank 1 on \S+ had ended by itself, with exit code 0\.")
             self.assertEqual(run.code, 5)
 
     def test_a_killed_rank_is_named_with_its_signal(self):

@@ -136,7 +136,7 @@ class Job {
     all_have_ended_ = ranks_.all_have_ended();
     if (all_have_ended_) since_all_ended_.restart();
     if (end.code == 0 && end.signal == 0) {
-      if (first_done_ < 0) first_done_ = end.rank, done_at_ = since_start_.seconds() - end.ago;
+      if (first_done_ < 0 && !is_ending_) first_done_ = end.rank;
       return;
     }
     if (end.was_stopped) {
@@ -205,7 +205,6 @@ class Job {
   // Something ends the job that may itself have a cause of which we have not heard yet.
   void suspect(std::string message, int exit_code = 1) {
     if (is_ending_ || failure_) return;
-    failed_at_ = since_start_.seconds();
     end_all({exit_code, std::move(message), true});
     is_suspicion_ = true;
   }
@@ -269,9 +268,9 @@ class Job {
 
   // Whoever waited for a rank that had left without failing says only that it is gone.
   void tell_of_first_done() {
-    if (first_done_ < 0 || done_at_ > failed_at_) return;
+    if (first_done_ < 0) return;
     if (!end_.message.ends_with('\n')) end_.message += '\n';
-    end_.message += fmt::format("ddlrun: rank {} on {} had ended before, with exit code 0.\n",
+    end_.message += fmt::format("ddlrun: rank {} on {} had ended by itself, with exit code 0.\n",
                                 first_done_, ranks_.host_of(first_done_));
   }
 
@@ -287,9 +286,9 @@ class Job {
                             [this](std::string_view text) { pass_on_mpirun(STDERR_FILENO, text); }};
   Stopwatch since_start_, since_failure_, since_ending_, since_last_rank_, since_asked_;
   Stopwatch since_all_ended_;
-  std::optional<JobEnd> failure_;       // the reason to end all, soon
-  int first_done_ = -1;                 // the rank that ended well before all others
-  double failed_at_ = 0, done_at_ = 0;  // since the start
+  std::optional<JobEnd> failure_;  // the reason to end all, soon
+  double failed_at_ = 0;
+  int first_done_ = -1;  // the rank that ended well before all others
   bool is_ending_ = false, is_suspicion_ = false, is_asked_ = false;
   bool was_interrupted_ = false, is_output_gone_ = false, all_have_ended_ = false;
   JobEnd end_;
