@@ -28,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr double kGraceSeconds = 2;            // between asking to end and killing
 constexpr double kLeftOverSeconds = 0.3;       // for output of processes that outlive the program
+constexpr double kMostLeftOverSeconds = 5;     // even if they never cease
 constexpr std::size_t kMostWaiting = 1 << 20;  // bytes on their way to ddlrun
 
 // Standard output is a terminal, so that programs write whole lines at once; a raw one, so that
@@ -98,7 +99,9 @@ class Watched {
   bool is_over() const {
     if (!has_ended_) return false;
     const bool is_silent = !channels_.output.is_open() && !channels_.errors.is_open();
-    return is_silent || since_end_.seconds() > kLeftOverSeconds;
+    // On a busy machine much can be unread when we get our turn again.
+    return is_silent ||
+           since_end_.seconds() > (has_read_all_ ? kLeftOverSeconds : kMostLeftOverSeconds);
   }
 
   void step() {
@@ -109,6 +112,7 @@ class Watched {
          {home_.get(), static_cast<short>(POLLIN | (waiting_.empty() ? 0 : POLLOUT)), 0},
          {signal_file_.get(), POLLIN, 0}}};
     ::poll(files.data(), files.size(), has_ended_ || is_ending_ ? 50 : -1);
+    has_read_all_ = may_read && !files[0].revents && !files[1].revents;
     if (files[0].revents) pass_on(channels_.output, kOutput);
     if (files[1].revents) pass_on(channels_.errors, kErrors);
     if (files[2].revents) talk();
@@ -160,6 +164,7 @@ class Watched {
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (ended != program_) continue;
       has_ended_ = true;
+      has_read_all_ = false;
       was_stopped_ = is_ending_;
       since_end_.restart();
       code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -202,6 +207,7 @@ class Watched {
   std::string waiting_;
   FrameReader heard_;
   bool is_ending_ = false, has_ended_ = false, was_stopped_ = false;
+  bool has_read_all_ = false;  // nothing was there when we looked last
   Stopwatch since_ending_, since_end_;
   int code_ = 0, signal_ = 0;
 };
