@@ -97,36 +97,21 @@ void multiply_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int
     products[r] = static_cast<T>(dot_any(rows + r * stride, vector, columns)) + constant;
 }
 
-template <class T>
-void add_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
-                  std::int64_t columns, const T* HWY_RESTRICT factors, T* HWY_RESTRICT target) {
+// Adds factors[r] * row, or with kPower 2 factors[r] * row^2, four rows at a time.
+template <int kPower, class T>
+HWY_INLINE void add_powers(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
+                           std::int64_t columns, const T* HWY_RESTRICT factors,
+                           T* HWY_RESTRICT target) {
   const Tag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t r = 0;
-  for (; r + 4 <= count; r += 4) {
-    const T* row = rows + r * stride;
-    const auto f0 = hn::Set(d, factors[r]), f1 = hn::Set(d, factors[r + 1]);
-    const auto f2 = hn::Set(d, factors[r + 2]), f3 = hn::Set(d, factors[r + 3]);
-    std::int64_t j = 0;
-    for (; j + lanes <= columns; j += lanes) {
-      auto sum = hn::MulAdd(f0, hn::LoadU(d, row + j), hn::LoadU(d, target + j));
-      auto other = hn::Mul(f1, hn::LoadU(d, row + stride + j));
-      sum = hn::MulAdd(f2, hn::LoadU(d, row + 2 * stride + j), sum);
-      other = hn::MulAdd(f3, hn::LoadU(d, row + 3 * stride + j), other);
-      hn::StoreU(hn::Add(sum, other), d, target + j);
-    }
-    for (; j < columns; ++j)
-      target[j] += (factors[r] * row[j] + factors[r + 2] * row[2 * stride + j]) +
-                   (factors[r + 1] * row[stride + j] + factors[r + 3] * row[3 * stride + j]);
-  }
-  for (; r < count; ++r) add_scaled_any(factors[r], rows + r * stride, columns, target);
-}
-
-template <class T>
-void add_squares_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
-                     std::int64_t columns, const T* HWY_RESTRICT factors, T* HWY_RESTRICT target) {
-  const Tag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  // What a value is multiplied by.
+  const auto by = [](Vector<T> factor, Vector<T> value) {
+    if constexpr (kPower == 2) return hn::Mul(factor, value);
+    return factor;
+  };
+  const auto term = [](T factor, T value) {
+    return kPower == 2 ? factor * value * value : factor * value;
+  };
   std::int64_t r = 0;
   for (; r + 4 <= count; r += 4) {
     const T* row = rows + r * stride;
@@ -136,19 +121,25 @@ void add_squares_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64
     for (; j + lanes <= columns; j += lanes) {
       const auto x0 = hn::LoadU(d, row + j), x1 = hn::LoadU(d, row + stride + j);
       const auto x2 = hn::LoadU(d, row + 2 * stride + j), x3 = hn::LoadU(d, row + 3 * stride + j);
-      auto sum = hn::MulAdd(hn::Mul(f0, x0), x0, hn::LoadU(d, target + j));
-      auto other = hn::Mul(hn::Mul(f1, x1), x1);
-      sum = hn::MulAdd(hn::Mul(f2, x2), x2, sum);
-      other = hn::MulAdd(hn::Mul(f3, x3), x3, other);
+      auto sum = hn::MulAdd(by(f0, x0), x0, hn::LoadU(d, target + j));
+      auto other = hn::Mul(by(f1, x1), x1);
+      sum = hn::MulAdd(by(f2, x2), x2, sum);
+      other = hn::MulAdd(by(f3, x3), x3, other);
       hn::StoreU(hn::Add(sum, other), d, target + j);
     }
     for (; j < columns; ++j)
-      for (std::int64_t i = 0; i < 4; ++i)
-        target[j] += factors[r + i] * row[i * stride + j] * row[i * stride + j];
+      target[j] +=
+          (term(factors[r], row[j]) + term(factors[r + 2], row[2 * stride + j])) +
+          (term(factors[r + 1], row[stride + j]) + term(factors[r + 3], row[3 * stride + j]));
   }
-  for (; r < count; ++r)
-    for (std::int64_t j = 0; j < columns; ++j)
-      target[j] += factors[r] * rows[r * stride + j] * rows[r * stride + j];
+  for (; r < count; ++r) {
+    const T* row = rows + r * stride;
+    if constexpr (kPower == 1) {
+      add_scaled_any(factors[r], row, columns, target);
+    } else {
+      for (std::int64_t j = 0; j < columns; ++j) target[j] += term(factors[r], row[j]);
+    }
+  }
 }
 
 template <class T>
@@ -268,11 +259,11 @@ void add_gram_any(const T* packed, std::int64_t count, std::int64_t columns, std
   }                                                                                                \
   void add_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                   \
                          std::int64_t columns, const T* factors, T* target) {                      \
-    add_rows_any(rows, stride, count, columns, factors, target);                                   \
+    add_powers<1>(rows, stride, count, columns, factors, target);                                  \
   }                                                                                                \
   void add_squares_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                \
                             std::int64_t columns, const T* factors, T* target) {                   \
-    add_squares_any(rows, stride, count, columns, factors, target);                                \
+    add_powers<2>(rows, stride, count, columns, factors, target);                                  \
   }                                                                                                \
   void fill_rows_##suffix(const T* rows, std::int64_t stride, std::int64_t count,                  \
                           std::int64_t columns, const T* shift, std::int64_t width, T* target) {   \
