@@ -37,7 +37,7 @@ static void memory(void) {
   CHECK_OK(ddl_free(NULL));
   CHECK_FAILS(ddl_free(text), DDL_ERROR_CONFIG, "DDL-5-");
   CHECK_FAILS(ddl_malloc(&data, 3, 10), DDL_ERROR_CONFIG, "power of two");
-  CHECK_FAILS(ddl_malloc(&data, 64, (size_t)1 << 55), DDL_ERROR_MEMORY, "DDL-5-");
+  CHECK_FAILS(ddl_malloc(&data, 64, (size_t)1 << 60), DDL_ERROR_MEMORY, "DDL-5-");
   CHECK_FAILS(ddl_malloc(&data, 64, (size_t)-1), DDL_ERROR_CONFIG, "be -1 bytes");
   CHECK_FAILS(ddl_memcpy_device_to_host(NULL, text, 1), DDL_ERROR_CONFIG, "NULL");
   CHECK_FAILS(ddl_memcpy_device_to_host(back, text, (size_t)-1), DDL_ERROR_CONFIG, "be -1 bytes");

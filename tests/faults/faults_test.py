@@ -27,14 +27,9 @@ if MPIRUN == ["--tcp"]:
 COMM_ERROR, TIMEOUT, ENDED_BY_MONITOR = 3, 4, 70
 
 
-def our_memory():
-    """Names in shared memory; those of MPI come and go with the tests beside this one."""
-    return {name for name in os.listdir("/dev/shm") if name.startswith("tutti")}
-
-
 class Faults(unittest.TestCase):
     def setUp(self):
-        self.memory_before = our_memory()
+        self.memory_before = set(os.listdir("/dev/shm"))
 
     def start(self, hosts, scenario, options="", mpirun=None, wrapper=()):
         job = Job([*wrapper, PROGRAM], hosts, scenario, options, mpirun)
@@ -60,7 +55,7 @@ class Faults(unittest.TestCase):
     def check_nothing_left(self, job):
         for process in job.processes().values():
             wait_until(lambda: not is_alive(process), "the processes to end")
-        self.assertLessEqual(our_memory(), self.memory_before)
+        self.assertLessEqual(set(os.listdir("/dev/shm")), self.memory_before)
 
 
 class Plain(Faults):

@@ -82,6 +82,8 @@ class Ranks(Case):
 
     def test_lines_come_at_once_and_long_output_comes_whole(self):
         run = self.run_to_end(*THREE, "sh", "-c", "seq 1 20000; printf 'no newline at the end'")
+        self.assertEqual(run.output.count("\n20000\n"), 3)
+        self.assertEqual(run.output.count("no newline at the end"), 3)
         for rank in range(3):
             log = (run.run_folder / f"rank-{rank}.log").read_text()
             self.assertEqual(log, "".join(f"{i}\n" for i in range(1, 20001)) + "no newline at the end")

@@ -100,8 +100,9 @@ int64_t ddl_malloc(void** memory, size_t align, size_t bytes) {
   std::size_t usable = 0;
   const int code = with_group(DDL_WORLD, [&](Communicator& world) {
     void*& address = checked(memory, "place for the address");
-    const auto wanted = static_cast<std::size_t>(ddl_count(bytes, 1, "bytes"));
-    address = world.allocate(wanted, align == 0 ? 64 : align, &usable);
+    require(static_cast<int64_t>(bytes) >= 0, "There cannot be {} bytes.",
+            static_cast<int64_t>(bytes));
+    address = world.allocate(bytes, align == 0 ? 64 : align, &usable);
   });
   return code == DDL_SUCCESS ? static_cast<int64_t>(usable) : code;
 }
