@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "tutti/comm/flight_record.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -51,6 +53,16 @@ void Board::write_failure(int member, const Result& failure) const {
   copy_text(note.code, failure.code());
   copy_text(note.message, failure.message());
   note.is_written.store(1, std::memory_order_release);
+}
+
+bool Board::was_away(int member, std::int64_t begin_ns, std::int64_t end_ns) const {
+  const RankBlock& theirs = block(member);
+  const std::int64_t moved = theirs.moved_ticks.load(std::memory_order_relaxed);
+  const std::int64_t away = theirs.away_ticks.load(std::memory_order_relaxed);
+  const bool is_inside = theirs.is_inside.load(std::memory_order_relaxed) != 0;
+  const std::int64_t left = std::max(monotonic_ns(is_inside ? moved - away : moved), begin_ns);
+  const std::int64_t back = is_inside ? std::min(monotonic_ns(moved), end_ns) : end_ns;
+  return 2 * (back - left) >= end_ns - begin_ns;
 }
 
 Result Board::failure_of(int member) const {

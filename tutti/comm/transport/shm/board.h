@@ -54,6 +54,7 @@ struct RankBlock {
   std::atomic<std::uint32_t> has_left;    // it said goodbye: no failure
   std::atomic<std::uint64_t> completed;   // sequence number of the last operation it finished
   std::atomic<std::int64_t> moved_ticks;  // when it entered or left the library last
+  std::atomic<std::int64_t> away_ticks;   // how long it had been outside when it entered
   std::atomic<std::uint32_t> is_inside;
   std::atomic<std::uint32_t> record_version;  // odd while the record is being written
   alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;
@@ -94,6 +95,8 @@ class Board {
   // The operation `member` is in, or was in last. Consistent even while the member goes on.
   OpRecord record_of(int member) const;
   void write_record(int member, const OpRecord& record) const;
+  // Whether `member` was outside the library, at its own work, for most of this time (now_ns).
+  bool was_away(int member, std::int64_t begin_ns, std::int64_t end_ns) const;
   // The first failure that a member wrote down, or success.
   Result failure_of(int member) const;
   void write_failure(int member, const Result& failure) const;

@@ -31,7 +31,9 @@ bool allow_remote_fences() {
 }
 
 WaitPolicy WaitPolicy::for_ranks(int local_ranks, int cores) {
-  if (local_ranks > cores) return {.spin_ns = 0, .long_yield_ns = 2'000'000};
+  if (local_ranks > cores) {
+    return {.spin_ns = 0, .long_yield_ns = 2'000'000, .is_crowded = true};
+  }
   return {};
 }
 
@@ -40,7 +42,8 @@ bool Wakefulness::yield(std::int64_t waited_ns) {
   if (waited_ns > kLongest || is_sleepy(before)) return false;
   ::sched_yield();
   const std::int64_t after = now_ns();
-  if (after - before > long_yield_ns_) sleepy_until_ns_ = after + kSleepyTime;
+  const bool was_long = after - before > long_yield_ns_;
+  if (was_long && !(excuse_ && excuse_(before, after))) sleepy_until_ns_ = after + kSleepyTime;
   return true;
 }
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace tutti::comm {
 
@@ -49,9 +51,10 @@ struct WaitPolicy {
   std::int64_t spin_ns = 100'000;
   // A yield that takes longer tells that a stranger computes on this core.
   std::int64_t long_yield_ns = 300'000;
-
   // Fewer cores than ranks: whoever spins takes the core of the one it waits for, and a yield may
   // take as long as that one computes.
+  bool is_crowded = false;
+
   static WaitPolicy for_ranks(int local_ranks, int cores);
 };
 
@@ -61,17 +64,21 @@ struct WaitPolicy {
 // woken goes first.
 class Wakefulness {
  public:
-  explicit Wakefulness(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns)
-      : long_yield_ns_(long_yield_ns) {}
+  // Whether one of ours computed from one time (now_ns) to the other: it may have had the core.
+  using Excuse = std::function<bool(std::int64_t begin, std::int64_t end)>;
+
+  explicit Wakefulness(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns, Excuse excuse = {})
+      : long_yield_ns_(long_yield_ns), excuse_(std::move(excuse)) {}
   // Gives the core away and returns true, or returns false: sleep.
   bool yield(std::int64_t waited_ns);
-  // After a long yield, for a while.
+  // After a long yield without excuse, for a while.
   bool is_sleepy(std::int64_t now) const { return now < sleepy_until_ns_; }
 
  private:
   static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
   static constexpr std::int64_t kSleepyTime = 100'000'000;
   std::int64_t long_yield_ns_;
+  Excuse excuse_;
   std::int64_t sleepy_until_ns_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "tutti/comm/flight_record.h"
 #include "tutti/core/clock.h"
@@ -19,7 +20,9 @@ HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena
       arena_(arena),
       peers_(std::move(peers)),
       policy_(policy),
-      wakefulness_(policy.long_yield_ns),
+      wakefulness_(policy.long_yield_ns, policy.is_crowded
+                                             ? std::bind_front(&HostGroup::is_excused, this)
+                                             : Wakefulness::Excuse()),
       patience_(patience),
       sources_(ranks_.size()),
       targets_(ranks_.size()),
@@ -36,6 +39,8 @@ int HostGroup::index_of(int rank) const {
 
 void HostGroup::enter(const OpRecord& record, std::int64_t at_ticks) {
   board_.write_record(index_, record);
+  mine().away_ticks.store(at_ticks - mine().moved_ticks.load(std::memory_order_relaxed),
+                          std::memory_order_relaxed);
   mine().moved_ticks.store(at_ticks, std::memory_order_relaxed);
   mine().is_inside.store(1, std::memory_order_relaxed);
 }
@@ -53,6 +58,14 @@ Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
     if (!verdict) return verdict;
   }
   return Result::ok();
+}
+
+// A yield in this time was long because one of ours computed.
+bool HostGroup::is_excused(std::int64_t begin_ns, std::int64_t end_ns) const {
+  for (int member = 0; member < size(); ++member) {
+    if (member != index_ && board_.was_away(member, begin_ns, end_ns)) return true;
+  }
+  return false;
 }
 
 Result HostGroup::mismatch(int member, const OpRecord& record) const {

@@ -30,6 +30,9 @@ class HostGroup {
   HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
             std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy, Patience& patience);
 
+  HostGroup(const HostGroup&) = delete;
+  HostGroup& operator=(const HostGroup&) = delete;
+
   int size() const { return static_cast<int>(ranks_.size()); }
   int index() const { return index_; }
   const std::vector<int>& ranks() const { return ranks_; }
@@ -79,6 +82,7 @@ class HostGroup {
     return wait_long(member, flag, wanted);
   }
   Result wait_long(int member, Flag& flag, std::uint32_t wanted);
+  bool is_excused(std::int64_t begin_ns, std::int64_t end_ns) const;
   Result mismatch(int member, const OpRecord& record) const;
   Slice slice_of(int member, std::int64_t count, std::size_t element_bytes) const;
 

@@ -1,0 +1,95 @@
+#include "tutti/comm/transport/shm/flag.h"
+
+#include <gtest/gtest.h>
+
+#include "tutti/comm/flight_record.h"
+#include "tutti/comm/transport/shm/board.h"
+#include "tutti/core/clock.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr std::int64_t kAnyYieldIsLong = -1;
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+TEST(Wakefulness, SleepsAfterALongYieldToAStranger) {
+  Wakefulness wakefulness(kAnyYieldIsLong);
+  EXPECT_TRUE(wakefulness.yield(0));
+  EXPECT_TRUE(wakefulness.is_sleepy(now_ns()));
+  EXPECT_FALSE(wakefulness.yield(0));
+}
+
+TEST(Wakefulness, StaysAwakeWhenOneOfOursHadTheCore) {
+  bool is_ours = true;
+  Wakefulness wakefulness(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
+    EXPECT_LE(begin, end);
+    return is_ours;
+  });
+  EXPECT_TRUE(wakefulness.yield(0));
+  EXPECT_FALSE(wakefulness.is_sleepy(now_ns()));
+  is_ours = false;
+  EXPECT_TRUE(wakefulness.yield(0));
+  EXPECT_TRUE(wakefulness.is_sleepy(now_ns()));
+}
+
+TEST(Wakefulness, IsNotAskedForAnExcuseAfterAShortYield) {
+  Wakefulness wakefulness(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
+    ADD_FAILURE() << "asked";
+    return false;
+  });
+  EXPECT_TRUE(wakefulness.yield(0));
+  EXPECT_FALSE(wakefulness.is_sleepy(now_ns()));
+}
+
+TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
+  EXPECT_FALSE(WaitPolicy::for_ranks(2, 2).is_crowded);
+  EXPECT_TRUE(WaitPolicy::for_ranks(3, 2).is_crowded);
+  EXPECT_EQ(WaitPolicy::for_ranks(3, 2).spin_ns, 0);
+}
+
+// A member that left or entered the library at `moved`, the latter after having been away.
+class Away : public ::testing::Test {
+ protected:
+  Away() : board_(SharedMemory::create(Board::bytes_for(1)), 1) {}
+  void outside_since(std::int64_t ticks) {
+    board_.block(0).is_inside = 0;
+    board_.block(0).moved_ticks = ticks;
+  }
+  void back_at(std::int64_t ticks, std::int64_t away) {
+    board_.block(0).is_inside = 1;
+    board_.block(0).moved_ticks = ticks;
+    board_.block(0).away_ticks = away;
+  }
+  bool was_away(std::int64_t begin_ticks, std::int64_t end_ticks) {
+    return board_.was_away(0, monotonic_ns(begin_ticks), monotonic_ns(end_ticks));
+  }
+  Board board_;
+  const std::int64_t now_ = ticks();
+};
+
+TEST_F(Away, CountsWhoIsStillOutside) {
+  outside_since(now_ - 9'000'000);
+  EXPECT_TRUE(was_away(now_ - 6'000'000, now_));
+  outside_since(now_ - 1'000'000);
+  EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
+}
+
+TEST_F(Away, CountsWhoCameBackMeanwhile) {
+  back_at(now_ - 1'000'000, 8'000'000);
+  EXPECT_TRUE(was_away(now_ - 6'000'000, now_));
+  back_at(now_ - 5'000'000, 8'000'000);
+  EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
+}
+
+TEST_F(Away, DoesNotCountWhoOnlyWentFromOneOperationToTheNext) {
+  back_at(now_ - 1'000'000, 1'000);
+  EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
+}
+
+TEST_F(Away, DoesNotCountWhoIsInsideForLong) {
+  back_at(now_ - 9'000'000, 8'000'000);
+  EXPECT_FALSE(was_away(now_ - 6'000'000, now_));
+}
+
+}  // namespace
+}  // namespace tutti::comm
