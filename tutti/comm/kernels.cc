@@ -42,6 +42,13 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
                   .streams = is_large && are_fresh(targets, sources)});
 }
 
+void copy_to_peers(void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  will_read(source, bytes);
+  will_write(target, bytes);
+  copy_vectors(target, source, bytes);
+}
+
 void stream_copy(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   if (bytes < kStreamBytes) {

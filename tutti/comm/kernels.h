@@ -18,6 +18,10 @@ namespace tutti::comm {
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
             std::span<void* const> targets, std::int64_t count, std::int64_t divisor = 1);
 
+// memcpy that never takes the processor's string instruction, as libc's does for some KiB: on lines
+// that another core has just read it is several times slower.
+void copy_to_peers(void* target, const void* source, std::size_t bytes);
+
 // memcpy that does not pull the target into the cache when `bytes` is large.
 void stream_copy(void* target, const void* source, std::size_t bytes);
 

@@ -316,18 +316,20 @@ TEST_P(Kernels, FindsTheFirstNumberThatIsNotFinite) {
   EXPECT_EQ(find_not_finite(DType::kF32, nullptr, 0), -1);
 }
 
-TEST_P(Kernels, StreamCopyIsACopy) {
+TEST_P(Kernels, CopiesAreCopies) {
   std::mt19937 random(5);
   const auto source = random_values<std::uint8_t>((1 << 20) + 300, random);
-  for (const std::size_t bytes : {0, 1, 1000, 1 << 20, (1 << 20) + 1, (1 << 20) + 277}) {
-    for (const std::size_t shift : {0, 1, 63}) {
-      std::vector<std::uint8_t> target(bytes + shift + 1, 0x5a);
-      stream_copy(target.data() + shift, source.data() + 3, bytes);
-      EXPECT_EQ(std::memcmp(target.data() + shift, source.data() + 3, bytes), 0);
-      EXPECT_EQ(target.back(), 0x5a);
+  for (const auto copy : {stream_copy, copy_to_peers}) {
+    for (const std::size_t bytes : {0, 1, 127, 1000, 1 << 20, (1 << 20) + 1, (1 << 20) + 277}) {
+      for (const std::size_t shift : {0, 1, 63}) {
+        std::vector<std::uint8_t> target(bytes + shift + 1, 0x5a);
+        copy(target.data() + shift, source.data() + 3, bytes);
+        EXPECT_EQ(std::memcmp(target.data() + shift, source.data() + 3, bytes), 0);
+        EXPECT_EQ(target.back(), 0x5a);
+      }
     }
+    copy(nullptr, nullptr, 0);
   }
-  stream_copy(nullptr, nullptr, 0);
 }
 
 TEST_P(Kernels, SaysWhatItRunsOn) {

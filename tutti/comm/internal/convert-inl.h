@@ -70,6 +70,26 @@ void convert_from(const void* source, DType to, void* target, std::size_t count)
   }
 }
 
+// Several vectors a turn, or the compiler calls memcpy.
+void copy_any(void* target, const void* source, std::size_t bytes) {
+  const hn::ScalableTag<std::uint8_t> d;
+  const std::size_t step = hn::Lanes(d);
+  auto* to = static_cast<std::uint8_t*>(target);
+  const auto* from = static_cast<const std::uint8_t*>(source);
+  std::size_t i = 0;
+  for (; i + 4 * step <= bytes; i += 4 * step) {
+    const auto v0 = hn::LoadU(d, from + i);
+    const auto v1 = hn::LoadU(d, from + i + step);
+    const auto v2 = hn::LoadU(d, from + i + 2 * step);
+    const auto v3 = hn::LoadU(d, from + i + 3 * step);
+    hn::StoreU(v0, d, to + i);
+    hn::StoreU(v1, d, to + i + step);
+    hn::StoreU(v2, d, to + i + 2 * step);
+    hn::StoreU(v3, d, to + i + 3 * step);
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+}
+
 // Non-temporal stores want an aligned target and a fence at the end, or peers might see a flag
 // before the data.
 void stream_any(void* target, const void* source, std::size_t bytes) {

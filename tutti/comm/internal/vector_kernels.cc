@@ -61,6 +61,7 @@ namespace tutti::comm {
 
 HWY_EXPORT(reduce_any);
 HWY_EXPORT(convert_any);
+HWY_EXPORT(copy_any);
 HWY_EXPORT(stream_any);
 HWY_EXPORT(find_not_finite_any);
 HWY_EXPORT(add_scaled_any);
@@ -72,6 +73,9 @@ void reduce_vectors(DType dtype, ReduceOp op, const ReduceCall& call) {
 }
 void convert_vectors(DType from, const void* source, DType to, void* target, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(convert_any)(from, source, to, target, count);
+}
+void copy_vectors(void* target, const void* source, std::size_t bytes) {
+  HWY_DYNAMIC_DISPATCH(copy_any)(target, source, bytes);
 }
 void stream_vectors(void* target, const void* source, std::size_t bytes) {
   HWY_DYNAMIC_DISPATCH(stream_any)(target, source, bytes);

@@ -22,6 +22,7 @@ struct ReduceCall {
 void reduce_vectors(DType dtype, ReduceOp op, const ReduceCall& call);
 // Different floating types.
 void convert_vectors(DType from, const void* source, DType to, void* target, std::size_t count);
+void copy_vectors(void* target, const void* source, std::size_t bytes);
 // Past the cache; ends with a fence.
 void stream_vectors(void* target, const void* source, std::size_t bytes);
 std::int64_t find_not_finite_in_vectors(DType dtype, const void* data, std::size_t count);

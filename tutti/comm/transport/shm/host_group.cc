@@ -7,9 +7,16 @@
 #include <functional>
 
 #include "tutti/comm/flight_record.h"
+#include "tutti/comm/kernels.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kBesideFlag = kLine - offsetof(EagerSlot, payload);
+
+}  // namespace
 
 HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
                      std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
@@ -122,7 +129,13 @@ void HostGroup::await_arrival(int member, int lane, std::uint32_t count) {
 
 void HostGroup::show(const OpRecord& record, const void* data, std::size_t bytes) {
   EagerSlot& mine = slot(index_);
-  if (bytes > 0) std::memcpy(mine.payload, data, bytes);
+  const auto* from = static_cast<const std::byte*>(data);
+  // The flag's line last and at once: peers look at it all the time, and every store to it may have
+  // to fetch it back from them.
+  if (bytes > kBesideFlag) {
+    copy_to_peers(mine.payload + kBesideFlag, from + kBesideFlag, bytes - kBesideFlag);
+  }
+  if (bytes > 0) std::memcpy(mine.payload, from, std::min(bytes, kBesideFlag));
   mine.fingerprint = record.fingerprint();
   raise_flag(mine.flag, eager_turn_);
 }
