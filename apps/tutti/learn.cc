@@ -113,6 +113,7 @@ int run_learn_train(int argc, char** argv) {
   settings.threads = command.file.threads;
   Lines lines;
   settings.on_progress = [&](const std::string& line) { return lines.show(line); };
+  settings.should_stop = [] { return is_interrupted.load(); };
   listen_for_interrupt();
   const Stopwatch watch;
   const bool is_streamed = settings.memory_limit > 0;

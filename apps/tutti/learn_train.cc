@@ -82,6 +82,7 @@ GlmOptions options_of(const TrainSettings& settings, Loss loss) {
           fmt::format("iteration {}, {:.1f} s, objective {:.8g}, gap {:.2g}", p.iteration,
                       p.seconds, p.objective, p.dual_gap));
     };
+  options.should_stop = settings.should_stop;
   return options;
 }
 

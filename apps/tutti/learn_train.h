@@ -26,6 +26,8 @@ struct TrainSettings {
   std::int64_t memory_limit = 0;  // own files: 0: none
   // Told how far it is; false ends the fit with what is there.
   std::function<bool(const std::string& line)> on_progress = {};
+  // Asked more often than that where rows come from a file; true ends the fit as well.
+  std::function<bool()> should_stop = {};
 };
 
 // Names of models, as in "logistic, hinge, ...".

@@ -172,8 +172,13 @@ class Contest:
         file, limit, tol = data.DataFile(path), int(path.stat().st_size * share), self.quickest()
         model = linear.LogisticRegression(self.penalty, fit_intercept=self.has_intercept, tol=tol, max_iter=100000, memory_limit=limit)
         model_of_file = Fitted(model, file)
-        self.fit("tutti from a file", "", model_of_file, lambda: f"tol {tol:g}, limit {limit / 1e6:.0f} MB, grown {model_of_file.grown / 1e6:.0f} MB, "
-                 f"{model.stream_['bytes_read'] / model_of_file.seconds / 1e9:.2f} of {file.handle.read_speed(limit) / 1e9:.2f} GB/s")
+
+        def remark():
+            used, disk = model.stream_["bytes_read"] / model_of_file.seconds / 1e9, file.handle.read_speed(limit) / 1e9
+            return (f"tol {tol:g}, limit {limit / 1e6:.0f} MB, grown {model_of_file.grown / 1e6:.0f} MB, "
+                    f"{used:.2f} of {disk:.2f} GB/s ({100 * used / disk:.0f} % over the whole fit)")
+
+        self.fit("tutti from a file", "", model_of_file, remark)
 
     def run_liblinear(self, name):
         for _, eps in EFFORTS[name]:

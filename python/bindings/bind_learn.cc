@@ -23,6 +23,8 @@ namespace py = pybind11;
 namespace tutti::learn {
 namespace {
 
+constexpr double kLookEverySeconds = 0.05;
+
 // (format, shape, dtype, offsets, indices, values or None, has_row_length)
 Held sparse(const py::tuple& parts) {
   const Offsets offsets = parts[3].cast<Offsets>();
@@ -90,14 +92,24 @@ GlmOptions options_of(const py::dict& from) {
 // gap).
 void watch(GlmOptions& options, const py::dict& from, bool& is_interrupted) {
   py::object show = from.contains("show") ? from["show"] : py::none();
-  options.on_progress = [show, &is_interrupted](const Progress& progress) {
+  const auto has_signal = [&is_interrupted] {
+    if (PyErr_CheckSignals() == 0) return false;
+    PyErr_Clear();
+    is_interrupted = true;
+    return true;
+  };
+  options.on_progress = [show, has_signal](const Progress& progress) {
     const py::gil_scoped_acquire acquire;
     if (!show.is_none())
       show(progress.iteration, progress.seconds, progress.objective, progress.dual_gap);
-    if (PyErr_CheckSignals() == 0) return true;
-    PyErr_Clear();
-    is_interrupted = true;
-    return false;
+    return !has_signal();
+  };
+  // Chunks come every few milliseconds, which other threads of Python may need.
+  options.should_stop = [has_signal, last = Stopwatch()]() mutable {
+    if (last.seconds() < kLookEverySeconds) return false;
+    last = Stopwatch();
+    const py::gil_scoped_acquire acquire;
+    return has_signal();
   };
 }
 

@@ -161,6 +161,7 @@ RowStream::Buffer& RowStream::arrive(std::int64_t chunk, Threads& threads) {
 
 void RowStream::for_chunks(Threads& threads, const Body& body) {
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
+    watch_();
     const Buffer& buffer = arrive(chunk, threads);
     // The buffer is free again even when the body throws.
     const auto release = [&] {
@@ -189,6 +190,7 @@ void RowStream::for_residents(Threads& threads, const Body& body) {
   for (std::int64_t i = 0; i < kAhead; ++i) start_next();
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
     if (!is_resident(chunk)) continue;
+    watch_();
     body(file_->view(chunk, arrive(chunk, threads).data), first_rows_[chunk]);
     start_next();
   }

@@ -43,6 +43,10 @@ class RowStream {
   // Only the ones that stay in memory, at least one, in order.
   void for_residents(Threads& threads, const Body& body);
 
+  // Called before every chunk from now on; what it throws ends the pass, and the next one is whole
+  // again.
+  void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+
   // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
   // once. Sparse only; `places` must outlive the stream.
   void rename_columns(const std::vector<std::int32_t>& places, Threads& threads);
@@ -69,6 +73,7 @@ class RowStream {
   std::vector<bool> is_checked_;                  // per chunk
   std::vector<std::int64_t> first_rows_;
   const std::vector<std::int32_t>* places_ = nullptr;
+  std::function<void()> watch_ = [] {};
   std::int64_t chunks_read_ = 0, bytes_read_ = 0;
 };
 

@@ -102,10 +102,10 @@ std::int64_t reduced(std::int64_t value, comm::Communicator* ranks, ReduceOp op)
 }
 
 // First steps on a sample that fits into `bytes`: passes over the file are what costs. Conjugate
-// gradients take the chunks that stay in memory instead.
+// gradients take the chunks that stay in memory instead. `is_stopped`: the caller wants no more.
 GlmOptions started(const DataFile& file, std::span<const double> labels,
                    std::span<const double> weights, GlmOptions options, Solver solver,
-                   std::int64_t bytes) {
+                   std::int64_t bytes, bool& is_stopped) {
   const DataSchema& schema = file.schema();
   if (!options.start_coefficients.empty() || schema.form != Form::kDense) return options;
   if (solver == Solver::kNewtonCg && options.l1 == 0) return options;
@@ -126,6 +126,10 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   asked.l2 *= share;
   asked.tolerance = kSampleTolerance;
   asked.max_iterations = std::min(50, options.max_iterations);
+  asked.on_progress = [&](const Progress& progress) {
+    is_stopped = options.on_progress && !options.on_progress(progress);
+    return !is_stopped;
+  };
   const GlmModel found = fit(sample.features, sample.labels, sample.weights, asked);
   options.start_coefficients = found.coefficients;
   options.start_intercept = found.intercept;
@@ -169,6 +173,30 @@ bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
   return reduced(does ? 1 : 0, ranks, ReduceOp::kMin) == 1;
 }
 
+// What is there when a fit is stopped before its solver has seen the file.
+GlmModel unfitted(const DataSchema& schema, const GlmOptions& options, Solver solver) {
+  GlmModel model;
+  model.coefficients = options.start_coefficients;
+  model.intercept = options.start_intercept;
+  model.solver = solver;
+  model.coefficients.resize(schema.columns);
+  return model;
+}
+
+MultinomialModel unfitted(const DataSchema& schema, int count) {
+  MultinomialModel model;
+  model.coefficients.resize(count * schema.columns);
+  model.intercepts.resize(count);
+  return model;
+}
+
+void watch(RowStream& stream, const GlmOptions& options) {
+  if (!options.should_stop || options.ranks != nullptr) return;
+  stream.set_watch([&options] {
+    if (options.should_stop()) throw Stopped();
+  });
+}
+
 template <class T>
 GlmModel fit_stream(RowStream& stream, std::span<const double> labels,
                     std::span<const double> weights, const GlmOptions& options, Solver solver) {
@@ -209,11 +237,18 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
     throw ConfigError(
         "DDL-9-12", fmt::format("Solver {} needs all rows in memory. Use auto.", name_of(solver)));
   const std::int64_t bytes = memory_limit - others;
-  const GlmOptions asked = started(*file, labels, weights, options, solver, bytes / 2);
+  bool is_stopped = false;
+  const GlmOptions asked = started(*file, labels, weights, options, solver, bytes / 2, is_stopped);
+  if (is_stopped && options.ranks == nullptr) return unfitted(schema, asked, solver);
   const auto stream = open_stream(file, bytes, options.ranks);
-  const GlmModel model = schema.dtype == DType::kF32
-                             ? fit_stream<float>(*stream, labels, weights, asked, solver)
-                             : fit_stream<double>(*stream, labels, weights, asked, solver);
+  watch(*stream, options);
+  GlmModel model = unfitted(schema, asked, solver);
+  try {
+    model = schema.dtype == DType::kF32
+                ? fit_stream<float>(*stream, labels, weights, asked, solver)
+                : fit_stream<double>(*stream, labels, weights, asked, solver);
+  } catch (const Stopped&) {
+  }
   note(*stream, use);
   return model;
 }
@@ -231,10 +266,14 @@ MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& fil
     return fit_multinomial(data.features, classes, count, weights, options);
   }
   const auto stream = open_stream(file, memory_limit - others, options.ranks);
-  const MultinomialModel model =
-      file->schema().dtype == DType::kF32
-          ? fit_stream<float>(*stream, classes, count, weights, options)
-          : fit_stream<double>(*stream, classes, count, weights, options);
+  watch(*stream, options);
+  MultinomialModel model = unfitted(file->schema(), count);
+  try {
+    model = file->schema().dtype == DType::kF32
+                ? fit_stream<float>(*stream, classes, count, weights, options)
+                : fit_stream<double>(*stream, classes, count, weights, options);
+  } catch (const Stopped&) {
+  }
   note(*stream, use);
   return model;
 }

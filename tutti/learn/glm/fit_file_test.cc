@@ -68,6 +68,31 @@ TEST_F(FitFile, NewtonCgFindsTheModelOfMemoryDenseAndSparse) {
   expect_same(small, true, options, 100, 39 * kMiB, 1e-6);
 }
 
+// With enough rows in memory for the Hessian each step reads the file once.
+TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson}) {
+    Small small = make_small(30000, 20, loss, 12);
+    GlmOptions options{.loss = loss, .l2 = 3, .solver = Solver::kNewtonCg};
+    expect_same(small, false, options, 500, 9 * kMiB, 1e-6);
+    options.penalise_intercept = true;
+    for (std::int64_t r = 0; r < small.rows; ++r)
+      small.weights.push_back(static_cast<double>(r % 3));
+    expect_same(small, false, options, 500, 9 * kMiB, 1e-6);
+  }
+  const Small small = make_small(30000, 20, Loss::kLogistic, 12);
+  const auto file = write(small, false, 500);
+  const auto size = static_cast<double>(std::filesystem::file_size(path_));
+  for (const bool has_intercept : {false, true}) {
+    const GlmOptions options{
+        .l2 = 3, .fit_intercept = has_intercept, .solver = Solver::kNewtonCg, .tolerance = 1e-4};
+    StreamUse use;
+    const GlmModel model = fit_file(file, small.labels, {}, options, 9 * kMiB, &use);
+    EXPECT_TRUE(model.has_converged);
+    EXPECT_LT(use.residents, use.chunks);
+    EXPECT_LT(static_cast<double>(use.bytes_read), 4 * size);
+  }
+}
+
 TEST_F(FitFile, L1OnMoreColumnsThanNewtonTakes) {
   const Small small = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
   expect_same(small, false, {.l1 = 20, .l2 = 0}, 100, 9 * kMiB, 1e-4);
@@ -142,6 +167,77 @@ TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
                   2 * own.tolerance * expected.objective + 1e-6);
     });
   }
+}
+
+// Asked before each chunk; whoever says stop is not asked again, in whatever the fit does then.
+void expect_stops(const std::function<void(const std::function<bool()>& should_stop)>& fit) {
+  int all = 0;
+  fit([&] { return ++all, false; });
+  ASSERT_GT(all, 100);
+  for (const int last : {1, 2, all / 4, all / 2, all - 1, all}) {
+    int asked = 0;
+    fit([&] { return ++asked >= last; });
+    EXPECT_EQ(asked, last) << "of " << all;
+  }
+}
+
+TEST_F(FitFile, StopsAtTheNextChunk) {
+  const Small few = make_small(30000, 12, Loss::kLogistic, 6);
+  const Small many = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
+  struct Case {
+    const Small* small;
+    bool is_sparse;
+    GlmOptions options;
+    std::int64_t chunk_rows, limit;
+  };
+  const std::vector<Case> cases = {
+      {&few, false, {}, 500, 8 * kMiB},
+      {&few, false, {.l2 = 3, .solver = Solver::kNewtonCg}, 500, 9 * kMiB},
+      {&few, false, {.loss = Loss::kHinge, .l2 = 500, .tolerance = 1e-3}, 1000, 8 * kMiB},
+      {&many, true, {.l2 = 3, .solver = Solver::kNewtonCg}, 100, 39 * kMiB},
+      {&many, false, {.l1 = 20, .l2 = 0}, 100, 9 * kMiB}};
+  for (const Case& one : cases) {
+    const auto file = write(*one.small, one.is_sparse, one.chunk_rows);
+    expect_stops([&](const std::function<bool()>& should_stop) {
+      bool is_stopped = false;
+      GlmOptions options = one.options;
+      options.should_stop = [&] { return is_stopped = should_stop(); };
+      const GlmModel model = fit_file(file, one.small->labels, {}, options, one.limit);
+      EXPECT_EQ(model.has_converged, !is_stopped);
+      ASSERT_EQ(static_cast<std::int64_t>(model.coefficients.size()), one.small->columns);
+      EXPECT_TRUE(std::isfinite(objective_of(*one.small, model, options)));
+    });
+  }
+}
+
+TEST_F(FitFile, StopsAtTheNextChunkOfSeveralClasses) {
+  const Small small = make_small(9000, 12, Loss::kSquared, 9);
+  std::vector<std::int32_t> classes;
+  for (const double label : small.labels) classes.push_back(label < 0 ? 0 : 1);
+  const auto file = write(small, true, 400);
+  expect_stops([&](const std::function<bool()>& should_stop) {
+    bool is_stopped = false;
+    GlmOptions options;
+    options.should_stop = [&] { return is_stopped = should_stop(); };
+    const MultinomialModel model = fit_multinomial_file(file, classes, 2, {}, options, 7 * kMiB);
+    EXPECT_EQ(model.has_converged, !is_stopped);
+    EXPECT_EQ(model.coefficients.size(), 24u);
+    EXPECT_EQ(model.intercepts.size(), 2u);
+  });
+}
+
+// Who is stopped on the sample does not begin with the file.
+TEST_F(FitFile, StopsOnTheSample) {
+  const Small small = make_small(80000, 4, Loss::kLogistic, 6);
+  const auto file = write(small, false, 1000);
+  int asked = 0;
+  GlmOptions options;
+  options.on_progress = [](const Progress&) { return false; };
+  options.should_stop = [&] { return ++asked, false; };
+  const GlmModel model = fit_file(file, small.labels, {}, options, 8 * kMiB);
+  EXPECT_EQ(asked, 0);
+  EXPECT_FALSE(model.has_converged);
+  EXPECT_EQ(model.coefficients.size(), 4u);
 }
 
 TEST_F(FitFile, RefusesWhatCannotBe) {

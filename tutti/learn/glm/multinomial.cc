@@ -44,6 +44,7 @@ class Multinomial {
   MultinomialModel run();
 
  private:
+  bool run_steps();
   double evaluate(const std::vector<T>& margins);
   double penalty(double share) const;
   void find_gradient();
@@ -249,21 +250,28 @@ bool Multinomial<T>::search_line(double promised) {
   return false;
 }
 
+// Whether they led to the end.
 template <class T>
-MultinomialModel Multinomial<T>::run() {
-  MultinomialModel model;
+bool Multinomial<T>::run_steps() {
   objective_ = evaluate(margins_);
   tracker_.set_scale(objective_);
-  for (int iteration = 0; iteration < options_.max_iterations && !model.has_converged;
-       ++iteration) {
+  bool has_converged = false;
+  for (int iteration = 0; iteration < options_.max_iterations && !has_converged; ++iteration) {
     find_gradient();
     prepare(iteration == 0);
     const double gain = find_direction();
     if (!(options_.l2 > 0)) gap_ = gain;
     if (!tracker_.report(objective_, gap_)) break;
-    model.has_converged = tracker_.is_enough(objective_, gap_) || gain <= 1e-15 * objective_;
-    if (!search_line(gain)) model.has_converged = true;
+    has_converged = tracker_.is_enough(objective_, gap_) || gain <= 1e-15 * objective_;
+    if (!search_line(gain)) has_converged = true;
   }
+  return has_converged;
+}
+
+template <class T>
+MultinomialModel Multinomial<T>::run() {
+  MultinomialModel model;
+  tracker_.run([&] { model.has_converged = run_steps(); });
   model.coefficients.resize(count_ * columns_);
   double mean = 0;
   for (std::int64_t k = 0; k < count_; ++k)

@@ -56,6 +56,10 @@ struct GlmOptions {
   comm::Communicator* ranks = nullptr;
   // Called after each iteration, on the calling thread; false ends the fit with what is there.
   std::function<bool(const Progress&)> on_progress = {};
+  // For fits from a file larger than memory, where an iteration can take long: asked before every
+  // chunk, on the calling thread; true ends the fit with the weights that are there, objective and
+  // gap being those of the last iteration. Not asked over ranks, who would wait for each other.
+  std::function<bool()> should_stop = {};
 };
 
 struct GlmModel {

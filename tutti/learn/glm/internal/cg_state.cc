@@ -63,16 +63,6 @@ void CgState<T>::find_intercept(double penalty) {
   }
 }
 
-template <class T>
-Solution CgState<T>::solution(bool has_nothing_to_gain) const {
-  Solution found{.coefficients = weights_, .intercept = weights_.back()};
-  found.coefficients.pop_back();
-  found.objective = objective_;
-  found.dual_gap = std::max(0.0, gap_);
-  found.has_converged = has_nothing_to_gain || tracker_.is_enough(objective_, gap_);
-  return found;
-}
-
 template class CgState<float>;
 template class CgState<double>;
 

@@ -23,7 +23,6 @@ class CgState {
   // they are; needs no pass. Then the derivatives of the rows sum to 0, and the objective is a
   // function of the penalised weights alone.
   void find_intercept(double penalty);
-  Solution solution(bool has_nothing_to_gain) const;
 
   Problem<T>& problem_;
   Tracker& tracker_;

@@ -151,6 +151,37 @@ double DenseDesign<T>::curvature_multiply(const T* vector, T constant, const T* 
   return sums.back();
 }
 
+template <class T>
+double DenseDesign<T>::step(const T* vector, T constant, const T* curvature, const FirstBody& fill,
+                            T* products, T* curved, T* gradient, T* curvature_columns) {
+  const std::int64_t columns = this->columns_;
+  const std::int64_t vectors = curvature_columns != nullptr ? 3 : 2;
+  std::vector<double> sums(vectors * columns + 1);
+  sum_vectors(
+      vectors * columns + 1,
+      [&](std::int64_t begin, std::int64_t end, T* block) {
+        for (std::int64_t r = begin; r < end; r += kAtOnce) {
+          const std::int64_t count = std::min(kAtOnce, end - r);
+          multiply_rows(row(r), stride_of_rows_, count, columns, vector, constant, products + r);
+          T factors[kAtOnce], first[kAtOnce];
+          for (std::int64_t i = 0; i < count; ++i) {
+            factors[i] = curvature[r + i] * products[r + i];
+            block[vectors * columns] += factors[i];
+          }
+          fill(r, r + count, first);
+          add_rows(row(r), stride_of_rows_, count, columns, factors, block);
+          add_rows(row(r), stride_of_rows_, count, columns, first, block + columns);
+          if (vectors == 3)
+            add_rows(row(r), stride_of_rows_, count, columns, curvature + r, block + 2 * columns);
+        }
+      },
+      sums.data());
+  std::copy_n(sums.begin(), columns, curved);
+  std::copy_n(sums.begin() + columns, columns, gradient);
+  if (vectors == 3) std::copy_n(sums.begin() + 2 * columns, columns, curvature_columns);
+  return sums.back();
+}
+
 // The Gram matrix is shared out by its rows, so that there is one of it, whatever the number of
 // threads; what is added to it comes in the order of the blocks.
 template <class T>

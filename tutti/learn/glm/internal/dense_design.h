@@ -22,6 +22,14 @@ class DenseDesign final : public Design<T> {
                              const T* first, const T* second, T* gradient, T* diagonal) override;
   double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
                             T* target) override;
+  // All that is to be known of a step, in one pass: products as in multiply, then curved =
+  // transpose_multiply(curvature * products), gradient = transpose_multiply of what
+  // fill(begin, end, first) writes to `first` from the products of these rows and, unless it is
+  // null, curvature_columns = transpose_multiply(curvature). Returns the sum of curvature *
+  // products.
+  using FirstBody = std::function<void(std::int64_t begin, std::int64_t end, T* first)>;
+  double step(const T* vector, T constant, const T* curvature, const FirstBody& fill, T* products,
+              T* curved, T* gradient, T* curvature_columns);
   void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
                   std::vector<double>& gram) override;
 

@@ -222,12 +222,7 @@ Solution Interior<T>::run() {
     if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
     towards_zero = share > 0.9 ? 0.05 : share > 0.5 ? 0.2 : 0.6;
   }
-  Solution solution{.coefficients = weights_, .intercept = weights_[columns_]};
-  solution.coefficients.pop_back();
-  solution.objective = objective_;
-  solution.dual_gap = gap_;
-  solution.has_converged = tracker_.is_enough(objective_, gap_);
-  return solution;
+  return tracker_.found(weights_, objective_, gap_);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class L1NewtonCg : CgState<T> {
   Solution run();
 
  private:
+  bool run_steps();
   void start();
   double penalty(const std::vector<double>& weights) const;
   void find_gradient();
@@ -201,8 +202,9 @@ bool L1NewtonCg<T>::search_line() {
   return false;
 }
 
+// Whether rounding decides now.
 template <class T>
-Solution L1NewtonCg<T>::run() {
+bool L1NewtonCg<T>::run_steps() {
   start();
   tracker_.set_scale(objective_);
   constexpr double kTold = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
@@ -216,9 +218,16 @@ Solution L1NewtonCg<T>::run() {
     const bool is_better = search_line();
     stalls = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls + 1;
     if (!is_better) stalls = kL1Stalls;
-    if (stalls == kL1Stalls) break;  // rounding decides now
+    if (stalls == kL1Stalls) return true;
   }
-  return this->solution(stalls == kL1Stalls);
+  return false;
+}
+
+template <class T>
+Solution L1NewtonCg<T>::run() {
+  bool is_stuck = false;
+  tracker_.run([&] { is_stuck = run_steps(); });
+  return tracker_.found(weights_, objective_, gap_, is_stuck);
 }
 
 }  // namespace

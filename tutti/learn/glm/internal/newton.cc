@@ -107,14 +107,13 @@ void Newton<T>::find_shift() {
 template <class T>
 void Newton<T>::start() {
   const GlmOptions& options = problem_.options;
+  weights_.assign(size_, 0);
+  std::copy(options.start_coefficients.begin(), options.start_coefficients.end(), weights_.begin());
+  weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
   design_.select(std::max<std::int64_t>(1, design_.total_rows() / kFewestSampleRows));
   find_shift();
-  weights_.assign(size_, 0);
   if (options.l1 > 0) first_.resize(design_.rows()), second_.resize(design_.rows());
   if (!options.start_coefficients.empty()) {
-    std::copy(options.start_coefficients.begin(), options.start_coefficients.end(),
-              weights_.begin());
-    weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
     for (std::size_t j = 0; j < shift_.size(); ++j) weights_[columns_] += weights_[j] * shift_[j];
   } else if (is_free_) {
     const auto mean = [&](bool with_labels) {
@@ -290,16 +289,14 @@ bool Newton<T>::run_stage(std::int64_t stride) {
 
 template <class T>
 Solution Newton<T>::run() {
-  start();
-  const std::int64_t stride = sample_stride();
-  if (stride > 1) run_stage(stride);
-  run_stage(1);
-  Solution solution{.coefficients = weights_, .intercept = weights_[columns_]};
-  solution.coefficients.pop_back();
+  tracker_.run([&] {
+    start();
+    const std::int64_t stride = sample_stride();
+    if (stride > 1) run_stage(stride);
+    run_stage(1);
+  });
+  Solution solution = tracker_.found(weights_, model_.objective, gap_, has_nothing_to_gain_);
   for (std::size_t j = 0; j < shift_.size(); ++j) solution.intercept -= weights_[j] * shift_[j];
-  solution.objective = model_.objective;
-  solution.dual_gap = gap_;
-  solution.has_converged = has_nothing_to_gain_ || tracker_.is_enough(model_.objective, gap_);
   return solution;
 }
 

@@ -3,9 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tutti/learn/glm/internal/cg_state.h"
-#include "tutti/learn/glm/internal/conjugate.h"
-#include "tutti/learn/glm/internal/preconditioner.h"
+#include "tutti/learn/glm/internal/newton_cg_fit.h"
 
 namespace tutti::learn {
 namespace {
@@ -18,48 +16,9 @@ constexpr int kMostSteps = 200;             // of one conjugate gradient
 // kStall of their mean.
 constexpr double kForcing = 0.2;
 constexpr double kStall = 0.5;
+constexpr int kMostStalls = 3;
 
-template <class T>
-class NewtonCg : CgState<T> {
- public:
-  NewtonCg(Problem<T>& problem, Tracker& tracker)
-      : CgState<T>(problem, tracker), preconditioner_(problem.design) {
-    for (auto* vector :
-         {&gradient_, &diagonal_, &direction_, &residual_, &search_, &curved_, &solved_})
-      vector->resize(columns_ + 1);
-  }
-
-  Solution run();
-
- private:
-  void start();
-  bool select_sample();
-  void run_stage(bool is_sample);
-  void begin_stage();
-  double penalty(double share) const;
-  void find_gradient();
-  void finish_gradient(bool has_best_intercept);
-  double find_direction();
-  void step_direction(double product, double& length);
-  double multiply_hessian();
-  double lower_bound();
-  double squares_of_columns(double share, double rest);
-  bool search_line();
-  double intercept_diagonal() const;
-  double over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body);
-  double ridge_of(std::int64_t j) const { return j < columns_ ? ridge_ : intercept_ridge_; }
-
-  using CgState<T>::problem_, CgState<T>::tracker_, CgState<T>::design_, CgState<T>::columns_;
-  using CgState<T>::weights_, CgState<T>::objective_, CgState<T>::bound_, CgState<T>::gap_;
-  using CgState<T>::margins_, CgState<T>::trial_, CgState<T>::moves_, CgState<T>::step_products_;
-  using CgState<T>::first_, CgState<T>::second_, CgState<T>::evaluate, CgState<T>::sum_of;
-
-  Preconditioner<T> preconditioner_;
-  double ridge_ = 0, intercept_ridge_ = 0;
-  bool has_intercept_ = false, is_free_ = false, has_nothing_to_gain_ = false;
-  std::vector<T> gradient_, diagonal_, direction_, residual_, search_, curved_, solved_;
-  std::vector<T> curvature_columns_;  // of a free intercept: column sums of the second derivative
-};
+}  // namespace
 
 template <class T>
 double NewtonCg<T>::over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body) {
@@ -99,6 +58,7 @@ void NewtonCg<T>::begin_stage() {
   const double value = options.intercept_value;
   intercept_ridge_ = options.penalise_intercept ? ridge_ / (value * value) : 0;
   bound_ = -std::numeric_limits<double>::infinity();
+  stalls_ = 0;
   std::copy(weights_.begin(), weights_.end(), search_.begin());
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
     loss_terms(options.loss, margins_.data() + begin, problem_.labels.data() + begin,
@@ -148,6 +108,8 @@ void NewtonCg<T>::finish_gradient(bool has_best_intercept) {
   if (ridge_ > 0 && (has_best_intercept || !is_free_))
     bound_ = std::max(bound_, objective_ - norm / 2);
   gap_ = objective_ - bound_;
+  has_gradient_ = true;
+  curvature_columns_.clear();
 }
 
 // curved = Hessian * search; returns search . curved and leaves the products with the rows.
@@ -160,7 +122,8 @@ double NewtonCg<T>::multiply_hessian() {
   return over_vectors([&](std::int64_t begin, std::int64_t end) {
     double product = 0;
     for (std::int64_t j = begin; j < end; ++j) {
-      curved_[j] += static_cast<T>(ridge_of(j)) * search_[j];
+      curved_[j] =
+          static_cast<T>(row_scale_) * curved_[j] + static_cast<T>(ridge_of(j)) * search_[j];
       product += static_cast<double>(search_[j]) * static_cast<double>(curved_[j]);
     }
     return product;
@@ -172,9 +135,8 @@ double NewtonCg<T>::intercept_diagonal() const {
   return has_intercept_ ? intercept_ridge_ + sum_of(second_) : 0;
 }
 
-// Returns what the quadratic model gains by it.
 template <class T>
-double NewtonCg<T>::find_direction() {
+double NewtonCg<T>::find_direction(double forcing) {
   std::fill(direction_.begin(), direction_.end(), T{0});
   std::fill(moves_.begin(), moves_.end(), T{0});
   for (std::int64_t j = 0; j <= columns_; ++j) residual_[j] = -gradient_[j];
@@ -188,7 +150,7 @@ double NewtonCg<T>::find_direction() {
     const double share = length / curvature, step_gain = share * length / 2;
     gain += step_gain;
     step_direction(share, length);
-    if (length <= kForcing * kForcing * first_length && step_gain * step <= kStall * gain) break;
+    if (length <= forcing * forcing * first_length && step_gain * step <= kStall * gain) break;
   }
   return gain;
 }
@@ -216,67 +178,9 @@ void NewtonCg<T>::step_direction(double share, double& length) {
   });
 }
 
-// The dual value of s(t) = first + t * second * (moves + rest), for the largest t <= 1 that is
-// allowed, where `rest` makes the sum of s zero if the intercept is free. The columns' sums of s
-// need no pass: of `first` they are the gradient less the penalty's part, of the whole step without
-// `rest` they are -(residual + ridge * (weights + direction)).
+// Halves the step until the objective has gone down enough; returns its share, 0 when it cannot.
 template <class T>
-double NewtonCg<T>::lower_bound() {
-  if (!(ridge_ > 0)) return -std::numeric_limits<double>::infinity();
-  const Loss loss = problem_.options.loss;
-  double rest = 0;
-  if (is_free_) {
-    curvature_columns_.resize(columns_);
-    design_.transpose_multiply(second_.data(), curvature_columns_.data());
-    tracker_.add_passes(0.5 * design_.share());
-    rest = static_cast<double>(residual_[columns_]) / sum_of(second_);
-  }
-  const auto move_of = [&](std::int64_t r) {
-    return static_cast<double>(second_[r]) * (static_cast<double>(moves_[r]) + rest);
-  };
-  const auto weight_of = [&](std::int64_t r) {
-    return problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r]);
-  };
-  std::vector<double> most(design_.parts(), 1.0);
-  design_.for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)
-      most[part] = std::min(
-          most[part], largest_share(loss, first_[r], move_of(r), problem_.labels[r], weight_of(r)));
-  });
-  double share = *std::min_element(most.begin(), most.end());
-  if (design_.ranks() != nullptr)
-    design_.ranks()->all_reduce({&share, 1, DType::kF64}, ReduceOp::kMin);
-  const double value = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t r = begin; r < end; ++r)
-      sum += conjugate(loss, static_cast<double>(first_[r]) + share * move_of(r),
-                       problem_.labels[r], weight_of(r));
-    return sum;
-  });
-  return -value - squares_of_columns(share, rest) / 2;
-}
-
-template <class T>
-double NewtonCg<T>::squares_of_columns(double share, double rest) {
-  return over_vectors([&](std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t j = begin; j < end; ++j) {
-      const double ridge = ridge_of(j);
-      if (ridge == 0) continue;
-      const double now = static_cast<double>(gradient_[j]) - ridge * weights_[j];
-      double then = -static_cast<double>(residual_[j]) -
-                    ridge * (weights_[j] + static_cast<double>(direction_[j]));
-      if (is_free_) then += rest * static_cast<double>(curvature_columns_[j]);
-      const double column = (1 - share) * now + share * then;
-      sum += column * column / ridge;
-    }
-    return sum;
-  });
-}
-
-// Halves the step until the objective has gone down enough; nothing is left to gain when it cannot.
-template <class T>
-bool NewtonCg<T>::search_line() {
+double NewtonCg<T>::search_line() {
   const double slope = over_vectors([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t j = begin; j < end; ++j)
@@ -295,18 +199,18 @@ bool NewtonCg<T>::search_line() {
       for (std::int64_t j = 0; j <= columns_; ++j)
         weights_[j] += share * static_cast<double>(direction_[j]);
       objective_ = value;
-      return true;
+      return share;
     }
   }
   evaluate(margins_);
-  return false;
+  return 0;
 }
 
 // The first steps need not all rows, nor any reading. Whether there is a sample worth it; one says
 // little about sparse columns that few of its rows have.
 template <class T>
 bool NewtonCg<T>::select_sample() {
-  if (!problem_.options.start_coefficients.empty() || design_.is_sparse()) return false;
+  if (design_.is_sparse()) return false;
   if (design_.is_streamed()) {
     design_.select_residents();
     const double rows = design_.share() * static_cast<double>(design_.total_rows());
@@ -316,46 +220,71 @@ bool NewtonCg<T>::select_sample() {
   return design_.stride() > 1;
 }
 
+// Whether the step to the minimum of the quadratic model leads to a better point.
+template <class T>
+bool NewtonCg<T>::step(double gain, bool is_sample) {
+  // A step that still gains much is far from the end: its bound would be of no use.
+  const bool is_far = gain > 0.01 * std::abs(objective_) && !tracker_.is_enough(objective_, gain);
+  if (!is_sample && !is_far) bound_ = std::max(bound_, lower_bound());
+  const double before = objective_, share = search_line();
+  constexpr double kTold = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
+  stalls_ = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls_ + 1;
+  has_gradient_ = by_residents_ && share == 1;
+  if (has_gradient_) {
+    gradient_.swap(next_gradient_);
+    finish_gradient(false);
+  }
+  gap_ = ridge_ > 0 ? objective_ - bound_ : gain;
+  has_nothing_to_gain_ = share == 0 || stalls_ == kMostStalls;
+  return !has_nothing_to_gain_ && !(is_sample && before - objective_ < 1e-2 * objective_);
+}
+
+// Before the rows are looked at, when all margins are the intercept: where they come from a file,
+// the others are read meanwhile.
+template <class T>
+void NewtonCg<T>::correlate_at_start() {
+  std::fill(margins_.begin(), margins_.end(), static_cast<T>(weights_[columns_]));
+  evaluate(margins_);
+  preconditioner_.correlate(second_.data());
+}
+
 template <class T>
 void NewtonCg<T>::run_stage(bool is_sample) {
   const bool is_first = tracker_.passes() < 1;
+  if (is_sample) correlate_at_start();
   begin_stage();
   if (!is_sample && is_first) tracker_.set_scale(objective_);
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
-    if (iteration > 0) find_gradient();
+    if (!has_gradient_) find_gradient();
     if (!is_sample && tracker_.is_enough(objective_, gap_)) return;
     if (!preconditioner_.is_correlated()) preconditioner_.correlate(second_.data());
     preconditioner_.set_diagonal(diagonal_.data(), intercept_diagonal(), ridge_);
-    const double gain = find_direction();
+    const double gain = by_residents_ ? find_direction_by_residents() : find_direction(kForcing);
     has_nothing_to_gain_ = gain <= kNothingToGain * std::abs(objective_);
     if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
       for (std::int64_t j = 0; j <= columns_; ++j)
         weights_[j] += static_cast<double>(direction_[j]);
       return;
     }
-    // A step that still gains much is far from the end: its bound would be of no use.
-    const bool is_far = gain > 0.01 * std::abs(objective_) && !tracker_.is_enough(objective_, gain);
-    if (!is_sample && !is_far) bound_ = std::max(bound_, lower_bound());
-    const double before = objective_;
-    has_nothing_to_gain_ = !search_line();
-    gap_ = ridge_ > 0 ? objective_ - bound_ : gain;
+    const bool is_better = step(gain, is_sample);
     if (!is_sample && !tracker_.report(objective_, gap_)) return;
     if (!is_sample && tracker_.is_enough(objective_, gap_)) return;
-    if (has_nothing_to_gain_) return;
-    if (is_sample && before - objective_ < 1e-2 * objective_) return;
+    if (!is_better) return;
   }
 }
 
 template <class T>
 Solution NewtonCg<T>::run() {
-  start();
-  if (select_sample()) run_stage(true);
-  design_.select(1);
-  run_stage(false);
-  return this->solution(has_nothing_to_gain_);
+  tracker_.run([&] {
+    start();
+    const bool has_sample = select_sample();
+    if (has_sample && problem_.options.start_coefficients.empty()) run_stage(true);
+    by_residents_ = has_sample && are_residents_enough();
+    design_.select(1);
+    run_stage(false);
+  });
+  return tracker_.found(weights_, objective_, gap_, has_nothing_to_gain_);
 }
-
-}  // namespace
 
 template <class T>
 Solution solve_newton_cg(Problem<T>& problem, Tracker& tracker) {

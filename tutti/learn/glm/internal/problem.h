@@ -42,7 +42,10 @@ struct Solution {
   int inner_rounds = 0;
 };
 
-// Keeps the history of a fit and says when it is over.
+// Thrown out of a pass when the caller wants no more of the fit.
+struct Stopped {};
+
+// Keeps the history of a fit, says when it is over and what was found.
 class Tracker {
  public:
   explicit Tracker(const GlmOptions& options) : options_(options) {}
@@ -59,6 +62,27 @@ class Tracker {
     history_.push_back({iteration, passes_, watch_.seconds(), objective, gap});
     return !options_.on_progress || options_.on_progress(history_.back());
   }
+  // All that a solver does, unless it is stopped on the way.
+  template <class Stages>
+  void run(const Stages& stages) {
+    try {
+      stages();
+    } catch (const Stopped&) {
+      is_stopped_ = true;
+    }
+  }
+  // Of `weights` with the intercept last. Something was found for good when the gap is small enough
+  // or there is nothing to gain any more.
+  template <class Weight>
+  Solution found(const std::vector<Weight>& weights, double objective, double gap,
+                 bool has_nothing_to_gain = false) const {
+    Solution solution{.coefficients = {weights.begin(), weights.end() - 1},
+                      .intercept = static_cast<double>(weights.back()),
+                      .objective = objective,
+                      .dual_gap = std::max(0.0, gap)};
+    solution.has_converged = !is_stopped_ && (has_nothing_to_gain || is_enough(objective, gap));
+    return solution;
+  }
   std::vector<Progress> take() { return std::move(history_); }
   double passes() const { return passes_; }
 
@@ -66,6 +90,7 @@ class Tracker {
   const GlmOptions& options_;
   Stopwatch watch_;
   double scale_ = 0, passes_ = 0;
+  bool is_stopped_ = false;
   std::vector<Progress> history_;
 };
 

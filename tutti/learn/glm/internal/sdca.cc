@@ -37,6 +37,7 @@ class Sdca {
 
  private:
   void start();
+  void run_epochs();
   void run_epoch(std::mt19937_64& random);
   void run_round(std::int64_t end, int round, int rounds);
   void run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights);
@@ -232,7 +233,7 @@ void Sdca<T>::measure() {
 }
 
 template <class T>
-Solution Sdca<T>::run() {
+void Sdca<T>::run_epochs() {
   start();
   measure();
   tracker_.set_scale(objective_);
@@ -254,12 +255,13 @@ Solution Sdca<T>::run() {
       until_measured = epoch < 8 ? 1 : epoch / 8;
     }
   }
-  Solution solution;
-  solution.coefficients.assign(weights_.begin(), weights_.end() - 1);
-  solution.intercept = has_intercept_ ? static_cast<double>(weights_[columns_]) : 0;
-  solution.objective = objective_;
-  solution.dual_gap = gap_;
-  solution.has_converged = tracker_.is_enough(objective_, gap_);
+}
+
+template <class T>
+Solution Sdca<T>::run() {
+  tracker_.run([&] { run_epochs(); });
+  Solution solution = tracker_.found(weights_, objective_, gap_);
+  if (!has_intercept_) solution.intercept = 0;
   solution.inner_rounds = inner_rounds_;
   return solution;
 }

@@ -399,10 +399,8 @@ Solution WorkingSet<T>::run() {
     minimise_on_set();
     steps_.assign(set_.size(), 0);
   }
-  Solution solution{
-      .coefficients = weights_, .intercept = intercept_, .objective = objective_, .dual_gap = gap_};
-  solution.has_converged = is_stuck || tracker_.is_enough(objective_, gap_);
-  return solution;
+  weights_.push_back(intercept_);
+  return tracker_.found(weights_, objective_, gap_, is_stuck);
 }
 
 }  // namespace
