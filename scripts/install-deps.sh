@@ -56,7 +56,7 @@ libopenblas0-pthread   the BLAS that torch and NumPy take; the reference one is 
 libtorch-dev           torch_backend, train: tensors and networks
 python3-torch          the scripts whose process group torch_backend is
 libhdf5-dev            train, learn: data sets
-python3-h5py           examples: data sets from Python
+python3-h5py           examples and tests: data sets from Python
 zlib1g-dev             learn: packed .npz files
 libfastjet-dev         models: jets of the particle physics case
 libfastjettools-dev    models: trimming of jets

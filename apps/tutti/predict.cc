@@ -17,7 +17,8 @@ int run_predict(int argc, char** argv) {
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("-o,--output", output,
-                 "one row per sample [predictions.csv]; or FILE.h5, of a case that makes samples");
+                 "one row per sample [predictions.csv]; or FILE.h5: the masks or samples that the "
+                 "network makes");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -24,10 +24,11 @@ std::string line_of(const fs::path& run) {
   text += fmt::format("  step {:>8.0f}  loss {:>8.4f}", steps->second.back(),
                       metrics.at("loss").back());
   std::ifstream file(run / "result.json");
-  const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
+  // In the order of the file: the first metric is the one that counts.
+  const auto result = nlohmann::ordered_json::parse(file, nullptr, false);
   if (result.is_discarded()) return text + "  not finished";
   text += fmt::format("  {:>8.0f} samples/s", result.value("samples_per_second", 0.0));
-  const auto& all = result.value("metrics", nlohmann::json::object());
+  const auto& all = result.value("metrics", nlohmann::ordered_json::object());
   if (!all.empty())
     text += fmt::format("  {} {:.4g}", all.begin().key(), all.begin().value().get<double>());
   return text;

@@ -11,6 +11,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/tutti/train_request.h"
 #include "tutti/comm/communicator.h"
@@ -21,6 +22,7 @@
 #include "tutti/models/tasks.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/staging.h"
+#include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::app {
@@ -41,25 +43,30 @@ struct Prepared {
   Options options;
 };
 
-// Rank 0 makes the folder; all get its name.
-fs::path agreed_folder(Communicator& communicator, const TrainRequest& request) {
+// Reads what was typed; rank 0 makes the folder, and all get its name. Empty: only help was wanted.
+fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainRequest& request) {
   char name[4096] = {};
-  if (communicator.rank() == 0)
-    fs::absolute(make_run(request)).string().copy(name, sizeof name - 1);
+  train::together(communicator, [&] {
+    if (parse_train(argc, argv, request) && communicator.rank() == 0)
+      fs::absolute(make_run(request)).string().copy(name, sizeof name - 1);
+  });
   communicator.broadcast({name, sizeof name, DType::kU8}, 0, {.name = "run folder"});
   return name;
 }
 
-void introduce(const train::Task&, const Prepared& prepared, const Communicator& communicator,
-               int threads) {
+std::string counted(int count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+void introduce(const Prepared& prepared, const Communicator& communicator, int threads) {
   if (communicator.rank() != 0) return;
   const bool is_small = train::compute_type(prepared.options) == torch::kBFloat16;
   const std::string units = models::has_matrix_units() ? " on matrix units" : "";
-  fmt::print("{} ({}): {} ranks on {} hosts, {} threads each, {}{}, strategy {}\n",
-             prepared.info.name, prepared.options.text("size"), communicator.size(),
-             communicator.size() / std::max(1, communicator.local_size()), threads,
-             is_small ? "bf16 with f32 weights" : "f32", is_small ? units : "",
-             prepared.options.text("strategy"));
+  fmt::print("{} ({}): {} on {}, {} each, {}{}, strategy {}\n", prepared.info.name,
+             prepared.options.text("size"), counted(communicator.size(), "rank"),
+             counted(communicator.size() / std::max(1, communicator.local_size()), "host"),
+             counted(threads, "thread"), is_small ? "bf16 with f32 weights" : "f32",
+             is_small ? units : "", prepared.options.text("strategy"));
   fflush(stdout);
 }
 
@@ -85,12 +92,15 @@ void stage(Options& options, Communicator& communicator) {
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
   Prepared prepared(request);
-  stage(prepared.options, communicator);
-  const int threads = train::threads_of(prepared.options, communicator.local_size());
-  train::prepare_process(threads);
-  const auto task = models::make_task(prepared.info.name, prepared.options);
-  introduce(*task, prepared, communicator, threads);
-  task->prepare(communicator);
+  std::unique_ptr<train::Task> task;
+  train::together(communicator, [&] {
+    stage(prepared.options, communicator);
+    const int threads = train::threads_of(prepared.options, communicator.local_size());
+    train::prepare_process(threads);
+    task = models::make_task(prepared.info.name, prepared.options);
+    introduce(prepared, communicator, threads);
+    task->prepare(communicator);
+  });
   std::optional<train::StopSignal> stop;
   if (train::can_stop(prepared.options)) stop.emplace();
   const train::TrainOutcome outcome = train::train(
@@ -107,9 +117,9 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   const std::string verdict = task->verdict(outcome.metrics);
   write_result(folder, outcome, verdict, communicator.size());
   fmt::print(
-      "\n{}{:.0f} samples/s on {} ranks, {:.1f} s of training, {:.1f} % of it waiting for other "
+      "\n{}{:.0f} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other "
       "ranks\nplots: {}\n",
-      verdict, outcome.samples_per_second, communicator.size(), outcome.seconds,
+      verdict, outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
       100 * outcome.exposed_share, (folder / "plots").string());
   return 0;
 }
@@ -117,12 +127,18 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
 int evaluate(Communicator& communicator, const fs::path& folder) {
   const Prepared prepared(train::read_toml(folder / "config.toml"));
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
-  const auto task = models::make_task(prepared.info.name, prepared.options);
-  task->prepare(communicator);
-  const train::Metrics metrics = train::evaluate_run(
-      *task, communicator, {prepared.info.name, prepared.options, folder, true});
+  std::unique_ptr<train::Task> task;
+  train::Metrics metrics;
+  train::together(communicator, [&] {
+    task = models::make_task(prepared.info.name, prepared.options);
+    task->prepare(communicator);
+    metrics = train::evaluate_run(*task, communicator,
+                                  {prepared.info.name, prepared.options, folder, true});
+  });
   if (communicator.rank() != 0) return 0;
-  for (const auto& [name, value] : metrics) fmt::print("{:<20} {:.6g}\n", name, value);
+  std::size_t width = 0;
+  for (const auto& [name, value] : metrics) width = std::max(width, name.size());
+  for (const auto& [name, value] : metrics) fmt::print("{:<{}}  {:.6g}\n", name, width, value);
   fmt::print("\n{}", task->verdict(metrics));
   return 0;
 }
@@ -137,7 +153,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   task->model().eval();
   const torch::NoGradGuard no_gradients;
   if (arguments[0] == "export") {
-    fs::create_directories(fs::absolute(arguments.at(2)).parent_path());
+    train::make_parent(arguments.at(2));
     task->export_script(arguments.at(2));
     return 0;
   }
@@ -192,9 +208,15 @@ int run(int argc, char** argv) {
     return train_run(*communicator, arguments[1], verb == "resume",
                      train::read_toml(fs::path(arguments[1]) / "config.toml"));
   TrainRequest request;
-  if (!parse_train(argc - 1, argv + 1, request)) return 0;
-  const fs::path folder = agreed_folder(*communicator, request);
-  return train_run(*communicator, folder, !request.resumes.empty(), request.what);
+  const fs::path folder = agreed_folder(*communicator, argc - 1, argv + 1, request);
+  if (folder.empty()) return 0;
+  const bool resumes = !request.resumes.empty();
+  try {
+    return train_run(*communicator, folder, resumes, request.what);
+  } catch (...) {
+    if (communicator->rank() == 0 && !resumes) train::forget_if_empty(folder);
+    throw;
+  }
 }
 
 }  // namespace
@@ -202,10 +224,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   return tutti::app::run(argc, argv);
-} catch (const c10::Error& error) {
-  fmt::print(stderr, "tutti: {}\n", error.what_without_backtrace());
-  return 1;
+} catch (const tutti::train::AlreadyTold& error) {
+  // Launchers name the rank that ends first: it should be the one that told why.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return error.exit_code();
 } catch (const std::exception& error) {
-  fmt::print(stderr, "tutti: {}\n", tutti::failure_text(error));
+  fmt::print(stderr, "tutti: {}\n", tutti::train::told(error));
   return tutti::exit_code(error);
 }

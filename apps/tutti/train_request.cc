@@ -38,6 +38,19 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
+// The options of a file, of the run to go on with, or none but the name of the case.
+train::Request asked_for(const std::string& what, const fs::path& resumes) {
+  if (!resumes.empty()) {
+    if (!fs::exists(resumes / "config.toml"))
+      throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
+                                                "config.toml. `tutti runs` lists those there are.",
+                                                resumes.string()));
+    return train::read_toml(resumes / "config.toml");
+  }
+  if (what.ends_with(".toml")) return train::read_toml(what);
+  return {what, {}};
+}
+
 std::string worker_program() {
   return (fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
           "libexec/tutti/train_rank")
@@ -70,17 +83,20 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) == 0) return false;
-    throw ConfigError("DDL-1-87", "See tutti train --help.");
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return false;
+    }
+    throw ConfigError("DDL-1-87", fmt::format("{}. See tutti train --help.", error.what()));
   }
-  if (!request.resumes.empty())
-    request.what = train::read_toml(request.resumes / "config.toml");
-  else if (what.ends_with(".toml"))
-    request.what = train::read_toml(what);
-  else
-    request.what.case_name = what;
+  request.what = asked_for(what, request.resumes);
   if (!model.empty()) {
     if (request.what.case_name.empty()) request.what.case_name = "script";
+    if (request.what.case_name != "script")
+      throw ConfigError(
+          "DDL-1-71", fmt::format("--model is for a network of your own; the case {} has its own. "
+                                  "Leave out one of the two.",
+                                  request.what.case_name));
     request.what.settings.emplace_back("model", fs::absolute(model).string());
   }
   if (!size.empty()) request.what.settings.emplace_back("size", size);

@@ -15,6 +15,8 @@ import time
 import unittest
 from pathlib import Path
 
+import h5py
+
 TUTTI = None
 TINY = ["--size", "tiny", "--ranks", "2"]
 
@@ -51,6 +53,13 @@ class TrainTest(unittest.TestCase):
     def run_of(self, output):
         return Path(output.split("run: ")[1].split("\n")[0])
 
+    def started(self, *arguments):
+        process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if line.startswith("run: "):
+                return process, self.run_of(line)
+        self.fail("it ended before its first step")
+
     def rows_of(self, run):
         with (run / "metrics.csv").open() as file:
             return list(csv.DictReader(file))
@@ -61,10 +70,10 @@ class TrainTest(unittest.TestCase):
         run = self.run_of(output)
         losses = [float(row["loss"]) for row in self.rows_of(run)]
         self.assertLess(sum(losses[-9:]), 0.95 * sum(losses[:9]))
-        for name in ("config.toml", "result.json", "plots/loss.svg", "plots/roc.svg", "checkpoints/best.ckpt"):
+        for name in ("config.toml", "result.json", "plots/loss.svg", "plots/roc.svg", "plots/validation.svg", "checkpoints/best.ckpt"):
             self.assertTrue((run / name).exists(), name)
         self.assertEqual(json.loads((run / "result.json").read_text())["ranks"], 2)
-        self.assertIn(run.name, self.tutti("runs", self.base / "runs"))
+        self.assertRegex(self.tutti("runs", self.base / "runs"), run.name + ".* ratio ")
         self.assertIn("false_rate", self.tutti("evaluate", run, "--ranks", "1"))
         data = next((self.base / "cache/tutti").iterdir()) / "test-000.h5"
         self.tutti("predict", run, data, "-o", self.base / "scores.csv")
@@ -77,8 +86,7 @@ class TrainTest(unittest.TestCase):
     def test_killed_and_resumed_is_as_if_never_killed(self):
         settings = [*TINY, "--set", f"runs={self.base}/killed", "--set", "checkpoint_steps=4", "--set", "epochs=6"]
         whole = self.run_of(self.tutti("train", "hep", *settings))
-        process = subprocess.Popen([TUTTI, "train", "hep", *settings], env=self.environment, stdout=subprocess.PIPE, text=True)
-        run = self.run_of(process.stdout.readline())
+        process, run = self.started("train", "hep", *settings)
         deadline = time.monotonic() + 100
         while len(list(run.glob("checkpoints/step-*.ckpt"))) < 1 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -95,8 +103,7 @@ class TrainTest(unittest.TestCase):
     def test_interrupted_it_loses_nothing(self):
         settings = [*TINY, "--set", f"runs={self.base}/stopped", "--set", "checkpoint_seconds=0", "--set", "epochs=40"]
         whole = self.run_of(self.tutti("train", "hep", *settings))
-        process = subprocess.Popen([TUTTI, "train", "hep", *settings], env=self.environment, stdout=subprocess.PIPE, text=True)
-        run = self.run_of(process.stdout.readline())
+        process, run = self.started("train", "hep", *settings)
         deadline = time.monotonic() + 100
         while len(self.rows_of(run) if (run / "metrics.csv").exists() else []) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -134,6 +141,20 @@ class TrainTest(unittest.TestCase):
         self.assertIn("DDL-7-90", self.tutti("train", "--model", self.base / "bad.pt", "--ranks", "1", "--set",
                                              f"runs={self.base}/own", code=1))
 
+    def test_masks_as_a_file(self):
+        for case, side in (("climate-segment", (32, 48)), ("unet3d", (16, 16, 16))):
+            run = self.run_of(self.tutti("train", case, *TINY, "--set", f"runs={self.base}/masks", "--set", "steps=2"))
+            data = next(self.base.glob(f"cache/tutti/{case}*/test-00000.h5"))
+            self.tutti("predict", run, data, "-o", self.base / "masks.h5")
+            with h5py.File(self.base / "masks.h5") as file:
+                masks = file["labels"][:]
+            self.assertEqual(masks.shape[1:], side)
+            self.tutti("predict", run, data, "-o", self.base / "masks.csv")
+            with (self.base / "masks.csv").open() as file:
+                row = list(map(float, next(csv.DictReader(file)).values()))
+            marked = (masks[0] == 1).mean() if case == "climate-segment" else (masks[0] > 0).sum()
+            self.assertAlmostEqual(row[0], marked, 5)
+
     def test_two_networks_against_each_other(self):
         output = self.tutti("train", "gan3d", *TINY, "--set", f"runs={self.base}/gan", "--set", "steps=2", "--set", "batch=2",
                             "--set", "train_showers=8", "--set", "test_showers=4")
@@ -149,6 +170,27 @@ class TrainTest(unittest.TestCase):
     def test_mistakes_are_told_once(self):
         self.assertIn("DDL-1-85", self.tutti("train", "nothing", code=2))
         self.assertIn("learning_rate", self.tutti("train", "hep", "--set", "learning_rat=1", code=2))
+        self.assertIn("DDL-1-70", self.tutti("train", "--resume", self.base, code=2))
+        runs = self.base / "mistakes"
+        for code, arguments in (("DDL-7-90", ["--model", self.base / "none.pt"]),
+                                ("DDL-7-68", ["hep", "--set", "data=/none"]),
+                                ("DDL-1-84", ["hep", "--size", "tiny", "--set", "strategy=hybrid"])):
+            output = self.tutti("train", *arguments, "--ranks", 2, "--set", f"runs={runs}", code=2 if code.startswith("DDL-1") else 1)
+            self.assertEqual(output.count(code), 1, output)
+            self.assertNotIn("rank 1", output)
+            self.assertEqual(list(runs.iterdir()), [], "nothing is left")
+
+    def test_mistakes_are_told_once_under_a_launcher(self):
+        launched = {**self.environment, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "TUTTI_JOB": f"mistakes-{os.getpid()}"}
+        runs = self.base / "launched"
+        arguments = [TUTTI, "train", "hep", "--set", f"runs={runs}", "--set", "data=/none"]
+        ranks = [subprocess.Popen(arguments, env={**launched, "RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE, text=True)
+                 for rank in "01"]
+        errors = [process.communicate(timeout=100)[1] for process in ranks]
+        self.assertIn("DDL-7-68", errors[0])
+        self.assertNotIn("DDL-", errors[1])
+        self.assertEqual([process.returncode for process in ranks], [1, 1])
+        self.assertEqual(list(runs.iterdir()), [])
 
 
 if __name__ == "__main__":

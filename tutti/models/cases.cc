@@ -30,6 +30,11 @@ const train::CaseInfo& find_case(std::string_view name) {
     if (info->name == name) return *info;
     known += fmt::format(" {}", info->name);
   }
+  if (name.empty())
+    throw ConfigError("DDL-1-85",
+                      fmt::format("Name a case or a TOML file with `case = \"...\"`, or "
+                                  "give --model. The cases are:{}.",
+                                  known));
   throw ConfigError(
       "DDL-1-85",
       fmt::format("There is no case '{}'. There are:{}; or give a TOML file.", name, known));

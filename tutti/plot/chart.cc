@@ -90,6 +90,9 @@ std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& l
       x.high = std::max(x.high, point.x);
       y.low = std::min(y.low, point.y);
       y.high = std::max(y.high, point.y);
+      if (!has_spread(point)) continue;
+      if (has_place(point.low, chart.y)) y.low = std::min(y.low, point.low);
+      y.high = std::max(y.high, point.high);
     }
   }
   widen(y, 0.06);
@@ -98,8 +101,10 @@ std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& l
 }
 
 std::vector<double> ticks_of(const Scale& scale, const Axis& axis) {
-  return scale.is_linear ? linear_ticks(scale.low, scale.high, 10)
-                         : log_ticks(scale.low, scale.high, axis.base, 12);
+  if (!scale.is_linear) return log_ticks(scale.low, scale.high, axis.base, 12);
+  std::vector<double> ticks = linear_ticks(scale.low, scale.high, 10);
+  if (axis.is_whole) std::erase_if(ticks, [](double tick) { return tick != std::round(tick); });
+  return ticks;
 }
 
 void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet) {
@@ -121,7 +126,7 @@ void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet)
   sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="#1a1d21">{}</text>)",
             (kLeft + kRight) / 2, kBottom + 50, escaped(chart.x.label));
   sheet.put(
-      R"svg(<text transform="translate(24 {:.1f}) rotate(-90)" text-anchor="middle" fill="#1a1d21">)svg"
+      R"svg(<text transform="translate(18 {:.1f}) rotate(-90)" text-anchor="middle" fill="#1a1d21">)svg"
       R"({}</text>)",
       (kSheetTop + kBottom) / 2, escaped(chart.y.label));
 }
@@ -171,7 +176,8 @@ void spread_labels(std::vector<Line*>& lines, const Scale& y) {
 
 void draw_labels(std::vector<Line>& lines, const Scale& x, const Scale& y, Sheet& sheet) {
   std::vector<Line*> order;
-  for (Line& line : lines) order.push_back(&line);
+  for (Line& line : lines)
+    if (!line.series->name.empty()) order.push_back(&line);
   spread_labels(order, y);
   for (const Line* line : order) {
     const Point& last = line->points.back();
@@ -198,7 +204,8 @@ std::vector<double> log_ticks(double low, double high, double base, int most) {
       if (double tick = part * std::pow(base, power); tick >= low && tick <= high)
         ticks.push_back(tick);
   std::sort(ticks.begin(), ticks.end());
-  return ticks;
+  constexpr std::size_t kLeast = 3;
+  return ticks.size() < kLeast ? linear_ticks(low, high, most / 2) : ticks;
 }
 
 std::vector<double> linear_ticks(double low, double high, int most) {
@@ -214,7 +221,7 @@ std::vector<double> linear_ticks(double low, double high, int most) {
 }
 
 std::string plain_text(double value) {
-  return fmt::format("{:.4g}", value);
+  return fmt::format("{:.6g}", value);
 }
 
 std::string render_svg(const Chart& chart) {

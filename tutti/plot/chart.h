@@ -20,7 +20,7 @@ enum class LineStyle {
 };
 
 struct Series {
-  std::string name;
+  std::string name;  // stands where the line ends; may be empty
   LineStyle style = LineStyle::kPeer;
   std::vector<Point> points;  // ascending in x
 };
@@ -30,6 +30,7 @@ struct Axis {
   double base = 10;                         // ticks stand at its powers
   std::function<std::string(double)> text;  // of a tick
   bool is_linear = false;
+  bool is_whole = false;  // of a linear axis: ticks at whole numbers only
 };
 
 struct Chart {
@@ -44,12 +45,12 @@ std::string render_svg(const Chart& chart);
 
 // Values at which a logarithmic axis from `low` to `high` has ticks: powers of `base`, every second
 // or third of them when there are more than `most`; for base 10 also 2 and 5 times when there is
-// room.
+// room, and those of a linear axis where these would be fewer than three.
 std::vector<double> log_ticks(double low, double high, double base, int most);
 // Of a linear axis: multiples of 1, 2 or 5 times a power of ten, at most `most` of them.
 std::vector<double> linear_ticks(double low, double high, int most);
 
-// A number as a tick says it: "0.25", "1e-05".
+// A number as a tick says it: "0.25", "12000", "1e-05".
 std::string plain_text(double value);
 
 }  // namespace tutti::plot

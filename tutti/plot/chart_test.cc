@@ -60,6 +60,23 @@ TEST(Plot, TicksOfManyAndFewDecades) {
   EXPECT_THAT(log_ticks(1, 10, 10, 9), ElementsAre(1, 2, 5, 10));
   EXPECT_THAT(log_ticks(1024, 16384, 4, 12), ElementsAre(1024, 4096, 16384));
   EXPECT_LE(log_ticks(1, 1e30, 10, 9).size(), 9u);
+  EXPECT_THAT(log_ticks(0.62, 0.83, 10, 12),
+              testing::Pointwise(testing::DoubleEq(), {0.65, 0.70, 0.75, 0.80}));
+}
+
+TEST(Plot, NumbersOfTicksAreShort) {
+  EXPECT_EQ(plain_text(12000), "12000");
+  EXPECT_EQ(plain_text(3 * 0.1), "0.3");
+  EXPECT_EQ(plain_text(5e-5), "5e-05");
+}
+
+TEST(Plot, StepsAreWholeAndTheBandHasRoom) {
+  Chart chart{"", "", {"step", 10, plain_text, true, true}, {"", 10, plain_text, true}, {}};
+  chart.series = {{"", LineStyle::kOurs, {{1, 2, 1, 40}, {3, 2, 1, 3}}}};
+  const std::string svg = render_svg(chart);
+  EXPECT_THAT(svg, HasSubstr(">2</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">1.5<")));
+  EXPECT_THAT(svg, HasSubstr(">40</text>"));
 }
 
 TEST(Plot, LinearAxesHoldZeroAndNegativeValues) {

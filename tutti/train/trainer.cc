@@ -16,6 +16,7 @@
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/run/progress.h"
 #include "tutti/train/run/schedule.h"
+#include "tutti/train/together.h"
 #include "tutti/train/updates.h"
 
 namespace tutti::train {
@@ -215,7 +216,8 @@ class Trainer {
     return precise_loss(task_, options_, update, batch, seed);
   }
 
-  // Names the layer whose gradient, or weight, is the first that is not finite.
+  // Names the layer whose gradient, or weight, is the first that is not finite, on the ranks where
+  // it is so; the end of the run is told by one rank of the group.
   void complain(bool was_finite) {
     std::string where = "the loss only";
     for (std::size_t i = 0; i < parameters_.tensors().size() && !was_finite; ++i) {
@@ -230,14 +232,14 @@ class Trainer {
                    step_ + 1, rank_, where);
       log_.events().write("not_finite", {{"step", step_ + 1}, {"where", where}});
     }
-    if (bad_steps_ + 1 >= options_.integer("bad_steps"))
-      throw CommError(
-          "DDL-9-60",
-          fmt::format("{} steps in a row had a loss that is not finite{}. Lower learning_rate, set "
-                      "clip_norm, or "
-                      "look at the data; `--resume {}` starts from the last checkpoint.",
-                      bad_steps_ + 1, was_finite ? "" : ", first in " + where,
-                      job_.folder.string()));
+    if (bad_steps_ + 1 < options_.integer("bad_steps")) return;
+    if (strategy_->group().rank() != 0) throw AlreadyTold(1);
+    throw CommError(
+        "DDL-9-60",
+        fmt::format(
+            "{} steps in a row had a loss that is not finite. Lower learning_rate, set "
+            "clip_norm, or look at the data; `--resume {}` starts from the last checkpoint.",
+            bad_steps_ + 1, job_.folder.string()));
   }
 
   void follow_average() {
@@ -318,15 +320,13 @@ class Trainer {
           workers, is_last && rank_ == 0 ? job_.folder / "plots" : std::filesystem::path());
     }
     task_.model().train();
-    log_.summary("validation", step_, outcome_.metrics);
+    log_.validation(step_, epoch(), outcome_.metrics);
     if (rank_ == 0) {
       line.finish();
-      std::string text = fmt::format("epoch {:.4g}:", epoch());
-      for (const auto& [name, value] : outcome_.metrics)
-        text += fmt::format("  {} {:.4g}", name, value);
-      fmt::print("{}\n", text);
+      const bool is_best = outcome_.metrics.empty() || outcome_.metrics[0].second > best_;
+      fmt::print("{}\n", evaluation_text(epoch(), outcome_.metrics, is_best));
       fflush(stdout);
-      if (outcome_.metrics.empty() || outcome_.metrics[0].second > best_) {
+      if (is_best) {
         best_ = outcome_.metrics.empty() ? 0 : outcome_.metrics[0].second;
         checkpoints_.write_best(snapshot());
       }
@@ -433,7 +433,11 @@ bool can_stop(const Options& options) {
 
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {
   task.model().train();
-  const TrainOutcome outcome = Trainer(task, communicator, job).run();
+  std::optional<Trainer> trainer;
+  together(communicator, [&] { trainer.emplace(task, communicator, job); });
+  if (communicator.rank() == 0) fmt::print("run: {}\n", job.folder.string());
+  fflush(stdout);
+  const TrainOutcome outcome = trainer->run();
   if (communicator.rank() == 0) plot_run(job.folder);
   return outcome;
 }

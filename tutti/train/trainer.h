@@ -32,7 +32,8 @@ struct TrainOutcome {
 bool can_stop(const Options& options);
 
 // Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
-// IoError when the run cannot be resumed, Error DDL-9-60 when losses stay without a finite value.
+// IoError when the run cannot be resumed, Error DDL-9-60 when losses stay without a finite value;
+// ranks whose failure another one tells, AlreadyTold.
 // When `stop` is asked on any rank, all end after the step, with a checkpoint.
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 

@@ -26,16 +26,19 @@ fs::path make_data(const std::string& name, std::string_view what, comm::Communi
   const Stopwatch watch;
   generate(folder, communicator.rank(), communicator.size(), [&](int done, int all) {
     const double left = watch.seconds() / done * (all - done);
-    line.show(fmt::format("{}: file {} of {} of each rank in {}, {} left", what, done, all,
-                          folder.string(), train::duration_text(left)));
+    line.show(fmt::format("making {} in {}: {} of {} files of each rank, {} left", what,
+                          folder.string(), done, all, train::duration_text(left)));
   });
   communicator.barrier({.name = "data"});
   return folder;
 }
 
+std::int64_t limited(std::int64_t available, std::int64_t most) {
+  return most > 0 ? std::min(most, available) : available;
+}
+
 std::int64_t samples_to_judge(const Options& options, std::int64_t available) {
-  const std::int64_t wanted = options.integer("validation_samples");
-  return wanted > 0 ? std::min(wanted, available) : available;
+  return limited(available, options.integer("validation_samples"));
 }
 
 double value_of(const train::Metrics& metrics, std::string_view name) {

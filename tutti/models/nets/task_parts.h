@@ -27,6 +27,9 @@ using Generate = std::function<void(const std::filesystem::path& folder, int ran
 std::filesystem::path make_data(const std::string& name, std::string_view what,
                                 comm::Communicator& communicator, const Generate& generate);
 
+// `available`, but no more than `most` where that is above 0.
+std::int64_t limited(std::int64_t available, std::int64_t most);
+
 // How many of the test samples are looked at: all, or what `validation_samples` says.
 std::int64_t samples_to_judge(const Options& options, std::int64_t available);
 

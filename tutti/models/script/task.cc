@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "tutti/core/error.h"
+#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/script/rows.h"
 
 namespace tutti::models::script {
@@ -46,6 +46,7 @@ class ScriptNetwork : public torch::nn::Module {
 torch::jit::Module load_script(const std::string& file) {
   if (file.empty())
     throw ConfigError("DDL-1-89", "No network was named. Give a TorchScript file: --model file.pt");
+  if (!fs::exists(file)) throw IoError("DDL-7-90", fmt::format("There is no file {}.", file));
   // What libtorch makes of a script after its first calls differs in the last bits, and a resumed
   // run would too.
   torch::jit::setGraphExecutorOptimize(false);
@@ -69,6 +70,9 @@ class ScriptTask : public train::Task {
   double flops_per_sample() const override { return options_.number("flops"); }
 
   void prepare(Communicator&) override {
+    if (options_.text("data").empty())
+      throw ConfigError("DDL-1-72",
+                        "No data was named. Set `data` to a folder with train*.h5 and test*.h5.");
     const auto files = [&](const char* prefix) {
       return std::make_unique<RowFiles>(options_.text("data"), prefix, options_.text("input"),
                                         options_.text("target"));
@@ -186,16 +190,12 @@ class ScriptTask : public train::Task {
   // This rank's share of the test samples, with what the network makes of them.
   template <class Visit>
   void each_batch(Communicator& communicator, Visit visit) {
-    const std::int64_t wanted = options_.integer("validation_samples");
-    const std::int64_t all = wanted > 0 ? std::min(wanted, test_->size()) : test_->size();
-    const std::int64_t batch = options_.integer("batch");
-    for (std::int64_t begin = communicator.rank() * batch; begin < all;
-         begin += communicator.size() * batch) {
-      std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(batch, all - begin)));
-      std::iota(rows.begin(), rows.end(), begin);
-      const train::Batch samples = batch_of(*test_, rows, true);
-      visit(samples, network_->forward(samples.input).to(torch::kFloat32));
-    }
+    for_batches(samples_to_judge(options_, test_->size()), options_.integer("batch"),
+                communicator.rank(), communicator.size(),
+                [&](std::int64_t, std::span<const std::int64_t> rows) {
+                  const train::Batch samples = batch_of(*test_, rows, true);
+                  visit(samples, network_->forward(samples.input).to(torch::kFloat32));
+                });
   }
 
   const Options& options_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace tutti::train {
 
@@ -14,8 +15,7 @@ void make_files(const std::filesystem::path& folder, const MadeFiles& files, int
     return (samples + files.per_file - 1) / files.per_file;
   };
   const std::int64_t train = files_of(files.train), all = train + files_of(files.test);
-  const auto mine = static_cast<int>((all - rank + ranks - 1) / ranks);
-  int done = 0;
+  std::vector<MadeFile> missing;
   for (std::int64_t job = rank; job < all; job += ranks) {
     MadeFile file;
     file.is_train = job < train;
@@ -24,8 +24,11 @@ void make_files(const std::filesystem::path& folder, const MadeFiles& files, int
     file.last = std::min(file.is_train ? files.train : files.test, file.first + files.per_file);
     file.path = folder / fmt::format("{}-{:0{}}.h5", file.is_train ? "train" : "test", file.number,
                                      files.digits);
-    if (!std::filesystem::exists(file.path)) make(file);
-    if (progress) progress(++done, mine);
+    if (!std::filesystem::exists(file.path)) missing.push_back(file);
+  }
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    make(missing[i]);
+    if (progress) progress(static_cast<int>(i + 1), static_cast<int>(missing.size()));
   }
 }
 

@@ -21,7 +21,7 @@ struct MadeFile {
 };
 
 // Calls `make` for each file of this rank that is not there yet, and `progress`, when given, after
-// each: how many of this rank's files there are now, and will be. Makes the folder.
+// each: how many of these were made, and will be. Makes the folder.
 void make_files(const std::filesystem::path& folder, const MadeFiles& files, int rank, int ranks,
                 const std::function<void(int, int)>& progress,
                 const std::function<void(const MadeFile&)>& make);

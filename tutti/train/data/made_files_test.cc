@@ -23,6 +23,7 @@ class MadeFilesTest : public testing::Test {
   // What a rank of two makes: name, samples.
   std::vector<std::string> made(int rank, const MadeFiles& files) {
     std::vector<std::string> names;
+    last_ = {0, 0};
     make_files(
         folder_ / "data", files, rank, 2,
         [&](int done, int all) {
@@ -52,7 +53,10 @@ TEST_F(MadeFilesTest, WhatIsThereIsNotMadeAgain) {
   const MadeFiles files{.train = 2, .test = 1};
   EXPECT_THAT(made(0, files), ElementsAre("train-00000.h5 0-1", "test-00000.h5 0-1 test"));
   EXPECT_THAT(made(0, files), ElementsAre());
-  EXPECT_EQ(last_, std::pair(2, 2));
+  EXPECT_EQ(last_, std::pair(0, 0));  // and nothing is said
+  fs::remove(folder_ / "data/test-00000.h5");
+  EXPECT_THAT(made(0, files), ElementsAre("test-00000.h5 0-1 test"));
+  EXPECT_EQ(last_, std::pair(1, 1));
 }
 
 }  // namespace

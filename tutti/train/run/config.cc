@@ -22,8 +22,9 @@ std::string text_of(const toml::node& node, std::string_view key) {
                                             key, node.source().begin.line));
 }
 
-bool is_number(OptionType type) {
-  return type == OptionType::kInt || type == OptionType::kFloat;
+std::string value_text(OptionType type, const std::string& value) {
+  if (type == OptionType::kBool) return value == "0" ? "false" : "true";
+  return type == OptionType::kInt || type == OptionType::kFloat ? value : json_quoted(value);
 }
 
 }  // namespace
@@ -36,6 +37,8 @@ OptionTable CaseInfo::table() const {
 
 Request read_toml(const std::filesystem::path& file) {
   toml::table table;
+  if (!std::filesystem::is_regular_file(file))
+    throw ConfigError("DDL-1-83", fmt::format("There is no file {}.", file.string()));
   try {
     table = toml::parse_file(file.string());
   } catch (const toml::parse_error& error) {
@@ -69,7 +72,7 @@ std::string toml_text(std::string_view case_name, const Options& options) {
   for (const OptionSpec& spec : options.table()) {
     const std::string& value = options.text(spec.name);
     text += fmt::format("\n# {} ({})\n{} = {}\n", spec.help, options.source(spec.name), spec.name,
-                        is_number(spec.type) ? value : json_quoted(value));
+                        value_text(spec.type, value));
   }
   return text;
 }

@@ -36,6 +36,14 @@ std::string progress_text(const ProgressState& state) {
   return text;
 }
 
+std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best) {
+  constexpr std::size_t kMostShown = 4;  // validation.csv has all
+  std::string text = fmt::format("epoch {:.4g}:", epoch);
+  for (std::size_t i = 0; i < std::min(kMostShown, metrics.size()); ++i)
+    text += fmt::format("  {} {:.4g}", metrics[i].first, metrics[i].second);
+  return is_best ? text + "  (best so far)" : text;
+}
+
 ProgressLine::ProgressLine(bool is_shown) : is_shown_(is_shown), is_terminal_(isatty(1) == 1) {}
 
 void ProgressLine::show(const std::string& text) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tutti/train/run/run_folder.h"
+
 namespace tutti::train {
 
 struct ProgressState {
@@ -20,6 +22,9 @@ struct ProgressState {
 // "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 %)  comm 0.8 %  2:05
 // left"
 std::string progress_text(const ProgressState& state);
+// "epoch 3:  mean_iou 0.4031  iou_background 0.98  (best so far)": the first four metrics, by the
+// first of which the best weights are kept.
+std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best);
 // "0:07", "12:34", "3:04:05"
 std::string duration_text(double seconds);
 

@@ -21,6 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kStepsFile = "metrics.csv";
+constexpr const char* kValidationsFile = "validation.csv";
+
 std::string host_name() {
   char host[64] = "host";
   gethostname(host, sizeof host - 1);
@@ -34,11 +37,49 @@ std::vector<std::string> cells(const std::string& line) {
   return found;
 }
 
+using Columns = std::vector<std::pair<std::string, std::vector<double>>>;  // in their order
+
+Columns read_csv(const fs::path& path) {
+  Columns columns;
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return columns;
+  for (const std::string& name : cells(line)) columns.push_back({name, {}});
+  while (std::getline(file, line)) {
+    const std::vector<std::string> row = cells(line);
+    if (row.size() != columns.size()) continue;  // the last line of a killed run
+    for (std::size_t i = 0; i < row.size(); ++i)
+      columns[i].second.push_back(std::strtod(row[i].c_str(), nullptr));
+  }
+  return columns;
+}
+
+void append_row(std::ofstream& csv, const fs::path& file, std::int64_t step, double epoch,
+                const Metrics& metrics) {
+  std::string text;
+  if (!csv.is_open()) {
+    if (!fs::exists(file)) {
+      text = "step,epoch";
+      for (const auto& [name, value] : metrics) text += ',' + name;
+      text += '\n';
+    }
+    csv.open(file, std::ios::app);
+  }
+  text += fmt::format("{},{:.5f}", step, epoch);
+  for (const auto& [name, value] : metrics) text += fmt::format(",{:.7g}", value);
+  csv << text << std::endl;
+}
+
+// How many neighbours one point of a curve stands for.
+std::size_t steps_per_point(std::size_t steps) {
+  constexpr std::size_t kPoints = 60;
+  return std::max<std::size_t>(1, steps / kPoints);
+}
+
 // The mean of neighbours, so that a curve of many noisy steps can be read, and between which values
 // eight of ten lie.
 std::vector<plot::Point> smoothed(const std::vector<double>& x, const std::vector<double>& y) {
-  constexpr std::size_t kPoints = 60;
-  const std::size_t width = std::max<std::size_t>(1, y.size() / kPoints);
+  const std::size_t width = steps_per_point(y.size());
   std::vector<plot::Point> points;
   for (std::size_t begin = 0; begin + width <= y.size(); begin += width) {
     const std::span steps(x.data() + begin, width);
@@ -78,57 +119,53 @@ RunLog::RunLog(fs::path folder, int rank)
 
 void RunLog::step(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
-  if (!csv_.is_open()) {
-    const bool is_new = !fs::exists(folder_ / "metrics.csv");
-    csv_.open(folder_ / "metrics.csv", std::ios::app);
-    if (is_new) {
-      csv_ << "step,epoch";
-      for (const auto& [name, value] : metrics) csv_ << ',' << name;
-      csv_ << '\n';
-    }
-  }
-  std::string row = fmt::format("{},{:.5f}", step, epoch);
-  for (const auto& [name, value] : metrics) {
-    row += fmt::format(",{:.7g}", value);
+  append_row(steps_, folder_ / kStepsFile, step, epoch, metrics);
+  for (const auto& [name, value] : metrics)
     tensorboard_->scalar("train/" + name, step, static_cast<float>(value));
-  }
-  csv_ << row << std::endl;
 }
 
-void RunLog::summary(const std::string& group, std::int64_t step, const Metrics& metrics) {
+void RunLog::validation(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
+  append_row(validations_, folder_ / kValidationsFile, step, epoch, metrics);
   for (const auto& [name, value] : metrics) {
-    tensorboard_->scalar(group + "/" + name, step, static_cast<float>(value));
-    events_.write(group, {{"step", step}, {"metric", name}, {"value", value}});
+    tensorboard_->scalar("validation/" + name, step, static_cast<float>(value));
+    events_.write("validation", {{"step", step}, {"metric", name}, {"value", value}});
   }
 }
 
 std::map<std::string, std::vector<double>> read_metrics(const fs::path& folder) {
   std::map<std::string, std::vector<double>> columns;
-  std::ifstream file(folder / "metrics.csv");
-  std::string line;
-  if (!std::getline(file, line)) return columns;
-  const std::vector<std::string> names = cells(line);
-  while (std::getline(file, line)) {
-    const std::vector<std::string> row = cells(line);
-    if (row.size() != names.size()) continue;  // the last line of a killed run
-    for (std::size_t i = 0; i < row.size(); ++i)
-      columns[names[i]].push_back(std::strtod(row[i].c_str(), nullptr));
-  }
+  for (auto& [name, values] : read_csv(folder / kStepsFile)) columns[name] = std::move(values);
   return columns;
 }
 
 void cut_metrics(const fs::path& folder, std::int64_t step) {
-  std::ifstream file(folder / "metrics.csv");
-  if (!file) return;
-  std::string kept, line;
-  for (bool is_head = true; std::getline(file, line); is_head = false)
-    if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
-  write_text(folder / "metrics.csv", kept);
+  for (const char* name : {kStepsFile, kValidationsFile}) {
+    std::ifstream file(folder / name);
+    if (!file) continue;
+    std::string kept, line;
+    for (bool is_head = true; std::getline(file, line); is_head = false)
+      if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
+    write_text(folder / name, kept);
+  }
+}
+
+void forget_if_empty(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
+    if (entry.is_regular_file() && entry.file_size() > 0 &&
+        entry.path() != folder / "config.toml" &&
+        entry.path().parent_path() != folder / "tensorboard")
+      return;
+  fs::remove_all(folder, ignored);
+}
+
+void make_parent(const fs::path& file) {
+  fs::create_directories(fs::absolute(file).parent_path());
 }
 
 void write_text(const fs::path& file, const std::string& text) {
-  fs::create_directories(fs::absolute(file).parent_path());
+  make_parent(file);
   const fs::path draft = file.string() + ".part";
   std::ofstream stream(draft);
   stream << text;
@@ -164,22 +201,41 @@ std::vector<fs::path> write_pngs(const fs::path& folder) {
 std::vector<fs::path> plot_run(const fs::path& folder) {
   const auto columns = read_metrics(folder);
   std::vector<fs::path> written;
-  if (!columns.contains("step")) return written;
+  if (!columns.contains("step") || columns.at("step").empty()) return written;
+  auto write = [&](const std::string& name, const plot::Chart& chart) {
+    written.push_back(folder / "plots" / (name + ".svg"));
+    write_text(written.back(), plot::render_svg(chart));
+  };
+  const std::size_t width = steps_per_point(columns.at("step").size());
+  std::string subtitle = folder.filename().string();
+  if (width > 2)
+    subtitle += fmt::format("; mean of {} steps, eight of ten of them lie in the band", width);
   auto draw = [&](const char* column, const char* label, bool is_linear) {
     const auto values = columns.find(column);
     if (values == columns.end()) return;
-    const plot::Chart chart{
-        label,
-        folder.filename().string(),
-        {"step", 10, plot::plain_text, true},
-        {label, 10, plot::plain_text, is_linear},
-        {{column, plot::LineStyle::kOurs, smoothed(columns.at("step"), values->second)}}};
-    written.push_back(folder / "plots" / fmt::format("{}.svg", column));
-    write_text(written.back(), plot::render_svg(chart));
+    write(column, {label,
+                   subtitle,
+                   {"step", 10, plot::plain_text, true, true},
+                   {"", 10, plot::plain_text, is_linear},
+                   {{"", plot::LineStyle::kOurs, smoothed(columns.at("step"), values->second)}}});
   };
-  draw("loss", "loss", false);
+  const auto loss = columns.find("loss");
+  draw("loss", "loss",
+       loss != columns.end() && *std::min_element(loss->second.begin(), loss->second.end()) <= 0);
   draw("learning_rate", "learning rate", true);
   draw("samples_per_second", "samples per second, all ranks", true);
+  const Columns validations = read_csv(folder / kValidationsFile);
+  constexpr std::size_t kEpoch = 1, kLeading = 2;
+  if (validations.size() > kLeading) {
+    plot::Series series{"", plot::LineStyle::kOurs, {}};
+    for (std::size_t i = 0; i < validations[kEpoch].second.size(); ++i)
+      series.points.push_back({validations[kEpoch].second[i], validations[kLeading].second[i]});
+    write("validation", {validations[kLeading].first + ", of data that is not trained on",
+                         folder.filename().string(),
+                         {"epoch", 10, plot::plain_text, true, true},
+                         {"", 10, plot::plain_text, true},
+                         {series}});
+  }
   const std::vector<fs::path> pictures = write_pngs(folder / "plots");
   written.insert(written.end(), pictures.begin(), pictures.end());
   return written;

@@ -31,32 +31,40 @@ class RunLog {
   // One row of metrics.csv and one point per metric in TensorBoard. Columns are those of the first
   // row; a resumed run goes on at the end of the file and cuts off what it will do again.
   void step(std::int64_t step, double epoch, const Metrics& metrics);
-  // An event and TensorBoard points under `group`.
-  void summary(const std::string& group, std::int64_t step, const Metrics& metrics);
+  // One row of validation.csv, and an event and a point in TensorBoard per metric.
+  void validation(std::int64_t step, double epoch, const Metrics& metrics);
   EventLog& events() { return events_; }
 
  private:
   std::filesystem::path folder_;
   bool writes_;
   EventLog events_;
-  std::ofstream csv_;
+  std::ofstream steps_, validations_;
   std::unique_ptr<TensorboardFile> tensorboard_;
 };
 
 // metrics.csv as columns by name; empty when there is none.
 std::map<std::string, std::vector<double>> read_metrics(const std::filesystem::path& folder);
-// Removes the rows of metrics.csv from `step` on: what a resumed run will do again.
+// Removes the rows of metrics.csv and validation.csv from `step` on: what a resumed run will do
+// again.
 void cut_metrics(const std::filesystem::path& folder, std::int64_t step);
 
-// Writes the file whole or not at all. Throws IoError.
+// Removes the folder of a run that ended before its first step and left nothing to read but what it
+// was asked to do.
+void forget_if_empty(const std::filesystem::path& folder);
+
+// Makes the folder that `file` is to stand in.
+void make_parent(const std::filesystem::path& file);
+// Writes the file whole or not at all, in a folder that is made if need be. Throws IoError.
 void write_text(const std::filesystem::path& file, const std::string& text);
 
 // Each SVG of the folder as PNG beside it; none where rsvg-convert (Debian: librsvg2-bin) is not
 // installed. Returns their paths.
 std::vector<std::filesystem::path> write_pngs(const std::filesystem::path& folder);
 
-// loss.svg, learning_rate.svg and throughput.svg in `<folder>/plots`, from metrics.csv, and
-// all pictures there as PNG; returns the paths.
+// loss.svg, learning_rate.svg and samples_per_second.svg in `<folder>/plots` from metrics.csv,
+// validation.svg of the metric by which the best weights are kept, and all pictures there as PNG;
+// returns the paths.
 std::vector<std::filesystem::path> plot_run(const std::filesystem::path& folder);
 
 }  // namespace tutti::train

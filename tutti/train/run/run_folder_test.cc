@@ -115,11 +115,41 @@ TEST_F(RunFolder, TensorboardRecordsAreWhole) {
               HasSubstr("train/loss\x15" + std::string(reinterpret_cast<const char*>(&half), 4)));
 }
 
+TEST_F(RunFolder, ValidationsAreKeptCutAndDrawn) {
+  {
+    RunLog log(base_, 0);
+    for (int step : {1, 2, 3, 4}) log.step(step, step / 2.0, {{"loss", -0.5 * step}});
+    for (int epoch : {1, 2}) log.validation(2 * epoch, epoch, {{"skill", 0.1 * epoch}, {"z", 1}});
+  }
+  EXPECT_EQ(content(base_ / "validation.csv"),
+            "step,epoch,skill,z\n2,1.00000,0.1,1\n4,2.00000,0.2,1\n");
+  plot_run(base_);
+  EXPECT_THAT(content(base_ / "plots/validation.svg"), HasSubstr(">skill, of data"));
+  EXPECT_THAT(content(base_ / "plots/loss.svg"), HasSubstr(">-1.6<"));  // has no logarithm
+  cut_metrics(base_, 3);
+  EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.1,1\n");
+}
+
+TEST_F(RunFolder, ARunThatNeverBeganIsForgotten) {
+  const fs::path run = new_run_folder(base_, "hep");
+  write_text(run / "config.toml", "size = 1");
+  write_text(run / "events-rank0.jsonl", "");
+  write_text(run / "flight-rank0.json", "{}");
+  forget_if_empty(run);
+  EXPECT_TRUE(fs::exists(run / "config.toml"));
+  fs::remove(run / "flight-rank0.json");
+  forget_if_empty(run);
+  EXPECT_FALSE(fs::exists(run));
+}
+
 TEST(Progress, SaysWhatAPersonWants) {
   ProgressState state{320, 1024, 1.25, 4, 0.18321, 1210, 153e9, 1275e9, 0.008, 125};
   EXPECT_EQ(progress_text(state),
             "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 % of peak)  "
             "comm 0.8 %  2:05 left");
+  const Metrics metrics = {{"a", 0.12345}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
+  EXPECT_EQ(evaluation_text(3, metrics, true), "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
+  EXPECT_EQ(evaluation_text(0.5, {}, false), "epoch 0.5:");
   EXPECT_EQ(duration_text(7), "0:07");
   EXPECT_EQ(duration_text(3 * 3600 + 245), "3:04:05");
   EXPECT_EQ(duration_text(-1), "0:00");

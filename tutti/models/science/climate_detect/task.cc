@@ -263,15 +263,17 @@ class DetectTask : public train::Task {
     while (file_order()[moisture] != climate::kTMQ) ++moisture;
     const std::span<const float> field(image.data() + moisture * grid.size(), grid.size());
     climate::MapPanel truth{"Water in the air, and the storms that are there", field, {}, {}},
-        found{"Boxes of the network", field, {}, {}};
+        found{"", field, {}, {}};
     std::vector<climate::Legend> legend;
     for (int kind = 0; kind < kKinds; ++kind)
       legend.push_back({kind + 1, climate::storm_names()[static_cast<std::size_t>(kind)]});
     for (const Labelled& one : scenes[0].truth)
       truth.boxes.push_back({one.box, one.kind + 1, "", false});
     for (const Detection& one : scenes[0].found)
-      if (one.score > 0.5 * options_.number("confidence"))
+      if (one.score >= options_.number("confidence"))
         found.boxes.push_back({one.box, one.kind + 1, fmt::format("{:.2f}", one.score), false});
+    found.title = fmt::format("Boxes of the network, of a confidence of {} at least: {}",
+                              options_.text("confidence"), found.boxes.size());
     const std::vector<climate::MapPanel> panels = {truth, found};
     train::write_text(folder / "boxes.svg", map_svg(grid, panels, legend));
   }

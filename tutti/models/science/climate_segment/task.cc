@@ -9,6 +9,7 @@
 #include "tutti/models/science/climate_segment/frames.h"
 #include "tutti/models/science/climate_segment/metric.h"
 #include "tutti/models/science/climate_segment/model.h"
+#include "tutti/train/data/h5.h"
 #include "tutti/train/engine.h"
 
 namespace tutti::models::climate_segment {
@@ -96,9 +97,7 @@ class SegmentTask : public train::Task {
   }
 
   // The folder may hold more of a larger plan.
-  std::int64_t train_samples() const override {
-    return train_count_ > 0 ? std::min(train_count_, train_->size()) : train_->size();
-  }
+  std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
     const auto count = static_cast<std::int64_t>(indices.size());
@@ -125,8 +124,7 @@ class SegmentTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(
-        options_, test_count_ > 0 ? std::min(test_count_, test_->size()) : test_->size());
+    const std::int64_t all = samples_to_judge(options_, limited(test_->size(), test_count_));
     Overlap to_labels, to_truth, labels_to_truth;
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const auto [fields, labels] = frame(*test_, i);
@@ -171,6 +169,20 @@ class SegmentTask : public train::Task {
       rows.push_back(row);
     }
     return rows;
+  }
+
+  // The class of every pixel, as `labels` (N, rows, columns).
+  bool predict_samples(const fs::path& file, const fs::path& output) override {
+    const FrameFiles files(file.parent_path(), file.filename().string());
+    check(files);
+    train::H5File out(output, train::H5File::Mode::kCreate);
+    for (std::int64_t i = 0; i < files.size(); ++i) {
+      const Classes found = find(frame(files, i).first);
+      out.append("labels", std::vector<std::int64_t>{grid_.rows, grid_.columns},
+                 std::vector<float>(found.begin(), found.end()));
+    }
+    out.close();
+    return true;
   }
 
   // Takes fields in their units; gives the share of each class per pixel.

@@ -56,7 +56,7 @@ plot::Chart truth_chart(const std::vector<Parameter>& parameters, const std::vec
     bin.sum += y;
     bin.squares += y * y;
   }
-  plot::Series ours{"network, mean and spread", plot::LineStyle::kOurs, {}};
+  plot::Series ours{"network", plot::LineStyle::kOurs, {}};
   for (const Bin& bin : bins) {
     if (bin.count == 0) continue;
     const double mean = bin.sum / bin.count,
@@ -68,7 +68,7 @@ plot::Chart truth_chart(const std::vector<Parameter>& parameters, const std::vec
                            {{parameter.low, parameter.low}, {parameter.high, parameter.high}}};
   auto text = [](double value) { return plot::plain_text(value); };
   return {parameter.name + " of universes that were not trained on",
-          fmt::format("{} samples", guesses.size()),
+          fmt::format("mean and spread of {} samples", guesses.size()),
           {"true " + parameter.name, 10, text, true},
           {"predicted", 10, text, true},
           {ours, right}};

@@ -170,9 +170,8 @@ plot::Chart response_chart(const Comparison& comparison) {
       bin.sum += ratio;
       bin.squares += ratio * ratio;
     }
-    plot::Series line{is_made ? "GAN, mean and spread" : "true, mean and spread",
-                      is_made ? plot::LineStyle::kOurs : plot::LineStyle::kPeer,
-                      {}};
+    plot::Series line{
+        is_made ? "GAN" : "true", is_made ? plot::LineStyle::kOurs : plot::LineStyle::kPeer, {}};
     for (const Bin& bin : bins) {
       if (bin.count == 0) continue;
       const double mean = bin.sum / bin.count,
@@ -182,7 +181,7 @@ plot::Chart response_chart(const Comparison& comparison) {
     lines.push_back(line);
   }
   return {"What the calorimeter sees of an electron",
-          fmt::format("{} showers of each kind", comparison.truth.size()),
+          fmt::format("mean and spread of {} showers of each kind", comparison.truth.size()),
           axis("energy of the electron, GeV", true), axis("sum of all cells, % of it", true),
           lines};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ struct Verdict {
   double width = 0;                      // of the widths along x, y and z
   double response = 0;                   // of the sum over the energy of the electron
   double resolution_made = 0, resolution_truth = 0;  // spread of sum / its mean at that energy
-  double separation = 0.5;  // area under the curve of a classifier; 0.5: cannot tell them
+  std::optional<double> separation;                  // as below
   // Mean of the five errors.
   double error() const { return (longitudinal + lateral + depth + width + response) / 5; }
 };
@@ -52,8 +53,8 @@ Verdict judge(const Comparison& comparison);
 
 // Area under the ROC curve of Fisher's discriminant on shares of energy in slices, on sum / energy
 // and on the squares of their deviations from the mean: fitted to every second pair, judged on the
-// others. 0.5 when there are too few.
-double separation(const Comparison& comparison);
+// others. 0.5: cannot tell them; none: there are too few showers to say.
+std::optional<double> separation(const Comparison& comparison);
 
 // Mean profile along an axis in bins of energy.
 plot::Chart profile_chart(const Comparison& comparison, int axis);

@@ -89,8 +89,8 @@ double area(std::vector<std::pair<double, bool>> scores) {
 
 }  // namespace
 
-double separation(const Comparison& comparison) {
-  if (comparison.truth.size() < kFeatures) return 0.5;
+std::optional<double> separation(const Comparison& comparison) {
+  if (comparison.truth.size() < kFeatures) return std::nullopt;
   std::vector<Row> rows[2], held[2];  // made, true
   for (std::size_t i = 0; i < comparison.truth.size(); ++i) {
     auto& to = i % 2 == 0 ? rows : held;

@@ -201,14 +201,17 @@ class Gan3dTask : public train::Task {
           percent(of + "longitudinal_error"), percent(of + "lateral_error"),
           percent(of + "depth_error"), percent(of + "width_error"), percent(of + "response_error"));
     };
+    const double separation = value_of(metrics, "separation");
     return fmt::format(
         "Made showers differ from true ones by {}\n(the mean shower, scaled with the energy, by "
-        "{}).\nTheir resolution is {:.1f} % (true: {:.1f} %). A classifier tells them apart "
-        "with an area of {:.3f}.\nA shower takes the network {:.2f} ms, the parametrisation {:.2f} "
+        "{}).\nTheir resolution is {:.1f} % (true: {:.1f} %). {}\nA shower takes the network "
+        "{:.2f} ms, the parametrisation {:.2f} "
         "ms.\n",
         errors(""), errors("mean_shower_"), percent("resolution"), percent("resolution_true"),
-        value_of(metrics, "separation"), value_of(metrics, "network_ms"),
-        value_of(metrics, "parametrisation_ms"));
+        separation > 0
+            ? fmt::format("A classifier tells them apart with an area of {:.3f}.", separation)
+            : "They are too few for a classifier to tell them apart.",
+        value_of(metrics, "network_ms"), value_of(metrics, "parametrisation_ms"));
   }
 
  private:
@@ -231,9 +234,9 @@ class Gan3dTask : public train::Task {
                                       {"lateral_error", verdict.lateral},
                                       {"depth_error", verdict.depth},
                                       {"width_error", verdict.width},
-                                      {"response_error", verdict.response},
-                                      {"separation", verdict.separation}})
+                                      {"response_error", verdict.response}})
       metrics.emplace_back(of + name, value);
+    if (verdict.separation) metrics.emplace_back(of + "separation", *verdict.separation);
   }
 
   // What can be had without learning.

@@ -1,11 +1,10 @@
 #include "tutti/models/science/hep/generate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::hep {
 namespace {
@@ -93,17 +92,11 @@ DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int imag
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  std::filesystem::create_directories(folder);
-  int done = 0;
-  const int mine = (2 * plan.files - rank + ranks - 1) / ranks;
-  for (int job = rank; job < 2 * plan.files; job += ranks) {
-    const bool is_train = job < plan.files;
-    const auto path =
-        folder / fmt::format("{}-{:03}.h5", is_train ? "train" : "test", job % plan.files);
-    if (!std::filesystem::exists(path))
-      make_file(path, is_train ? plan.train : plan.test, static_cast<std::uint64_t>(job));
-    if (progress) progress(++done, mine);
-  }
+  const train::MadeFiles files{.train = plan.files, .test = plan.files, .digits = 3};
+  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& file) {
+    make_file(file.path, file.is_train ? plan.train : plan.test,
+              static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)));
+  });
 }
 
 }  // namespace tutti::models::hep

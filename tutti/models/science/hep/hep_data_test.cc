@@ -242,6 +242,17 @@ TEST(HepMetric, VerdictByHand) {
   EXPECT_FALSE(plot::render_svg(score_chart(events)).empty());
 }
 
+// No signal event of four above the background of the cuts: that is no exact zero.
+TEST(HepMetric, NoneOfFewHasAnError) {
+  std::vector<Scored> events = {{0.9f, 1, false, true}};
+  for (int i = 0; i < 20; ++i) events.push_back({0.5f + 0.01f * float(i), 1, false, false});
+  for (int i = 0; i < 4; ++i) events.push_back({0.1f, 1, true, i < 2});
+  const Verdict verdict = judge(events);
+  EXPECT_EQ(verdict.network, 0);
+  EXPECT_NEAR(verdict.network_error, std::sqrt(0.25 * 0.75 / 4), 1e-9);
+  EXPECT_NEAR(verdict.ratio_error, verdict.network_error / 0.5, 1e-9);
+}
+
 TEST(HepMetric, HeavyEventsCountMore) {
   const std::vector<Scored> events = {{0.9f, 1, true, true},
                                       {0.7f, 3, false, false},

@@ -77,13 +77,15 @@ Verdict judge(std::span<const Scored> events) {
       true_rate_at(curve, std::max(0.0, verdict.false_rate - verdict.false_rate_error));
   const double counts = static_cast<double>(std::count_if(
       events.begin(), events.end(), [](const Scored& event) { return event.is_signal; }));
-  const double binomial =
-      counts > 0 ? std::sqrt(verdict.network * (1 - verdict.network) / counts) : 0;
+  // None or all of few events does not mean that it is known exactly: one more or less is possible.
+  const double one = std::min(0.5, 1 / std::max(1.0, counts)),
+               share = std::clamp(verdict.network, one, 1 - one);
+  const double binomial = std::sqrt(share * (1 - share) / std::max(1.0, counts));
   verdict.network_error = std::hypot((up - down) / 2, binomial);
   if (verdict.cuts > 0) {
     verdict.ratio = verdict.network / verdict.cuts;
-    const double relative = verdict.network > 0 ? verdict.network_error / verdict.network : 0;
-    verdict.ratio_error = verdict.ratio * std::hypot(relative, verdict.cuts_error / verdict.cuts);
+    verdict.ratio_error =
+        std::hypot(verdict.network_error, verdict.ratio * verdict.cuts_error) / verdict.cuts;
   }
   verdict.area = area(curve);
   verdict.network_at_percent = true_rate_at(curve, 1e-2);
@@ -102,8 +104,9 @@ plot::Chart roc_chart(std::span<const Scored> events, const Verdict& verdict) {
       {"share of signal found", 10, plot::plain_text, true},
       {}};
   plot::Series network{"network", plot::LineStyle::kOurs, {}};
+  const std::vector<RocPoint> curve = roc(events);
   for (double rate = 1e-6; rate <= 1; rate *= 1.1)
-    if (const double found = true_rate_at(roc(events), rate); found > 0)
+    if (const double found = true_rate_at(curve, rate); found > 0)
       network.points.push_back({rate, found});
   chart.series = {
       network,

@@ -109,14 +109,18 @@ class HepTask : public train::Task {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto value = [&](const char* name) { return value_of(metrics, name); };
+    // A false rate that is known to half of itself stands on about four events.
+    const bool is_known = value("false_rate_error") < 0.5 * value("false_rate");
     return fmt::format(
         "The cuts keep {:.1f} ± {:.1f} % of the signal and ({:.2f} ± {:.2f})e-4 of the "
         "background.\n"
         "At the same background the network keeps {:.1f} ± {:.1f} % of the signal: {:.2f} ± {:.2f} "
-        "times as much.\n",
+        "times as much.\n{}",
         100 * value("cuts"), 100 * value("cuts_error"), 1e4 * value("false_rate"),
         1e4 * value("false_rate_error"), 100 * value("network"), 100 * value("network_error"),
-        value("ratio"), value("ratio_error"));
+        value("ratio"), value("ratio_error"),
+        is_known ? ""
+                 : "So few background events pass the cuts that this says little: take more.\n");
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::resnet {
 namespace {
@@ -95,18 +96,11 @@ ImagePlan image_plan(std::int64_t train, std::int64_t test, int side, int classe
 
 void generate(const fs::path& folder, const ImagePlan& plan, int rank, int ranks,
               const std::function<void(int, int)>& progress) {
-  fs::create_directories(folder);
-  int done = 0;
-  const int mine = (2 * plan.files - rank + ranks - 1) / ranks;
-  for (int job = rank; job < 2 * plan.files; job += ranks) {
-    const bool is_train = job < plan.files;
-    const fs::path path =
-        folder / fmt::format("{}-{:03}.h5", is_train ? "train" : "test", job % plan.files);
-    if (!fs::exists(path))
-      make_file(path, plan, (is_train ? plan.train : plan.test) / plan.files,
-                static_cast<std::uint64_t>(job));
-    if (progress) progress(++done, mine);
-  }
+  const train::MadeFiles files{.train = plan.files, .test = plan.files, .digits = 3};
+  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& file) {
+    make_file(file.path, plan, (file.is_train ? plan.train : plan.test) / plan.files,
+              static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)));
+  });
 }
 
 ImageSet read_images(const fs::path& folder, const std::string& name) {

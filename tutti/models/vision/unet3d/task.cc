@@ -10,6 +10,7 @@
 #include "tutti/models/vision/unet3d/model.h"
 #include "tutti/models/vision/unet3d/scans.h"
 #include "tutti/models/vision/unet3d/slices.h"
+#include "tutti/train/data/h5.h"
 #include "tutti/train/engine.h"
 
 namespace tutti::models::unet3d {
@@ -63,9 +64,7 @@ class UnetTask : public train::Task {
   }
 
   // The folder may hold more of a larger plan.
-  std::int64_t train_samples() const override {
-    return train_count_ > 0 ? std::min(train_count_, train_->size()) : train_->size();
-  }
+  std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
     const std::int64_t count = static_cast<std::int64_t>(indices.size()), side = shape_.volume;
@@ -110,8 +109,7 @@ class UnetTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
-    const std::int64_t all = samples_to_judge(
-        options_, test_count_ > 0 ? std::min(test_count_, test_->size()) : test_->size());
+    const std::int64_t all = samples_to_judge(options_, limited(test_->size(), test_count_));
     std::array<double, 2 * kRegions> sums{};  // of the network, of the thresholds
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const Scan scan = test_->read(i);
@@ -151,6 +149,19 @@ class UnetTask : public train::Task {
         row.push_back(static_cast<float>(overlap(region, found, found).found));
     }
     return rows;
+  }
+
+  // The label of every voxel, as `labels` (N, side, side, side).
+  bool predict_samples(const fs::path& file, const fs::path& output) override {
+    const ScanFiles files(file.parent_path(), file.filename().string(), shape_.volume, false);
+    const std::vector<std::int64_t> shape(3, shape_.volume);
+    train::H5File out(output, train::H5File::Mode::kCreate);
+    for (std::int64_t i = 0; i < files.size(); ++i) {
+      const Labels found = find(files.read(i));
+      out.append("labels", shape, std::vector<float>(found.begin(), found.end()));
+    }
+    out.close();
+    return true;
   }
 
   // Takes images as they are in the files; gives the likelihood of the labels 1, 2 and 4.

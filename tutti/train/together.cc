@@ -1,0 +1,67 @@
+#include "tutti/train/together.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tutti/core/error.h"
+#include "tutti/core/failure.h"
+#include "tutti/train/run/crc32c.h"
+
+namespace tutti::train {
+namespace {
+
+bool is_of_communicator(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  return known && (known->kind() == ErrorKind::kComm || known->kind() == ErrorKind::kTimeout);
+}
+
+[[noreturn]] void throw_named(const std::exception& error, int rank) {
+  const std::string text = fmt::format("rank {}: {}", rank, told(error));
+  if (exit_code(error) == 2) throw ConfigError("DDL-9-63", text);
+  throw IoError("DDL-9-63", text);
+}
+
+}  // namespace
+
+std::string told(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error ? torch_error->what_without_backtrace() : failure_text(error);
+}
+
+void together(comm::Communicator& communicator, const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::int64_t words = 0;  // which sentence: 0 is none
+  int code = 0;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    if (is_of_communicator(error)) throw;
+    failure = std::current_exception();
+    const std::string text = told(error);
+    words = std::int64_t{1} + crc32c(text.data(), text.size());
+    code = exit_code(error);
+  }
+  std::array<std::int64_t, 3> most = {words, -words, code};
+  try {
+    communicator.all_reduce(Buffer::of(std::span<std::int64_t>(most)), ReduceOp::kMax,
+                            {.name = "can go on"});
+  } catch (const Error&) {
+    if (failure) std::rethrow_exception(failure);  // the others were elsewhere
+    throw;
+  }
+  if (most[0] == 0) return;
+  const bool is_same = most[0] == -most[1];
+  if (!failure || (is_same && communicator.rank() != 0))
+    throw AlreadyTold(static_cast<int>(most[2]));
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    if (is_same) throw;
+    throw_named(error, communicator.rank());
+  }
+}
+
+}  // namespace tutti::train

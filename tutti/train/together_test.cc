@@ -1,0 +1,73 @@
+#include "tutti/train/together.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/core/error.h"
+
+namespace tutti::train {
+namespace {
+
+using testing::ElementsAre;
+
+// What each of three ranks says, and its exit code, when rank r fails with words[r].
+std::vector<std::string> said(const std::vector<std::string>& words) {
+  std::vector<std::string> all(words.size());
+  comm::ThreadWorld world(static_cast<int>(words.size()));
+  world.run([&](comm::Transport& transport) {
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    try {
+      together(*communicator, [&] {
+        if (!words[rank].empty()) throw IoError("DDL-7-00", words[rank]);
+      });
+      all[rank] = "went on";
+    } catch (const AlreadyTold& error) {
+      all[rank] = "silent " + std::to_string(error.exit_code());
+    } catch (const std::exception& error) {
+      all[rank] = told(error);
+    }
+  });
+  return all;
+}
+
+TEST(Together, WhatFailsOnAllAlikeIsToldOnce) {
+  EXPECT_THAT(said({"no file", "no file", "no file"}),
+              ElementsAre("DDL-7-00 no file", "silent 1", "silent 1"));
+}
+
+TEST(Together, WhereRanksDifferTheyAreNamed) {
+  EXPECT_THAT(said({"", "no room", ""}),
+              ElementsAre("silent 1", "DDL-9-63 rank 1: DDL-7-00 no room", "silent 1"));
+  EXPECT_THAT(said({"a", "b"}),
+              ElementsAre("DDL-9-63 rank 0: DDL-7-00 a", "DDL-9-63 rank 1: DDL-7-00 b"));
+}
+
+TEST(Together, WhatWorksGoesOn) {
+  EXPECT_THAT(said({"", "", ""}), ElementsAre("went on", "went on", "went on"));
+}
+
+// A rank that waits for one that failed learns that it is elsewhere, instead of waiting on.
+TEST(Together, OneThatFailsInsideWorkThatWaits) {
+  comm::ThreadWorld world(2);
+  std::vector<std::string> all(2);
+  Options options(comm::comm_options());
+  options.set("run_folder", "none");
+  world.run([&](comm::Transport& transport) {
+    const int rank = transport.rank();
+    const auto communicator = comm::Communicator::create(world.transport(rank), options);
+    try {
+      together(*communicator, [&] {
+        if (rank == 1) throw IoError("DDL-7-00", "no room");
+        communicator->barrier({.name = "data"});
+      });
+    } catch (const Error& error) {
+      all[static_cast<std::size_t>(rank)] = error.code();
+    }
+  });
+  EXPECT_THAT(all, ElementsAre(testing::StartsWith("DDL-4-"), "DDL-7-00"));
+}
+
+}  // namespace
+}  // namespace tutti::train
