@@ -20,34 +20,30 @@ function(add_component name)
   if(arg_TESTS)
     set(labels unit ${name})
     if(arg_WITH_TORCH)
-      set(in_one_process IN_ONE_PROCESS)
+      set(with_torch WITH_TORCH)
     else()
       list(APPEND labels asan)
     endif()
     if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm|learn)(/|$)")  # where threads meet
       list(APPEND labels tsan)
     endif()
-    add_test_program(${name}_test ${in_one_process} SOURCES ${arg_TESTS} LABELS ${labels}
+    add_test_program(${name}_test ${with_torch} SOURCES ${arg_TESTS} LABELS ${labels}
                      DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})
-    if(arg_WITH_TORCH AND BUILD_TESTING)
-      use_torch(${name}_test)
-      set_target_properties(${name}_test PROPERTIES UNITY_BUILD OFF)  # the header of libtorch is the most of it
-    endif()
   endif()
 endfunction()
 
-# add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...] [IN_ONE_PROCESS])
+# add_test_program(name SOURCES a_test.cc ... [DEPENDS ...] [LABELS ...] [WITH_TORCH])
 #
-# A GoogleTest program each of whose cases ctest knows by name and runs by itself; IN_ONE_PROCESS: as one test, for those
-# with libtorch, which takes most of a second to load. The target `tests` builds all of them, which `all` does not; for
-# every label L there is a target tests-L that builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make
-# `make test` run the program under these sanitizers too.
+# A GoogleTest program each of whose cases ctest knows by name and runs by itself; WITH_TORCH: as one test, because
+# libtorch takes most of a second to load. The target `tests` builds all of them, which `all` does not; for every label L
+# there is a target tests-L that builds exactly what `ctest -L '^L$'` runs. The labels asan and tsan make `make test` run
+# the program under these sanitizers too.
 include(GoogleTest)
 function(add_test_program name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_ONE_PROCESS" "" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WITH_TORCH" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
   if(TUTTI_SANITIZE)
@@ -60,7 +56,9 @@ function(add_test_program name)
     endif()
     add_dependencies(${group} ${name})
   endforeach()
-  if(arg_IN_ONE_PROCESS)
+  if(arg_WITH_TORCH)
+    use_torch(${name})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # the header of libtorch is the most of it
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
     return()
@@ -73,4 +71,16 @@ function(add_test_program name)
 endif()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels_file}")
+endfunction()
+
+# for_each_processor([WITHOUT_SANITIZERS] a.cc ...)
+#
+# Sources with vector instructions that include themselves, once for every kind of processor, and so cannot be compiled
+# together with others. WITHOUT_SANITIZERS: those that would take minutes to compile with them.
+function(for_each_processor)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "WITHOUT_SANITIZERS" "" "")
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(TUTTI_SANITIZE AND arg_WITHOUT_SANITIZERS)
+    set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
+  endif()
 endfunction()
