@@ -93,6 +93,21 @@ TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, LargeNodes, testing::Range(0, 5));
 
+// A node of so many rows that they do not lie together has a child of so few that it is looked at
+// row by row.
+TEST(DecisionTree, FewRowsLeaveALargeNode) {
+  Threads threads(2);
+  TestData data = make_data(150000, 3);
+  for (std::size_t row = 0; row < data.labels.size(); ++row) {
+    const bool is_rare = row % 1500 == 7;
+    data.values[3 * row] = is_rare ? 1 : 0;
+    data.labels[row] = is_rare && data.values[3 * row + 1] > 0 ? 1 : 0;
+  }
+  const Model model = train_forest(data.matrix(), {data.labels, {}}, classifier(), threads);
+  EXPECT_EQ(accuracy(predict_raw(model, data.matrix(), threads), data.labels, 2), 1);
+  EXPECT_EQ(model.trees[0].depth(), 2);
+}
+
 TEST(DecisionTree, WeightsAreRepetitions) {
   Threads threads(2);
   const TestData data = make_data(2000, 5, 9);

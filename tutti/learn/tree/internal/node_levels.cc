@@ -40,6 +40,7 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
     const int depth = nodes[static_cast<std::size_t>(large[0].index)].depth + 1;
     return options.max_depth > 0 && depth >= options.max_depth;
   };
+  are_rows_together_ = false;
   while (!large.empty() && !is_last() &&
          large.size() * slots_ * pool_.words() * sizeof(std::uint64_t) <= kMostBytes) {
     const std::vector<OpenNode> children = expand_level(nodes, large, segments);
@@ -50,6 +51,7 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
   }
   const bool has_next = !small.empty() || (!large.empty() && !is_last());
   if (nodes.size() > 1 && (has_next || options.keeps_last_rows)) bring_together(nodes, segments);
+  are_rows_together_ = true;
   small.insert(small.end(), large.begin(), large.end());
   return small;
 }

@@ -81,7 +81,7 @@ bool NodeWork<Record>::may_split(const GrownNode& node) const {
 
 template <class Record>
 bool NodeWork<Record>::uses_records(const GrownNode& node) const {
-  return growth_.communicator == nullptr && node.size() <= kFewRows;
+  return growth_.communicator == nullptr && are_rows_together_ && node.size() <= kFewRows;
 }
 
 template <class Record>

@@ -93,6 +93,7 @@ class NodeWork {
   HistogramPool pool_;
   std::vector<std::uint64_t> zeros_;  // for RecordSums
   bool has_all_columns_;
+  bool are_rows_together_ = true;  // those of each node, not yet while large nodes are split
   int first_column_ = 0, end_column_ = 0;  // whose sums this rank gets
   std::vector<std::int64_t> words_of_ranks_;
   std::optional<BinnedData> copy_;
