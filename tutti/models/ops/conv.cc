@@ -151,6 +151,19 @@ struct TileKernels {
   }
 };
 
+// A kernel of one pixel over several inputs: a sum of products, so that they need not be joined.
+Tensor pixel_products(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                      torch::ScalarType dtype) {
+  const Tensor columns = weight.to(dtype).flatten(1).t();
+  Tensor sum = bias.to(dtype);
+  std::int64_t first = 0;
+  for (const Tensor& input : inputs) {
+    sum = torch::addmm(sum, rows_of(input.to(dtype)), columns.narrow(0, first, input.size(1)));
+    first += input.size(1);
+  }
+  return image_of(sum, inputs[0]);
+}
+
 // In f32, or f64.
 Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
                             torch::ScalarType dtype, const ConvOptions& options) {
@@ -158,10 +171,12 @@ Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const T
   if (dtype == torch::kFloat32 && is_plain &&
       std::min(weight.size(0), weight.size(1)) >= kFewChannels)
     return float_conv(inputs, weight, bias, options.has_relu);
-  const Tensor input = inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1);
+  const bool is_sum = weight.size(2) == 1 && options.stride == 1 && inputs.size() > 1;
   const Tensor result =
-      torch::conv2d(input.to(dtype), weight.to(dtype), bias.to(dtype), options.stride,
-                    weight.size(2) / 2 * options.dilation, options.dilation);
+      is_sum ? pixel_products(inputs, weight, bias, dtype)
+             : torch::conv2d((inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1)).to(dtype),
+                             weight.to(dtype), bias.to(dtype), options.stride,
+                             weight.size(2) / 2 * options.dilation, options.dilation);
   return options.has_relu ? torch::relu(result) : result;
 }
 

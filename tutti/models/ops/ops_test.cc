@@ -78,6 +78,7 @@ const ConvCase kConvCases[] = {
     {{16}, 33, 3, 4, 70, {.has_relu = true}},         // four tiles of pixels, three of filters
     {{32, 16, 7}, 16, 3, 5, 50, {.has_relu = true}},  // joined
     {{16, 16}, 24, 1, 6, 21, {.stride = 2}},
+    {{16, 8, 5}, 3, 1, 6, 21, {.has_relu = true}},  // joined by sums
     {{9}, 20, 5, 7, 35, {.stride = 2, .has_relu = true}},
     {{12, 4}, 40, 3, 11, 19, {.dilation = 2}},
     {{18}, 6, 3, 9, 8, {.dilation = 6}},  // further than the picture
