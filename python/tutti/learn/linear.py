@@ -63,7 +63,8 @@ class LinearClassifier(ClassifierMixin, Linear):
             X = X.read()[0]
         is_multinomial = self._is_multinomial()
         if len(self.classes_) == 2:
-            targets = np.where(y == self.classes_[1], 1.0, -1.0)
+            are_signs = y.dtype == np.float64 and tuple(self.classes_) == (-1, 1)
+            targets = y if are_signs else np.where(y == self.classes_[1], 1.0, -1.0)
             del y  # a memory limit counts what lives during the fit
             results = [self._fit_one(X, targets, weights, self._loss(), self._start(0))]
         else:
