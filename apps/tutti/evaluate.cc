@@ -19,6 +19,7 @@ int run_evaluate(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  check_run(folder);
   return run_ranks(ranks, {"evaluate", folder});
 }
 

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 
 #include "apps/tutti/command.h"
 #include "apps/tutti/train_request.h"
+#include "tutti/core/error.h"
 
 namespace tutti::app {
 
@@ -24,6 +26,12 @@ int run_predict(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  check_run(folder);
+  const std::string kind = std::filesystem::path(file).extension().string();
+  if (kind != ".h5" && kind != ".hdf5" && kind != ".bin")
+    throw ConfigError("DDL-1-73", fmt::format("{} is not a file of samples: *.h5, *.hdf5, or *.bin "
+                                              "of CIFAR-10.",
+                                              file));
   const int code = run_ranks(1, {"predict", folder, file, output});
   if (code == 0) fmt::print("{}\n", output);
   return code;
@@ -40,6 +48,7 @@ int run_export(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  check_run(folder);
   const int code = run_ranks(1, {"export", folder, output});
   if (code == 0) fmt::print("{}\n", output);
   return code;

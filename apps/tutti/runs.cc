@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/tutti/command.h"
+#include "apps/tutti/train_request.h"
 #include "tutti/train/run/options.h"
 #include "tutti/train/run/run_folder.h"
 
@@ -65,7 +66,10 @@ int run_plot(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  for (const fs::path& file : train::plot_run(folder)) fmt::print("{}\n", file.string());
+  check_run(folder);
+  const std::vector<fs::path> written = train::plot_run(folder);
+  for (const fs::path& file : written) fmt::print("{}\n", file.string());
+  if (written.empty()) fmt::print("{} has no step yet\n", folder);
   return 0;
 }
 

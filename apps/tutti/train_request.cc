@@ -41,10 +41,7 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 // The options of a file, of the run to go on with, or none but the name of the case.
 train::Request asked_for(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
-    if (!fs::exists(resumes / "config.toml"))
-      throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
-                                                "config.toml. `tutti runs` lists those there are.",
-                                                resumes.string()));
+    check_run(resumes);
     return train::read_toml(resumes / "config.toml");
   }
   if (what.ends_with(".toml")) return train::read_toml(what);
@@ -58,6 +55,13 @@ std::string worker_program() {
 }
 
 }  // namespace
+
+void check_run(const fs::path& folder) {
+  if (!fs::exists(folder / "config.toml"))
+    throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
+                                              "config.toml. `tutti runs` lists those there are.",
+                                              folder.string()));
+}
 
 int usable_processors() {
   cpu_set_t set;

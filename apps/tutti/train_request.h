@@ -22,6 +22,9 @@ bool parse_train(int argc, char** argv, TrainRequest& request);
 // The folder of the run, with its config.toml: a new one, or the one to go on with.
 std::filesystem::path make_run(const TrainRequest& request);
 
+// Throws ConfigError when `folder` is not that of a run.
+void check_run(const std::filesystem::path& folder);
+
 // Processors that this process may use.
 int usable_processors();
 

@@ -152,6 +152,11 @@ class TrainTest(unittest.TestCase):
             self.tutti("predict", run, data, "-o", self.base / "masks.csv")
             with (self.base / "masks.csv").open() as file:
                 row = list(map(float, next(csv.DictReader(file)).values()))
+            self.tutti("export", run, "-o", self.base / "masks.pt")
+            check = ("import sys, torch; m = torch.jit.load(sys.argv[1]); x = torch.rand(eval(sys.argv[2])); y = m(x);"
+                     "assert y.shape[0] == 2 and (y[0] - y[1]).abs().max() > 0 and torch.allclose(m(x[1:])[0], y[1], 1e-3, 1e-4)")
+            channels = 16 if case == "climate-segment" else 4
+            subprocess.run(["/usr/bin/python3", "-c", check, self.base / "masks.pt", str((2, channels, *side))], check=True)
             marked = (masks[0] == 1).mean() if case == "climate-segment" else (masks[0] > 0).sum()
             self.assertAlmostEqual(row[0], marked, 5)
 
@@ -170,7 +175,8 @@ class TrainTest(unittest.TestCase):
     def test_mistakes_are_told_once(self):
         self.assertIn("DDL-1-85", self.tutti("train", "nothing", code=2))
         self.assertIn("learning_rate", self.tutti("train", "hep", "--set", "learning_rat=1", code=2))
-        self.assertIn("DDL-1-70", self.tutti("train", "--resume", self.base, code=2))
+        for command in (["train", "--resume"], ["evaluate"], ["export"], ["plot"]):
+            self.assertEqual(self.tutti(*command, self.base, code=2).count("DDL-1-70"), 1)
         runs = self.base / "mistakes"
         for code, arguments in (("DDL-7-90", ["--model", self.base / "none.pt"]),
                                 ("DDL-7-68", ["hep", "--set", "data=/none"]),

@@ -6,6 +6,7 @@
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/amx.h"
+#include "tutti/models/ops/conv.h"
 
 namespace tutti::models {
 namespace {
@@ -124,6 +125,26 @@ TEST(ExportTraced, GivesTheSameForOtherBatches) {
   const torch::Tensor x = torch::randn({3, 2, 8, 12});
   EXPECT_TRUE(torch::allclose(script.forward({x}).toTensor(), run(stack, x), 1e-4, 1e-5));
   EXPECT_EQ(script.parameters().size(), stack.parameters().size());
+}
+
+// Of kernels of our own a recorder sees nothing.
+TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
+  torch::manual_seed(6);
+  torch::nn::Module network("wide");
+  const torch::Tensor w = network.register_parameter("w", torch::randn({16, 16, 3, 3})),
+                      b = network.register_parameter("b", torch::randn({16})),
+                      last_w = network.register_parameter("last_w", torch::randn({3, 32, 1, 1})),
+                      last_b = network.register_parameter("last_b", torch::randn({3}));
+  auto forward = [&](const torch::Tensor& x) {
+    const torch::Tensor y = conv_same({x}, w, b, torch::kFloat32, {.has_relu = true});
+    return conv_same({x, y}, last_w, last_b, torch::kFloat32);
+  };
+  const std::string file = testing::TempDir() + "nets_wide_test.pt";
+  export_traced(network, forward, torch::zeros({1, 16, 8, 12}), file);
+  const torch::Tensor x = torch::randn({3, 16, 8, 12});
+  const torch::NoGradGuard no_gradients;
+  EXPECT_TRUE(
+      torch::allclose(torch::jit::load(file).forward({x}).toTensor(), forward(x), 1e-3, 1e-3));
 }
 
 TEST(TaskParts, BatchesAreDealtInTurn) {

@@ -1,5 +1,6 @@
 #include "tutti/models/ops/conv.h"
 
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/torch.h>
 
 #include "tutti/models/ops/amx.h"
@@ -164,14 +165,17 @@ Tensor pixel_products(at::TensorList inputs, const Tensor& weight, const Tensor&
   return image_of(sum, inputs[0]);
 }
 
-// In f32, or f64.
+// In f32, or f64. What is exported as TorchScript is recorded here and must be of libtorch's own
+// operations: of ours only the empty result would be in the record.
 Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
                             torch::ScalarType dtype, const ConvOptions& options) {
+  const bool is_recorded = torch::jit::tracer::isTracing();
   const bool is_plain = weight.size(2) == 3 && options.stride == 1 && options.dilation == 1;
-  if (dtype == torch::kFloat32 && is_plain &&
+  if (dtype == torch::kFloat32 && is_plain && !is_recorded &&
       std::min(weight.size(0), weight.size(1)) >= kFewChannels)
     return float_conv(inputs, weight, bias, options.has_relu);
-  const bool is_sum = weight.size(2) == 1 && options.stride == 1 && inputs.size() > 1;
+  const bool is_sum =
+      weight.size(2) == 1 && options.stride == 1 && inputs.size() > 1 && !is_recorded;
   const Tensor result =
       is_sum ? pixel_products(inputs, weight, bias, dtype)
              : torch::conv2d((inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1)).to(dtype),
