@@ -70,6 +70,16 @@ void append_row(std::ofstream& csv, const fs::path& file, std::int64_t step, dou
   csv << text << std::endl;
 }
 
+// Removes the rows from `step` on.
+void cut_rows(const fs::path& path, std::int64_t step) {
+  std::ifstream file(path);
+  if (!file) return;
+  std::string kept, line;
+  for (bool is_head = true; std::getline(file, line); is_head = false)
+    if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
+  write_text(path, kept);
+}
+
 // How many neighbours one point of a curve stands for.
 std::size_t steps_per_point(std::size_t steps) {
   constexpr std::size_t kPoints = 60;
@@ -126,6 +136,8 @@ void RunLog::step(std::int64_t step, double epoch, const Metrics& metrics) {
 
 void RunLog::validation(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
+  // A run that was resumed at its end says again what it had said.
+  if (!validations_.is_open()) cut_rows(folder_ / kValidationsFile, step);
   append_row(validations_, folder_ / kValidationsFile, step, epoch, metrics);
   for (const auto& [name, value] : metrics) {
     tensorboard_->scalar("validation/" + name, step, static_cast<float>(value));
@@ -140,14 +152,7 @@ std::map<std::string, std::vector<double>> read_metrics(const fs::path& folder) 
 }
 
 void cut_metrics(const fs::path& folder, std::int64_t step) {
-  for (const char* name : {kStepsFile, kValidationsFile}) {
-    std::ifstream file(folder / name);
-    if (!file) continue;
-    std::string kept, line;
-    for (bool is_head = true; std::getline(file, line); is_head = false)
-      if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
-    write_text(folder / name, kept);
-  }
+  for (const char* name : {kStepsFile, kValidationsFile}) cut_rows(folder / name, step);
 }
 
 void forget_if_empty(const fs::path& folder) {

@@ -128,6 +128,8 @@ TEST_F(RunFolder, ValidationsAreKeptCutAndDrawn) {
   EXPECT_THAT(content(base_ / "plots/loss.svg"), HasSubstr(">-1.6<"));  // has no logarithm
   cut_metrics(base_, 3);
   EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.1,1\n");
+  RunLog(base_, 0).validation(2, 1, {{"skill", 0.3}, {"z", 1}});  // resumed at its end
+  EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.3,1\n");
 }
 
 TEST_F(RunFolder, ARunThatNeverBeganIsForgotten) {
