@@ -2,12 +2,10 @@
 #include "apps/tutti/command.h"
 #include "bench/allreduce/allreduce.h"
 #include "bench/ddp/ddp.h"
-#include "bench/glm/glm.h"
 #include "bench/harness/interrupt.h"
 #include "bench/hybrid/hybrid.h"
 #include "bench/summary/summary.h"
 #include "bench/train/train.h"
-#include "bench/tree/tree_bench.h"
 
 namespace tutti::app {
 
@@ -15,11 +13,12 @@ int run_bench(int argc, char** argv) {
   static constexpr Command kBenchmarks[] = {
       {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
       {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
-      {"glm", "linear models, beside scikit-learn's solvers", bench::run_glm},
+      {"glm", "linear models, beside scikit-learn's solvers", run_in_learn_program},
       {"hybrid", "strategies of training with equal ranks and with a slow one", bench::run_hybrid},
       {"summary", "how much faster ours is, from the rows of these, as table and plot",
        bench::run_summary},
-      {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost", bench::run_tree},
+      {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost",
+       run_in_learn_program},
       {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
   };
   try {

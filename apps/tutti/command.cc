@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tutti/core/error.h"
+#include "tutti/core/failure.h"
 
 namespace tutti::app {
 namespace {
@@ -30,6 +31,15 @@ int dispatch(std::string_view program, std::span<const Command> commands, int ar
                       fmt::format("'{0}' has no command '{1}'. See {0} help.", program, name));
   print_help(program, commands);
   return 0;
+}
+
+int run_program(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tutti: {}\n", failure_text(error));
+    return exit_code(error);
+  }
 }
 
 }  // namespace tutti::app

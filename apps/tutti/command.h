@@ -2,6 +2,7 @@
 // main.cc.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -19,10 +20,14 @@ struct Command {
 // what the user typed before the name.
 int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv);
 
+// What `body` returns. When it throws: says why, and returns the exit code for that.
+int run_program(const std::function<int()>& body);
+
 // `tutti bench`, `tutti info`, ...
 int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
-int run_learn(int argc, char** argv);
+// Becomes the program tutti-learn, which has the command argv[0].
+int run_in_learn_program(int argc, char** argv);
 int run_trace(int argc, char** argv);
 int run_train(int argc, char** argv);
 int run_evaluate(int argc, char** argv);

@@ -41,5 +41,12 @@ TEST(Dispatch, UnknownNameIsAnError) {
   EXPECT_THROW(run({"three"}), ConfigError);
 }
 
+TEST(RunProgram, SaysWhatWasThrownAndGivesItsCode) {
+  EXPECT_EQ(run_program([] { return 7; }), 7);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program([]() -> int { throw ConfigError("DDL-8-50", "No such thing."); }), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "tutti: DDL-8-50 No such thing.\n");
+}
+
 }  // namespace
 }  // namespace tutti::app

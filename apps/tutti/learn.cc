@@ -1,4 +1,5 @@
-// `tutti learn`: linear models and trees on data files.
+#include "apps/tutti/learn.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

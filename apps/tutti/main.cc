@@ -1,11 +1,9 @@
 // tutti: what happens here, and how fast.
 #include <fmt/format.h>
 
-#include <exception>
 #include <string_view>
 
 #include "apps/tutti/command.h"
-#include "tutti/core/failure.h"
 
 namespace {
 
@@ -14,7 +12,7 @@ constexpr tutti::app::Command kCommands[] = {
     {"info", "what was found here, what is chosen, and why", tutti::app::run_info},
     {"evaluate", "measure a trained network on its test data", tutti::app::run_evaluate},
     {"export", "write a trained network as TorchScript", tutti::app::run_export},
-    {"learn", "fit linear models and trees to data files", tutti::app::run_learn},
+    {"learn", "fit linear models and trees to data files", tutti::app::run_in_learn_program},
     {"plot", "draw the curves of a run", tutti::app::run_plot},
     {"predict", "let a trained network judge the samples of a file", tutti::app::run_predict},
     {"runs", "list what was trained", tutti::app::run_runs},
@@ -24,13 +22,11 @@ constexpr tutti::app::Command kCommands[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--version") {
     fmt::print("tutti {}\n", TUTTI_VERSION);
     return 0;
   }
-  return tutti::app::dispatch("tutti", kCommands, argc, argv);
-} catch (const std::exception& error) {
-  fmt::print(stderr, "tutti: {}\n", tutti::failure_text(error));
-  return tutti::exit_code(error);
+  return tutti::app::run_program(
+      [&] { return tutti::app::dispatch("tutti", kCommands, argc, argv); });
 }

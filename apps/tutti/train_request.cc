@@ -10,6 +10,7 @@
 
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 #include "tutti/models/cases.h"
 #include "tutti/train/run/local_ranks.h"
 #include "tutti/train/run/options.h"
@@ -49,9 +50,7 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
 }
 
 std::string worker_program() {
-  return (fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
-          "libexec/tutti/train_rank")
-      .string();
+  return (prefix() / "libexec/tutti/train_rank").string();
 }
 
 }  // namespace

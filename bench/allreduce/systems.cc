@@ -10,6 +10,7 @@
 #include "bench/allreduce/launchers.h"
 #include "bench/harness/testbed.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 
 namespace tutti::bench {
 namespace {
@@ -71,11 +72,6 @@ std::vector<int> usable_cores() {
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   return cores;
-}
-
-// The build tree and the installation have the same shape: bin/tutti and libexec/tutti/peer_*.
-fs::path prefix() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "bench/harness/testbed.h"
 #include "bench/harness/worker_group.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 
 namespace tutti::bench {
 namespace {
@@ -22,11 +23,6 @@ using Words = std::vector<std::string>;
 
 constexpr double kReadySeconds = 60;
 constexpr double kBatchSeconds = 0.1;
-
-// The build tree and the installation have the same shape: bin/tutti, libexec/tutti, python.
-fs::path prefix() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-}
 
 int host_of(const DdpSettings& settings, int rank) {
   return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;

@@ -15,6 +15,7 @@
 #include "bench/harness/row_file.h"
 #include "bench/harness/scratch_folder.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 
 namespace tutti::bench {
 namespace {
@@ -62,11 +63,6 @@ bool parse(int argc, char** argv, Settings& settings, int& code) {
   if (settings.cases.empty()) settings.cases = names;
   if (settings.is_quick) settings.scale = 0.01;
   return true;
-}
-
-// The build tree and the installation have the same shape: bin/tutti, libexec/tutti, python.
-fs::path prefix() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
 
 void run_worker(const GlmCase& one, const Settings& settings, const fs::path& folder,

@@ -15,6 +15,7 @@
 #include "bench/harness/testbed.h"
 #include "bench/hybrid/quota.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/prefix.h"
 #include "tutti/train/run/run_folder.h"
 
 namespace tutti::bench {
@@ -25,8 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kBatch = 16;
 
 fs::path rank_program() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
-         "libexec/tutti/train_rank";
+  return prefix() / "libexec/tutti/train_rank";
 }
 
 // A network and data that learn within seconds on a part of a processor. The rate is that of the

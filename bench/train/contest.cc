@@ -11,6 +11,7 @@
 #include "bench/harness/scratch_folder.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 
 namespace tutti::bench {
 namespace {
@@ -21,7 +22,7 @@ constexpr double kTimeout = 300;
 constexpr const char* kWithoutMatrixUnits = "DNNL_MAX_CPU_ISA=AVX512_CORE_BF16";
 
 fs::path worker_folder() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "libexec/tutti";
+  return prefix() / "libexec/tutti";
 }
 
 std::vector<std::string> rank_environment(const TrainSystem& system, int rank,

@@ -12,6 +12,7 @@
 #include "bench/harness/process.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/prefix.h"
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/binned_data.h"
 #include "tutti/learn/tree/boosting.h"
@@ -155,9 +156,7 @@ void write_data(const TreeData& data, const std::filesystem::path& folder) {
 TreeResult measure_peer(const std::string& system, const TreeCase& one,
                         const TreeSettings& settings, const std::filesystem::path& folder,
                         const InterruptScope& interrupt) {
-  // The build tree and the installation have the same shape: bin/tutti and libexec/tutti.
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
-                       "libexec" / "tutti" / "peer_trees.py";
+  const auto program = prefix() / "libexec/tutti/peer_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");
   Process process({{"/usr/bin/python3", program, folder, system, one.name,

@@ -1,0 +1,28 @@
+// tutti-learn: `tutti learn`, `tutti bench glm` and `tutti bench tree`. Started by tutti
+// (learn_program.cc).
+#include "apps/tutti/command.h"
+#include "apps/tutti/learn.h"
+#include "bench/glm/glm.h"
+#include "bench/harness/interrupt.h"
+#include "bench/tree/tree_bench.h"
+
+namespace {
+
+constexpr tutti::app::Command kCommands[] = {
+    {"learn", "fit linear models and trees to data files", tutti::app::run_learn},
+    {"glm", "linear models, beside scikit-learn's solvers", tutti::bench::run_glm},
+    {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost",
+     tutti::bench::run_tree},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tutti::app::run_program([&] {
+    try {
+      return tutti::app::dispatch("tutti-learn", kCommands, argc, argv);
+    } catch (const tutti::bench::Interrupted& interrupted) {
+      return 128 + interrupted.signal;
+    }
+  });
+}
