@@ -19,6 +19,10 @@ bool parse_tree(int argc, char** argv, TreeSettings& settings) {
       ->delimiter(',')
       ->check(CLI::IsMember({"sklearn", "sklearn_hist", "xgboost", "none"}));
   app.add_option("--rows", settings.rows, "Rows to learn from (default: those of each case)");
+  app.add_option("--leaf-rows", settings.leaf_rows,
+                 "Rows that a leaf of a tree or forest has at least, in every system")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--threads", settings.threads, "Threads of every system")->capture_default_str();
   app.add_option("--repeats", settings.repeats,
                  "Fits of ours, and of peers that need less than 10 s")
@@ -51,6 +55,7 @@ std::vector<TreeCase> cases_of(const TreeSettings& settings) {
     if (std::find(settings.cases.begin(), settings.cases.end(), one.name) == settings.cases.end())
       continue;
     if (settings.rows > 0) one.rows = settings.rows;
+    one.leaf_rows = settings.leaf_rows;
     if (settings.is_quick) one.rows = std::max<std::int64_t>(2000, one.rows / 100);
     if (settings.is_quick) one.trees = std::min(one.trees, 10);
     std::erase_if(one.peers, [&](const std::string& peer) {

@@ -42,6 +42,7 @@ learn::tree::Model fit(const TreeCase& one, const Decays& data, Threads& threads
   learn::tree::ForestOptions options;
   options.classes = 2;
   options.max_depth = one.depth;
+  options.min_samples_leaf = one.leaf_rows;
   options.trees = one.trees;
   options.bootstrap = one.trees > 1;
   options.columns_per_node = one.trees > 1 ? static_cast<int>(std::sqrt(Decays::kColumns)) : 0;
@@ -159,11 +160,12 @@ TreeResult measure_peer(const std::string& system, const TreeCase& one,
   const auto program = prefix() / "libexec/tutti/peer_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");
-  Process process({{"/usr/bin/python3", program, folder, system, one.name,
-                    std::to_string(one.depth), std::to_string(one.trees),
-                    std::to_string(one.leaves), threads, std::to_string(settings.repeats)},
-                   {"OMP_NUM_THREADS=" + threads}},
-                  log);
+  Process process(
+      {{"/usr/bin/python3", program, folder, system, one.name, std::to_string(one.depth),
+        std::to_string(one.trees), std::to_string(one.leaves), std::to_string(one.leaf_rows),
+        threads, std::to_string(settings.repeats)},
+       {"OMP_NUM_THREADS=" + threads}},
+      log);
   for (const Stopwatch watch; !process.has_ended();) {
     pollfd events[] = {{process.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
     poll(events, 2, 500);

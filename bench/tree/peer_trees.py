@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A peer of `tutti bench tree`: fits one model on the data in a folder and writes what it needed as JSON.
 
-  peer_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES THREADS REPEATS
+  peer_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES LEAF_ROWS THREADS REPEATS
 """
 
 import json
@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 COLUMNS = 28
 
 
-def make_model(system, case, depth, trees, leaves, threads):
+def make_model(system, case, depth, trees, leaves, leaf_rows, threads):
     """The system at its best documented settings for this case."""
     if system == "xgboost":
         import xgboost
@@ -30,20 +30,20 @@ def make_model(system, case, depth, trees, leaves, threads):
     if case == "forest":
         from sklearn.ensemble import RandomForestClassifier
 
-        return RandomForestClassifier(trees, max_depth=depth or None, n_jobs=threads, random_state=0)
+        return RandomForestClassifier(trees, max_depth=depth or None, min_samples_leaf=leaf_rows, n_jobs=threads, random_state=0)
     from sklearn.tree import DecisionTreeClassifier
 
-    return DecisionTreeClassifier(max_depth=depth or None, random_state=0)
+    return DecisionTreeClassifier(max_depth=depth or None, min_samples_leaf=leaf_rows, random_state=0)
 
 
 def main(folder, system, case, *numbers):
-    depth, trees, leaves, threads, repeats = map(int, numbers)
+    depth, trees, leaves, leaf_rows, threads, repeats = map(int, numbers)
     folder = Path(folder)
     x, x_test = (np.fromfile(folder / name, np.float32).reshape(-1, COLUMNS) for name in ("x", "x_test"))
     y, y_test = (np.fromfile(folder / name).astype(np.int64) for name in ("y", "y_test"))
     seconds = []
     while len(seconds) < repeats and sum(seconds) < 10:
-        model = make_model(system, case, depth, trees, leaves, threads)
+        model = make_model(system, case, depth, trees, leaves, leaf_rows, threads)
         start = time.perf_counter()
         model.fit(x, y)
         seconds.append(time.perf_counter() - start)

@@ -62,6 +62,7 @@ class Report {
     Row row = {"tree", result.system, metric, value, unit};
     row.fields["case"] = one.name;
     row.fields["rows"] = one.rows;
+    row.fields["leaf_rows"] = one.leaf_rows;
     row.fields["columns"] = Decays::kColumns;
     row.fields["depth"] = one.depth;
     row.fields["trees"] = one.trees;
