@@ -28,8 +28,12 @@ std::string progress_text(const ProgressState& state) {
                                  state.loss, state.samples_per_second);
   if (state.flops_per_second > 0) {
     text += fmt::format("  {:.0f} GFLOP/s", state.flops_per_second * 1e-9);
-    if (state.peak_flops > 0)
-      text += fmt::format(" ({:.0f} % of peak)", 100 * state.flops_per_second / state.peak_flops);
+    const double share = state.peak_flops > 0 ? state.flops_per_second / state.peak_flops : 0;
+    // Operations are counted as plain convolutions have them.
+    if (share > 1)
+      text += fmt::format(" ({:.1f} times peak, by Winograd)", share);
+    else if (share > 0)
+      text += fmt::format(" ({:.0f} % of peak)", 100 * share);
   }
   text += fmt::format("  comm {:.1f} %  {} left", 100 * state.exposed_share,
                       duration_text(state.seconds_left));

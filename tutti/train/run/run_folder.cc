@@ -231,7 +231,7 @@ std::vector<fs::path> plot_run(const fs::path& folder) {
   draw("samples_per_second", "samples per second, all ranks", true);
   const Columns validations = read_csv(folder / kValidationsFile);
   constexpr std::size_t kEpoch = 1, kLeading = 2;
-  if (validations.size() > kLeading) {
+  if (validations.size() > kLeading && validations[kEpoch].second.size() > 1) {
     plot::Series series{"", plot::LineStyle::kOurs, {}};
     for (std::size_t i = 0; i < validations[kEpoch].second.size(); ++i)
       series.points.push_back({validations[kEpoch].second[i], validations[kLeading].second[i]});

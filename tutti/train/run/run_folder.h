@@ -63,8 +63,8 @@ void write_text(const std::filesystem::path& file, const std::string& text);
 std::vector<std::filesystem::path> write_pngs(const std::filesystem::path& folder);
 
 // loss.svg, learning_rate.svg and samples_per_second.svg in `<folder>/plots` from metrics.csv,
-// validation.svg of the metric by which the best weights are kept, and all pictures there as PNG;
-// returns the paths.
+// validation.svg of the metric by which the best weights are kept (from the second time on), and
+// all pictures there as PNG; returns the paths.
 std::vector<std::filesystem::path> plot_run(const std::filesystem::path& folder);
 
 }  // namespace tutti::train

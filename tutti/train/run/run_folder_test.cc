@@ -130,6 +130,9 @@ TEST_F(RunFolder, ValidationsAreKeptCutAndDrawn) {
   EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.1,1\n");
   RunLog(base_, 0).validation(2, 1, {{"skill", 0.3}, {"z", 1}});  // resumed at its end
   EXPECT_EQ(content(base_ / "validation.csv"), "step,epoch,skill,z\n2,1.00000,0.3,1\n");
+  fs::remove(base_ / "plots/validation.svg");
+  plot_run(base_);  // one point is no curve
+  EXPECT_FALSE(fs::exists(base_ / "plots/validation.svg"));
 }
 
 TEST_F(RunFolder, ARunThatNeverBeganIsForgotten) {
@@ -149,6 +152,8 @@ TEST(Progress, SaysWhatAPersonWants) {
   EXPECT_EQ(progress_text(state),
             "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 % of peak)  "
             "comm 0.8 %  2:05 left");
+  state.peak_flops = 80e9;
+  EXPECT_THAT(progress_text(state), HasSubstr("  153 GFLOP/s (1.9 times peak, by Winograd)  comm"));
   const Metrics metrics = {{"a", 0.12345}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
   EXPECT_EQ(evaluation_text(3, metrics, true), "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
   EXPECT_EQ(evaluation_text(0.5, {}, false), "epoch 0.5:");
