@@ -109,11 +109,14 @@ const OptionSpec& Options::find(std::string_view name) const {
       nearest_distance = distance;
     }
   }
-  const std::string hint =
-      nearest && nearest_distance <= 2 ? fmt::format(" Did you mean {}?", nearest->name) : "";
+  // Of a slip only the right name, out of dozens, is worth saying.
+  if (nearest && nearest_distance <= 2) {
+    throw ConfigError("DDL-1-04",
+                      fmt::format("Unknown option {}. Did you mean {}?", name, nearest->name));
+  }
   std::string known;
   for (const OptionSpec& spec : table_) known += (known.empty() ? "" : ", ") + spec.name;
-  throw ConfigError("DDL-1-04", fmt::format("Unknown option {}.{} Known: {}.", name, hint, known));
+  throw ConfigError("DDL-1-04", fmt::format("Unknown option {}. Known: {}.", name, known));
 }
 
 void Options::set(std::string_view name, std::string_view text, std::string_view source) {

@@ -42,7 +42,10 @@ TEST(Options, DefaultsEnvironmentAndValues) {
 
 TEST(Options, WrongInputSaysWhatWouldBeRight) {
   Options options(kTable);
-  EXPECT_THAT(message_of([&] { options.set("bucket_byte", "1"); }), HasSubstr("bucket_bytes?"));
+  EXPECT_EQ(message_of([&] { options.set("bucket_byte", "1"); }),
+            "DDL-1-04 Unknown option bucket_byte. Did you mean bucket_bytes?");
+  EXPECT_THAT(message_of([&] { options.set("speed", "1"); }),
+              HasSubstr("Known: bucket_bytes, timeout, check, mode, memory."));
   EXPECT_THAT(message_of([&] { options.set("timeout", "soon"); }), HasSubstr("a number"));
   EXPECT_THAT(message_of([&] { options.set("timeout", "0"); }), HasSubstr("0.1 to 86400"));
   EXPECT_THAT(message_of([&] { options.set("bucket_bytes", "1"); }), HasSubstr("1KiB to 1GiB"));
