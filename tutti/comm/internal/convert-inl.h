@@ -70,47 +70,42 @@ void convert_from(const void* source, DType to, void* target, std::size_t count)
   }
 }
 
-// Several vectors a turn, or the compiler calls memcpy.
-void copy_any(void* target, const void* source, std::size_t bytes) {
-  const hn::ScalableTag<std::uint8_t> d;
+// Copies bytes `i` to `bytes` with store(vector, target): several vectors a turn, or the compiler
+// calls memcpy.
+template <class D, class Store>
+HWY_INLINE void copy_vectors_by(D d, std::uint8_t* to, const std::uint8_t* from, std::size_t i,
+                                std::size_t bytes, const Store& store) {
   const std::size_t step = hn::Lanes(d);
-  auto* to = static_cast<std::uint8_t*>(target);
-  const auto* from = static_cast<const std::uint8_t*>(source);
-  std::size_t i = 0;
   for (; i + 4 * step <= bytes; i += 4 * step) {
     const auto v0 = hn::LoadU(d, from + i);
     const auto v1 = hn::LoadU(d, from + i + step);
     const auto v2 = hn::LoadU(d, from + i + 2 * step);
     const auto v3 = hn::LoadU(d, from + i + 3 * step);
-    hn::StoreU(v0, d, to + i);
-    hn::StoreU(v1, d, to + i + step);
-    hn::StoreU(v2, d, to + i + 2 * step);
-    hn::StoreU(v3, d, to + i + 3 * step);
+    store(v0, to + i);
+    store(v1, to + i + step);
+    store(v2, to + i + 2 * step);
+    store(v3, to + i + 3 * step);
   }
   std::memcpy(to + i, from + i, bytes - i);
+}
+
+void copy_any(void* target, const void* source, std::size_t bytes) {
+  const hn::ScalableTag<std::uint8_t> d;
+  copy_vectors_by(d, static_cast<std::uint8_t*>(target), static_cast<const std::uint8_t*>(source),
+                  0, bytes,
+                  [&](auto vector, std::uint8_t* to) HWY_ATTR { hn::StoreU(vector, d, to); });
 }
 
 // Non-temporal stores want an aligned target and a fence at the end, or peers might see a flag
 // before the data.
 void stream_any(void* target, const void* source, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
-  const std::size_t step = hn::Lanes(d);
   auto* to = static_cast<std::uint8_t*>(target);
   const auto* from = static_cast<const std::uint8_t*>(source);
   const std::size_t head = std::min(bytes, -reinterpret_cast<std::uintptr_t>(to) % 64);
   std::memcpy(to, from, head);
-  std::size_t i = head;
-  for (; i + 4 * step <= bytes; i += 4 * step) {
-    const auto v0 = hn::LoadU(d, from + i);
-    const auto v1 = hn::LoadU(d, from + i + step);
-    const auto v2 = hn::LoadU(d, from + i + 2 * step);
-    const auto v3 = hn::LoadU(d, from + i + 3 * step);
-    hn::Stream(v0, d, to + i);
-    hn::Stream(v1, d, to + i + step);
-    hn::Stream(v2, d, to + i + 2 * step);
-    hn::Stream(v3, d, to + i + 3 * step);
-  }
-  std::memcpy(to + i, from + i, bytes - i);
+  copy_vectors_by(d, to, from, head, bytes,
+                  [&](auto vector, std::uint8_t* at) HWY_ATTR { hn::Stream(vector, d, at); });
   hwy::FlushStream();
 }
 
