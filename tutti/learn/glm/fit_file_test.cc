@@ -19,6 +19,12 @@ constexpr std::int64_t kMiB = 1 << 20;
 
 class FitFile : public testing::Test {
  protected:
+  struct Case {
+    const Small* small;
+    bool is_sparse;
+    GlmOptions options;
+    std::int64_t chunk_rows, limit;
+  };
   ~FitFile() override { std::filesystem::remove(path_); }
   std::shared_ptr<const DataFile> write(const Small& small, bool is_sparse,
                                         std::int64_t chunk_rows) {
@@ -136,12 +142,6 @@ TEST_F(FitFile, SeveralClassesAtOnce) {
 TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
   const Small few = make_small(30000, 12, Loss::kLogistic, 10);
   const Small many = make_small(3000, 600, Loss::kLogistic, 11, 0.1);
-  struct Case {
-    const Small* small;
-    bool is_sparse;
-    GlmOptions options;
-    std::int64_t chunk_rows, limit;
-  };
   const GlmOptions tight{.l2 = 3, .tolerance = 1e-11},
       hinge{.loss = Loss::kHinge, .l2 = 500, .tolerance = 1e-4};
   const GlmOptions sparse{.l1 = 20, .l2 = 1, .tolerance = 1e-11};
@@ -184,12 +184,6 @@ void expect_stops(const std::function<void(const std::function<bool()>& should_s
 TEST_F(FitFile, StopsAtTheNextChunk) {
   const Small few = make_small(30000, 12, Loss::kLogistic, 6);
   const Small many = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
-  struct Case {
-    const Small* small;
-    bool is_sparse;
-    GlmOptions options;
-    std::int64_t chunk_rows, limit;
-  };
   const std::vector<Case> cases = {
       {&few, false, {}, 500, 8 * kMiB},
       {&few, false, {.l2 = 3, .solver = Solver::kNewtonCg}, 500, 9 * kMiB},

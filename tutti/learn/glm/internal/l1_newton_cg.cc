@@ -4,6 +4,7 @@
 
 #include "tutti/learn/glm/internal/cg_state.h"
 #include "tutti/learn/glm/internal/l1_bound.h"
+#include "tutti/learn/glm/internal/stalls.h"
 
 namespace tutti::learn {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr int kMostL1Steps = 60;  // of one conjugate gradient
 constexpr double kL1Forcing = 0.1;
 constexpr int kHalvings = 30;
-constexpr int kL1Stalls = 3;  // iterations without a gain that the type of the rows can tell
+constexpr int kL1Stalls = 3;
 constexpr std::int64_t kFewestEntering = 256;
 
 template <class T>
@@ -207,8 +208,7 @@ template <class T>
 bool L1NewtonCg<T>::run_steps() {
   start();
   tracker_.set_scale(objective_);
-  constexpr double kTold = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
-  int stalls = 0;
+  Stalls<T> stalls(kL1Stalls);
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
     find_gradient();
     if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
@@ -216,9 +216,8 @@ bool L1NewtonCg<T>::run_steps() {
     find_direction();
     const double before = objective_;
     const bool is_better = search_line();
-    stalls = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls + 1;
-    if (!is_better) stalls = kL1Stalls;
-    if (stalls == kL1Stalls) return true;
+    stalls.note(before, objective_);
+    if (!is_better || stalls.are_too_many()) return true;
   }
   return false;
 }

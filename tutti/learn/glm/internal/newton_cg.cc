@@ -58,7 +58,7 @@ void NewtonCg<T>::begin_stage() {
   const double value = options.intercept_value;
   intercept_ridge_ = options.penalise_intercept ? ridge_ / (value * value) : 0;
   bound_ = -std::numeric_limits<double>::infinity();
-  stalls_ = 0;
+  stalls_ = Stalls<T>(kMostStalls);
   std::copy(weights_.begin(), weights_.end(), search_.begin());
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
     loss_terms(options.loss, margins_.data() + begin, problem_.labels.data() + begin,
@@ -227,15 +227,14 @@ bool NewtonCg<T>::step(double gain, bool is_sample) {
   const bool is_far = gain > 0.01 * std::abs(objective_) && !tracker_.is_enough(objective_, gain);
   if (!is_sample && !is_far) bound_ = std::max(bound_, lower_bound());
   const double before = objective_, share = search_line();
-  constexpr double kTold = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
-  stalls_ = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls_ + 1;
+  stalls_.note(before, objective_);
   has_gradient_ = by_residents_ && share == 1;
   if (has_gradient_) {
     gradient_.swap(next_gradient_);
     finish_gradient(false);
   }
   gap_ = ridge_ > 0 ? objective_ - bound_ : gain;
-  has_nothing_to_gain_ = share == 0 || stalls_ == kMostStalls;
+  has_nothing_to_gain_ = share == 0 || stalls_.are_too_many();
   return !has_nothing_to_gain_ && !(is_sample && before - objective_ < 1e-2 * objective_);
 }
 

@@ -6,6 +6,7 @@
 
 #include "tutti/learn/glm/internal/cg_state.h"
 #include "tutti/learn/glm/internal/preconditioner.h"
+#include "tutti/learn/glm/internal/stalls.h"
 
 namespace tutti::learn {
 
@@ -56,7 +57,7 @@ class NewtonCg : CgState<T> {
   Preconditioner<T> preconditioner_;
   double ridge_ = 0, intercept_ridge_ = 0;
   double row_scale_ = 1;  // rows that each selected one stands for in products of the Hessian
-  int stalls_ = 0;        // steps without a gain that the type of the rows can tell
+  Stalls<T> stalls_{0};   // of this stage
   bool by_residents_ = false, has_gradient_ = false;
   bool has_intercept_ = false, is_free_ = false, has_nothing_to_gain_ = false;
   std::vector<T> gradient_, diagonal_, direction_, residual_, search_, curved_, solved_;

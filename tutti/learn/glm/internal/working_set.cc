@@ -6,6 +6,7 @@
 
 #include "tutti/learn/glm/internal/l1_bound.h"
 #include "tutti/learn/glm/internal/quadratic.h"
+#include "tutti/learn/glm/internal/stalls.h"
 #include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
@@ -16,7 +17,7 @@ constexpr int kNewtonSteps = 10;  // on one working set
 constexpr int kSweeps = 100;      // of one Newton step
 constexpr int kSlowSweeps = 25;   // after which the columns are taken to depend on each other
 constexpr std::size_t kMostForGram = 256;
-constexpr int kStalls = 5;  // iterations without a gain that the type of the rows can tell
+constexpr int kStalls = 5;
 
 // How fast the derivative of the loss may grow; infinity where there is no limit.
 double smoothness(Loss loss) {
@@ -380,19 +381,18 @@ template <class T>
 Solution WorkingSet<T>::run() {
   start();
   tracker_.set_scale(objective_);
-  constexpr double kTold = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
   double before = std::numeric_limits<double>::infinity();
-  int stalls = 0;
+  Stalls<T> stalls(kStalls);
   bool is_stuck = false;
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
     find_intercept();
     find_slopes();
     find_gap();
     if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
-    stalls = objective_ < before - kTold * std::abs(objective_) ? 0 : stalls + 1;
-    is_stuck = !(objective_ < before) || stalls == kStalls;  // rounding decides now
+    stalls.note(before, objective_);
+    is_stuck = !(objective_ < before) || stalls.are_too_many();  // rounding decides now
     if (is_stuck) break;
-    is_slow_ = is_slow_ || stalls > 0;
+    is_slow_ = is_slow_ || stalls.count() > 0;
     before = objective_;
     if (iteration % 2 == 0) drop_columns();
     choose_set();
