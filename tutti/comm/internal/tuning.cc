@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr double kBusy = 0.5;
 
 // Whether the choice can be carried out here, as far as the model knows.

@@ -75,7 +75,7 @@ TEST(Tuning, WhatDoesNotFitIsNotRead) {
   EXPECT_FALSE(parse_tuning(good, "another key", grid));
   EXPECT_FALSE(parse_tuning(good.substr(0, good.size() / 2), "key", grid));
   for (const char* text :
-       {"", "{}", "[]", "7", "null", "\xff\xfe", R"({"version":2,"key":"key"})"}) {
+       {"", "{}", "[]", "7", "null", "\xff\xfe", R"({"version":3,"key":"key"})"}) {
     EXPECT_FALSE(parse_tuning(text, "key", grid)) << text;
   }
   const auto with = [&](auto&& change) {
@@ -92,7 +92,7 @@ TEST(Tuning, WhatDoesNotFitIsNotRead) {
   EXPECT_FALSE(with([](Tuning& t) { t.measured[0].bytes = 0; }));
   EXPECT_FALSE(with([](Tuning& t) { t.eager_bytes = 1 << 30; }));
   std::string other = good;
-  other.replace(other.find("\"version\": 2"), 12, "\"version\": 9");
+  other.replace(other.find("\"version\": 3"), 12, "\"version\": 9");
   EXPECT_FALSE(parse_tuning(other, "key", grid));
 }
 

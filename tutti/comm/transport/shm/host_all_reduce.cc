@@ -40,10 +40,10 @@ Result HostGroup::alone(const Operation& operation) {
 Result HostGroup::eager(const Operation& operation, const OpRecord& record) {
   last_way_ = "eager";
   begin_turn();
-  const std::uint64_t fingerprint = record.fingerprint();
   // The slot is free: whoever read it two turns ago has come to the turn after since.
   show(record, operation.input,
        static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
+  const std::uint64_t fingerprint = slot(index_).fingerprint;
   for (int member = 0; member < size(); ++member) {
     EagerSlot& theirs = slot(member);
     if (member != index_) {
