@@ -157,7 +157,8 @@ void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level, bool is_root) 
   });
 }
 
-// Where the bins of the next block begin; that of the first where it is not known or not whole.
+// Where the bins of the next block begin; those of the first, which is never fetched, where it is
+// not known or not whole.
 template <class Record>
 const std::uint8_t* NodeWork<Record>::bins_after(std::size_t block) const {
   const auto next = static_cast<std::int64_t>(block + 1) * kBlock;
@@ -196,7 +197,7 @@ void NodeWork<Record>::part_segment(LevelNode& node, std::size_t block, std::siz
     const std::span<const std::uint16_t> smaller =
         node.left_is_smaller ? std::span(places + first_left, places + left)
                              : std::span(rights + first_right, rights + right);
-    ahead.end += static_cast<std::size_t>(size) * stride;
+    if (ahead.next != data_->tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
     for (std::size_t i = 0; i < smaller.size(); ++i)
       scratch.records[i] = record_of(block, smaller[i]);
     add_rows_of({scratch.records.data(), smaller.size()}, node.histograms[slot], &ahead);
