@@ -34,10 +34,11 @@ struct TreeSettings {
 struct TreeResult {
   std::string system;
   std::vector<double> fit_seconds;  // with binning or conversion
-  double binning_seconds = 0;       // of these, where the system tells
+  double binning_seconds = 0;       // of these, in the median, where the system tells
   double predict_seconds = 0;       // all test rows
   double row_microseconds = 0;      // one row at a time; 0: not measured
-  double visits = 0;                // rows x columns that one tree's histograms need
+  double visits = 0;                // rows x columns that one tree's histograms need: not those of
+                                    // the larger children, nor of leaves at the greatest depth
   double log_loss = 0, auc = 0, accuracy = 0;
 };
 

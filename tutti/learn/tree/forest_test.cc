@@ -73,7 +73,8 @@ class LargeNodes : public testing::TestWithParam<int> {};
 
 TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
   Threads threads(2);
-  const TestData data = make_data(140000, 5, 11);
+  // Several levels and a last block that is not full, even where a third of the rows weigh nothing.
+  const TestData data = make_data(300000, 5, 11);
   ForestOptions options = classifier(6);
   std::vector<double> labels = data.labels, weights;
   switch (GetParam()) {

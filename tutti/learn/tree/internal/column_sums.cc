@@ -75,7 +75,9 @@ void read_records(const BinnedData& data, int column, std::span<const Record> re
       const int before = sums.size;
       take<kKind>(words, bin, classes, sums);
       if (bin == kMissingBin && sums.size > before) set_last_aside_as_missing(sums);
+      if constexpr (kKind == Kind::kNarrow) words[bin] = 0;  // nobody reads it again
     }
+  if constexpr (kKind == Kind::kNarrow) used = {};
 }
 
 }  // namespace

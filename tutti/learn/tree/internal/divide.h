@@ -46,6 +46,35 @@ std::int64_t part_rows(const Record* source, std::int64_t size, Record* target,
   return left - target;
 }
 
+// The same for places within a block, in two bytes: the lower 15 bits, of which `bin_of` knows the
+// address of the bin. Those that go left come to the beginning of `places`, the others to `rights`,
+// both in order. Fetches a line of `ahead` for each. Returns how many went left.
+template <class BinOf>
+std::int64_t part_places(std::uint16_t* source, std::int64_t size, std::uint16_t* lefts,
+                         std::uint16_t* rights, const BinOf& bin_of,
+                         const std::array<std::uint8_t, kBins>& goes_left, Ahead& ahead) {
+  Ahead later = ahead;  // not in memory, which every byte that is read could be a part of
+  const std::uint8_t* const table = goes_left.data();
+  std::uint16_t* left = lefts;
+  std::uint16_t* right = rights;
+  const auto put = [&](std::uint16_t place) {
+    const std::uint8_t is_left = table[*bin_of(place)];
+    *left = *right = place;
+    left += is_left;
+    right += 1 - is_left;
+  };
+  constexpr auto kAhead = static_cast<std::int64_t>(kPartLookahead);
+  std::int64_t i = 0;
+  for (; i + kAhead < size; ++i) {
+    later.fetch();
+    __builtin_prefetch(bin_of(source[i + kAhead]), 0, 3);
+    put(source[i]);
+  }
+  for (; i < size; ++i) put(source[i]);
+  ahead = later;
+  return left - lefts;
+}
+
 inline std::array<std::uint8_t, kBins> table_of(const Split& split) {
   std::array<std::uint8_t, kBins> table;
   for (int bin = 0; bin < kBins; ++bin)

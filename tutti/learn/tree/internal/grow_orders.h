@@ -20,8 +20,11 @@ struct OpenNode {
   std::uint64_t* histogram = nullptr;  // of the pool; none: the rows are few, or columns are drawn
 };
 
-// Rows that stay in the cache of one core.
-inline constexpr std::int64_t kSubtreeRows = 32768;
+// Rows of a subtree that one thread grows, with a copy of their bins that stays in a cache.
+inline constexpr std::int64_t kSubtreeRows = 65536;
+
+// Rows of a node that one thread splits alone, best first.
+inline constexpr std::int64_t kAloneRows = 32768;
 
 // Nodes that are split together, most of them ahead of their turn: enough that no thread waits long
 // for another.
@@ -104,13 +107,13 @@ class BestFirst {
   }
 
   void split(const Waiting& best, const std::vector<Waiting>& open, std::size_t most) {
-    if (at(best).size() > kSubtreeRows) {
+    if (at(best).size() > kAloneRows) {
       keep(static_cast<std::size_t>(best.node.index), work_.expand(nodes_, best.node));
       return;
     }
     std::vector<Waiting> chosen;
     for (const Waiting& one : open)
-      if (at(one).left < 0 && at(one).size() <= kSubtreeRows) chosen.push_back(one);
+      if (at(one).left < 0 && at(one).size() <= kAloneRows) chosen.push_back(one);
     const std::size_t size = std::min({chosen.size(), most - 1, std::size_t{kSplitAhead - 1}});
     std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size),
                       chosen.end(),

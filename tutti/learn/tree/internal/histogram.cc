@@ -33,11 +33,12 @@ inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int cla
 // those to all others, so no addition waits for the one before. Eight bins come with one load.
 template <Kind kKind, int kColumns, class Record>
 void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> records, int classes,
-              std::uint64_t* histogram) {
+              std::uint64_t* histogram, Ahead& soon) {
   const std::size_t column_words = kBins * (kKind == Kind::kNarrow ? 1
                                             : kKind == Kind::kWide ? 2
                                                                    : classes);
   const Record* record = records.data();
+  Ahead later = soon;
   for (const Record* const end = record + records.size(); record != end; ++record) {
     // Not beyond the end: the records there are another thread's.
     const Record* ahead =
@@ -45,10 +46,12 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
     __builtin_prefetch(bins + static_cast<std::size_t>(ahead->row) * stride);
     const std::uint8_t* row = bins + static_cast<std::size_t>(record->row) * stride;
     const Record one = *record;
+    later.fetch();
 #pragma GCC unroll 32
     for (int c = 0; c < kColumns; ++c)
       add<kKind>(one, histogram + c * column_words, row[c], classes);
   }
+  soon = later;
 }
 
 // Into how many groups of columns a tile is cut, each of which goes through all records: as many as
@@ -62,8 +65,9 @@ int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
 
 template <Kind kKind, class Record>
 void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
-              const HistogramShape& shape, std::uint64_t* histogram) {
-  using Function = void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*);
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+  using Function =
+      void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*, Ahead&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_tile<kKind, kIndex + 1, Record>...};
   }
@@ -73,11 +77,12 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
   const int groups = groups_of(columns, words * sizeof(std::uint64_t), records.size());
   std::uint64_t* sums =
       histogram + static_cast<std::size_t>(tile * BinnedData::kTileColumns) * words;
+  Ahead nothing = {data.tile(tile), data.tile(tile)};
   for (int group = 0; group < groups; ++group) {
     const int first = columns * group / groups, end = columns * (group + 1) / groups;
     kFunctions[static_cast<std::size_t>(end - first - 1)](
         data.tile(tile) + first, data.stride(), records, shape.classes,
-        sums + static_cast<std::size_t>(first) * words);
+        sums + static_cast<std::size_t>(first) * words, ahead != nullptr ? *ahead : nothing);
   }
 }
 
@@ -112,16 +117,16 @@ void add_blocks(const BinnedData& data, std::span<const int> columns,
 }  // namespace
 
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram) {
-  add_tile<Kind::kNarrow>(data, tile, records, shape, histogram);
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+  add_tile<Kind::kNarrow>(data, tile, records, shape, histogram, ahead);
 }
 
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram) {
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
   if (shape.kind == Kind::kWide)
-    add_tile<Kind::kWide>(data, tile, records, shape, histogram);
+    add_tile<Kind::kWide>(data, tile, records, shape, histogram, ahead);
   else
-    add_tile<Kind::kClasses>(data, tile, records, shape, histogram);
+    add_tile<Kind::kClasses>(data, tile, records, shape, histogram, ahead);
 }
 
 void add_rows(const BinnedData& data, std::span<const int> columns,

@@ -58,11 +58,25 @@ struct HistogramShape {
 // and parting them takes much less time for each than adding them up.
 inline constexpr std::size_t kAddLookahead = 56, kPartLookahead = 64;
 
-// Adds the rows of `records` to the histogram of all columns of one tile.
+// Memory that is needed later, brought nearer line by line while something else is done: adding
+// needs no new memory for long, and waiting for it afterwards would take as long again.
+struct Ahead {
+  const std::uint8_t* next = nullptr;
+  const std::uint8_t* end = nullptr;
+
+  void fetch() {
+    constexpr std::ptrdiff_t kLine = 64;
+    __builtin_prefetch(next, 0, 2);
+    next += next < end ? kLine : 0;
+  }
+};
+
+// Adds the rows of `records` to the histogram of all columns of one tile. Fetches a line of `ahead`
+// for each record, if there is one.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram);
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram);
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
 
 // The same for the given columns only, of any tile.
 void add_rows(const BinnedData& data, std::span<const int> columns,

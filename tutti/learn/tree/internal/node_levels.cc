@@ -3,7 +3,8 @@
 // Rows are cut into blocks of consecutive ones. A pass takes block after block and parts, within
 // the block, the rows of every node of the level; those of the smaller children go into their
 // histograms. So a pass fetches the bins of all rows once and in their order, where parting one
-// node after the other fetches a cache line for each row. Once nodes are small, the rows of each
+// node after the other fetches a cache line for each row. What is parted are places within the
+// block, of two bytes: the records stay where they are. Once nodes are small, the records of each
 // are brought together.
 #include <algorithm>
 
@@ -14,14 +15,14 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Rows of a block: bins, records and scratch memory together stay in the caches near a core, and
-// even a node of the last level has some of them.
-constexpr std::int64_t kBlock = 32768;
-constexpr std::size_t kBlocksOfTask = 8;  // that a thread takes at a time
+// Rows of a block: their bins stay near a core, even a node of the last level has some of them, and
+// a place has 15 bits.
+constexpr std::int64_t kBlock = 16384;
+constexpr std::size_t kBlocksOfTask = 16;  // that a thread takes at a time
 // Rows that are parted at a time: they are still in the first caches when they are added up.
 constexpr std::int64_t kPartedRows = 2048;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of histograms in one pass
-constexpr std::int64_t kFewestRows = 4 * kSubtreeRows;     // for which this pays
+constexpr std::int64_t kFewestRows = 2 * kSubtreeRows;     // for which this pays
 
 }  // namespace
 
@@ -41,6 +42,9 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
     return options.max_depth > 0 && depth >= options.max_depth;
   };
   are_rows_together_ = false;
+  are_rows_classes_ = sizeof(Record) == sizeof(NarrowRecord) && options.is_classification &&
+                      !options.keeps_last_rows && rows == data_->rows();
+  order_ = allocate_large(static_cast<std::size_t>(rows) * sizeof(std::uint16_t));
   while (!large.empty() && !is_last() &&
          large.size() * slots_ * pool_.words() * sizeof(std::uint64_t) <= kMostBytes) {
     const std::vector<OpenNode> children = expand_level(nodes, large, segments);
@@ -52,8 +56,32 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
   const bool has_next = !small.empty() || (!large.empty() && !is_last());
   if (nodes.size() > 1 && (has_next || options.keeps_last_rows)) bring_together(nodes, segments);
   are_rows_together_ = true;
+  order_.reset();
   small.insert(small.end(), large.begin(), large.end());
   return small;
+}
+
+template <class Record>
+void NodeWork<Record>::number_rows(std::size_t block) {
+  const auto first = static_cast<std::int64_t>(block) * kBlock;
+  const std::int64_t size = std::min(kBlock, growth_.records.size - first);
+  const Record* const records = growth_.records.data() + first;
+  std::uint16_t* const places = order() + first;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const bool is_one = are_rows_classes_ && records[i].gradient != 0;
+    places[i] = static_cast<std::uint16_t>(i | (is_one ? kPlaceBits + 1 : 0));
+  }
+}
+
+template <class Record>
+Record NodeWork<Record>::record_of(std::size_t block, std::uint16_t place) const {
+  const std::size_t at = block * static_cast<std::size_t>(kBlock) + (place & kPlaceBits);
+  if (!are_rows_classes_) return growth_.records.data()[at];
+  Record record;
+  record.row = static_cast<std::uint32_t>(at);
+  record.gradient = place > kPlaceBits ? 1 : 0;
+  record.hessian = 1;
+  return record;
 }
 
 template <class Record>
@@ -72,7 +100,7 @@ std::vector<OpenNode> NodeWork<Record>::expand_level(std::vector<GrownNode>& nod
     level[i].left_is_smaller = node.split.left_is_smaller;
     for (std::size_t slot = 0; slot < slots_; ++slot) level[i].histograms.push_back(pool_.take());
   }
-  part_blocks(level);
+  part_blocks(level, parents[0].index == 0);
   std::vector<OpenNode> children;
   for (std::size_t i = 0; i < parents.size(); ++i) {
     for (std::size_t slot = 1; slot < slots_; ++slot) pool_.give(level[i].histograms[slot]);
@@ -100,7 +128,7 @@ std::vector<OpenNode> NodeWork<Record>::expand_level(std::vector<GrownNode>& nod
 
 // Afterwards the first histogram of each node has the sums of all.
 template <class Record>
-void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level) {
+void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level, bool is_root) {
   const std::size_t blocks = level[0].segments.size(), words = pool_.words();
   for (LevelNode& node : level) node.lefts.resize(blocks);
   const auto count = static_cast<std::int64_t>(level.size());
@@ -108,16 +136,18 @@ void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level) {
     const auto at = static_cast<std::size_t>(i);
     std::memset(level[at / slots_].histograms[at % slots_], 0, words * sizeof(std::uint64_t));
   });
-  std::vector<std::vector<Record>> scratch(slots_);
+  std::vector<BlockScratch> scratch(slots_);
   const std::size_t tasks = (blocks + kBlocksOfTask - 1) / kBlocksOfTask;
   run(static_cast<std::int64_t>(tasks), [&](std::size_t slot, std::int64_t task) {
-    scratch[slot].resize(static_cast<std::size_t>(kBlock));
+    scratch[slot].rights.resize(static_cast<std::size_t>(kBlock));
+    scratch[slot].records.resize(static_cast<std::size_t>(kPartedRows));
     const std::size_t first = static_cast<std::size_t>(task) * kBlocksOfTask;
-    for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block)
-      for (std::size_t i = 0; i < level.size(); ++i) {
-        fetch(block + 1, i, level.size());
-        part_segment(level[i], block, slot, scratch[slot].data());
-      }
+    for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block) {
+      if (is_root) number_rows(block);
+      const std::uint8_t* next = bins_after(block);
+      Ahead ahead = {next, next};
+      for (LevelNode& node : level) part_segment(node, block, slot, scratch[slot], ahead);
+    }
   });
   run(count, [&](std::size_t, std::int64_t i) {
     const auto& histograms = level[static_cast<std::size_t>(i)].histograms;
@@ -127,64 +157,77 @@ void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level) {
   });
 }
 
-// Part `part` of `parts` of the bins of a block, which are needed soon. Without all rows the rows
-// of a block are not known; then nothing is fetched.
+// Where the bins of the next block begin; those of the first, which is never fetched, where it is
+// not known or not whole.
 template <class Record>
-void NodeWork<Record>::fetch(std::size_t block, std::size_t part, std::size_t parts) const {
-  constexpr std::size_t kLine = 64;
-  if (growth_.records.size != data_->rows()) return;
-  const auto rows = static_cast<std::size_t>(data_->rows());
-  const auto block_rows = static_cast<std::size_t>(kBlock);
-  const std::size_t begin = std::min(rows, block * block_rows + block_rows * part / parts);
-  const std::size_t end = std::min(rows, block * block_rows + block_rows * (part + 1) / parts);
-  const auto stride = static_cast<std::size_t>(data_->stride());
-  const std::uint8_t* const last = data_->tile(0) + end * stride;
-  for (const std::uint8_t* at = data_->tile(0) + begin * stride; at < last; at += kLine)
-    __builtin_prefetch(at, 0, 2);
+const std::uint8_t* NodeWork<Record>::bins_after(std::size_t block) const {
+  const auto next = static_cast<std::int64_t>(block + 1) * kBlock;
+  const bool is_known = growth_.records.size == data_->rows() && next + kBlock <= data_->rows();
+  return data_->tile(0) + (is_known ? next * data_->stride() : 0);
 }
 
 template <class Record>
 void NodeWork<Record>::part_segment(LevelNode& node, std::size_t block, std::size_t slot,
-                                    Record* scratch) {
+                                    BlockScratch& scratch, Ahead& ahead) {
   const Segment& segment = node.segments[block];
-  Record* const rows = growth_.records.data() + segment.begin;
-  std::array<std::int64_t, kBlock / kPartedRows> lefts = {};
-  std::int64_t all_left = 0;
+  std::uint16_t* const places = order() + segment.begin;
+  std::uint16_t* const rights = scratch.rights.data();
+  const auto stride = static_cast<std::size_t>(data_->stride());
+  const bool has_all = growth_.records.size == data_->rows();
+  const Record* const records = growth_.records.data() + static_cast<std::int64_t>(block) * kBlock;
+  const std::uint8_t* const bins =
+      node.bins + (has_all ? block * static_cast<std::size_t>(kBlock) * stride : 0);
+  const auto part = [&](std::uint16_t* from, std::int64_t size, std::int64_t left,
+                        std::int64_t right) {
+    const auto by = [&](const auto& bin_of) {
+      return part_places(from, size, places + left, rights + right, bin_of, node.table, ahead);
+    };
+    if (has_all)
+      return by([bins, stride](std::size_t place) { return bins + (place & kPlaceBits) * stride; });
+    return by([bins, stride, records](std::size_t place) {
+      return bins + records[place & kPlaceBits].row * stride;
+    });
+  };
+  std::int64_t left = 0, right = 0;
   for (std::int64_t begin = 0; begin < segment.size; begin += kPartedRows) {
-    const std::int64_t size = std::min(kPartedRows, segment.size - begin);
-    Record* target = scratch + begin;
-    const std::int64_t left =
-        part_rows(rows + begin, size, target, node.bins, data_->stride(), node.table);
-    lefts[static_cast<std::size_t>(begin / kPartedRows)] = left;
-    all_left += left;
-    if (node.left_is_smaller)
-      add_rows_of({target, static_cast<std::size_t>(left)}, node.histograms[slot]);
-    else
-      add_rows_of({target + left, static_cast<std::size_t>(size - left)}, node.histograms[slot]);
+    const std::int64_t size = std::min(segment.size - begin, kPartedRows);
+    const std::int64_t first_left = left, first_right = right;
+    left += part(places + begin, size, left, right);
+    right = begin + size - left;
+    const std::span<const std::uint16_t> smaller =
+        node.left_is_smaller ? std::span(places + first_left, places + left)
+                             : std::span(rights + first_right, rights + right);
+    if (ahead.next != data_->tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
+    for (std::size_t i = 0; i < smaller.size(); ++i)
+      scratch.records[i] = record_of(block, smaller[i]);
+    add_rows_of({scratch.records.data(), smaller.size()}, node.histograms[slot], &ahead);
   }
-  node.lefts[block] = all_left;
-  std::int64_t to_left = 0;
-  for (std::int64_t begin = 0; begin < segment.size; begin += kPartedRows) {
-    const std::int64_t size = std::min(kPartedRows, segment.size - begin);
-    const std::int64_t left = lefts[static_cast<std::size_t>(begin / kPartedRows)];
-    std::copy_n(scratch + begin, left, rows + to_left);
-    std::reverse_copy(scratch + begin + left, scratch + begin + size,
-                      rows + all_left + begin - to_left);
-    to_left += left;
-  }
+  node.lefts[block] = left;
+  std::copy_n(rights, right, places + left);
+}
+
+template <class Record>
+bool NodeWork<Record>::needs_rows(const GrownNode& node) const {
+  const GrowOptions& options = growth_.options;
+  const bool is_last = options.max_depth > 0 && node.depth + 1 >= options.max_depth;
+  return options.keeps_last_rows || (node.split.exists() && !is_last);
 }
 
 template <class Record>
 void NodeWork<Record>::bring_together(const std::vector<GrownNode>& nodes,
                                       const Segments& segments) {
+  // Records that are made from places alone can be where the old ones were.
+  Record* const target = (are_rows_classes_ ? growth_.records : growth_.scratch).data();
   run(static_cast<std::int64_t>(nodes.size()), [&](std::size_t, std::int64_t i) {
     const GrownNode& node = nodes[static_cast<std::size_t>(i)];
-    if (node.left >= 0) return;
-    Record* to = growth_.scratch.data() + node.begin;
-    for (const Segment& segment : segments[static_cast<std::size_t>(i)])
-      to = std::copy_n(growth_.records.data() + segment.begin, segment.size, to);
+    if (node.left >= 0 || !needs_rows(node)) return;
+    Record* to = target + node.begin;
+    const auto& blocks = segments[static_cast<std::size_t>(i)];
+    for (std::size_t block = 0; block < blocks.size(); ++block)
+      for (std::int64_t at = 0; at < blocks[block].size; ++at)
+        *to++ = record_of(block, order()[blocks[block].begin + at]);
   });
-  std::swap(growth_.records, growth_.scratch);
+  if (!are_rows_classes_) std::swap(growth_.records, growth_.scratch);
 }
 
 template std::vector<OpenNode> NodeWork<NarrowRecord>::expand_large(std::vector<GrownNode>&,

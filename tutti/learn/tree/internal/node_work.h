@@ -38,7 +38,7 @@ class NodeWork {
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
  private:
-  // The rows of a node that lie in one block.
+  // The places, in `order()`, of the rows of a node that lie in one block.
   struct Segment {
     std::int64_t begin = 0, size = 0;
   };
@@ -53,11 +53,23 @@ class NodeWork {
     bool left_is_smaller = false;
     std::vector<std::uint64_t*> histograms;  // of the smaller child, one for each thread
   };
+  // Memory of one thread for a block.
+  struct BlockScratch {
+    std::vector<std::uint16_t> rights;
+    std::vector<Record> records;
+  };
+  // A place in a block, with the class of the row where that is all there is to know of it.
+  static constexpr std::uint16_t kPlaceBits = 0x7fff;
+  std::uint16_t* order() const { return reinterpret_cast<std::uint16_t*>(order_.get()); }
+  void number_rows(std::size_t block);
+  Record record_of(std::size_t block, std::uint16_t place) const;
   std::vector<OpenNode> expand_level(std::vector<GrownNode>& nodes,
                                      std::span<const OpenNode> parents, Segments& segments);
-  void part_blocks(std::vector<LevelNode>& level);
-  void fetch(std::size_t block, std::size_t part, std::size_t parts) const;
-  void part_segment(LevelNode& node, std::size_t block, std::size_t slot, Record* scratch);
+  void part_blocks(std::vector<LevelNode>& level, bool is_root);
+  const std::uint8_t* bins_after(std::size_t block) const;
+  void part_segment(LevelNode& node, std::size_t block, std::size_t slot, BlockScratch& scratch,
+                    Ahead& ahead);
+  bool needs_rows(const GrownNode& node) const;
   void bring_together(const std::vector<GrownNode>& nodes, const Segments& segments);
   // Adds the children of `parent`; `sums` are the left one's. The parent's histogram, from which
   // the smaller child's was taken, goes over to the larger.
@@ -71,7 +83,7 @@ class NodeWork {
   bool uses_records(const GrownNode& node) const;
   std::vector<std::uint64_t*> slot_histograms(std::uint64_t* target, std::int64_t parts);
   void merge(std::span<std::uint64_t* const> histograms);
-  void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram);
+  void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram, Ahead* ahead = nullptr);
   void sum_root(GrownNode& root, std::uint64_t* histogram);
   // Returns how many rows of this rank went left, and what these add up to unless it is known.
   std::int64_t part(const GrownNode& parent, std::uint64_t* small_histogram, NodeSums* left_sums);
@@ -98,6 +110,9 @@ class NodeWork {
   std::vector<std::int64_t> words_of_ranks_;
   std::optional<BinnedData> copy_;
   std::vector<std::uint32_t> originals_;  // of the rows of the copy
+  LargeMemory order_;                     // while large nodes are split: places, block by block
+  bool are_rows_classes_ = false;         // every row is there, and adds its class and 1
+  Records<Record> parted_;                // of one node of a subtree
 };
 
 }  // namespace tutti::learn::tree

@@ -161,7 +161,10 @@ void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Ca
   split.column = column;
   if (!split.is_better_than(best)) return;
   split.bin = bin;
-  for (int left = 0; left <= bin; ++left) set_bit(split, left);
+  for (int word = 0; word < 4; ++word) {
+    const int bits = std::clamp(bin + 1 - 64 * word, 0, 64);  // of this word, that go left
+    split.left_bins[static_cast<std::size_t>(word)] = bits == 64 ? ~0ull : (1ull << bits) - 1;
+  }
   split.left_is_smaller =
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
   if (has_missing ? found.missing_left : !split.left_is_smaller) set_bit(split, kMissingBin);

@@ -42,8 +42,21 @@ void check_row(const Targets& targets, std::size_t row, int classes) {
     refuse(fmt::format("row {}: the weight {} is not a number from 0.", row, weight));
 }
 
+// Whether all labels are classes; without a branch for each row.
+bool are_classes(std::span<const double> labels, int classes) {
+  bool are_all = true;
+  for (const double label : labels) {
+    const double inside = label >= 0 && label < classes ? label : -0.5;
+    are_all &= static_cast<double>(static_cast<int>(inside)) == label;
+  }
+  return are_all;
+}
+
 Extent extent_of(const Targets& targets, int classes, std::size_t begin, std::size_t end) {
   Extent extent;
+  if (classes > 0 && targets.weights.empty() &&
+      are_classes(targets.labels.subspan(begin, end - begin), classes))
+    return {0, static_cast<double>(classes - 1), 1, 0};
   for (std::size_t i = begin; i < end; ++i) {
     check_row(targets, i, classes);
     const double weight = targets.weights.empty() ? 1 : targets.weights[i];
