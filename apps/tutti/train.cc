@@ -1,4 +1,6 @@
 // `tutti train`: trains a case on the processors of this host, or as one rank of a launcher's job.
+#include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "apps/tutti/command.h"
@@ -20,6 +22,10 @@ int run_train(int argc, char** argv) {
   setenv("TUTTI_RUN_FOLDER", folder.c_str(), 0);  // where ranks leave their last words
   const int code = run_ranks(request.ranks, {is_new ? "start" : "resume", folder.string()});
   if (code != 0 && is_new) train::forget_if_empty(folder);
+  if ((code == 128 + SIGINT || code == 128 + SIGTERM) && !std::filesystem::exists(folder))
+    fmt::print(
+        "\nStopped before the first step. Files that were made are kept; the same command "
+        "makes the others.\n");
   return code;
 }
 

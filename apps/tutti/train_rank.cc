@@ -21,6 +21,7 @@
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
 #include "tutti/train/engine.h"
+#include "tutti/train/memory.h"
 #include "tutti/train/staging.h"
 #include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
@@ -99,10 +100,11 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
     train::prepare_process(threads);
     task = models::make_task(prepared.info.name, prepared.options);
     introduce(prepared, communicator, threads);
+    train::check_memory(*task, communicator, prepared.options);
     task->prepare(communicator);
   });
   std::optional<train::StopSignal> stop;
-  if (train::can_stop(prepared.options)) stop.emplace();
+  if (train::can_stop(prepared.options)) stop.emplace(communicator.rank() == 0);
   const train::TrainOutcome outcome = train::train(
       *task, communicator,
       {prepared.info.name, prepared.options, folder, resumes, stop ? &*stop : nullptr});
@@ -117,7 +119,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   const std::string verdict = task->verdict(outcome.metrics);
   write_result(folder, outcome, verdict, communicator.size());
   fmt::print(
-      "\n{}{:.0f} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other "
+      "\n{}{:.4g} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other "
       "ranks\nplots: {}\n",
       verdict, outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
       100 * outcome.exposed_share, (folder / "plots").string());
@@ -193,13 +195,22 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
   return 0;
 }
 
+// A step, or what rank 0 alone draws after an evaluation, may take minutes: a rank that is late is
+// no news before that. What the user has set stays.
+Options patient_options() {
+  Options options = comm::environment_options();
+  for (const auto& [name, value] : {std::pair("stall_seconds", "60"), {"timeout", "7200"}})
+    if (options.is_default(name)) options.set(name, value, "tutti train");
+  return options;
+}
+
 int run(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 2)
     throw ConfigError("DDL-1-88",
                       "train_rank is started by `tutti train`; see tutti train --help.");
   models::prepare_amx();
-  const auto communicator = Communicator::from_environment();
+  const auto communicator = Communicator::from_environment(patient_options());
   const std::string& verb = arguments[0];
   if (verb == "speed") return speed(*communicator, arguments);
   if (verb == "predict" || verb == "export") return use_weights(*communicator, arguments);

@@ -7,6 +7,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,30 @@ class TrainTest(unittest.TestCase):
         self.tutti("train", "--resume", run, "--ranks", "2")
         self.assertGreater(len(self.rows_of(run)), done)
         self.assertEqual((whole / "checkpoints/best.ckpt").read_bytes(), (run / "checkpoints/best.ckpt").read_bytes())
+
+    def test_more_than_memory_is_told_before_anything_is_made(self):
+        cache = {path.name for path in (self.base / "cache/tutti").glob("*")}
+        output = self.tutti("train", "hep", "--size", "paper", "--ranks", "2", "--set", "batch=1000000",
+                            "--set", f"runs={self.base}/memory", code=2)
+        self.assertIn("DDL-1-74", output)
+        self.assertRegex(output, r"--set batch=\d+ would fit")
+        self.assertEqual(output.count("DDL-1-74"), 1)
+        self.assertEqual({path.name for path in (self.base / "cache/tutti").glob("*")}, cache)
+        self.assertEqual(list((self.base / "memory").glob("*")), [])
+
+    def test_making_data_can_be_interrupted(self):
+        arguments = ["train", "hep", *TINY, "--set", f"runs={self.base}/making", "--set", "train_events=2000000"]
+        process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)
+        made = self.base / "cache/tutti/hep-v2-32-2000000-300"
+        line = next(line for line in process.stdout if line.startswith("making"))
+        self.assertIn("of 64 files of each rank", line)
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, 130, output)
+        self.assertIn("the same command makes the others", output)
+        self.assertTrue(made.exists())
+        shutil.rmtree(made)
+        self.assertEqual(list((self.base / "making").glob("*")), [])
 
     def test_a_network_from_python(self):
         self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/events")

@@ -61,6 +61,9 @@ class Task {
   // one by which the best weights are kept: larger is better. With a folder, rank 0 writes plots.
   virtual Metrics evaluate(comm::Communicator& communicator,
                            const std::filesystem::path& folder) = 0;
+  // Called by `evaluate` on the way with how many samples were judged, by all ranks, and will be.
+  // Whoever evaluates may set it.
+  std::function<void(std::int64_t done, std::int64_t all)> on_judged = {};
   // One row of numbers per sample of a data file; the names of the columns first. Called after the
   // weights were loaded, on one rank.
   virtual std::vector<std::string> prediction_names() const = 0;
@@ -74,6 +77,9 @@ class Task {
   virtual void export_script(const std::filesystem::path& file) = 0;
   // Of one sample: forward, gradient of the data, gradient of the weights; 2 per multiply and add.
   virtual double flops_per_sample() const = 0;
+  // Memory that a forward and backward pass take for each sample, besides weights and gradients, at
+  // the precision it computes in; 0: not known.
+  virtual double bytes_per_sample() const { return 0; }
   // What people want to read at the end, of the metrics of the last evaluation.
   virtual std::string verdict(const Metrics& metrics) const = 0;
   // For model parallelism: the network as layers, each of which takes what the one before it gave;
@@ -82,6 +88,11 @@ class Task {
   virtual torch::Tensor layers_loss(const torch::Tensor&, const Batch&) { return {}; }
   // Whether the network casts to bf16 by itself; otherwise libtorch's autocast does.
   virtual bool casts_itself() const { return false; }
+
+ protected:
+  void tell_judged(std::int64_t done, std::int64_t all) const {
+    if (on_judged) on_judged(done, all);
+  }
 };
 
 }  // namespace tutti::train

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
@@ -28,7 +29,13 @@ bool is_of_communicator(const std::exception& error) {
 
 std::string told(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  return torch_error ? torch_error->what_without_backtrace() : failure_text(error);
+  const std::string text =
+      torch_error ? torch_error->what_without_backtrace() : failure_text(error);
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) ||
+                         text.find("can't allocate memory") != std::string::npos;
+  return is_memory ? "DDL-9-64 Memory ran out. Lower `batch` (and set `accumulate`), or take fewer "
+                     "ranks on this host."
+                   : text;
 }
 
 void together(comm::Communicator& communicator, const std::function<void()>& work) {

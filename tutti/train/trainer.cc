@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <future>
@@ -23,6 +24,13 @@ namespace tutti::train {
 namespace {
 
 constexpr int kWarmUpSteps = 3;  // not counted in the speed: memory is found, kernels are made
+
+// Shows how far an evaluation is. `line` must outlive the result.
+std::function<void(std::int64_t, std::int64_t)> judged_on(ProgressLine& line, double epoch) {
+  return [&line, epoch, watch = Stopwatch()](std::int64_t done, std::int64_t all) {
+    line.show(judged_text(epoch, done, all, watch.seconds()));
+  };
+}
 
 class Trainer {
  public:
@@ -62,6 +70,7 @@ class Trainer {
     Loader loader(task_, sampler);
     if (options_.flag("sync_batch_norm")) norm_group_ = strategy_->group().split(0);
     ProgressLine line(rank_ == 0);
+    if (rank_ == 0) announce();
     watch_.restart();
     take_steps(loader, line);
     outcome_.seconds = watch_.seconds();
@@ -93,6 +102,14 @@ class Trainer {
       parts.last_tensor = pipeline_->last_tensor();
     }
     return parts;
+  }
+
+  // A first step may take minutes.
+  void announce() {
+    fmt::print("{}", plan_text({parameters_.size(), task_.train_samples(), total_steps_ - step_,
+                                step_samples_, task_.flops_per_sample(),
+                                peak_flops(options_) * strategy_->workers().size()}));
+    fflush(stdout);
   }
 
   std::uint64_t seed() const { return static_cast<std::uint64_t>(options_.integer("seed")); }
@@ -314,15 +331,18 @@ class Trainer {
     }
     const bool is_last = step_ == total_steps_;
     task_.model().eval();
+    line.finish();
+    task_.on_judged = judged_on(line, epoch());
     {
       const torch::NoGradGuard no_gradients;
       outcome_.metrics = task_.evaluate(
           workers, is_last && rank_ == 0 ? job_.folder / "plots" : std::filesystem::path());
     }
+    task_.on_judged = {};
     task_.model().train();
     log_.validation(step_, epoch(), outcome_.metrics);
     if (rank_ == 0) {
-      line.finish();
+      line.clear();
       const bool is_best = outcome_.metrics.empty() || outcome_.metrics[0].second > best_;
       fmt::print("{}\n", evaluation_text(epoch(), outcome_.metrics, is_best));
       fflush(stdout);
@@ -465,8 +485,13 @@ Metrics evaluate_run(Task& task, comm::Communicator& communicator, const TrainJo
   load_weights(task.model(), job.folder, communicator, job.options.flag("channels_last"));
   task.model().eval();
   const torch::NoGradGuard no_gradients;
-  return task.evaluate(communicator,
-                       communicator.rank() == 0 ? job.folder / "plots" : std::filesystem::path());
+  ProgressLine line(communicator.rank() == 0 && isatty(STDOUT_FILENO) == 1);
+  task.on_judged = judged_on(line, 0);
+  Metrics metrics = task.evaluate(
+      communicator, communicator.rank() == 0 ? job.folder / "plots" : std::filesystem::path());
+  task.on_judged = {};
+  line.clear();
+  return metrics;
 }
 
 }  // namespace tutti::train

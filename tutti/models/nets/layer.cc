@@ -31,4 +31,12 @@ double train_flops(std::span<const Layer> layers) {
   return layers.empty() ? 0 : 3 * forward_flops(layers) - flops_of(layers.front());
 }
 
+double output_values(std::span<const Layer> layers) {
+  double values = 0;
+  for (const Layer& layer : layers)
+    values += double(layer.out) * layer.height * layer.width *
+              (layer.has_norm && layer.kernel > 0 ? 2 : 1);
+  return values;
+}
+
 }  // namespace tutti::models

@@ -26,5 +26,7 @@ std::int64_t parameter_count(std::span<const Layer> layers);
 // of inputs and weights, of which that of the first layer's input is not needed.
 double forward_flops(std::span<const Layer> layers);
 double train_flops(std::span<const Layer> layers);
+// That the layers give for one picture, norms besides what they take: what a step must keep.
+double output_values(std::span<const Layer> layers);
 
 }  // namespace tutti::models

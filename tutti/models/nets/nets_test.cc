@@ -157,6 +157,23 @@ TEST(TaskParts, BatchesAreDealtInTurn) {
   EXPECT_EQ(seen, (std::vector<std::vector<std::int64_t>>{{2, 3}, {0, 1}, {4}}));
 }
 
+// Making a universe of the published size takes 5 GB on every rank that does.
+TEST(TaskParts, OnlySoManyRanksMakeDataAsMemoryIsThereFor) {
+  EXPECT_EQ(ranks_that_fit(8, 0, 1), 8);
+  EXPECT_EQ(ranks_that_fit(8, 5e9, 24e9), 4);
+  EXPECT_EQ(ranks_that_fit(2, 5e9, 24e9), 2);
+  EXPECT_EQ(ranks_that_fit(2, 5e9, 4e9), 0);
+  EXPECT_EQ(ranks_that_fit(2, 5e9, std::numeric_limits<double>::infinity()), 2);
+}
+
+// 64 pictures of 224 x 224 would take more memory than a step of training.
+TEST(TaskParts, OfLargePicturesFewerAreJudgedTogether) {
+  EXPECT_EQ(pictures_to_judge(32), 64);
+  EXPECT_EQ(pictures_to_judge(64), 64);
+  EXPECT_EQ(pictures_to_judge(224), 5);
+  EXPECT_EQ(pictures_to_judge(4096), 4);
+}
+
 TEST(TaskParts, ValuesByName) {
   EXPECT_EQ(value_of({{"a", 1}, {"b", 2}}, "b"), 2);
   EXPECT_EQ(value_of({}, "b"), 0);

@@ -1,9 +1,12 @@
 #include "tutti/models/nets/task_parts.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+#include "tutti/train/run/free_memory.h"
 #include "tutti/train/run/progress.h"
 
 namespace tutti::models {
@@ -19,18 +22,60 @@ fs::path data_folder(const std::string& name) {
   return base / "tutti" / name;
 }
 
+namespace {
+
+constexpr double kPatience = 90 * 86400;  // seconds; ranks may be done hours before others
+
+// The number of this rank among those that make data, and how many these are; rank -1: not one.
+struct Maker {
+  int rank = -1, ranks = 0;
+};
+
+Maker maker_of(comm::Communicator& communicator, double bytes) {
+  double free = train::free_memory();
+  communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
+  const int makers = ranks_that_fit(communicator.local_size(), bytes, free);
+  if (makers == 0)
+    throw MemoryError("DDL-9-65", fmt::format("Making one sample takes {:.1f} GB of memory, and "
+                                              "{:.1f} GB are free on this host. Take a smaller "
+                                              "--size, or name files with --set data=FOLDER.",
+                                              bytes * 1e-9, free * 1e-9));
+  const std::int32_t is_maker = communicator.local_rank() < makers;
+  std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather({&is_maker, 1, DType::kI32}, Buffer::of(std::span(all)), {},
+                          {.name = "makers"});
+  const int before = std::accumulate(all.begin(), all.begin() + communicator.rank(), 0);
+  return {is_maker ? before : -1, std::accumulate(all.begin(), all.end(), 0)};
+}
+
+}  // namespace
+
+int ranks_that_fit(int ranks, double bytes, double free) {
+  return bytes <= 0 ? ranks : static_cast<int>(std::clamp(free / bytes, 0.0, double(ranks)));
+}
+
 fs::path make_data(const std::string& name, std::string_view what, comm::Communicator& communicator,
-                   const Generate& generate) {
+                   const Generate& generate, double bytes) {
   const fs::path folder = data_folder(name);
+  const Maker maker = maker_of(communicator, bytes);
   train::ProgressLine line(communicator.rank() == 0);
   const Stopwatch watch;
-  generate(folder, communicator.rank(), communicator.size(), [&](int done, int all) {
-    const double left = watch.seconds() / done * (all - done);
-    line.show(fmt::format("making {} in {}: {} of {} files of each rank, {} left", what,
-                          folder.string(), done, all, train::duration_text(left)));
-  });
-  communicator.barrier({.name = "data"});
+  auto show = [&](double done, int all) {
+    const std::string left =
+        done > 0 ? train::duration_text(watch.seconds() / done * (all - done)) + " left"
+                 : "the first begins";
+    line.show(fmt::format("making {} in {}: {:.2f} of {} files of each rank, {}", what,
+                          folder.string(), done, all, left));
+  };
+  if (maker.rank >= 0) generate(folder, maker.rank, maker.ranks, show);
+  malloc_trim(0);  // what it took is for training now
+  communicator.barrier({.name = "data", .timeout = kPatience});
   return folder;
+}
+
+double keep_bytes(const Options& options, const comm::Communicator& communicator) {
+  if (const std::int64_t wanted = options.integer("keep_bytes"); wanted > 0) return double(wanted);
+  return std::min(train::free_memory(), 1e15) / 4 / std::max(1, communicator.local_size());
 }
 
 std::int64_t limited(std::int64_t available, std::int64_t most) {
@@ -39,6 +84,10 @@ std::int64_t limited(std::int64_t available, std::int64_t most) {
 
 std::int64_t samples_to_judge(const Options& options, std::int64_t available) {
   return limited(available, options.integer("validation_samples"));
+}
+
+std::int64_t pictures_to_judge(std::int64_t side) {
+  return std::clamp<std::int64_t>(64 * 64 * 64 / (side * side), 4, 64);
 }
 
 double value_of(const train::Metrics& metrics, std::string_view name) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tutti/core/options.h"
+#include "tutti/train/data/made_files.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models {
@@ -20,18 +21,32 @@ namespace tutti::models {
 // size.
 std::filesystem::path data_folder(const std::string& name);
 
-// Makes the part of one rank of `ranks`, calling progress(files done, files in all).
+// Makes the part of one rank of `ranks`.
 using Generate = std::function<void(const std::filesystem::path& folder, int rank, int ranks,
-                                    const std::function<void(int, int)>& progress)>;
-// The folder `name` of the cache, filled by all ranks; rank 0 shows how far `what` are. Collective.
+                                    const train::MakeProgress& progress)>;
+// The folder `name` of the cache, filled by all ranks; rank 0 shows how far `what` are. Where a
+// rank takes `bytes` of memory for it, only as many ranks of a host work as there is memory for.
+// Throws MemoryError when there is not enough for one. Collective.
 std::filesystem::path make_data(const std::string& name, std::string_view what,
-                                comm::Communicator& communicator, const Generate& generate);
+                                comm::Communicator& communicator, const Generate& generate,
+                                double bytes = 0);
+
+// How many ranks of a host, of `ranks`, can take `bytes` of memory each.
+int ranks_that_fit(int ranks, double bytes, double free);
+
+// Memory of a rank for samples that were read: what the option `keep_bytes` says, or its share of a
+// quarter of what is free.
+double keep_bytes(const Options& options, const comm::Communicator& communicator);
 
 // `available`, but no more than `most` where that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 
 // How many of the test samples are looked at: all, or what `validation_samples` says.
 std::int64_t samples_to_judge(const Options& options, std::int64_t available);
+
+// Pictures of this side that are judged together: 64 of 64 x 64 or smaller, and as many pixels of
+// larger ones.
+std::int64_t pictures_to_judge(std::int64_t side);
 
 // Calls use(first, indices) for every `parts`-th batch of [0, count) from batch `part` on.
 template <class Use>

@@ -190,11 +190,12 @@ class ScriptTask : public train::Task {
   // This rank's share of the test samples, with what the network makes of them.
   template <class Visit>
   void each_batch(Communicator& communicator, Visit visit) {
-    for_batches(samples_to_judge(options_, test_->size()), options_.integer("batch"),
-                communicator.rank(), communicator.size(),
-                [&](std::int64_t, std::span<const std::int64_t> rows) {
+    const std::int64_t all = samples_to_judge(options_, test_->size());
+    for_batches(all, options_.integer("batch"), communicator.rank(), communicator.size(),
+                [&](std::int64_t first, std::span<const std::int64_t> rows) {
                   const train::Batch samples = batch_of(*test_, rows, true);
                   visit(samples, network_->forward(samples.input).to(torch::kFloat32));
+                  tell_judged(first + std::int64_t(rows.size()), all);
                 });
   }
 

@@ -20,10 +20,21 @@ struct MadeFile {
   std::int64_t first = 0, last = 0;  // samples among those of its kind, `last` excluded
 };
 
-// Calls `make` for each file of this rank that is not there yet, and `progress`, when given, after
-// each: how many of these were made, and will be. Makes the folder.
+// Hears how many files of this rank are made, the share of one that is being made with them, and
+// how many will be.
+using MakeProgress = std::function<void(double done, int all)>;
+// Hears which share of a file is made, from 0 to 1.
+using FileProgress = std::function<void(double share)>;
+
+// Calls `make` for each file of this rank that is not there yet, in a folder that it makes;
+// `progress`, when given, is called before the first and whenever `make` tells of its file. Files
+// that are written whole or not at all can so be made in several starts. Throws IoError when what
+// is missing, judged by what was made, would not fit on the disk.
 void make_files(const std::filesystem::path& folder, const MadeFiles& files, int rank, int ranks,
-                const std::function<void(int, int)>& progress,
-                const std::function<void(const MadeFile&)>& make);
+                const MakeProgress& progress,
+                const std::function<void(const MadeFile&, const FileProgress&)>& make);
+
+// Throws IoError when `needed` bytes more do not fit into `available`.
+void check_room(const std::filesystem::path& folder, double needed, double available);
 
 }  // namespace tutti::train

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "tutti/core/error.h"
+
 namespace tutti::train {
 namespace {
 
@@ -24,12 +26,16 @@ class MadeFilesTest : public testing::Test {
   std::vector<std::string> made(int rank, const MadeFiles& files) {
     std::vector<std::string> names;
     last_ = {0, 0};
+    told_.clear();
     make_files(
         folder_ / "data", files, rank, 2,
-        [&](int done, int all) {
+        [&](double done, int all) {
+          if (done == 0) ++starts_;
           last_ = {done, all};
+          told_.push_back(done);
         },
-        [&](const MadeFile& file) {
+        [&](const MadeFile& file, const FileProgress& tell) {
+          tell(0.5);
           names.push_back(file.path.filename().string() + " " + std::to_string(file.first) + "-" +
                           std::to_string(file.last) + (file.is_train ? "" : " test"));
           std::ofstream(file.path) << "x";
@@ -37,26 +43,51 @@ class MadeFilesTest : public testing::Test {
     return names;
   }
   fs::path folder_;
-  std::pair<int, int> last_;
+  std::pair<double, int> last_;
+  std::vector<double> told_;
+  int starts_ = 0;
 };
 
 TEST_F(MadeFilesTest, AreDealtInTurn) {
   const MadeFiles files{.train = 5, .test = 3, .per_file = 2, .digits = 4};
   EXPECT_THAT(made(0, files),
               ElementsAre("train-0000.h5 0-2", "train-0002.h5 4-5", "test-0001.h5 2-3 test"));
-  EXPECT_EQ(last_, std::pair(3, 3));
+  EXPECT_EQ(last_, std::pair(3.0, 3));
   EXPECT_THAT(made(1, files), ElementsAre("train-0001.h5 2-4", "test-0000.h5 0-2 test"));
-  EXPECT_EQ(last_, std::pair(2, 2));
+  EXPECT_EQ(last_, std::pair(2.0, 2));
 }
 
 TEST_F(MadeFilesTest, WhatIsThereIsNotMadeAgain) {
   const MadeFiles files{.train = 2, .test = 1};
   EXPECT_THAT(made(0, files), ElementsAre("train-00000.h5 0-1", "test-00000.h5 0-1 test"));
   EXPECT_THAT(made(0, files), ElementsAre());
-  EXPECT_EQ(last_, std::pair(0, 0));  // and nothing is said
+  EXPECT_EQ(last_, std::pair(0.0, 0));  // and nothing is said
   fs::remove(folder_ / "data/test-00000.h5");
   EXPECT_THAT(made(0, files), ElementsAre("test-00000.h5 0-1 test"));
-  EXPECT_EQ(last_, std::pair(1, 1));
+  EXPECT_EQ(last_, std::pair(1.0, 1));
+}
+
+// A file may take an hour: the line must not wait for the first one.
+TEST_F(MadeFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
+  made(0, {.train = 3, .test = 1});
+  EXPECT_THAT(told_, ElementsAre(0, 0.5, 1, 1.5, 2));
+  EXPECT_EQ(starts_, 1);
+}
+
+TEST_F(MadeFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
+  EXPECT_NO_THROW(check_room(folder_, 5e9, 6e9));
+  EXPECT_THAT(
+      [&] { check_room(folder_, 7e9, 6e9); },
+      testing::ThrowsMessage<IoError>(testing::AllOf(testing::HasSubstr("6.0 GB, and 7.0 GB more"),
+                                                     testing::HasSubstr("XDG_CACHE_HOME"))));
+  int files = 0;
+  auto make = [&](const MadeFile& file, const FileProgress&) {
+    ++files;
+    std::ofstream(file.path) << "x";
+    fs::resize_file(file.path, std::uintmax_t{1} << 40);  // takes no room, but would
+  };
+  EXPECT_THROW(make_files(folder_ / "large", {.train = 4096}, 0, 1, {}, make), IoError);
+  EXPECT_EQ(files, 1);
 }
 
 }  // namespace

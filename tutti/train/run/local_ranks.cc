@@ -66,18 +66,19 @@ int exit_code(int status) {
 
 class Children {
  public:
-  void add(pid_t pid) { pids_.push_back(pid); }
-  bool any() const { return !pids_.empty(); }
+  void add(int rank, pid_t pid) { children_.push_back({rank, pid}); }
+  bool any() const { return !children_.empty(); }
   void signal(int number) const {
-    for (pid_t pid : pids_) kill(-pid, number);
+    for (const Child& child : children_) kill(-child.pid, number);
   }
   // Takes those that have ended; returns the code of the first that failed, or 0.
-  int reap() {
+  int reap(bool is_killed_by_us) {
     int code = 0;
-    std::erase_if(pids_, [&](pid_t pid) {
+    std::erase_if(children_, [&](const Child& child) {
       int status = 0;
-      if (waitpid(pid, &status, WNOHANG) != pid) return false;
-      kill(-pid, SIGKILL);  // what it left behind
+      if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
+      kill(-child.pid, SIGKILL);  // what it left behind
+      if (!is_killed_by_us) complain(child.rank, status);
       if (code == 0) code = exit_code(status);
       return true;
     });
@@ -85,7 +86,23 @@ class Children {
   }
 
  private:
-  std::vector<pid_t> pids_;
+  struct Child {
+    int rank;
+    pid_t pid;
+  };
+  // A rank that is killed has no last words of its own.
+  static void complain(int rank, int status) {
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
+    fmt::print(stderr, "DDL-3-62 Rank {} was ended by signal {} ({}).{}\n", rank, number,
+               strsignal(number),
+               number == SIGKILL
+                   ? " If nobody did that, the host ran out of memory: lower `batch`, or take "
+                     "fewer --ranks."
+                   : "");
+    fflush(stderr);
+  }
+  std::vector<Child> children_;
 };
 
 }  // namespace
@@ -108,7 +125,7 @@ int run_local_ranks(const LocalRanks& job) {
       throw IoError("DDL-3-60", fmt::format("Cannot start rank {}: {}.", rank, strerror(errno)));
     }
     setpgid(pid, pid);  // whichever of the two is first
-    children.add(pid);
+    children.add(rank, pid);
   }
   int code = 0;
   Stopwatch since_failure;
@@ -116,7 +133,7 @@ int run_local_ranks(const LocalRanks& job) {
     const timespec patience{0, 200'000'000};
     const int number = sigtimedwait(&wanted, nullptr, &patience);
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) children.signal(number);
-    if (const int failed = children.reap(); failed != 0 && code == 0) {
+    if (const int failed = children.reap(is_killed); failed != 0 && code == 0) {
       code = failed;
       since_failure.restart();
     }

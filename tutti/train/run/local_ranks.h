@@ -16,7 +16,8 @@ struct LocalRanks {
 // TUTTI_JOB, each bound to its share of the processors this process may use, and waits for all.
 // When one fails, the others are given two seconds to say why and are ended. SIGINT and SIGTERM are
 // passed on. Returns 0, or the exit code of the first rank that failed (128 + signal when one
-// killed it). Ranks die with this process.
+// killed it; that is said on stderr, unless it was SIGINT, SIGTERM or SIGHUP, or we ourselves).
+// Ranks die with this process.
 int run_local_ranks(const LocalRanks& job);
 
 }  // namespace tutti::train

@@ -29,6 +29,18 @@ TEST(LocalRanks, OneThatFailsEndsTheOthers) {
   EXPECT_EQ(run("test $RANK = 0 && kill -9 $$; sleep 1000", 2), 128 + 9);
 }
 
+TEST(LocalRanks, OneThatTheSystemKillsIsNamed) {
+  testing::internal::CaptureStderr();
+  run("test $RANK = 1 && kill -9 $$; sleep 1000", 2);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("Rank 1 was ended by signal 9"), std::string::npos) << said;
+  EXPECT_NE(said.find("ran out of memory"), std::string::npos) << said;
+  EXPECT_EQ(said.find("Rank 0"), std::string::npos) << said;  // that was us
+  testing::internal::CaptureStderr();
+  run("kill -2 $$", 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(LocalRanks, AProgramThatIsNotThere) {
   EXPECT_EQ(run_local_ranks({{"/no/such/program"}, 1}), 127);
 }

@@ -25,6 +25,12 @@ OptionTable work_rows() {
       {"stage", kText, "",
        "folder on the local disk to which the files of `data` are copied first, each read once",
        "TUTTI_STAGE"},
+      {"keep_bytes", kBytes, "0",
+       "memory of a rank for samples it has read, so that they are not read again; 0: its share of "
+       "a quarter of what is free",
+       "", 0, 1e15},
+      {"check_memory", kBool, "1", "end at once when training would take more memory than is free",
+       ""},
       {"validation_samples", kInt, "0", "samples looked at after each epoch; 0: all", "", 0, 1e9},
       {"evaluate_every", kInt, "1", "epochs between evaluations; the last is always evaluated", "",
        1, 1e6},

@@ -16,6 +16,9 @@ constexpr std::int64_t kTerminalNs = 200'000'000, kLineNs = 10'000'000'000;
 }  // namespace
 
 std::string duration_text(double seconds) {
+  constexpr double kDay = 86400;
+  if (seconds >= 730 * kDay) return fmt::format("{:.1f} years", seconds / (365.25 * kDay));
+  if (seconds >= 3 * kDay) return fmt::format("{:.0f} days", seconds / kDay);
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
   if (whole >= 3600)
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
@@ -27,7 +30,8 @@ std::string progress_text(const ProgressState& state) {
                                  state.epoch, state.epochs, state.step, state.total_steps,
                                  state.loss, state.samples_per_second);
   if (state.flops_per_second > 0) {
-    text += fmt::format("  {:.0f} GFLOP/s", state.flops_per_second * 1e-9);
+    text += fmt::format("  {:.{}f} GFLOP/s", state.flops_per_second * 1e-9,
+                        state.flops_per_second < 10e9 ? 1 : 0);
     const double share = state.peak_flops > 0 ? state.flops_per_second / state.peak_flops : 0;
     // Operations are counted as plain convolutions have them.
     if (share > 1)
@@ -48,6 +52,27 @@ std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best) 
   return is_best ? text + "  (best so far)" : text;
 }
 
+std::string judged_text(double epoch, std::int64_t done, std::int64_t all, double seconds) {
+  const double each = seconds / double(std::max<std::int64_t>(1, done));
+  return fmt::format("epoch {:.4g}:  {} of {} samples judged, {} left", epoch, done, all,
+                     duration_text(each * double(all - done)));
+}
+
+std::string plan_text(const RunPlan& plan) {
+  constexpr double kLong = 86400;
+  std::string text = fmt::format(
+      "{} parameters, {:.4g} GFLOP for a sample; {} samples, {} steps of {:.0f}\n", plan.parameters,
+      plan.flops_per_sample * 1e-9, plan.samples, plan.steps, plan.step_samples);
+  const double step = plan.flops_per_sample * plan.step_samples / std::max(1.0, plan.speed),
+               all = step * double(plan.steps);
+  if (plan.speed > 0 && all > kLong)
+    text += fmt::format(
+        "At the speed of large matrix products, {:.0f} GFLOP/s, that takes {}, a step {:.3g} s. "
+        "`epochs` or `steps` make it less; Ctrl-C stops it so that it can be resumed.\n",
+        plan.speed * 1e-9, duration_text(all), step);
+  return text;
+}
+
 ProgressLine::ProgressLine(bool is_shown) : is_shown_(is_shown), is_terminal_(isatty(1) == 1) {}
 
 void ProgressLine::show(const std::string& text) {
@@ -62,6 +87,13 @@ void ProgressLine::show(const std::string& text) {
 void ProgressLine::finish() {
   if (!is_open_) return;
   fmt::print("\r\033[K{}\n", last_);
+  fflush(stdout);
+  is_open_ = false;
+}
+
+void ProgressLine::clear() {
+  if (!is_open_) return;
+  fmt::print("\r\033[K");
   fflush(stdout);
   is_open_ = false;
 }

@@ -25,7 +25,18 @@ std::string progress_text(const ProgressState& state);
 // "epoch 3:  mean_iou 0.4031  iou_background 0.98  (best so far)": the first four metrics, by the
 // first of which the best weights are kept.
 std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best);
-// "0:07", "12:34", "3:04:05"
+// "epoch 3:  40 of 400 samples judged, 12:30 left"
+std::string judged_text(double epoch, std::int64_t done, std::int64_t all, double seconds);
+
+// What a run is going to do.
+struct RunPlan {
+  std::int64_t parameters = 0, samples = 0, steps = 0;
+  double step_samples = 1, flops_per_sample = 0;
+  double speed = 0;  // of all ranks on what they do best, operations per second; 0: not known
+};
+// A line of it, and one more about the time when that is more than a day.
+std::string plan_text(const RunPlan& plan);
+// "0:07", "12:34", "3:04:05", "12 days", "3.4 years"
 std::string duration_text(double seconds);
 
 // On a terminal one line that is written over; elsewhere a line now and then.
@@ -39,6 +50,8 @@ class ProgressLine {
   void show(const std::string& text);
   // Ends the line, so that something else can be printed.
   void finish();
+  // The same, but what stood there goes.
+  void clear();
 
  private:
   bool is_shown_, is_terminal_, is_open_ = false;

@@ -157,9 +157,19 @@ TEST(Progress, SaysWhatAPersonWants) {
   const Metrics metrics = {{"a", 0.12345}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
   EXPECT_EQ(evaluation_text(3, metrics, true), "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
   EXPECT_EQ(evaluation_text(0.5, {}, false), "epoch 0.5:");
+  EXPECT_EQ(judged_text(3, 40, 400, 83), "epoch 3:  40 of 400 samples judged, 12:27 left");
+  RunPlan plan{7504835, 4000, 100, 2, 4.188e12, 200e9};
+  EXPECT_EQ(plan_text(plan),
+            "7504835 parameters, 4188 GFLOP for a sample; 4000 samples, 100 steps of 2\n");
+  plan.steps = 120000;
+  EXPECT_THAT(plan_text(plan),
+              HasSubstr("200 GFLOP/s, that takes 58 days, a step 41.9 s. `epochs`"));
   EXPECT_EQ(duration_text(7), "0:07");
   EXPECT_EQ(duration_text(3 * 3600 + 245), "3:04:05");
   EXPECT_EQ(duration_text(-1), "0:00");
+  EXPECT_EQ(duration_text(50 * 3600), "50:00:00");
+  EXPECT_EQ(duration_text(119.3 * 86400), "119 days");
+  EXPECT_EQ(duration_text(1250 * 86400), "3.4 years");
 }
 
 }  // namespace

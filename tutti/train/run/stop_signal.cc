@@ -1,12 +1,15 @@
 #include "tutti/train/run/stop_signal.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 namespace tutti::train {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
-volatile sig_atomic_t came = 0;
+constexpr char kAnswer[] =
+    "\nIt will stop after this step, with a checkpoint. Once more: at once, without one.\n";
+volatile sig_atomic_t came = 0, answers = 0;
 
 void set_handlers(void (*handler)(int)) {
   struct sigaction action = {};
@@ -17,11 +20,13 @@ void set_handlers(void (*handler)(int)) {
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(bool is_told) {
   came = 0;
+  answers = is_told;
   set_handlers([](int) {
     came = 1;
     set_handlers(SIG_DFL);
+    if (answers && write(STDERR_FILENO, kAnswer, sizeof kAnswer - 1) < 0) answers = 0;
   });
 }
 

@@ -4,10 +4,11 @@
 namespace tutti::train {
 
 // While it lives, the first of these signals is only remembered; the next one ends the process, as
-// both did before. One at a time.
+// both did before. With `is_told`, the first is answered on stderr at once: a step may take
+// minutes. One at a time.
 class StopSignal {
  public:
-  StopSignal();
+  explicit StopSignal(bool is_told = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;

@@ -14,6 +14,20 @@ TEST(StopSignal, RemembersTheFirstAndDiesOfTheSecond) {
   EXPECT_EXIT(raise(SIGINT), testing::KilledBySignal(SIGINT), "");
 }
 
+TEST(StopSignal, IsAnsweredAtOnceWhereWished) {
+  testing::internal::CaptureStderr();
+  {
+    const StopSignal silent;
+    raise(SIGINT);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  const StopSignal stop(true);
+  raise(SIGINT);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("after this step, with a checkpoint"), std::string::npos) << said;
+}
+
 TEST(StopSignal, IsOverWithItsLife) {
   { const StopSignal stop; }
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");

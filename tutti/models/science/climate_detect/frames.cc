@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "tutti/core/error.h"
-#include "tutti/train/data/made_files.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::climate_detect {
@@ -32,7 +31,7 @@ std::vector<float> box_rows(const climate::Frame& frame, int columns) {
 }
 
 void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
-               std::uint64_t number) {
+               std::uint64_t number, const train::FileProgress& tell) {
   train::Random random(train::mixed_seed(kSeed, number));
   const climate::Grid grid{plan.rows, plan.rows * 3 / 2};
   const std::vector<std::int64_t> shape = {kFields, plan.rows, plan.columns};
@@ -49,6 +48,7 @@ void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
       }
     file.append("images", shape, image);
     file.append("boxes", std::vector<std::int64_t>{kMostBoxes, 5}, box_rows(frame, plan.columns));
+    tell(double(k + 1) / double(count));
   }
   file.close();
 }
@@ -64,12 +64,12 @@ const std::array<climate::Field, kFields>& file_order() {
 }
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   train::make_files(
       folder, {.train = plan.train, .test = plan.test, .per_file = kFramesPerFile, .digits = 4},
-      rank, ranks, progress, [&](const train::MadeFile& file) {
+      rank, ranks, progress, [&](const train::MadeFile& file, const train::FileProgress& tell) {
         make_file(file.path, plan, file.last - file.first,
-                  2 * static_cast<std::uint64_t>(file.number) + (file.is_train ? 0 : 1));
+                  2 * static_cast<std::uint64_t>(file.number) + (file.is_train ? 0 : 1), tell);
       });
 }
 

@@ -4,7 +4,6 @@
 
 #include "tutti/core/error.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::climate_segment {
 namespace {
@@ -67,9 +66,9 @@ std::vector<std::uint8_t> read_classes(const H5File& file, const std::string& na
 }  // namespace
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
-                    [&](const train::MadeFile& file) {
+                    [&](const train::MadeFile& file, const train::FileProgress&) {
                       // Training and test frames are of different streams, however many there are
                       // of each.
                       const auto number = 2 * static_cast<std::uint64_t>(file.number);

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tutti/models/science/climate/labels.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::climate_segment {
 
@@ -26,7 +26,7 @@ struct FramePlan {
 // every `ranks`-th file; files that are there are left alone. A file depends on nothing but the
 // grid and its number.
 void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress = {});
+              const train::MakeProgress& progress = {});
 
 struct ChannelScale {
   std::array<float, climate::kFields> mean{}, spread{};

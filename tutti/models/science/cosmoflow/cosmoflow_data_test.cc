@@ -176,6 +176,37 @@ TEST_F(CosmoflowFiles, AreTheSameForEveryNumberOfRanks) {
   EXPECT_THROW(VolumeFiles(folder_ / "one", "nothing", "mlperf", 8, 2), IoError);
 }
 
+// The published data set has 400 GB, more than memory and than files a process may have open.
+TEST_F(CosmoflowFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
+  DataPlan plan;
+  plan.universe = {64, 8, 8, {0}, Deposit::kCloud};
+  plan.train_universes = 3;
+  plan.test_universes = 1;
+  generate(folder_, plan, 0, 1);
+  train::KeepBudget budget(1.5 * 1024);
+  VolumeFiles kept(folder_, "train", "paper", 8, 1, &budget), read(folder_, "train", "paper", 8, 1);
+  const std::vector<std::int64_t> all = {0, 1, 2};
+  std::vector<float> first(3 * 512), again(first.size());
+  kept.volumes(all, first.data());
+  EXPECT_FALSE(budget.take(1024));
+  EXPECT_TRUE(budget.take(512));
+  for (VolumeFiles* files : {&kept, &read}) {
+    files->volumes(all, again.data());
+    EXPECT_EQ(first, again);
+  }
+}
+
+TEST(CosmoflowPlan, AFileOfThePublishedSizeHoldsFewUniverses) {
+  DataPlan plan;
+  plan.train_universes = 12432;
+  EXPECT_EQ(plan.per_file(), 64);
+  plan.universe = {512, 512, 256, {0}, Deposit::kCloud};
+  EXPECT_EQ(plan.per_file(), 4);
+  EXPECT_NEAR(plan.bytes_to_make() * 1e-9, 4.97, 0.01);
+  plan.universe.redshifts = {0, 0.5, 1.5, 3};
+  EXPECT_EQ(plan.per_file(), 1);
+}
+
 TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
   {
     train::H5File file(folder_ / "train_universe.hdf5", train::H5File::Mode::kCreate);
@@ -207,6 +238,8 @@ TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
   }
   EXPECT_NEAR(skill(scores(wanted, guesses)), 1, 1e-9);
   EXPECT_NEAR(skill(scores(wanted, means)), 0, 1e-9);
+  const std::vector<Guess> same(8, {{0.31, 0.8, 0.93}, {0.3, 0.865, 0.95}});  // of one universe
+  EXPECT_EQ(skill(scores(wanted, same)), 0);
   EXPECT_NEAR(scores(wanted, guesses)[0].mean_error, 0.084, 0.001);
   EXPECT_NEAR(scores(wanted, guesses)[1].correlation, 1, 1e-9);
   EXPECT_NE(plot::render_svg(truth_chart(wanted, guesses, 1)).find("sigma_8"), std::string::npos);

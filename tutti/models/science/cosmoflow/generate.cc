@@ -5,7 +5,6 @@
 
 #include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
@@ -42,8 +41,20 @@ void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t numbe
 }  // namespace
 
 int DataPlan::per_file() const {
+  // What an interruption costs is a file: it must not hold hours of work.
+  constexpr std::int64_t kMostBytes = 256 << 20;
+  const std::int64_t cells = universe.cells,
+                     bytes = 4 * cells * cells * cells *
+                             static_cast<std::int64_t>(universe.redshifts.size()),
+                     most = std::clamp<std::int64_t>(kMostBytes / bytes, 1, 64);
   return static_cast<int>(
-      std::clamp<std::int64_t>(std::max(train_universes, test_universes) / 64, 1, 64));
+      std::clamp<std::int64_t>(std::max(train_universes, test_universes) / 64, 1, most));
+}
+
+double DataPlan::bytes_to_make() const {
+  const double particles = double(universe.particles) * universe.particles * universe.particles,
+               cells = double(universe.cells) * universe.cells * universe.cells;
+  return kBytesPerParticle * particles + 2 * 4 * cells * double(universe.redshifts.size());
 }
 
 DataPlan data_plan(const Options& options) {
@@ -78,16 +89,19 @@ void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   const train::MadeFiles files{
       .train = plan.train_universes, .test = plan.test_universes, .per_file = plan.per_file()};
-  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& made) {
-    train::H5File file(made.path, train::H5File::Mode::kCreate);
-    const std::int64_t before = made.is_train ? 0 : plan.train_universes;
-    for (std::int64_t i = before + made.first; i < before + made.last; ++i)
-      add_universe(file, plan, static_cast<std::uint64_t>(i));
-    file.close();
-  });
+  train::make_files(folder, files, rank, ranks, progress,
+                    [&](const train::MadeFile& made, const train::FileProgress& tell) {
+                      train::H5File file(made.path, train::H5File::Mode::kCreate);
+                      const std::int64_t before = made.is_train ? 0 : plan.train_universes;
+                      for (std::int64_t i = made.first; i < made.last; ++i) {
+                        add_universe(file, plan, static_cast<std::uint64_t>(before + i));
+                        tell(double(i + 1 - made.first) / double(made.last - made.first));
+                      }
+                      file.close();
+                    });
 }
 
 }  // namespace tutti::models::cosmoflow

@@ -7,6 +7,7 @@
 
 #include "tutti/core/options.h"
 #include "tutti/models/science/cosmoflow/universe.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::cosmoflow {
 
@@ -15,7 +16,8 @@ struct DataPlan {
   UniversePlan universe;
   int cuts = 1;  // samples along a side
   std::int64_t train_universes = 0, test_universes = 0;
-  int per_file() const;  // universes
+  int per_file() const;          // universes
+  double bytes_to_make() const;  // memory that making one universe takes
 };
 
 // The plan that the options of the case ask for. `mlperf` has redshifts 0, 0.5, 1.5 and 3 as
@@ -28,7 +30,7 @@ DataPlan data_plan(const Options& options);
 // the plan and its number. `progress` is called after each file with those done by this rank and
 // all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress = {});
+              const train::MakeProgress& progress = {});
 
 // Cuts a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
 void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,

@@ -6,6 +6,11 @@
 #include <cmath>
 
 namespace tutti::models::cosmoflow {
+namespace {
+
+constexpr double kNoSpread = 1e-9;  // samples of one universe: its mean is the truth
+
+}  // namespace
 
 std::vector<ParameterScore> scores(const std::vector<Parameter>& parameters,
                                    const std::vector<Guess>& guesses) {
@@ -36,7 +41,7 @@ std::vector<ParameterScore> scores(const std::vector<Parameter>& parameters,
 double skill(const std::vector<ParameterScore>& scores) {
   double sum = 0;
   for (const ParameterScore& score : scores)
-    sum += 1 - score.error / std::max(1e-12, score.mean_error);
+    if (score.mean_error > kNoSpread) sum += 1 - score.error / score.mean_error;
   return sum / std::max<double>(1, double(scores.size()));
 }
 

@@ -22,6 +22,7 @@ struct ParameterScore {
 std::vector<ParameterScore> scores(const std::vector<Parameter>& parameters,
                                    const std::vector<Guess>& guesses);
 // Mean over the parameters of 1 - error / mean_error: 0 for who says the mean, 1 for who knows.
+// Parameters that are the same in all samples say nothing and count 0.
 double skill(const std::vector<ParameterScore>& scores);
 
 // Predicted over true: mean and spread in ten bins of the truth, and the line of who knows.

@@ -99,6 +99,14 @@ double forward_flops(const NetworkShape& shape) {
   return flops;
 }
 
+double output_values(const NetworkShape& shape) {
+  double values = 0;
+  for (const Layer& layer : layers(shape))
+    values +=
+        layer.out * (std::pow(layer.side, 3) + (layer.has_pool ? std::pow(layer.pooled, 3) : 0));
+  return values;
+}
+
 double train_flops(const NetworkShape& shape) {
   return 3 * forward_flops(shape) - layer_flops(layers(shape).front());
 }

@@ -47,6 +47,8 @@ std::int64_t parameter_count(const NetworkShape& shape);
 // One volume, 2 per multiply and add: forward; and with both gradients (none for the input).
 double forward_flops(const NetworkShape& shape);
 double train_flops(const NetworkShape& shape);
+// That convolutions and pooling give for one volume.
+double output_values(const NetworkShape& shape);
 
 class Network : public torch::nn::Module {
  public:

@@ -25,6 +25,9 @@ std::string name_of(const DataPlan& plan) {
                      plan.test_universes);
 }
 
+// How often a step has what the layers give, at the worst moment; measured.
+constexpr double kCopies = 1;
+
 class CosmoflowTask : public train::Task {
  public:
   explicit CosmoflowTask(const Options& options)
@@ -45,16 +48,20 @@ class CosmoflowTask : public train::Task {
   torch::nn::Module& model() override { return *network_; }
   bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(shape_); }
+  double bytes_per_sample() const override { return 4 * kCopies * output_values(shape_); }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
     if (folder.empty()) {
       const DataPlan plan = data_plan(options_);
-      folder = make_data(name_of(plan), "universes", communicator,
-                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-                           generate(target, plan, rank, ranks, progress);
-                         });
+      folder = make_data(
+          name_of(plan), "universes", communicator,
+          [&](const fs::path& target, int rank, int ranks, const auto& progress) {
+            generate(target, plan, rank, ranks, progress);
+          },
+          plan.bytes_to_make());
     }
+    keep_.emplace(keep_bytes(options_, communicator));
     train_ = files_of(folder, "train");
     train_samples_ = trained_on(train_->size());
     // Held-out universes are opened once more: a thread reads ahead in those trained on.
@@ -152,9 +159,9 @@ class CosmoflowTask : public train::Task {
   }
 
  private:
-  std::unique_ptr<VolumeFiles> files_of(const fs::path& folder, const std::string& prefix) const {
-    return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume,
-                                         shape_.channels());
+  std::unique_ptr<VolumeFiles> files_of(const fs::path& folder, const std::string& prefix) {
+    return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume, shape_.channels(),
+                                         &*keep_);
   }
 
   train::Batch batch_of(VolumeFiles& files, std::span<const std::int64_t> indices) const {
@@ -198,6 +205,7 @@ class CosmoflowTask : public train::Task {
       const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
       std::copy_n(out.data_ptr<float>(), out.numel(),
                   outputs.begin() + first * static_cast<std::int64_t>(width));
+      tell_judged(first + std::int64_t(places.size()), all);
     });
     if (communicator)
       communicator->all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
@@ -217,6 +225,7 @@ class CosmoflowTask : public train::Task {
   const torch::ScalarType dtype_;
   NetworkShape shape_;
   std::shared_ptr<Network> network_;
+  std::optional<train::KeepBudget> keep_;
   std::unique_ptr<VolumeFiles> train_, judged_;
   std::int64_t train_samples_ = 0, first_judged_ = 0;
 };

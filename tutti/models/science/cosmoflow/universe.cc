@@ -96,22 +96,24 @@ Displacement::Displacement(const CubeFft& fft, Field modes, double box)
 std::array<std::vector<float>, 3> Displacement::at(const Growth& growth) const {
   const auto unit = static_cast<float>(2 * std::numbers::pi / box_);
   const auto d1 = static_cast<float>(growth.first), d2 = static_cast<float>(growth.second);
-  Field xy(first_.size()), z(first_.size());
-  each_wave(fft_.side(), [&](std::size_t i, const Wave& k) {
-    const float inverse = k.square == 0 ? 0 : 1 / (unit * static_cast<float>(k.square));
-    const Complex moved = kI * (d1 * first_[i] - d2 * second_[i]) * inverse;
-    xy[i] = moved * (k.x + kI * k.y);
-    z[i] = moved * k.z;
-  });
-  fft_.inverse(xy);
-  fft_.inverse(z);
   std::array<std::vector<float>, 3> result;
-  for (auto& component : result) component.resize(xy.size());
-  for (std::size_t i = 0; i < xy.size(); ++i) {
-    result[0][i] = xy[i].real();
-    result[1][i] = xy[i].imag();
-    result[2][i] = z[i].real();
-  }
+  Field moved(first_.size());  // the memory of all of this counts: one field at a time
+  auto move = [&](auto along) {
+    each_wave(fft_.side(), [&](std::size_t i, const Wave& k) {
+      const float inverse = k.square == 0 ? 0 : 1 / (unit * static_cast<float>(k.square));
+      moved[i] = kI * (d1 * first_[i] - d2 * second_[i]) * inverse * along(k);
+    });
+    fft_.inverse(moved);
+  };
+  auto keep = [&](std::vector<float>& component, auto part) {
+    component.reserve(moved.size());
+    for (const Complex& value : moved) component.push_back(part(value));
+  };
+  move([](const Wave& k) { return k.x + kI * k.y; });
+  keep(result[0], [](const Complex& value) { return value.real(); });
+  keep(result[1], [](const Complex& value) { return value.imag(); });
+  move([](const Wave& k) { return k.z; });
+  keep(result[2], [](const Complex& value) { return value.real(); });
   return result;
 }
 

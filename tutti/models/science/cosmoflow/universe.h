@@ -39,6 +39,9 @@ enum class Deposit { kCloud, kNearest };
 std::vector<float> density(const std::array<std::vector<float>, 3>& displacement, int particles,
                            double box, int cells, Deposit deposit);
 
+// Memory at the highest: three complex fields and three components of the displacement.
+inline constexpr double kBytesPerParticle = 3 * 8 + 3 * 4;
+
 struct UniversePlan {
   double box = 256;                  // Mpc/h
   int particles = 64, cells = 64;    // a side

@@ -10,8 +10,9 @@
 namespace tutti::models::cosmoflow {
 
 VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
-                         const std::string& variant, int side, int channels)
-    : side_(side), channels_(channels) {
+                         const std::string& variant, int side, int channels,
+                         train::KeepBudget* budget)
+    : side_(side), channels_(channels), budget_(budget) {
   for (const auto& path : train::h5_files(folder))
     if (path.filename().string().starts_with(prefix)) add(path, variant);
   if (places_.empty())
@@ -24,8 +25,8 @@ VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string&
 }
 
 void VolumeFiles::add(const std::filesystem::path& path, const std::string& variant) {
-  files_.emplace_back(path, train::H5File::Mode::kRead);
-  const train::H5File& file = files_.back();
+  const train::H5File file(path, train::H5File::Mode::kRead);
+  files_.push_back(path);
   const std::vector<Parameter>& wanted = parameters(variant);
   const auto count = static_cast<std::int64_t>(wanted.size());
   const bool is_cube = file.has("full");
@@ -73,23 +74,29 @@ void VolumeFiles::read_cube(const train::H5File& file, std::int64_t cube,
 }
 
 void VolumeFiles::read(const Place& place, std::span<float> out) const {
+  const train::H5File file(files_[place.file], train::H5File::Mode::kRead);
   if (place.is_cube)
-    read_cube(files_[place.file], place.row, out);
+    read_cube(file, place.row, out);
   else
-    files_[place.file].read("volumes", place.row, 1, out);
+    file.read("volumes", place.row, 1, out);
+}
+
+const std::vector<std::uint16_t>& VolumeFiles::voxels(std::int64_t index) {
+  std::vector<std::uint16_t>& kept = kept_[static_cast<std::size_t>(index)];
+  if (!kept.empty()) return kept;
+  read(places_[static_cast<std::size_t>(index)], scratch_);
+  const bool keeps = budget_ && budget_->take(scratch_.size() * sizeof(std::uint16_t));
+  std::vector<std::uint16_t>& out = keeps ? kept : read_;
+  out.clear();
+  out.reserve(scratch_.size());
+  for (float x : scratch_)
+    out.push_back(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));
+  return out;
 }
 
 void VolumeFiles::volumes(std::span<const std::int64_t> indices, float* out) {
-  for (std::int64_t index : indices) {
-    std::vector<std::uint16_t>& kept = kept_[static_cast<std::size_t>(index)];
-    if (kept.empty()) {
-      read(places_[static_cast<std::size_t>(index)], scratch_);
-      for (float x : scratch_)
-        kept.push_back(
-            static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));
-    }
-    for (std::uint16_t x : kept) *out++ = std::bit_cast<float>(std::uint32_t{x} << 16);
-  }
+  for (std::int64_t index : indices)
+    for (std::uint16_t x : voxels(index)) *out++ = std::bit_cast<float>(std::uint32_t{x} << 16);
 }
 
 }  // namespace tutti::models::cosmoflow

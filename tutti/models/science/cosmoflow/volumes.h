@@ -9,19 +9,23 @@
 
 #include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/keep_budget.h"
 
 namespace tutti::models::cosmoflow {
 
 // The samples of several files as one list. A file has `volumes` (N,C,S,S,S) and `physPar` (N,P),
 // as ours, or, as the files of MLPerf HPC, one universe `full` (X,X,X,C) with `unitPar` (P), which
-// is cut into cubes of `side`. What was read is kept in memory, two bytes per voxel. Not safe from
-// several threads.
+// is cut into cubes of `side`. What was read is kept in memory, two bytes per voxel, as far as the
+// budget goes. A file is open only while it is read: there may be thousands. Not safe from several
+// threads.
 class VolumeFiles {
  public:
   // Those files of `folder` whose names begin with `prefix`; files of MLPerf HPC have any name.
-  // Throws IoError when there are none, or when one does not fit.
+  // Throws IoError when there are none, or when one does not fit. Without a budget, which must
+  // outlive this, nothing is kept.
   VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
-              const std::string& variant, int side, int channels);
+              const std::string& variant, int side, int channels,
+              train::KeepBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
   // In physical units, one per parameter of the variant.
@@ -38,15 +42,18 @@ class VolumeFiles {
     bool is_cube;
   };
   void add(const std::filesystem::path& path, const std::string& variant);
+  const std::vector<std::uint16_t>& voxels(std::int64_t index);
   void read(const Place& place, std::span<float> out) const;
   void read_cube(const train::H5File& file, std::int64_t cube, std::span<float> out) const;
 
   std::int64_t side_, channels_;
-  std::vector<train::H5File> files_;
+  train::KeepBudget* budget_;
+  std::vector<std::filesystem::path> files_;
   std::vector<Place> places_;
   std::vector<std::vector<double>> truths_;
   std::vector<std::vector<std::uint16_t>> kept_;  // bf16
   std::vector<float> scratch_;
+  std::vector<std::uint16_t> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::cosmoflow

@@ -155,9 +155,10 @@ class ShowerFilesTest : public testing::Test {
 TEST_F(ShowerFilesTest, AreTheSameForAnyNumberOfRanks) {
   const DataPlan plan{20, 5};
   generate(base_ / "one", plan, 0, 1);
-  int done = 0, all = 0;
+  double done = 0;
+  int all = 0;
   for (int rank = 0; rank < 3; ++rank)
-    generate(base_ / "three", plan, rank, 3, [&](int d, int a) {
+    generate(base_ / "three", plan, rank, 3, [&](double d, int a) {
       done = d;
       all = a;
     });

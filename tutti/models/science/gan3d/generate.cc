@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tutti/models/science/gan3d/shower.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::gan3d {
 namespace {
@@ -29,19 +28,22 @@ void add_showers(train::H5File& file, std::span<const double> energies,
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   const train::MadeFiles files{
       .train = plan.train_showers, .test = plan.test_showers, .per_file = plan.per_file()};
-  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& made) {
-    train::H5File file(made.path, train::H5File::Mode::kCreate);
-    const std::int64_t before = made.is_train ? 0 : plan.train_showers;
-    for (std::int64_t i = before + made.first; i < before + made.last; ++i) {
-      train::Random random(train::mixed_seed(kSeed, static_cast<std::uint64_t>(i)));
-      const double energy = kLowest + (kHighest - kLowest) * random.uniform();
-      add_showers(file, {&energy, 1}, make_shower(energy, random));
-    }
-    file.close();
-  });
+  train::make_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::MadeFile& made, const train::FileProgress& tell) {
+        train::H5File file(made.path, train::H5File::Mode::kCreate);
+        const std::int64_t before = made.is_train ? 0 : plan.train_showers;
+        for (std::int64_t i = before + made.first; i < before + made.last; ++i) {
+          train::Random random(train::mixed_seed(kSeed, static_cast<std::uint64_t>(i)));
+          const double energy = kLowest + (kHighest - kLowest) * random.uniform();
+          add_showers(file, {&energy, 1}, make_shower(energy, random));
+          tell(double(i + 1 - before - made.first) / double(made.last - made.first));
+        }
+        file.close();
+      });
 }
 
 }  // namespace tutti::models::gan3d

@@ -115,6 +115,14 @@ std::int64_t discriminator_parameters(const NetworkShape& shape) {
   return count;
 }
 
+double output_values(const NetworkShape& shape) {
+  double values = 0;
+  for (const auto& layers : {generator_layers(shape), discriminator_layers(shape)})
+    for (const Layer& layer : layers)
+      values += double(layer.out * product(layer.size)) * (layer.has_norm ? 2 : 1);
+  return values;
+}
+
 double generator_flops(const NetworkShape& shape) {
   double sum = dense_flops(shape);
   for (const Layer& layer : generator_layers(shape)) sum += flops(layer);

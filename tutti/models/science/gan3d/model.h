@@ -52,6 +52,8 @@ std::int64_t discriminator_parameters(const NetworkShape& shape);
 double generator_flops(const NetworkShape& shape);
 double discriminator_flops(const NetworkShape& shape);
 double step_flops(const NetworkShape& shape, std::int64_t generator_updates = 2);
+// That the layers of both networks give for one shower.
+double output_values(const NetworkShape& shape);
 
 // Whether the norms of a network follow what they see in training.
 enum class Norms { kFollow, kKeep };

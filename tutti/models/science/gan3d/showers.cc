@@ -11,8 +11,8 @@
 namespace tutti::models::gan3d {
 
 ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
-                         bool needs_cells)
-    : scratch_(kCells) {
+                         bool needs_cells, train::KeepBudget* budget)
+    : budget_(budget), scratch_(kCells) {
   for (const auto& path : train::h5_files(folder))
     if (path.filename().string().starts_with(prefix)) add(path, needs_cells);
   if (energies_.empty())
@@ -48,10 +48,11 @@ const std::vector<ShowerFiles::Cell>& ShowerFiles::kept(std::int64_t index) {
   if (!kept.empty()) return kept;
   const Place& place = places_[static_cast<std::size_t>(index)];
   files_[place.file].read("ECAL", place.row, 1, scratch_);
+  read_.clear();
   for (std::size_t i = 0; i < scratch_.size(); ++i)
-    if (scratch_[i] >= kThreshold) kept.push_back({static_cast<std::uint16_t>(i), scratch_[i]});
-  kept.shrink_to_fit();
-  return kept;
+    if (scratch_[i] >= kThreshold) read_.push_back({static_cast<std::uint16_t>(i), scratch_[i]});
+  if (budget_ && budget_->take(read_.size() * sizeof(Cell))) return kept = read_;
+  return read_;
 }
 
 void ShowerFiles::cells(std::span<const std::int64_t> indices, float* out) {

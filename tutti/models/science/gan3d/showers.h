@@ -8,18 +8,21 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/keep_budget.h"
 
 namespace tutti::models::gan3d {
 
 // The showers of several files as one list. A file has `ECAL` (N,25,25,25), GeV, and `target`,
 // whose second column is the energy of the electron in GeV: the layout of the published data set.
-// Cells that are not empty are kept in memory once they were read. Not safe from several threads.
+// Cells that are not empty are kept in memory once they were read, as far as the budget goes. Not
+// safe from several threads.
 class ShowerFiles {
  public:
   // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
-  // when one does not fit. Without `needs_cells`, files of energies only will do.
+  // when one does not fit. Without `needs_cells`, files of energies only will do. Without a
+  // budget, which must outlive this, nothing is kept.
   ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
-              bool needs_cells = true);
+              bool needs_cells = true, train::KeepBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(energies_.size()); }
   double energy(std::int64_t index) const { return energies_[static_cast<std::size_t>(index)]; }
@@ -38,11 +41,13 @@ class ShowerFiles {
   void add(const std::filesystem::path& path, bool needs_cells);
   const std::vector<Cell>& kept(std::int64_t index);
 
+  train::KeepBudget* budget_;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<double> energies_;
   std::vector<std::vector<Cell>> kept_;
   std::vector<float> scratch_;
+  std::vector<Cell> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::gan3d

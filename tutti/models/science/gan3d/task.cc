@@ -49,6 +49,9 @@ NetworkShape shape_of_options(const Options& options) {
           .is_relative = options.text("conditioning") == "relative"};
 }
 
+// How often a step has what the layers give, at the worst moment; measured.
+constexpr double kCopies = 2.4;
+
 class Gan3dTask : public train::Task {
  public:
   explicit Gan3dTask(const Options& options)
@@ -64,6 +67,7 @@ class Gan3dTask : public train::Task {
   double flops_per_sample() const override {
     return step_flops(shape_, options_.integer("generator_updates"));
   }
+  double bytes_per_sample() const override { return 4 * kCopies * output_values(shape_); }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
@@ -75,8 +79,9 @@ class Gan3dTask : public train::Task {
                            generate(into, plan, rank, ranks, progress);
                          });
     }
-    train_ = std::make_unique<ShowerFiles>(folder, "train");
-    test_ = std::make_unique<ShowerFiles>(folder, "test");
+    keep_.emplace(keep_bytes(options_, communicator));
+    train_ = std::make_unique<ShowerFiles>(folder, "train", true, &*keep_);
+    test_ = std::make_unique<ShowerFiles>(folder, "test", true, &*keep_);
     mean_shower_ = mean_shower(communicator);
     if (shape_.is_relative) gan_.generator->set_mean_shower(mean_shower_);
   }
@@ -194,12 +199,16 @@ class Gan3dTask : public train::Task {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto percent = [&](const std::string& name) { return 100 * value_of(metrics, name); };
+    // The published generator begins with hundreds of times the right energy.
+    auto error = [&](const std::string& name) {
+      const double value = value_of(metrics, name);
+      return value < 10 ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.0f} times", value);
+    };
     auto errors = [&](const std::string& of) {
-      return fmt::format(
-          "{:.1f} % in layers, {:.1f} % across, {:.1f} % in depth, {:.1f} % in width, {:.1f} % in "
-          "response",
-          percent(of + "longitudinal_error"), percent(of + "lateral_error"),
-          percent(of + "depth_error"), percent(of + "width_error"), percent(of + "response_error"));
+      return fmt::format("{} in layers, {} across, {} in depth, {} in width, {} in response",
+                         error(of + "longitudinal_error"), error(of + "lateral_error"),
+                         error(of + "depth_error"), error(of + "width_error"),
+                         error(of + "response_error"));
     };
     const double separation = value_of(metrics, "separation");
     return fmt::format(
@@ -295,6 +304,7 @@ class Gan3dTask : public train::Task {
                   const Timed timed = add_pairs(indices, first, pairs);
                   seconds[0] += timed.seconds;
                   made_here += double(indices.size());
+                  tell_judged(first + std::int64_t(indices.size()), all);
                 });
     seconds[0] /= std::max(1.0, made_here);
     seconds[1] = parametrisation_seconds();
@@ -351,6 +361,7 @@ class Gan3dTask : public train::Task {
   const NetworkShape shape_;
   const LossWeights weights_;
   Gan gan_;
+  std::optional<train::KeepBudget> keep_;
   std::unique_ptr<ShowerFiles> train_, test_;
   torch::Tensor mean_shower_;
 };

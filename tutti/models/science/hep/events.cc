@@ -19,7 +19,9 @@ std::vector<float> column(const train::H5File& file, const std::string& name, st
 
 }  // namespace
 
-EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& prefix) {
+EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& prefix,
+                       train::KeepBudget* budget)
+    : budget_(budget) {
   for (const auto& path : train::h5_files(folder)) {
     if (!path.filename().string().starts_with(prefix)) continue;
     files_.emplace_back(path, train::H5File::Mode::kRead);
@@ -56,11 +58,12 @@ const std::vector<EventFiles::Pixel>& EventFiles::pixels(std::int64_t index) {
   const Place& place = places_[static_cast<std::size_t>(index)];
   files_[place.file].read("data", place.row, 1, scratch_);
   const auto pixels = static_cast<std::uint32_t>(image_size_ * image_size_);
+  read_.clear();
   for (std::uint32_t i = 0; i < scratch_.size(); ++i)
     if (scratch_[i] != 0)
-      kept.push_back({i % pixels * 3 + i / pixels, std::log1p(std::max(0.f, scratch_[i])) / 5});
-  kept.shrink_to_fit();
-  return kept;
+      read_.push_back({i % pixels * 3 + i / pixels, std::log1p(std::max(0.f, scratch_[i])) / 5});
+  if (budget_ && budget_->take(read_.size() * sizeof(Pixel))) return kept = read_;
+  return read_;
 }
 
 void EventFiles::pictures(std::span<const std::int64_t> indices, float* out) {

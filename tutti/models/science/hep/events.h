@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/keep_budget.h"
 
 namespace tutti::models::hep {
 
@@ -14,13 +15,15 @@ struct EventInfo {
   float label = 0, weight = 1, passes_cuts = 0;
 };
 
-// The events of several files as one list. Pictures are mostly empty: once read, only what is not
-// empty is kept in memory. Not safe from several threads.
+// The events of several files as one list. Pictures are mostly empty: once read, what is not empty
+// is kept in memory, as far as the budget goes. Not safe from several threads.
 class EventFiles {
  public:
   // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
-  // when one does not have data (N,3,H,W) and label.
-  EventFiles(const std::filesystem::path& folder, const std::string& prefix);
+  // when one does not have data (N,3,H,W) and label. Without a budget, which must outlive this,
+  // nothing is kept.
+  EventFiles(const std::filesystem::path& folder, const std::string& prefix,
+             train::KeepBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(infos_.size()); }
   int image_size() const { return image_size_; }
@@ -42,12 +45,14 @@ class EventFiles {
   };
   const std::vector<Pixel>& pixels(std::int64_t index);
 
+  train::KeepBudget* budget_;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<EventInfo> infos_;
   std::vector<std::vector<Pixel>> kept_;
   int image_size_ = 0;
   std::vector<float> scratch_;
+  std::vector<Pixel> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::hep

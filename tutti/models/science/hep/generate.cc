@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::hep {
 namespace {
@@ -12,59 +12,72 @@ namespace {
 constexpr double kLuminosity = 3.6e13;  // 36,000 / pb, per millibarn
 constexpr std::uint64_t kSeed = 20170517;
 
-struct Columns {
-  void add(const Event& event, double weight) {
-    events.push_back(event);
-    weights.push_back(weight);
+// A file that grows event by event: a thousand large pictures would be gigabytes. Weights are known
+// only when all events of a slice are there.
+class EventWriter {
+ public:
+  EventWriter(const std::filesystem::path& path, const FilePlan& plan,
+              const train::FileProgress& tell)
+      : file_(path, train::H5File::Mode::kCreate),
+        shape_{3, plan.image_size, plan.image_size},
+        all_(std::accumulate(plan.background.begin(), plan.background.end(), plan.signal)),
+        tell_(tell) {}
+
+  void add(const Event& event) {
+    file_.append("data", shape_, event.image);
+    weights_.push_back(event.weight);
+    values_["label"].push_back(event.is_signal);
+    values_["normweight"].push_back(1);
+    values_["psr"].push_back(event.selection.passes_cuts());
+    values_["jz"].push_back(static_cast<float>(event.slice));
+    values_["n_jets"].push_back(static_cast<float>(event.selection.jets));
+    values_["mass_sum"].push_back(static_cast<float>(event.selection.mass_sum));
+    values_["delta_eta"].push_back(static_cast<float>(event.selection.delta_eta));
+    values_["leading_pt"].push_back(static_cast<float>(event.selection.leading_pt));
+    tell_(double(weights_.size()) / double(all_));
   }
-  std::vector<Event> events;
-  std::vector<double> weights;
+  std::size_t size() const { return weights_.size(); }
+  // Multiplies the weights of the events from `first` on.
+  void scale(std::size_t first, double factor) {
+    for (std::size_t i = first; i < weights_.size(); ++i) weights_[i] *= factor;
+  }
+  void close() {
+    for (double weight : weights_) values_["weight"].push_back(static_cast<float>(weight));
+    for (const auto& [name, column] : values_) file_.append(name, {}, column);
+    file_.close();
+  }
+
+ private:
+  train::H5File file_;
+  const std::vector<std::int64_t> shape_;
+  const std::int64_t all_;
+  const train::FileProgress& tell_;
+  std::vector<double> weights_;
+  std::map<std::string, std::vector<float>> values_;
 };
 
 // Collides until `wanted` events have passed. Their weights then give the cross-section of the part
 // of the slice that passes.
 void fill(const Slice* slice, std::int64_t wanted, int image_size, train::Random& random,
-          Columns& out) {
-  const std::size_t first = out.events.size();
+          EventWriter& out) {
+  const std::size_t first = out.size();
   std::int64_t tries = 0;
-  while (out.events.size() < first + static_cast<std::size_t>(wanted)) {
+  while (out.size() < first + static_cast<std::size_t>(wanted)) {
     ++tries;
-    if (std::optional<Event> event = collide(slice, image_size, random))
-      out.add(*event, event->weight);
+    if (const std::optional<Event> event = collide(slice, image_size, random)) out.add(*event);
   }
   const double cross_section = slice ? slice->cross_section : kSignalCrossSection;
-  for (std::size_t i = first; i < out.weights.size(); ++i)
-    out.weights[i] *= cross_section * kLuminosity / static_cast<double>(tries);
+  if (tries > 0) out.scale(first, cross_section * kLuminosity / static_cast<double>(tries));
 }
 
-void write(const std::filesystem::path& path, const FilePlan& plan, const Columns& columns) {
-  train::H5File file(path, train::H5File::Mode::kCreate);
-  const std::vector<std::int64_t> shape = {3, plan.image_size, plan.image_size};
-  std::map<std::string, std::vector<float>> values;
-  for (std::size_t i = 0; i < columns.events.size(); ++i) {
-    const Event& event = columns.events[i];
-    file.append("data", shape, event.image);
-    values["label"].push_back(event.is_signal);
-    values["weight"].push_back(static_cast<float>(columns.weights[i]));
-    values["normweight"].push_back(1);
-    values["psr"].push_back(event.selection.passes_cuts());
-    values["jz"].push_back(static_cast<float>(event.slice));
-    values["n_jets"].push_back(static_cast<float>(event.selection.jets));
-    values["mass_sum"].push_back(static_cast<float>(event.selection.mass_sum));
-    values["delta_eta"].push_back(static_cast<float>(event.selection.delta_eta));
-    values["leading_pt"].push_back(static_cast<float>(event.selection.leading_pt));
-  }
-  for (const auto& [name, column] : values) file.append(name, {}, column);
-  file.close();
-}
-
-void make_file(const std::filesystem::path& path, const FilePlan& plan, std::uint64_t number) {
+void make_file(const std::filesystem::path& path, const FilePlan& plan, std::uint64_t number,
+               const train::FileProgress& tell) {
   train::Random random(train::mixed_seed(kSeed, number));
-  Columns columns;
-  fill(nullptr, plan.signal, plan.image_size, random, columns);
+  EventWriter out(path, plan, tell);
+  fill(nullptr, plan.signal, plan.image_size, random, out);
   for (std::size_t i = 0; i < plan.background.size(); ++i)
-    fill(&slices()[i], plan.background[i], plan.image_size, random, columns);
-  write(path, plan, columns);
+    fill(&slices()[i], plan.background[i], plan.image_size, random, out);
+  out.close();
 }
 
 FilePlan file_plan(std::int64_t events, double signal_share, const std::vector<double>& shares,
@@ -91,12 +104,14 @@ DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int imag
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   const train::MadeFiles files{.train = plan.files, .test = plan.files, .digits = 3};
-  train::make_files(folder, files, rank, ranks, progress, [&](const train::MadeFile& file) {
-    make_file(file.path, file.is_train ? plan.train : plan.test,
-              static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)));
-  });
+  train::make_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::MadeFile& file, const train::FileProgress& tell) {
+        make_file(file.path, file.is_train ? plan.train : plan.test,
+                  static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)), tell);
+      });
 }
 
 }  // namespace tutti::models::hep

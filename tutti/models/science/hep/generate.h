@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <vector>
 
 #include "tutti/models/science/hep/event.h"
+#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::hep {
 
@@ -30,6 +30,6 @@ DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int imag
 // its number. `progress` is called after each file with the number of those done by this rank and
 // of all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress = {});
+              const train::MakeProgress& progress = {});
 
 }  // namespace tutti::models::hep

@@ -55,6 +55,13 @@ double forward_flops(const NetworkShape& shape) {
   return flops;
 }
 
+double output_values(const NetworkShape& shape) {
+  double values = 0;
+  each_convolution(shape,
+                   [&](int, double, double out, double side) { values += out * side * side; });
+  return values;
+}
+
 double train_flops(const NetworkShape& shape) {
   double first = 0;  // nobody asks for the gradient of the image
   each_convolution(shape, [&](int i, double in, double out, double side) {

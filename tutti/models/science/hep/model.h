@@ -22,6 +22,8 @@ std::int64_t parameter_count(const NetworkShape& shape);
 // One image, 2 per multiply and add: forward; and with both gradients (none for the input image).
 double forward_flops(const NetworkShape& shape);
 double train_flops(const NetworkShape& shape);
+// That the convolutions give for one image.
+double output_values(const NetworkShape& shape);
 
 class Network : public torch::nn::Module {
  public:

@@ -16,6 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
+// How often a step has what the layers give, at the worst moment; measured.
+constexpr double kCopies = 1.1;
+
 class HepTask : public train::Task {
  public:
   explicit HepTask(const Options& options)
@@ -30,6 +33,7 @@ class HepTask : public train::Task {
   torch::nn::Module& model() override { return *network_; }
   bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(shape_); }
+  double bytes_per_sample() const override { return 4 * kCopies * output_values(shape_); }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
@@ -44,8 +48,9 @@ class HepTask : public train::Task {
                       generate(target, plan, rank, ranks, progress);
                     });
     }
-    train_ = std::make_unique<EventFiles>(folder, "train");
-    test_ = std::make_unique<EventFiles>(folder, "test");
+    keep_.emplace(keep_bytes(options_, communicator));
+    train_ = std::make_unique<EventFiles>(folder, "train", &*keep_);
+    test_ = std::make_unique<EventFiles>(folder, "test", &*keep_);
   }
 
   std::int64_t train_samples() const override { return train_->size(); }
@@ -137,13 +142,14 @@ class HepTask : public train::Task {
   // Of every `parts`-th batch from `part` on; zeros elsewhere.
   std::vector<float> scores_of(EventFiles& files, int part, int parts, std::int64_t count) {
     std::vector<float> scores(static_cast<std::size_t>(count));
-    for_batches(count, 64, part, parts,
+    for_batches(count, pictures_to_judge(shape_.image), part, parts,
                 [&](std::int64_t first, std::span<const std::int64_t> indices) {
                   const torch::Tensor out =
                       torch::softmax(network_->forward(batch_of(files, indices).input), 1)
                           .select(1, 1)
                           .contiguous();
                   std::copy_n(out.data_ptr<float>(), indices.size(), scores.begin() + first);
+                  tell_judged(first + std::int64_t(indices.size()), count);
                 });
     return scores;
   }
@@ -166,6 +172,7 @@ class HepTask : public train::Task {
   const torch::ScalarType dtype_;
   NetworkShape shape_;
   std::shared_ptr<Network> network_;
+  std::optional<train::KeepBudget> keep_;
   std::unique_ptr<EventFiles> train_, test_;
 };
 

@@ -124,7 +124,7 @@ const std::array<const char*, kShapes>& shape_names() {
   return names;
 }
 
-std::vector<std::uint8_t> draw_picture(int shape, int side, train::Random& random) {
+Picture draw_picture(int shape, int side, train::Random& random) {
   const Scene scene(shape, random);
   Texture ground(random), body(random);
   while (brightness(body.mean()) - brightness(ground.mean()) < kLeastContrast) {

@@ -4,22 +4,50 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "tutti/train/data/h5.h"
+#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/made_files.h"
 #include "tutti/train/run/sampler.h"
 
 namespace tutti::models::resnet {
 
-// Pictures (N,3,H,W) in bytes: all red, all green, all blue, as in CIFAR-10.
-struct ImageSet {
-  int side = 0;
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int64_t> labels;
-  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
-  std::size_t picture_bytes() const { return std::size_t{3} * side * side; }
+using Picture = std::vector<std::uint8_t>;  // (3,H,W): all red, all green, all blue, as in CIFAR-10
+
+// Labelled pictures of one side. Those of HDF5 files are read when they are wanted, and kept in
+// memory as far as the budget goes. Not safe from several threads.
+class ImageSet {
+ public:
+  ImageSet() = default;
+  // The budget must outlive this; without one, nothing of HDF5 files is kept.
+  explicit ImageSet(train::KeepBudget* budget) : budget_(budget) {}
+  void add(Picture picture, std::int64_t label);
+  // `data` (N,3,H,H) from 0 to 255, `label` (N). Throws IoError when it does not fit.
+  void add_h5(const std::filesystem::path& path);
+
+  int side() const { return side_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
+  std::size_t picture_bytes() const { return std::size_t{3} * side_ * side_; }
+  const std::vector<std::int64_t>& labels() const { return labels_; }
+  // Valid until the next call.
+  const Picture& picture(std::int64_t index);
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::int64_t row;
+  };
+  train::KeepBudget* budget_ = nullptr;
+  int side_ = 0;
+  std::vector<train::H5File> files_;
+  std::vector<Place> places_;
+  std::vector<std::int64_t> labels_;
+  std::vector<Picture> kept_;
+  Picture read_;  // what is not kept
+  std::vector<float> scratch_;
 };
 
 // One of ten shapes, at any place, size, angle and proportion, in one texture before another of
@@ -27,7 +55,7 @@ struct ImageSet {
 // shape.
 inline constexpr int kShapes = 10;
 const std::array<const char*, kShapes>& shape_names();
-std::vector<std::uint8_t> draw_picture(int shape, int side, train::Random& random);
+Picture draw_picture(int shape, int side, train::Random& random);
 
 struct ImagePlan {
   int side = 32, classes = kShapes;
@@ -40,23 +68,23 @@ ImagePlan image_plan(std::int64_t train, std::int64_t test, int side, int classe
 // `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
 // nothing but the plan and its number.
 void generate(const std::filesystem::path& folder, const ImagePlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress = {});
+              const train::MakeProgress& progress = {});
 
 // "train" or "test" pictures of a folder: `train*.h5`, or data_batch_1.bin ... and test_batch.bin.
 // Any other name is that of one file. Throws IoError when there are none, or when their shapes
 // differ.
-ImageSet read_images(const std::filesystem::path& folder, const std::string& name);
+ImageSet read_images(const std::filesystem::path& folder, const std::string& name,
+                     train::KeepBudget* budget = nullptr);
 
-// Mean and spread of each channel.
+// Mean and spread of each channel; of more than 10,000 pictures, of so many of them.
 struct ChannelScale {
   std::array<float, 3> mean{}, spread{1, 1, 1};
 };
-ChannelScale scale_of(const ImageSet& set);
+ChannelScale scale_of(ImageSet& set);
 
 // Pictures as f32 from 0 to 255 with the channels of a pixel together (N,H,W,3). With `augments`,
 // each is shifted by up to an eighth of its side and mirrored or not: by chance, but the same
 // indices give the same.
-void fill_batch(const ImageSet& set, std::span<const std::int64_t> indices, bool augments,
-                float* out);
+void fill_batch(ImageSet& set, std::span<const std::int64_t> indices, bool augments, float* out);
 
 }  // namespace tutti::models::resnet

@@ -41,7 +41,7 @@ double Confusion::top5() const {
 }
 
 void check_labels(const ImageSet& set, int classes) {
-  for (std::int64_t label : set.labels)
+  for (std::int64_t label : set.labels())
     if (label < 0 || label >= classes)
       throw IoError("DDL-7-77", fmt::format("A picture has the label {}, but `classes` is {}. Set "
                                             "`classes` to the number of them.",

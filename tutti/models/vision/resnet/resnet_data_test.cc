@@ -56,16 +56,31 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
   generate(folder / "one", plan, 0, 1);
   for (int rank = 0; rank < 3; ++rank) generate(folder / "three", plan, rank, 3);
   for (const char* name : {"train", "test"}) {
-    const ImageSet one = read_images(folder / "one", name),
-                   three = read_images(folder / "three", name);
-    EXPECT_EQ(one.pixels, three.pixels);
-    EXPECT_EQ(one.labels, three.labels);
-    EXPECT_EQ(one.side, 8);
+    ImageSet one = read_images(folder / "one", name), three = read_images(folder / "three", name);
+    for (std::int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.picture(i), three.picture(i));
+    EXPECT_EQ(one.labels(), three.labels());
+    EXPECT_EQ(one.side(), 8);
     EXPECT_EQ(one.size(), std::string(name) == "train" ? 20 : 10);
   }
   EXPECT_EQ(read_images(folder / "one", "train-001.h5").size(), 10);
   EXPECT_THROW(read_images(folder, "train"), IoError);
   fs::remove_all(folder);
+}
+
+// A hundred thousand pictures of 224 x 224 are 15 GB, on every rank.
+TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
+  const fs::path folder = temporary_folder();
+  generate(folder, {8, 10, 10, 10, 1}, 0, 1);
+  train::KeepBudget budget(2.5 * 192);
+  ImageSet set = read_images(folder, "train", &budget);
+  const Picture first = set.picture(0), third = set.picture(2);
+  set.picture(4);
+  EXPECT_FALSE(budget.take(192));
+  EXPECT_TRUE(budget.take(96));
+  fs::remove_all(folder);  // the file stays open
+  EXPECT_EQ(set.picture(0), first);
+  EXPECT_EQ(set.picture(2), third);
+  EXPECT_NE(set.picture(4), first);
 }
 
 TEST(ResnetFiles, ReadsCifar) {
@@ -82,8 +97,8 @@ TEST(ResnetFiles, ReadsCifar) {
   write("data_batch_1.bin", 3);
   write("data_batch_2.bin", 2);
   write("test_batch.bin", 1);
-  const ImageSet train = read_images(folder, "train");
-  EXPECT_EQ(train.labels, (std::vector<std::int64_t>{0, 1, 2, 0, 1}));
+  ImageSet train = read_images(folder, "train");
+  EXPECT_EQ(train.labels(), (std::vector<std::int64_t>{0, 1, 2, 0, 1}));
   EXPECT_EQ(read_images(folder, "test").size(), 1);
   std::vector<float> batch(2 * 3072);
   fill_batch(train, std::vector<std::int64_t>{2, 0}, false, batch.data());
@@ -96,8 +111,10 @@ TEST(ResnetFiles, ReadsCifar) {
 }
 
 TEST(ResnetFiles, BatchesAreScaledAndMoved) {
-  ImageSet set{8, std::vector<std::uint8_t>(2 * 192), {0, 1}};
-  for (std::size_t i = 0; i < set.pixels.size(); ++i) set.pixels[i] = std::uint8_t(i % 64);
+  ImageSet set;
+  Picture picture(192);
+  for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = std::uint8_t(i % 64);
+  for (std::int64_t label : {0, 1}) set.add(picture, label);
   const ChannelScale scale = scale_of(set);
   EXPECT_NEAR(scale.mean[2], 31.5, 1e-4);
   EXPECT_NEAR(scale.spread[2], std::sqrt((64 * 64 - 1) / 12.0), 1e-3);
@@ -126,7 +143,9 @@ TEST(ResnetMetric, CountsByHand) {
   const std::string plot = class_plot(confusion, true);
   EXPECT_NE(plot.find("50.0 % of 4"), std::string::npos);
   EXPECT_NE(plot.find("ring (or disc: 100 %)"), std::string::npos);
-  EXPECT_THROW(check_labels({1, {0, 0, 0}, {7}}, 6), IoError);
+  ImageSet wrong;
+  wrong.add(Picture(3), 7);
+  EXPECT_THROW(check_labels(wrong, 6), IoError);
   EXPECT_EQ(Confusion(2).top1(), 0);
 }
 

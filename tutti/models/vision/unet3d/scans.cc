@@ -7,7 +7,6 @@
 #include "tutti/core/error.h"
 #include "tutti/models/vision/unet3d/subject.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::unet3d {
 namespace {
@@ -30,9 +29,9 @@ void make_file(const fs::path& path, int side, std::uint64_t number) {
 }  // namespace
 
 void generate(const fs::path& folder, const ScanPlan& plan, int rank, int ranks,
-              const std::function<void(int, int)>& progress) {
+              const train::MakeProgress& progress) {
   train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
-                    [&](const train::MadeFile& file) {
+                    [&](const train::MadeFile& file, const train::FileProgress&) {
                       // Training and test heads are of different streams, however many there are
                       // of each.
                       const auto number = 2 * static_cast<std::uint64_t>(file.number);

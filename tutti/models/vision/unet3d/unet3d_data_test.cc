@@ -132,8 +132,8 @@ class ScanFolder : public testing::Test {
 
 TEST_F(ScanFolder, FilesAreTheSameForEveryNumberOfRanks) {
   const ScanPlan plan{8, 4, 2};
-  int files = 0;
-  generate(folder_ / "one", plan, 0, 1, [&](int done, int all) {
+  double files = -1;
+  generate(folder_ / "one", plan, 0, 1, [&](double done, int all) {
     EXPECT_EQ(all, 6);
     EXPECT_EQ(done, ++files);
   });
