@@ -60,9 +60,14 @@ std::string judged_text(double epoch, std::int64_t done, std::int64_t all, doubl
 
 std::string plan_text(const RunPlan& plan) {
   constexpr double kLong = 86400;
-  std::string text = fmt::format(
-      "{} parameters, {:.4g} GFLOP for a sample; {} samples, {} steps of {:.0f}\n", plan.parameters,
-      plan.flops_per_sample * 1e-9, plan.samples, plan.steps, plan.step_samples);
+  const double giga = plan.flops_per_sample * 1e-9;
+  std::string text =
+      fmt::format("{} parameters, {:.{}f} GFLOP for a sample; {} samples, {} steps of {:.0f}\n",
+                  plan.parameters, giga,
+                  giga < 1     ? 4
+                  : giga < 100 ? 1
+                               : 0,
+                  plan.samples, plan.steps, plan.step_samples);
   const double step = plan.flops_per_sample * plan.step_samples / std::max(1.0, plan.speed),
                all = step * double(plan.steps);
   if (plan.speed > 0 && all > kLong)

@@ -161,6 +161,9 @@ TEST(Progress, SaysWhatAPersonWants) {
   RunPlan plan{7504835, 4000, 100, 2, 4.188e12, 200e9};
   EXPECT_EQ(plan_text(plan),
             "7504835 parameters, 4188 GFLOP for a sample; 4000 samples, 100 steps of 2\n");
+  plan.flops_per_sample = 11.38e12;
+  EXPECT_THAT(plan_text(plan), HasSubstr(" 11380 GFLOP for a sample"));
+  plan.flops_per_sample = 4.188e12;
   plan.steps = 120000;
   EXPECT_THAT(plan_text(plan),
               HasSubstr("200 GFLOP/s, that takes 58 days, a step 41.9 s. `epochs`"));

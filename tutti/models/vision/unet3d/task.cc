@@ -34,7 +34,7 @@ NetworkShape shape_of(const Options& options) {
 }
 
 // How often a step has what the layers give, at the worst moment; measured.
-constexpr double kCopies = 1.8;
+constexpr double kCopies = 2.2;
 
 class UnetTask : public train::Task {
  public:
