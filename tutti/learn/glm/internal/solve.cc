@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/internal/dual_step.h"
@@ -20,16 +22,28 @@ namespace {
   throw ConfigError("DDL-9-11", sentence);
 }
 
-void check_label(Loss loss, double label, std::size_t row) {
+[[noreturn]] void refuse_label(Loss loss, double label, std::size_t row) {
   if (!std::isfinite(label)) refuse(fmt::format("The label of row {} is {}.", row, label));
-  if (is_classification(loss) && label != 1 && label != -1)
+  if (is_classification(loss))
     refuse(fmt::format("The label of row {} is {}; a loss that classifies needs -1 or 1.", row,
                        label));
-  if (loss == Loss::kPoisson && label < 0)
+  if (loss == Loss::kPoisson)
     refuse(fmt::format("The label of row {} is {}; counts are not negative.", row, label));
-  if (loss == Loss::kGamma && label <= 0)
-    refuse(
-        fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
+  refuse(
+      fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
+}
+
+// The number of the first label that the loss cannot have, or how many there are.
+std::size_t first_wrong(Loss loss, std::span<const double> labels) {
+  const auto first = [&](auto is_right) {
+    return static_cast<std::size_t>(std::find_if_not(labels.begin(), labels.end(), is_right) -
+                                    labels.begin());
+  };
+  constexpr double kMost = std::numeric_limits<double>::max();
+  if (is_classification(loss)) return first([](double y) { return std::abs(y) == 1; });
+  if (loss == Loss::kPoisson) return first([](double y) { return y >= 0 && y <= kMost; });
+  if (loss == Loss::kGamma) return first([](double y) { return y > 0 && y <= kMost; });
+  return first([](double y) { return y >= -kMost && y <= kMost; });
 }
 
 }  // namespace
@@ -55,7 +69,8 @@ void check_options(const Shape& shape, std::span<const double> labels,
       static_cast<std::int64_t>(options.start_coefficients.size()) != shape.columns)
     refuse(fmt::format("There are {} coefficients to start with for {} columns.",
                        options.start_coefficients.size(), shape.columns));
-  for (std::size_t row = 0; row < rows; ++row) check_label(options.loss, labels[row], row);
+  const std::size_t wrong = first_wrong(options.loss, labels);
+  if (wrong < rows) refuse_label(options.loss, labels[wrong], wrong);
   double total = 0;
   for (std::size_t row = 0; row < weights.size(); ++row) {
     if (!(weights[row] >= 0) || !std::isfinite(weights[row]))
