@@ -48,9 +48,7 @@ class UnetTask : public train::Task {
   torch::nn::Module& model() override { return *network_; }
   bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(shape_); }
-  double bytes_per_sample() const override {
-    return 4 * kCopies * activation_bytes(shape_, true) / 4;
-  }
+  double bytes_per_sample() const override { return kCopies * activation_bytes(shape_, true); }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
