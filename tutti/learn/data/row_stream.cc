@@ -159,24 +159,32 @@ RowStream::Buffer& RowStream::arrive(std::int64_t chunk, Threads& threads) {
   return buffer;
 }
 
-void RowStream::for_chunks(Threads& threads, const Body& body) {
-  for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
-    watch_();
-    const Buffer& buffer = arrive(chunk, threads);
-    // The buffer is free again even when the body throws.
-    const auto release = [&] {
-      if (is_resident(chunk)) return;
-      let_go(chunk);
-      start_reads();
-    };
-    try {
-      body(file_->view(chunk, buffer.data), first_rows_[chunk]);
-    } catch (...) {
-      release();
-      throw;
-    }
+void RowStream::visit(std::int64_t chunk, Threads& threads, const Body& body) {
+  watch_();
+  const Buffer& buffer = arrive(chunk, threads);
+  // The buffer is free again even when the body throws.
+  const auto release = [&] {
+    if (is_resident(chunk)) return;
+    let_go(chunk);
+    start_reads();
+  };
+  try {
+    body(file_->view(chunk, buffer.data), first_rows_[chunk]);
+  } catch (...) {
     release();
+    throw;
   }
+  release();
+}
+
+void RowStream::for_chunks(Threads& threads, const Body& body) {
+  for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) visit(chunk, threads, body);
+}
+
+void RowStream::for_others(Threads& threads, std::int64_t begin, std::int64_t end,
+                           const Body& body) {
+  for (std::int64_t chunk = begin; chunk < end; ++chunk)
+    if (!is_resident(chunk)) visit(chunk, threads, body);
 }
 
 void RowStream::for_residents(Threads& threads, const Body& body) {

@@ -42,6 +42,8 @@ class RowStream {
   void for_chunks(Threads& threads, const Body& body);
   // Only the ones that stay in memory, at least one, in order.
   void for_residents(Threads& threads, const Body& body);
+  // Only the others, of the chunks [begin, end).
+  void for_others(Threads& threads, std::int64_t begin, std::int64_t end, const Body& body);
 
   // Called before every chunk from now on; what it throws ends the pass, and the next one is whole
   // again.
@@ -55,6 +57,7 @@ class RowStream {
   struct Buffer;
   enum class State : std::uint8_t { kAbsent, kBeingRead, kThere };
   Buffer& arrive(std::int64_t chunk, Threads& threads);
+  void visit(std::int64_t chunk, Threads& threads, const Body& body);
   void start_reads();
   void start_read(std::int64_t chunk);
   void make_room_for(std::int64_t chunk);

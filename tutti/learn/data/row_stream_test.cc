@@ -80,6 +80,23 @@ TEST_P(RowStreamTest, ResidentsNeedNoReading) {
   EXPECT_LE(stream->chunks_read(), stream->residents() + 4);
 }
 
+TEST_P(RowStreamTest, OthersComeInStretches) {
+  const auto stream = open(20 * kChunkRows, 8);
+  stream->for_residents(threads_, [](const Matrix&, std::int64_t) {});
+  std::int64_t seen = 0;
+  for (const auto& [begin, end] : {std::pair{0, 7}, {7, 7}, {7, 8}, {8, 20}})
+    stream->for_others(threads_, begin, end, [&](const Matrix& m, std::int64_t first) {
+      expect_rows(m, first);
+      const std::int64_t chunk = first / kChunkRows;
+      EXPECT_FALSE(stream->is_resident(chunk));
+      EXPECT_TRUE(begin <= chunk && chunk < end);
+      ++seen;
+    });
+  EXPECT_EQ(seen, 20 - stream->residents());
+  // Nothing twice, but for what may have been begun for the next pass.
+  EXPECT_LE(stream->chunks_read(), 20 + 4);
+}
+
 TEST_P(RowStreamTest, GoesOnAfterABodyThatThrew) {
   const auto stream = open(12 * kChunkRows, 4);
   for (const std::int64_t last : {0, 2, 5, 11}) {

@@ -99,6 +99,41 @@ TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
   }
 }
 
+// The first reading goes to where nearly all rows want the weights, the second one certifies it.
+TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
+  const Small small = make_small(30000, 20, Loss::kLogistic, 12);
+  const auto file = write(small, false, 500);
+  GlmOptions options{
+      .l2 = 3, .fit_intercept = false, .solver = Solver::kNewtonCg, .tolerance = 1e-2};
+  StreamUse use;
+  const GlmModel model = fit_file(file, small.labels, {}, options, 9 * kMiB, &use);
+  EXPECT_TRUE(model.has_converged);
+  EXPECT_EQ(model.history.size(), 1u);
+  const auto size = static_cast<double>(std::filesystem::file_size(path_));
+  EXPECT_LT(static_cast<double>(use.bytes_read), 2.2 * size);
+  options.tolerance = 1e-12;
+  EXPECT_NEAR(model.objective, small.fit(options).objective, 1e-4 * model.objective);
+}
+
+// Rows that lie in the file by their label lead the weights astray on the way.
+TEST_F(FitFile, NewtonCgOnRowsInOrderOfTheirLabels) {
+  const Small mixed = make_small(30000, 20, Loss::kLogistic, 13);
+  Small sorted = mixed;
+  std::int64_t to = 0;
+  for (const double label : {-1.0, 1.0})
+    for (std::int64_t r = 0; r < mixed.rows; ++r) {
+      if (mixed.labels[r] != label) continue;
+      std::copy_n(mixed.values.begin() + r * mixed.columns, mixed.columns,
+                  sorted.values.begin() + to * mixed.columns);
+      sorted.labels[to++] = label;
+    }
+  ASSERT_EQ(to, mixed.rows);
+  for (const bool has_intercept : {false, true})
+    expect_same(sorted, false,
+                {.l2 = 3, .fit_intercept = has_intercept, .solver = Solver::kNewtonCg}, 500,
+                9 * kMiB, 1e-6);
+}
+
 TEST_F(FitFile, L1OnMoreColumnsThanNewtonTakes) {
   const Small small = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
   expect_same(small, false, {.l1 = 20, .l2 = 0}, 100, 9 * kMiB, 1e-4);

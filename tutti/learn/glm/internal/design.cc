@@ -42,19 +42,35 @@ template <class T>
 void Design<T>::select(std::int64_t stride) {
   stride_ = stride;
   share_ = 1 / static_cast<double>(stride);
-  resident_blocks_.clear();
+  chunks_ = Chunks::kAll;
+  blocks_.clear();
 }
 
 template <class T>
 void Design<T>::select_residents() {
+  select_chunks(Chunks::kResidents, 0, stream_->file().chunks());
+}
+
+template <class T>
+void Design<T>::select_others(std::int64_t part, std::int64_t parts) {
+  const std::int64_t chunks = stream_->file().chunks();
+  select_chunks(Chunks::kOthers, chunks * part / parts, chunks * (part + 1) / parts);
+}
+
+template <class T>
+void Design<T>::select_chunks(Chunks which, std::int64_t begin_chunk, std::int64_t end_chunk) {
   select(1);
+  chunks_ = which;
+  begin_chunk_ = begin_chunk;
+  end_chunk_ = end_chunk;
   std::int64_t first = 0, rows = 0;
   const DataFile& file = stream_->file();
-  for (std::int64_t chunk = 0; chunk < file.chunks(); first += file.rows_of(chunk++)) {
-    if (!stream_->is_resident(chunk)) continue;
+  for (std::int64_t chunk = 0; chunk < end_chunk; first += file.rows_of(chunk++)) {
+    const bool counts = stream_->is_resident(chunk) == (which == Chunks::kResidents);
+    if (chunk < begin_chunk || !counts) continue;
     const std::int64_t end = first + file.rows_of(chunk);
     for (std::int64_t begin = first; begin < end; begin += kBlockRows)
-      resident_blocks_.emplace_back(begin, std::min(end, begin + kBlockRows));
+      blocks_.emplace_back(begin, std::min(end, begin + kBlockRows));
     rows += end - first;
   }
   sum_over_ranks(&rows, 1);
@@ -84,7 +100,9 @@ void Design<T>::for_data_blocks(const BlockBody& body) const {
       }
     });
   };
-  if (stride_ == 1 && resident_blocks_.empty()) {
+  if (chunks_ == Chunks::kOthers) {
+    stream_->for_others(threads_, begin_chunk_, end_chunk_, visit);
+  } else if (chunks_ == Chunks::kAll && stride_ == 1) {
     stream_->for_chunks(threads_, visit);
   } else {
     stream_->for_residents(threads_, visit);
@@ -93,11 +111,11 @@ void Design<T>::for_data_blocks(const BlockBody& body) const {
 
 template <class T>
 void Design<T>::for_blocks(const BlockBody& body) const {
-  if (!resident_blocks_.empty()) {
-    const auto count = static_cast<std::int64_t>(resident_blocks_.size());
+  if (chunks_ != Chunks::kAll) {
+    const auto count = static_cast<std::int64_t>(blocks_.size());
     return threads_.run(parts_, [&](std::int64_t part) {
       for (std::int64_t i = count * part / parts_; i < count * (part + 1) / parts_; ++i)
-        body(part, resident_blocks_[i].first, resident_blocks_[i].second);
+        body(part, blocks_[i].first, blocks_[i].second);
     });
   }
   const std::int64_t blocks = (rows_ + kBlockRows - 1) / kBlockRows;

@@ -2,9 +2,9 @@
 //
 // Rows lie in blocks of kBlockRows. Sums over rows are made in `parts` that only the data decides,
 // then in the order of the parts: the same bits for any number of threads. A stage of a fit may
-// look at some blocks only (`select`, `select_residents`). With a communicator each rank has its
-// own rows, and every sum over rows is one over the rows of all ranks, which must make the same
-// calls. With a stream the rows come from a file, chunk by chunk.
+// look at some blocks only (`select`, `select_residents`, `select_others`). With a communicator
+// each rank has its own rows, and every sum over rows is one over the rows of all ranks, which must
+// make the same calls. With a stream the rows come from a file, chunk by chunk.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,9 @@ class Design {
   // From now on only the chunks that stay in memory count: a sample that costs no reading. Streams
   // only.
   void select_residents();
+  // From now on only chunks that do not stay in memory count, of the `part`-th of `parts` stretches
+  // of the file, which may have none. Streams only.
+  void select_others(std::int64_t part, std::int64_t parts);
   // Of all rows, those that count.
   double share() const { return share_; }
   using BlockBody = std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end)>;
@@ -104,8 +107,13 @@ class Design {
   }
 
   std::int64_t rows_, columns_, all_columns_, parts_, stride_ = 1, total_rows_;
+  enum class Chunks : std::uint8_t { kAll, kResidents, kOthers };
+  void select_chunks(Chunks which, std::int64_t begin, std::int64_t end);
+
   double share_ = 1;
-  std::vector<std::pair<std::int64_t, std::int64_t>> resident_blocks_;  // where only they count
+  Chunks chunks_ = Chunks::kAll;  // which count, of [begin_chunk_, end_chunk_)
+  std::int64_t begin_chunk_ = 0, end_chunk_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> blocks_;  // of these, unless all count
   Threads& threads_;
   comm::Communicator* ranks_;
   RowStream* stream_;

@@ -50,26 +50,40 @@ void NewtonCg<T>::start() {
   weights_[columns_] = constant_margin(options.loss, sum(true) / sum(false));
 }
 
-// Margins, objective and gradient for the rows that are selected, in one pass.
+// Of this share of the rows.
 template <class T>
-void NewtonCg<T>::begin_stage() {
+void NewtonCg<T>::set_ridge(double share) {
   const GlmOptions& options = problem_.options;
-  ridge_ = options.l2 * design_.share();
+  ridge_ = options.l2 * share;
   const double value = options.intercept_value;
   intercept_ridge_ = options.penalise_intercept ? ridge_ / (value * value) : 0;
-  bound_ = -std::numeric_limits<double>::infinity();
-  stalls_ = Stalls<T>(kMostStalls);
+}
+
+// Margins, derivatives, gradient and diagonal of the losses of the rows that are selected, in one
+// pass; returns the sum of the losses.
+template <class T>
+double NewtonCg<T>::look() {
   std::copy(weights_.begin(), weights_.end(), search_.begin());
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
-    loss_terms(options.loss, margins_.data() + begin, problem_.labels.data() + begin,
+    loss_terms(problem_.options.loss, margins_.data() + begin, problem_.labels.data() + begin,
                problem_.weights_at(begin), end - begin, first_.data() + begin,
                second_.data() + begin);
   };
   design_.multiply_and_gradient(search_.data(), search_[columns_], fill, margins_.data(),
                                 first_.data(), second_.data(), gradient_.data(), diagonal_.data());
   tracker_.add_passes(design_.share());
+  const double losses = evaluate(margins_);
+  gradient_[columns_] = has_intercept_ ? static_cast<T>(sum_of(first_)) : T{0};
+  return losses;
+}
+
+template <class T>
+void NewtonCg<T>::begin_stage() {
+  set_ridge(design_.share());
+  bound_ = -std::numeric_limits<double>::infinity();
+  stalls_ = Stalls<T>(kMostStalls);
   std::fill(direction_.begin(), direction_.end(), T{0});
-  objective_ = evaluate(margins_) + penalty(0);
+  objective_ = look() + penalty(0);
   finish_gradient(false);
 }
 
@@ -253,6 +267,10 @@ void NewtonCg<T>::run_stage(bool is_sample) {
   if (is_sample) correlate_at_start();
   begin_stage();
   if (!is_sample && is_first) tracker_.set_scale(objective_);
+  if (by_residents_ && tracker_.is_enough(objective_, gap_)) {
+    tracker_.report(objective_, gap_);
+    return;
+  }
   for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
     if (!has_gradient_) find_gradient();
     if (!is_sample && tracker_.is_enough(objective_, gap_)) return;
@@ -279,6 +297,8 @@ Solution NewtonCg<T>::run() {
     const bool has_sample = select_sample();
     if (has_sample && problem_.options.start_coefficients.empty()) run_stage(true);
     by_residents_ = has_sample && are_residents_enough();
+    if (by_residents_ && preconditioner_.is_correlated() && preconditioner_.is_whole())
+      read_in_parts();
     design_.select(1);
     run_stage(false);
   });

@@ -29,6 +29,8 @@ class NewtonCg : CgState<T> {
   bool step(double gain, bool is_sample);
   void correlate_at_start();
   void begin_stage();
+  void set_ridge(double share);
+  double look();
   double penalty(double share) const;
   void find_gradient();
   void finish_gradient(bool has_best_intercept);
@@ -38,7 +40,12 @@ class NewtonCg : CgState<T> {
   // The same from the rows that stay in memory, then one reading of all rows for what the whole
   // step does: its products, its bound and the gradient where it leads.
   double find_direction_by_residents();
+  double find_direction_of_residents(double forcing);
   bool are_residents_enough() const;
+  // From the weights of the residents to those of nearly all rows, in one reading of the others.
+  void read_in_parts();
+  void step_from_parts(const std::vector<double>& slopes, const std::vector<T>& way);
+  void precondition_by_residents();
   void read_step();
   void step_direction(double product, double& length);
   double multiply_hessian();

@@ -21,15 +21,21 @@ bool NewtonCg<T>::are_residents_enough() const {
 }
 
 template <class T>
-double NewtonCg<T>::find_direction_by_residents() {
+double NewtonCg<T>::find_direction_of_residents(double forcing) {
   design_.select_residents();
   // With y columns for each row, the Hessian of a sample is (1 - sqrt(y))^2 to (1 + sqrt(y))^2 of
   // the true one; this much steeper, a step overshoots as little as it falls short.
   const double rows = design_.share() * static_cast<double>(design_.total_rows());
   const double y = static_cast<double>(columns_) / rows;
   row_scale_ = (1 + y) / ((1 - y) * (1 - y)) / design_.share();
-  const double gain = find_direction(kResidentForcing);
+  const double gain = find_direction(forcing);
   row_scale_ = 1;
+  return gain;
+}
+
+template <class T>
+double NewtonCg<T>::find_direction_by_residents() {
+  const double gain = find_direction_of_residents(kResidentForcing);
   design_.select(1);
   read_step();
   return gain;
@@ -57,6 +63,8 @@ void NewtonCg<T>::read_step() {
 
 template bool NewtonCg<float>::are_residents_enough() const;
 template bool NewtonCg<double>::are_residents_enough() const;
+template double NewtonCg<float>::find_direction_of_residents(double);
+template double NewtonCg<double>::find_direction_of_residents(double);
 template double NewtonCg<float>::find_direction_by_residents();
 template double NewtonCg<double>::find_direction_by_residents();
 

@@ -20,6 +20,8 @@ class Preconditioner {
   // some passes, and changes little: once for a fit is enough, the diagonal follows the weights.
   void correlate(const T* curvature);
   bool is_correlated() const { return cholesky_ != nullptr; }
+  // Whether the block has all columns.
+  bool is_whole() const { return block_ == design_.columns(); }
   // The exact diagonal of the Hessian, in every iteration. `intercept_diagonal` 0: there is none.
   void set_diagonal(const T* diagonal, double intercept_diagonal, double ridge);
   // target = inverse * source; returns their product.
