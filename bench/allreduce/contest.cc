@@ -40,7 +40,13 @@ class Contest {
     for (const std::string& peer : settings_.peers) enter(peer, {"foreign"});
     if (settings_.hosts == 1) enter("traffic", {"foreign"});
     Progress progress(static_cast<int>(settings_.sizes.size()) * (effort_.rounds + 1));
-    for (std::int64_t bytes : settings_.sizes) measure(bytes, progress);
+    try {
+      for (; outcome_.sizes < settings_.sizes.size(); ++outcome_.sizes)
+        measure(settings_.sizes[outcome_.sizes], progress);
+    } catch (const Interrupted& interrupted) {
+      if (outcome_.sizes == 0) throw;
+      outcome_.signal = interrupted.signal;
+    }
     return std::move(outcome_);
   }
 

@@ -31,6 +31,8 @@ struct Outcome {
   std::map<Key, Summary> seconds;
   std::vector<std::string> skipped;   // sentences
   std::vector<std::string> failures;  // sentences with the workers' last lines
+  std::size_t sizes = 0;              // that all entrants went through
+  int signal = 0;                     // that ended it before the last one
 
   const Summary* find(const std::string& system, const std::string& memory,
                       std::int64_t bytes) const;
@@ -39,8 +41,9 @@ struct Outcome {
 // Starts every system of `settings` and measures all sizes, ascending. Each size goes through
 // rounds; in a round every entrant has one turn (checked, warmed up, then some batches) while the
 // others sleep, and each round starts with another entrant. The time of a batch is that of its
-// slowest rank divided by the operations in it. Throws Interrupted on Ctrl-C; a system that fails
-// is left out from then on and told in `failures`.
+// slowest rank divided by the operations in it. Ctrl-C ends it after the sizes that are there, and
+// throws Interrupted when there are none; a system that fails is left out from then on and told in
+// `failures`.
 Outcome run_contest(const AllreduceSettings& settings, const InterruptScope& interrupt);
 
 }  // namespace tutti::bench

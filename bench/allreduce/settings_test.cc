@@ -28,6 +28,13 @@ TEST(AllreduceSettings, DefaultsAreTwoRanksAndEveryPeer) {
   EXPECT_THAT(settings.memory, ElementsAre("library", "foreign"));
 }
 
+TEST(AllreduceSettings, DefaultSizesAreWhatTheLinksCarryInAFewMinutes) {
+  EXPECT_EQ(parse({}).sizes.back(), 256 << 20);
+  EXPECT_EQ(parse({"--testbed"}).sizes.back(), 64 << 20);
+  EXPECT_EQ(parse({"--testbed", "--quick"}).sizes.size(), 4u);
+  EXPECT_THAT(parse({"--testbed", "--bytes", "256MiB"}).sizes, ElementsAre(256 << 20));
+}
+
 TEST(AllreduceSettings, OneHost) {
   AllreduceSettings settings =
       parse({"--ranks", "5", "--bytes", "4KiB", "--peers", "gloo", "--memory", "foreign"});

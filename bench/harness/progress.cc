@@ -6,8 +6,13 @@
 #include <cstdio>
 
 namespace tutti::bench {
+namespace {
 
-Progress::Progress(int steps) : steps_(steps), is_shown_(isatty(2)) {}
+constexpr double kSecondsBetweenLines = 20;  // where lines stay, few of them
+
+}  // namespace
+
+Progress::Progress(int steps) : steps_(steps), is_terminal_(isatty(2)) {}
 
 Progress::~Progress() {
   clear();
@@ -15,13 +20,17 @@ Progress::~Progress() {
 
 void Progress::step(std::string_view what) {
   ++done_;
-  if (!is_shown_) return;
-  fmt::print(stderr, "\r\033[K[{}/{}] {}", done_, steps_, what);
+  if (is_terminal_) {
+    fmt::print(stderr, "\r\033[K[{}/{}] {}", done_, steps_, what);
+  } else if (since_told_.seconds() >= kSecondsBetweenLines) {
+    fmt::print(stderr, "[{}/{}] {}\n", done_, steps_, what);
+    since_told_ = Stopwatch();
+  }
   std::fflush(stderr);
 }
 
 void Progress::clear() {
-  if (is_shown_) fmt::print(stderr, "\r\033[K");
+  if (is_terminal_) fmt::print(stderr, "\r\033[K");
 }
 
 }  // namespace tutti::bench

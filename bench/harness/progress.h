@@ -1,8 +1,10 @@
-// One line on standard error that says where long work is; silent when standard error is no
-// terminal.
+// Where long work is, on standard error: one line that changes on a terminal, elsewhere a line of
+// its own now and then.
 #pragma once
 
 #include <string_view>
+
+#include "tutti/core/clock.h"
 
 namespace tutti::bench {
 
@@ -20,7 +22,8 @@ class Progress {
 
  private:
   int steps_, done_ = 0;
-  bool is_shown_;
+  bool is_terminal_;
+  Stopwatch since_told_;
 };
 
 }  // namespace tutti::bench

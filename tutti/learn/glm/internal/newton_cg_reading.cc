@@ -9,7 +9,7 @@
 // looked at once more where the weights are, and one step with their Hessian goes on from there.
 //
 // What is left to gain comes from H not being that of each part, times how far w_j was from the
-// end. Looked at with w_0 alone, 400,000 x 2000 of `tutti bench glm` would have five times as much
+// end. Looked at with w_0 alone, 400,000 x 2000 of `tutti bench glm` would have four times as much
 // left, and a bound twenty times as far.
 #include "tutti/learn/glm/internal/newton_cg_fit.h"
 
