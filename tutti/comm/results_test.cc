@@ -110,6 +110,22 @@ TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
                         "at element 77"));
 }
 
+TEST(Check, WhatStaysNotFiniteIsNotToldForEver) {
+  testing::internal::CaptureStderr();
+  run_ranks(
+      host_names({2}),
+      [](Communicator& comm) {
+        std::vector<float> values(10, std::numeric_limits<float>::infinity());
+        for (int i = 0; i < 100; ++i) comm.all_reduce(Buffer::of(std::span(values)));
+      },
+      test_options("-check 1"));
+  const std::string told = testing::internal::GetCapturedStderr();
+  // Operations 1, 2, 3, 4, 8, 16, 32 and 64; both ranks tell of both.
+  const auto lines = std::count(told.begin(), told.end(), '\n');
+  EXPECT_EQ(lines, 8 * 2 * 2) << told;
+  EXPECT_THAT(told, HasSubstr("64 operations had some so far"));
+}
+
 TEST(Check, AWrongResultIsNamed) {
   const topo::Layout layout{{{"host0", {0}}}};
   // A communicator of one rank whose all_reduce is broken in one element.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -16,6 +17,7 @@ namespace {
 using plan::Collective;
 
 constexpr std::int64_t kPieceElements = 64 * 1024;
+constexpr std::uint64_t kToldInFull = 3;  // operations with something not finite
 
 std::int64_t elements_of_vector(const Operation& operation) {
   if (operation.collective != Collective::kReduceScatter) return operation.count;
@@ -143,7 +145,7 @@ Result SelfCheck::compare_piece(const Operation& operation, const std::vector<st
 }
 
 Result SelfCheck::trace_not_finite(const Operation& operation,
-                                   const std::vector<std::byte>& input) const {
+                                   const std::vector<std::byte>& input) {
   if (!is_floating(operation.dtype)) return Result::ok();
   const std::int64_t mine =
       find_not_finite(operation.dtype, input.data(), elements_of_vector(operation));
@@ -156,11 +158,19 @@ Result SelfCheck::trace_not_finite(const Operation& operation,
   gather.counts.assign(static_cast<std::size_t>(size_), 1);
   gather.name = "self-check";
   Result outcome = run_(gather);
-  for (int r = 0; outcome && r < size_; ++r) {
-    if (first[r] < 0) continue;
-    log::warning("DDL-4-10 rank {} on {} brought NaN or Inf into {}{}, first at element {}.", r,
+  const auto is_there = [](std::int64_t element) { return element >= 0; };
+  if (!outcome || std::none_of(first.begin(), first.end(), is_there)) return outcome;
+  ++not_finite_;
+  if (not_finite_ > kToldInFull && !std::has_single_bit(not_finite_)) return outcome;
+  for (int r = 0; r < size_; ++r) {
+    if (!is_there(first[r])) continue;
+    log::warning("DDL-4-10 rank {} on {} brought NaN or Inf into {}{}, first at element {}.{}", r,
                  topo::host_name_of(layout_, r), name_of(operation.collective),
-                 operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r]);
+                 operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r],
+                 not_finite_ < kToldInFull
+                     ? ""
+                     : fmt::format(" {} operations had some so far; few of the next are told.",
+                                   not_finite_));
   }
   return outcome;
 }
