@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <type_traits>
 
 #include "tutti/comm/communicator.h"
 #include "tutti/learn/threads.h"
@@ -13,10 +14,10 @@ namespace tutti::learn::tree {
 namespace {
 
 // Below this many rows most of the 256 bins are empty, and it pays to look at the rows themselves.
-constexpr std::int64_t kFewRows = 128;
+constexpr std::int64_t kRowsWithoutHistogram = 128;
 // Rows that one thread takes at a time: what parting them has brought into the cache is still there
 // when they go into the histogram. With many tiles it pays to stay longer at each.
-constexpr std::int64_t kChunk = 2048, kChunkOfTiles = 16384;
+constexpr std::int64_t kChunkOfRows = 2048, kChunkOfTiles = 16384;
 
 // Copying the bins of a subtree together pays when its rows are parted at least so often.
 constexpr int kLevelsToCopy = 2;
@@ -81,7 +82,8 @@ bool NodeWork<Record>::may_split(const GrownNode& node) const {
 
 template <class Record>
 bool NodeWork<Record>::uses_records(const GrownNode& node) const {
-  return growth_.communicator == nullptr && are_rows_together_ && node.size() <= kFewRows;
+  return growth_.communicator == nullptr && are_rows_together_ &&
+         node.size() <= kRowsWithoutHistogram;
 }
 
 template <class Record>
@@ -127,7 +129,7 @@ void NodeWork<Record>::subtract(std::uint64_t* from, const std::uint64_t* what) 
 
 template <class Record>
 void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
-  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunkOfRows;
   const std::int64_t parts = parts_of(root.size(), chunk);
   std::vector<NodeSums> sums(slots_);
   for (NodeSums& one : sums)
@@ -154,7 +156,7 @@ void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
 template <class Record>
 std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_histogram,
                                     NodeSums* left_sums) {
-  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunkOfRows;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
   const auto [bins, stride] = data_->one_column(parent.split.column);
@@ -217,6 +219,19 @@ template <class Record>
 void NodeWork<Record>::drop(OpenNode& open) {
   pool_.give(open.histogram);
   open.histogram = nullptr;
+}
+
+template <class Record>
+void NodeWork<Record>::grow_subtree(std::vector<GrownNode>& nodes, OpenNode root) {
+  if constexpr (std::is_same_v<Record, NarrowRecord>)
+    if (ClassSubtree::suits(growth_, nodes[0])) {
+      if (!class_subtree_) class_subtree_.emplace(growth_);
+      class_subtree_->grow(nodes, root.histogram);
+      return;
+    }
+  enter(nodes[0]);
+  grow_depth_first(*this, nodes, root);
+  leave(nodes[0]);
 }
 
 template <class Record>

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tutti/learn/tree/internal/class_subtree.h"
 #include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/histogram_pool.h"
@@ -30,10 +31,8 @@ class NodeWork {
   std::vector<OpenNode> expand_large(std::vector<GrownNode>& nodes, OpenNode root);
   void find_splits(std::vector<GrownNode>& nodes, std::span<OpenNode> open);
   void drop(OpenNode& open);
-  // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
-  // where that pays, and its records count rows of that copy.
-  void enter(const GrownNode& root);
-  void leave(const GrownNode& root);
+  // Grows all that lies below nodes[0], whose split is known.
+  void grow_subtree(std::vector<GrownNode>& nodes, OpenNode root);
 
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
@@ -77,6 +76,11 @@ class NodeWork {
                                    std::uint64_t* small_histogram, const NodeSums& sums,
                                    std::int64_t left_size);
 
+  // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
+  // where that pays, and its records count rows of that copy.
+  void enter(const GrownNode& root);
+  void leave(const GrownNode& root);
+
   using Body = std::function<void(std::size_t slot, std::int64_t part)>;
   void run(std::int64_t parts, const Body& body);
   bool may_split(const GrownNode& node) const;
@@ -113,6 +117,7 @@ class NodeWork {
   LargeMemory order_;                     // while large nodes are split: places, block by block
   bool are_rows_classes_ = false;         // every row is there, and adds its class and 1
   Records<Record> parted_;                // of one node of a subtree
+  std::optional<ClassSubtree> class_subtree_;
 };
 
 }  // namespace tutti::learn::tree
