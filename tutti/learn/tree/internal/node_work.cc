@@ -70,7 +70,7 @@ void NodeWork<Record>::run(std::int64_t parts, const Body& body) {
     return;
   }
   std::atomic<std::int64_t> next = 0;
-  threads_->run(static_cast<std::int64_t>(slots_), [&](std::int64_t slot) {
+  threads_->run(std::min(static_cast<std::int64_t>(slots_), parts), [&](std::int64_t slot) {
     for (std::int64_t part; (part = next++) < parts;) body(static_cast<std::size_t>(slot), part);
   });
 }
