@@ -61,6 +61,9 @@ struct Growth {
   };
   Root root = {};
   bool has_room = true;  // for copies that make it faster
+  // Where the records of all rows of `data` come from, if they are not there yet: growing makes
+  // them when it needs them, and may do without.
+  const RecordSource<Record>* source = nullptr;
 };
 
 // The nodes of the tree, root first. Afterwards each node's records are [begin, end) of

@@ -54,6 +54,11 @@ NodeWork<Record>::NodeWork(const Growth<Record>& growth, Threads* threads)
       has_all_columns_(growth.options.columns.size() ==
                        static_cast<std::size_t>(growth.data.columns())),
       end_column_(growth.data.columns()) {
+  const GrowOptions& options = growth.options;
+  are_rows_classes_ = sizeof(Record) == sizeof(NarrowRecord) && growth.source != nullptr &&
+                      options.is_classification && !options.keeps_last_rows && has_all_columns_ &&
+                      options.max_leaves == 0 && !draws_columns() &&
+                      can_split_levels(growth.data.rows());
   if (growth.communicator == nullptr || draws_columns()) return;
   const int ranks = growth.communicator->size(), columns = growth.data.columns();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -205,12 +210,16 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
 template <class Record>
 OpenNode NodeWork<Record>::begin(std::vector<GrownNode>& nodes) {
   GrownNode& root = nodes.emplace_back();
+  if (are_rows_classes_) growth_.records.resize(data_->rows());
   root.end = growth_.records.size;
   root.path = growth_.root.path != 0 ? growth_.root.path : mix(growth_.options.seed);
   root.depth = growth_.root.depth;
   OpenNode open = {0, nullptr};
   if (!draws_columns() && !uses_records(root)) open.histogram = pool_.take();
-  sum_root(root, open.histogram);
+  if (are_rows_classes_)
+    sum_classes(root, open.histogram);
+  else
+    sum_root(root, open.histogram);
   find_splits(nodes, {&open, 1});
   return open;
 }

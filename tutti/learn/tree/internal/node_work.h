@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tutti/learn/tree/internal/class_subtree.h"
+#include "tutti/learn/tree/internal/class_sums.h"
 #include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/histogram_pool.h"
@@ -34,6 +35,9 @@ class NodeWork {
   // Grows all that lies below nodes[0], whose split is known.
   void grow_subtree(std::vector<GrownNode>& nodes, OpenNode root);
 
+  // Whether `begin` makes all it needs of the source: rows that weigh one each and have one of two
+  // classes, and whose nodes are split level by level.
+  bool reads_classes() const { return are_rows_classes_; }
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
  private:
@@ -51,6 +55,7 @@ class NodeWork {
     const std::uint8_t* bins = nullptr;
     bool left_is_smaller = false;
     std::vector<std::uint64_t*> histograms;  // of the smaller child, one for each thread
+    std::vector<ClassSums> class_sums;       // not yet in these
   };
   // Memory of one thread for a block.
   struct BlockScratch {
@@ -60,11 +65,15 @@ class NodeWork {
   // A place in a block, with the class of the row where that is all there is to know of it.
   static constexpr std::uint16_t kPlaceBits = 0x7fff;
   std::uint16_t* order() const { return reinterpret_cast<std::uint16_t*>(order_.get()); }
+  bool can_split_levels(std::int64_t rows) const;
+  void sum_classes(GrownNode& root, std::uint64_t* histogram);
+  std::int64_t number_classes(std::size_t block, std::vector<Record>& records);
   void number_rows(std::size_t block);
   Record record_of(std::size_t block, std::uint16_t place) const;
   std::vector<OpenNode> expand_level(std::vector<GrownNode>& nodes,
                                      std::span<const OpenNode> parents, Segments& segments);
   void part_blocks(std::vector<LevelNode>& level, bool is_root);
+  const std::uint8_t* bins_of(std::size_t block) const;
   const std::uint8_t* bins_after(std::size_t block) const;
   void part_segment(LevelNode& node, std::size_t block, std::size_t slot, BlockScratch& scratch,
                     Ahead& ahead);
