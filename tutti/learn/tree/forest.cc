@@ -142,13 +142,16 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
         {*problem.data, search, grow_options, source, problem.limit.left(), problem.communicator},
         threads);
   } else {
-    fill(source, problem.rows, threads, records);
-    scratch.resize(records.size);
-    if (problem.exact != nullptr)
+    if (problem.exact != nullptr) {
+      fill(source, problem.rows, threads, records);
+      scratch.resize(records.size);
       grown = grow_exact<Record>({*problem.exact, search, grow_options, records, scratch}, threads);
-    else
-      grown = grow<Record>(
-          {*problem.data, search, grow_options, records, scratch, problem.communicator}, threads);
+    } else {
+      Growth<Record> growth = {*problem.data, search,  grow_options,
+                               records,       scratch, problem.communicator};
+      growth.source = &source;
+      grown = grow<Record>(growth, threads);
+    }
   }
   std::vector<std::int32_t> place;
   Tree tree = to_tree(grown, problem.bins, rules, place);

@@ -84,6 +84,7 @@ TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
     case 3:
       for (std::size_t i = 0; i < labels.size(); ++i) weights.push_back(static_cast<double>(i % 3));
       break;
+    case 4: options.max_depth = 1; break;
     default:
       options.classes = 3;
       for (std::size_t i = 0; i < labels.size(); i += 3) labels[i] = 2;
@@ -92,7 +93,7 @@ TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
   options.max_leaves = 1 << 14;
   expect_same(by_levels, train_forest(data.matrix(), {labels, weights}, options, threads));
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, LargeNodes, testing::Range(0, 5));
+INSTANTIATE_TEST_SUITE_P(Kinds, LargeNodes, testing::Range(0, 6));
 
 // A node of so many rows that they do not lie together has a child of so few that it is looked at
 // row by row.

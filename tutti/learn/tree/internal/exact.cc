@@ -72,8 +72,9 @@ class ExactWork {
 
   void drop(OpenNode&) {}
   std::vector<OpenNode> expand_large(std::vector<GrownNode>&, OpenNode root) { return {root}; }
-  void enter(const GrownNode&) {}
-  void leave(const GrownNode&) {}
+  void grow_subtree(std::vector<GrownNode>& nodes, OpenNode root) {
+    grow_depth_first(*this, nodes, root);
+  }
 
  private:
   struct Buffers {

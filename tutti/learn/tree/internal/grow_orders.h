@@ -1,5 +1,5 @@
-// In which order nodes are split. `Work` knows how: begin, expand, expand_large, drop, enter and
-// leave as in NodeWork.
+// In which order nodes are split. `Work` knows how: begin, expand, expand_large, drop and
+// grow_subtree as in NodeWork.
 #pragma once
 
 #include <algorithm>
@@ -175,9 +175,7 @@ void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<Gr
     auto work = make_alone();
     for (std::size_t i; (i = next++) < roots.size();) {
       subtrees[i] = {nodes[static_cast<std::size_t>(roots[i].index)]};
-      work.enter(subtrees[i][0]);
-      grow_depth_first(work, subtrees[i], {0, roots[i].histogram});
-      work.leave(subtrees[i][0]);
+      work.grow_subtree(subtrees[i], {0, roots[i].histogram});
     }
   });
   for (std::size_t i = 0; i < roots.size(); ++i)

@@ -12,6 +12,9 @@ namespace tutti::learn::tree {
 template <class Record>
 std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads) {
   NodeWork<Record> work(growth, threads.count() > 1 ? &threads : nullptr);
+  if (growth.source != nullptr && !work.reads_classes())
+    fill(*growth.source, growth.data.rows(), threads, growth.records);
+  growth.scratch.resize(growth.records.size);
   return grow_in_order(
       work, [&] { return NodeWork<Record>(growth, nullptr); }, growth.options.max_leaves,
       growth.communicator != nullptr, threads);

@@ -29,8 +29,8 @@ struct GrowOptions {
   int columns_per_node = 0;        // 0: all that are allowed
   std::vector<int> columns = {};   // allowed in this tree, ascending
   std::uint64_t seed = 0;
-  // Where every row weighs one and nobody asks for the rows of leaves, those of the last level need
-  // not be parted.
+  // false: every row weighs one and nobody asks for the rows of leaves, so those of the last level,
+  // and all of subtrees that do it elsewhere, need not be parted in `records`.
   bool keeps_last_rows = true;
 };
 
@@ -61,11 +61,14 @@ struct Growth {
   };
   Root root = {};
   bool has_room = true;  // for copies that make it faster
+  // Where the records of all rows of `data` come from, if they are not there yet: growing makes
+  // them when it needs them, and may do without.
+  const RecordSource<Record>* source = nullptr;
 };
 
 // The nodes of the tree, root first. Afterwards each node's records are [begin, end) of
-// `growth.records`. The same nodes whatever the threads; with a communicator, over which every rank
-// grows with its own rows, the same nodes as one process with all rows.
+// `growth.records`, if these are kept. The same nodes whatever the threads; with a communicator,
+// over which every rank grows with its own rows, the same nodes as one process with all rows.
 //
 // Breadth first while a node's rows are more than what stays in a cache, all threads working on
 // one node; then depth first, each thread with a subtree of its own. With max_leaves, best first.

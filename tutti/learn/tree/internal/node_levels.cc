@@ -7,6 +7,7 @@
 // block, of two bytes: the records stay where they are. Once nodes are small, the records of each
 // are brought together.
 #include <algorithm>
+#include <numeric>
 
 #include "tutti/learn/threads.h"
 #include "tutti/learn/tree/internal/divide.h"
@@ -31,9 +32,7 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
   std::vector<OpenNode> large = {root}, small;
   const GrowOptions& options = growth_.options;
   const std::int64_t rows = nodes[0].size();
-  if (growth_.communicator != nullptr || root.histogram == nullptr || data_->tiles() > 1 ||
-      rows < kFewestRows)
-    return large;
+  if (root.histogram == nullptr || !can_split_levels(rows)) return large;
   Segments segments(1);
   for (std::int64_t begin = 0; begin < rows; begin += kBlock)
     segments[0].push_back({begin, std::min(kBlock, rows - begin)});
@@ -42,9 +41,8 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
     return options.max_depth > 0 && depth >= options.max_depth;
   };
   are_rows_together_ = false;
-  are_rows_classes_ = sizeof(Record) == sizeof(NarrowRecord) && options.is_classification &&
-                      !options.keeps_last_rows && rows == data_->rows();
-  order_ = allocate_large(static_cast<std::size_t>(rows) * sizeof(std::uint16_t));
+  if (order_ == nullptr)
+    order_ = allocate_large(static_cast<std::size_t>(rows) * sizeof(std::uint16_t));
   while (!large.empty() && !is_last() &&
          large.size() * slots_ * pool_.words() * sizeof(std::uint64_t) <= kMostBytes) {
     const std::vector<OpenNode> children = expand_level(nodes, large, segments);
@@ -62,15 +60,60 @@ std::vector<OpenNode> NodeWork<Record>::expand_large(std::vector<GrownNode>& nod
 }
 
 template <class Record>
-void NodeWork<Record>::number_rows(std::size_t block) {
+bool NodeWork<Record>::can_split_levels(std::int64_t rows) const {
+  return growth_.communicator == nullptr && data_->tiles() == 1 && rows >= kFewestRows &&
+         slots_ * pool_.words() * sizeof(std::uint64_t) <= kMostBytes;
+}
+
+// The root's sums. Its rows become places at once, without records of all rows.
+template <class Record>
+void NodeWork<Record>::sum_classes(GrownNode& root, std::uint64_t* histogram) {
+  order_ = allocate_large(static_cast<std::size_t>(root.size()) * sizeof(std::uint16_t));
+  const auto blocks = static_cast<std::size_t>((root.size() + kBlock - 1) / kBlock);
+  const std::size_t tasks = (blocks + kBlocksOfTask - 1) / kBlocksOfTask;
+  const auto histograms = slot_histograms(histogram, static_cast<std::int64_t>(tasks));
+  std::vector<ClassSums> sums(slots_);
+  std::vector<std::int64_t> ones(slots_);
+  run(static_cast<std::int64_t>(tasks), [&](std::size_t slot, std::int64_t task) {
+    std::vector<Record> records(static_cast<std::size_t>(kBlock));
+    const std::size_t first = static_cast<std::size_t>(task) * kBlocksOfTask;
+    for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block) {
+      ones[slot] += number_classes(block, records);
+      const std::size_t begin = block * static_cast<std::size_t>(kBlock);
+      const std::size_t size =
+          std::min(static_cast<std::size_t>(kBlock), static_cast<std::size_t>(root.size()) - begin);
+      const std::uint8_t* next = bins_after(block);
+      Ahead ahead = {next, next == data_->tile(0) ? next : next + kBlock * data_->stride()};
+      sums[slot].add(*data_, bins_of(block), {order() + begin, size}, histograms[slot], ahead);
+    }
+  });
+  for (ClassSums& one : sums) one.flush(histogram);
+  merge(histograms);
+  root.sums.count = root.sums.hessian = root.size();
+  root.sums.gradient = std::accumulate(ones.begin(), ones.end(), std::int64_t{0});
+}
+
+// Returns how many rows of the block have class 1.
+template <class Record>
+std::int64_t NodeWork<Record>::number_classes(std::size_t block, std::vector<Record>& records) {
   const auto first = static_cast<std::int64_t>(block) * kBlock;
   const std::int64_t size = std::min(kBlock, growth_.records.size - first);
-  const Record* const records = growth_.records.data() + first;
+  (*growth_.source)(first, first + size, records.data());
   std::uint16_t* const places = order() + first;
+  std::int64_t ones = 0;
   for (std::int64_t i = 0; i < size; ++i) {
-    const bool is_one = are_rows_classes_ && records[i].gradient != 0;
-    places[i] = static_cast<std::uint16_t>(i | (is_one ? kPlaceBits + 1 : 0));
+    const int is_one = records[static_cast<std::size_t>(i)].gradient != 0 ? 1 : 0;
+    places[i] = static_cast<std::uint16_t>(i | is_one << 15);
+    ones += is_one;
   }
+  return ones;
+}
+
+template <class Record>
+void NodeWork<Record>::number_rows(std::size_t block) {
+  const auto first = static_cast<std::int64_t>(block) * kBlock;
+  std::uint16_t* const places = order() + first;
+  std::iota(places, places + std::min(kBlock, growth_.records.size - first), std::uint16_t{0});
 }
 
 template <class Record>
@@ -130,7 +173,10 @@ std::vector<OpenNode> NodeWork<Record>::expand_level(std::vector<GrownNode>& nod
 template <class Record>
 void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level, bool is_root) {
   const std::size_t blocks = level[0].segments.size(), words = pool_.words();
-  for (LevelNode& node : level) node.lefts.resize(blocks);
+  for (LevelNode& node : level) {
+    node.lefts.resize(blocks);
+    node.class_sums.resize(slots_);
+  }
   const auto count = static_cast<std::int64_t>(level.size());
   run(count * static_cast<std::int64_t>(slots_), [&](std::size_t, std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
@@ -143,18 +189,25 @@ void NodeWork<Record>::part_blocks(std::vector<LevelNode>& level, bool is_root) 
     scratch[slot].records.resize(static_cast<std::size_t>(kPartedRows));
     const std::size_t first = static_cast<std::size_t>(task) * kBlocksOfTask;
     for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block) {
-      if (is_root) number_rows(block);
+      if (is_root && !are_rows_classes_) number_rows(block);
       const std::uint8_t* next = bins_after(block);
       Ahead ahead = {next, next};
       for (LevelNode& node : level) part_segment(node, block, slot, scratch[slot], ahead);
     }
   });
   run(count, [&](std::size_t, std::int64_t i) {
-    const auto& histograms = level[static_cast<std::size_t>(i)].histograms;
+    LevelNode& node = level[static_cast<std::size_t>(i)];
+    const auto& histograms = node.histograms;
+    for (ClassSums& sums : node.class_sums) sums.flush(histograms[0]);
     for (std::size_t slot = 1; slot < slots_; ++slot)
       for (std::size_t word = 0; word < words; ++word)
         histograms[0][word] += histograms[slot][word];
   });
+}
+
+template <class Record>
+const std::uint8_t* NodeWork<Record>::bins_of(std::size_t block) const {
+  return data_->tile(0) + static_cast<std::int64_t>(block) * kBlock * data_->stride();
 }
 
 // Where the bins of the next block begin; those of the first, which is never fetched, where it is
@@ -198,6 +251,10 @@ void NodeWork<Record>::part_segment(LevelNode& node, std::size_t block, std::siz
         node.left_is_smaller ? std::span(places + first_left, places + left)
                              : std::span(rights + first_right, rights + right);
     if (ahead.next != data_->tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
+    if (are_rows_classes_) {
+      node.class_sums[slot].add(*data_, bins_of(block), smaller, node.histograms[slot], ahead);
+      continue;
+    }
     for (std::size_t i = 0; i < smaller.size(); ++i)
       scratch.records[i] = record_of(block, smaller[i]);
     add_rows_of({scratch.records.data(), smaller.size()}, node.histograms[slot], &ahead);

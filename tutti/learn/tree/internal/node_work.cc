@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <type_traits>
 
 #include "tutti/comm/communicator.h"
 #include "tutti/learn/threads.h"
@@ -13,10 +14,10 @@ namespace tutti::learn::tree {
 namespace {
 
 // Below this many rows most of the 256 bins are empty, and it pays to look at the rows themselves.
-constexpr std::int64_t kFewRows = 128;
+constexpr std::int64_t kRowsWithoutHistogram = 128;
 // Rows that one thread takes at a time: what parting them has brought into the cache is still there
 // when they go into the histogram. With many tiles it pays to stay longer at each.
-constexpr std::int64_t kChunk = 2048, kChunkOfTiles = 16384;
+constexpr std::int64_t kChunkOfRows = 2048, kChunkOfTiles = 16384;
 
 // Copying the bins of a subtree together pays when its rows are parted at least so often.
 constexpr int kLevelsToCopy = 2;
@@ -53,6 +54,11 @@ NodeWork<Record>::NodeWork(const Growth<Record>& growth, Threads* threads)
       has_all_columns_(growth.options.columns.size() ==
                        static_cast<std::size_t>(growth.data.columns())),
       end_column_(growth.data.columns()) {
+  const GrowOptions& options = growth.options;
+  are_rows_classes_ = sizeof(Record) == sizeof(NarrowRecord) && growth.source != nullptr &&
+                      options.is_classification && !options.keeps_last_rows && has_all_columns_ &&
+                      options.max_leaves == 0 && !draws_columns() &&
+                      can_split_levels(growth.data.rows());
   if (growth.communicator == nullptr || draws_columns()) return;
   const int ranks = growth.communicator->size(), columns = growth.data.columns();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -69,7 +75,7 @@ void NodeWork<Record>::run(std::int64_t parts, const Body& body) {
     return;
   }
   std::atomic<std::int64_t> next = 0;
-  threads_->run(static_cast<std::int64_t>(slots_), [&](std::int64_t slot) {
+  threads_->run(std::min(static_cast<std::int64_t>(slots_), parts), [&](std::int64_t slot) {
     for (std::int64_t part; (part = next++) < parts;) body(static_cast<std::size_t>(slot), part);
   });
 }
@@ -81,7 +87,8 @@ bool NodeWork<Record>::may_split(const GrownNode& node) const {
 
 template <class Record>
 bool NodeWork<Record>::uses_records(const GrownNode& node) const {
-  return growth_.communicator == nullptr && are_rows_together_ && node.size() <= kFewRows;
+  return growth_.communicator == nullptr && are_rows_together_ &&
+         node.size() <= kRowsWithoutHistogram;
 }
 
 template <class Record>
@@ -127,7 +134,7 @@ void NodeWork<Record>::subtract(std::uint64_t* from, const std::uint64_t* what) 
 
 template <class Record>
 void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
-  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunkOfRows;
   const std::int64_t parts = parts_of(root.size(), chunk);
   std::vector<NodeSums> sums(slots_);
   for (NodeSums& one : sums)
@@ -154,7 +161,7 @@ void NodeWork<Record>::sum_root(GrownNode& root, std::uint64_t* histogram) {
 template <class Record>
 std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* small_histogram,
                                     NodeSums* left_sums) {
-  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunk;
+  const std::int64_t chunk = growth_.data.tiles() > 1 ? kChunkOfTiles : kChunkOfRows;
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
   const auto [bins, stride] = data_->one_column(parent.split.column);
@@ -203,12 +210,16 @@ std::int64_t NodeWork<Record>::part(const GrownNode& parent, std::uint64_t* smal
 template <class Record>
 OpenNode NodeWork<Record>::begin(std::vector<GrownNode>& nodes) {
   GrownNode& root = nodes.emplace_back();
+  if (are_rows_classes_) growth_.records.resize(data_->rows());
   root.end = growth_.records.size;
   root.path = growth_.root.path != 0 ? growth_.root.path : mix(growth_.options.seed);
   root.depth = growth_.root.depth;
   OpenNode open = {0, nullptr};
   if (!draws_columns() && !uses_records(root)) open.histogram = pool_.take();
-  sum_root(root, open.histogram);
+  if (are_rows_classes_)
+    sum_classes(root, open.histogram);
+  else
+    sum_root(root, open.histogram);
   find_splits(nodes, {&open, 1});
   return open;
 }
@@ -217,6 +228,19 @@ template <class Record>
 void NodeWork<Record>::drop(OpenNode& open) {
   pool_.give(open.histogram);
   open.histogram = nullptr;
+}
+
+template <class Record>
+void NodeWork<Record>::grow_subtree(std::vector<GrownNode>& nodes, OpenNode root) {
+  if constexpr (std::is_same_v<Record, NarrowRecord>)
+    if (ClassSubtree::suits(growth_, nodes[0])) {
+      if (!class_subtree_) class_subtree_.emplace(growth_);
+      class_subtree_->grow(nodes, root.histogram);
+      return;
+    }
+  enter(nodes[0]);
+  grow_depth_first(*this, nodes, root);
+  leave(nodes[0]);
 }
 
 template <class Record>

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "tutti/learn/tree/internal/class_subtree.h"
+#include "tutti/learn/tree/internal/class_sums.h"
 #include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/grower.h"
 #include "tutti/learn/tree/internal/histogram_pool.h"
@@ -30,11 +32,12 @@ class NodeWork {
   std::vector<OpenNode> expand_large(std::vector<GrownNode>& nodes, OpenNode root);
   void find_splits(std::vector<GrownNode>& nodes, std::span<OpenNode> open);
   void drop(OpenNode& open);
-  // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
-  // where that pays, and its records count rows of that copy.
-  void enter(const GrownNode& root);
-  void leave(const GrownNode& root);
+  // Grows all that lies below nodes[0], whose split is known.
+  void grow_subtree(std::vector<GrownNode>& nodes, OpenNode root);
 
+  // Whether `begin` makes all it needs of the source: rows that weigh one each and have one of two
+  // classes, and whose nodes are split level by level.
+  bool reads_classes() const { return are_rows_classes_; }
   bool draws_columns() const { return growth_.options.columns_per_node > 0; }
 
  private:
@@ -52,6 +55,7 @@ class NodeWork {
     const std::uint8_t* bins = nullptr;
     bool left_is_smaller = false;
     std::vector<std::uint64_t*> histograms;  // of the smaller child, one for each thread
+    std::vector<ClassSums> class_sums;       // not yet in these
   };
   // Memory of one thread for a block.
   struct BlockScratch {
@@ -61,11 +65,15 @@ class NodeWork {
   // A place in a block, with the class of the row where that is all there is to know of it.
   static constexpr std::uint16_t kPlaceBits = 0x7fff;
   std::uint16_t* order() const { return reinterpret_cast<std::uint16_t*>(order_.get()); }
+  bool can_split_levels(std::int64_t rows) const;
+  void sum_classes(GrownNode& root, std::uint64_t* histogram);
+  std::int64_t number_classes(std::size_t block, std::vector<Record>& records);
   void number_rows(std::size_t block);
   Record record_of(std::size_t block, std::uint16_t place) const;
   std::vector<OpenNode> expand_level(std::vector<GrownNode>& nodes,
                                      std::span<const OpenNode> parents, Segments& segments);
   void part_blocks(std::vector<LevelNode>& level, bool is_root);
+  const std::uint8_t* bins_of(std::size_t block) const;
   const std::uint8_t* bins_after(std::size_t block) const;
   void part_segment(LevelNode& node, std::size_t block, std::size_t slot, BlockScratch& scratch,
                     Ahead& ahead);
@@ -76,6 +84,11 @@ class NodeWork {
   std::array<OpenNode, 2> add_pair(std::vector<GrownNode>& nodes, const OpenNode& parent,
                                    std::uint64_t* small_histogram, const NodeSums& sums,
                                    std::int64_t left_size);
+
+  // Before and after a subtree that one thread grows: meanwhile the bins of its rows lie together,
+  // where that pays, and its records count rows of that copy.
+  void enter(const GrownNode& root);
+  void leave(const GrownNode& root);
 
   using Body = std::function<void(std::size_t slot, std::int64_t part)>;
   void run(std::int64_t parts, const Body& body);
@@ -113,6 +126,7 @@ class NodeWork {
   LargeMemory order_;                     // while large nodes are split: places, block by block
   bool are_rows_classes_ = false;         // every row is there, and adds its class and 1
   Records<Record> parted_;                // of one node of a subtree
+  std::optional<ClassSubtree> class_subtree_;
 };
 
 }  // namespace tutti::learn::tree

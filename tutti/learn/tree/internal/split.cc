@@ -58,6 +58,15 @@ double SplitSearch::least_hessian(const NodeSums& node) const {
   return std::max(least, (rules_.min_samples_leaf - 0.5) * mean);
 }
 
+LeftBounds SplitSearch::left_bounds(const NodeSums& node) const {
+  const double unit = rules_.scales.hessian, least = least_hessian(node);
+  const double most = static_cast<double>(node.hessian) * unit - least;
+  if (!(most >= least)) return {};
+  LeftBounds bounds = {first_above(least, unit), first_above(most, unit)};
+  if (static_cast<double>(bounds.most) * unit > most) --bounds.most;
+  return bounds;
+}
+
 double SplitSearch::score(const NodeSums& node) const {
   if (counts_classes())
     return class_score(rules_.criterion == Criterion::kEntropy, class_weights(node, rules_));
@@ -215,21 +224,15 @@ void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSu
 // Few of the cuts need to be told apart in f64; `left` can be read 16 words beyond its end.
 SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t> left,
                                                   const NodeSums& node) const {
-  const double unit = rules_.scales.hessian, least = least_hessian(node);
+  const double unit = rules_.scales.hessian;
   const double gradient = static_cast<double>(node.gradient) * rules_.scales.gradient;
-  const double hessian = static_cast<double>(node.hessian) * unit, most = hessian - least;
-  if (!(most >= least)) return {};
-  WordCuts problem = {left.data(),
-                      static_cast<int>(left.size()),
-                      node.gradient,
-                      node.hessian,
-                      rules_.l2 / unit,
-                      0,
-                      0};
-  problem.least = first_above(least, unit);
-  problem.most = first_above(most, unit);
-  if (static_cast<double>(problem.most) * unit > most) --problem.most;
-  if (problem.most < problem.least) return {};
+  const double hessian = static_cast<double>(node.hessian) * unit;
+  const LeftBounds bounds = left_bounds(node);
+  if (bounds.is_empty()) return {};
+  const WordCuts problem = {left.data(),      static_cast<int>(left.size()),
+                            node.gradient,    node.hessian,
+                            rules_.l2 / unit, bounds.least,
+                            bounds.most};
   std::array<std::int32_t, kMostCuts + 16> chosen;
   const int count = screen_cuts(problem, chosen.data());
   Candidate best;

@@ -52,6 +52,12 @@ struct Split {
   }
 };
 
+// How much hessian may go left, in units of the sums.
+struct LeftBounds {
+  std::int64_t least = 0, most = -1;
+  bool is_empty() const { return most < least; }
+};
+
 // Tries columns of a node; safe from several threads.
 class SplitSearch {
  public:
@@ -71,6 +77,7 @@ class SplitSearch {
   double score(const NodeSums& node) const;
   // What each side of a cut must have.
   double least_hessian(const NodeSums& node) const;
+  LeftBounds left_bounds(const NodeSums& node) const;
   // Whether cuts are judged by weights of classes, not by gradient and hessian.
   bool counts_classes() const {
     return shape_.kind == Kind::kClasses || rules_.criterion == Criterion::kEntropy;
