@@ -61,6 +61,8 @@ class Trainer {
         options().integer("steps") > 0
             ? options().integer("steps")
             : std::llround(options().number("epochs") * double(length.steps_per_epoch));
+    // What was trained stays so when fewer are asked for afterwards.
+    length.total_steps = std::max(length.total_steps, step_);
     length.step_samples =
         double(options().integer("batch") * parts_.accumulate() * strategy().group_size());
     return length;
@@ -68,6 +70,9 @@ class Trainer {
 
   // A first step may take minutes.
   void announce() {
+    if (step_ == length_.total_steps)
+      fmt::print("All {} steps were taken before; --set epochs= or steps= with more goes on.\n",
+                 step_);
     fmt::print("{}", plan_text({parts_.parameters.size(), parts_.task.train_samples(),
                                 length_.total_steps - step_, length_.step_samples,
                                 parts_.task.flops_per_sample(),

@@ -36,7 +36,7 @@ std::string progress_text(const ProgressState& state) {
     // Operations are counted as plain convolutions have them; Winograd's do with fewer.
     if (share > 1)
       text += fmt::format(" ({:.1f} times a matrix product)", share);
-    else if (share > 0)
+    else if (share >= 0.005)
       text += fmt::format(" ({:.0f} % of peak)", 100 * share);
   }
   text += fmt::format("  comm {:.1f} %  {} left", 100 * state.exposed_share,
