@@ -17,15 +17,21 @@ int run_train(int argc, char** argv) {
     return run_ranks(0, std::vector<std::string>(argv, argv + argc));
   TrainRequest request;
   if (!parse_train(argc, argv, request)) return 0;
-  const std::filesystem::path folder = make_run(request);
+  const RunStart start(request);
+  const std::filesystem::path& folder = start.folder();
   const bool is_new = request.resumes.empty();
   setenv("TUTTI_RUN_FOLDER", folder.c_str(), 0);  // where ranks leave their last words
   const int code = run_ranks(request.ranks, {is_new ? "start" : "resume", folder.string()});
-  if (code != 0 && is_new) train::forget_if_empty(folder);
-  if ((code == 128 + SIGINT || code == 128 + SIGTERM) && !std::filesystem::exists(folder))
+  if (code == 0) return 0;
+  start.undo();
+  const bool is_stopped = code == 128 + SIGINT || code == 128 + SIGTERM;
+  if (is_stopped && !std::filesystem::exists(folder))
     fmt::print(
         "\nStopped before the first step. Files that were made are kept; the same command "
         "makes the others.\n");
+  else if (!is_stopped && start.has_taken_steps())
+    fmt::print(stderr, "Go on from the last checkpoint with:\n  tutti train --resume {}\n",
+               folder.string());
   return code;
 }
 

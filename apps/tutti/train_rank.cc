@@ -44,12 +44,14 @@ struct Prepared {
   Options options;
 };
 
-// Reads what was typed; rank 0 makes the folder, and all get its name. Empty: only help was wanted.
-fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainRequest& request) {
+// Reads what was typed; rank 0 makes the start, and all get the name of its folder. Empty: only
+// help was wanted.
+fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainRequest& request,
+                       std::optional<RunStart>& start) {
   char name[4096] = {};
   train::together(communicator, [&] {
     if (parse_train(argc, argv, request) && communicator.rank() == 0)
-      fs::absolute(make_run(request)).string().copy(name, sizeof name - 1);
+      fs::absolute(start.emplace(request).folder()).string().copy(name, sizeof name - 1);
   });
   communicator.broadcast({name, sizeof name, DType::kU8}, 0, {.name = "run folder"});
   return name;
@@ -78,6 +80,11 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
                                    {"ranks", ranks},
                                    {"samples_per_second", outcome.samples_per_second},
                                    {"exposed_share", outcome.exposed_share}};
+  // Resumed after its last step: the speed is that of those who took it.
+  std::ifstream file(folder / "result.json");
+  const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
+  if (outcome.samples_per_second == 0 && before.is_object()) result = before;
+  result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
   train::write_text(folder / "result.json", result.dump(2) + "\n");
   train::write_text(folder / "result.txt", verdict);
@@ -118,11 +125,13 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   if (communicator.rank() != 0) return 0;
   const std::string verdict = task->verdict(outcome.metrics);
   write_result(folder, outcome, verdict, communicator.size());
-  fmt::print(
-      "\n{}{:.4g} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other "
-      "ranks\nplots: {}\n",
-      verdict, outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
-      100 * outcome.exposed_share, (folder / "plots").string());
+  fmt::print("\n{}", verdict);
+  if (outcome.samples_per_second > 0)
+    fmt::print(
+        "{:.4g} samples/s on {}, {:.1f} s of training, {:.1f} % of it waiting for other ranks\n",
+        outcome.samples_per_second, counted(communicator.size(), "rank"), outcome.seconds,
+        100 * outcome.exposed_share);
+  fmt::print("plots: {}\n", (folder / "plots").string());
   return 0;
 }
 
@@ -219,13 +228,13 @@ int run(int argc, char** argv) {
     return train_run(*communicator, arguments[1], verb == "resume",
                      train::read_toml(fs::path(arguments[1]) / "config.toml"));
   TrainRequest request;
-  const fs::path folder = agreed_folder(*communicator, argc - 1, argv + 1, request);
+  std::optional<RunStart> start;  // on rank 0
+  const fs::path folder = agreed_folder(*communicator, argc - 1, argv + 1, request, start);
   if (folder.empty()) return 0;
-  const bool resumes = !request.resumes.empty();
   try {
-    return train_run(*communicator, folder, resumes, request.what);
+    return train_run(*communicator, folder, !request.resumes.empty(), request.what);
   } catch (...) {
-    if (communicator->rank() == 0 && !resumes) train::forget_if_empty(folder);
+    if (start) start->undo();
     throw;
   }
 }

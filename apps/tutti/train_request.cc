@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
@@ -24,7 +26,7 @@ namespace fs = std::filesystem;
 std::string help_of_cases() {
   std::string text = "Cases:\n";
   for (const train::CaseInfo* info : models::cases())
-    text += fmt::format("  {:<10} {}\n", info->name, info->summary);
+    text += fmt::format("  {:<15} {}\n", info->name, info->summary);
   text += "\nOptions for --set and TOML files:\n" + help_text(train::train_options());
   for (const train::CaseInfo* info : models::cases())
     text += fmt::format("\nOptions of {}:\n{}", info->name, help_text(info->options));
@@ -43,10 +45,32 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 train::Request asked_for(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
     check_run(resumes);
-    return train::read_toml(resumes / "config.toml");
+    train::Request before = train::read_toml(resumes / "config.toml");
+    if (!what.empty() && what != before.case_name)
+      throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and goes on with its own "
+                                                "options: leave out '{}'; --set changes some.",
+                                                resumes.string(), before.case_name, what));
+    return before;
   }
   if (what.ends_with(".toml")) return train::read_toml(what);
   return {what, {}};
+}
+
+// What libraries look for when a rank starts; what the user has set wins.
+void prepare_environment() {
+  setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
+  // OpenBLAS tells processors by their model. Those it does not know get the kernels of a Pentium
+  // 4: products of f32 matrices at a quarter of the speed or less.
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
+    setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+}
+
+std::string text_of(const fs::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
 }
 
 std::string worker_program() {
@@ -111,19 +135,32 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   return true;
 }
 
-fs::path make_run(const TrainRequest& request) {
+RunStart::RunStart(const TrainRequest& request) {
   const train::CaseInfo& info = models::find_case(request.what.case_name);
   const OptionTable table = info.table();
   const Options options = train::resolve(info, table, request.what.settings);
-  const fs::path folder = request.resumes.empty()
-                              ? train::new_run_folder(options.text("runs"), info.name)
-                              : request.resumes;
-  train::write_text(folder / "config.toml", train::toml_text(info.name, options));
-  return folder;
+  const bool is_new = request.resumes.empty();
+  folder_ = is_new ? train::new_run_folder(options.text("runs"), info.name) : request.resumes;
+  if (!is_new) options_before_ = text_of(folder_ / "config.toml");
+  train::write_text(folder_ / "config.toml", train::toml_text(info.name, options));
+}
+
+bool RunStart::has_taken_steps() const {
+  std::error_code none;  // no file, no step
+  const auto last_step = fs::last_write_time(folder_ / "metrics.csv", none);
+  return !none && last_step >= fs::last_write_time(folder_ / "config.toml");
+}
+
+void RunStart::undo() const {
+  if (options_before_.empty())
+    train::forget_if_empty(folder_);
+  else if (!has_taken_steps())
+    train::write_text(folder_ / "config.toml", options_before_);
 }
 
 int run_ranks(int ranks, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), worker_program());
+  prepare_environment();
   if (comm::find_job().kind != comm::JobKind::kAlone) {
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -133,12 +170,9 @@ int run_ranks(int ranks, std::vector<std::string> arguments) {
   }
   train::LocalRanks job{std::move(arguments), ranks > 0 ? ranks : usable_processors(), {}};
   const std::string threads = std::to_string(std::max(1, usable_processors() / job.ranks));
-  // Large pages for what malloc hands out, and no more threads than there are processors for.
-  for (const auto& [name, value] :
-       {std::pair<std::string, std::string>{"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"},
-        {"OMP_NUM_THREADS", threads},
-        {"OPENBLAS_NUM_THREADS", threads}})
-    if (!getenv(name.c_str())) job.environment.push_back(name + "=" + value);
+  // No more threads than there are processors for.
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
+    if (!getenv(name)) job.environment.push_back(name + ("=" + threads));
   return train::run_local_ranks(job);
 }
 

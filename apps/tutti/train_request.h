@@ -19,8 +19,21 @@ struct TrainRequest {
 // ConfigError, also when the case does not know an option.
 bool parse_train(int argc, char** argv, TrainRequest& request);
 
-// The folder of the run, with its config.toml: a new one, or the one to go on with.
-std::filesystem::path make_run(const TrainRequest& request);
+// A run that is about to begin.
+class RunStart {
+ public:
+  // Writes config.toml into a new folder, or the one to go on with.
+  explicit RunStart(const TrainRequest& request);
+  const std::filesystem::path& folder() const { return folder_; }
+  bool has_taken_steps() const;  // since
+  // When it failed: a new run that left nothing to read is forgotten; one that was resumed gets its
+  // options back unless a step was taken with the new ones, so that it can be resumed without them.
+  void undo() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::string options_before_;  // of a run to go on with; empty: it is new
+};
 
 // Throws ConfigError when `folder` is not that of a run.
 void check_run(const std::filesystem::path& folder);

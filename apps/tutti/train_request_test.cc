@@ -65,10 +65,11 @@ TEST_F(TrainRequestTest, WhatCannotBe) {
 TEST_F(TrainRequestTest, AFileThenTheFolderThenAgain) {
   std::ofstream(base_ / "mine.toml")
       << "case = \"hep\"\nfilters = 16\nruns = \"" << (base_ / "runs").string() << "\"\n";
-  const fs::path folder = make_run(parse({(base_ / "mine.toml").string(), "--set", "epochs=7"}));
+  const fs::path folder =
+      RunStart(parse({(base_ / "mine.toml").string(), "--set", "epochs=7"})).folder();
   EXPECT_EQ(folder.parent_path(), base_ / "runs");
   const TrainRequest again = parse({"--resume", folder.string()});
-  EXPECT_EQ(make_run(again), folder);
+  EXPECT_EQ(RunStart(again).folder(), folder);
   const train::Request read = train::read_toml(folder / "config.toml");
   bool has_filters = false, has_epochs = false;
   for (const auto& [name, value] : read.settings) {
@@ -76,6 +77,33 @@ TEST_F(TrainRequestTest, AFileThenTheFolderThenAgain) {
     has_epochs |= name == "epochs" && value == "7";
   }
   EXPECT_TRUE(has_filters && has_epochs);
+}
+
+TEST_F(TrainRequestTest, OptionsThatFailedBeforeAStepAreNotKept) {
+  const std::string runs = "runs=" + (base_ / "runs").string();
+  const fs::path folder = RunStart(parse({"hep", "--set", runs})).folder();
+  auto filters = [&] {
+    for (const auto& [name, value] : train::read_toml(folder / "config.toml").settings)
+      if (name == "filters") return value;
+    return std::string("128");
+  };
+  const TrainRequest changed = parse({"--resume", folder.string(), "--set", "filters=64"});
+  const RunStart failed(changed);
+  EXPECT_EQ(filters(), "64");
+  failed.undo();
+  EXPECT_EQ(filters(), "128");
+  const RunStart went_on(changed);
+  std::ofstream(folder / "metrics.csv") << "step,epoch,loss\n1,0.1,0.7\n";
+  went_on.undo();
+  EXPECT_EQ(filters(), "64");
+}
+
+TEST_F(TrainRequestTest, ARunGoesOnWithItsOwnCase) {
+  const std::string runs = "runs=" + (base_ / "runs").string();
+  const std::string folder = RunStart(parse({"hep", "--set", runs})).folder();
+  EXPECT_EQ(parse({"hep", "--resume", folder}).what.case_name, "hep");
+  EXPECT_THROW(parse({"cosmoflow", "--resume", folder}), ConfigError);
+  EXPECT_THROW(parse({"mine.toml", "--resume", folder}), ConfigError);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class TrainTest(unittest.TestCase):
         return Path(output.split("run: ")[1].split("\n")[0])
 
     def started(self, *arguments):
-        process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for line in process.stdout:
             if line.startswith("run: "):
                 return process, self.run_of(line)
@@ -93,8 +93,9 @@ class TrainTest(unittest.TestCase):
             time.sleep(0.01)
         ranks = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
         os.kill(int(ranks[1]), signal.SIGKILL)
-        process.communicate(timeout=60)
+        output = process.communicate(timeout=60)[0]
         self.assertNotEqual(process.returncode, 0)
+        self.assertIn(f"tutti train --resume {run}\n", output)
         self.tutti("train", "--resume", run, "--ranks", "2")
         last = sorted(path.name for path in whole.glob("checkpoints/step-*.ckpt"))[-1]
         self.assertEqual((whole / "checkpoints" / last).read_bytes(), (run / "checkpoints" / last).read_bytes())
@@ -196,6 +197,21 @@ class TrainTest(unittest.TestCase):
         self.tutti("predict", run, self.base / "showers.h5", "-o", self.base / "judged.csv")
         self.assertTrue((self.base / "judged.csv").read_text().startswith("true,energy\n"))
         self.tutti("export", run, "-o", self.base / "generator.pt")
+
+    def test_a_wrong_resume_leaves_the_run_as_it_was(self):
+        train = ["train", "hep", "--size", "tiny", "--ranks", 2, "--set", f"runs={self.base}/resumed"]
+        run = self.run_of(self.tutti(*train))
+        result = json.loads((run / "result.json").read_text())
+        self.assertIn("DDL-7-62", self.tutti("train", "--ranks", 2, "--resume", run, "--set", "filters=24", code=1))
+        self.assertIn("were taken before", self.tutti("train", "--ranks", 2, "--resume", run))
+        self.assertEqual(json.loads((run / "result.json").read_text()), result)
+
+    @unittest.skipUnless("avx512dq" in Path("/proc/cpuinfo").read_text(), "the processor has no AVX-512")
+    def test_openblas_uses_the_vectors_of_the_processor(self):
+        self.environment["OPENBLAS_VERBOSE"] = "2"
+        self.addCleanup(self.environment.pop, "OPENBLAS_VERBOSE")
+        train = ["train", "hep", "--size", "tiny", "--ranks", 1, "--set", "steps=1", "--set", f"runs={self.base}/vectors"]
+        self.assertIn("Core: SkylakeX", self.tutti(*train))
 
     def test_mistakes_are_told_once(self):
         self.assertIn("DDL-1-85", self.tutti("train", "nothing", code=2))

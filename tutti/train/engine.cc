@@ -6,7 +6,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <chrono>
+
+#include "tutti/core/clock.h"
 
 namespace tutti::train {
 
@@ -46,17 +47,18 @@ torch::ScalarType compute_type(const Options& options) {
   return is_small ? torch::kBFloat16 : torch::kFloat32;
 }
 
-// Measured, as clocks and units are not told: the largest matrix product that fits the caches.
+// Measured, as clocks and units are not told: the largest matrix product that fits the caches. It
+// takes a few milliseconds, and where others work, most of them are disturbed.
 double peak_flops(const Options& options) {
   static const double peak = [&] {
     const torch::NoGradGuard no_gradients;
     const torch::Tensor a = torch::ones({1024, 1024}, compute_type(options));
     double best = 0;
-    for (int i = 0; i < 4; ++i) {
-      const auto start = std::chrono::steady_clock::now();
+    const Stopwatch all;
+    for (int i = 0; i < 4 || all.seconds() < 0.1; ++i) {
+      const Stopwatch watch;
       torch::mm(a, a);
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      best = std::max(best, 2.0 * 1024 * 1024 * 1024 / seconds.count());
+      best = std::max(best, 2.0 * 1024 * 1024 * 1024 / watch.seconds());
     }
     return best;
   }();

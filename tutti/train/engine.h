@@ -19,8 +19,8 @@ bool has_bf16();
 // What the option `precision` comes to on this processor.
 torch::ScalarType compute_type(const Options& options);
 
-// Multiply-adds per second, times two, of one rank at the precision of the options: clock, vector
-// width and units of the processor; 0 when it is not known.
+// Multiply-adds per second, times two, of one rank at the precision of the options: those of a
+// matrix product.
 double peak_flops(const Options& options);
 
 // libtorch's own casts to bf16 while this lives.

@@ -21,12 +21,6 @@ namespace {
 constexpr int kHeadTag = 4, kBodyTag = 5;
 constexpr std::size_t kMostDimensions = 6;
 
-// What the receiver must know before the numbers come.
-struct Head {
-  std::int64_t type = 0, dimensions = 0, is_channels_last = 0;
-  std::array<std::int64_t, kMostDimensions> sizes = {};
-};
-
 Buffer bytes_of(void* data, std::size_t bytes) {
   return {data, static_cast<std::int64_t>(bytes), DType::kU8};
 }
@@ -52,6 +46,11 @@ bool fits(const std::vector<double>& work, int stages, double most) {
 }  // namespace
 
 struct Pipeline::Letter {
+  // What the receiver must know before the numbers come.
+  struct Head {
+    std::int64_t type = 0, dimensions = 0, is_channels_last = 0;
+    std::array<std::int64_t, kMostDimensions> sizes = {};
+  };
   Head head;
   torch::Tensor body;
   comm::Work works[2];
@@ -124,14 +123,15 @@ void Pipeline::send(const torch::Tensor& tensor, int peer) {
   letter->head = {static_cast<std::int64_t>(tensor.scalar_type()), tensor.dim(), is_last_first, {}};
   for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.dim()); ++d)
     letter->head.sizes.at(d) = tensor.size(static_cast<std::int64_t>(d));
-  letter->works[0] = line_->send_async(bytes_of(&letter->head, sizeof(Head)), peer, kHeadTag);
+  letter->works[0] =
+      line_->send_async(bytes_of(&letter->head, sizeof letter->head), peer, kHeadTag);
   letter->works[1] =
       line_->send_async(bytes_of(letter->body.data_ptr(), letter->body.nbytes()), peer, kBodyTag);
   sent_.push_back(std::move(letter));
 }
 
 torch::Tensor Pipeline::receive(int peer) {
-  Head head;
+  Letter::Head head;
   line_->receive(bytes_of(&head, sizeof head), peer, kHeadTag);
   const auto options = torch::dtype(static_cast<torch::ScalarType>(head.type))
                            .memory_format(head.is_channels_last ? at::MemoryFormat::ChannelsLast

@@ -174,6 +174,12 @@ TEST(TaskParts, OfLargePicturesFewerAreJudgedTogether) {
   EXPECT_EQ(pictures_to_judge(4096), 4);
 }
 
+TEST(TaskParts, MemoryIsThatOfThePrecisionItComputesIn) {
+  constexpr ValueBytes bytes{.f32 = 6, .bf16 = 3};
+  EXPECT_EQ(bytes.at(torch::kFloat32), 6);
+  EXPECT_EQ(bytes.at(torch::kBFloat16), has_matrix_units() ? 3 : 6);
+}
+
 TEST(TaskParts, ValuesByName) {
   EXPECT_EQ(value_of({{"a", 1}, {"b", 2}}, "b"), 2);
   EXPECT_EQ(value_of({}, "b"), 0);

@@ -6,6 +6,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/models/ops/amx.h"
 #include "tutti/train/run/free_memory.h"
 #include "tutti/train/run/progress.h"
 
@@ -76,6 +77,10 @@ fs::path make_data(const std::string& name, std::string_view what, comm::Communi
 double keep_bytes(const Options& options, const comm::Communicator& communicator) {
   if (const std::int64_t wanted = options.integer("keep_bytes"); wanted > 0) return double(wanted);
   return std::min(train::free_memory(), 1e15) / 4 / std::max(1, communicator.local_size());
+}
+
+double ValueBytes::at(torch::ScalarType dtype) const {
+  return dtype == torch::kBFloat16 && has_matrix_units() ? bf16 : f32;
 }
 
 std::int64_t limited(std::int64_t available, std::int64_t most) {

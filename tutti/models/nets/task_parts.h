@@ -38,6 +38,14 @@ int ranks_that_fit(int ranks, double bytes, double free);
 // quarter of what is free.
 double keep_bytes(const Options& options, const comm::Communicator& communicator);
 
+// Memory that a step takes at its worst moment for each value that the layers give, in bytes;
+// measured.
+struct ValueBytes {
+  double f32 = 4;
+  double bf16 = 4;  // on matrix units; without them it is computed in f32
+  double at(torch::ScalarType dtype) const;
+};
+
 // `available`, but no more than `most` where that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 

@@ -174,8 +174,11 @@ Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const T
   if (dtype == torch::kFloat32 && is_plain && !is_recorded &&
       std::min(weight.size(0), weight.size(1)) >= kFewChannels)
     return float_conv(inputs, weight, bias, options.has_relu);
-  const bool is_sum =
-      weight.size(2) == 1 && options.stride == 1 && inputs.size() > 1 && !is_recorded;
+  const bool is_joined = inputs.size() > 1 && !is_recorded,
+             is_sum = is_joined && weight.size(2) == 1 && options.stride == 1;
+  if (dtype == torch::kFloat32 && is_joined && !is_sum)
+    return float_conv_of_joined(inputs, weight, bias, options.stride, options.dilation,
+                                options.has_relu);
   const Tensor result =
       is_sum ? pixel_products(inputs, weight, bias, dtype)
              : torch::conv2d((inputs.size() == 1 ? inputs[0] : torch::cat(inputs, 1)).to(dtype),

@@ -71,7 +71,56 @@ struct WinogradKernels {
   }
 };
 
+struct LibtorchKernels {
+  static constexpr auto kType = torch::kFloat32;
+
+  static void forward(const ConvShape& shape, at::TensorList inputs, const Tensor& weight,
+                      const Tensor& bias, bool has_relu, const Tensor& output) {
+    output.copy_(torch::conv2d(torch::cat(inputs, 1), weight, bias, shape.stride, shape.reach(),
+                               shape.dilation));
+    if (has_relu) output.relu_();
+  }
+
+  static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
+                                        const Tensor& gradient, const Tensor& sign) {
+    const Tensor sizes = empty_image({shape.out, shape.in, shape.kernel, shape.kernel}, kType);
+    const auto [none, weight, bias] =
+        gradients(shape, torch::cat(inputs, 1), masked(gradient, sign), sizes, {false, true, true});
+    return {weight, bias};
+  }
+
+  static void input_gradients(const ConvShape& shape, const Tensor& gradient, const Tensor& sign,
+                              const Tensor& weight, at::TensorList inputs, at::TensorList results) {
+    const Tensor sizes = empty_image({shape.pictures, shape.in, shape.height, shape.width}, kType);
+    const Tensor joined =
+        std::get<0>(gradients(shape, sizes, masked(gradient, sign), weight, {true, false, false}));
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < inputs.size(); first += inputs[i++].size(1))
+      if (results[i].defined()) results[i].copy_(joined.narrow(1, first, inputs[i].size(1)));
+  }
+
+ private:
+  static Tensor masked(const Tensor& gradient, const Tensor& sign) {
+    return sign.defined() ? torch::threshold_backward(gradient, sign, 0) : gradient;
+  }
+  static std::tuple<Tensor, Tensor, Tensor> gradients(const ConvShape& shape, const Tensor& input,
+                                                      const Tensor& gradient, const Tensor& weight,
+                                                      std::array<bool, 3> wanted) {
+    const std::int64_t zeros = shape.reach();
+    return torch::convolution_backward(gradient, input, weight, {{shape.out}},
+                                       {shape.stride, shape.stride}, {zeros, zeros},
+                                       {shape.dilation, shape.dilation}, false, {0, 0}, 1, wanted);
+  }
+};
+
 }  // namespace
+
+Tensor float_conv_of_joined(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                            std::int64_t stride, std::int64_t dilation, bool has_relu) {
+  const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
+  return JoinedConv<LibtorchKernels>::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+                                            at::TensorList(images), stride, dilation, has_relu);
+}
 
 Tensor float_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias, bool has_relu) {
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);

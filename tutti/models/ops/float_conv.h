@@ -9,4 +9,10 @@ namespace tutti::models {
 torch::Tensor float_conv(at::TensorList inputs, const torch::Tensor& weight,
                          const torch::Tensor& bias, bool has_relu);
 
+// conv_same of any kernel, stride and dilation, by libtorch. The inputs are joined only while it
+// computes; the graph keeps them as they are.
+torch::Tensor float_conv_of_joined(at::TensorList inputs, const torch::Tensor& weight,
+                                   const torch::Tensor& bias, std::int64_t stride,
+                                   std::int64_t dilation, bool has_relu);
+
 }  // namespace tutti::models

@@ -23,9 +23,10 @@ double relative_error(const Tensor& ours, const Tensor& exact) {
   return ((ours.to(torch::kFloat64) - exact).norm() / exact.norm()).item<double>();
 }
 
-Tensor exact_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
+Tensor exact_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+                  std::int64_t stride = 1, std::int64_t dilation = 1) {
   return torch::conv2d(torch::cat(inputs, 1).to(torch::kFloat64), weight.to(torch::kFloat64),
-                       bias.to(torch::kFloat64), 1, 1);
+                       bias.to(torch::kFloat64), stride, weight.size(2) / 2 * dilation, dilation);
 }
 
 // Leaves memory behind in which every value is not a number.
@@ -39,6 +40,8 @@ struct Shape {
   std::vector<std::int64_t> in;  // channels of each input
   std::int64_t out, pictures, height, width;
   bool has_relu = false;
+  std::int64_t kernel = 3, stride = 1, dilation = 1;
+  bool is_winograd() const { return kernel == 3 && stride == 1 && dilation == 1; }
 };
 class FloatConv : public testing::TestWithParam<Shape> {};
 
@@ -46,8 +49,8 @@ TEST_P(FloatConv, AgreesWithF64) {
   const Shape& shape = GetParam();
   torch::manual_seed(1);
   std::vector<Tensor> leaves = {
-      torch::randn(
-          {shape.out, std::accumulate(shape.in.begin(), shape.in.end(), std::int64_t{0}), 3, 3})
+      torch::randn({shape.out, std::accumulate(shape.in.begin(), shape.in.end(), std::int64_t{0}),
+                    shape.kernel, shape.kernel})
           .requires_grad_(),
       torch::randn({shape.out}).requires_grad_()};
   for (std::int64_t channels : shape.in)
@@ -55,8 +58,11 @@ TEST_P(FloatConv, AgreesWithF64) {
         random_image({shape.pictures, channels, shape.height, shape.width}).requires_grad_());
   const at::TensorList inputs(leaves.data() + 2, shape.in.size());
   spoil_memory();
-  const Tensor ours = float_conv(inputs, leaves[0], leaves[1], shape.has_relu);
-  const Tensor exact = exact_conv(inputs, leaves[0], leaves[1]);
+  const Tensor ours = shape.is_winograd()
+                          ? float_conv(inputs, leaves[0], leaves[1], shape.has_relu)
+                          : float_conv_of_joined(inputs, leaves[0], leaves[1], shape.stride,
+                                                 shape.dilation, shape.has_relu);
+  const Tensor exact = exact_conv(inputs, leaves[0], leaves[1], shape.stride, shape.dilation);
   EXPECT_LT(relative_error(ours, shape.has_relu ? torch::relu(exact) : exact), kTolerance);
   const Tensor g = torch::randn(ours.sizes());
   // Which outputs are positive is ours to say: near zero rounding decides.
@@ -75,7 +81,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, FloatConv,
                                          Shape{{33}, 40, 3, 7, 13},  // no whole tile, no panel
                                          Shape{{32, 16, 7}, 16, 2, 5, 50, true},  // joined
                                          Shape{{128}, 128, 3, 30, 29, true},      // many blocks
-                                         Shape{{260}, 200, 1, 6, 9}));
+                                         Shape{{260}, 200, 1, 6, 9},
+                                         Shape{{32, 16, 7}, 16, 2, 9, 20, true, 5},
+                                         Shape{{5, 3}, 6, 1, 11, 9, true, 3, 2},
+                                         Shape{{8, 8}, 4, 2, 12, 8, false, 3, 1, 2}));
 
 TEST(FloatConv, LeavesOutWhatNobodyAsksFor) {
   torch::manual_seed(2);
@@ -89,6 +98,9 @@ TEST(FloatConv, LeavesOutWhatNobodyAsksFor) {
   const auto exact =
       torch::autograd::grad({exact_conv(inputs, weight, bias)}, {second}, {g.to(torch::kFloat64)});
   EXPECT_LT(relative_error(found[0], exact[0].to(torch::kFloat64)), kTolerance);
+  const auto joined = torch::autograd::grad(
+      {float_conv_of_joined(inputs, weight, bias, 1, 1, false)}, {second}, {g});
+  EXPECT_LT(relative_error(joined[0], exact[0].to(torch::kFloat64)), kTolerance);
 }
 
 // As slices of one picture: pixels are further apart than they have channels.

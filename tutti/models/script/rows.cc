@@ -7,17 +7,13 @@
 #include "tutti/core/error.h"
 
 namespace tutti::models::script {
-namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kKeptBytes = std::int64_t{2} << 30;
-
-}  // namespace
-
 RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::string input,
-                   std::string target)
-    : input_{std::move(input)}, target_{std::move(target)} {
+                   std::string target, train::KeepBudget* budget)
+    : input_{.name = std::move(input), .kept = train::KeptSamples<float>(budget)},
+      target_{.name = std::move(target), .kept = train::KeptSamples<float>(budget)} {
   for (const fs::path& path : train::h5_files(folder))
     if (path.filename().string().starts_with(prefix)) add(path);
   if (places_.empty())
@@ -26,7 +22,8 @@ RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::strin
                                           folder.string(), prefix));
 }
 
-RowFiles::RowFiles(const fs::path& file, std::string input) : input_{std::move(input)}, target_{} {
+RowFiles::RowFiles(const fs::path& file, std::string input)
+    : input_{.name = std::move(input)}, target_{} {
   add(file);
 }
 
@@ -41,8 +38,8 @@ void RowFiles::add(const fs::path& path) {
                                             path.string(), input_.name, target_.name));
   }
   for (std::int64_t row = 0; row < rows; ++row) places_.push_back({files_.size() - 1, row});
-  input_.kept.resize(places_.size());
-  target_.kept.resize(places_.size());
+  input_.kept.add(rows);
+  target_.kept.add(rows);
 }
 
 void RowFiles::take_shape(Column& column, const fs::path& path) {
@@ -58,18 +55,13 @@ void RowFiles::take_shape(Column& column, const fs::path& path) {
 }
 
 void RowFiles::read(Column& column, std::span<const std::int64_t> rows, float* out) {
-  const auto count = static_cast<std::size_t>(column.count);
   for (std::int64_t row : rows) {
-    std::vector<float>& kept = column.kept[static_cast<std::size_t>(row)];
-    if (kept.empty()) {
+    const std::vector<float>& values = column.kept.get(row, [&](std::vector<float>& read) {
       const Place& place = places_[static_cast<std::size_t>(row)];
-      files_[place.file].read(column.name, place.row, 1, {out, count});
-      if (kept_bytes_ < kKeptBytes) kept.assign(out, out + count);
-      kept_bytes_ += static_cast<std::int64_t>(kept.size() * sizeof(float));
-    } else {
-      std::copy(kept.begin(), kept.end(), out);
-    }
-    out += count;
+      read.resize(static_cast<std::size_t>(column.count));
+      files_[place.file].read(column.name, place.row, 1, read);
+    });
+    out = std::copy(values.begin(), values.end(), out);
   }
 }
 

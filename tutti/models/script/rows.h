@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
+#include "tutti/train/data/keep_budget.h"
 
 namespace tutti::models::script {
 
 class RowFiles {
  public:
   // All files of `folder` whose names begin with `prefix`. Rows of `target` may be single numbers.
-  // Throws IoError when there are none, or rows differ in shape between files.
+  // Throws IoError when there are none, or rows differ in shape between files. Without a budget,
+  // which must outlive this, nothing is kept.
   RowFiles(const std::filesystem::path& folder, const std::string& prefix, std::string input,
-           std::string target);
+           std::string target, train::KeepBudget* budget = nullptr);
   // One file, of which only the inputs are read.
   RowFiles(const std::filesystem::path& file, std::string input);
 
@@ -26,8 +28,8 @@ class RowFiles {
   std::int64_t input_count() const { return input_.count; }
   std::int64_t target_count() const { return target_.count; }
 
-  // The rows of these numbers one after the other. Rows that were read stay in memory while there
-  // is room. Safe from one thread.
+  // The rows of these numbers one after the other. Rows that were read stay in memory as far
+  // as the budget goes. Safe from one thread.
   void inputs(std::span<const std::int64_t> rows, float* out) { read(input_, rows, out); }
   void targets(std::span<const std::int64_t> rows, float* out) { read(target_, rows, out); }
 
@@ -36,7 +38,7 @@ class RowFiles {
     std::string name;
     std::vector<std::int64_t> shape = {};
     std::int64_t count = -1;
-    std::vector<std::vector<float>> kept = {};
+    train::KeptSamples<float> kept = train::KeptSamples<float>();
   };
   struct Place {
     std::size_t file;
@@ -49,7 +51,6 @@ class RowFiles {
   Column input_, target_;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
-  std::int64_t kept_bytes_ = 0;
 };
 
 }  // namespace tutti::models::script

@@ -69,13 +69,14 @@ class ScriptTask : public train::Task {
   torch::nn::Module& model() override { return *network_; }
   double flops_per_sample() const override { return options_.number("flops"); }
 
-  void prepare(Communicator&) override {
+  void prepare(Communicator& communicator) override {
     if (options_.text("data").empty())
       throw ConfigError("DDL-1-72",
                         "No data was named. Set `data` to a folder with train*.h5 and test*.h5.");
+    keep_.emplace(keep_bytes(options_, communicator));
     const auto files = [&](const char* prefix) {
       return std::make_unique<RowFiles>(options_.text("data"), prefix, options_.text("input"),
-                                        options_.text("target"));
+                                        options_.text("target"), &*keep_);
     };
     train_ = files("train");
     test_ = files("test");
@@ -202,6 +203,7 @@ class ScriptTask : public train::Task {
   const Options& options_;
   const std::string& loss_;
   std::shared_ptr<ScriptNetwork> network_;
+  std::optional<train::KeepBudget> keep_;
   std::unique_ptr<RowFiles> train_, test_;
   std::int64_t outputs_ = 1;
 };

@@ -33,10 +33,10 @@ std::string progress_text(const ProgressState& state) {
     text += fmt::format("  {:.{}f} GFLOP/s", state.flops_per_second * 1e-9,
                         state.flops_per_second < 10e9 ? 1 : 0);
     const double share = state.peak_flops > 0 ? state.flops_per_second / state.peak_flops : 0;
-    // Operations are counted as plain convolutions have them.
+    // Operations are counted as plain convolutions have them; Winograd's do with fewer.
     if (share > 1)
-      text += fmt::format(" ({:.1f} times peak, by Winograd)", share);
-    else if (share > 0)
+      text += fmt::format(" ({:.1f} times a matrix product)", share);
+    else if (share >= 0.005)
       text += fmt::format(" ({:.0f} % of peak)", 100 * share);
   }
   text += fmt::format("  comm {:.1f} %  {} left", 100 * state.exposed_share,

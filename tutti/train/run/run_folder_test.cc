@@ -153,7 +153,7 @@ TEST(Progress, SaysWhatAPersonWants) {
             "epoch 1.25/4  step 320/1024  loss 0.1832  1210 samples/s  153 GFLOP/s (12 % of peak)  "
             "comm 0.8 %  2:05 left");
   state.peak_flops = 80e9;
-  EXPECT_THAT(progress_text(state), HasSubstr("  153 GFLOP/s (1.9 times peak, by Winograd)  comm"));
+  EXPECT_THAT(progress_text(state), HasSubstr("  153 GFLOP/s (1.9 times a matrix product)  comm"));
   const Metrics metrics = {{"a", 0.12345}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
   EXPECT_EQ(evaluation_text(3, metrics, true), "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
   EXPECT_EQ(evaluation_text(0.5, {}, false), "epoch 0.5:");

@@ -12,7 +12,7 @@ namespace tutti::models::cosmoflow {
 VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
                          const std::string& variant, int side, int channels,
                          train::KeepBudget* budget)
-    : side_(side), channels_(channels), budget_(budget) {
+    : side_(side), channels_(channels), kept_(budget) {
   for (const auto& path : train::h5_files(folder))
     if (path.filename().string().starts_with(prefix)) add(path, variant);
   if (places_.empty())
@@ -20,7 +20,7 @@ VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string&
                   fmt::format("{} has no universes in files {}*.h5. Set `data` to a folder that "
                               "has, or leave it empty.",
                               folder.string(), prefix));
-  kept_.resize(places_.size());
+  kept_.add(size());
   scratch_.resize(static_cast<std::size_t>(channels_ * side_ * side_ * side_));
 }
 
@@ -82,16 +82,11 @@ void VolumeFiles::read(const Place& place, std::span<float> out) const {
 }
 
 const std::vector<std::uint16_t>& VolumeFiles::voxels(std::int64_t index) {
-  std::vector<std::uint16_t>& kept = kept_[static_cast<std::size_t>(index)];
-  if (!kept.empty()) return kept;
-  read(places_[static_cast<std::size_t>(index)], scratch_);
-  const bool keeps = budget_ && budget_->take(scratch_.size() * sizeof(std::uint16_t));
-  std::vector<std::uint16_t>& out = keeps ? kept : read_;
-  out.clear();
-  out.reserve(scratch_.size());
-  for (float x : scratch_)
-    out.push_back(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));
-  return out;
+  return kept_.get(index, [&](std::vector<std::uint16_t>& out) {
+    read(places_[static_cast<std::size_t>(index)], scratch_);
+    for (float x : scratch_)
+      out.push_back(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));
+  });
 }
 
 void VolumeFiles::volumes(std::span<const std::int64_t> indices, float* out) {

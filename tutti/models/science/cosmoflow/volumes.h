@@ -47,13 +47,11 @@ class VolumeFiles {
   void read_cube(const train::H5File& file, std::int64_t cube, std::span<float> out) const;
 
   std::int64_t side_, channels_;
-  train::KeepBudget* budget_;
   std::vector<std::filesystem::path> files_;
   std::vector<Place> places_;
   std::vector<std::vector<double>> truths_;
-  std::vector<std::vector<std::uint16_t>> kept_;  // bf16
+  train::KeptSamples<std::uint16_t> kept_;  // bf16
   std::vector<float> scratch_;
-  std::vector<std::uint16_t> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::cosmoflow

@@ -12,7 +12,7 @@ namespace tutti::models::gan3d {
 
 ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
                          bool needs_cells, train::KeepBudget* budget)
-    : budget_(budget), scratch_(kCells) {
+    : kept_(budget), scratch_(kCells) {
   for (const auto& path : train::h5_files(folder))
     if (path.filename().string().starts_with(prefix)) add(path, needs_cells);
   if (energies_.empty())
@@ -20,7 +20,7 @@ ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string&
                   fmt::format("{} has no showers in files {}*.h5. Set `data` to a folder that has, "
                               "or leave it empty.",
                               folder.string(), prefix));
-  kept_.resize(energies_.size());
+  kept_.add(size());
 }
 
 void ShowerFiles::add(const std::filesystem::path& path, bool needs_cells) {
@@ -43,22 +43,19 @@ void ShowerFiles::add(const std::filesystem::path& path, bool needs_cells) {
   }
 }
 
-const std::vector<ShowerFiles::Cell>& ShowerFiles::kept(std::int64_t index) {
-  std::vector<Cell>& kept = kept_[static_cast<std::size_t>(index)];
-  if (!kept.empty()) return kept;
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  files_[place.file].read("ECAL", place.row, 1, scratch_);
-  read_.clear();
-  for (std::size_t i = 0; i < scratch_.size(); ++i)
-    if (scratch_[i] >= kThreshold) read_.push_back({static_cast<std::uint16_t>(i), scratch_[i]});
-  if (budget_ && budget_->take(read_.size() * sizeof(Cell))) return kept = read_;
-  return read_;
+const std::vector<ShowerFiles::Cell>& ShowerFiles::shower(std::int64_t index) {
+  return kept_.get(index, [&](std::vector<Cell>& out) {
+    const Place& place = places_[static_cast<std::size_t>(index)];
+    files_[place.file].read("ECAL", place.row, 1, scratch_);
+    for (std::size_t i = 0; i < scratch_.size(); ++i)
+      if (scratch_[i] >= kThreshold) out.push_back({static_cast<std::uint16_t>(i), scratch_[i]});
+  });
 }
 
 void ShowerFiles::cells(std::span<const std::int64_t> indices, float* out) {
   std::fill_n(out, kCells * indices.size(), 0.f);
   for (std::int64_t index : indices) {
-    for (const Cell& cell : kept(index)) out[cell.place] = cell.energy;
+    for (const Cell& cell : shower(index)) out[cell.place] = cell.energy;
     out += kCells;
   }
 }

@@ -39,15 +39,13 @@ class ShowerFiles {
     float energy;
   };
   void add(const std::filesystem::path& path, bool needs_cells);
-  const std::vector<Cell>& kept(std::int64_t index);
+  const std::vector<Cell>& shower(std::int64_t index);
 
-  train::KeepBudget* budget_;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<double> energies_;
-  std::vector<std::vector<Cell>> kept_;
+  train::KeptSamples<Cell> kept_;
   std::vector<float> scratch_;
-  std::vector<Cell> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::gan3d

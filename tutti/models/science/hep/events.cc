@@ -21,7 +21,7 @@ std::vector<float> column(const train::H5File& file, const std::string& name, st
 
 EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& prefix,
                        train::KeepBudget* budget)
-    : budget_(budget) {
+    : kept_(budget) {
   for (const auto& path : train::h5_files(folder)) {
     if (!path.filename().string().starts_with(prefix)) continue;
     files_.emplace_back(path, train::H5File::Mode::kRead);
@@ -48,22 +48,19 @@ EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& p
         fmt::format(
             "{} has no events in files {}*.h5. Set `data` to a folder that has, or leave it empty.",
             folder.string(), prefix));
-  kept_.resize(infos_.size());
+  kept_.add(size());
   scratch_.resize(static_cast<std::size_t>(3 * image_size_ * image_size_));
 }
 
 const std::vector<EventFiles::Pixel>& EventFiles::pixels(std::int64_t index) {
-  std::vector<Pixel>& kept = kept_[static_cast<std::size_t>(index)];
-  if (!kept.empty()) return kept;
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  files_[place.file].read("data", place.row, 1, scratch_);
-  const auto pixels = static_cast<std::uint32_t>(image_size_ * image_size_);
-  read_.clear();
-  for (std::uint32_t i = 0; i < scratch_.size(); ++i)
-    if (scratch_[i] != 0)
-      read_.push_back({i % pixels * 3 + i / pixels, std::log1p(std::max(0.f, scratch_[i])) / 5});
-  if (budget_ && budget_->take(read_.size() * sizeof(Pixel))) return kept = read_;
-  return read_;
+  return kept_.get(index, [&](std::vector<Pixel>& out) {
+    const Place& place = places_[static_cast<std::size_t>(index)];
+    files_[place.file].read("data", place.row, 1, scratch_);
+    const auto pixels = static_cast<std::uint32_t>(image_size_ * image_size_);
+    for (std::uint32_t i = 0; i < scratch_.size(); ++i)
+      if (scratch_[i] != 0)
+        out.push_back({i % pixels * 3 + i / pixels, std::log1p(std::max(0.f, scratch_[i])) / 5});
+  });
 }
 
 void EventFiles::pictures(std::span<const std::int64_t> indices, float* out) {

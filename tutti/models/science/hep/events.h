@@ -45,14 +45,12 @@ class EventFiles {
   };
   const std::vector<Pixel>& pixels(std::int64_t index);
 
-  train::KeepBudget* budget_;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<EventInfo> infos_;
-  std::vector<std::vector<Pixel>> kept_;
+  train::KeptSamples<Pixel> kept_;
   int image_size_ = 0;
   std::vector<float> scratch_;
-  std::vector<Pixel> read_;  // what is not kept
 };
 
 }  // namespace tutti::models::hep

@@ -13,13 +13,13 @@ const Amx kAmx = prepare_amx();  // before the first convolution
 
 TEST(HepModel, CountsAreThoseOfTheTable) {
   const NetworkShape shape;
-  EXPECT_EQ(parameter_count(shape), 594178);
-  EXPECT_NEAR(forward_flops(shape) * 1e-9, 5.26, 0.01);
-  EXPECT_NEAR(train_flops(shape) * 1e-9, 15.4, 0.05);
+  EXPECT_EQ(parameter_count(layers(shape)), 594178);
+  EXPECT_NEAR(forward_flops(layers(shape)) * 1e-9, 5.26, 0.01);
+  EXPECT_NEAR(train_flops(layers(shape)) * 1e-9, 15.4, 0.05);
   NetworkShape small = shape;
   small.image = 64;
-  EXPECT_NEAR(forward_flops(small) * 1e-9, 0.43, 0.005);
-  EXPECT_NEAR(train_flops(small) * 1e-9, 1.26, 0.01);
+  EXPECT_NEAR(forward_flops(layers(small)) * 1e-9, 0.43, 0.005);
+  EXPECT_NEAR(train_flops(layers(small)) * 1e-9, 1.26, 0.01);
   Network network(shape, 1, torch::kFloat32);
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : network.parameters()) count += parameter.numel();

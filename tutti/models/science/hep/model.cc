@@ -18,56 +18,23 @@ torch::Tensor he_normal(std::vector<std::int64_t> sizes, std::int64_t fan_in,
   return torch::randn(sizes, generator) * std::sqrt(2.0 / static_cast<double>(fan_in));
 }
 
-// Visits (inputs, outputs, side of the picture) of every convolution.
-template <class Visit>
-void each_convolution(const NetworkShape& shape, Visit visit) {
-  double side = shape.image, in = shape.channels;
-  for (int i = 0; i < shape.layers; ++i) {
-    visit(i, in, double(shape.filters), side);
-    in = shape.filters;
-    side = std::floor(side / 2);
-  }
-}
-
 }  // namespace
 
-std::int64_t parameter_count(const NetworkShape& shape) {
-  std::int64_t count = std::int64_t{shape.filters} * shape.classes + shape.classes;
-  each_convolution(shape, [&](int, double in, double out, double) {
-    count += static_cast<std::int64_t>(in * out * kKernel * kKernel + out);
-  });
-  return count;
-}
-
-double layer_flops(const NetworkShape& shape, int layer) {
-  double flops = 2.0 * shape.filters * shape.classes;
-  each_convolution(shape, [&](int i, double in, double out, double side) {
-    if (i == layer) flops = 2 * in * out * kKernel * kKernel * side * side;
-  });
-  return flops;
-}
-
-double forward_flops(const NetworkShape& shape) {
-  double flops = 2.0 * shape.filters * shape.classes;
-  each_convolution(shape, [&](int, double in, double out, double side) {
-    flops += 2 * in * out * kKernel * kKernel * side * side;
-  });
-  return flops;
-}
-
-double output_values(const NetworkShape& shape) {
-  double values = 0;
-  each_convolution(shape,
-                   [&](int, double, double out, double side) { values += out * side * side; });
-  return values;
-}
-
-double train_flops(const NetworkShape& shape) {
-  double first = 0;  // nobody asks for the gradient of the image
-  each_convolution(shape, [&](int i, double in, double out, double side) {
-    if (i == 0) first = 2 * in * out * kKernel * kKernel * side * side;
-  });
-  return 3 * forward_flops(shape) - first;
+std::vector<Layer> layers(const NetworkShape& shape) {
+  std::vector<Layer> result;
+  int side = shape.image, in = shape.channels;
+  for (int i = 0; i < shape.layers; ++i) {
+    result.push_back({.name = fmt::format("conv{}", i + 1),
+                      .in = in,
+                      .out = shape.filters,
+                      .kernel = kKernel,
+                      .height = side,
+                      .width = side});
+    in = shape.filters;
+    side /= 2;
+  }
+  result.push_back({.name = "linear", .in = in, .out = shape.classes});
+  return result;
 }
 
 Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype)

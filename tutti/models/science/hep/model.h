@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "tutti/models/nets/layer.h"
+
 namespace tutti::models::hep {
 
 struct NetworkShape {
@@ -16,14 +18,8 @@ struct NetworkShape {
   double dropout = 0.5;
 };
 
-// Of layer `layer` of Network::layers, forward.
-double layer_flops(const NetworkShape& shape, int layer);
-std::int64_t parameter_count(const NetworkShape& shape);
-// One image, 2 per multiply and add: forward; and with both gradients (none for the input image).
-double forward_flops(const NetworkShape& shape);
-double train_flops(const NetworkShape& shape);
-// That the convolutions give for one image.
-double output_values(const NetworkShape& shape);
+// The convolutions, and the linear layer.
+std::vector<Layer> layers(const NetworkShape& shape);
 
 class Network : public torch::nn::Module {
  public:

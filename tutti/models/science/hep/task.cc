@@ -16,8 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-// How often a step has what the layers give, at the worst moment; measured.
-constexpr double kCopies = 1.1;
+constexpr ValueBytes kValueBytes{.f32 = 4.4, .bf16 = 4.1};
 
 class HepTask : public train::Task {
  public:
@@ -26,14 +25,17 @@ class HepTask : public train::Task {
     shape_.image = static_cast<int>(options.integer("image"));
     shape_.filters = static_cast<int>(options.integer("filters"));
     shape_.dropout = options.number("dropout");
+    layers_ = hep::layers(shape_);
     network_ = std::make_shared<Network>(
         shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
   }
 
   torch::nn::Module& model() override { return *network_; }
   bool casts_itself() const override { return true; }
-  double flops_per_sample() const override { return train_flops(shape_); }
-  double bytes_per_sample() const override { return 4 * kCopies * output_values(shape_); }
+  double flops_per_sample() const override { return train_flops(layers_); }
+  double bytes_per_sample() const override {
+    return kValueBytes.at(dtype_) * output_values(layers_);
+  }
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
@@ -71,10 +73,10 @@ class HepTask : public train::Task {
   std::vector<train::Layer> layers() override {
     std::vector<train::Layer> all;
     for (int i = 0; i < network_->layers(); ++i)
-      all.push_back(
-          {layer_flops(shape_, i), 2, 0, [this, i](const torch::Tensor& input, std::uint64_t seed) {
-             return network_->forward_layer(i, input, seed);
-           }});
+      all.push_back({forward_flops({&layers_[static_cast<std::size_t>(i)], 1}), 2, 0,
+                     [this, i](const torch::Tensor& input, std::uint64_t seed) {
+                       return network_->forward_layer(i, input, seed);
+                     }});
     return all;
   }
   torch::Tensor layers_loss(const torch::Tensor& output, const train::Batch& batch) override {
@@ -171,6 +173,7 @@ class HepTask : public train::Task {
   const Options& options_;
   const torch::ScalarType dtype_;
   NetworkShape shape_;
+  std::vector<Layer> layers_;
   std::shared_ptr<Network> network_;
   std::optional<train::KeepBudget> keep_;
   std::unique_ptr<EventFiles> train_, test_;

@@ -74,7 +74,7 @@ void ImageSet::add(Picture picture, std::int64_t label) {
   side_ = static_cast<int>(std::lround(std::sqrt(double(picture.size()) / 3)));
   places_.push_back({});
   labels_.push_back(label);
-  kept_.push_back(std::move(picture));
+  kept_.add(std::move(picture));
 }
 
 void ImageSet::add_h5(const fs::path& path) {
@@ -91,21 +91,17 @@ void ImageSet::add_h5(const fs::path& path) {
     places_.push_back({files_.size() - 1, row});
     labels_.push_back(std::lround(labels[static_cast<std::size_t>(row)]));
   }
-  kept_.resize(labels_.size());
+  kept_.add(shape[0]);
 }
 
 const Picture& ImageSet::picture(std::int64_t index) {
-  Picture& kept = kept_[static_cast<std::size_t>(index)];
-  if (!kept.empty()) return kept;
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  scratch_.resize(picture_bytes());
-  files_[place.file].read("data", place.row, 1, scratch_);
-  Picture& out = budget_ && budget_->take(picture_bytes()) ? kept : read_;
-  out.clear();
-  out.reserve(scratch_.size());
-  for (float value : scratch_)
-    out.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L)));
-  return out;
+  return kept_.get(index, [&](Picture& out) {
+    const Place& place = places_[static_cast<std::size_t>(index)];
+    scratch_.resize(picture_bytes());
+    files_[place.file].read("data", place.row, 1, scratch_);
+    for (float value : scratch_)
+      out.push_back(static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L)));
+  });
 }
 
 ImagePlan image_plan(std::int64_t train, std::int64_t test, int side, int classes) {

@@ -23,7 +23,7 @@ class ImageSet {
  public:
   ImageSet() = default;
   // The budget must outlive this; without one, nothing of HDF5 files is kept.
-  explicit ImageSet(train::KeepBudget* budget) : budget_(budget) {}
+  explicit ImageSet(train::KeepBudget* budget) : kept_(budget) {}
   void add(Picture picture, std::int64_t label);
   // `data` (N,3,H,H) from 0 to 255, `label` (N). Throws IoError when it does not fit.
   void add_h5(const std::filesystem::path& path);
@@ -40,13 +40,11 @@ class ImageSet {
     std::size_t file;
     std::int64_t row;
   };
-  train::KeepBudget* budget_ = nullptr;
   int side_ = 0;
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<std::int64_t> labels_;
-  std::vector<Picture> kept_;
-  Picture read_;  // what is not kept
+  train::KeptSamples<std::uint8_t> kept_;
   std::vector<float> scratch_;
 };
 

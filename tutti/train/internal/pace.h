@@ -1,0 +1,53 @@
+// How long a run is and how fast it goes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tutti/core/clock.h"
+#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/stepper.h"
+#include "tutti/train/run/progress.h"
+
+namespace tutti::train {
+
+struct RunLength {
+  std::int64_t total_steps = 0, steps_per_epoch = 1;
+  double step_samples = 1;  // of all ranks of a group
+
+  double epoch(std::int64_t step) const { return double(step) / double(steps_per_epoch); }
+  double epochs() const { return epoch(total_steps); }
+  // Of the epoch in which `step` is taken, or of the run.
+  std::int64_t end_of_epoch(std::int64_t step) const {
+    return std::min(total_steps, (step / steps_per_epoch + 1) * steps_per_epoch);
+  }
+};
+
+// Counts what the steps of this start took. The first ones are left out: memory is found, kernels
+// are made.
+class Pace {
+ public:
+  // `start`: steps that were taken before; the clock of the run begins now. `parts` must outlive
+  // this.
+  Pace(RunParts& parts, const RunLength& length, std::int64_t start);
+
+  void begin_step() { step_watch_.restart(); }
+  // The row of metrics.csv for step `step` (from 0), which just ended.
+  Metrics end_step(std::int64_t step, const StepReport& report);
+
+  double seconds() const { return watch_.seconds(); }
+  double samples_per_second() const { return state_.samples_per_second; }
+  double exposed_share() const { return state_.exposed_share; }
+  const ProgressState& progress() const { return state_; }
+
+ private:
+  RunParts& parts_;
+  const RunLength length_;
+  std::int64_t previous_step_;   // the last that this group took
+  std::int64_t steps_here_ = 0;  // since this start
+  double counted_seconds_ = 0, counted_samples_ = 0, counted_wait_ = 0;
+  ProgressState state_;
+  Stopwatch watch_, step_watch_;
+};
+
+}  // namespace tutti::train

@@ -1,0 +1,37 @@
+// What a run is made of, besides its task: made once, in this order.
+#pragma once
+
+#include <memory>
+
+#include "tutti/train/parameters.h"
+#include "tutti/train/pipeline.h"
+#include "tutti/train/trainer.h"
+#include "tutti/train/updates.h"
+
+namespace tutti::train {
+
+struct RunParts {
+  // Collective; every rank has the weights of rank 0 then. All three must outlive this.
+  RunParts(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job);
+  RunParts(const RunParts&) = delete;
+  RunParts& operator=(const RunParts&) = delete;
+
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(options.integer("seed")); }
+  std::int64_t accumulate() const { return options.integer("accumulate"); }
+
+  Task& task;
+  const TrainJob& job;
+  const Options& options;
+  const int rank;
+  const std::unique_ptr<Pipeline> pipeline;  // of model parallelism; or none
+  FlatParameters parameters;
+  Optimizer optimizer;
+  StepUpdates updates;
+  Strategy& strategy;  // of the first update
+  RunLog log;
+
+ private:
+  StrategyParts strategy_parts(comm::Communicator& communicator);
+};
+
+}  // namespace tutti::train

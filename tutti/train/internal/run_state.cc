@@ -1,0 +1,130 @@
+#include "tutti/train/internal/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tutti/core/log.h"
+
+namespace tutti::train {
+
+RunState::RunState(RunParts& parts, comm::Communicator& communicator)
+    : parts_(parts),
+      checkpoints_(parts.job.folder / "checkpoints",
+                   static_cast<int>(parts.options.integer("keep_checkpoints"))) {
+  if (parts.job.resumes) resume(communicator);
+  const std::span<float> weights = parts.parameters.weights();
+  if (parts.options.number("average_decay") > 0 && average_.empty())
+    average_.assign(weights.begin(), weights.end());
+}
+
+void RunState::resume(comm::Communicator& communicator) {
+  std::optional<Checkpoint> checkpoint = checkpoints_.newest();
+  if (!checkpoint) {
+    if (parts_.rank == 0)
+      log::info("{} has no checkpoint yet; the run starts from its beginning.",
+                parts_.job.folder.string());
+    return;
+  }
+  auto bytes = [](auto& values) { return std::as_writable_bytes(std::span(values)); };
+  checkpoint->get("weights", std::as_writable_bytes(parts_.parameters.weights()));
+  std::vector<float> buffers(parts_.parameters.buffers().size());
+  checkpoint->get("buffers", bytes(buffers));
+  parts_.parameters.set_buffers(buffers);
+  std::vector<std::vector<float>>& moments = parts_.optimizer.state();
+  for (std::size_t i = 0; i < moments.size(); ++i)
+    checkpoint->get(fmt::format("optimizer.{}", i), bytes(moments[i]));
+  if (parts_.options.number("average_decay") > 0) {
+    average_.resize(static_cast<std::size_t>(parts_.parameters.size()));
+    checkpoint->get("average", bytes(average_));
+  }
+  first_step_ = written_step_ = checkpoint->step;
+  best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
+  if (parts_.rank == 0) {
+    cut_metrics(parts_.job.folder, first_step_ + 1);
+    log::info("resumed at step {}", first_step_);
+  }
+  communicator.barrier({.name = "resumed"});
+}
+
+void RunState::follow_average() {
+  if (average_.empty()) return;
+  const auto decay = static_cast<float>(parts_.options.number("average_decay"));
+  const std::span<float> weights = parts_.parameters.weights();
+  for (std::size_t i = 0; i < average_.size(); ++i)
+    average_[i] = decay * average_[i] + (1 - decay) * weights[i];
+}
+
+// Rank 0 looks at its watch, and the others of its group hear of it. Other stages of a pipeline
+// would not.
+bool RunState::is_checkpoint_late() const {
+  const double seconds = parts_.options.number("checkpoint_seconds");
+  return parts_.rank == 0 && !parts_.pipeline && parts_.options.integer("checkpoint_steps") == 0 &&
+         seconds > 0 && since_written_.seconds() > seconds;
+}
+
+bool RunState::is_checkpoint_step(std::int64_t step) const {
+  const std::int64_t every = parts_.options.integer("checkpoint_steps");
+  return every > 0 && step / every != written_step_ / every;
+}
+
+void RunState::write(std::int64_t step) {
+  since_written_.restart();
+  written_step_ = step;
+  gather();
+  if (parts_.rank != 0) return;
+  finish();
+  writing_ = std::async(std::launch::async,
+                        [this, checkpoint = snapshot(step)] { checkpoints_.write(checkpoint); });
+}
+
+void RunState::finish() {
+  if (writing_.valid()) writing_.get();
+}
+
+void RunState::gather() {
+  parts_.updates.share_moments();
+  Pipeline* const pipeline = parts_.pipeline.get();
+  if (!pipeline) return;
+  const std::vector<Segment>& segments = parts_.parameters.segments();
+  pipeline->share_buffers();
+  pipeline->share(parts_.parameters.weights(), segments);
+  if (!average_.empty()) pipeline->share(average_, segments);
+  for (std::vector<float>& values : parts_.optimizer.state()) pipeline->share(values, segments);
+}
+
+bool RunState::is_best(const Metrics& metrics) const {
+  return metrics.empty() || metrics[0].second > best_;
+}
+
+void RunState::keep_best(std::int64_t step, const Metrics& metrics) {
+  best_ = metrics.empty() ? 0 : metrics[0].second;
+  checkpoints_.write_best(snapshot(step));
+}
+
+Checkpoint RunState::snapshot(std::int64_t step) {
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  checkpoint.texts["case"] = parts_.job.case_name;
+  checkpoint.texts["best"] = fmt::format("{}", best_);
+  checkpoint.put<float>("weights", parts_.parameters.weights());
+  checkpoint.put<float>("buffers", parts_.parameters.buffers());
+  const std::vector<std::vector<float>>& moments = parts_.optimizer.state();
+  for (std::size_t i = 0; i < moments.size(); ++i)
+    checkpoint.put<float>(fmt::format("optimizer.{}", i), moments[i]);
+  if (!average_.empty()) checkpoint.put<float>("average", average_);
+  return checkpoint;
+}
+
+RunState::Averaged::Averaged(RunState& state) : weights_(state.parts_.parameters.weights()) {
+  if (state.average_.empty()) return;
+  kept_.assign(weights_.begin(), weights_.end());
+  std::copy(state.average_.begin(), state.average_.end(), weights_.begin());
+}
+
+RunState::Averaged::~Averaged() {
+  std::copy(kept_.begin(), kept_.end(), weights_.begin());
+}
+
+}  // namespace tutti::train
