@@ -3,7 +3,7 @@
   worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS PEERS MEMORY_SHARE
 
 Each system is asked for more and more until its objective is within TARGET of ours at a very small tolerance, or a fit took more than
-SECONDS (0: no peers). PEERS are named as in PEERS below, or empty: all.
+SECONDS (0: no peers). PEERS are named as in EFFORTS below, or empty: all; those that CASE does not have are passed over.
 MEMORY_SHARE above 0: ours once more from a file, with that share of its bytes as memory limit, at the tolerance with which ours in memory was
 quickest within TARGET, in turn with fits in memory. Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three.
 Conversion of the data is part of every fit's time.
@@ -220,13 +220,16 @@ class Contest:
 def main():
     folder, case, penalty, has_intercept, target, seconds, peers, share = sys.argv[1:]
     warnings.simplefilter("ignore")
+    asked = peers.split(",") if peers else EFFORTS
+    if unknown := set(asked) - set(EFFORTS):
+        sys.exit(f"No solver is called {', '.join(unknown)}. There are {', '.join(EFFORTS)}.")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
     contest.run_ours()
     if float(share) > 0:
         contest.run_limited(Path(folder), float(share))
-    chosen = peers.split(",") if peers else PEERS[case]
-    for name in chosen if float(seconds) > 0 else []:
-        contest.run_peer(name)
+    for name in PEERS[case] if float(seconds) > 0 else []:
+        if name in asked:
+            contest.run_peer(name)
 
 
 if __name__ == "__main__":
