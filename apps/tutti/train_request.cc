@@ -12,6 +12,7 @@
 
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
+#include "tutti/core/openblas.h"
 #include "tutti/core/prefix.h"
 #include "tutti/models/cases.h"
 #include "tutti/train/run/local_ranks.h"
@@ -59,12 +60,7 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
 // What libraries look for when a rank starts; what the user has set wins.
 void prepare_environment() {
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
-  // OpenBLAS tells processors by their model. Those it does not know get the kernels of a Pentium
-  // 4: products of f32 matrices at a quarter of the speed or less.
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq"))
-    setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+  set_openblas_kernels();
 }
 
 std::string text_of(const fs::path& file) {

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tutti/comm/communicator.h"
@@ -32,6 +33,10 @@ class Strategy {
   virtual void agree() {}
   // The same for what the optimiser keeps: before it is written.
   virtual void share_moments() {}
+  // With lag 1: the gradient that the next step updates with, after waiting for it; or nothing.
+  virtual std::span<const float> pending() { return {}; }
+  // What the run that is resumed had pending.
+  virtual void set_pending(std::span<const float>) {}
   virtual bool trains() const { return true; }
   // Until all groups have left; the run starts at this step.
   virtual void serve(std::int64_t) {}

@@ -125,6 +125,7 @@ class Trainer {
 
   void evaluate() {
     strategy().agree();
+    if (options().text("strategy") != "sync") state_.agree_on_average(strategy().workers());
     state_.gather();
     const RunState::Averaged averaged(state_);
     const double epoch = length_.epoch(step_);

@@ -281,7 +281,8 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
   const Settings common = {{"optimizer", "adam"},
                            {"average_decay", "0.5"},
                            {"schedule", "cosine"},
-                           {"update", GetParam()}};
+                           {"update", GetParam() == std::string("slice") ? "slice" : "all"},
+                           {"lag", GetParam() == std::string("late") ? "1" : "0"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
     return more;
@@ -299,7 +300,7 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
   EXPECT_EQ(columns.at("loss"), read_metrics(base_ / "whole").at("loss"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice"),
+INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice", "late"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST_F(TrainerTest, OneBadStepIsSkippedByAll) {
@@ -317,6 +318,20 @@ TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
   }
+}
+
+// Else resuming would only lead into the same end.
+TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotKept) {
+  EXPECT_THROW(run(2, "hopeless",
+                   {{"steps", "200"},
+                    {"learning_rate", "900"},
+                    {"momentum", "0.99"},
+                    {"checkpoint_steps", "1"}}),
+               Error);
+  const Checkpoint newest = *CheckpointFolder(base_ / "hopeless/checkpoints", 1).newest();
+  std::vector<float> weights(newest.arrays.at("weights").size() / sizeof(float));
+  newest.get("weights", std::as_writable_bytes(std::span(weights)));
+  for (const float weight : weights) EXPECT_TRUE(std::isfinite(weight));
 }
 
 TEST_F(TrainerTest, SpeedOfRanksTogetherAloneAndApart) {

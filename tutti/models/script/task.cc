@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
+#include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/script/rows.h"
 
@@ -100,6 +101,7 @@ class ScriptTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path&) override {
+    average_buffers(*network_, communicator);
     // Sums over the samples: losses, right ones, count; then of the targets and their squares.
     std::vector<double> sums(6);
     each_batch(communicator, [&](const train::Batch& batch, const torch::Tensor& out) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "tutti/core/log.h"
@@ -39,6 +40,11 @@ void RunState::resume(comm::Communicator& communicator) {
     average_.resize(static_cast<std::size_t>(parts_.parameters.size()));
     checkpoint->get("average", bytes(average_));
   }
+  if (checkpoint->arrays.contains("pending")) {
+    std::vector<float> pending(static_cast<std::size_t>(parts_.parameters.size()));
+    checkpoint->get("pending", bytes(pending));
+    parts_.strategy.set_pending(pending);
+  }
   first_step_ = written_step_ = checkpoint->step;
   best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
   if (parts_.rank == 0) {
@@ -54,6 +60,11 @@ void RunState::follow_average() {
   const std::span<float> weights = parts_.parameters.weights();
   for (std::size_t i = 0; i < average_.size(); ++i)
     average_[i] = decay * average_[i] + (1 - decay) * weights[i];
+}
+
+void RunState::agree_on_average(comm::Communicator& workers) {
+  if (!average_.empty())
+    workers.all_reduce(Buffer::of(std::span(average_)), ReduceOp::kAverage, {.name = "average"});
 }
 
 // Rank 0 looks at its watch, and the others of its group hear of it. Other stages of a pipeline
@@ -75,6 +86,14 @@ void RunState::write(std::int64_t step) {
   gather();
   if (parts_.rank != 0) return;
   finish();
+  const std::span<const float> weights = parts_.parameters.weights();
+  if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); })) {
+    log::warning(
+        "DDL-9-66 Step {}: weights are not finite. No checkpoint is written, so that those before "
+        "stay.",
+        step);
+    return;
+  }
   writing_ = std::async(std::launch::async,
                         [this, checkpoint = snapshot(step)] { checkpoints_.write(checkpoint); });
 }
@@ -114,6 +133,8 @@ Checkpoint RunState::snapshot(std::int64_t step) {
   for (std::size_t i = 0; i < moments.size(); ++i)
     checkpoint.put<float>(fmt::format("optimizer.{}", i), moments[i]);
   if (!average_.empty()) checkpoint.put<float>("average", average_);
+  const std::span<const float> pending = parts_.strategy.pending();
+  if (!pending.empty()) checkpoint.put<float>("pending", pending);
   return checkpoint;
 }
 

@@ -21,12 +21,14 @@ class RunState {
   std::int64_t first_step() const { return first_step_; }
   // After each update of the weights: their average goes along, if there is one.
   void follow_average();
+  // All take the mean of their averages, where each has trained for itself. Collective.
+  void agree_on_average(comm::Communicator& workers);
   // Whether rank 0 should write one by the clock; always false on others.
   bool is_checkpoint_late() const;
   // The same by the number of steps, on every rank.
   bool is_checkpoint_step(std::int64_t step) const;
   // Of the state after `step` steps. Collective. What is written is a copy, so training goes on
-  // meanwhile; the next one waits for this.
+  // meanwhile; the next one waits for this. Weights that are not finite are not written.
   void write(std::int64_t step);
   // Until what is being written is on the disk. Throws what writing threw.
   void finish();

@@ -7,6 +7,8 @@
 //
 // With lag 1 the update of step n uses the mean gradient of step n-1, so nothing is waited for that
 // was not sent a whole step before; the first step updates nothing.
+#include <utility>
+
 #include "tutti/train/strategies/buckets.h"
 
 namespace tutti::train {
@@ -39,7 +41,7 @@ class Sync : public Strategy {
     if (lag_ == 1) {
       std::swap(works_, pending_);
       std::swap(is_good, is_pending_good_);
-      if (step == 1) return times;
+      if (std::exchange(is_first_, false)) return times;
     }
     const int buffer = lag_ == 1 ? 1 - buffer_ : buffer_;
     optimizer_.begin(step, rate);
@@ -55,6 +57,16 @@ class Sync : public Strategy {
                           buckets_[b].last, scale);
     }
     return times;
+  }
+
+  std::span<const float> pending() override {
+    if (lag_ == 0 || is_first_ || !is_pending_good_) return {};
+    for (comm::Work& work : pending_) wait_for(work);
+    return parameters_.gradients(buffer_);
+  }
+  void set_pending(std::span<const float> gradient) override {
+    std::copy(gradient.begin(), gradient.end(), parameters_.gradients(buffer_).begin());
+    is_first_ = gradient.empty();
   }
 
   comm::Communicator& workers() override { return communicator_; }
@@ -76,7 +88,7 @@ class Sync : public Strategy {
   Buckets buckets_;
   int buffer_ = 0;
   std::vector<comm::Work> works_, pending_;
-  bool is_pending_good_ = true;
+  bool is_pending_good_ = true, is_first_ = true;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // How well regions are found: intersection over union of each class, over all pixels of all frames.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -18,6 +19,9 @@ class Overlap {
   double iou(int label) const;
   double mean_iou() const;
   double accuracy() const;
+  bool is_empty() const {
+    return std::all_of(counts_.begin(), counts_.end(), [](double count) { return count == 0; });
+  }
   std::span<double> counts() { return counts_; }  // to be summed over ranks
 
  private:

@@ -64,6 +64,8 @@ TEST(SegmentMetric, OverlapByHand) {
   EXPECT_DOUBLE_EQ(overlap.mean_iou(), 0.5);
   EXPECT_DOUBLE_EQ(overlap.accuracy(), 4.0 / 6);
   EXPECT_DOUBLE_EQ(Overlap().iou(1), 1);
+  EXPECT_TRUE(Overlap().is_empty());
+  EXPECT_FALSE(overlap.is_empty());
 }
 
 // The published "frequencies" are the roots of the shares, and weights one over them.

@@ -149,15 +149,18 @@ class SegmentTask : public train::Task {
     for (Overlap* one : {&to_labels, &to_truth, &labels_to_truth})
       communicator.all_reduce(Buffer::of(one->counts()), ReduceOp::kSum, {.name = "overlap"});
     if (!folder.empty()) draw(folder);
-    return {{"mean_iou", to_labels.mean_iou()},
-            {"iou_background", to_labels.iou(climate::kBackground)},
-            {"iou_cyclone", to_labels.iou(climate::kCyclone)},
-            {"iou_river", to_labels.iou(climate::kRiver)},
-            {"accuracy", to_labels.accuracy()},
-            {"truth_iou_cyclone", to_truth.iou(climate::kCyclone)},
-            {"truth_iou_river", to_truth.iou(climate::kRiver)},
-            {"labels_truth_iou_cyclone", labels_to_truth.iou(climate::kCyclone)},
-            {"labels_truth_iou_river", labels_to_truth.iou(climate::kRiver)}};
+    train::Metrics metrics = {{"mean_iou", to_labels.mean_iou()},
+                              {"iou_background", to_labels.iou(climate::kBackground)},
+                              {"iou_cyclone", to_labels.iou(climate::kCyclone)},
+                              {"iou_river", to_labels.iou(climate::kRiver)},
+                              {"accuracy", to_labels.accuracy()}};
+    if (to_truth.is_empty()) return metrics;  // files of others have only labels
+    metrics.insert(metrics.end(),
+                   {{"truth_iou_cyclone", to_truth.iou(climate::kCyclone)},
+                    {"truth_iou_river", to_truth.iou(climate::kRiver)},
+                    {"labels_truth_iou_cyclone", labels_to_truth.iou(climate::kCyclone)},
+                    {"labels_truth_iou_river", labels_to_truth.iou(climate::kRiver)}});
+    return metrics;
   }
 
   std::vector<std::string> prediction_names() const override {
@@ -206,14 +209,18 @@ class SegmentTask : public train::Task {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto percent = [&](const char* name) { return 100 * value_of(metrics, name); };
-    return fmt::format(
+    std::string text = fmt::format(
         "Intersection over union with the labels: {:.1f} % (mean of background {:.1f}, cyclones "
-        "{:.1f}, rivers {:.1f}).\n"
-        "With the storms as they were put into the fields: network {:.1f} (cyclones), {:.1f} "
-        "(rivers); labels {:.1f}, {:.1f}.\n",
+        "{:.1f}, rivers {:.1f}).\n",
         percent("mean_iou"), percent("iou_background"), percent("iou_cyclone"),
-        percent("iou_river"), percent("truth_iou_cyclone"), percent("truth_iou_river"),
-        percent("labels_truth_iou_cyclone"), percent("labels_truth_iou_river"));
+        percent("iou_river"));
+    const auto is_truth = [](const auto& metric) { return metric.first == "truth_iou_cyclone"; };
+    if (std::none_of(metrics.begin(), metrics.end(), is_truth)) return text;
+    return text + fmt::format(
+                      "With the storms as they were put into the fields: network {:.1f} "
+                      "(cyclones), {:.1f} (rivers); labels {:.1f}, {:.1f}.\n",
+                      percent("truth_iou_cyclone"), percent("truth_iou_river"),
+                      percent("labels_truth_iou_cyclone"), percent("labels_truth_iou_river"));
   }
 
  private:
