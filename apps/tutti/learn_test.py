@@ -101,14 +101,16 @@ class LearnTest(unittest.TestCase):
         self.tutti("train", code=2)
 
     def test_an_interrupted_fit_keeps_what_is_there(self):
-        running = subprocess.Popen([TUTTI, "learn", "train", "train.csv", "--model", "boosting", "--trees", "1000000", "--out", "m.json"],
-                                   cwd=self.base, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.assertIn("round", running.stderr.readline())  # it has begun
-        running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
-        self.assertEqual(running.returncode, 0)
-        self.assertIn("interrupted: the model is what was there", out)
-        self.assertIn("trees", self.tutti("info", "m.json"))
+        for model, step in (("boosting", "round"), ("forest", "tree"), ("extra_trees", "tree")):
+            with self.subTest(model):
+                running = subprocess.Popen([TUTTI, "learn", "train", "train.csv", "--model", model, "--trees", "1000000", "--out", "m.json"],
+                                           cwd=self.base, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertIn(step, running.stderr.readline())  # it has begun
+                running.send_signal(signal.SIGINT)
+                out, _ = running.communicate(timeout=60)
+                self.assertEqual(running.returncode, 0)
+                self.assertIn("interrupted: the model is what was there", out)
+                self.assertIn("trees", self.tutti("info", "m.json"))
 
 
 if __name__ == "__main__":

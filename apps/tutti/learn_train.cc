@@ -161,6 +161,10 @@ tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
   const double columns = static_cast<double>(data.features.columns);
   if (settings.model != "tree" && classes > 0)
     options.columns_per_node = std::max(1, static_cast<int>(std::sqrt(columns)));
+  if (settings.on_progress)
+    options.progress = [&](int trees) {
+      return settings.on_progress(fmt::format("tree {} of {}", trees, options.trees));
+    };
   return tree::train_forest(data.features, {targets, data.weights}, options, threads);
 }
 

@@ -299,6 +299,7 @@ DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options) {
 }
 
 void write_csv(const std::filesystem::path& path, const DataSet& data) try {
+  check_lengths(data);
   const Matrix m = to_form(data.features, Form::kDense);
   auto file = fmt::output_file(path.string());
   const bool has_labels = !data.labels.empty();

@@ -384,6 +384,7 @@ DataSet DataFile::read(std::int64_t begin, std::int64_t end) const {
 
 void write_data_file(const std::filesystem::path& path, const DataSet& data,
                      std::int64_t chunk_rows) {
+  check_lengths(data);
   const Form form = data.features.is_sparse() ? Form::kSparseRows : Form::kDense;
   const Matrix m = to_form(data.features, form);
   if (chunk_rows <= 0) {

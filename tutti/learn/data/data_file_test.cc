@@ -8,7 +8,9 @@
 #include <random>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/internal/checksum.h"
+#include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/threads.h"
 
@@ -45,6 +47,20 @@ class DataFiles : public testing::Test {
   std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("tutti-data-" + std::to_string(::getpid()));
 };
+
+// In every format: what is not there must not be taken from beyond its end.
+TEST_F(DataFiles, NeedALabelAndAWeightForEveryRow) {
+  DataSet few_labels = make(), few_weights = make();
+  few_labels.labels.resize(5);
+  few_weights.weights.resize(49);
+  for (const DataSet* data : {&few_labels, &few_weights}) {
+    EXPECT_THROW(write_data_file(path_, *data), ConfigError);
+    EXPECT_THROW(write_snap(path_, *data), ConfigError);
+    EXPECT_THROW(write_svmlight(path_, *data), ConfigError);
+    EXPECT_THROW(write_csv(path_, *data), ConfigError);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
 
 TEST_F(DataFiles, GiveBackWhatWasWritten) {
   const DataSet data = make();

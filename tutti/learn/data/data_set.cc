@@ -32,6 +32,16 @@ std::int64_t width_of(const Words& words, std::int64_t column) {
 
 }  // namespace
 
+void check_lengths(const DataSet& data) {
+  const auto check = [&](const std::vector<double>& values, const char* what) {
+    if (values.empty() || static_cast<std::int64_t>(values.size()) == data.features.rows) return;
+    throw ConfigError("DDL-9-01", fmt::format("There are {} {} for {} rows.", values.size(), what,
+                                              data.features.rows));
+  };
+  check(data.labels, "labels");
+  check(data.weights, "weights");
+}
+
 std::int64_t spread_columns(std::int64_t columns, const Words& words) {
   std::int64_t total = 0;
   for (std::int64_t column = 0; column < columns; ++column) total += width_of(words, column);

@@ -27,6 +27,9 @@ struct DataSet {
   Words words = {};
 };
 
+// Throws ConfigError unless there are as many labels, and weights, as rows; or none.
+void check_lengths(const DataSet& data);
+
 // Columns after spread_words.
 std::int64_t spread_columns(std::int64_t columns, const Words& words);
 // For models that know nothing but numbers: a column of words becomes one for each of them, which

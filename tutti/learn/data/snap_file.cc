@@ -172,6 +172,7 @@ DataSet read_snap(const std::filesystem::path& path) {
 }
 
 void write_snap(const std::filesystem::path& path, const DataSet& data) {
+  check_lengths(data);
   const Matrix& m = data.features;
   const bool is_implicit =
       m.is_sparse() && m.values == nullptr && m.implicit == Implicit::kRowLength;

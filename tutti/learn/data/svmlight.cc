@@ -187,6 +187,7 @@ DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& 
 }
 
 void write_svmlight(const std::filesystem::path& path, const DataSet& data) {
+  check_lengths(data);
   Threads threads(1);
   const Matrix rows = to_form(data.features, Form::kSparseRows, threads);
   try {
