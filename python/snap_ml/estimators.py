@@ -40,6 +40,8 @@ class _Known:
             raise ValueError("privacy=True needs penalty l2, no intercept and no weights")
         if self._ranks is not None:
             raise ValueError("privacy=True does not work over ranks")
+        if len(getattr(self, "classes_", ())) > 2:
+            raise ValueError("privacy=True knows two classes: a fit for each of more would spend privacy_epsilon every time")
         assert_all_finite(X)
         coefficients = fit_private(X.tocsr() if hasattr(X, "tocsr") else X, labels, loss, l2, eta=self.eta, batch_size=self.batch_size,
                                    epsilon=self.privacy_epsilon, grad_clip=self.grad_clip, epochs=self.max_iter, random_state=None)

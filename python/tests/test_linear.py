@@ -213,6 +213,8 @@ def test_privacy_has_a_price_that_is_stated():
         assert model.score(form(X), y) > 0.8 and model.solver_ == "private_sgd"
     with pytest.raises(ValueError, match="no intercept"):
         snap_ml.LogisticRegression(privacy=True, fit_intercept=True).fit(X, y)
+    with pytest.raises(ValueError, match="two classes"):
+        snap_ml.LogisticRegression(privacy=True).fit(X, np.arange(len(y)) % 3)
 
 
 def test_files_of_every_kind(tmp_path):

@@ -417,3 +417,12 @@ def test_onnx_pmml_and_cpp_answer_alike(made, tmp_path):
     for i in range(0, 2000, 7):
         ask((ctypes.c_double * 20)(*X[i].astype(float)), ctypes.byref(answer))
         assert answer.value == pytest.approx(expected[i], abs=1e-12)
+
+
+def test_categories_as_a_mask_are_those_of_their_numbers():
+    random = np.random.default_rng(3)
+    X = np.column_stack([random.integers(0, 9, 500), random.normal(size=500), random.integers(0, 9, 500)])
+    y = (X[:, 2] % 2 + X[:, 1] > 0.5).astype(int)
+    for estimator in (ours.DecisionTreeClassifier, ours.RandomForestRegressor, ours.GradientBoostingClassifier):
+        by_mask, by_number = (estimator(categorical_features=chosen, random_state=1).fit(X, y) for chosen in ([False, False, True], [2]))
+        assert by_mask.to_json() == by_number.to_json()

@@ -184,6 +184,13 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self)
         return self.model_.to_cpp(name)
 
+    def _categorical(self):
+        chosen = self.categorical_features
+        if chosen is None:
+            return []
+        chosen = np.asarray(chosen)
+        return [int(c) for c in (np.flatnonzero(chosen) if chosen.dtype == bool else chosen)]
+
 
 class TreeClassifier(ClassifierMixin, TreeEstimator):
     def _check_classes(self, X, y, sample_weight):

@@ -62,13 +62,6 @@ class _Boosted:
     def _is_distributed(self):
         return False
 
-    def _categorical(self):
-        chosen = self.categorical_features
-        if chosen is None:
-            return []
-        chosen = np.asarray(chosen)
-        return [int(c) for c in (np.flatnonzero(chosen) if chosen.dtype == bool else chosen)]
-
 
 class _BoostedClassifier(_Boosted, TreeClassifier):
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None, eval_set=None):

@@ -47,7 +47,7 @@ class _Grown:
             columns_per_node=columns_per_node(self.max_features, columns, self._default_max_features),
             random_thresholds=self._random_thresholds,
             max_bins=self._max_bins(),
-            categorical=[int(c) for c in (self.categorical_features if self.categorical_features is not None else [])],
+            categorical=self._categorical(),
             seed=seed_of(self.random_state),
             memory_limit=byte_count(self.memory_limit),
             exact_splits=not self.use_histograms,
