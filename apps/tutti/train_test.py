@@ -179,10 +179,9 @@ class TrainTest(unittest.TestCase):
             with (self.base / "masks.csv").open() as file:
                 row = list(map(float, next(csv.DictReader(file)).values()))
             self.tutti("export", run, "-o", self.base / "masks.pt")
-            # Where two classes are as likely, rounding decides.
-            check = ("import sys, torch; m = torch.jit.load(sys.argv[1]); x = torch.rand(eval(sys.argv[2])); y = m(x);"
-                     "is_near = torch.isclose(m(x[1:])[0], y[1], 1e-3, 1e-4);"
-                     "assert y.shape[0] == 2 and (y[0] - y[1]).abs().max() > 0 and is_near.float().mean() > 0.99")
+            # Always the same numbers: one input in a few hundred has a pixel between two classes, where rounding decides.
+            check = ("import sys, torch; torch.manual_seed(1); m = torch.jit.load(sys.argv[1]); x = torch.rand(eval(sys.argv[2])); y = m(x);"
+                     "assert y.shape[0] == 2 and (y[0] - y[1]).abs().max() > 0 and torch.allclose(m(x[1:])[0], y[1], 1e-3, 1e-4)")
             channels = 16 if case == "climate-segment" else 4
             subprocess.run(["/usr/bin/python3", "-c", check, self.base / "masks.pt", str((2, channels, *side))], check=True)
             marked = (masks[0] == 1).mean() if case == "climate-segment" else (masks[0] > 0).sum()

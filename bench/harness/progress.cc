@@ -24,7 +24,7 @@ void Progress::step(std::string_view what) {
     fmt::print(stderr, "\r\033[K[{}/{}] {}", done_, steps_, what);
   } else if (since_told_.seconds() >= kSecondsBetweenLines) {
     fmt::print(stderr, "[{}/{}] {}\n", done_, steps_, what);
-    since_told_ = Stopwatch();
+    since_told_.restart();
   }
   std::fflush(stderr);
 }
