@@ -19,6 +19,10 @@ std::int64_t elements_of(const Operation& operation) {
   return operation.counts.empty() ? operation.count : sum(operation.counts);
 }
 
+std::int64_t nanoseconds_of(const FlightEntry& entry) {
+  return std::max<std::int64_t>(0, monotonic_ns(entry.end_ticks) - monotonic_ns(entry.start_ticks));
+}
+
 }  // namespace
 
 void Communicator::State::add_observers() {
@@ -55,20 +59,25 @@ void Communicator::State::add_observers() {
   }
 }
 
-Result Communicator::State::observe(const Operation& operation, const FlightEntry& entry) {
+DimensionTimes Communicator::State::times_of(const Operation& operation,
+                                             const FlightEntry& entry) const {
+  if (operation.collective != plan::Collective::kAllReduce || !reduces_on_host_) {
+    return executor->times();
+  }
+  DimensionTimes times;
+  times.nanoseconds[0] = nanoseconds_of(entry);
+  return times;
+}
+
+Result Communicator::State::observe(const Operation& operation, const FlightEntry& entry,
+                                    const DimensionTimes& times) {
   if (is_observing_) return Result::ok();  // what observers do themselves is not told
-  const std::int64_t nanoseconds = monotonic_ns(entry.end_ticks) - monotonic_ns(entry.start_ticks);
-  Observation observation{
+  const Observation observation{
       .record = entry.record,
       .bytes = elements_of(operation) * static_cast<std::int64_t>(size_of(operation.dtype)),
-      .seconds = 1e-9 * static_cast<double>(std::max<std::int64_t>(0, nanoseconds))};
-  if (operation.collective == plan::Collective::kAllReduce && reduces_on_host_) {
-    observation.times.nanoseconds[0] = nanoseconds;
-    observation.algorithm = host->last_way();
-  } else {
-    observation.times = executor->times();
-    observation.algorithm = planner->plan_for(operation)->algorithm;
-  }
+      .seconds = 1e-9 * static_cast<double>(nanoseconds_of(entry)),
+      .times = times,
+      .algorithm = entry.algorithm};
   is_observing_ = true;
   Result outcome = Result::ok();
   for (std::size_t i = 0; i < observers_.size() && outcome; ++i) {

@@ -84,13 +84,9 @@ Result Communicator::State::run_one(const Operation& operation) {
     return fail(std::move(outcome));
   entry.end_ticks = ticks();
   FlightRecord::end(slot, entry.end_ticks, entry.algorithm);
-  host->leave(entry.record.sequence, entry.end_ticks);
-  if (watch->has_reported()) [[unlikely]]
-    watch->report_recovery();
-  if (job->recorder.traces()) [[unlikely]]
-    job->recorder.trace(entry);
+  leave(entry);
   if (!observers_.empty()) [[unlikely]]
-    return observe(operation, entry);
+    return observe(operation, entry, times_of(operation, entry));
   return outcome;
 }
 
@@ -103,16 +99,27 @@ FlightEntry Communicator::State::enter(const Operation& operation) {
   return entry;
 }
 
+void Communicator::State::leave(const FlightEntry& entry) {
+  host->leave(entry.record.sequence, entry.end_ticks);
+  if (watch->has_reported()) [[unlikely]]
+    watch->report_recovery();
+  if (job->recorder.traces()) [[unlikely]]
+    job->recorder.trace(entry);
+}
+
 Work Communicator::State::start_as(Operation operation, const std::string& name,
                                    std::function<void()> body) {
   return progress->start([this, operation = std::move(operation), name, body]() mutable {
     const std::lock_guard lock(mutex_);
     if (roster->has_failed()) return fail(roster->failure());
     operation.name = name;
-    const FlightEntry entry = enter(operation);
+    FlightEntry entry = enter(operation);
     body();
-    host->leave(entry.record.sequence, ticks());
-    return Result::ok();
+    entry.end_ticks = ticks();
+    entry.algorithm = "compressed";
+    leave(entry);
+    // Which dimension the time went to, only the operations inside know.
+    return observers_.empty() ? Result::ok() : observe(operation, entry, DimensionTimes{});
   });
 }
 

@@ -66,9 +66,11 @@ struct Communicator::State {
   Result run(const Operation& operation);
   Result run_one(const Operation& operation);
   FlightEntry enter(const Operation& operation);
+  void leave(const FlightEntry& entry);
   Result fail(Result outcome);
   Result dispatch(const Operation& operation, FlightEntry& entry);
-  Result observe(const Operation& operation, const FlightEntry& entry);
+  DimensionTimes times_of(const Operation& operation, const FlightEntry& entry) const;
+  Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
   void find_layout();
   void join_host();
 

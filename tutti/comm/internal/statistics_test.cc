@@ -8,6 +8,7 @@
 namespace tutti::comm {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -95,6 +96,23 @@ TEST(DumpIter, TellsOnceAfterSoManyOperations) {
 
 TEST(DumpIter, OneRankIsNeverLate) {
   EXPECT_THAT(told({1}, "-dump_iter 10"), HasSubstr("no operation waited for all ranks"));
+}
+
+TEST(DumpIter, CompressedOperationsCountToo) {
+  testing::internal::CaptureStderr();
+  run_ranks(
+      host_names({2, 2}),
+      [](Communicator& communicator) {
+        std::vector<float> values(1000, 1);
+        for (int i = 0; i < 4; ++i) {
+          communicator.all_reduce(Buffer::of(std::span(values)), ReduceOp::kAverage,
+                                  {.name = "w", .compression = Codec(Compression::kInt8)});
+        }
+      },
+      test_options("-dump_iter 6"));
+  // The first one splits the ranks into hosts and rails: two all_gathers more.
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("6 operations"), HasSubstr("compressed 4x")));
 }
 
 TEST(DumpIter, SilentWhenNobodyAsks) {
