@@ -14,9 +14,9 @@ Loader::~Loader() {
   thread_.join();
 }
 
-void Loader::ask(std::int64_t step) {
+void Loader::ask(std::int64_t step, std::int64_t part) {
   const std::lock_guard lock(mutex_);
-  asked_.push_back(step);
+  asked_.emplace_back(step, part);
   changed_.notify_all();
 }
 
@@ -35,10 +35,10 @@ void Loader::run() try {
   for (;;) {
     changed_.wait(lock, [this] { return (!asked_.empty() && ready_.size() < kAhead) || stops_; });
     if (stops_) return;
-    const std::int64_t step = asked_.front();
+    const auto [step, part] = asked_.front();
     asked_.pop_front();
     lock.unlock();
-    Batch batch = task_.load(sampler_.indices(step));
+    Batch batch = task_.load(sampler_.indices(step, part));
     lock.lock();
     ready_.push_back(std::move(batch));
     changed_.notify_all();

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "tutti/train/run/sampler.h"
 #include "tutti/train/task.h"
@@ -20,8 +21,9 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The batch of this step of the sampler will be wanted, after those that were asked for before.
-  void ask(std::int64_t step);
+  // The batch of this part of a step of the sampler will be wanted, after those that were asked for
+  // before.
+  void ask(std::int64_t step, std::int64_t part);
   // The next of those that were asked for. Throws what reading it threw.
   Batch next();
 
@@ -33,7 +35,7 @@ class Loader {
   Sampler sampler_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::int64_t> asked_;
+  std::deque<std::pair<std::int64_t, std::int64_t>> asked_;  // step and part
   std::deque<Batch> ready_;
   std::exception_ptr failure_;
   bool stops_ = false;

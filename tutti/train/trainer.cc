@@ -23,17 +23,17 @@ class Trainer {
       : parts_(task, communicator, job),
         state_(parts_, communicator),
         line_(parts_.rank == 0),
-        step_(state_.first_step()) {}
+        step_(state_.start().step) {}
 
   TrainOutcome run() {
     if (!strategy().trains()) {
       strategy().serve(step_);
       return outcome_;
     }
-    const Sampler sampler(parts_.task.train_samples(), options().integer("batch"),
-                          strategy().group().rank(), strategy().group_size(), parts_.seed());
-    length_ = length_of(sampler);
-    Loader loader(parts_.task, sampler);
+    length_ = length_of_run();
+    Loader loader(parts_.task,
+                  Sampler(parts_.task.train_samples(), length_.course, options().integer("batch"),
+                          strategy().group().rank(), strategy().group_size(), parts_.seed()));
     Stepper stepper(parts_);
     if (parts_.rank == 0) announce();
     Pace pace(parts_, length_, step_);
@@ -53,19 +53,35 @@ class Trainer {
   const Options& options() const { return parts_.options; }
   Strategy& strategy() { return parts_.strategy; }
 
-  RunLength length_of(const Sampler& sampler) {
+  RunLength length_of_run() {
+    const std::int64_t samples = parts_.task.train_samples(),
+                       step_samples = options().integer("batch") * parts_.accumulate() *
+                                      strategy().group_size();
     RunLength length;
-    length.steps_per_epoch =
-        std::max<std::int64_t>(1, sampler.steps_per_epoch() / parts_.accumulate());
-    length.total_steps =
-        options().integer("steps") > 0
-            ? options().integer("steps")
-            : std::llround(options().number("epochs") * double(length.steps_per_epoch));
+    // A checkpoint that does not tell its place was reached, for all we know, with such steps.
+    length.course = state_.knows_place()
+                        ? Course(samples, step_samples, step_, state_.start().place)
+                        : Course(samples, step_samples);
+    length.total_steps = options().integer("steps") > 0
+                             ? options().integer("steps")
+                             : length.course.steps_until(options().number("epochs"));
     // What was trained stays so when fewer are asked for afterwards.
     length.total_steps = std::max(length.total_steps, step_);
-    length.step_samples =
-        double(options().integer("batch") * parts_.accumulate() * strategy().group_size());
     return length;
+  }
+
+  // The number of a step in the schedule. Epochs are counted in steps of one size, so that a run
+  // whose steps become larger or smaller stays at its place; `steps` are counted as they were
+  // taken.
+  std::int64_t scheduled(std::int64_t step) const {
+    return options().integer("steps") > 0 ? step : length_.course.even_step(step);
+  }
+
+  Reached reached() const {
+    const Reached& start = state_.start();
+    const std::int64_t taken = step_ - (state_.knows_place() ? start.step : 0);
+    return {step_, start.samples + taken * length_.course.step_samples(),
+            length_.course.place(step_)};
   }
 
   // A first step may take minutes.
@@ -74,7 +90,7 @@ class Trainer {
       fmt::print("All {} steps were taken before; --set epochs= or steps= with more goes on.\n",
                  step_);
     fmt::print("{}", plan_text({parts_.parameters.size(), parts_.task.train_samples(),
-                                length_.total_steps - step_, length_.step_samples,
+                                length_.total_steps - step_, length_.step_samples(),
                                 parts_.task.flops_per_sample(),
                                 peak_flops(options()) * strategy().workers().size()}));
     fflush(stdout);
@@ -84,12 +100,11 @@ class Trainer {
   // next one lies behind the end of an epoch.
   void take_steps(Loader& loader, Stepper& stepper, Pace& pace) {
     auto ask = [&](std::int64_t step) {
-      for (std::int64_t part = 0; part < parts_.accumulate(); ++part)
-        loader.ask(step * parts_.accumulate() + part);
+      for (std::int64_t part = 0; part < parts_.accumulate(); ++part) loader.ask(step, part);
       return step;
     };
     const Schedule schedule =
-        make_schedule(options(), strategy().group_size(), length_.total_steps);
+        make_schedule(options(), strategy().group_size(), scheduled(length_.total_steps));
     std::int64_t epoch_end = length_.end_of_epoch(step_);
     std::int64_t step = ask(strategy().first_step(step_));
     std::int64_t next = ask(strategy().next_step(step));
@@ -100,16 +115,16 @@ class Trainer {
       }
       pace.begin_step();
       const StepReport report =
-          stepper.take(loader, step, schedule.rate(step), state_.is_checkpoint_late());
+          stepper.take(loader, step, schedule.rate(scheduled(step)), state_.is_checkpoint_late());
       step_ = step + 1;
       state_.follow_average();
       parts_.log.step(step_, length_.epoch(step_), pace.end_step(step, report));
       line_.show(progress_text(pace.progress()));
       // The last step ends it anyway.
       outcome_.was_stopped = report.is_stop_asked && step_ < length_.total_steps;
-      if (outcome_.was_stopped) return state_.write(step_);
+      if (outcome_.was_stopped) return state_.write(reached());
       if (step_ < epoch_end && (report.is_checkpoint_due || state_.is_checkpoint_step(step_)))
-        state_.write(step_);
+        state_.write(reached());
       step = next;
       next = ask(strategy().next_step(step));
     }
@@ -117,10 +132,12 @@ class Trainer {
 
   void end_epoch(std::int64_t steps) {
     step_ = steps;
-    if (step_ == length_.total_steps ||
-        step_ / length_.steps_per_epoch % options().integer("evaluate_every") == 0)
+    if (step_ == length_.total_steps || length_.course.even_step(step_) /
+                                                length_.course.steps_per_epoch() %
+                                                options().integer("evaluate_every") ==
+                                            0)
       evaluate();
-    state_.write(step_);
+    state_.write(reached());
   }
 
   void evaluate() {
@@ -141,7 +158,7 @@ class Trainer {
     const bool is_best = state_.is_best(outcome_.metrics);
     fmt::print("{}\n", evaluation_text(epoch, outcome_.metrics, is_best));
     fflush(stdout);
-    if (is_best) state_.keep_best(step_, outcome_.metrics);
+    if (is_best) state_.keep_best(reached(), outcome_.metrics);
   }
 
   RunParts parts_;

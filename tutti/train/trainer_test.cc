@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <mutex>
+#include <set>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
@@ -38,13 +39,16 @@ class ToyTask : public Task {
     for (std::size_t i = 0; i < indices.size(); ++i)
       for (int k = 0; k < 4; ++k)
         input[static_cast<std::int64_t>(i)][k] = std::sin(double(indices[i] + 1) * (k + 1.3));
-    return {input, input.matmul(torch::tensor({1.f, -2.f, 0.5f, 3.f})), {}};
+    const torch::Tensor numbers =
+        torch::tensor(std::vector<std::int64_t>(indices.begin(), indices.end()));
+    return {input, input.matmul(torch::tensor({1.f, -2.f, 0.5f, 3.f})), {numbers}};
   }
   Batch random_batch(std::int64_t count) override {
     return {torch::randn({count, 4}), torch::randn({count}), {}};
   }
   torch::Tensor loss(const Batch& batch, std::uint64_t) override {
     model_->named_buffers()["seen"] += 1;
+    if (on_samples && model_->is_training()) on_samples(batch.more.at(0));
     torch::Tensor loss = layers_loss(weighted(mixed(batch.input)), batch);
     if (calls_++ == bad_step_) loss = loss * std::numeric_limits<float>::quiet_NaN();
     return loss;
@@ -71,6 +75,7 @@ class ToyTask : public Task {
   double flops_per_sample() const override { return 30; }
   std::string verdict(const Metrics&) const override { return ""; }
   bool casts_itself() const override { return true; }
+  std::function<void(const torch::Tensor& indices)> on_samples;  // of each batch trained on
 
  private:
   torch::Tensor mixed(const torch::Tensor& x) {
@@ -118,6 +123,11 @@ class TrainerTest : public testing::Test {
     world.run([&](comm::Transport& transport) {
       const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
       ToyTask task(transport.rank() == ranks - 1 ? bad_step : -1, updates_);
+      task.on_samples = [&](const torch::Tensor& indices) {
+        const std::lock_guard lock(mutex_);
+        const auto* first = indices.data_ptr<std::int64_t>();
+        samples_.insert(samples_.end(), first, first + indices.numel());
+      };
       try {
         const TrainOutcome outcome = train(task, *communicator, job);
         if (communicator->rank() == 0) result.score = outcome.metrics.at(0).second;
@@ -132,6 +142,8 @@ class TrainerTest : public testing::Test {
   }
   fs::path base_;
   std::vector<Update> updates_ = {{"loss", ""}};
+  std::mutex mutex_;
+  std::vector<std::int64_t> samples_;  // that were trained on
 };
 
 TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
@@ -302,6 +314,53 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice", "late"),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+// Four of six steps of two ranks, then others take the rest of the epoch, at the same place of the
+// schedule.
+TEST_F(TrainerTest, AnotherNumberOfRanksGoesOnAtTheSameSample) {
+  const Settings common = {{"schedule", "cosine"}, {"learning_rate", "0.03"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const double third = 0.03 * (1 + std::cos(std::acos(-1.0) / 3)) / 2;
+  for (const int ranks : {1, 2, 3, 4}) {
+    const std::string name = std::to_string(ranks);
+    samples_.clear();
+    run(2, name, with({{"steps", "4"}}));
+    ASSERT_EQ(samples_.size(), 64u);
+    run(ranks, name, with({{"epochs", "2"}}), true);
+    const std::int64_t rest = 32 / (8 * ranks), epoch = 96 / (8 * ranks);
+    const auto columns = read_metrics(base_ / name);
+    ASSERT_EQ(columns.at("step").size(), std::size_t(4 + rest + epoch)) << ranks;
+    const double rounding = 32 % (8 * ranks) == 0 ? 1e-7 : 0.2 * third;  // to whole steps
+    EXPECT_NEAR(columns.at("learning_rate").at(4), third, rounding) << ranks;
+    EXPECT_DOUBLE_EQ(columns.at("epoch").back(), 2);
+    const auto end = samples_.begin() + 64 + rest * 8 * ranks;
+    EXPECT_EQ(std::set<std::int64_t>(samples_.begin(), end).size(),
+              std::size_t(end - samples_.begin()));
+    EXPECT_EQ(std::set<std::int64_t>(end, samples_.end()).size(), 96u);
+    const Checkpoint last = *CheckpointFolder(base_ / name / "checkpoints", 1).newest();
+    EXPECT_EQ(last.texts.at("epoch"), "2");
+    EXPECT_EQ(last.texts.at("epoch_samples"), "0");
+    EXPECT_EQ(last.texts.at("samples"), std::to_string(64 + (rest + epoch) * 8 * ranks));
+  }
+}
+
+// They have only their step, which the same number of ranks can go on from.
+TEST_F(TrainerTest, CheckpointsOfVersionOneAreRead) {
+  const Result whole = run(2, "whole", {{"steps", "10"}});
+  run(2, "old", {{"steps", "4"}});
+  const fs::path file = base_ / "old/checkpoints/step-000000000004.ckpt";
+  Checkpoint old = read_checkpoint(file);
+  for (const char* name : {"samples", "epoch", "epoch_samples"}) old.texts.erase(name);
+  old.texts["version"] = "1";
+  write_checkpoint(file, old);
+  EXPECT_EQ(whole.weights, run(2, "old", {{"steps", "10"}}, true).weights);
+  const auto texts = CheckpointFolder(base_ / "old/checkpoints", 1).newest()->texts;
+  EXPECT_EQ(texts.at("samples"), "160");
+  EXPECT_EQ(texts.at("epoch"), "1");
+}
 
 TEST_F(TrainerTest, OneBadStepIsSkippedByAll) {
   const Result result = run(3, "bad", {{"steps", "40"}}, false, 5);

@@ -22,7 +22,7 @@ Metrics Pace::end_step(std::int64_t step, const StepReport& report) {
   double loss = 0;
   for (const auto& [name, value] : report.losses) loss += value / double(report.losses.size());
   // Meanwhile other groups took the steps between.
-  const double samples = length_.step_samples * double(step - previous_step_);
+  const double samples = length_.step_samples() * double(step - previous_step_);
   previous_step_ = step;
   if (++steps_here_ > kWarmUpSteps) {
     counted_seconds_ += seconds;
@@ -36,7 +36,7 @@ Metrics Pace::end_step(std::int64_t step, const StepReport& report) {
   state_.samples_per_second = counts ? counted_samples_ / counted_seconds_ : samples / seconds;
   state_.exposed_share = counts ? counted_wait_ / counted_seconds_ : waited / seconds;
   state_.flops_per_second = state_.samples_per_second * parts_.task.flops_per_sample();
-  state_.seconds_left = double(length_.total_steps - state_.step) * length_.step_samples /
+  state_.seconds_left = double(length_.total_steps - state_.step) * length_.step_samples() /
                         std::max(1e-9, state_.samples_per_second);
   Metrics row = {{"loss", loss},
                  {"learning_rate", report.rate},

@@ -7,19 +7,21 @@
 #include "tutti/core/clock.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/internal/stepper.h"
+#include "tutti/train/run/course.h"
 #include "tutti/train/run/progress.h"
 
 namespace tutti::train {
 
 struct RunLength {
-  std::int64_t total_steps = 0, steps_per_epoch = 1;
-  double step_samples = 1;  // of all ranks of a group
+  Course course;
+  std::int64_t total_steps = 0;
 
-  double epoch(std::int64_t step) const { return double(step) / double(steps_per_epoch); }
+  double step_samples() const { return static_cast<double>(course.step_samples()); }
+  double epoch(std::int64_t step) const { return course.epoch(step); }
   double epochs() const { return epoch(total_steps); }
   // Of the epoch in which `step` is taken, or of the run.
   std::int64_t end_of_epoch(std::int64_t step) const {
-    return std::min(total_steps, (step / steps_per_epoch + 1) * steps_per_epoch);
+    return std::min(total_steps, course.end_of_epoch(step));
   }
 };
 

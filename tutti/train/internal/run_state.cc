@@ -45,13 +45,25 @@ void RunState::resume(comm::Communicator& communicator) {
     checkpoint->get("pending", bytes(pending));
     parts_.strategy.set_pending(pending);
   }
-  first_step_ = written_step_ = checkpoint->step;
   best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
+  read_place(*checkpoint);
   if (parts_.rank == 0) {
-    cut_metrics(parts_.job.folder, first_step_ + 1);
-    log::info("resumed at step {}", first_step_);
+    cut_metrics(parts_.job.folder, start_.step + 1);
+    log::info("resumed at step {}", start_.step);
   }
   communicator.barrier({.name = "resumed"});
+}
+
+void RunState::read_place(const Checkpoint& checkpoint) {
+  start_.step = written_step_ = checkpoint.step;
+  knows_place_ = checkpoint.texts.contains("epoch_samples");
+  if (!knows_place_) return;
+  auto number = [&](const char* name) {
+    const auto found = checkpoint.texts.find(name);
+    return found == checkpoint.texts.end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
+  };
+  start_.samples = number("samples");
+  start_.place = {number("epoch"), number("epoch_samples")};
 }
 
 void RunState::follow_average() {
@@ -80,9 +92,9 @@ bool RunState::is_checkpoint_step(std::int64_t step) const {
   return every > 0 && step / every != written_step_ / every;
 }
 
-void RunState::write(std::int64_t step) {
+void RunState::write(const Reached& now) {
   since_written_.restart();
-  written_step_ = step;
+  written_step_ = now.step;
   gather();
   if (parts_.rank != 0) return;
   finish();
@@ -91,11 +103,11 @@ void RunState::write(std::int64_t step) {
     log::warning(
         "DDL-9-66 Step {}: weights are not finite. No checkpoint is written, so that those before "
         "stay.",
-        step);
+        now.step);
     return;
   }
   writing_ = std::async(std::launch::async,
-                        [this, checkpoint = snapshot(step)] { checkpoints_.write(checkpoint); });
+                        [this, checkpoint = snapshot(now)] { checkpoints_.write(checkpoint); });
 }
 
 void RunState::finish() {
@@ -117,22 +129,30 @@ bool RunState::is_best(const Metrics& metrics) const {
   return metrics.empty() || metrics[0].second > best_;
 }
 
-void RunState::keep_best(std::int64_t step, const Metrics& metrics) {
+void RunState::keep_best(const Reached& now, const Metrics& metrics) {
   best_ = metrics.empty() ? 0 : metrics[0].second;
-  checkpoints_.write_best(snapshot(step));
+  checkpoints_.write_best(weights_of(now));
 }
 
-Checkpoint RunState::snapshot(std::int64_t step) {
+Checkpoint RunState::weights_of(const Reached& now) {
   Checkpoint checkpoint;
-  checkpoint.step = step;
+  checkpoint.step = now.step;
   checkpoint.texts["case"] = parts_.job.case_name;
   checkpoint.texts["best"] = fmt::format("{}", best_);
+  checkpoint.texts["samples"] = std::to_string(now.samples);
+  checkpoint.texts["epoch"] = std::to_string(now.place.epoch);
+  checkpoint.texts["epoch_samples"] = std::to_string(now.place.samples);
   checkpoint.put<float>("weights", parts_.parameters.weights());
   checkpoint.put<float>("buffers", parts_.parameters.buffers());
+  if (!average_.empty()) checkpoint.put<float>("average", average_);
+  return checkpoint;
+}
+
+Checkpoint RunState::snapshot(const Reached& now) {
+  Checkpoint checkpoint = weights_of(now);
   const std::vector<std::vector<float>>& moments = parts_.optimizer.state();
   for (std::size_t i = 0; i < moments.size(); ++i)
     checkpoint.put<float>(fmt::format("optimizer.{}", i), moments[i]);
-  if (!average_.empty()) checkpoint.put<float>("average", average_);
   const std::span<const float> pending = parts_.strategy.pending();
   if (!pending.empty()) checkpoint.put<float>("pending", pending);
   return checkpoint;

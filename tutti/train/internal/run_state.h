@@ -8,8 +8,16 @@
 #include "tutti/core/clock.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/run/checkpoint_file.h"
+#include "tutti/train/run/course.h"
 
 namespace tutti::train {
+
+// How far a run has come.
+struct Reached {
+  std::int64_t step = 0;     // so many were taken
+  std::int64_t samples = 0;  // and so many samples seen, over all epochs
+  DataPlace place = {};
+};
 
 class RunState {
  public:
@@ -17,8 +25,10 @@ class RunState {
   // fit the network. `parts` must outlive this.
   RunState(RunParts& parts, comm::Communicator& communicator);
 
-  // Steps that were taken before this start.
-  std::int64_t first_step() const { return first_step_; }
+  // Where this start begins.
+  const Reached& start() const { return start_; }
+  // Whether the checkpoint told the place in the data: those of version 1 do not.
+  bool knows_place() const { return knows_place_; }
   // After each update of the weights: their average goes along, if there is one.
   void follow_average();
   // All take the mean of their averages, where each has trained for itself. Collective.
@@ -27,9 +37,9 @@ class RunState {
   bool is_checkpoint_late() const;
   // The same by the number of steps, on every rank.
   bool is_checkpoint_step(std::int64_t step) const;
-  // Of the state after `step` steps. Collective. What is written is a copy, so training goes on
-  // meanwhile; the next one waits for this. Weights that are not finite are not written.
-  void write(std::int64_t step);
+  // Of the state now. Collective. What is written is a copy, so training goes on meanwhile; the
+  // next one waits for this. Weights that are not finite are not written.
+  void write(const Reached& now);
   // Until what is being written is on the disk. Throws what writing threw.
   void finish();
 
@@ -39,7 +49,7 @@ class RunState {
   // Whether an evaluation is better than all before it.
   bool is_best(const Metrics& metrics) const;
   // Remembers it as the best one, and writes the weights of now as such.
-  void keep_best(std::int64_t step, const Metrics& metrics);
+  void keep_best(const Reached& now, const Metrics& metrics);
 
   // The weights are their average, if there is one, while this lives.
   class Averaged {
@@ -55,14 +65,18 @@ class RunState {
   };
 
  private:
-  Checkpoint snapshot(std::int64_t step);
+  // What everybody needs who uses the weights; and what is needed besides to go on training.
+  Checkpoint weights_of(const Reached& now);
+  Checkpoint snapshot(const Reached& now);
   void resume(comm::Communicator& communicator);
+  void read_place(const Checkpoint& checkpoint);
 
   RunParts& parts_;
   CheckpointFolder checkpoints_;
   std::vector<float> average_;
   double best_ = -std::numeric_limits<double>::infinity();
-  std::int64_t first_step_ = 0;
+  Reached start_;
+  bool knows_place_ = true;
   std::int64_t written_step_ = 0;  // of the newest checkpoint
   Stopwatch since_written_;
   std::future<void> writing_;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -32,6 +34,25 @@ static_assert(sizeof(RecordHead) == 24);
 
 [[noreturn]] void fail(const fs::path& path, const std::string& why) {
   throw IoError("DDL-7-61", fmt::format("The checkpoint {}: {}.", path.string(), why));
+}
+
+void check_version(const fs::path& path, const Checkpoint& checkpoint) {
+  const auto version = checkpoint.texts.find("version");
+  if (version == checkpoint.texts.end() || std::atoi(version->second.c_str()) <= kCheckpointVersion)
+    return;
+  throw IoError(kNewerCheckpoint,
+                fmt::format("The checkpoint {} has version {}, and this program knows {}. Use the "
+                            "tutti that wrote it, or a later one.",
+                            path.string(), version->second, kCheckpointVersion));
+}
+
+// -1: not the name of a checkpoint of a step.
+std::int64_t step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  long long step = -1;
+  int end = 0;
+  if (std::sscanf(name.c_str(), "step-%lld.ckpt%n", &step, &end) != 1) return -1;
+  return static_cast<std::size_t>(end) == name.size() ? step : -1;
 }
 
 class Writer {
@@ -97,6 +118,8 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   Writer writer(draft);
   writer.record(kTextRecord, "step", std::to_string(checkpoint.step).data(),
                 std::to_string(checkpoint.step).size());
+  const std::string version = std::to_string(kCheckpointVersion);
+  writer.record(kTextRecord, "text.version", version.data(), version.size());
   for (const auto& [name, text] : checkpoint.texts)
     writer.record(kTextRecord, "text." + name, text.data(), text.size());
   for (const auto& [name, bytes] : checkpoint.arrays)
@@ -120,7 +143,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
     if (!file.read(reinterpret_cast<char*>(&head), sizeof head)) fail(path, "ends too early");
     if (head.kind > kEndRecord || head.name_bytes > file_bytes || head.bytes > file_bytes)
       fail(path, "is damaged");
-    if (head.kind == kEndRecord) return checkpoint;
+    if (head.kind == kEndRecord) break;
     std::string name(head.name_bytes, 0);
     std::vector<std::byte> bytes(head.bytes);
     file.read(name.data(), static_cast<std::streamsize>(name.size()));
@@ -137,6 +160,8 @@ Checkpoint read_checkpoint(const fs::path& path) {
     else
       checkpoint.texts[name.substr(5)] = text;
   }
+  check_version(path, checkpoint);
+  return checkpoint;
 }
 
 CheckpointFolder::CheckpointFolder(fs::path folder, int keep)
@@ -146,9 +171,9 @@ std::vector<fs::path> CheckpointFolder::files() const {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder_, ignored))
-    if (entry.path().extension() == ".ckpt" && entry.path().stem().string().starts_with("step-"))
-      found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+    if (step_of(entry.path()) >= 0) found.push_back(entry.path());
+  std::sort(found.begin(), found.end(),
+            [](const fs::path& a, const fs::path& b) { return step_of(a) < step_of(b); });
   return found;
 }
 
@@ -156,6 +181,8 @@ void CheckpointFolder::write(const Checkpoint& checkpoint) {
   fs::create_directories(folder_);
   write_checkpoint(folder_ / fmt::format("step-{:012}.ckpt", checkpoint.step), checkpoint);
   std::vector<fs::path> all = files();
+  for (; !all.empty() && step_of(all.back()) > checkpoint.step; all.pop_back())
+    fs::remove(all.back());
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < all.size(); ++i) fs::remove(all[i]);
 }
 
@@ -170,6 +197,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() const {
     try {
       return read_checkpoint(*file);
     } catch (const IoError& error) {
+      if (error.code() == kNewerCheckpoint) throw;
       log::warning("{} It is passed over.", error.what());
     }
   }

@@ -27,21 +27,28 @@ struct Checkpoint {
   void get(const std::string& name, std::span<std::byte> values) const;
 };
 
+inline constexpr int kCheckpointVersion = 2;  // 1 did not tell the place in the data
+inline constexpr const char* kNewerCheckpoint = "DDL-7-69";
+
 // Writes beside `path`, flushes to the disk and renames. Throws IoError when that fails; the old
 // file is then untouched.
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
-// Throws IoError when the file is not a whole checkpoint or a checksum is wrong.
+// Throws IoError when the file is not a whole checkpoint or a checksum is wrong; with code
+// kNewerCheckpoint when a later version of us has written it.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-// The checkpoints of a run: `<folder>/step-<n>.ckpt`, and `best.ckpt`.
+// The checkpoints of a run: `<folder>/step-<n>.ckpt`, twelve digits so that names sort as steps do,
+// and `best.ckpt`.
 class CheckpointFolder {
  public:
   CheckpointFolder(std::filesystem::path folder, int keep);
 
-  // Writes it, then removes the oldest so that `keep` stay.
+  // Writes it, then removes the oldest so that `keep` stay; and those of later steps, which could
+  // not be read when the run went on from an earlier one.
   void write(const Checkpoint& checkpoint);
   void write_best(const Checkpoint& checkpoint);
-  // The newest that can be read; damaged ones are passed over with a warning.
+  // The newest that can be read; damaged ones are passed over with a warning. Throws IoError when a
+  // later version of us has written it.
   std::optional<Checkpoint> newest() const;
   std::optional<Checkpoint> best() const;
 

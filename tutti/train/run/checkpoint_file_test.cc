@@ -79,6 +79,43 @@ TEST_F(CheckpointTest, KeepsTheLastAndTheBestAndPassesOverDamage) {
   EXPECT_EQ(checkpoints.newest()->step, 20);
 }
 
+// Damaged ones of later steps must not push out what is written after them.
+TEST_F(CheckpointTest, WhatIsWrittenStays) {
+  CheckpointFolder checkpoints(folder_ / "all", 2);
+  for (int step : {20, 300, 310}) checkpoints.write(example(step));
+  for (const char* name : {"step-000000000300.ckpt", "step-000000000310.ckpt"})
+    fs::resize_file(folder_ / "all" / name, 40);
+  EXPECT_FALSE(checkpoints.newest());
+  for (int step : {30, 40}) checkpoints.write(example(step));
+  EXPECT_EQ(checkpoints.newest()->step, 40);
+  EXPECT_TRUE(fs::exists(folder_ / "all/step-000000000030.ckpt"));
+  EXPECT_FALSE(fs::exists(folder_ / "all/step-000000000310.ckpt"));
+}
+
+TEST_F(CheckpointTest, NamesSortAsSteps) {
+  CheckpointFolder checkpoints(folder_ / "all", 9);
+  for (std::int64_t step : {std::int64_t{999}, std::int64_t{1000}, std::int64_t{2'000'000'000'000}})
+    checkpoints.write(example(step));
+  std::ofstream(folder_ / "all/step-7 (copy).ckpt") << "of the user";
+  EXPECT_EQ(checkpoints.newest()->step, 2'000'000'000'000);
+  EXPECT_TRUE(fs::exists(folder_ / "all/step-000000000999.ckpt"));
+}
+
+TEST_F(CheckpointTest, ALaterVersionIsToldNotPassedOver) {
+  CheckpointFolder checkpoints(folder_ / "all", 9);
+  checkpoints.write(example(1));
+  EXPECT_EQ(checkpoints.newest()->texts.at("version"), "2");
+  Checkpoint later = example(2);
+  later.texts["version"] = "3";
+  checkpoints.write(later);
+  try {
+    checkpoints.newest();
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.code(), kNewerCheckpoint);
+  }
+}
+
 TEST_F(CheckpointTest, SaysWhereItCannotWrite) {
   EXPECT_THROW(write_checkpoint(folder_ / "no/such/a.ckpt", example(1)), IoError);
 }

@@ -1,13 +1,9 @@
 #include "tutti/train/run/sampler.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numbers>
 #include <numeric>
 #include <utility>
-
-#include "tutti/core/error.h"
 
 namespace tutti::train {
 
@@ -39,15 +35,9 @@ std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index) {
   return Random(Random(seed).next() + index * 0x9e3779b97f4a7c15).next();
 }
 
-Sampler::Sampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, std::uint64_t seed)
-    : samples_(samples), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {
-  steps_per_epoch_ = samples / (batch * ranks);
-  if (steps_per_epoch_ == 0)
-    throw ConfigError("DDL-1-81",
-                      fmt::format("{} training samples do not fill one step of {} ranks with batch "
-                                  "{}. Take a smaller batch, fewer ranks or more data.",
-                                  samples, ranks, batch));
-}
+Sampler::Sampler(std::int64_t samples, const Course& course, std::int64_t batch, int rank,
+                 int ranks, std::uint64_t seed)
+    : samples_(samples), course_(course), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {}
 
 void Sampler::shuffle(std::int64_t epoch) {
   epoch_ = epoch;
@@ -57,9 +47,10 @@ void Sampler::shuffle(std::int64_t epoch) {
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
 }
 
-std::vector<std::int64_t> Sampler::indices(std::int64_t step) {
-  if (const std::int64_t epoch = step / steps_per_epoch_; epoch != epoch_) shuffle(epoch);
-  const std::int64_t first = (step % steps_per_epoch_) * batch_ * ranks_ + rank_ * batch_;
+std::vector<std::int64_t> Sampler::indices(std::int64_t step, std::int64_t part) {
+  const DataPlace place = course_.place(step);
+  if (place.epoch != epoch_) shuffle(place.epoch);
+  const std::int64_t first = place.samples + (part * ranks_ + rank_) * batch_;
   return {order_.begin() + first, order_.begin() + first + batch_};
 }
 

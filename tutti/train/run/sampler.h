@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tutti/train/run/course.h"
+
 namespace tutti::train {
 
 // A small generator of our own, so that the same seed gives the same data everywhere.
@@ -28,21 +30,22 @@ std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index);
 
 class Sampler {
  public:
-  // `batch` samples per rank and step. When `samples` is not a multiple of all ranks' batches, the
-  // last samples of an epoch's order are left out of that epoch.
-  Sampler(std::int64_t samples, std::int64_t batch, int rank, int ranks, std::uint64_t seed);
+  // A step of the course has one batch of `batch` samples for every rank, or several parts of that.
+  Sampler(std::int64_t samples, const Course& course, std::int64_t batch, int rank, int ranks,
+          std::uint64_t seed);
 
-  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  // Samples of this rank at `step`, counted over all epochs. Safe from one thread.
-  std::vector<std::int64_t> indices(std::int64_t step);
+  // Samples of this rank in part `part` of step `step`, counted over all epochs. Safe from one
+  // thread.
+  std::vector<std::int64_t> indices(std::int64_t step, std::int64_t part = 0);
 
  private:
   void shuffle(std::int64_t epoch);
 
-  std::int64_t samples_, batch_;
+  std::int64_t samples_;
+  Course course_;
+  std::int64_t batch_;
   int rank_, ranks_;
   std::uint64_t seed_;
-  std::int64_t steps_per_epoch_;
   std::int64_t epoch_ = -1;
   std::vector<std::int64_t> order_;
 };

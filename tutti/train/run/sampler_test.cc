@@ -6,17 +6,17 @@
 #include <cmath>
 #include <set>
 
-#include "tutti/core/error.h"
-
 namespace tutti::train {
 namespace {
 
 TEST(Sampler, AnEpochSeesEverySampleOnce) {
   const std::int64_t samples = 103, batch = 5;
   const int ranks = 3;
+  const Course course(samples, batch * ranks);
   std::vector<Sampler> samplers;
-  for (int rank = 0; rank < ranks; ++rank) samplers.emplace_back(samples, batch, rank, ranks, 7);
-  const std::int64_t steps = samplers[0].steps_per_epoch();
+  for (int rank = 0; rank < ranks; ++rank)
+    samplers.emplace_back(samples, course, batch, rank, ranks, 7);
+  const std::int64_t steps = course.steps_per_epoch();
   EXPECT_EQ(steps, 6);
   std::vector<std::vector<std::int64_t>> epochs(2);
   for (std::int64_t step = 0; step < 2 * steps; ++step)
@@ -31,17 +31,37 @@ TEST(Sampler, AnEpochSeesEverySampleOnce) {
 }
 
 TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
-  Sampler alone(64, 8, 0, 1, 3), first(64, 4, 0, 2, 3), second(64, 4, 1, 2, 3);
+  const Course course(64, 8);
+  Sampler alone(64, course, 8, 0, 1, 3), first(64, course, 4, 0, 2, 3),
+      second(64, course, 4, 1, 2, 3), parts(64, course, 4, 0, 1, 3);
   for (std::int64_t step : {9, 0, 5}) {
     std::vector<std::int64_t> both = first.indices(step);
     const auto others = second.indices(step);
     both.insert(both.end(), others.begin(), others.end());
     EXPECT_EQ(alone.indices(step), both);
+    EXPECT_EQ(first.indices(step), parts.indices(step, 0));
+    EXPECT_EQ(others, parts.indices(step, 1));
   }
 }
 
-TEST(Sampler, TooFewSamples) {
-  EXPECT_THROW(Sampler(7, 4, 0, 2, 1), ConfigError);
+// What two ranks saw of an epoch and what three saw after them is the epoch.
+TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
+  const std::int64_t samples = 96, batch = 4;
+  const Course before(samples, 2 * batch);
+  const std::int64_t stop = 6;  // in the middle of the first epoch
+  const Course after(samples, 3 * batch, stop, before.place(stop));
+  std::vector<std::int64_t> seen;
+  auto take = [&](const Course& course, int ranks, std::int64_t first, std::int64_t last) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      Sampler sampler(samples, course, batch, rank, ranks, 5);
+      for (std::int64_t step = first; step < last; ++step)
+        for (std::int64_t index : sampler.indices(step)) seen.push_back(index);
+    }
+  };
+  take(before, 2, 0, stop);
+  take(after, 3, stop, after.end_of_epoch(stop));
+  EXPECT_EQ(seen.size(), 96u);
+  EXPECT_EQ(std::set<std::int64_t>(seen.begin(), seen.end()).size(), 96u);
 }
 
 TEST(Random, IsUniformAndGaussian) {
