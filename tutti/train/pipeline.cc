@@ -29,6 +29,23 @@ bool is_channels_last(const torch::Tensor& tensor) {
   return tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
+void check_stages(int ranks, int layers, int stages) {
+  if (layers == 0)
+    throw ConfigError("DDL-1-76",
+                      "The network of this case cannot be dealt to several ranks. Leave out "
+                      "`stages`: every rank then has all of it.");
+  if (layers < stages)
+    throw ConfigError("DDL-1-76",
+                      fmt::format("The network has {} layers to deal, too few for {} `stages`. Set "
+                                  "at most {}.",
+                                  layers, stages, layers));
+  if (ranks % stages != 0)
+    throw ConfigError(
+        "DDL-1-76", fmt::format("{} ranks cannot stand in rows of {} `stages`. Start {} ranks, or "
+                                "another multiple of {}.",
+                                ranks, stages, (ranks / stages + 1) * stages, stages));
+}
+
 // Whether the layers can be dealt to so many stages without any having more work than `most`.
 bool fits(const std::vector<double>& work, int stages, double most) {
   int used = 1;
@@ -91,12 +108,7 @@ Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& s
       stages_(shape.stages),
       stage_(world.rank() % stages_),
       layers_(task.layers()) {
-  if (world.size() % stages_ != 0 || static_cast<int>(layers_.size()) < stages_)
-    throw ConfigError(
-        "DDL-1-97",
-        fmt::format("{} ranks and a network of {} layers that can be split do not make {} stages. "
-                    "Start a multiple of {} ranks, or set fewer `stages`.",
-                    world.size(), layers_.size(), stages_, stages_));
+  check_stages(world.size(), static_cast<int>(layers_.size()), stages_);
   line_ = world.split(world.rank() / stages_);
   replicas_ = world.split(stage_);
   std::vector<double> work;
@@ -186,6 +198,10 @@ float Pipeline::run(const Batch& batch, std::uint64_t seed,
   sent_.clear();
   line_->broadcast(Buffer::of(std::span(&loss, 1)), stages_ - 1, {.name = "loss"});
   return loss;
+}
+
+void Pipeline::agree(std::span<float> numbers) {
+  line_->all_reduce(Buffer::of(numbers), ReduceOp::kMax, {.name = "stages"});
 }
 
 void Pipeline::share(std::span<float> values, const std::vector<Segment>& segments) {

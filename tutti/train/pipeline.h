@@ -42,6 +42,9 @@ class Pipeline {
   // before the backward pass of the last part.
   float run(const Batch& batch, std::uint64_t seed, const std::function<void()>& before_last);
 
+  // The largest of each number over the stages, to which all then agree.
+  void agree(std::span<float> numbers);
+
   // Gives every rank of the pipeline what the others' stages have in `values`, an array over all
   // parameters.
   void share(std::span<float> values, const std::vector<Segment>& segments);

@@ -42,7 +42,9 @@ class Bench {
           precise_loss(task_, options_, update, batch_, static_cast<std::uint64_t>(steps_));
       strategy.last_backward();
       loss.backward();
-      waited += strategy.finish(updates.number(update, steps_), 1e-4, 1, true).waited;
+      const Reduced reduced = strategy.reduce(true);
+      waited += reduced.waited +
+                strategy.finish(updates.number(update, steps_), 1e-4, 1, reduced.is_usable).waited;
     }
     ++steps_;
     return {watch.seconds(), waited};

@@ -18,16 +18,29 @@ struct StepTimes {
   double staleness = 0;  // updates by others since the weights of this step were fetched
 };
 
+// What became of the gradients that an update is going to use.
+struct Reduced {
+  bool is_usable = true;
+  bool has_overflowed = false;  // some rank's were not finite though its loss was
+  double waited = 0;
+};
+
 // The trainer calls, at every step: begin, then for each of the accumulated batches a backward
-// pass, with last_backward before the last one, then finish. Ranks that do not train call serve
-// instead.
+// pass, with last_backward before the last one, then reduce, then finish. Ranks that do not train
+// call serve instead.
 class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual void begin() = 0;
   virtual void last_backward() {}
+  // Until the gradients of the next update are there: those of this step or, with lag 1, of the one
+  // before. `is_loss_good`: the losses of this step were finite on all ranks of the group. The same
+  // on all of them.
+  virtual Reduced reduce(bool is_loss_good) = 0;
+  // Where this rank's part of them was not finite; empty: nowhere.
+  virtual std::string bad_layer() const = 0;
   // Update number `step` (from 1) at this rate; `scale` multiplies the gradients first. When
-  // `is_good` is false on any rank, nothing is updated: all ranks must say the same.
+  // `is_good` is false nothing is updated: all ranks must say the same.
   virtual StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) = 0;
   // Makes the weights of all ranks that train the same: before they are evaluated or written.
   virtual void agree() {}
@@ -51,6 +64,8 @@ class Strategy {
   // Groups work at their own pace: steps are numbered over all of them and given to whoever is
   // free. The first step of this group when the run starts at `start`; and the one to take after
   // `step`, asked for before `step` is begun.
+  virtual int groups() const { return 1; }
+  virtual int group_number() const { return 0; }
   virtual std::int64_t first_step(std::int64_t start) { return start; }
   virtual std::int64_t next_step(std::int64_t step) { return step + 1; }
 };

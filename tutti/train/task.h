@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tutti/comm/communicator.h"
@@ -61,6 +62,13 @@ class Task {
   // one by which the best weights are kept: larger is better. With a folder, rank 0 writes plots.
   virtual Metrics evaluate(comm::Communicator& communicator,
                            const std::filesystem::path& folder) = 0;
+  // Which samples `evaluate` looks at: those of the result or, where the data has them besides,
+  // those by which the best weights are chosen.
+  enum class Judged { kTest, kValidation };
+  virtual bool has_validation() const { return false; }
+  void look_at(Judged which) {
+    if (has_validation() && which != std::exchange(judged_, which)) swap_validation();
+  }
   // Called by `evaluate` on the way with how many samples were judged, by all ranks, and will be.
   // Whoever evaluates may set it.
   std::function<void(std::int64_t done, std::int64_t all)> on_judged = {};
@@ -93,6 +101,11 @@ class Task {
   void tell_judged(std::int64_t done, std::int64_t all) const {
     if (on_judged) on_judged(done, all);
   }
+  // `evaluate` looks at the other samples from now on.
+  virtual void swap_validation() {}
+
+ private:
+  Judged judged_ = Judged::kTest;
 };
 
 }  // namespace tutti::train

@@ -5,11 +5,13 @@
 
 #include <cmath>
 
+#include "tutti/core/error.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/internal/judge.h"
 #include "tutti/train/internal/pace.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/internal/run_state.h"
+#include "tutti/train/internal/step_rows.h"
 #include "tutti/train/internal/stepper.h"
 #include "tutti/train/run/schedule.h"
 #include "tutti/train/together.h"
@@ -20,8 +22,10 @@ namespace {
 class Trainer {
  public:
   Trainer(Task& task, comm::Communicator& communicator, const TrainJob& job)
-      : parts_(task, communicator, job),
+      : world_(communicator),
+        parts_(task, communicator, job),
         state_(parts_, communicator),
+        rows_(parts_),
         line_(parts_.rank == 0),
         step_(state_.start().step) {}
 
@@ -37,7 +41,13 @@ class Trainer {
     Stepper stepper(parts_);
     if (parts_.rank == 0) announce();
     Pace pace(parts_, length_, step_);
-    take_steps(loader, stepper, pace);
+    try {
+      take_steps(loader, stepper, pace);
+    } catch (const Error& error) {
+      // Servers, and groups at their own pace, would wait for this one.
+      if (options().text("strategy") != "sync") world_.abandon(error.what());
+      throw;
+    }
     line_.finish();
     outcome_.seconds = pace.seconds();
     outcome_.samples_per_second = pace.samples_per_second();
@@ -45,7 +55,7 @@ class Trainer {
     outcome_.steps = step_;
     strategy().leave();
     state_.finish();
-    if (outcome_.was_stopped) strategy().workers().barrier({.name = "stopped"});
+    if (outcome_.was_stopped) world_.barrier({.name = "stopped"});
     return outcome_;
   }
 
@@ -118,7 +128,7 @@ class Trainer {
           stepper.take(loader, step, schedule.rate(scheduled(step)), state_.is_checkpoint_late());
       step_ = step + 1;
       state_.follow_average();
-      parts_.log.step(step_, length_.epoch(step_), pace.end_step(step, report));
+      rows_.add(step_, length_.epoch(step_), pace.end_step(step, report));
       line_.show(progress_text(pace.progress()));
       // The last step ends it anyway.
       outcome_.was_stopped = report.is_stop_asked && step_ < length_.total_steps;
@@ -141,16 +151,19 @@ class Trainer {
   }
 
   void evaluate() {
+    rows_.share();
     strategy().agree();
     if (options().text("strategy") != "sync") state_.agree_on_average(strategy().workers());
     state_.gather();
     const RunState::Averaged averaged(state_);
     const double epoch = length_.epoch(step_);
-    const bool is_last = step_ == length_.total_steps;
+    const bool draws = step_ == length_.total_steps && !parts_.task.has_validation();
     line_.finish();
+    parts_.task.look_at(Task::Judged::kValidation);
     outcome_.metrics =
         judge(parts_.task, strategy().workers(),
-              is_last ? parts_.job.folder / "plots" : std::filesystem::path(), epoch, line_);
+              draws ? parts_.job.folder / "plots" : std::filesystem::path(), epoch, line_);
+    parts_.task.look_at(Task::Judged::kTest);
     parts_.task.model().train();
     parts_.log.validation(step_, epoch, outcome_.metrics);
     if (parts_.rank != 0) return;
@@ -161,8 +174,10 @@ class Trainer {
     if (is_best) state_.keep_best(reached(), outcome_.metrics);
   }
 
+  comm::Communicator& world_;
   RunParts parts_;
   RunState state_;
+  StepRows rows_;
   ProgressLine line_;
   RunLength length_;
   std::int64_t step_;  // how many were taken
@@ -172,7 +187,7 @@ class Trainer {
 }  // namespace
 
 bool can_stop(const Options& options) {
-  return options.text("strategy") == "sync" && options.integer("stages") == 1;
+  return options.text("strategy") == "sync";
 }
 
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {
@@ -181,7 +196,11 @@ TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob&
   together(communicator, [&] { trainer.emplace(task, communicator, job); });
   if (communicator.rank() == 0) fmt::print("run: {}\n", job.folder.string());
   fflush(stdout);
-  const TrainOutcome outcome = trainer->run();
+  TrainOutcome outcome = trainer->run();
+  trainer.reset();  // the network has its weights back
+  // The only look at the test samples, with the weights that others chose.
+  if (task.has_validation() && !outcome.was_stopped)
+    outcome.metrics = evaluate_run(task, communicator, job);
   if (communicator.rank() == 0) plot_run(job.folder);
   return outcome;
 }

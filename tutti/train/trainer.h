@@ -24,7 +24,9 @@ struct TrainOutcome {
   double seconds = 0;             // of training, of this start
   double samples_per_second = 0;  // of all ranks, over the whole start but its first steps
   double exposed_share = 0;
-  Metrics metrics;           // of the last evaluation
+  // Of the last evaluation; where there are samples for validation, of the best weights on the
+  // test.
+  Metrics metrics;
   bool was_stopped = false;  // by a signal before its last step, with a checkpoint
 };
 
@@ -32,7 +34,7 @@ struct TrainOutcome {
 bool can_stop(const Options& options);
 
 // Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
-// IoError when the run cannot be resumed, Error DDL-9-60 when losses stay without a finite value;
+// IoError when the run cannot be resumed, Error DDL-9-60 when losses or gradients stay not finite;
 // ranks whose failure another one tells, AlreadyTold.
 // When `stop` is asked on any rank, all end after the step, with a checkpoint.
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);

@@ -3,12 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "tutti/core/log.h"
+#include "tutti/train/run/finite.h"
 
 namespace tutti::train {
+namespace {
+
+// Whether the parts of `all`, `count` numbers each, are not all the same.
+bool differ(const std::vector<float>& all, std::size_t count) {
+  for (std::size_t at = count; at < all.size(); at += count)
+    if (std::memcmp(&all[at], all.data(), count * sizeof(float)) != 0) return true;
+  return false;
+}
+
+}  // namespace
 
 RunState::RunState(RunParts& parts, comm::Communicator& communicator)
     : parts_(parts),
@@ -30,9 +41,7 @@ void RunState::resume(comm::Communicator& communicator) {
   }
   auto bytes = [](auto& values) { return std::as_writable_bytes(std::span(values)); };
   checkpoint->get("weights", std::as_writable_bytes(parts_.parameters.weights()));
-  std::vector<float> buffers(parts_.parameters.buffers().size());
-  checkpoint->get("buffers", bytes(buffers));
-  parts_.parameters.set_buffers(buffers);
+  read_buffers(*checkpoint);
   std::vector<std::vector<float>>& moments = parts_.optimizer.state();
   for (std::size_t i = 0; i < moments.size(); ++i)
     checkpoint->get(fmt::format("optimizer.{}", i), bytes(moments[i]));
@@ -52,6 +61,31 @@ void RunState::resume(comm::Communicator& communicator) {
     log::info("resumed at step {}", start_.step);
   }
   communicator.barrier({.name = "resumed"});
+}
+
+void RunState::read_buffers(const Checkpoint& checkpoint) {
+  std::vector<float> mine(parts_.parameters.buffers().size());
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(mine));
+  checkpoint.get("buffers", bytes);
+  const auto all = checkpoint.arrays.find("buffers.ranks");
+  if (all != checkpoint.arrays.end() && parts_.strategy.trains()) {
+    const comm::Communicator& group = parts_.strategy.group();
+    if (all->second.size() == bytes.size() * static_cast<std::size_t>(group.size()))
+      std::copy_n(all->second.begin() + std::ssize(bytes) * group.rank(), bytes.size(),
+                  bytes.begin());
+  }
+  parts_.parameters.set_buffers(mine);
+}
+
+std::vector<float> RunState::all_buffers() {
+  const std::vector<float> mine = parts_.parameters.buffers();
+  comm::Communicator& group = parts_.strategy.group();
+  if (mine.empty() || group.size() == 1) return mine;
+  std::vector<float> all(group.rank() == 0 ? mine.size() * static_cast<std::size_t>(group.size())
+                                           : 0);
+  group.gather(ConstBuffer::of(std::span<const float>(mine)), Buffer::of(std::span(all)), 0, {},
+               {.name = "buffers"});
+  return all;
 }
 
 void RunState::read_place(const Checkpoint& checkpoint) {
@@ -79,12 +113,11 @@ void RunState::agree_on_average(comm::Communicator& workers) {
     workers.all_reduce(Buffer::of(std::span(average_)), ReduceOp::kAverage, {.name = "average"});
 }
 
-// Rank 0 looks at its watch, and the others of its group hear of it. Other stages of a pipeline
-// would not.
+// Rank 0 looks at its watch, and the others hear of it in the step.
 bool RunState::is_checkpoint_late() const {
   const double seconds = parts_.options.number("checkpoint_seconds");
-  return parts_.rank == 0 && !parts_.pipeline && parts_.options.integer("checkpoint_steps") == 0 &&
-         seconds > 0 && since_written_.seconds() > seconds;
+  return parts_.rank == 0 && parts_.options.integer("checkpoint_steps") == 0 && seconds > 0 &&
+         since_written_.seconds() > seconds;
 }
 
 bool RunState::is_checkpoint_step(std::int64_t step) const {
@@ -96,18 +129,19 @@ void RunState::write(const Reached& now) {
   since_written_.restart();
   written_step_ = now.step;
   gather();
+  const std::vector<float> buffers = all_buffers();
   if (parts_.rank != 0) return;
   finish();
-  const std::span<const float> weights = parts_.parameters.weights();
-  if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); })) {
+  if (!all_finite(parts_.parameters.weights())) {
     log::warning(
         "DDL-9-66 Step {}: weights are not finite. No checkpoint is written, so that those before "
         "stay.",
         now.step);
     return;
   }
-  writing_ = std::async(std::launch::async,
-                        [this, checkpoint = snapshot(now)] { checkpoints_.write(checkpoint); });
+  writing_ = std::async(std::launch::async, [this, checkpoint = snapshot(now, buffers)] {
+    checkpoints_.write(checkpoint);
+  });
 }
 
 void RunState::finish() {
@@ -148,8 +182,21 @@ Checkpoint RunState::weights_of(const Reached& now) {
   return checkpoint;
 }
 
-Checkpoint RunState::snapshot(const Reached& now) {
+// Ranks take means of batch norm over their own samples. Their mean is the best there is; to go on
+// as if never stopped, each needs its own.
+Checkpoint RunState::snapshot(const Reached& now, const std::vector<float>& all_buffers) {
   Checkpoint checkpoint = weights_of(now);
+  std::vector<float> mean = parts_.parameters.buffers();
+  if (differ(all_buffers, mean.size())) {
+    const std::size_t ranks = all_buffers.size() / mean.size();
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      double sum = 0;
+      for (std::size_t r = 0; r < ranks; ++r) sum += all_buffers[r * mean.size() + i];
+      mean[i] = static_cast<float>(sum / static_cast<double>(ranks));
+    }
+    checkpoint.put<float>("buffers", mean);
+    checkpoint.put<float>("buffers.ranks", all_buffers);
+  }
   const std::vector<std::vector<float>>& moments = parts_.optimizer.state();
   for (std::size_t i = 0; i < moments.size(); ++i)
     checkpoint.put<float>(fmt::format("optimizer.{}", i), moments[i]);

@@ -70,16 +70,35 @@ void Stepper::take_update(std::size_t update, Loader& loader, Shared shared, Ste
   const Stopwatch watch;
   shared_work.wait();
   report.times.waited += watch.seconds();
-  const bool is_good = shared.not_finite == 0;
-  const StepTimes times = strategy.finish(parts_.updates.number(update, step_), report.rate,
-                                          1 / static_cast<float>(parts), is_good);
-  report.times.waited += times.waited;
+  finish_update(update, shared, was_finite, report);
+}
+
+void Stepper::finish_update(std::size_t update, const Shared& shared, bool was_finite,
+                            StepReport& report) {
+  Strategy& strategy = parts_.updates.strategy(update);
+  const bool is_loss_good = shared.not_finite == 0;
+  const Reduced reduced = strategy.reduce(is_loss_good);
+  // Ranks of a stage know of each other; all stages must do the same.
+  struct {
+    float is_not_usable, has_overflowed, wants_checkpoint, wants_stop;
+  } all = {reduced.is_usable ? 0.f : 1.f, reduced.has_overflowed ? 1.f : 0.f,
+           shared.wants_checkpoint, shared.wants_stop};
+  if (parts_.pipeline)
+    parts_.pipeline->agree({reinterpret_cast<float*>(&all), sizeof all / sizeof(float)});
+  const StepTimes times =
+      strategy.finish(parts_.updates.number(update, step_), report.rate,
+                      1 / static_cast<float>(parts_.accumulate()), all.is_not_usable == 0);
+  report.times.waited += reduced.waited + times.waited;
   report.times.staleness = times.staleness;
   report.losses.emplace_back(parts_.updates.name(update), shared.loss);
-  report.is_good = report.is_good && is_good;
-  if (!is_good) complain(was_finite);
-  report.is_checkpoint_due = shared.wants_checkpoint > 0;
-  report.is_stop_asked = report.is_stop_asked || shared.wants_stop > 0;
+  report.is_checkpoint_due = all.wants_checkpoint > 0;
+  report.is_stop_asked = report.is_stop_asked || all.wants_stop > 0;
+  if (is_loss_good && all.has_overflowed == 0) return;
+  report.is_good = false;
+  if (!was_finite) complain("loss", bad_place());
+  if (all.has_overflowed > 0 && !strategy.bad_layer().empty())
+    complain("gradient", "layer " + strategy.bad_layer());
+  end_if_hopeless();
 }
 
 torch::Tensor Stepper::loss_of(std::size_t update, const Batch& batch, std::uint64_t seed) {
@@ -88,29 +107,33 @@ torch::Tensor Stepper::loss_of(std::size_t update, const Batch& batch, std::uint
   return precise_loss(parts_.task, parts_.options, update, batch, seed);
 }
 
-// Names the layer whose gradient, or weight, is the first that is not finite, on the ranks where
-// it is so; the end of the run is told by one rank of the group.
-void Stepper::complain(bool was_finite) {
-  std::string where = "the loss only";
+// The layer whose weight or gradient is the first that is not finite.
+std::string Stepper::bad_place() const {
   const std::vector<torch::Tensor>& tensors = parts_.parameters.tensors();
-  for (std::size_t i = 0; i < tensors.size() && !was_finite; ++i) {
-    if (tensors[i].isfinite().all().item<bool>() && tensors[i].grad().isfinite().all().item<bool>())
-      continue;
-    where = "layer " + parts_.parameters.segments()[i].name;
-    break;
-  }
-  if (!was_finite) {
-    log::warning("DDL-9-61 Step {}: the loss of rank {} is not finite ({}). The step is skipped.",
-                 step_ + 1, parts_.rank, where);
-    parts_.log.events().write("not_finite", {{"step", step_ + 1}, {"where", where}});
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].isfinite().all().item<bool>() ||
+        !tensors[i].grad().isfinite().all().item<bool>())
+      return "layer " + parts_.parameters.segments()[i].name;
+  return "the loss only";
+}
+
+// On the ranks where it is so.
+void Stepper::complain(const std::string& what, const std::string& where) {
+  log::warning("DDL-9-61 Step {}: the {} of rank {} is not finite ({}). The step is skipped.",
+               step_ + 1, what, parts_.rank, where);
+  parts_.log.events().write("not_finite", {{"step", step_ + 1}, {"what", what}, {"where", where}});
+}
+
+// The end of the run is told by one rank of those that take steps together.
+void Stepper::end_if_hopeless() {
   if (bad_steps_ + 1 < parts_.options.integer("bad_steps")) return;
-  if (parts_.strategy.group().rank() != 0) throw AlreadyTold(1);
-  throw CommError(
-      "DDL-9-60",
-      fmt::format("{} steps in a row had a loss that is not finite. Lower learning_rate, set "
-                  "clip_norm, or look at the data; `--resume {}` starts from the last checkpoint.",
-                  bad_steps_ + 1, parts_.job.folder.string()));
+  const bool tells = parts_.pipeline ? parts_.rank == 0 : parts_.strategy.group().rank() == 0;
+  if (!tells) throw AlreadyTold(1);
+  throw CommError("DDL-9-60",
+                  fmt::format("{} steps in a row had a loss or gradient that is not finite. Lower "
+                              "learning_rate, set clip_norm, or look at the data; `--resume {}` "
+                              "starts from the last checkpoint.",
+                              bad_steps_ + 1, parts_.job.folder.string()));
 }
 
 }  // namespace tutti::train

@@ -13,7 +13,7 @@ struct StepReport {
   Metrics losses;  // of the updates, by name
   StepTimes times;
   double rate = 0;
-  bool is_good = true;             // every loss of every rank was finite
+  bool is_good = true;             // every loss and gradient of every rank was finite
   bool is_checkpoint_due = false;  // rank 0 wants one
   bool is_stop_asked = false;      // by a signal to any rank
 };
@@ -24,7 +24,8 @@ class Stepper {
   explicit Stepper(RunParts& parts);
 
   // Takes step `step` (from 0) at this rate with the next batches of the loader. Collective over
-  // the group. Throws Error DDL-9-60 when `bad_steps` of them had a loss that is not finite.
+  // the group. Throws Error DDL-9-60 when `bad_steps` of them had a loss or gradient that is not
+  // finite.
   StepReport take(Loader& loader, std::int64_t step, double rate, bool wants_checkpoint);
 
  private:
@@ -34,7 +35,11 @@ class Stepper {
   };
   void take_update(std::size_t update, Loader& loader, Shared shared, StepReport& report);
   torch::Tensor loss_of(std::size_t update, const Batch& batch, std::uint64_t seed);
-  void complain(bool was_finite);
+  // `was_finite`: the losses of this rank.
+  void finish_update(std::size_t update, const Shared& shared, bool was_finite, StepReport& report);
+  std::string bad_place() const;
+  void complain(const std::string& what, const std::string& where);
+  void end_if_hopeless();
 
   RunParts& parts_;
   std::unique_ptr<comm::Communicator> norm_group_;  // of synchronised batch norm; or none

@@ -126,8 +126,8 @@ OptionTable team_rows() {
        "", 0, 1e9},
       {"checkpoint_steps", kInt, "0", "steps between checkpoints; 0: by time", "", 0, 1e12},
       {"keep_checkpoints", kInt, "2", "how many stay, besides the best", "", 1, 1000},
-      {"bad_steps", kInt, "3", "steps in a row without a finite loss before training stops", "", 1,
-       1000},
+      {"bad_steps", kInt, "3",
+       "steps in a row without a finite loss and gradient before training stops", "", 1, 1000},
       {"runs", kText, "runs", "folder in which the folder of a run is made", "TUTTI_RUNS"},
   };
 }

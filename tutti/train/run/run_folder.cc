@@ -30,56 +30,6 @@ std::string host_name() {
   return host;
 }
 
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> found;
-  std::stringstream stream(line);
-  for (std::string cell; std::getline(stream, cell, ',');) found.push_back(cell);
-  return found;
-}
-
-using Columns = std::vector<std::pair<std::string, std::vector<double>>>;  // in their order
-
-Columns read_csv(const fs::path& path) {
-  Columns columns;
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return columns;
-  for (const std::string& name : cells(line)) columns.push_back({name, {}});
-  while (std::getline(file, line)) {
-    const std::vector<std::string> row = cells(line);
-    if (row.size() != columns.size()) continue;  // the last line of a killed run
-    for (std::size_t i = 0; i < row.size(); ++i)
-      columns[i].second.push_back(std::strtod(row[i].c_str(), nullptr));
-  }
-  return columns;
-}
-
-void append_row(std::ofstream& csv, const fs::path& file, std::int64_t step, double epoch,
-                const Metrics& metrics) {
-  std::string text;
-  if (!csv.is_open()) {
-    if (!fs::exists(file)) {
-      text = "step,epoch";
-      for (const auto& [name, value] : metrics) text += ',' + name;
-      text += '\n';
-    }
-    csv.open(file, std::ios::app);
-  }
-  text += fmt::format("{},{:.5f}", step, epoch);
-  for (const auto& [name, value] : metrics) text += fmt::format(",{:.7g}", value);
-  csv << text << std::endl;
-}
-
-// Removes the rows from `step` on.
-void cut_rows(const fs::path& path, std::int64_t step) {
-  std::ifstream file(path);
-  if (!file) return;
-  std::string kept, line;
-  for (bool is_head = true; std::getline(file, line); is_head = false)
-    if (is_head || std::strtoll(line.c_str(), nullptr, 10) < step) kept += line + "\n";
-  write_text(path, kept);
-}
-
 // How many neighbours one point of a curve stands for.
 std::size_t steps_per_point(std::size_t steps) {
   constexpr std::size_t kPoints = 60;
@@ -123,22 +73,37 @@ fs::path new_run_folder(const fs::path& runs, const std::string& case_name) {
 }
 
 RunLog::RunLog(fs::path folder, int rank)
-    : folder_(std::move(folder)), writes_(rank == 0), events_(folder_, rank, host_name()) {
+    : folder_(std::move(folder)),
+      writes_(rank == 0),
+      events_(folder_, rank, host_name()),
+      steps_(folder_ / kStepsFile),
+      validations_(folder_ / kValidationsFile) {
   if (writes_) tensorboard_ = std::make_unique<TensorboardFile>(folder_ / "tensorboard");
+}
+
+void RunLog::draw(const StepRow& row) {
+  for (const auto& [name, value] : row.metrics)
+    tensorboard_->scalar("train/" + name, row.step, static_cast<float>(value));
 }
 
 void RunLog::step(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
-  append_row(steps_, folder_ / kStepsFile, step, epoch, metrics);
-  for (const auto& [name, value] : metrics)
-    tensorboard_->scalar("train/" + name, step, static_cast<float>(value));
+  const StepRow row{step, epoch, metrics};
+  steps_.append(row);
+  draw(row);
+}
+
+void RunLog::steps_of_others(const std::vector<StepRow>& rows) {
+  if (!writes_) return;
+  steps_.insert(rows);
+  for (const StepRow& row : rows) draw(row);
 }
 
 void RunLog::validation(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
   // A run that was resumed at its end says again what it had said.
   if (!validations_.is_open()) cut_rows(folder_ / kValidationsFile, step);
-  append_row(validations_, folder_ / kValidationsFile, step, epoch, metrics);
+  validations_.append({step, epoch, metrics});
   for (const auto& [name, value] : metrics) {
     tensorboard_->scalar("validation/" + name, step, static_cast<float>(value));
     events_.write("validation", {{"step", step}, {"metric", name}, {"value", value}});

@@ -4,19 +4,16 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tutti/core/events.h"
+#include "tutti/train/run/csv_file.h"
 #include "tutti/train/run/tensorboard.h"
 
 namespace tutti::train {
-
-using Metrics = std::vector<std::pair<std::string, double>>;  // in the order they are shown
 
 // A new folder `<runs>/<case>-<date>-<time>`, made by this call. Throws IoError when it cannot.
 std::filesystem::path new_run_folder(const std::filesystem::path& runs,
@@ -31,15 +28,18 @@ class RunLog {
   // One row of metrics.csv and one point per metric in TensorBoard. Columns are those of the first
   // row; a resumed run goes on at the end of the file and cuts off what it will do again.
   void step(std::int64_t step, double epoch, const Metrics& metrics);
+  // The same of steps that others took meanwhile: rows are sorted in.
+  void steps_of_others(const std::vector<StepRow>& rows);
   // One row of validation.csv, and an event and a point in TensorBoard per metric.
   void validation(std::int64_t step, double epoch, const Metrics& metrics);
   EventLog& events() { return events_; }
 
  private:
+  void draw(const StepRow& row);
   std::filesystem::path folder_;
   bool writes_;
   EventLog events_;
-  std::ofstream steps_, validations_;
+  CsvFile steps_, validations_;
   std::unique_ptr<TensorboardFile> tensorboard_;
 };
 

@@ -65,6 +65,26 @@ TEST_F(RunFolder, MetricsAreCutAndContinued) {
   EXPECT_THAT(content(plots[1]), testing::StartsWith("\x89PNG"));
 }
 
+TEST_F(RunFolder, StepsOfOthersAreSortedIn) {
+  RunLog log(base_, 0);
+  for (int step : {1, 4}) log.step(step, 0, {{"loss", step}, {"group", 0}});
+  log.steps_of_others({{3, 0, {{"loss", 30}, {"group", 2}}}, {2, 0, {{"loss", 20}, {"group", 1}}}});
+  log.step(5, 0, {{"loss", 5}, {"group", 0}});
+  const auto columns = read_metrics(base_);
+  EXPECT_THAT(columns.at("step"), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(columns.at("loss"), ElementsAre(1, 20, 30, 4, 5));
+  EXPECT_THAT(columns.at("group"), ElementsAre(0, 1, 2, 0, 0));
+}
+
+// A file of an older run keeps its columns.
+TEST_F(RunFolder, RowsFollowTheColumnsOfTheFile) {
+  write_text(base_ / "metrics.csv", "step,epoch,loss,old\n1,0.1,0.5,7\n");
+  RunLog(base_, 0).step(2, 0.2, {{"new", 3}, {"loss", 0.25}});
+  const auto columns = read_metrics(base_);
+  EXPECT_THAT(columns.at("loss"), ElementsAre(0.5, 0.25));
+  EXPECT_THAT(columns.at("old"), ElementsAre(7, 0));
+}
+
 TEST_F(RunFolder, ManyNoisyStepsAreDrawnAsMeansWithTheirSpread) {
   {
     RunLog log(base_, 0);

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "tutti/core/clock.h"
+#include "tutti/train/strategies/finite_watch.h"
 #include "tutti/train/strategy.h"
 
 namespace tutti::train {
@@ -15,9 +16,22 @@ class LocalSgd : public Strategy {
         parameters_(parts.parameters),
         optimizer_(parts.optimizer),
         clip_norm_(parts.options.number("clip_norm")),
-        local_steps_(parts.options.integer("local_steps")) {}
+        local_steps_(parts.options.integer("local_steps")),
+        watch_(communicator_, parameters_) {}
 
-  void begin() override { parameters_.begin(); }
+  void begin() override {
+    parameters_.begin();
+    watch_.begin();
+  }
+
+  Reduced reduce(bool is_loss_good) override {
+    watch_.look(0, 0, parameters_.segments().size());
+    watch_.tell();
+    const Stopwatch watch;
+    const bool is_finite = watch_.is_good();
+    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+  }
+  std::string bad_layer() const override { return watch_.layer(); }
 
   StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
     if (is_good) {
@@ -48,6 +62,7 @@ class LocalSgd : public Strategy {
   Optimizer& optimizer_;
   const double clip_norm_;
   const std::int64_t local_steps_;
+  FiniteWatch watch_;
 };
 
 }  // namespace

@@ -17,9 +17,11 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/train/strategies/finite_watch.h"
 #include "tutti/train/strategy.h"
 
 namespace tutti::train {
@@ -64,17 +66,30 @@ class ParameterServers : public Strategy {
     group_ = world_.split(group_number_);
     workers_ = world_.split(trains ? 0 : -1);
     versions_.resize(parameters_.segments().size());
+    if (trains) watch_.emplace(*group_, parameters_);
     lower_momentum();
   }
 
-  void begin() override { parameters_.begin(); }
+  void begin() override {
+    parameters_.begin();
+    watch_->begin();
+  }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
-    StepTimes times;
+  Reduced reduce(bool is_loss_good) override {
+    watch_->look(0, 0, parameters_.segments().size());
+    watch_->tell();
     const Stopwatch watch;
     if (group_->size() > 1)
       group_->all_reduce(Buffer::of(parameters_.gradients()), ReduceOp::kAverage,
                          {.name = "gradients"});
+    const bool is_finite = watch_->is_good();
+    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+  }
+  std::string bad_layer() const override { return watch_->layer(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+    StepTimes times;
+    const Stopwatch watch;
     scale *= clip_factor(parameters_.gradients(), clip_norm_, scale);
     if (scale != 1)
       for (float& g : parameters_.gradients()) g *= scale;
@@ -101,6 +116,8 @@ class ParameterServers : public Strategy {
   comm::Communicator& workers() override { return *workers_; }
   comm::Communicator& group() override { return *group_; }
   int group_size() override { return group_size_; }
+  int groups() const override { return groups_; }
+  int group_number() const override { return group_number_; }
   std::int64_t first_step(std::int64_t start) override {
     next_step_ = start + groups_ + group_number_;
     return start + group_number_;
@@ -201,6 +218,7 @@ class ParameterServers : public Strategy {
   int servers_ = 1, groups_ = 1, group_number_ = 0, group_size_ = 1;
   std::int64_t next_step_ = 0;  // of this group; of a server: the next to deal
   std::unique_ptr<comm::Communicator> group_, workers_;
+  std::optional<FiniteWatch> watch_;    // on ranks that train
   std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
 };
 

@@ -8,7 +8,9 @@
 // Moments are right only in a rank's own slices, until they are shared for a checkpoint.
 #include <algorithm>
 
+#include "tutti/core/clock.h"
 #include "tutti/train/strategies/buckets.h"
+#include "tutti/train/strategies/finite_watch.h"
 
 namespace tutti::train {
 namespace {
@@ -21,6 +23,7 @@ class Sliced : public Strategy {
         optimizer_(parts.optimizer),
         clip_norm_(parts.options.number("clip_norm")),
         buckets_(parts, [this](std::size_t b) { start(b); }),
+        watch_(communicator_, parameters_),
         works_(buckets_.size()) {
     std::size_t size = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -33,21 +36,28 @@ class Sliced : public Strategy {
   }
   ~Sliced() override { communicator_.free(memory_); }
 
-  void begin() override { parameters_.begin(); }
+  void begin() override {
+    parameters_.begin();
+    watch_.begin();
+  }
   void last_backward() override { buckets_.arm(); }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+  Reduced reduce(bool is_loss_good) override {
     buckets_.start_rest();
+    watch_.tell();
+    const Stopwatch watch;
+    for (comm::Work& work : works_) wait_for(work);
+    const bool is_finite = watch_.is_good();
+    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+  }
+  std::string bad_layer() const override { return watch_.layer(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
     StepTimes times;
+    if (!is_good) return times;
     optimizer_.begin(step, rate);
-    if (clip_norm_ > 0) {
-      for (comm::Work& work : works_) times.waited += wait_for(work);
-      scale *= clip_factor(all_squares(), clip_norm_, scale);
-    }
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      times.waited += wait_for(works_[b]);
-      if (is_good) works_[b] = update(b, scale);
-    }
+    if (clip_norm_ > 0) scale *= clip_factor(all_squares(), clip_norm_, scale);
+    for (std::size_t b = 0; b < buckets_.size(); ++b) works_[b] = update(b, scale);
     for (comm::Work& work : works_) times.waited += wait_for(work);
     return times;
   }
@@ -87,6 +97,7 @@ class Sliced : public Strategy {
   }
 
   void start(std::size_t b) {
+    watch_.look(0, buckets_[b].first, buckets_[b].last);
     const std::span<const float> gradients = part(parameters_.gradients(), buckets_[b]);
     works_[b] = communicator_.reduce_scatter_async(ConstBuffer::of(gradients),
                                                    Buffer::of(memory(b)), ReduceOp::kAverage,
@@ -121,6 +132,7 @@ class Sliced : public Strategy {
   Optimizer& optimizer_;
   const double clip_norm_;
   Buckets buckets_;
+  FiniteWatch watch_;
   std::vector<comm::Work> works_;
   std::vector<Slice> slices_;
   float* memory_ = nullptr;  // my slices of all buckets, one after the other

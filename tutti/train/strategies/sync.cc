@@ -2,14 +2,16 @@
 // updates all weights.
 //
 // A full bucket is reduced on the communicator's own thread while backward goes on. After backward
-// the buckets are waited for in the same order, and each is used for the update while later ones
-// still travel.
+// the last ones are waited for, and for the word that the gradients of all ranks are finite: one
+// that is not must not meet weights that others have already changed.
 //
 // With lag 1 the update of step n uses the mean gradient of step n-1, so nothing is waited for that
 // was not sent a whole step before; the first step updates nothing.
 #include <utility>
 
+#include "tutti/core/clock.h"
 #include "tutti/train/strategies/buckets.h"
+#include "tutti/train/strategies/finite_watch.h"
 
 namespace tutti::train {
 namespace {
@@ -23,45 +25,58 @@ class Sync : public Strategy {
         clip_norm_(parts.options.number("clip_norm")),
         lag_(static_cast<int>(parts.options.integer("lag"))),
         buckets_(parts, [this](std::size_t b) { start(b); }),
+        watches_{{communicator_, parameters_}, {communicator_, parameters_}},
         works_(buckets_.size()),
         pending_(buckets_.size()) {}
 
   void begin() override {
     if (lag_ == 1) buffer_ = 1 - buffer_;
     parameters_.begin(buffer_);
+    watches_[buffer_].begin();
   }
 
   void last_backward() override {
     if (communicator_.size() > 1) buckets_.arm();
   }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
-    if (communicator_.size() > 1) buckets_.start_rest();
-    StepTimes times;
+  Reduced reduce(bool is_loss_good) override {
+    if (communicator_.size() > 1)
+      buckets_.start_rest();
+    else
+      for (std::size_t b = 0; b < buckets_.size(); ++b) look(b);
+    watches_[buffer_].tell();
+    used_ = buffer_;
+    has_gradient_ = true;
     if (lag_ == 1) {
       std::swap(works_, pending_);
-      std::swap(is_good, is_pending_good_);
-      if (std::exchange(is_first_, false)) return times;
+      std::swap(is_loss_good, is_pending_good_);
+      used_ = 1 - buffer_;
+      has_gradient_ = !std::exchange(is_first_, false);
     }
-    const int buffer = lag_ == 1 ? 1 - buffer_ : buffer_;
+    Reduced reduced;
+    if (!has_gradient_) return reduced;
+    const Stopwatch watch;
+    for (comm::Work& work : works_) wait_for(work);
+    const bool is_finite = watches_[used_].is_good();
+    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+  }
+  std::string bad_layer() const override { return watches_[used_].layer(); }
+
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+    if (!has_gradient_ || !is_good) return {};
+    const std::span<float> gradients = parameters_.gradients(used_);
     optimizer_.begin(step, rate);
-    const bool is_clipped = clip_norm_ > 0;
-    if (is_clipped) {
-      for (comm::Work& work : works_) times.waited += wait_for(work);
-      scale *= clip_factor(parameters_.gradients(buffer), clip_norm_, scale);
-    }
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      times.waited += wait_for(works_[b]);
-      if (is_good)
-        optimizer_.update(parameters_.weights(), parameters_.gradients(buffer), buckets_[b].first,
-                          buckets_[b].last, scale);
-    }
-    return times;
+    scale *= clip_factor(gradients, clip_norm_, scale);
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      optimizer_.update(parameters_.weights(), gradients, buckets_[b].first, buckets_[b].last,
+                        scale);
+    return {};
   }
 
   std::span<const float> pending() override {
     if (lag_ == 0 || is_first_ || !is_pending_good_) return {};
     for (comm::Work& work : pending_) wait_for(work);
+    if (!watches_[buffer_].is_good()) return {};
     return parameters_.gradients(buffer_);
   }
   void set_pending(std::span<const float> gradient) override {
@@ -72,7 +87,10 @@ class Sync : public Strategy {
   comm::Communicator& workers() override { return communicator_; }
 
  private:
+  void look(std::size_t b) { watches_[buffer_].look(buffer_, buckets_[b].first, buckets_[b].last); }
+
   void start(std::size_t b) {
+    look(b);
     const std::span<float> part = parameters_.gradients(buffer_).subspan(
         static_cast<std::size_t>(buckets_[b].begin), static_cast<std::size_t>(buckets_[b].count));
     works_[b] = communicator_.all_reduce_async(ConstBuffer::of(std::span<const float>(part)),
@@ -86,9 +104,10 @@ class Sync : public Strategy {
   const double clip_norm_;
   const int lag_;
   Buckets buckets_;
-  int buffer_ = 0;
+  FiniteWatch watches_[2];     // of each buffer
+  int buffer_ = 0, used_ = 0;  // of the gradients of this step, and of those of this update
   std::vector<comm::Work> works_, pending_;
-  bool is_pending_good_ = true, is_first_ = true;
+  bool is_pending_good_ = true, is_first_ = true, has_gradient_ = false;
 };
 
 }  // namespace

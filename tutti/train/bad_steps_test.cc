@@ -1,0 +1,111 @@
+// Losses and gradients that are not finite.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+
+#include "tutti/core/error.h"
+#include "tutti/train/internal/testing.h"
+
+namespace tutti::train {
+namespace {
+
+TEST_F(TrainerTest, OneBadStepIsSkippedByAll) {
+  const Result result = run(3, "bad", {{"steps", "40"}}, false, 5);
+  for (float weight : result.weights) EXPECT_TRUE(std::isfinite(weight));
+  std::ifstream events(base_ / "bad/events-rank2.jsonl");
+  const std::string text((std::istreambuf_iterator<char>(events)), {});
+  EXPECT_NE(text.find("not_finite"), std::string::npos);
+}
+
+class BadGradientTest : public TrainerTest, public testing::WithParamInterface<const char*> {
+ protected:
+  BadGradientTest() { has_bad_gradient_ = true; }
+  std::string kind() const { return GetParam(); }
+  // Ranks and settings; the bad one is a rank that trains, and has the layer `matrix`.
+  std::pair<int, Settings> how() {
+    if (kind() == "alone") return {1, {}};
+    if (kind() == "late") return {3, {{"lag", "1"}}};
+    if (kind() == "slices") return {3, {{"update", "slice"}}};
+    if (kind() == "local") return {3, {{"strategy", "local_sgd"}, {"local_steps", "4"}}};
+    bad_rank_ = kind() == "hybrid" ? 1 : bad_rank_;
+    if (kind() == "hybrid") return {3, {{"strategy", "hybrid"}, {"groups", "1"}}};
+    return {3, {}};
+  }
+};
+
+// The loss tells nothing of it, and no weight changes, on any rank.
+TEST_P(BadGradientTest, IsSkippedByAll) {
+  auto [ranks, settings] = how();
+  settings.insert(settings.end(), {{"steps", "8"}, {"momentum", "0"}});
+  const Result result = run(ranks, "bad", settings, false, 5);
+  for (float weight : result.weights) EXPECT_TRUE(std::isfinite(weight));
+  for (double loss : read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
+  const int bad_rank = bad_rank_.value_or(ranks - 1);
+  for (int rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(events("bad", rank).find("\"what\":\"gradient\",\"where\":\"layer matrix\"") !=
+                  std::string::npos,
+              rank == bad_rank)
+        << rank;
+}
+
+TEST_P(BadGradientTest, ManyInARowEndTheRun) {
+  stays_bad_ = true;
+  auto [ranks, settings] = how();
+  settings.insert(settings.end(), {{"steps", "20"}, {"checkpoint_steps", "1"}});
+  try {
+    run(ranks, "bad", settings, false, 5);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
+    EXPECT_NE(std::string(error.what()).find("3 steps in a row"), std::string::npos);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, BadGradientTest,
+                         testing::Values("alone", "together", "late", "slices", "local", "hybrid"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+// One stage has the bad gradient; the other must not go on without it.
+TEST_F(TrainerTest, ABadGradientIsSkippedByAllStages) {
+  const Settings settings = {{"stages", "2"},
+                             {"micro_batches", "1"},
+                             {"checkpoint_steps", "1"},
+                             {"keep_checkpoints", "9"},
+                             {"steps", "5"}};
+  bad_rank_ = 2;
+  stages_are_bad_ = true;
+  run(4, "stages", settings, false, 3);
+  auto weights = [&](const char* step) {
+    return floats(read_checkpoint(base_ / "stages/checkpoints" / step), "weights");
+  };
+  EXPECT_EQ(weights("step-000000000003.ckpt"), weights("step-000000000004.ckpt"));
+  EXPECT_NE(weights("step-000000000004.ckpt"), weights("step-000000000005.ckpt"));
+  EXPECT_NE(events("stages", 2).find("layer matrix"), std::string::npos);
+}
+
+TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
+  try {
+    run(2, "hopeless", {{"steps", "40"}, {"learning_rate", "900"}, {"momentum", "0.99"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
+  }
+}
+
+// Else resuming would only lead into the same end.
+TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotKept) {
+  EXPECT_THROW(run(2, "hopeless",
+                   {{"steps", "200"},
+                    {"learning_rate", "900"},
+                    {"momentum", "0.99"},
+                    {"checkpoint_steps", "1"}}),
+               Error);
+  const Checkpoint newest = *CheckpointFolder(base_ / "hopeless/checkpoints", 1).newest();
+  std::vector<float> weights(newest.arrays.at("weights").size() / sizeof(float));
+  newest.get("weights", std::as_writable_bytes(std::span(weights)));
+  for (const float weight : weights) EXPECT_TRUE(std::isfinite(weight));
+}
+
+}  // namespace
+}  // namespace tutti::train
