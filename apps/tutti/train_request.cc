@@ -7,13 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
 #include "tutti/core/openblas.h"
 #include "tutti/core/prefix.h"
+#include "tutti/core/text_file.h"
 #include "tutti/models/cases.h"
 #include "tutti/train/run/local_ranks.h"
 #include "tutti/train/run/options.h"
@@ -61,12 +60,6 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
 void prepare_environment() {
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
   set_openblas_kernels();
-}
-
-std::string text_of(const fs::path& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
 }
 
 std::string worker_program() {
@@ -137,7 +130,7 @@ RunStart::RunStart(const TrainRequest& request) {
   const Options options = train::resolve(info, table, request.what.settings);
   const bool is_new = request.resumes.empty();
   folder_ = is_new ? train::new_run_folder(options.text("runs"), info.name) : request.resumes;
-  if (!is_new) options_before_ = text_of(folder_ / "config.toml");
+  if (!is_new) options_before_ = read_text(folder_ / "config.toml");
   train::write_text(folder_ / "config.toml", train::toml_text(info.name, options));
 }
 

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tutti/core/error.h"
+#include "tutti/core/text_file.h"
 #include "tutti/launch/mpi/find.h"
 #include "tutti/launch/shell.h"
 
@@ -76,14 +75,13 @@ void check_rankfile_hosts(const Wishes& wishes) {
 
 topo::Machine read_machine(std::string path, const std::string& host) {
   for (std::size_t at; (at = path.find("%h")) != path.npos;) path.replace(at, 2, host);
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  const std::string text = read_text(path);
+  if (text.empty()) {
     throw ConfigError("DDL-3-19", fmt::format("The topology file {} cannot be read. See "
                                               "docs/formats/topology.md for its form.",
                                               path));
   }
-  topo::Machine machine = topo::parse_machine(text.str(), path);
+  topo::Machine machine = topo::parse_machine(text, path);
   machine.name = host;
   return machine;
 }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "tutti/core/error.h"
+#include "tutti/core/text_file.h"
 #include "tutti/launch/rankfile.h"
 #include "tutti/topo/number_list.h"
 
@@ -134,12 +134,11 @@ Rankfile parse_rankfile(std::string_view text, const std::string& source) {
 }
 
 Rankfile read_rankfile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  const std::string text = read_text(path);
+  if (text.empty()) {
     throw ConfigError("DDL-3-10", fmt::format("The rankfile {} cannot be read or is empty.", path));
   }
-  return parse_rankfile(text.str(), path);
+  return parse_rankfile(text, path);
 }
 
 }  // namespace tutti::launch

@@ -5,20 +5,17 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "tutti/core/log.h"
+#include "tutti/core/text_file.h"
 
 namespace tutti::comm {
 namespace {
 
 CpuTimes cpu_times() {
-  std::ifstream file("/proc/stat");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_cpu_times(text.str());
+  return parse_cpu_times(read_text("/proc/stat"));
 }
 
 cpu_set_t affinity_of(pid_t thread) {

@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tutti/comm/transport/shm/board.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/text_file.h"
 #include "tutti/plan/algorithms/table.h"
 #include "tutti/plan/cost.h"
 
@@ -141,10 +141,7 @@ std::filesystem::path tuning_file(const Options& options, const std::string& key
 }
 
 std::string read_tuning(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;  // a folder in its place makes no text, where an iterator would throw
-  text << stream.rdbuf();
-  return text.str();
+  return read_text(file);
 }
 
 void write_tuning(const std::filesystem::path& file, const std::string& text) {
