@@ -151,6 +151,10 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   for (const auto& [name, value] : metrics) width = std::max(width, name.size());
   for (const auto& [name, value] : metrics) fmt::print("{:<{}}  {:.6g}\n", name, width, value);
   fmt::print("\n{}", task->verdict(metrics));
+  if (!task->has_validation())
+    fmt::print(
+        "These weights were the best of their run on these very samples. For a result to publish "
+        "keep others for the choice: val*.h5 beside test*.h5.\n");
   return 0;
 }
 

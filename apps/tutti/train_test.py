@@ -119,6 +119,44 @@ class TrainTest(unittest.TestCase):
         self.assertGreater(len(self.rows_of(run)), done)
         self.assertEqual((whole / "checkpoints/best.ckpt").read_bytes(), (run / "checkpoints/best.ckpt").read_bytes())
 
+    def test_stopped_and_resumed_by_more_and_by_fewer_ranks(self):
+        process, run = self.started("train", "hep", *TINY, "--set", f"runs={self.base}/other", "--set", "epochs=120", "--set", "batch=16",
+                                    "--set", "schedule=polynomial", "--set", "warmup=0",
+                                    "--set", "evaluate_every=100")
+        for ranks in ("1", "3"):
+            deadline = time.monotonic() + 100
+            before = len(self.rows_of(run)) if (run / "metrics.csv").exists() else 0
+            while len(self.rows_of(run) if (run / "metrics.csv").exists() else []) < before + 3 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            self.assertIn("Stopped after step", process.communicate(timeout=60)[0])
+            process, _ = self.started("train", "--resume", str(run), "--ranks", ranks, "--set", "threads=1")
+        output = process.communicate(timeout=150)[0]
+        self.assertEqual(process.returncode, 0, output)
+        rows = self.rows_of(run)
+        self.assertEqual([int(row["step"]) for row in rows], list(range(1, len(rows) + 1)))
+        self.assertEqual(float(rows[-1]["epoch"]), 120)
+        for before, after in zip(rows, rows[1:]):  # 300 samples: a step of 48 is a sixth of an epoch, and what is left out as much
+            self.assertLess(float(before["epoch"]), float(after["epoch"]))
+            self.assertLess(float(after["epoch"]) - float(before["epoch"]), 0.34)
+            self.assertLessEqual(float(after["learning_rate"]), float(before["learning_rate"]))
+            self.assertLess(float(before["learning_rate"]) - float(after["learning_rate"]), 0.34 / 120 * float(rows[0]["learning_rate"]))
+
+    def test_validation_files_choose_the_weights(self):
+        run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen"))
+        self.assertIn("on these very samples", self.tutti("evaluate", run, "--ranks", "1"))
+        data = self.base / "data"
+        shutil.copytree(self.base / "cache/tutti/hep-v2-32-300-300", data)
+        shutil.copy(data / "train-000.h5", data / "val.h5")
+        run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen", "--set", f"data={data}", "--set", "epochs=3"))
+        output = self.tutti("evaluate", run, "--ranks", "1")
+        self.assertNotIn("on these very samples", output)
+        area = json.loads((run / "result.json").read_text())["metrics"]["area"]
+        self.assertAlmostEqual(float(output.split("\narea")[1].split()[0]), area, 3)
+        with (run / "validation.csv").open() as file:
+            self.assertNotIn(f"{area:.7g}", [row["area"] for row in csv.DictReader(file)])
+        self.assertTrue((run / "plots/roc.svg").exists())
+
     def test_more_than_memory_is_told_before_anything_is_made(self):
         cache = {path.name for path in (self.base / "cache/tutti").glob("*")}
         output = self.tutti("train", "hep", "--size", "paper", "--ranks", "2", "--set", "batch=1000000",

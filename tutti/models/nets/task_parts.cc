@@ -4,9 +4,12 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/models/ops/amx.h"
+#include "tutti/train/data/h5.h"
 #include "tutti/train/run/free_memory.h"
 #include "tutti/train/run/progress.h"
 
@@ -85,6 +88,13 @@ double ValueBytes::at(torch::ScalarType dtype) const {
 
 std::int64_t limited(std::int64_t available, std::int64_t most) {
   return most > 0 ? std::min(most, available) : available;
+}
+
+bool has_validation_files(const fs::path& folder) {
+  const std::vector<fs::path> files = train::h5_files(folder);
+  return std::any_of(files.begin(), files.end(), [](const fs::path& file) {
+    return file.filename().string().starts_with("val");
+  });
 }
 
 std::int64_t samples_to_judge(const Options& options, std::int64_t available) {

@@ -49,6 +49,9 @@ struct ValueBytes {
 // `available`, but no more than `most` where that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 
+// Whether the folder has samples to choose the best weights by: val*.h5.
+bool has_validation_files(const std::filesystem::path& folder);
+
 // How many of the test samples are looked at: all, or what `validation_samples` says.
 std::int64_t samples_to_judge(const Options& options, std::int64_t available);
 

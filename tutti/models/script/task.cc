@@ -81,7 +81,9 @@ class ScriptTask : public train::Task {
     };
     train_ = files("train");
     test_ = files("test");
+    if (has_validation_files(options_.text("data"))) validation_ = files("val");
   }
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
   train::Batch load(std::span<const std::int64_t> indices) override {
     return batch_of(*train_, indices, true);
@@ -158,6 +160,8 @@ class ScriptTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   torch::Tensor loss_of(const torch::Tensor& out, const torch::Tensor& target) const {
     if (loss_ == "cross_entropy") return torch::cross_entropy_loss(out, target);
     if (out.numel() != target.numel())
@@ -207,6 +211,7 @@ class ScriptTask : public train::Task {
   std::shared_ptr<ScriptNetwork> network_;
   std::optional<train::KeepBudget> keep_;
   std::unique_ptr<RowFiles> train_, test_;
+  std::unique_ptr<RowFiles> validation_;  // where the data has it
   std::int64_t outputs_ = 1;
 };
 

@@ -79,13 +79,16 @@ class DetectTask : public train::Task {
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");
     test_ = std::make_unique<FrameFiles>(folder, "test");
+    if (has_validation_files(folder)) validation_ = std::make_unique<FrameFiles>(folder, "val");
     check(*train_);
     check(*test_);
+    if (validation_) check(*validation_);
     std::vector<float> mean(kFields), spread(kFields);
     train_->scale(mean, spread);
     network_->set_scale(mean, spread);
   }
 
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -186,6 +189,8 @@ class DetectTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   int rows() const { return shape_.height / shape_.cell(); }
   int columns() const { return shape_.width / shape_.cell(); }
   std::int64_t values() const { return std::int64_t{kFields} * shape_.height * shape_.width; }
@@ -290,6 +295,7 @@ class DetectTask : public train::Task {
   const double weight_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<FrameFiles> train_, test_;
+  std::unique_ptr<FrameFiles> validation_;  // where the data has it
 };
 
 }  // namespace

@@ -100,14 +100,17 @@ class SegmentTask : public train::Task {
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");
     test_ = std::make_unique<FrameFiles>(folder, "test");
+    if (has_validation_files(folder)) validation_ = std::make_unique<FrameFiles>(folder, "val");
     check(*train_);
     check(*test_);
+    if (validation_) check(*validation_);
     const ChannelScale scale = train_->scale();
     network_->set_scale(scale.mean, scale.spread);
     weights_ = class_weights(options_.text("weighting"), train_->frequencies());
   }
 
   // The folder may hold more of a larger plan.
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -224,6 +227,8 @@ class SegmentTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   std::size_t values() const { return grid_.size() * kFields; }
 
   void check(const FrameFiles& files) const {
@@ -262,6 +267,7 @@ class SegmentTask : public train::Task {
   const Grid grid_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<FrameFiles> train_, test_;
+  std::unique_ptr<FrameFiles> validation_;         // where the data has it
   std::int64_t train_count_ = 0, test_count_ = 0;  // 0: all files
   std::array<float, kClasses> weights_;
 };

@@ -69,8 +69,10 @@ class CosmoflowTask : public train::Task {
     // Held-out universes are opened once more: a thread reads ahead in those trained on.
     first_judged_ = train_samples_ < train_->size() ? train_samples_ : 0;
     judged_ = files_of(folder, first_judged_ > 0 ? "train" : "test");
+    if (first_judged_ == 0 && has_validation_files(folder)) validation_ = files_of(folder, "val");
   }
 
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_samples_; }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -161,6 +163,8 @@ class CosmoflowTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(judged_, validation_); }
+
   std::unique_ptr<VolumeFiles> files_of(const fs::path& folder, const std::string& prefix) {
     return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume, shape_.channels(),
                                          &*keep_);
@@ -229,6 +233,7 @@ class CosmoflowTask : public train::Task {
   std::shared_ptr<Network> network_;
   std::optional<train::KeepBudget> keep_;
   std::unique_ptr<VolumeFiles> train_, judged_;
+  std::unique_ptr<VolumeFiles> validation_;  // where the data has it
   std::int64_t train_samples_ = 0, first_judged_ = 0;
 };
 

@@ -82,10 +82,13 @@ class Gan3dTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = std::make_unique<ShowerFiles>(folder, "train", true, &*keep_);
     test_ = std::make_unique<ShowerFiles>(folder, "test", true, &*keep_);
+    if (has_validation_files(folder))
+      validation_ = std::make_unique<ShowerFiles>(folder, "val", true, &*keep_);
     mean_shower_ = mean_shower(communicator);
     if (shape_.is_relative) gan_.generator->set_mean_shower(mean_shower_);
   }
 
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -224,6 +227,8 @@ class Gan3dTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   train::Batch batch_of(ShowerFiles& files, std::span<const std::int64_t> indices) const {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor cells = torch::empty({count, kSide, kSide, kSide});
@@ -363,6 +368,7 @@ class Gan3dTask : public train::Task {
   Gan gan_;
   std::optional<train::KeepBudget> keep_;
   std::unique_ptr<ShowerFiles> train_, test_;
+  std::unique_ptr<ShowerFiles> validation_;  // where the data has it
   torch::Tensor mean_shower_;
 };
 

@@ -53,8 +53,11 @@ class HepTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = std::make_unique<EventFiles>(folder, "train", &*keep_);
     test_ = std::make_unique<EventFiles>(folder, "test", &*keep_);
+    if (has_validation_files(folder))
+      validation_ = std::make_unique<EventFiles>(folder, "val", &*keep_);
   }
 
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -131,6 +134,8 @@ class HepTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) const {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor pixels = torch::empty({count, files.image_size(), files.image_size(), 3});
@@ -177,6 +182,7 @@ class HepTask : public train::Task {
   std::shared_ptr<Network> network_;
   std::optional<train::KeepBudget> keep_;
   std::unique_ptr<EventFiles> train_, test_;
+  std::unique_ptr<EventFiles> validation_;  // where the data has it
 };
 
 }  // namespace

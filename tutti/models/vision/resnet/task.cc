@@ -60,12 +60,16 @@ class ResnetTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = read_images(folder, "train", &*keep_);
     test_ = read_images(folder, "test", &*keep_);
+    if (has_validation_files(folder))
+      validation_ = std::make_unique<ImageSet>(read_images(folder, "val", &*keep_));
     check_labels(train_, shape_.classes);
     check_labels(test_, shape_.classes);
+    if (validation_) check_labels(*validation_, shape_.classes);
     const ChannelScale scale = scale_of(train_);
     network_->set_scale(scale.mean, scale.spread);
   }
 
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_.size(); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -141,6 +145,8 @@ class ResnetTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, *validation_); }
+
   static train::Batch batch_of(ImageSet& set, std::span<const std::int64_t> indices,
                                bool augments) {
     const auto count = static_cast<std::int64_t>(indices.size());
@@ -168,6 +174,7 @@ class ResnetTask : public train::Task {
   std::shared_ptr<Network> network_;
   std::optional<train::KeepBudget> keep_;
   ImageSet train_, test_;
+  std::unique_ptr<ImageSet> validation_;  // where the data has it
 };
 
 }  // namespace

@@ -64,10 +64,13 @@ class UnetTask : public train::Task {
     }
     train_ = std::make_unique<ScanFiles>(folder, "train", shape_.volume);
     test_ = std::make_unique<ScanFiles>(folder, "test", shape_.volume);
+    if (has_validation_files(folder))
+      validation_ = std::make_unique<ScanFiles>(folder, "val", shape_.volume);
     find_thresholds();
   }
 
   // The folder may hold more of a larger plan.
+  bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
 
   train::Batch load(std::span<const std::int64_t> indices) override {
@@ -190,6 +193,8 @@ class UnetTask : public train::Task {
   }
 
  private:
+  void swap_validation() override { std::swap(test_, validation_); }
+
   torch::Tensor loss_of(const torch::Tensor& scores, const torch::Tensor& labels) const {
     const torch::Tensor dice = dice_loss(scores, labels);
     const double weight = options_.number("entropy_weight");
@@ -229,6 +234,7 @@ class UnetTask : public train::Task {
   const NetworkShape shape_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScanFiles> train_, test_;
+  std::unique_ptr<ScanFiles> validation_;          // where the data has it
   std::int64_t train_count_ = 0, test_count_ = 0;  // 0: all files
   std::array<Threshold, kRegions> thresholds_;
 };
