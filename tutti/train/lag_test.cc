@@ -1,0 +1,116 @@
+// With lag 1 a step updates with the gradient of the step before, and with nothing else. Gradients
+// are given, weights are followed by hand.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <functional>
+
+#include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/train/run/options.h"
+#include "tutti/train/strategy.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr int kRanks = 2, kWeights = 600;
+
+// Of a step (from 1) and weight on one rank: small whole numbers, so that sums are exact. The mean
+// over the ranks is given_mean.
+float given(int step, int weight, int rank) {
+  return float(step * 10 + weight % 7 + 2 * rank);
+}
+float given_mean(int step, int weight) {
+  return given(step, weight, 0) + float(kRanks - 1);
+}
+
+struct Step {
+  int number;
+  bool is_good = true;
+};
+
+using Weights = std::vector<std::vector<float>>;  // after each step
+
+// Plain steps of rate 1, so that weights sink by the gradients that were used.
+Weights weights_after(const std::vector<Step>& steps, const char* lag,
+                      const std::function<void(int, Strategy&)>& before_step = {}) {
+  Weights all;
+  comm::ThreadWorld world(kRanks);
+  world.run([&](comm::Transport& transport) {
+    const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+    Options options(train_options());
+    for (const auto& [name, value] :
+         {std::pair("lag", lag), {"optimizer", "sgd"}, {"momentum", "0"}, {"bucket_bytes", "1024"}})
+      options.set(name, value);
+    torch::nn::Module model("toy");
+    for (const char* name : {"a", "b"})  // several buckets
+      model.register_parameter(name, torch::zeros({kWeights / 2}));
+    FlatParameters parameters(model, *communicator, false, gradient_buffers(options));
+    Optimizer optimizer(update_settings(options), parameters.segments());
+    const auto strategy = make_strategy({*communicator, model, options, parameters, optimizer});
+    for (const Step& step : steps) {
+      if (before_step) before_step(step.number, *strategy);
+      strategy->begin();
+      strategy->last_backward();
+      torch::Tensor loss = torch::zeros({});
+      for (int t = 0; t < 2; ++t) {
+        torch::Tensor gradient = torch::empty({kWeights / 2});
+        for (int i = 0; i < kWeights / 2; ++i)
+          gradient[i] = given(step.number, t * kWeights / 2 + i, transport.rank());
+        loss = loss + (parameters.tensors()[static_cast<std::size_t>(t)] * gradient).sum();
+      }
+      loss.backward();
+      strategy->finish(step.number, 1, 1, step.is_good);
+      if (transport.rank() == 0)
+        all.emplace_back(parameters.weights().begin(), parameters.weights().end());
+    }
+    strategy->pending();  // the last reduction must not outlive its memory
+  });
+  return all;
+}
+
+// Weights that sank by the mean gradients of these steps.
+std::vector<float> sunk_by(const std::vector<int>& steps) {
+  std::vector<float> weights(kWeights);
+  for (int step : steps)
+    for (int i = 0; i < kWeights; ++i) weights[static_cast<std::size_t>(i)] -= given_mean(step, i);
+  return weights;
+}
+
+TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
+  const Weights late = weights_after({{1}, {2}, {3}, {4}}, "1");
+  ASSERT_EQ(late.size(), 4u);
+  EXPECT_EQ(late[0], sunk_by({}));  // there is none yet
+  EXPECT_EQ(late[1], sunk_by({1}));
+  EXPECT_EQ(late[2], sunk_by({1, 2}));
+  EXPECT_EQ(late[3], sunk_by({1, 2, 3}));
+  const Weights prompt = weights_after({{1}, {2}}, "0");
+  EXPECT_EQ(prompt[0], sunk_by({1}));
+  EXPECT_EQ(prompt[1], sunk_by({1, 2}));
+}
+
+// What is left out is the gradient of the bad step, one step later.
+TEST(Lag, ABadGradientIsLeftOutWhenItsTurnComes) {
+  const Weights late = weights_after({{1}, {2, false}, {3}, {4}}, "1");
+  EXPECT_EQ(late[1], sunk_by({1}));
+  EXPECT_EQ(late[2], sunk_by({1}));
+  EXPECT_EQ(late[3], sunk_by({1, 3}));
+}
+
+TEST(Lag, ARunGoesOnWithTheGradientThatWasPending) {
+  std::vector<float> kept;
+  weights_after({{1}, {2}, {3}}, "1", [&](int step, Strategy& strategy) {
+    const std::span<const float> pending = strategy.pending();
+    EXPECT_EQ(pending.empty(), step == 1);
+    if (step != 3) return;
+    EXPECT_EQ(pending[5], given_mean(2, 5));
+  });
+  for (int i = 0; i < kWeights; ++i) kept.push_back(given_mean(2, i));
+  const Weights resumed = weights_after({{3}, {4}}, "1", [&](int step, Strategy& strategy) {
+    if (step == 3) strategy.set_pending(kept);
+  });
+  EXPECT_EQ(resumed[0], sunk_by({2}));
+  EXPECT_EQ(resumed[1], sunk_by({2, 3}));
+}
+
+}  // namespace
+}  // namespace tutti::train
