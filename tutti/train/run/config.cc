@@ -63,6 +63,16 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
   for (const std::string& size : {std::string(), options.text("size")})
     if (const auto found = info.defaults.find(size); found != info.defaults.end())
       for (const auto& [name, value] : found->second) options.set(name, value, "case");
+  auto chosen = [&](const std::string& option) {
+    std::string value = options.text(option);
+    for (const auto& [name, text] : settings)
+      if (name == option) value = text;
+    return value;
+  };
+  for (const CaseInfo::Recipe& recipe : info.recipes)
+    if (chosen(recipe.option) == recipe.value &&
+        (recipe.size.empty() || recipe.size == options.text("size")))
+      for (const auto& [name, value] : recipe.defaults) options.set(name, value, "case");
   for (const auto& [name, value] : settings) options.set(name, value, "user");
   return options;
 }

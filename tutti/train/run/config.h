@@ -20,6 +20,13 @@ struct CaseInfo {
   OptionTable options;                       // its own, besides train_options()
   std::map<std::string, Settings> defaults;  // by size; "" for all sizes
   OptionTable table() const;                 // train_options() and its own
+  // What another default goes with: when the option `option` is `value`, and the size `size` (""
+  // for all), these take the place of the defaults above. Later ones win.
+  struct Recipe {
+    std::string option, value, size;
+    Settings defaults;
+  };
+  std::vector<Recipe> recipes = {};
 };
 
 struct Request {
@@ -31,7 +38,8 @@ struct Request {
 // names the line.
 Request read_toml(const std::filesystem::path& file);
 
-// The options of the case: defaults of the table, of the case and its size, then the settings.
+// The options of the case: defaults of the table, of the case and its size, of its recipes, then
+// the settings.
 // `table` must outlive the result. Throws ConfigError.
 Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings);
 

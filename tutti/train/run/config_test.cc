@@ -33,6 +33,22 @@ TEST(Config, CaseThenSizeThenUser) {
   EXPECT_EQ(options.source("filters"), "case");
 }
 
+TEST(Config, RecipesGoWithAnOptionAndASize) {
+  CaseInfo info = example();
+  info.recipes = {{"optimizer", "sgd", "", {{"filters", "3"}, {"batch", "5"}}},
+                  {"optimizer", "sgd", "paper", {{"batch", "6"}}}};
+  const OptionTable table = info.table();
+  auto with = [&](const Settings& settings) { return resolve(info, table, settings); };
+  EXPECT_EQ(with({{"size", "tiny"}}).integer("filters"), 2);
+  const Options tiny = with({{"optimizer", "sgd"}, {"size", "tiny"}});
+  EXPECT_EQ(tiny.integer("filters"), 3);
+  EXPECT_EQ(tiny.integer("batch"), 5);
+  const Options paper = with({{"size", "paper"}, {"filters", "7"}, {"optimizer", "sgd"}});
+  EXPECT_EQ(paper.integer("filters"), 7);
+  EXPECT_EQ(paper.integer("batch"), 6);
+  EXPECT_EQ(with({{"optimizer", "sgd"}, {"optimizer", "adam"}}).integer("filters"), 8);
+}
+
 TEST(Config, WhatIsWrittenIsReadBack) {
   const CaseInfo info = example();
   const OptionTable table = info.table();

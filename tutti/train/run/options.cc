@@ -79,15 +79,18 @@ OptionTable update_rows() {
       {"final_rate", kFloat, "0", "share of the rate at the end: polynomial, cosine", "", 0, 1},
       {"power", kFloat, "1", "of the polynomial", "", 0, 10},
       {"step_at", kText, "0.33,0.67,0.89", "shares of all steps where the rate falls", ""},
-      {"step_factor", kFloat, "0.1", "by which it falls", "", 0, 1},
+      {"step_factor", kText, "0.1", "by which it falls: one number for all, or one for each", ""},
       {"rate_scaling",
        kChoice,
        "none",
-       "of the rate with the number of ranks",
+       "of the rate with the samples of a step",
        "",
        0,
        0,
        {"none", "linear", "sqrt"}},
+      {"rate_batch", kInt, "0",
+       "rate_scaling: samples of a step that `learning_rate` is for; 0: those of one rank", "", 0,
+       1e9},
   };
 }
 

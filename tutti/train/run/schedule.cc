@@ -12,20 +12,41 @@
 namespace tutti::train {
 namespace {
 
-std::vector<double> parse_shares(const std::string& text) {
+std::vector<double> parse_shares(const std::string& option, const std::string& text) {
   std::vector<double> shares;
   std::stringstream stream(text);
   for (std::string word; std::getline(stream, word, ',');) {
     char* end = nullptr;
     const double share = std::strtod(word.c_str(), &end);
     if (end == word.c_str() || *end != 0 || share < 0 || share > 1)
-      throw ConfigError("DDL-1-80", fmt::format("step_at '{}' must be shares from 0 to 1, as in "
+      throw ConfigError("DDL-1-80", fmt::format("{} '{}' must be shares from 0 to 1, as in "
                                                 "0.3,0.6,0.9.",
-                                                text));
+                                                option, text));
     shares.push_back(share);
   }
-  std::sort(shares.begin(), shares.end());
   return shares;
+}
+
+// One factor for each fall, or one for all of them.
+std::vector<Schedule::Fall> parse_falls(const Options& options) {
+  const std::vector<double> at = parse_shares("step_at", options.text("step_at")),
+                            factors = parse_shares("step_factor", options.text("step_factor"));
+  if (factors.size() != 1 && factors.size() != at.size())
+    throw ConfigError("DDL-1-80",
+                      fmt::format("step_factor '{}' must have one number, or as many as "
+                                  "step_at '{}'.",
+                                  options.text("step_factor"), options.text("step_at")));
+  std::vector<Schedule::Fall> falls;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    falls.push_back({at[i], factors.size() == 1 ? factors[0] : factors[i]});
+  return falls;
+}
+
+// How many times as many samples a step has as those that `learning_rate` is for.
+double batch_ratio(const Options& options, int ranks) {
+  const double base = options.number("rate_batch");
+  if (base == 0) return ranks;
+  return options.number("batch") * options.number("accumulate") * ranks / base;
 }
 
 }  // namespace
@@ -44,7 +65,7 @@ double Schedule::rate(std::int64_t step) const {
              (final_share + (1 - final_share) * (1 + std::cos(std::numbers::pi * share)) / 2);
     case Shape::kStep: {
       double rate = peak;
-      for (double fall : falls_at) rate *= at >= fall * total_steps ? fall_factor : 1;
+      for (const Fall& fall : falls) rate *= at >= fall.at * total_steps ? fall.factor : 1;
       return rate;
     }
   }
@@ -59,14 +80,14 @@ Schedule make_schedule(const Options& options, int ranks, std::int64_t total_ste
   if (shape == "step") schedule.shape = Schedule::Shape::kStep;
   const std::string& scaling = options.text("rate_scaling");
   const double base = options.number("learning_rate");
-  schedule.peak = base * (scaling == "linear" ? ranks : scaling == "sqrt" ? std::sqrt(ranks) : 1);
+  const double ratio = batch_ratio(options, ranks);
+  schedule.peak = base * (scaling == "linear" ? ratio : scaling == "sqrt" ? std::sqrt(ratio) : 1);
   schedule.start = scaling == "none" ? 0 : base;
   schedule.total_steps = static_cast<double>(total_steps);
   schedule.warmup_steps = options.number("warmup") * schedule.total_steps;
   schedule.final_share = options.number("final_rate");
   schedule.power = options.number("power");
-  schedule.falls_at = parse_shares(options.text("step_at"));
-  schedule.fall_factor = options.number("step_factor");
+  schedule.falls = parse_falls(options);
   return schedule;
 }
 

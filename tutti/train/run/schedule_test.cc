@@ -37,6 +37,15 @@ TEST(Schedule, Steps) {
   EXPECT_DOUBLE_EQ(steps.rate(49), 1);
   EXPECT_DOUBLE_EQ(steps.rate(50), 0.1);
   EXPECT_DOUBLE_EQ(steps.rate(95), 0.01);
+  const Schedule uneven = make({{"learning_rate", "1"},
+                                {"schedule", "step"},
+                                {"step_at", "0.25,0.5"},
+                                {"step_factor", "0.25,0.5"}});
+  EXPECT_DOUBLE_EQ(uneven.rate(24), 1);
+  EXPECT_DOUBLE_EQ(uneven.rate(25), 0.25);
+  EXPECT_DOUBLE_EQ(uneven.rate(50), 0.125);
+  EXPECT_THROW(make({{"step_at", "0.5,0.6,0.7"}, {"step_factor", "0.1,0.2"}}), ConfigError);
+  EXPECT_THROW(make({{"step_factor", "2"}}), ConfigError);
   EXPECT_THROW(make({{"step_at", "0.5,x"}}), ConfigError);
   EXPECT_THROW(make({{"step_at", "30"}}), ConfigError);
 }
@@ -47,6 +56,16 @@ TEST(Schedule, ScalesWithRanksFromTheRateOfOne) {
   EXPECT_GT(linear.rate(0), 0.1);
   EXPECT_DOUBLE_EQ(linear.rate(5), 0.8);
   EXPECT_DOUBLE_EQ(make({{"learning_rate", "0.1"}, {"rate_scaling", "sqrt"}}, 4).rate(0), 0.2);
+}
+
+// 0.1 is the rate of 64 samples: 16 ranks with 2 times 8 have 256.
+TEST(Schedule, ScalesWithTheSamplesThatTheRateIsFor) {
+  const std::vector<std::pair<std::string, std::string>> settings = {
+      {"learning_rate", "0.1"}, {"rate_scaling", "linear"}, {"rate_batch", "64"},
+      {"batch", "8"},           {"accumulate", "2"},        {"warmup", "0.1"}};
+  EXPECT_DOUBLE_EQ(make(settings, 16).rate(10), 0.4);
+  EXPECT_NEAR(make(settings, 16).rate(0), 0.1 + 0.3 / 11, 1e-12);
+  EXPECT_DOUBLE_EQ(make(settings, 1).rate(10), 0.025);  // of fewer, less
 }
 
 }  // namespace
