@@ -9,6 +9,7 @@
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
 #include "tutti/train/run/sampler.h"
+#include "tutti/train/run/schedule.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
@@ -243,6 +244,49 @@ TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
   EXPECT_NEAR(scores(wanted, guesses)[0].mean_error, 0.084, 0.001);
   EXPECT_NEAR(scores(wanted, guesses)[1].correlation, 1, 1e-9);
   EXPECT_NE(plot::render_svg(truth_chart(wanted, guesses, 1)).find("sigma_8"), std::string::npos);
+  // A tenth of a quarter of the range, of which the network has 1 for its half.
+  const auto& unit = parameters("mlperf");
+  EXPECT_NEAR(mean_absolute_error(unit, {{{0.3075, 0.8, 0.96, 0.7}, {0.3, 0.8, 0.96, 0.7}}}),
+              0.25 / 4, 1e-9);
+}
+
+// The reference's own numbers, over 128 epochs of 1000 steps each.
+TEST(CosmoflowCase, MlperfHasItsRecipe) {
+  const OptionTable table = case_info().table();
+  auto with = [&](train::Settings settings) {
+    settings.insert(settings.begin(), {{"variant", "mlperf"}, {"size", "paper"}});
+    return train::resolve(case_info(), table, settings);
+  };
+  const Options recipe = with({});
+  EXPECT_EQ(recipe.text("optimizer"), "sgd");
+  EXPECT_EQ(recipe.number("momentum"), 0.9);
+  EXPECT_EQ(recipe.text("input"), "log");
+  EXPECT_EQ(recipe.text("readout"), "last");
+  EXPECT_EQ(recipe.number("dropout"), 0.5);
+  EXPECT_EQ(recipe.number("weight_decay"), 0);
+  for (const char* absent : {"augment", "batch_norm", "nesterov"})
+    EXPECT_FALSE(recipe.flag(absent)) << absent;
+  const double epoch = 1000;
+  for (const auto& [ranks, peak] : {std::pair(16, 0.001), {64, 0.004}, {512, 0.032}}) {
+    const train::Schedule schedule = train::make_schedule(recipe, ranks, std::int64_t(128 * epoch));
+    auto at = [&](double epochs) { return schedule.rate(std::llround(epochs * epoch)); };
+    EXPECT_NEAR(at(0), 0.001, 1e-5 + 1e-3 * peak);
+    EXPECT_NEAR(at(2), (0.001 + peak) / 2, 1e-3 * peak);
+    EXPECT_DOUBLE_EQ(at(4), peak);
+    EXPECT_DOUBLE_EQ(at(31.9), peak);
+    EXPECT_DOUBLE_EQ(at(32), 0.25 * peak);
+    EXPECT_DOUBLE_EQ(at(64), 0.125 * peak);
+  }
+  // All of it can be chosen otherwise, and other variants and sizes have none of it.
+  EXPECT_EQ(with({{"optimizer", "lamb"}}).text("optimizer"), "lamb");
+  EXPECT_EQ(with({{"batch", "2"}}).integer("batch"), 2);
+  EXPECT_EQ(train::resolve(case_info(), table, {{"size", "paper"}}).text("optimizer"),
+            "larc_scale");
+  const Options tiny =
+      train::resolve(case_info(), table, {{"size", "tiny"}, {"variant", "mlperf"}});
+  EXPECT_EQ(tiny.text("input"), "log");
+  EXPECT_EQ(tiny.text("optimizer"), "adam");
+  EXPECT_TRUE(tiny.flag("augment"));
 }
 
 }  // namespace

@@ -45,6 +45,15 @@ double skill(const std::vector<ParameterScore>& scores) {
   return sum / std::max<double>(1, double(scores.size()));
 }
 
+double mean_absolute_error(const std::vector<Parameter>& parameters,
+                           const std::vector<Guess>& guesses) {
+  double sum = 0;
+  for (const Guess& guess : guesses)
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      sum += std::abs(guess.predicted[p] - guess.truth[p]) / parameters[p].scale;
+  return sum / std::max<double>(1, double(guesses.size() * parameters.size()));
+}
+
 plot::Chart truth_chart(const std::vector<Parameter>& parameters, const std::vector<Guess>& guesses,
                         std::size_t which) {
   constexpr int kBins = 10;

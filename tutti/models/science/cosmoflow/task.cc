@@ -124,6 +124,7 @@ class CosmoflowTask : public train::Task {
     }
     for (const ParameterScore& score : all)
       metrics.emplace_back(score.name + "_correlation", score.correlation);
+    metrics.emplace_back("mean_absolute_error", mean_absolute_error(parameters_, guesses));
     return metrics;
   }
 
@@ -159,6 +160,11 @@ class CosmoflowTask : public train::Task {
                           parameter.name, value(parameter.name + "_error"),
                           value(parameter.name + "_mean_error"),
                           value(parameter.name + "_correlation"));
+    if (shape_.is_mlperf)
+      text += fmt::format(
+          "Mean absolute error of the unit parameters {:.3f}; MLPerf HPC asks for "
+          "{} at most.\n",
+          value("mean_absolute_error"), kMlperfTarget);
     return text;
   }
 
