@@ -28,7 +28,10 @@ double forward_flops(std::span<const Layer> layers) {
 }
 
 double train_flops(std::span<const Layer> layers) {
-  return layers.empty() ? 0 : 3 * forward_flops(layers) - flops_of(layers.front());
+  double flops = 3 * forward_flops(layers);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (i == 0 || layers[i].sees_input) flops -= flops_of(layers[i]);
+  return flops;
 }
 
 double output_values(std::span<const Layer> layers) {

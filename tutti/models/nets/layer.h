@@ -19,11 +19,12 @@ struct Layer {
   bool has_norm = false;  // batch norm of the output
   bool is_transposed = false;
   bool starts_silent = false;  // the norm's scale starts at 0: a residual block begins as nothing
+  bool sees_input = false;     // of the network, besides the first layer, which always does
 };
 
 std::int64_t parameter_count(std::span<const Layer> layers);
 // Of one picture, 2 per multiply and add of the convolutions: forward only; and with the gradients
-// of inputs and weights, of which that of the first layer's input is not needed.
+// of inputs and weights, of which that of the network's input is not needed.
 double forward_flops(std::span<const Layer> layers);
 double train_flops(std::span<const Layer> layers);
 // That the layers give for one picture, norms besides what they take: what a step must keep.

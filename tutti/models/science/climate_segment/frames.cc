@@ -86,11 +86,13 @@ FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
     throw IoError("DDL-7-78", fmt::format("{} has neither files {}*.h5 nor a folder {} of them. "
                                           "Set `data` to a folder that has, or leave it empty.",
                                           folder.string(), name, name));
-  const auto shape = H5File(paths_[0], H5File::Mode::kRead).shape("climate/data");
+  const H5File first(paths_[0], H5File::Mode::kRead);
+  const auto shape = first.shape("climate/data");
   if (shape.size() != 3 || shape[2] != kFields)
     throw IoError("DDL-7-79",
                   fmt::format("{}: climate/data must be (rows, columns, 16).", paths_[0].string()));
   grid_ = {static_cast<int>(shape[0]), static_cast<int>(shape[1])};
+  has_truth_ = first.has("climate/truth");
 }
 
 void FrameFiles::read(std::int64_t index, std::span<float> fields,

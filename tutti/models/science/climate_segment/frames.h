@@ -40,9 +40,11 @@ class FrameFiles {
 
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   const Grid& grid() const { return grid_; }
+  // Whether the first file says where storms were put; files of others have labels only.
+  bool has_truth() const { return has_truth_; }
   // Fields with the 16 values of a place together; labels 0 to 2. Opens the file at each call.
   void read(std::int64_t index, std::span<float> fields, std::span<std::uint8_t> labels) const;
-  // Empty when the file has none.
+  // Where storms were put; empty when the file does not say.
   std::vector<std::uint8_t> truth(std::int64_t index) const;
   // Over the first files, from climate/stats.
   ChannelScale scale() const;
@@ -52,6 +54,7 @@ class FrameFiles {
  private:
   std::vector<std::filesystem::path> paths_;
   Grid grid_;
+  bool has_truth_ = false;
 };
 
 }  // namespace tutti::models::climate_segment

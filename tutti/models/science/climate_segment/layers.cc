@@ -118,6 +118,7 @@ class DeepLabBuilder {
     add("double2", p, p, 3, 2, {.stride = 2, .is_transposed = true});
     add("double3", p, p, 3, 1, {.stride = 2, .is_transposed = true});
     add("input1", shape_.channels, p / 4, 3, 1, {});
+    layers_.back().sees_input = true;
     add("input2", p / 4, p / 2, 3, 1, {});
     add("decode3", p + p / 2, p, 3, 1, {});
     add("decode4", p, p, 3, 1, {});

@@ -19,9 +19,6 @@ class Overlap {
   double iou(int label) const;
   double mean_iou() const;
   double accuracy() const;
-  bool is_empty() const {
-    return std::all_of(counts_.begin(), counts_.end(), [](double count) { return count == 0; });
-  }
   std::span<double> counts() { return counts_; }  // to be summed over ranks
 
  private:
