@@ -132,14 +132,15 @@ void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet)
 }
 
 void draw_spread(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
-  if (!std::all_of(line.points.begin(), line.points.end(), has_spread)) return;
+  if (!std::any_of(line.points.begin(), line.points.end(), has_spread)) return;
   std::string path;
   auto corner = [&](double px, double py) {
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(px),
                         std::clamp(y.place(py), kSheetTop, kBottom));
   };
-  for (const Point& point : line.points) corner(point.x, point.high);
-  for (auto p = line.points.rbegin(); p != line.points.rend(); ++p) corner(p->x, p->low);
+  for (const Point& p : line.points) corner(p.x, has_spread(p) ? p.high : p.y);
+  for (auto p = line.points.rbegin(); p != line.points.rend(); ++p)
+    corner(p->x, has_spread(*p) ? p->low : p->y);
   sheet.put(R"(<path d="{}Z" fill="{}" fill-opacity="0.14"/>)", path, line.colour);
 }
 

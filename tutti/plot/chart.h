@@ -8,7 +8,9 @@
 
 namespace tutti::plot {
 
-// `low` and `high` bound the spread, drawn as a pale band behind the line; leave both 0 for none.
+// `low` and `high` bound the spread, drawn as a pale band behind the line; leave both 0 for none. A
+// point without one among others that have it, of a single measurement, is where the band is
+// closed.
 struct Point {
   double x = 0, y = 0, low = 0, high = 0;
 };

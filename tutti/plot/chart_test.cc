@@ -79,6 +79,15 @@ TEST(Plot, StepsAreWholeAndTheBandHasRoom) {
   EXPECT_THAT(svg, HasSubstr(">40</text>"));
 }
 
+// A bin with a single measurement has no spread; those of others are shown all the same.
+TEST(Plot, ABandIsClosedWhereAPointHasNoSpread) {
+  Chart chart{"", "", {"", 10, plain_text, true}, {"", 10, plain_text, true}, {}};
+  chart.series = {{"", LineStyle::kOurs, {{1, 2, 1, 3}, {2, 2, 2, 2}, {3, 2, 1, 3}}}};
+  EXPECT_THAT(render_svg(chart), HasSubstr("fill-opacity"));
+  for (Point& point : chart.series[0].points) point.low = point.high = 0;
+  EXPECT_THAT(render_svg(chart), Not(HasSubstr("fill-opacity")));
+}
+
 TEST(Plot, LinearAxesHoldZeroAndNegativeValues) {
   EXPECT_THAT(linear_ticks(0, 1, 5), ElementsAre(0, 0.2, 0.4, 0.6000000000000001, 0.8, 1));
   EXPECT_THAT(linear_ticks(-3, 3, 3), ElementsAre(-2, 0, 2));

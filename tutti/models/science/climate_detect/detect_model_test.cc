@@ -51,6 +51,35 @@ TEST(DetectModel, ShapesOfWhatItSays) {
   EXPECT_FALSE(network.forward(torch::randn({2, 16, 16, 24}), false).drawn.defined());
 }
 
+// The forward pass written out for two stages.
+TEST(DetectModel, AgreesWithItsDescription) {
+  Network network(tiny(), 4, torch::kFloat32);
+  torch::manual_seed(2);
+  const torch::NoGradGuard no_gradients;
+  for (Tensor& parameter : network.parameters())
+    if (parameter.dim() == 1) parameter.add_(torch::rand_like(parameter));
+  network.set_scale(std::vector<float>(16, 3), std::vector<float>(16, 2));
+  const auto p = network.named_parameters();
+  auto conv = [&](const std::string& name, const Tensor& x, int stride) {
+    const Tensor weight = p[name + "_weight"];
+    return torch::conv2d(x, weight, p[name + "_bias"], stride, weight.size(2) / 2);
+  };
+  auto draw = [&](const std::string& name, const Tensor& x) {
+    return torch::conv_transpose2d(x, p[name + "_weight"], p[name + "_bias"], 2, 2, 1);
+  };
+  auto leaky = [](const Tensor& x) { return torch::max(x, 0.1 * x); };
+  const Tensor fields = 3 + 2 * torch::randn({2, 16, 16, 24}), scaled = (fields - 3) / 2;
+  const Tensor map = leaky(conv("encode1", leaky(conv("encode0", scaled, 2)), 2));
+  const Tensor code = leaky(conv("code", map, 2));
+  const Said said = network.forward(fields, true);
+  auto near = [](const Tensor& a, const Tensor& b) { return torch::allclose(a, b, 1e-3, 1e-4); };
+  EXPECT_TRUE(near(said.scaled, scaled));
+  EXPECT_TRUE(near(said.place, conv("place", code, 1)));
+  EXPECT_TRUE(near(said.has_storm, conv("has_storm", code, 1)));
+  EXPECT_TRUE(near(said.kind, conv("kind", code, 1)));
+  EXPECT_TRUE(near(said.drawn, draw("draw0", leaky(draw("draw1", map)))));
+}
+
 // A loop over cells and numbers, as the description says it.
 TEST(DetectModel, LossByHand) {
   torch::manual_seed(3);

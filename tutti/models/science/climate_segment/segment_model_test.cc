@@ -112,6 +112,78 @@ TEST(Tiramisu, AgreesWithItsDescription) {
   expect_right_gradients(*network, input, torch::randint(3, {2, 8, 12}, torch::kInt64));
 }
 
+// A network by libtorch's own operations, from the names of its layers.
+struct ByHand {
+  const torch::OrderedDict<std::string, Tensor> parameters, buffers;
+
+  Tensor conv(const std::string& name, const Tensor& x, int stride = 1, int dilation = 1) const {
+    const Tensor weight = parameters[name + "_weight"];
+    const Tensor* bias = parameters.find(name + "_bias");
+    return torch::conv2d(x, weight, bias ? *bias : Tensor(), stride,
+                         dilation * (weight.size(2) / 2), dilation);
+  }
+  Tensor norm(const std::string& name, const Tensor& x) const {
+    return torch::relu(torch::batch_norm(x, parameters[name + "_scale"],
+                                         parameters[name + "_shift"], buffers[name + "_mean"],
+                                         buffers[name + "_variance"], false, 0, 1e-5, false));
+  }
+  Tensor layer(const std::string& name, const Tensor& x, int stride = 1, int dilation = 1) const {
+    return norm(name, conv(name, x, stride, dilation));
+  }
+  Tensor doubled(const std::string& name, const Tensor& x) const {
+    return norm(name, torch::conv_transpose2d(x, parameters[name + "_weight"], Tensor(), 2, 1, 1));
+  }
+  // Of ResNet v2: norm and ReLU first, on both ways where the width changes.
+  Tensor unit(const std::string& name, const Tensor& x, int stride, int dilation) const {
+    const Tensor active = norm(name + "_norm", x);
+    const Tensor narrow = layer(name + "_b", layer(name + "_a", active), stride, dilation);
+    const bool is_wider = parameters.contains(name + "_shortcut_weight");
+    using torch::indexing::Slice;
+    return conv(name + "_c", narrow) +
+           (is_wider ? conv(name + "_shortcut", active, stride)
+                     : x.index({Slice(), Slice(), Slice(0, torch::indexing::None, stride),
+                                Slice(0, torch::indexing::None, stride)}));
+  }
+};
+
+// To a quarter by stem and pooling, to an eighth by the last unit of the first block; then wider
+// kernels, the pyramid, and up again with what was seen at a quarter and at full size.
+TEST(DeepLab, AgreesWithItsDescription) {
+  const DeepLabShape shape{32, 48, 16, 3, 4, 8, 6, {2, 1, 2, 1}, {1, 2, 3}};
+  const auto network = make_network(shape, 5, torch::kFloat32);
+  torch::manual_seed(3);
+  {
+    const torch::NoGradGuard no_gradients;
+    for (Tensor& parameter : network->parameters())
+      if (parameter.dim() == 1) parameter.add_(torch::rand_like(parameter), 0.3);
+    for (auto& item : network->named_buffers())
+      if (!item.key().starts_with("input")) item.value().add_(torch::rand_like(item.value()), 0.3);
+  }
+  network->eval();
+  const torch::NoGradGuard no_gradients;
+  const Tensor input = torch::randn({2, 16, 32, 48});
+  const ByHand n{network->named_parameters(), network->named_buffers()};
+  const Tensor quarter = torch::max_pool2d(n.conv("stem", input, 2), 3, 2, 1);
+  Tensor x = n.unit("block1_2", n.unit("block1_1", quarter, 1, 1), 2, 1);
+  x = n.unit("block2_1", x, 1, 1);
+  x = n.unit("block3_2", n.unit("block3_1", x, 1, 2), 1, 2);
+  const Tensor code = n.norm("code_norm", n.unit("block4_1", x, 1, 4));
+  ASSERT_EQ(code.sizes(), (std::vector<std::int64_t>{2, 128, 4, 6}));
+  const Tensor mean = torch::relu(n.conv("pyramid_mean", code.mean({2, 3}, true)));
+  x = n.layer("pyramid_joint",
+              torch::cat({n.layer("pyramid0", code), n.layer("pyramid1", code, 1, 1),
+                          n.layer("pyramid2", code, 1, 2), n.layer("pyramid3", code, 1, 3),
+                          mean.expand({2, 8, 4, 6})},
+                         1));
+  const Tensor low = n.layer("block1_1_a", n.norm("block1_1_norm", quarter));
+  x = torch::cat({n.doubled("double1", x), n.layer("low", low)}, 1);
+  x = n.doubled("double2", n.layer("decode2", n.layer("decode1", x)));
+  x = torch::cat({n.doubled("double3", x), n.layer("input2", n.layer("input1", input))}, 1);
+  const Tensor expected = n.conv("last", n.layer("decode4", n.layer("decode3", x)));
+  EXPECT_GT(expected.abs().mean().item<double>(), 0.01);
+  EXPECT_TRUE(torch::allclose(network->forward(input), expected, 1e-3, 1e-3));
+}
+
 TEST(DeepLab, GradientsAreThoseOfFiniteDifferences) {
   DeepLabShape shape{16, 24, 16, 3, 4, 8, 4, {1, 1, 1, 1}, {1, 2, 3}};
   const auto network = make_network(shape, 3, torch::kFloat32);
