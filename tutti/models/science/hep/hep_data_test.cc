@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "tutti/models/science/hep/events.h"
 #include "tutti/models/science/hep/generate.h"
 #include "tutti/models/science/hep/metric.h"
 #include "tutti/models/science/hep/shower.h"
@@ -251,6 +252,41 @@ TEST(HepMetric, NoneOfFewHasAnError) {
   EXPECT_EQ(verdict.network, 0);
   EXPECT_NEAR(verdict.network_error, std::sqrt(0.25 * 0.75 / 4), 1e-9);
   EXPECT_NEAR(verdict.ratio_error, verdict.network_error / 0.5, 1e-9);
+  // No background event passes the cuts: their false rate is known to one event, the heaviest.
+  events[0] = {0.9f, 4, false, false};
+  const Verdict clean = judge(events);
+  EXPECT_EQ(clean.false_rate, 0);
+  EXPECT_NEAR(clean.false_rate_error, 4.0 / 24, 1e-9);
+}
+
+// What is in files of the benchmark and no more; ours have the jets besides.
+TEST(HepEvents, PublishedKeysAreEnough) {
+  std::string form = std::filesystem::temp_directory_path() / "hep-XXXXXX";
+  const std::filesystem::path folder = mkdtemp(form.data());
+  std::vector<float> pictures(2 * 3 * 8 * 8);
+  pictures[0] = std::exp(5.f) - 1;                     // first event, all towers, corner
+  pictures[64 + 9] = 2;                                // its electromagnetic ones, row 1, column 1
+  pictures[3 * 64 + 2 * 64 + 63] = std::exp(1.f) - 1;  // second event, tracks, the other corner
+  train::H5File file(folder / "train.h5", train::H5File::Mode::kCreate);
+  file.append("data", std::vector<std::int64_t>{3, 8, 8}, pictures);
+  file.append("label", {}, std::vector<float>{1, 0});
+  file.append("weight", {}, std::vector<float>{0.5, 20});
+  file.append("normweight", {}, std::vector<float>{1, 1});
+  file.append("psr", {}, std::vector<float>{1, 0});
+  file.close();
+  EventFiles events(folder, "train");
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events.info(0).label, 1);
+  EXPECT_EQ(events.info(1).weight, 20);
+  EXPECT_EQ(events.info(0).passes_cuts, 1);
+  EXPECT_EQ(events.info(1).passes_cuts, 0);
+  std::vector<float> seen(pictures.size());
+  events.pictures(std::vector<std::int64_t>{0, 1}, seen.data());
+  EXPECT_FLOAT_EQ(seen[0], 1);  // log(1 + x) / 5
+  EXPECT_FLOAT_EQ(seen[9 * 3 + 1], std::log(3.f) / 5);
+  EXPECT_FLOAT_EQ(seen[3 * 64 + 63 * 3 + 2], 0.2f);
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), 0.f), std::ssize(seen) - 3);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(HepMetric, HeavyEventsCountMore) {

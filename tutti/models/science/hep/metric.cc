@@ -8,22 +8,25 @@
 namespace tutti::models::hep {
 namespace {
 
-// A weighted share and its error: sqrt of the sum of squared weights, as for counted events.
+// A weighted share and its error: sqrt of the sum of squared weights, as for counted events. When
+// none passes, one that weighs most might have.
 struct Share {
   double value = 0, error = 0;
 };
 
 template <class Predicate>
 Share share_of(std::span<const Scored> events, bool of_signal, Predicate passes) {
-  double all = 0, passed = 0, squares = 0;
+  double all = 0, passed = 0, squares = 0, heaviest = 0;
   for (const Scored& event : events) {
     if (event.is_signal != of_signal) continue;
     all += event.weight;
+    heaviest = std::max(heaviest, double{event.weight});
     if (!passes(event)) continue;
     passed += event.weight;
     squares += double{event.weight} * event.weight;
   }
-  return all > 0 ? Share{passed / all, std::sqrt(squares) / all} : Share{};
+  if (all == 0) return {};
+  return {passed / all, passed > 0 ? std::sqrt(squares) / all : heaviest / all};
 }
 
 }  // namespace
