@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/fit_file.h"
 #include "tutti/learn/glm/multinomial.h"
@@ -88,11 +89,22 @@ GlmOptions options_of(const TrainSettings& settings, Loss loss) {
 
 using FitOne = std::function<GlmModel(std::span<const double> labels, const GlmOptions& options)>;
 
+template <class Model>
+void warn_of(const Model& found, const TrainSettings& settings) {
+  if (found.has_converged || (settings.should_stop && settings.should_stop())) return;
+  log::warning("the gap is {:.2g}, above --tolerance {:g} of the objective {:.8g}; {}",
+               found.dual_gap, settings.tolerance, found.objective,
+               static_cast<int>(found.history.size()) < settings.max_iterations
+                   ? "rounding decides now: --f64 has more digits"
+                   : "--max-iterations ended the fit");
+}
+
 // One model, or one per class against the rest.
 void fit_parts(const FitOne& fit_one, const std::vector<double>& labels, const GlmOptions& options,
-               LearnModel& model) {
+               const TrainSettings& settings, LearnModel& model) {
   const auto add = [&](std::span<const double> targets) {
     GlmModel found = fit_one(targets, options);
+    warn_of(found, settings);
     model.parts.push_back({std::move(found.coefficients), found.intercept});
   };
   if (model.classes.empty()) return add(labels);
@@ -114,7 +126,9 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
 }
 
 // A fit of all classes at once.
-void keep_together(const MultinomialModel& found, LearnModel& model) {
+void keep_together(const MultinomialModel& found, const TrainSettings& settings,
+                   LearnModel& model) {
+  warn_of(found, settings);
   model.is_multinomial = true;
   const std::ptrdiff_t columns = learn::spread_columns(model.columns, model.words);
   for (std::size_t k = 0; k < model.classes.size(); ++k) {
@@ -229,14 +243,14 @@ LearnModel train(const DataSet& data, const TrainSettings& settings) {
   model.words = data.words;
   const Matrix numbers = spread_words(data.features, data.words);
   const GlmOptions options = options_of(settings, loss);
-  if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
+  if (loss == Loss::kLogistic && model.classes.size() > 2) {
     keep_together(fit_multinomial(numbers, codes_of(data.labels, model.classes),
                                   static_cast<int>(model.classes.size()), data.weights, options),
-                  model);
+                  settings, model);
   } else {
     fit_parts([&](std::span<const double> labels,
                   const GlmOptions& asked) { return fit(numbers, labels, data.weights, asked); },
-              data.labels, options, model);
+              data.labels, options, settings, model);
   }
   return model;
 }
@@ -254,18 +268,18 @@ LearnModel train(const std::shared_ptr<const DataFile>& file, const TrainSetting
   }
   const Loss loss = parse_loss(settings.model);
   LearnModel model = linear_model(settings, loss, labels, file->schema().columns);
-  if (loss == Loss::kLogistic && model.classes.size() > 2 && settings.l1 == 0) {
+  if (loss == Loss::kLogistic && model.classes.size() > 2) {
     const auto codes = codes_of(labels, model.classes);
     keep_together(fit_multinomial_file(file, codes, static_cast<int>(model.classes.size()), weights,
                                        options_of(settings, loss), settings.memory_limit),
-                  model);
+                  settings, model);
     return model;
   }
   fit_parts(
       [&](std::span<const double> targets, const GlmOptions& asked) {
         return fit_file(file, targets, weights, asked, settings.memory_limit);
       },
-      labels, options_of(settings, loss), model);
+      labels, options_of(settings, loss), settings, model);
   return model;
 }
 

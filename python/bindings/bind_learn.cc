@@ -83,6 +83,7 @@ GlmOptions options_of(const py::dict& from) {
   take(from, "seed", options.seed);
   take(from, "start_coefficients", options.start_coefficients);
   take(from, "start_intercept", options.start_intercept);
+  take(from, "start_intercepts", options.start_intercepts);
   if (from.contains("ranks") && !from["ranks"].is_none())
     options.ranks = from["ranks"].cast<Ranks&>().get();
   return options;

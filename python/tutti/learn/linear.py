@@ -94,6 +94,9 @@ class LinearClassifier(ClassifierMixin, Linear):
 
     def _fit_together(self, X, codes, weights):
         settings, count = self._settings(X, weights, self._loss()), len(self.classes_)
+        starts = [self._start(k) for k in range(count)]
+        if None not in starts and len(self.coef_) == count:
+            settings["start_coefficients"], settings["start_intercepts"] = self.coef_.ravel(), self.intercept_
         if isinstance(X, DataFile):
             result = _learn.fit_classes_file(X.handle, codes, count, weights, self._limit(0), settings)
         else:
@@ -155,10 +158,7 @@ class LogisticRegression(LinearClassifier):
     def _is_multinomial(self):
         if self.multi_class not in ("auto", "multinomial", "ovr"):
             raise ValueError(f"multi_class={self.multi_class!r}: there are auto, multinomial, ovr")
-        l1, _ = self._penalties(1.0)
-        if self.multi_class == "multinomial" and l1 > 0:
-            raise ValueError("multinomial models have no l1 penalty; use multi_class='ovr'")
-        return self.multi_class != "ovr" and l1 == 0 and not self.penalise_intercept
+        return self.multi_class != "ovr" and not self.penalise_intercept
 
     def predict_proba(self, X):
         margins = self._linear(X)

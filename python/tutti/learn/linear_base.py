@@ -114,6 +114,9 @@ class Linear(BaseEstimator):
         self.history_ = self.training_history_ = history
         if any(result["is_interrupted"] for result in results):
             warnings.warn("the fit was interrupted; the model is what was there", ConvergenceWarning, stacklevel=3)
+        elif not all(result["has_converged"] for result in results) and self.n_iter_ < self.max_iter:
+            warnings.warn(f"the gap stays at {self.dual_gap_:.3g}, above tol={self.tol:g} of the objective: rounding decides now; give float64 data "
+                          f"or raise tol", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results):
             warnings.warn(f"the gap is {self.dual_gap_:.3g} after max_iter={self.max_iter}; raise max_iter or tol",
                           ConvergenceWarning, stacklevel=3)

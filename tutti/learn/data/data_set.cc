@@ -32,14 +32,14 @@ std::int64_t width_of(const Words& words, std::int64_t column) {
 
 }  // namespace
 
+void check_length(std::int64_t rows, std::size_t count, std::string_view what) {
+  if (static_cast<std::int64_t>(count) != rows)
+    throw ConfigError("DDL-9-11", fmt::format("There are {} {} for {} rows.", count, what, rows));
+}
+
 void check_lengths(const DataSet& data) {
-  const auto check = [&](const std::vector<double>& values, const char* what) {
-    if (values.empty() || static_cast<std::int64_t>(values.size()) == data.features.rows) return;
-    throw ConfigError("DDL-9-01", fmt::format("There are {} {} for {} rows.", values.size(), what,
-                                              data.features.rows));
-  };
-  check(data.labels, "labels");
-  check(data.weights, "weights");
+  if (!data.labels.empty()) check_length(data.features.rows, data.labels.size(), "labels");
+  if (!data.weights.empty()) check_length(data.features.rows, data.weights.size(), "weights");
 }
 
 std::int64_t spread_columns(std::int64_t columns, const Words& words) {

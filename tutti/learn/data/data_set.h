@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tutti/learn/data/matrix.h"
@@ -27,7 +28,9 @@ struct DataSet {
   Words words = {};
 };
 
-// Throws ConfigError unless there are as many labels, and weights, as rows; or none.
+// Throws ConfigError unless `count` labels, weights (`what`) are one for each row.
+void check_length(std::int64_t rows, std::size_t count, std::string_view what);
+// The same for what a data set has: as many labels, and weights, as rows; or none.
 void check_lengths(const DataSet& data);
 
 // Columns after spread_words.

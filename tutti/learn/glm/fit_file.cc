@@ -257,10 +257,10 @@ MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& fil
                                       std::span<const std::int32_t> classes, int count,
                                       std::span<const double> weights, const GlmOptions& options,
                                       std::int64_t memory_limit, StreamUse* use) {
-  check_multinomial(file->rows(), classes, count, weights, options);
+  check_multinomial({file->rows(), file->schema().columns}, classes, count, weights, options);
   const std::int64_t held = static_cast<std::int64_t>(classes.size() * 4 + weights.size() * 8);
   const std::int64_t others =
-      other_bytes(*file, Solver::kNewtonCg, !weights.empty(), false, count) + held;
+      other_bytes(*file, Solver::kNewtonCg, !weights.empty(), options.l1 > 0, count) + held;
   if (fits(*file, others, memory_limit, options.ranks, use)) {
     const DataSet data = file->read(0, file->chunks());
     return fit_multinomial(data.features, classes, count, weights, options);

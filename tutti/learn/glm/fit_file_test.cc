@@ -160,16 +160,19 @@ TEST_F(FitFile, SeveralClassesAtOnce) {
   const Small small = make_small(9000, 12, Loss::kSquared, 9);
   std::vector<std::int32_t> classes;
   for (const double label : small.labels) classes.push_back(label < -0.3 ? 0 : label < 0.6 ? 1 : 2);
-  const GlmOptions options{.l2 = 1, .tolerance = 1e-10};
-  const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 3, {}, options);
-  for (const bool is_sparse : {false, true}) {
-    StreamUse use;
-    const MultinomialModel model = fit_multinomial_file(write(small, is_sparse, 400), classes, 3,
-                                                        {}, options, 7300 << 10, &use);
-    EXPECT_LT(use.residents, use.chunks);
-    for (std::size_t i = 0; i < expected.coefficients.size(); ++i)
-      ASSERT_NEAR(model.coefficients[i], expected.coefficients[i], 1e-4) << i;
-    for (int k = 0; k < 3; ++k) EXPECT_NEAR(model.intercepts[k], expected.intercepts[k], 1e-4);
+  for (const double l1 : {0.0, 30.0}) {
+    const GlmOptions options{.l1 = l1, .l2 = 1, .tolerance = 1e-10};
+    const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 3, {}, options);
+    for (const bool is_sparse : {false, true}) {
+      StreamUse use;
+      const MultinomialModel model =
+          fit_multinomial_file(write(small, is_sparse, 400), classes, 3, {}, options,
+                               (l1 > 0 ? 6400 : 7300) << 10, &use);
+      EXPECT_LT(use.residents, use.chunks);
+      for (std::size_t i = 0; i < expected.coefficients.size(); ++i)
+        ASSERT_NEAR(model.coefficients[i], expected.coefficients[i], 1e-4) << i;
+      for (int k = 0; k < 3; ++k) EXPECT_NEAR(model.intercepts[k], expected.intercepts[k], 1e-4);
+    }
   }
 }
 

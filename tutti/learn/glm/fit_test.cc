@@ -236,6 +236,24 @@ TEST(Fit, GapIsAnUpperBound) {
     }
 }
 
+// In f32 rounding ends a fit before so small a gap is reached, which must be told.
+TEST(Fit, GapAboveTheToleranceIsNoConvergence) {
+  const Small small = make_small(2000, 20, Loss::kLogistic, 18);
+  const std::vector<float> rounded(small.values.begin(), small.values.end());
+  Matrix matrix = small.matrix();
+  matrix.dtype = DType::kF32;
+  matrix.values = rounded.data();
+  for (const Solver solver : {Solver::kNewton, Solver::kNewtonCg, Solver::kWorkingSet})
+    for (const double l1 : {0.0, 5.0})
+      for (const double tolerance : {1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-15}) {
+        GlmOptions options{.l1 = l1, .l2 = l1 == 0 ? 1.0 : 0.0, .tolerance = tolerance};
+        options.solver = solver;
+        const GlmModel model = fit(matrix, small.labels, {}, options);
+        EXPECT_EQ(model.has_converged, model.dual_gap <= tolerance * model.objective)
+            << name_of(solver) << " " << l1 << " " << tolerance;
+      }
+}
+
 TEST(Fit, RefusesWhatCannotBeLearnt) {
   Small small = make_small(10, 2, Loss::kLogistic, 16);
   const GlmOptions options = tight();

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/test_problems.h"
 
@@ -55,12 +58,140 @@ TEST(Multinomial, TwoClassesAreTheBinaryModelWithHalfThePenalty) {
     EXPECT_NEAR(two.coefficients[5 + j] - two.coefficients[j], one.coefficients[j], 1e-5);
 }
 
+// What must hold at the optimum with an l1 penalty, up to `error`: a weight that is not 0 has slope
+// -l1 by its side, one that is 0 at most l1, an intercept 0. Returns the objective.
+double check_optimum(const Small& small, const std::vector<std::int32_t>& classes, int count,
+                     const MultinomialModel& model, const GlmOptions& options, double error) {
+  const std::int64_t columns = small.columns;
+  std::vector<double> slopes(count * (columns + 1));
+  double objective = 0;
+  for (std::int64_t r = 0; r < small.rows; ++r) {
+    const double weight = small.weights.empty() ? 1 : small.weights[r];
+    std::vector<double> e(count);
+    double sum = 0;
+    for (int k = 0; k < count; ++k) {
+      e[k] = model.intercepts[k];
+      for (std::int64_t j = 0; j < columns; ++j)
+        e[k] += small.values[r * columns + j] * model.coefficients[k * columns + j];
+      sum += e[k] = std::exp(e[k]);
+    }
+    objective -= weight * std::log(e[classes[r]] / sum);
+    for (int k = 0; k < count; ++k) {
+      const double d = weight * (e[k] / sum - (classes[r] == k));
+      for (std::int64_t j = 0; j < columns; ++j)
+        slopes[k * (columns + 1) + j] += d * small.values[r * columns + j];
+      slopes[k * (columns + 1) + columns] += d;
+    }
+  }
+  for (int k = 0; k < count; ++k) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const double w = model.coefficients[k * columns + j];
+      const double slope = slopes[k * (columns + 1) + j] + options.l2 * w;
+      objective += options.l1 * std::abs(w) + options.l2 / 2 * w * w;
+      if (w == 0) {
+        EXPECT_LE(std::abs(slope), options.l1 + error) << k << " " << j;
+      } else {
+        EXPECT_NEAR(slope, w > 0 ? -options.l1 : options.l1, error) << k << " " << j;
+      }
+    }
+    EXPECT_NEAR(options.fit_intercept ? slopes[k * (columns + 1) + columns] : 0, 0, error);
+  }
+  return objective;
+}
+
+// Labels cut into classes of about the same size.
+std::vector<std::int32_t> cut_into(const Small& small, int count) {
+  std::vector<double> sorted = small.labels;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int32_t> classes;
+  for (const double label : small.labels) {
+    const auto place = std::lower_bound(sorted.begin(), sorted.end(), label) - sorted.begin();
+    classes.push_back(static_cast<std::int32_t>(place * count / small.rows));
+  }
+  return classes;
+}
+
+TEST(Multinomial, PenaltyL1EndsAtTheOptimumAndItsGapBoundsIt) {
+  for (const int count : {2, 3, 4, 7})
+    for (const double l1 : {0.3, 5.0, 1e4})
+      for (const double l2 : {0.0, 0.7})
+        for (const bool has_weights : {false, true}) {
+          Small small = make_small(300, 12, Loss::kSquared, 34 + count, count == 4 ? 0.3 : 1);
+          if (has_weights)
+            for (std::int64_t r = 0; r < small.rows; ++r)
+              small.weights.push_back(static_cast<double>(r % 4) / 2);
+          const auto classes = cut_into(small, count);
+          const bool is_sparse = count == 4;
+          const Matrix matrix =
+              is_sparse ? to_form(small.matrix(), Form::kSparseRows) : small.matrix();
+          GlmOptions options;
+          options.l1 = l1;
+          options.l2 = l2;
+          options.tolerance = 1e-3;
+          options.fit_intercept = count != 7;
+          const auto rough = fit_multinomial(matrix, classes, count, small.weights, options);
+          options.tolerance = 1e-11;
+          const auto model = fit_multinomial(matrix, classes, count, small.weights, options);
+          EXPECT_TRUE(model.has_converged) << count << " " << l1 << " " << l2;
+          EXPECT_LE(model.history.size(), 60U) << count << " " << l1 << " " << l2;
+          const double objective =
+              check_optimum(small, classes, count, model, options, 1e-3 * std::min(1.0, l1));
+          EXPECT_NEAR(model.objective, objective, 1e-9 * objective);
+          EXPECT_GE(model.objective, rough.objective - rough.dual_gap - 1e-9 * objective);
+        }
+}
+
+TEST(Multinomial, RanksFindTheModelOfOneProcess) {
+  const Small small = make_small(900, 8, Loss::kSquared, 36);
+  const auto classes = cut_into(small, 4);
+  for (const double l1 : {0.0, 3.0}) {
+    const GlmOptions options{.l1 = l1, .l2 = l1 == 0 ? 1.0 : 0.0, .tolerance = 1e-10};
+    const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 4, {}, options);
+    comm::ThreadWorld world(3);
+    world.run([&](comm::Transport& transport) {
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      GlmOptions own = options;
+      own.ranks = communicator.get();
+      const std::int64_t begin = 300 * transport.rank();
+      const MultinomialModel model =
+          fit_multinomial(row_range(small.matrix(), begin, begin + 300),
+                          std::span(classes).subspan(begin, 300), 4, {}, own);
+      EXPECT_TRUE(model.has_converged);
+      for (std::size_t i = 0; i < expected.coefficients.size(); ++i)
+        EXPECT_NEAR(model.coefficients[i], expected.coefficients[i], 1e-4) << i;
+    });
+  }
+}
+
+TEST(Multinomial, BeginsWhereItIsTold) {
+  const Small small = make_small(400, 8, Loss::kSquared, 35);
+  const auto classes = cut_into(small, 3);
+  for (const double l1 : {0.0, 2.0}) {
+    GlmOptions options;
+    options.l1 = l1;
+    options.tolerance = 1e-9;
+    const MultinomialModel cold = fit_multinomial(small.matrix(), classes, 3, {}, options);
+    options.start_coefficients = cold.coefficients;
+    options.start_intercepts = cold.intercepts;
+    const MultinomialModel warm = fit_multinomial(small.matrix(), classes, 3, {}, options);
+    EXPECT_GT(cold.history.size(), 2U);
+    EXPECT_LE(warm.history.size(), 2U);
+    EXPECT_NEAR(warm.history.front().objective, cold.objective, 1e-8 * cold.objective);
+    EXPECT_NEAR(warm.objective, cold.objective, 1e-8 * cold.objective);
+    options.start_intercepts.pop_back();
+    EXPECT_THROW(fit_multinomial(small.matrix(), classes, 3, {}, options), ConfigError);
+  }
+}
+
 TEST(Multinomial, RefusesWrongClasses) {
   const Small small = make_small(10, 2, Loss::kSquared, 33);
   std::vector<std::int32_t> classes(10, 1);
   classes[4] = 3;
   EXPECT_THROW(fit_multinomial(small.matrix(), classes, 3, {}, {}), ConfigError);
   EXPECT_THROW(fit_multinomial(small.matrix(), {}, 3, {}, {}), ConfigError);
+  classes[4] = 2;
+  const std::vector<double> negative(10, -1.0);
+  EXPECT_THROW(fit_multinomial(small.matrix(), classes, 3, negative, {}), ConfigError);
 }
 
 }  // namespace

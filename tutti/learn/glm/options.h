@@ -46,9 +46,11 @@ struct GlmOptions {
   int max_iterations = 1000;
   int threads = 0;  // 0: one per processor
   std::uint64_t seed = 0;
-  // Where to begin, or empty: one coefficient per column.
+  // Where to begin, or empty: one coefficient per column; of several classes at once, class by
+  // class, with the intercepts beside them.
   std::vector<double> start_coefficients = {};
   double start_intercept = 0;
+  std::vector<double> start_intercepts = {};  // several classes: one per class, or empty: 0
   // Solver sdca over ranks: rounds of one rank by itself between two exchanges. 0: chosen from what
   // computing and communication are measured to take, so bits may differ from run to run.
   int inner_rounds = 0;

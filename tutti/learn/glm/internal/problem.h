@@ -33,6 +33,15 @@ struct Problem {
 // A gain below this share of the objective is rounding.
 inline constexpr double kNothingToGain = 1e-15;
 
+// The share of the objective that a gap may still be where a fit in T can gain nothing more, though
+// less was asked for. In f64 that is where l1 penalties end: their gap is as large as the error of
+// a slope, of which the objective feels the square. f32 is worse by so much that its user has to be
+// told.
+template <class T>
+constexpr double rounding_of() {
+  return sizeof(T) == 4 ? 0 : 1e-7;
+}
+
 // What a solver found, in the order of the design's columns.
 struct Solution {
   std::vector<double> coefficients;
@@ -48,13 +57,19 @@ struct Stopped {};
 // Keeps the history of a fit, says when it is over and what was found.
 class Tracker {
  public:
-  explicit Tracker(const GlmOptions& options) : options_(options) {}
+  // `rounding`: see rounding_of.
+  Tracker(const GlmOptions& options, double rounding) : options_(options), rounding_(rounding) {}
 
   // Of the objective at the start: a perfect fit has objective 0, which no gap can be a share of.
   void set_scale(double objective) { scale_ = 1e-3 * objective; }
   void add_passes(double passes) { passes_ += passes; }
   bool is_enough(double objective, double gap) const {
     return gap <= options_.tolerance * std::max(objective, scale_);
+  }
+  // Whether a fit that nothing can improve any more is at its end, though the gap is not below the
+  // tolerance: where that is smaller than rounding.
+  bool is_rounding(double objective, double gap) const {
+    return is_enough(objective, gap) || gap <= rounding_ * std::max(objective, scale_);
   }
   // Whether to go on.
   bool report(double objective, double gap) {
@@ -71,8 +86,8 @@ class Tracker {
       is_stopped_ = true;
     }
   }
-  // Of `weights` with the intercept last. Something was found for good when the gap is small enough
-  // or there is nothing to gain any more.
+  // Of `weights` with the intercept last. Something was found for good when the gap is small
+  // enough, or nothing can be gained any more and it is within rounding.
   template <class Weight>
   Solution found(const std::vector<Weight>& weights, double objective, double gap,
                  bool has_nothing_to_gain = false) const {
@@ -80,7 +95,8 @@ class Tracker {
                       .intercept = static_cast<double>(weights.back()),
                       .objective = objective,
                       .dual_gap = std::max(0.0, gap)};
-    solution.has_converged = !is_stopped_ && (has_nothing_to_gain || is_enough(objective, gap));
+    solution.has_converged = !is_stopped_ && (is_enough(objective, gap) ||
+                                              (has_nothing_to_gain && is_rounding(objective, gap)));
     return solution;
   }
   std::vector<Progress> take() { return std::move(history_); }
@@ -89,7 +105,7 @@ class Tracker {
  private:
   const GlmOptions& options_;
   Stopwatch watch_;
-  double scale_ = 0, passes_ = 0;
+  double rounding_, scale_ = 0, passes_ = 0;
   bool is_stopped_ = false;
   std::vector<Progress> history_;
 };

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/data/data_set.h"
 #include "tutti/learn/glm/internal/dual_step.h"
 #include "tutti/learn/glm/internal/interior.h"
 #include "tutti/learn/glm/internal/l1_newton_cg.h"
@@ -56,13 +57,7 @@ Shape Shape::over(comm::Communicator* ranks) const {
 
 void check_options(const Shape& shape, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options) {
-  const std::size_t rows = static_cast<std::size_t>(shape.rows);
-  if (labels.size() != rows)
-    refuse(fmt::format("There are {} labels for {} rows.", labels.size(), rows));
-  if (!weights.empty() && weights.size() != rows)
-    refuse(fmt::format("There are {} weights for {} rows.", weights.size(), rows));
-  if (!(options.l1 >= 0) || !(options.l2 >= 0) || !(options.tolerance >= 0))
-    refuse("Penalties and tolerance are not negative.");
+  check_length(shape.rows, labels.size(), "labels");
   if (options.penalise_intercept && !(options.intercept_value > 0))
     refuse("intercept_value must be above 0.");
   if (!options.start_coefficients.empty() &&
@@ -70,7 +65,14 @@ void check_options(const Shape& shape, std::span<const double> labels,
     refuse(fmt::format("There are {} coefficients to start with for {} columns.",
                        options.start_coefficients.size(), shape.columns));
   const std::size_t wrong = first_wrong(options.loss, labels);
-  if (wrong < rows) refuse_label(options.loss, labels[wrong], wrong);
+  if (wrong < labels.size()) refuse_label(options.loss, labels[wrong], wrong);
+  check_weights(shape.rows, weights, options);
+}
+
+void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options) {
+  if (!weights.empty()) check_length(rows, weights.size(), "weights");
+  if (!(options.l1 >= 0) || !(options.l2 >= 0) || !(options.tolerance >= 0))
+    refuse("Penalties and tolerance are not negative.");
   double total = 0;
   for (std::size_t row = 0; row < weights.size(); ++row) {
     if (!(weights[row] >= 0) || !std::isfinite(weights[row]))
@@ -121,7 +123,7 @@ Solver choose_solver(const Shape& shape, const GlmOptions& options) {
 template <class T>
 GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const double> labels,
                std::span<const double> weights, const GlmOptions& options, Solver solver) {
-  Tracker tracker(options);
+  Tracker tracker(options, rounding_of<T>());
   Problem<T> problem(design, labels, weights, options);
   const Solution solution = [&] {
     switch (solver) {

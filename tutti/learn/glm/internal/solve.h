@@ -16,10 +16,13 @@ struct Shape {
   Shape over(comm::Communicator* ranks) const;
 };
 
-// Throw ConfigError as `fit` says: the first for what is asked and given, the second when the
+// Throw ConfigError as `fit` says: the first two for what is asked and given, the last when the
 // solver is not made for it.
 void check_options(const Shape& shape, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options);
+// The part of it that every fit needs: penalties and tolerance, the weights of rows, and that there
+// is something to learn from.
+void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options);
 void check_solver(const Shape& shape, const GlmOptions& options, Solver solver);
 Solver choose_solver(const Shape& shape, const GlmOptions& options);
 

@@ -3,13 +3,13 @@
 
 #include <span>
 
-#include "tutti/learn/glm/internal/design.h"
+#include "tutti/learn/glm/internal/solve.h"
 #include "tutti/learn/glm/multinomial.h"
 
 namespace tutti::learn {
 
 // Throws ConfigError as fit_multinomial says.
-void check_multinomial(std::int64_t rows, std::span<const std::int32_t> classes, int count,
+void check_multinomial(const Shape& shape, std::span<const std::int32_t> classes, int count,
                        std::span<const double> weights, const GlmOptions& options);
 
 template <class T>

@@ -1,0 +1,388 @@
+#include "tutti/learn/glm/internal/l1_multinomial.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tutti/learn/glm/internal/cholesky.h"
+#include "tutti/learn/glm/internal/softmax_state.h"
+#include "tutti/learn/glm/internal/stalls.h"
+#include "tutti/learn/internal/vector_kernels.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr int kMostL1ClassSteps = 100;  // of one conjugate gradient
+constexpr double kL1ClassForcing = 0.1;
+constexpr int kL1ClassHalvings = 30;
+constexpr int kMostInterceptSteps = 20;
+constexpr int kL1ClassStalls = 3;
+
+template <class T>
+class L1Multinomial : SoftmaxState<T> {
+ public:
+  L1Multinomial(Design<T>& design, std::span<const std::int32_t> classes, int count,
+                std::span<const double> weights, const GlmOptions& options, Tracker& tracker)
+      : SoftmaxState<T>(design, classes, count, weights, options, tracker),
+        l1_(options.l1),
+        l2_(options.l2),
+        next_(weights_.size()),
+        side_(weights_.size()),
+        diagonal_(weights_.size()),
+        pseudo_(weights_.size()) {}
+
+  MultinomialModel run();
+
+ private:
+  bool run_steps();
+  double penalty(const std::vector<double>& weights) const;
+  void centre();
+  void find_intercepts();
+  std::vector<double> intercept_step() const;
+  void find_gap();
+  double dual_value(double scale) const;
+  void choose_free();
+  void keep_one_back(std::int64_t column);
+  double precondition();
+  double multiply_free();
+  void find_direction();
+  void take_slopes();
+  bool search_line();
+  bool is_free(std::int64_t i) const {
+    return this->is_intercept(i) ? options_.fit_intercept : side_[i] != 0;
+  }
+  double scale_of(std::int64_t i) const {  // of a free weight: its part of the Hessian's diagonal
+    return std::max(static_cast<double>(diagonal_[i]) + (this->is_intercept(i) ? 0 : l2_), 1e-30);
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(weights_.size()); }
+
+  using SoftmaxState<T>::design_, SoftmaxState<T>::options_, SoftmaxState<T>::tracker_;
+  using SoftmaxState<T>::classes_, SoftmaxState<T>::weight_of;
+  using SoftmaxState<T>::count_, SoftmaxState<T>::rows_, SoftmaxState<T>::columns_;
+  using SoftmaxState<T>::width_, SoftmaxState<T>::weights_, SoftmaxState<T>::objective_;
+  using SoftmaxState<T>::gap_, SoftmaxState<T>::margins_, SoftmaxState<T>::trial_;
+  using SoftmaxState<T>::shares_, SoftmaxState<T>::moves_, SoftmaxState<T>::products_;
+  using SoftmaxState<T>::gradient_, SoftmaxState<T>::direction_, SoftmaxState<T>::residual_;
+  using SoftmaxState<T>::search_, SoftmaxState<T>::curved_, SoftmaxState<T>::solved_;
+  using SoftmaxState<T>::evaluate;
+
+  double l1_, l2_;
+  double bound_ = -std::numeric_limits<double>::infinity();
+  std::vector<double> next_;          // weights of a trial
+  std::vector<signed char> side_;     // of 0, on which a free weight is; 0: it is not free
+  std::vector<T> diagonal_, pseudo_;  // the slope of the whole objective on that side
+};
+
+template <class T>
+double L1Multinomial<T>::penalty(const std::vector<double>& weights) const {
+  double sum = 0;
+  for (std::int64_t i = 0; i < size(); ++i)
+    if (!this->is_intercept(i))
+      sum += l1_ * std::abs(weights[i]) + l2_ / 2 * weights[i] * weights[i];
+  return sum;
+}
+
+// The margins of a row then differ from what the weights say by the same number in all classes,
+// which no probability feels.
+template <class T>
+void L1Multinomial<T>::centre() {
+  const double before = penalty(weights_);
+  design_.threads().for_range(columns_, 4096, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> values(count_);
+    for (std::int64_t j = begin; j < end; ++j) {
+      bool has_weight = false;
+      for (std::int64_t k = 0; k < count_; ++k) {
+        values[k] = weights_[k * width_ + j];
+        has_weight = has_weight || values[k] != 0;
+      }
+      if (!has_weight) continue;
+      const double shift = least_shift(values, l1_, l2_);
+      for (std::int64_t k = 0; k < count_; ++k) weights_[k * width_ + j] -= shift;
+    }
+  });
+  objective_ += penalty(weights_) - before;
+}
+
+// Newton's step of the intercepts alone: their slopes, and the Hessian between classes.
+template <class T>
+std::vector<double> L1Multinomial<T>::intercept_step() const {
+  const std::int64_t square = count_ * count_;
+  std::vector<double> sums =
+      this->sum_vectors(square + count_, [&](std::int64_t begin, std::int64_t end, double* own) {
+        for (std::int64_t r = begin; r < end; ++r)
+          for (std::int64_t k = 0; k < count_; ++k) {
+            const double share = static_cast<double>(shares_[k * rows_ + r]), w = weight_of(r);
+            own[k * count_ + k] += w * share;
+            for (std::int64_t l = 0; l <= k; ++l)
+              own[k * count_ + l] -= w * share * static_cast<double>(shares_[l * rows_ + r]);
+            own[square + k] += w * (share - (classes_[r] == k));
+          }
+      });
+  std::vector<double> step(sums.begin() + square, sums.end());
+  sums.resize(square);
+  std::vector<double> slopes = step;
+  Cholesky(std::move(sums), count_, design_.threads()).solve(step.data());
+  double gain = 0;
+  for (std::int64_t k = 0; k < count_; ++k) gain += step[k] * slopes[k];
+  step.push_back(gain);  // last: twice what the step promises
+  return step;
+}
+
+// Puts the intercepts where they belong with the other weights as they are; needs no pass. Then the
+// derivatives of the rows sum to 0 in every class, as a dual point must.
+template <class T>
+void L1Multinomial<T>::find_intercepts() {
+  if (!options_.fit_intercept) return;
+  const double fixed = penalty(weights_);
+  for (int attempt = 0; attempt < kMostInterceptSteps; ++attempt) {
+    const std::vector<double> step = intercept_step();
+    if (!(step[count_] > 1e-16 * std::abs(objective_))) return;
+    design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t k = 0; k < count_; ++k)
+        for (std::int64_t r = k * rows_ + begin; r < k * rows_ + end; ++r)
+          trial_[r] = margins_[r] - static_cast<T>(step[k]);
+    });
+    const double value = evaluate(trial_) + fixed;
+    if (!(value < objective_)) {
+      evaluate(margins_);
+      return;
+    }
+    margins_.swap(trial_);
+    for (std::int64_t k = 0; k < count_; ++k) weights_[k * width_ + columns_] -= step[k];
+    objective_ = value;
+  }
+}
+
+// Of the derivatives of the rows times `scale`. The conjugate of a row's loss is the negative
+// entropy of what its probabilities become when they are moved towards its class by the rest.
+template <class T>
+double L1Multinomial<T>::dual_value(double scale) const {
+  double value = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t r = begin; r < end; ++r)
+      for (std::int64_t k = 0; k < count_; ++k) {
+        const double share = scale * static_cast<double>(shares_[k * rows_ + r]) +
+                             (classes_[r] == k ? 1 - scale : 0);
+        if (share > 0) sum -= weight_of(r) * share * std::log(share);
+      }
+    return sum;
+  });
+  if (!(l2_ > 0)) return value;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    if (this->is_intercept(i)) continue;
+    const double over = std::max(0.0, scale * std::abs(static_cast<double>(gradient_[i])) - l1_);
+    value -= over * over / (2 * l2_);
+  }
+  return value;
+}
+
+// Needs gradient_ to be that of the loss alone.
+template <class T>
+void L1Multinomial<T>::find_gap() {
+  double largest = 0;
+  for (std::int64_t i = 0; i < size(); ++i)
+    if (!this->is_intercept(i))
+      largest = std::max(largest, std::abs(static_cast<double>(gradient_[i])));
+  const double scale = largest <= l1_ ? 1 : l1_ / largest;
+  bound_ = std::max(bound_, dual_value(scale));
+  if (l2_ > 0 && scale < 1) bound_ = std::max(bound_, dual_value(1));
+  gap_ = std::max(0.0, objective_ - bound_);
+}
+
+// Where all classes of a column are free and more of them go up than down, the quadratic model has
+// no minimum: along their sum it falls forever. The one that is nearest to 0 waits; columns are
+// centred, so it has no weight.
+template <class T>
+void L1Multinomial<T>::keep_one_back(std::int64_t column) {
+  std::int64_t sides = 0, last = column;
+  for (std::int64_t k = 0; k < count_; ++k) {
+    const std::int64_t i = k * width_ + column;
+    if (side_[i] == 0) return;
+    sides += side_[i];
+    const double here = std::abs(weights_[i]), there = std::abs(weights_[last]);
+    const auto slope = [&](std::int64_t at) { return std::abs(static_cast<double>(pseudo_[at])); };
+    if (here < there || (here == there && slope(i) < slope(last))) last = i;
+  }
+  if (sides == 0 || weights_[last] != 0) return;
+  side_[last] = 0;
+  pseudo_[last] = 0;
+}
+
+// Sides of the free weights, and the slope of the whole objective there.
+template <class T>
+void L1Multinomial<T>::choose_free() {
+  for (std::int64_t i = 0; i < size(); ++i) {
+    double slope = static_cast<double>(gradient_[i]);
+    if (!this->is_intercept(i)) {
+      slope += l2_ * weights_[i];
+      const bool is_above = std::abs(slope) > l1_;
+      side_[i] = weights_[i] > 0 ? 1 : weights_[i] < 0 ? -1 : !is_above ? 0 : slope < 0 ? 1 : -1;
+      slope = side_[i] == 0 ? 0 : slope + l1_ * side_[i];
+    }
+    pseudo_[i] = static_cast<T>(slope);
+  }
+  if (l2_ > 0) return;
+  for (std::int64_t j = 0; j < columns_; ++j) keep_one_back(j);
+}
+
+// solved = residual / diagonal on the free weights; returns their product.
+template <class T>
+double L1Multinomial<T>::precondition() {
+  double product = 0;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    solved_[i] =
+        is_free(i) ? static_cast<T>(static_cast<double>(residual_[i]) / scale_of(i)) : T{0};
+    product += static_cast<double>(solved_[i]) * static_cast<double>(residual_[i]);
+  }
+  return product;
+}
+
+// curved = Hessian * search on the free weights; returns the curvature along it.
+template <class T>
+double L1Multinomial<T>::multiply_free() {
+  this->multiply_hessian();
+  double curvature = 0;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const T ridge = static_cast<T>(this->is_intercept(i) ? 0 : l2_);
+    curved_[i] = is_free(i) ? curved_[i] + ridge * search_[i] : T{0};
+    curvature += static_cast<double>(curved_[i]) * static_cast<double>(search_[i]);
+  }
+  return curvature;
+}
+
+template <class T>
+void L1Multinomial<T>::find_direction() {
+  std::fill(direction_.begin(), direction_.end(), T{0});
+  std::fill(moves_.begin(), moves_.end(), T{0});
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_[i];
+  double length = precondition();
+  search_ = solved_;
+  const double first_length = length;
+  for (int step = 0;
+       step < kMostL1ClassSteps && length > kL1ClassForcing * kL1ClassForcing * first_length;
+       ++step) {
+    const double curvature = multiply_free();
+    if (!(curvature > 0)) break;
+    const T share = static_cast<T>(length / curvature);
+    add_scaled(share, products_.data(), count_ * rows_, moves_.data());
+    add_scaled(share, search_.data(), size(), direction_.data());
+    add_scaled(-share, curved_.data(), size(), residual_.data());
+    const double before = length;
+    length = precondition();
+    const T keep = static_cast<T>(length / before);
+    for (std::int64_t i = 0; i < size(); ++i) search_[i] = solved_[i] + keep * search_[i];
+  }
+}
+
+// The direction of the slopes, each by its own curvature: short, but it leads down also where
+// stopping at 0 has bent Newton's.
+template <class T>
+void L1Multinomial<T>::take_slopes() {
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_[i];
+  precondition();
+  direction_ = solved_;
+  this->multiply(direction_, moves_);
+}
+
+// Halves the step until the objective has gone down enough. A step on which no weight crosses 0
+// needs no pass.
+template <class T>
+bool L1Multinomial<T>::search_line() {
+  double share = 1;
+  for (int attempt = 0; attempt < kL1ClassHalvings; ++attempt, share /= 2) {
+    double slope = 0;
+    bool crosses = false;
+    for (std::int64_t i = 0; i < size(); ++i) {
+      next_[i] = weights_[i] + share * static_cast<double>(direction_[i]);
+      if (!this->is_intercept(i) && next_[i] * side_[i] < 0) {
+        next_[i] = 0;
+        crosses = true;
+      }
+      slope += static_cast<double>(pseudo_[i]) * (next_[i] - weights_[i]);
+    }
+    if (crosses) {
+      std::copy(next_.begin(), next_.end(), search_.begin());
+      this->multiply(search_, trial_);
+    } else {
+      for (std::size_t r = 0; r < trial_.size(); ++r)
+        trial_[r] = margins_[r] + static_cast<T>(share) * moves_[r];
+    }
+    const double value = evaluate(trial_) + penalty(next_);
+    if (!(value < objective_) || value > objective_ + 1e-4 * slope) continue;
+    margins_.swap(trial_);
+    weights_.swap(next_);
+    objective_ = value;
+    return true;
+  }
+  evaluate(margins_);
+  return false;
+}
+
+// Whether they led to the end.
+template <class T>
+bool L1Multinomial<T>::run_steps() {
+  this->take_start();
+  objective_ = evaluate(margins_) + penalty(weights_);
+  tracker_.set_scale(objective_);
+  Stalls<T> stalls(kL1ClassStalls);
+  for (int iteration = 0; iteration < options_.max_iterations; ++iteration) {
+    centre();
+    find_intercepts();
+    this->find_slopes(&diagonal_);
+    find_gap();
+    if (!tracker_.report(objective_, gap_)) return false;
+    if (tracker_.is_enough(objective_, gap_)) return true;
+    const double before = objective_;
+    choose_free();
+    find_direction();
+    bool is_better = search_line();
+    if (!is_better) {
+      take_slopes();
+      is_better = search_line();
+    }
+    stalls.note(before, objective_);
+    if (!is_better || stalls.are_too_many()) return tracker_.is_rounding(objective_, gap_);
+  }
+  return false;
+}
+
+template <class T>
+MultinomialModel L1Multinomial<T>::run() {
+  bool has_converged = false;
+  tracker_.run([&] { has_converged = run_steps(); });
+  return this->found(has_converged);
+}
+
+}  // namespace
+
+double least_shift(std::span<double> values, double l1, double l2) {
+  std::sort(values.begin(), values.end());
+  const std::size_t count = values.size();
+  if (!(l2 > 0)) return std::clamp(0.0, values[(count - 1) / 2], values[count / 2]);
+  double sum = 0;
+  for (const double value : values) sum += value;
+  for (std::size_t i = 0; i < count; ++i) {
+    // By c: l2 * (count * c - sum) from the squares, and l1 for each value below it less those
+    // above.
+    const double balance = 2 * static_cast<double>(i) - static_cast<double>(count);
+    const double below = l2 * (static_cast<double>(count) * values[i] - sum) + l1 * balance;
+    if (below > 0) return (sum - l1 / l2 * balance) / static_cast<double>(count);
+    if (below + 2 * l1 >= 0) return values[i];
+  }
+  return values.back();
+}
+
+template <class T>
+MultinomialModel solve_l1_multinomial(Design<T>& design, std::span<const std::int32_t> classes,
+                                      int count, std::span<const double> weights,
+                                      const GlmOptions& options, Tracker& tracker) {
+  return L1Multinomial<T>(design, classes, count, weights, options, tracker).run();
+}
+
+template MultinomialModel solve_l1_multinomial(Design<float>&, std::span<const std::int32_t>, int,
+                                               std::span<const double>, const GlmOptions&,
+                                               Tracker&);
+template MultinomialModel solve_l1_multinomial(Design<double>&, std::span<const std::int32_t>, int,
+                                               std::span<const double>, const GlmOptions&,
+                                               Tracker&);
+
+}  // namespace tutti::learn
