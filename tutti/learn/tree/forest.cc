@@ -20,11 +20,16 @@
 namespace tutti::learn::tree {
 namespace {
 
+// More copies of one row than chance ever makes: units leave room for as many.
+int most_copies(double mean) {
+  return static_cast<int>(mean + 10 * std::sqrt(mean)) + 16;
+}
+
 // A number with Poisson's distribution, from one random number.
 int poisson(double mean, std::uint64_t random) {
   double left = unit(random), share = std::exp(-mean);
   int count = 0;
-  while (left >= share && count < 100) {
+  while (left >= share && count < most_copies(mean)) {
     left -= share;
     share *= mean / ++count;
   }
@@ -188,6 +193,11 @@ void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees
 
 }  // namespace
 
+int bootstrap_copies(const ForestOptions& options, int tree, std::int64_t row) {
+  const std::uint64_t seed = mix(options.seed, static_cast<std::uint64_t>(tree));
+  return poisson(options.samples, mix(seed, static_cast<std::uint64_t>(row)));
+}
+
 Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOptions& options,
                    Threads& threads, comm::Communicator* communicator) {
   if (options.trees < 1 || options.classes < 0 || options.classes == 1 || options.samples <= 0)
@@ -195,8 +205,9 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                       fmt::format("trees is {}, classes {}, samples {}: at least one tree, no or "
                                   "several classes, and some samples are needed.",
                                   options.trees, options.classes, options.samples));
+  const int copies = options.bootstrap ? most_copies(options.samples) : 1;
   const TargetScales scales =
-      find_scales(targets, matrix.rows, options.classes, threads, communicator);
+      find_scales(targets, matrix.rows, options.classes, threads, communicator, copies);
   BinOptions bin_options = options.bins;
   bin_options.weights = targets.weights;
   const MemoryLimit limit(options.memory_limit);

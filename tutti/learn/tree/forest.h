@@ -50,4 +50,8 @@ struct Targets {
 Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOptions& options,
                    Threads& threads, comm::Communicator* communicator = nullptr);
 
+// How often tree number `tree` of a bootstrap has this row, counted over all ranks; 0: it is out of
+// bag.
+int bootstrap_copies(const ForestOptions& options, int tree, std::int64_t row);
+
 }  // namespace tutti::learn::tree

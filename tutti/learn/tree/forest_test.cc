@@ -287,6 +287,39 @@ TEST(Forest, IsBetterThanItsTrees) {
   EXPECT_GT(accuracy(predict_raw(extra, test.matrix(), threads), test.labels, 2), one + 0.02);
 }
 
+// A row that is drawn several times once went beyond 32 bits, and its label changed sides.
+TEST(Forest, RepeatedRowsCountAsOftenAsTheyAreDrawn) {
+  const TestData data = make_data(2000, 3);
+  std::vector<double> labels, weights;
+  for (int i = 0; i < 2000; ++i) {
+    labels.push_back(i % 4 == 0 ? 3 : -1);
+    weights.push_back(0.7 + 0.1 * (i % 7));
+  }
+  Threads threads(1);
+  for (const int classes : {0, 2, 3}) {
+    ForestOptions options;
+    options.classes = classes;
+    options.trees = 5;
+    options.max_depth = 1;
+    options.bootstrap = true;
+    options.seed = 7;
+    std::vector<double> targets = labels;
+    if (classes > 0)
+      for (double& label : targets) label = label > 0 ? classes - 1 : 0;
+    const Model model = train_forest(data.matrix(), {targets, weights}, options, threads);
+    for (int tree = 0; tree < 5; ++tree) {
+      double sum = 0, total = 0;
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        const double weight =
+            weights[i] * bootstrap_copies(options, tree, static_cast<std::int64_t>(i));
+        sum += weight * (classes > 0 ? targets[i] > 0 : targets[i]);
+        total += weight;
+      }
+      EXPECT_NEAR(model.trees[static_cast<std::size_t>(tree)].value(0).back(), sum / total, 1e-6);
+    }
+  }
+}
+
 TEST(Forest, TheCallerMayEndIt) {
   const TestData data = make_data(500, 4);
   Threads threads(2);

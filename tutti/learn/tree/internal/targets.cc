@@ -97,7 +97,7 @@ void share(Extent& extent, comm::Communicator& communicator) {
 }  // namespace
 
 TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
-                         comm::Communicator* communicator) {
+                         comm::Communicator* communicator, int copies) {
   Extent extent = extent_of(targets, rows, classes, threads);
   TargetScales scales;
   if (communicator != nullptr) share(extent, *communicator);
@@ -106,16 +106,16 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   scales.rows = place.total;
   if (extent.weight == 0) refuse("there is no row with a weight above 0.");
   scales.greatest_weight = extent.weight;
-  const bool is_whole = extent.has_fraction == 0 && extent.weight <= kSteps;
-  scales.weight_unit = is_whole ? 1 : extent.weight / kSteps;
+  const double greatest_weight = extent.weight * copies;
+  const bool is_whole = extent.has_fraction == 0 && greatest_weight <= kSteps;
+  scales.weight_unit = is_whole ? 1 : greatest_weight / kSteps;
   scales.is_narrow = classes == 2 && is_whole && extent.weight <= kNarrowWeight &&
                      static_cast<double>(place.total) * extent.weight * 16 < 0x1p31;
   if (classes > 0) return scales;
   scales.label_offset = extent.low / 2 + extent.high / 2;
   const double reach =
       std::max(extent.high - scales.label_offset, scales.label_offset - extent.low);
-  const double greatest = reach * extent.weight / scales.weight_unit;
-  scales.label_unit = greatest > 0 ? reach * extent.weight / kSteps : 1;
+  scales.label_unit = reach > 0 ? reach * greatest_weight / kSteps : 1;
   return scales;
 }
 

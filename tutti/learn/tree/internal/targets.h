@@ -17,8 +17,9 @@ struct TargetScales {
   std::int64_t first_row = 0;  // of this rank
 };
 
-// Checks the targets (ConfigError DDL-9-20) and finds the units, the same on all ranks.
+// Checks the targets (ConfigError DDL-9-20) and finds the units, the same on all ranks. A row may
+// be taken `copies` times: labels and weights times that fit into 32 bits.
 TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
-                         comm::Communicator* communicator);
+                         comm::Communicator* communicator, int copies = 1);
 
 }  // namespace tutti::learn::tree
