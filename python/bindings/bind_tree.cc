@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
@@ -223,6 +225,60 @@ Doubles shap(const Fitted& fitted, const py::object& x, int threads) {
   return out;
 }
 
+template <class T, class Of>
+py::array_t<T> of_nodes(const Tree& tree, Of of) {
+  py::array_t<T> values(static_cast<py::ssize_t>(tree.nodes.size()));
+  std::transform(tree.nodes.begin(), tree.nodes.end(), values.mutable_data(), of);
+  return values;
+}
+
+// One tree as arrays under the names of docs/formats/trees.md: as text a forest takes minutes.
+py::dict nodes(const Fitted& fitted, std::size_t index) {
+  const Tree& tree = fitted.model.trees.at(index);
+  py::dict arrays;
+  arrays["left"] = of_nodes<std::int32_t>(tree, [](const Node& n) { return n.left; });
+  arrays["right"] = of_nodes<std::int32_t>(tree, [](const Node& n) { return n.right; });
+  arrays["column"] = of_nodes<std::int32_t>(tree, [](const Node& n) { return n.column; });
+  arrays["categories"] = of_nodes<std::int32_t>(tree, [](const Node& n) { return n.categories; });
+  arrays["threshold"] = of_nodes<double>(tree, [](const Node& n) { return n.threshold; });
+  arrays["missing_left"] = of_nodes<bool>(tree, [](const Node& n) { return n.missing_left; });
+  arrays["gain"] = of_nodes<double>(tree, [](const Node& n) { return n.gain; });
+  arrays["cover"] = of_nodes<double>(tree, [](const Node& n) { return n.cover; });
+  arrays["count"] = of_nodes<std::int64_t>(tree, [](const Node& n) { return n.count; });
+  arrays["values"] =
+      Doubles({static_cast<py::ssize_t>(tree.nodes.size()), static_cast<py::ssize_t>(tree.outputs)},
+              tree.values.data());
+  py::list sets;
+  for (const auto& set : tree.category_sets) sets.append(py::make_tuple(set.left, set.known));
+  arrays["category_sets"] = sets;
+  arrays["output"] = fitted.model.tree_output.at(index);
+  return arrays;
+}
+
+// A model of this one tree.
+std::unique_ptr<Fitted> only(const Fitted& fitted, std::size_t index) {
+  const Model& all = fitted.model;
+  Model model = {.columns = all.columns,
+                 .outputs = all.outputs,
+                 .link = all.link,
+                 .averages = all.averages,
+                 .base = all.base,
+                 .trees = {all.trees.at(index)},
+                 .tree_output = {all.tree_output.at(index)},
+                 .column_names = all.column_names};
+  return std::make_unique<Fitted>(std::move(model));
+}
+
+// Of rows [begin, end) in that tree.
+py::array_t<std::int32_t> copies(const py::dict& given, int tree, std::int64_t begin,
+                                 std::int64_t end) {
+  const ForestOptions options = forest_options(given);
+  py::array_t<std::int32_t> counts(static_cast<py::ssize_t>(end - begin));
+  for (std::int64_t row = begin; row < end; ++row)
+    counts.mutable_data()[row - begin] = bootstrap_copies(options, tree, row);
+  return counts;
+}
+
 std::unique_ptr<Fitted> read_model(const std::string& text) {
   return std::make_unique<Fitted>(from_json(text));
 }
@@ -246,6 +302,8 @@ PYBIND11_MODULE(_tree, module) {
       .def("predict", &predict, py::arg("x"), py::arg("threads") = 1, py::arg("with_link") = true)
       .def("leaves", &leaves, py::arg("x"), py::arg("threads") = 1)
       .def("shap", &shap, py::arg("x"), py::arg("threads") = 1)
+      .def("nodes", &nodes, py::arg("tree"))
+      .def("only", &only, py::arg("tree"))
       .def("importances", [](const Fitted& fitted) { return fitted.model.importances(); })
       .def("to_json", [](const Fitted& fitted) { return to_json(fitted.model); })
       .def("to_onnx", [](const Fitted& fitted) { return py::bytes(to_onnx(fitted.model)); })
@@ -274,6 +332,7 @@ PYBIND11_MODULE(_tree, module) {
           [](const py::tuple& state) { return read_model(state[0].cast<std::string>()); }));
   module.def("fit_forest", &fit_forest);
   module.def("fit_boosting", &fit_boosting);
+  module.def("bootstrap_copies", &copies);
   module.def("read_model", &read_model);
   module.def("has_infinite", [](const py::object& x, int threads) {
     const Held held = matrix_of(x);

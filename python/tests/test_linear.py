@@ -168,15 +168,6 @@ def test_known_names():
     assert ours.training_history_["train_obj"]
     with pytest.warns(UserWarning, match="no GPU"):
         snap_ml.LogisticRegression(use_gpu=True).fit(X, y)
-    snap_ml.patch_sklearn()
-    try:
-        from sklearn.linear_model import LogisticRegression
-
-        assert type(LogisticRegression(C=2.0)) is linear.LogisticRegression
-        assert isinstance(linear.LogisticRegression(), LogisticRegression)
-    finally:
-        snap_ml.unpatch_sklearn()
-    assert type(skl.LogisticRegression()) is not linear.LogisticRegression
 
 
 def test_bad_input_is_named():

@@ -104,32 +104,6 @@ def test_exact_splits_are_those_of_scikit_learn(form):
         ours.DecisionTreeClassifier(use_histograms=False, categorical_features=[0]).fit(X, kinds)
 
 
-def test_patched_programs_get_ours(cells):
-    import snap_ml
-
-    X, _, y, _ = cells
-    snap_ml.patch_sklearn()
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-        from sklearn.tree import DecisionTreeClassifier
-
-        model = clone(RandomForestClassifier(5, max_depth=3, oob_score=False))
-        assert type(model) is ours.RandomForestClassifier and isinstance(model, RandomForestClassifier)
-        assert type(HistGradientBoostingClassifier(max_iter=3, warm_start=False)) is ours.GradientBoostingClassifier
-        assert pickle.loads(pickle.dumps(model.fit(X, y))).score(X, y) > 0.9
-        with pytest.warns(UserWarning, match="ccp_alpha"):
-            theirs = DecisionTreeClassifier(ccp_alpha=0.1)
-        assert type(theirs) is tree._classes.DecisionTreeClassifier and isinstance(theirs, DecisionTreeClassifier)
-
-        class Mine(DecisionTreeClassifier):
-            pass
-
-        assert type(Mine(max_depth=2)) is Mine and issubclass(Mine, ours.DecisionTreeClassifier)
-    finally:
-        snap_ml.unpatch_sklearn()
-    assert ensemble.RandomForestClassifier is not ours.RandomForestClassifier
-
-
 def test_any_number_of_threads_gives_the_same_bits(made):
     X, X_test, y, _ = made
     for estimator in (ours.DecisionTreeClassifier(), ours.GradientBoostingClassifier(max_iter=10),

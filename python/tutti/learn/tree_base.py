@@ -1,6 +1,9 @@
 """What the estimators of trees share: input, labels, weights, and how the known parameters are read."""
 
+import math
 import numbers
+import os
+import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -13,16 +16,12 @@ from tutti import _tree
 NO_VALUES = np.empty(0)
 
 
-def thread_count(n_jobs, other=None):
-    """n_jobs as in scikit-learn, but None means all processors: one fit uses them all."""
-    jobs = n_jobs if n_jobs is not None else other
-    if jobs is None or jobs == -1:
+def thread_count(*asked):
+    """The first that is given: n_jobs as in scikit-learn, but None or 0 means all processors: one fit uses them all."""
+    jobs = next((one for one in asked if one), -1)
+    if jobs == -1:
         return 0
-    if jobs < 0:
-        import os
-
-        return max(1, len(os.sched_getaffinity(0)) + 1 + jobs)
-    return max(1, int(jobs))
+    return max(1, len(os.sched_getaffinity(0)) + 1 + jobs if jobs < 0 else int(jobs))
 
 
 def seed_of(random_state):
@@ -133,13 +132,30 @@ class TreeEstimator(BaseEstimator):
     def _more_tags(self):
         return {"allow_nan": True}
 
-    def _threads(self):
-        return thread_count(self.n_jobs, getattr(self, "n_threads", None) or getattr(self, "num_threads", None))
+    def _threads(self, *asked):
+        """`asked`: of one call, before those of the estimator."""
+        return thread_count(*asked, self.n_jobs, getattr(self, "num_threads", None), getattr(self, "n_threads", None))
+
+    # What a fit over ranks asks the others for.
+    def _is_distributed(self):
+        return False
+
+    def _seed(self):
+        return seed_of(self.random_state)
+
+    def _all_rows(self, rows):
+        return rows
+
+    def _all_weight(self, weights):
+        """Exactly rounded, so that it does not depend on how rows are dealt."""
+        return math.fsum(weights)
+
+    def _class_weights(self, y):
+        """Of each row."""
+        return compute_sample_weight(self.class_weight, y)
 
     def _warn_gpu(self):
         if getattr(self, "use_gpu", False):
-            import warnings
-
             warnings.warn("use_gpu=True: there is no GPU build of tutti.learn; all work is done by the processors", stacklevel=3)
 
     @property
@@ -193,37 +209,40 @@ class TreeEstimator(BaseEstimator):
 
 
 class TreeClassifier(ClassifierMixin, TreeEstimator):
+    def _encode(self, y):
+        return encode(y)
+
     def _check_classes(self, X, y, sample_weight):
         """Codes 0, 1, ... of y, and weights with those of the classes."""
         check_classification_targets(y)
-        self.classes_, codes = encode(y)
+        self.classes_, codes = self._encode(y)
         self.n_classes_ = len(self.classes_)
         weights = self._weights(sample_weight, X)
         if self.class_weight is not None:
-            of_class = compute_sample_weight(self.class_weight, y)
+            of_class = self._class_weights(y)
             weights = of_class if len(weights) == 0 else weights * of_class
         return codes, weights
 
-    def predict_proba(self, X):
+    def predict_proba(self, X, num_threads=None, n_jobs=None):
         check_is_fitted(self)
         X = self._check_x(X, reset=False)
         if self.n_classes_ == 1:
             return np.ones((X.shape[0], 1))
-        answers = self.model_.predict(X, self._threads())
+        answers = self.model_.predict(X, self._threads(num_threads, n_jobs))
         if answers.shape[1] == 1:
             answers = np.concatenate([1 - answers, answers], axis=1)
         return answers
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X, num_threads=None, n_jobs=None):
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, num_threads, n_jobs))
 
-    def predict(self, X):
+    def predict(self, X, num_threads=None, n_jobs=None):
         check_is_fitted(self)
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(X, num_threads, n_jobs), axis=1)]
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
-    def predict(self, X):
+    def predict(self, X, num_threads=None, n_jobs=None):
         check_is_fitted(self)
-        return self.model_.predict(self._check_x(X, reset=False), self._threads())[:, 0]
+        return self.model_.predict(self._check_x(X, reset=False), self._threads(num_threads, n_jobs))[:, 0]

@@ -12,8 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
-from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, seed_of,
-                                   thread_count)
+from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep)
 
 
 class _Boosted:
@@ -54,13 +53,10 @@ class _Boosted:
         options = {name: value for name, value in options.items() if value is not None}
         self.model_, self.validation_losses_, self.best_iteration_, interrupted = _tree.fit_boosting(
             X, y, weights, X_val, y_val, weights_val, options, self._threads(), self._progress(), self._is_distributed())
-        self.n_iter_ = self.best_iteration_
+        self.n_iter_, self.is_interrupted_ = self.best_iteration_, interrupted
         if interrupted:
             warnings.warn(f"the fit was interrupted; the model has {self.n_iter_} rounds", stacklevel=3)
         return self
-
-    def _is_distributed(self):
-        return False
 
 
 class _BoostedClassifier(_Boosted, TreeClassifier):
@@ -127,7 +123,7 @@ class _GradientBoosting:
             columns_per_node=columns_per_node(self.max_features, X.shape[1], None),
             max_bins=min(255, int(self.max_bins)),
             categorical=self._categorical(),
-            seed=seed_of(self.random_state),
+            seed=self._seed(),
             memory_limit=byte_count(self.memory_limit),
             exact_splits=not self.use_histograms,
         )
@@ -169,9 +165,6 @@ class _BoostingMachine:
     tree_select_probability below 1 the other rounds add ridge regression (regularizer, fit_intercept) on n_components random waves
     that stand for a kernel of width gamma; columns are measured in their own spread, so nothing needs to be scaled."""
 
-    def _threads(self):
-        return thread_count(self.n_jobs, self.num_threads)
-
     def _options(self, X):
         check_at_least("num_round", self.num_round, 1)
         check_at_least("learning_rate", self.learning_rate, 0, above=True)
@@ -200,7 +193,7 @@ class _BoostingMachine:
             wave_constant=bool(self.fit_intercept),
             max_bins=min(255, int(self.hist_nbins)),
             categorical=self._categorical(),
-            seed=seed_of(self.random_state),
+            seed=self._seed(),
             memory_limit=byte_count(self.memory_limit),
             exact_splits=not self.use_histograms,
         )

@@ -9,10 +9,12 @@ import sys
 import warnings
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
-from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, seed_of,
-                                   share_or_count)
+from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, share_or_count)
+from tutti.learn.tree_nodes import as_known_tree, paths
 
 
 class _Grown:
@@ -33,7 +35,10 @@ class _Grown:
         for name in ("max_depth", "max_leaf_nodes"):
             if getattr(self, name) is not None:
                 check_at_least(name, getattr(self, name), 1 if name == "max_depth" else 2)
-        total = float(rows if len(weights) == 0 else weights.sum())
+        rows = self._all_rows(rows)
+        total = float(rows)
+        if len(weights) and (self.min_weight_fraction_leaf > 0 or self.min_impurity_decrease > 0):
+            total = self._all_weight(weights)
         # Gini's index of two classes is twice the variance of their indicator, which is what gains are told in.
         factor = 2 if classes == 2 else 1
         options = dict(
@@ -48,7 +53,7 @@ class _Grown:
             random_thresholds=self._random_thresholds,
             max_bins=self._max_bins(),
             categorical=self._categorical(),
-            seed=seed_of(self.random_state),
+            seed=self._seed(),
             memory_limit=byte_count(self.memory_limit),
             exact_splits=not self.use_histograms,
         )
@@ -63,6 +68,8 @@ class _Grown:
         options = self._options(X, weights, classes)
         self.model_, interrupted = _tree.fit_forest(X, y, weights, options, self._threads(), self._progress(options["trees"]),
                                                     self._is_distributed())
+        self._draws = {name: options[name] for name in ("seed", "samples")} if options.get("bootstrap") else None
+        self.is_interrupted_ = interrupted
         if interrupted and self.model_.trees < options["trees"]:
             warnings.warn(f"the fit was interrupted; the model has {self.model_.trees} trees", stacklevel=3)
         return self
@@ -77,8 +84,9 @@ class _Grown:
 
         return show
 
-    def _is_distributed(self):
-        return False
+    def _known_tree(self, index):
+        classes = getattr(self, "n_classes_", 0)
+        return as_known_tree(self.model_, index, classes, self.criterion)
 
 
 class _Classifier(_Grown, TreeClassifier):
@@ -117,8 +125,39 @@ class _SingleTree(_Grown):
     def apply(self, X):
         return super().apply(X)[:, 0]
 
+    def decision_path(self, X):
+        """rows x nodes: 1 where a row comes through."""
+        return paths(self.model_, 0, self.apply(X))
+
+    @property
+    def tree_(self):
+        """As scikit-learn's, for programs that read it. Made when it is asked for; it knows neither where missing values go nor categories, and
+        of numbers it takes leaves for pure."""
+        check_is_fitted(self)
+        return self._known_tree(0)
+
 
 class _Forest(_Grown):
+    @property
+    def estimators_(self):
+        """A decision tree for each tree; their classes are the codes 0, 1, ... of ours. Made when they are asked for."""
+        check_is_fitted(self)
+        return [self._estimator(i) for i in range(self.model_.trees)]
+
+    def _estimator(self, index):
+        single, known = self._single, self.get_params()
+        made = single(**{name: known[name] for name in single().get_params() if name in known})
+        made.model_, made.n_features_in_ = self.model_.only(index), self.n_features_in_
+        if hasattr(self, "classes_"):
+            made.classes_, made.n_classes_ = np.arange(self.n_classes_, dtype=np.float64), self.n_classes_
+        return made
+
+    def decision_path(self, X):
+        """(rows x nodes of all trees, where the nodes of each tree begin)."""
+        leaves = self.apply(X)
+        parts = [paths(self.model_, i, leaves[:, i]) for i in range(self.model_.trees)]
+        return sp.hstack(parts, format="csr"), np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
+
     def _forest_options(self, rows):
         check_at_least("n_estimators", self.n_estimators, 1)
         samples = 1.0
@@ -139,7 +178,7 @@ class DecisionTreeClassifier(_SingleTree, _Classifier):
     def __init__(self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, class_weight=None, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None,
-                 n_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
+                 n_threads=None, num_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
@@ -147,44 +186,49 @@ class DecisionTreeRegressor(_SingleTree, _Regressor):
     def __init__(self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None, n_threads=None,
-                 use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
+                 num_threads=None, use_gpu=False, gpu_id=0, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
 class RandomForestClassifier(_Forest, _Classifier):
+    _single = DecisionTreeClassifier
     _default_max_features = "sqrt"
 
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=True, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
-                 categorical_features=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
+                 categorical_features=None, num_threads=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
 class RandomForestRegressor(_Forest, _Regressor):
+    _single = DecisionTreeRegressor
+
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True,
-                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None, use_gpu=False,
-                 gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
+                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None,
+                 num_threads=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
 class ExtraTreesClassifier(_Forest, _Classifier):
+    _single = DecisionTreeClassifier
     _default_max_features = "sqrt"
     _random_thresholds = True
 
     def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=False, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
-                 categorical_features=None, memory_limit=None, verbose=False):
+                 categorical_features=None, num_threads=None, memory_limit=None, verbose=False):
         keep(self, locals())
 
 
 class ExtraTreesRegressor(_Forest, _Regressor):
+    _single = DecisionTreeRegressor
     _random_thresholds = True
 
     def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False,
-                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None, memory_limit=None,
-                 verbose=False):
+                 n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None,
+                 num_threads=None, memory_limit=None, verbose=False):
         keep(self, locals())

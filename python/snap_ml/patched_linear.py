@@ -1,0 +1,169 @@
+"""scikit-learn's linear models, fitted by ours. Names of solvers are ways to the same optimum, so they are accepted and ours is taken."""
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn.linear_model
+import sklearn.svm
+from sklearn.linear_model._logistic import _check_multi_class, _check_solver
+from sklearn.utils.validation import column_or_1d
+
+from snap_ml.patched_base import NotOurs, Patched, refuse, threads_of
+from tutti.learn import linear
+
+# Duality gaps are shares of the objective; scikit-learn's `tol` is of gradients. This one leaves its coefficients no further from the optimum.
+_GAP = 1e-8
+
+
+def _gap(tol):
+    return min(max(tol, 1e-12), _GAP)
+
+
+def _steps(max_iter):
+    """Steps of another method are not ours: few of theirs must not leave ours half-way."""
+    return max(max_iter, 100)
+
+
+def _with_constant(X, value):
+    """X with one more column, which is penalised as the others are."""
+    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
+    return sp.hstack([X, sp.csr_matrix(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
+
+
+class _PatchedLinear(Patched):
+    def _start_of(self, model):
+        if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
+            model.set_params(warm_start=True)
+            model.coef_, model.intercept_ = self.coef_, self.intercept_
+        return model
+
+
+class LogisticRegression(_PatchedLinear, sklearn.linear_model.LogisticRegression):
+    __doc__ = sklearn.linear_model.LogisticRegression.__doc__
+
+    def _fit_ours(self, X, y, sample_weight):
+        _check_solver(self.solver, self.penalty, self.dual)
+        classes = linear.LogisticRegression()._classes_of(column_or_1d(y))
+        kind = _check_multi_class(self.multi_class, self.solver, len(classes))
+        has_l1 = self.penalty == "l1" or (self.penalty == "elasticnet" and self.l1_ratio != 0)
+        if kind == "multinomial" and len(classes) == 2:
+            raise NotOurs("multi_class='multinomial' of two classes")
+        if kind == "multinomial" and has_l1:
+            raise NotOurs(f"penalty={self.penalty!r} of several classes at once")
+        refuse(max_iter=self.max_iter == 0)
+        model = linear.LogisticRegression(self.penalty, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept,
+                                          class_weight=self.class_weight, tol=_gap(self.tol), max_iter=_steps(self.max_iter), multi_class=kind,
+                                          n_jobs=threads_of(self.n_jobs), verbose=self.verbose)
+        if self.solver == "liblinear" and self.fit_intercept:
+            self._fit_penalised(model, X, y, sample_weight, has_l1)
+        else:
+            self._start_of(model).fit(X, y, sample_weight)
+        self._take(X, model, "coef_", "intercept_", "classes_")
+        self.n_iter_ = np.full(1 if len(classes) == 2 or kind == "multinomial" else len(classes), model.n_iter_, dtype=np.int32)
+
+    def _fit_penalised(self, model, X, y, sample_weight, has_l1):
+        """liblinear's intercept is the weight of one more column, penalised."""
+        if not has_l1:
+            model.set_params(penalise_intercept=True, intercept_scaling=self.intercept_scaling)
+            self._start_of(model).fit(X, y, sample_weight)
+            return
+        X = self._validate_data(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        model.set_params(fit_intercept=False).fit(_with_constant(X, self.intercept_scaling), y, sample_weight)
+        model.intercept_, model.coef_ = model.coef_[:, -1] * self.intercept_scaling, model.coef_[:, :-1]
+        model.n_features_in_ -= 1
+
+
+class LinearSVC(_PatchedLinear, sklearn.svm.LinearSVC):
+    __doc__ = sklearn.svm.LinearSVC.__doc__
+
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(penalty=self.penalty != "l2", multi_class=self.multi_class != "ovr", max_iter=self.max_iter == 0,
+               dual=self.loss == "hinge" and not self.dual)
+        # Hinge loss has corners: on many columns its last digits take long, for liblinear too.
+        gap = max(self.tol, 1e-9) if self.loss == "hinge" else _gap(self.tol)
+        model = linear.LinearSVC(self.loss, C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight, tol=gap,
+                                 max_iter=_steps(self.max_iter), penalise_intercept=self.fit_intercept, intercept_scaling=self.intercept_scaling,
+                                 n_jobs=threads_of(None), verbose=self.verbose).fit(X, y, sample_weight)
+        self._take(X, model, "coef_", "intercept_", "classes_", "n_iter_")
+
+
+class _OneTarget(_PatchedLinear):
+    """Regressors; of several targets scikit-learn's own."""
+
+    def _fit_one_target(self, model, X, y, sample_weight):
+        refuse(**{"several targets": np.asarray(y).ndim != 1})
+        self._start_of(model).fit(X, y, sample_weight)
+        self._take(X, model, "coef_", "intercept_", "n_iter_")
+        return model
+
+
+class LinearRegression(_OneTarget, sklearn.linear_model.LinearRegression):
+    __doc__ = sklearn.linear_model.LinearRegression.__doc__
+
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(positive=self.positive, **{"sparse data": sp.issparse(X), "several targets": np.asarray(y).ndim != 1})
+        rows = self._validate_data(X, dtype=[np.float64, np.float32])
+        lengths = self._lengths(rows, linear.LinearRegression()._weights(sample_weight, rows))
+        model = linear.LinearRegression(fit_intercept=self.fit_intercept, tol=1e-14, n_jobs=threads_of(self.n_jobs))
+        self._fit_one_target(model, X, y, sample_weight)
+        del self.n_iter_
+        self.rank_, self.singular_ = rows.shape[1], lengths
+
+    def _lengths(self, X, weights):
+        """Singular values. Where columns depend on each other, scikit-learn's way finds the shortest of many solutions."""
+        X = X.astype(np.float64, copy=False)
+        if self.fit_intercept:
+            X = X - np.average(X, axis=0, weights=weights if len(weights) else None)
+        if len(weights):
+            X = X * np.sqrt(weights)[:, None]
+        products = X.T @ X
+        scale = np.sqrt(np.diag(products))
+        refuse(**{"columns that depend on each other": X.shape[0] <= X.shape[1] or not (scale > 0).all()
+                  or np.linalg.eigvalsh(products / np.outer(scale, scale))[0] < 1e-8})
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(products)[::-1], 0))
+
+
+class Ridge(_OneTarget, sklearn.linear_model.Ridge):
+    __doc__ = sklearn.linear_model.Ridge.__doc__
+
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(positive=self.positive, solver=self.solver == "lbfgs", alpha=np.ndim(self.alpha) > 0 or self.alpha == 0)
+        model = linear.Ridge(self.alpha, fit_intercept=self.fit_intercept, tol=1e-14, n_jobs=threads_of(None))
+        self._fit_one_target(model, X, y, sample_weight)
+        self.n_iter_ = None
+
+
+class ElasticNet(_OneTarget, sklearn.linear_model.ElasticNet):
+    __doc__ = sklearn.linear_model.ElasticNet.__doc__
+
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(positive=self.positive, alpha=self.alpha == 0, max_iter=self.max_iter == 0)
+        model = linear.ElasticNet(self.alpha, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept, tol=_gap(self.tol),
+                                  max_iter=_steps(self.max_iter), n_jobs=threads_of(None))
+        self._fit_one_target(model, X, y, sample_weight)
+        self.dual_gap_ = model.dual_gap_ / model._total(np.asarray(y), model._weights(sample_weight, np.asarray(y)))
+
+
+class Lasso(ElasticNet, sklearn.linear_model.Lasso):
+    __doc__ = sklearn.linear_model.Lasso.__doc__
+
+
+class _PatchedGeneral(_OneTarget):
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(solver=not isinstance(self.solver, str), max_iter=self.max_iter == 0)
+        y = column_or_1d(y, warn=True)
+        self._base_loss = self._get_loss()
+        if not self._base_loss.in_y_true_range(np.asarray(y, dtype=np.float64)):
+            raise NotOurs("labels that this loss cannot have")
+        model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=_gap(self.tol), max_iter=_steps(self.max_iter),
+                           n_jobs=threads_of(None), verbose=self.verbose)
+        self._fit_one_target(model, X, y, sample_weight)
+
+
+class PoissonRegressor(_PatchedGeneral, sklearn.linear_model.PoissonRegressor):
+    __doc__ = sklearn.linear_model.PoissonRegressor.__doc__
+    _ours = linear.PoissonRegressor
+
+
+class GammaRegressor(_PatchedGeneral, sklearn.linear_model.GammaRegressor):
+    __doc__ = sklearn.linear_model.GammaRegressor.__doc__
+    _ours = linear.GammaRegressor

@@ -1,0 +1,153 @@
+"""scikit-learn's decision trees and forests, grown by ours. `tree_` and `estimators_` are scikit-learn's, so that all that reads them works."""
+
+import numpy as np
+import sklearn.ensemble
+import sklearn.tree
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from snap_ml.patched_base import Patched, refuse, threads_of
+from tutti.learn import tree
+from tutti.learn.tree_base import columns_per_node
+from tutti.learn.tree_nodes import as_known_tree, leaf_variances
+
+# Up to here cuts between any two values take no longer than binning does, and the tree is the one scikit-learn would grow.
+EXACT_ROWS = 10_000
+
+_ROWS = dict(dtype=np.float32, accept_sparse="csc")  # as scikit-learn's trees see them
+_LABELS = dict(ensure_2d=False, dtype=None)
+
+
+class _PatchedTrees(Patched):
+    def _options(self, **more):
+        """Those that both know, under the same names."""
+        ours = self._ours().get_params()
+        own = {name: value for name, value in self.get_params(deep=False).items() if name in ours}
+        return dict(own, n_jobs=threads_of(getattr(self, "n_jobs", None)), **more)
+
+    def _grow(self, X, y, sample_weight, **more):
+        """(our estimator, X, y), with the attributes set that all trees have."""
+        criteria = ("gini", "entropy", "log_loss") if is_classifier(self) else ("squared_error",)
+        refuse(ccp_alpha=self.ccp_alpha > 0, criterion=self.criterion not in criteria)
+        rows, y = self._validate_data(X, y, validate_separately=(_ROWS, _LABELS))
+        refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1})
+        y = y.reshape(-1)
+        model = self._ours(**self._options(use_histograms=rows.shape[0] > self._exact_rows, **more)).fit(rows, y, sample_weight)
+        if is_classifier(self):
+            refuse(**{"one class": model.n_classes_ < 2})
+            self._take(X, model, "classes_", "n_classes_")
+        else:
+            self._take(X, model)
+        self.n_outputs_ = 1
+        return model, rows, y
+
+    def _leaf_variances(self, model, rows, y, sample_weight):
+        rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
+        return leaf_variances(model.model_, rows, y.astype(np.float64), model._weights(sample_weight, rows), model._draws, model._threads())
+
+    def _columns(self):
+        default = "sqrt" if is_classifier(self) else None
+        return columns_per_node(self.max_features, self.n_features_in_, default) or self.n_features_in_
+
+
+class _PatchedTree(_PatchedTrees):
+    _exact_rows = EXACT_ROWS
+
+    def _fit_ours(self, X, y, sample_weight):
+        refuse(splitter=not isinstance(self.splitter, str))
+        model, rows, y = self._grow(X, y, sample_weight)
+        self.max_features_ = self._columns()
+        if is_classifier(self):
+            self.tree_ = as_known_tree(model.model_, 0, self.n_classes_, self.criterion)
+        else:
+            self.tree_ = as_known_tree(model.model_, 0, 0, self.criterion, self._leaf_variances(model, rows, y, sample_weight)[0])
+
+
+class DecisionTreeClassifier(_PatchedTree, sklearn.tree.DecisionTreeClassifier):
+    __doc__ = sklearn.tree.DecisionTreeClassifier.__doc__
+    _ours = tree.DecisionTreeClassifier
+
+
+class DecisionTreeRegressor(_PatchedTree, sklearn.tree.DecisionTreeRegressor):
+    __doc__ = sklearn.tree.DecisionTreeRegressor.__doc__
+    _ours = tree.DecisionTreeRegressor
+
+
+class _PatchedForest(_PatchedTrees):
+    """`estimators_` are made when they are first asked for: answers come from our own layout of all trees."""
+
+    _exact_rows = 0
+
+    def _fit_ours(self, X, y, sample_weight):
+        kind = getattr(self, "class_weight", None)
+        refuse(oob_score=self.oob_score, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
+        random = check_random_state(self.random_state)
+        self._validate_estimator()
+        model, rows, y = self._grow(X, y, sample_weight, random_state=random.randint(2**31 - 1))
+        self._random = random.randint(2**31 - 1)
+        self._variances = None if is_classifier(self) else self._leaf_variances(model, rows, y, sample_weight)
+        self.__dict__.pop("_trees", None)
+        self._model = model.model_
+
+    @property
+    def estimators_(self):
+        if "_trees" not in vars(self):
+            if "_model" not in vars(self):
+                raise AttributeError("estimators_ come with fit")
+            random = check_random_state(self._random)
+            self._trees = [self._tree_of(i, random) for i in range(self._model.trees)]
+        return self._trees
+
+    @estimators_.setter
+    def estimators_(self, trees):
+        self._trees = trees
+
+    def _tree_of(self, index, random):
+        made = self._make_estimator(append=False, random_state=random)
+        made.n_features_in_, made.n_outputs_, made.max_features_ = self.n_features_in_, 1, self._columns()
+        classes = 0
+        if is_classifier(self):
+            classes = made.n_classes_ = self.n_classes_
+            made.classes_ = np.arange(classes, dtype=np.float64)  # codes, as in scikit-learn's forests
+        variance = None if self._variances is None else self._variances[index]
+        made.tree_ = as_known_tree(self._model, index, classes, self.criterion, variance)
+        return made
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_trees"} if "_model" in state else state
+
+    def _answers(self, X):
+        check_is_fitted(self)
+        return self._model.predict(self._validate_X_predict(X), threads_of(self.n_jobs))
+
+
+class _PatchedForestClassifier(_PatchedForest):
+    def predict_proba(self, X):
+        return self._answers(X) if "_model" in vars(self) else super().predict_proba(X)
+
+
+class _PatchedForestRegressor(_PatchedForest):
+    def predict(self, X):
+        return self._answers(X)[:, 0] if "_model" in vars(self) else super().predict(X)
+
+
+class RandomForestClassifier(_PatchedForestClassifier, sklearn.ensemble.RandomForestClassifier):
+    __doc__ = sklearn.ensemble.RandomForestClassifier.__doc__
+    _ours = tree.RandomForestClassifier
+
+
+class RandomForestRegressor(_PatchedForestRegressor, sklearn.ensemble.RandomForestRegressor):
+    __doc__ = sklearn.ensemble.RandomForestRegressor.__doc__
+    _ours = tree.RandomForestRegressor
+
+
+class ExtraTreesClassifier(_PatchedForestClassifier, sklearn.ensemble.ExtraTreesClassifier):
+    __doc__ = sklearn.ensemble.ExtraTreesClassifier.__doc__
+    _ours = tree.ExtraTreesClassifier
+
+
+class ExtraTreesRegressor(_PatchedForestRegressor, sklearn.ensemble.ExtraTreesRegressor):
+    __doc__ = sklearn.ensemble.ExtraTreesRegressor.__doc__
+    _ours = tree.ExtraTreesRegressor

@@ -1,0 +1,92 @@
+"""Our trees in the form that programs around scikit-learn read: `tree_`, paths, impurities."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.tree import _tree as known
+
+from tutti import _tree
+
+BLOCK = 1 << 16  # rows
+
+
+def levels_of(nodes):
+    """The places of the nodes of each depth, the root's first."""
+    levels = [np.zeros(1, dtype=np.int64)]
+    while True:
+        inner = levels[-1][nodes["left"][levels[-1]] >= 0]
+        if len(inner) == 0:
+            return levels
+        levels.append(np.concatenate([nodes["left"][inner], nodes["right"][inner]]).astype(np.int64))
+
+
+def _impurity_of_classes(shares, criterion):
+    if criterion == "gini":
+        return 1 - (shares**2).sum(axis=1)
+    return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1)
+
+
+def _impurity_of_numbers(nodes, levels, leaf_variance):
+    """What splits below explain, and what is left within the leaves."""
+    squares = np.zeros(len(nodes["left"])) if leaf_variance is None else leaf_variance * nodes["cover"]
+    for level in reversed(levels):
+        inner = level[nodes["left"][level] >= 0]
+        squares[inner] = nodes["gain"][inner] + squares[nodes["left"][inner]] + squares[nodes["right"][inner]]
+    return squares / np.maximum(nodes["cover"], np.finfo(float).tiny)
+
+
+def leaf_variances(model, X, y, weights, draws, threads):
+    """For each tree the mean squared distance of its rows from the value of their leaf. `draws`: seed and samples of a bootstrap, or None."""
+    values = [model.nodes(i)["values"][:, 0] for i in range(model.trees)]
+    squares, total = ([np.zeros(len(value)) for value in values] for _ in range(2))
+    for begin in range(0, X.shape[0], BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        leaves = model.leaves(X[rows], threads)
+        w = weights[rows] if len(weights) else np.ones(len(leaves))
+        for i, value in enumerate(values):
+            leaf, own = leaves[:, i], w
+            if draws is not None:
+                own = w * _tree.bootstrap_copies(draws, i, begin, begin + len(w))
+            squares[i] += np.bincount(leaf, own * (y[rows] - value[leaf]) ** 2, len(value))
+            total[i] += np.bincount(leaf, own, len(value))
+    return [s / np.maximum(t, np.finfo(float).tiny) for s, t in zip(squares, total)]
+
+
+def as_known_tree(model, index, classes, criterion, leaf_variance=None):
+    """A `sklearn.tree._tree.Tree`. `classes`: how many, 0 for numbers. Without `leaf_variance` leaves of numbers count as pure."""
+    nodes = model.nodes(index)
+    if (nodes["categories"] >= 0).any():
+        raise AttributeError("a tree with categories has no tree_, which knows thresholds only; see to_json")
+    levels, is_leaf = levels_of(nodes), nodes["left"] < 0
+    values = nodes["values"][:, :classes] * nodes["cover"][:, None] if classes else nodes["values"]
+    table = np.zeros(len(is_leaf), dtype=known.NODE_DTYPE)
+    table["left_child"], table["right_child"] = nodes["left"], nodes["right"]
+    table["feature"] = np.where(is_leaf, known.TREE_UNDEFINED, nodes["column"])
+    table["threshold"] = np.where(is_leaf, known.TREE_UNDEFINED, nodes["threshold"])
+    table["n_node_samples"], table["weighted_n_node_samples"] = nodes["count"], nodes["cover"]
+    table["impurity"] = (_impurity_of_classes(nodes["values"], criterion) if classes
+                         else _impurity_of_numbers(nodes, levels, leaf_variance))
+    if "missing_go_to_left" in table.dtype.names:
+        table["missing_go_to_left"] = nodes["missing_left"]
+    tree = known.Tree(model.columns, np.array([classes or 1], dtype=np.intp), 1)
+    tree.__setstate__(dict(max_depth=len(levels) - 1, node_count=len(table), nodes=table,
+                           values=np.ascontiguousarray(values[:, None, :])))
+    return tree
+
+
+def paths(model, index, leaves):
+    """rows x nodes: 1 where a row, which ends in that leaf, came through."""
+    nodes = model.nodes(index)
+    inner = np.flatnonzero(nodes["left"] >= 0)
+    parent = np.full(len(nodes["left"]), -1)
+    parent[nodes["left"][inner]] = parent[nodes["right"][inner]] = inner
+    ways = {}
+    for leaf in np.unique(leaves):
+        way, node = [], leaf
+        while node >= 0:
+            way.append(node)
+            node = parent[node]
+        ways[leaf] = way[::-1]
+    columns = [ways[leaf] for leaf in leaves]
+    offsets = np.concatenate([[0], np.cumsum([len(way) for way in columns])])
+    indices = np.concatenate(columns) if columns else np.empty(0, dtype=np.int64)
+    return sp.csr_matrix((np.ones(len(indices), dtype=np.int64), indices, offsets), shape=(len(leaves), len(parent)))
