@@ -3,7 +3,8 @@ the models are those of one process."""
 
 from snap_ml_mpi.estimators import LinearRegression, LogisticRegression, SupportVectorMachine
 from snap_ml_mpi.trees import (BoostingMachineClassifier, BoostingMachineRegressor, DecisionTreeClassifier, DecisionTreeRegressor,
-                               RandomForestClassifier, RandomForestRegressor)
+                               ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
 
 __all__ = ["BoostingMachineClassifier", "BoostingMachineRegressor", "DecisionTreeClassifier", "DecisionTreeRegressor",
-           "LinearRegression", "LogisticRegression", "RandomForestClassifier", "RandomForestRegressor", "SupportVectorMachine"]
+           "ExtraTreesClassifier", "ExtraTreesRegressor", "LinearRegression", "LogisticRegression", "RandomForestClassifier",
+           "RandomForestRegressor", "SupportVectorMachine"]
