@@ -94,20 +94,32 @@ class _PatchedBoosting(Patched):
         return ((*parts[0::2], None), (*parts[1::2], None)) if weights is None else (parts[0::2], parts[1::2])
 
     def _boost(self, train, validation):
-        names = ("max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "max_bins", "n_iter_no_change", "tol")
+        names = ("max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "max_bins")
         # Ours count the curvature of several classes twice, as XGBoost does: twice the rate and penalty make scikit-learn's steps.
         twice = 2 if self.n_trees_per_iteration_ > 1 else 1
         seed = int(self._random_seed % (2**31 - 1))
         model = self._ours(**{name: getattr(self, name) for name in names}, learning_rate=twice * self.learning_rate,
-                           l2_regularization=twice * self.l2_regularization, random_state=seed, early_stopping=validation is not None,
+                           l2_regularization=twice * self.l2_regularization, random_state=seed, early_stopping=False,
                            categorical_features=self.is_categorical_, n_jobs=threads_of(None), verbose=bool(self.verbose), **self._of_loss())
         aside = {} if validation is None else dict(zip(("X_val", "y_val", "sample_weight_val"), validation))
+        if validation is not None:
+            model._progress = self._stopping
         model.fit(*train, **aside)
         refuse(**{"classes that only a few rows have": is_classifier(self) and model.n_classes_ != len(self.classes_)})
         return model
 
     def _of_loss(self):
         return {}
+
+    def _stopping(self):
+        """scikit-learn's rule, asked after each round; the score before the first one counts as lower than any."""
+        scores = [-np.inf]
+
+        def goes_on(_, loss):
+            scores.append(-loss)
+            return not self._should_stop(scores)
+
+        return goes_on
 
     def _keep_model(self, X, model, categories):
         self._take(X, model)

@@ -1,9 +1,12 @@
 """scikit-learn's linear models, fitted by ours. Names of solvers are ways to the same optimum, so they are accepted and ours is taken."""
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._logistic import _check_multi_class, _check_solver
 from sklearn.utils.validation import column_or_1d
 
@@ -30,6 +33,11 @@ def _with_constant(X, value):
 
 
 class _PatchedLinear(Patched):
+    def fit(self, X, y, sample_weight=None, **options):
+        with warnings.catch_warnings():  # of float32, where rounding ends a fit before the gap that we ask for
+            warnings.filterwarnings("ignore", "the gap stays", ConvergenceWarning)
+            return super().fit(X, y, sample_weight, **options)
+
     def _start_of(self, model):
         if getattr(self, "warm_start", False) and hasattr(self, "coef_"):
             model.set_params(warm_start=True)

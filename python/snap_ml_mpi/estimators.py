@@ -2,7 +2,7 @@
 
 import snap_ml
 from snap_ml_mpi.Loaders import DistributedData
-from snap_ml_mpi.ranks import classes_of, ranks
+from snap_ml_mpi.ranks import classes_of, from_first, ranks
 
 
 class _Distributed:
@@ -16,8 +16,11 @@ class _Distributed:
     def __getstate__(self):
         return {name: value for name, value in super().__getstate__().items() if name != "_ranks"}
 
+    def _seed(self):
+        return int(from_first(super()._seed()))
+
     def _classes_of(self, y):
-        return classes_of(y)
+        return super()._classes_of(y) if self._ranks is None else classes_of(y)
 
     def fit(self, X, y=None, sample_weight=None):
         if isinstance(X, DistributedData):

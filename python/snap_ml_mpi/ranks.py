@@ -19,11 +19,14 @@ def classes_of(labels):
     own = np.unique(labels)
     if ranks().size == 1:
         return own
-    if not np.issubdtype(own.dtype, np.number) or np.abs(own).max(initial=0) > 1000 or (own != np.round(own)).any():
+    are_whole = np.issubdtype(own.dtype, np.number) and np.abs(own).max(initial=0) <= 1000 and (own == np.round(own)).all()
+    seen = np.zeros(2002)
+    # Every rank learns whether one cannot go on, so that none waits for it.
+    seen[own.astype(int) + 1000 if are_whole else -1] = 1
+    seen = ranks().sum(seen)
+    if seen[-1] > 0:
         raise ValueError("over ranks classes are whole numbers from -1000 to 1000")
-    seen = np.zeros(2001)
-    seen[own.astype(int) + 1000] = 1
-    return (np.nonzero(ranks().sum(seen))[0] - 1000).astype(own.dtype)
+    return (np.nonzero(seen)[0] - 1000).astype(own.dtype)
 
 
 def gather(values):

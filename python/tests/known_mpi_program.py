@@ -3,9 +3,10 @@
 import os
 import sys
 
-from snap_ml_mpi import LogisticRegression
+from snap_ml_mpi import LogisticRegression, SupportVectorMachine
 from snap_ml_mpi.Loaders import load_from_data_file, load_from_libsvm_format, load_from_snap_format
 from snap_ml_mpi.Metrics import accuracy_score, log_loss
+from snap_ml_mpi.ranks import gather
 
 
 def say(text):
@@ -29,3 +30,7 @@ if len(sys.argv) > 3:
     streamed = load_from_data_file(sys.argv[3], streamed=True)
     limited = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1, memory_limit="5.5MB").fit(streamed)
     say(f"streamed {streamed.y.shape[0]} of {streamed.total_rows} loss {log_loss(chunks, limited.predict_proba(streamed)):.9f}")
+    # Random features without a seed are rank 0's; support vectors are counted over all ranks.
+    bent = SupportVectorMachine(kernel="rbf", num_threads=1).fit(chunks)
+    assert len(set(gather([bent.features_.random_weights_.sum()]))) == 1
+    assert gather([len(bent.support_)]).sum() == bent.n_support_ > 0

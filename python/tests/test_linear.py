@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,13 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import snap_ml
-from tutti.learn import data, linear
+from tutti.learn import data, linear, linear_base
 from tutti.learn.private import DELTA, noise_deviation
 
 ESTIMATORS = [linear.LogisticRegression(), linear.LogisticRegression(penalty="l1"), linear.LogisticRegression(solver="newton_cg"),
               linear.LinearSVC(), linear.LinearSVC(loss="hinge"), linear.Ridge(), linear.LinearRegression(), linear.Lasso(alpha=0.01),
               linear.ElasticNet(alpha=0.01), linear.PoissonRegressor(), linear.GammaRegressor(), snap_ml.LogisticRegression(),
-              snap_ml.LinearRegression(), snap_ml.SupportVectorMachine()]
+              snap_ml.LinearRegression(), snap_ml.SupportVectorMachine(), snap_ml.LogisticRegression(normalize=True),
+              snap_ml.SupportVectorMachine(kernel="rbf", random_state=0)]
 
 
 @parametrize_with_checks(ESTIMATORS)
@@ -168,6 +170,78 @@ def test_known_names():
     assert ours.training_history_["train_obj"]
     with pytest.warns(UserWarning, match="no GPU"):
         snap_ml.LogisticRegression(use_gpu=True).fit(X, y)
+
+
+def test_rows_of_length_one_and_a_kernel(cancer):
+    X, y = cancer
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    plain = snap_ml.LogisticRegression(tol=1e-12).fit(X / length, y)
+    same(snap_ml.LogisticRegression(tol=1e-12, normalize=True).fit(X, y), plain)
+    for form in (np.asarray, sp.csr_matrix):
+        model = snap_ml.LogisticRegression(normalize=True).fit(form(X), y)
+        np.testing.assert_allclose(model.predict_proba(form(X)), model.predict_proba(X * 7))
+    random = np.random.default_rng(0)
+    rings = random.normal(size=(600, 2))
+    inside = ((rings**2).sum(axis=1) < 1.4).astype(int)
+    for kind in (snap_ml.LogisticRegression, snap_ml.SupportVectorMachine, snap_ml.LinearRegression):
+        straight = kind(fit_intercept=True).fit(rings, inside).score(rings, inside)
+        bent = kind(fit_intercept=True, kernel="rbf", regularizer=0.01, random_state=0).fit(rings, inside)
+        assert bent.score(rings, inside) > straight + 0.2 and bent.coef_.shape[-1] == 100 and bent.n_features_in_ == 2
+        again = kind(fit_intercept=True, kernel="rbf", regularizer=0.01, random_state=0).fit(rings, inside)
+        np.testing.assert_array_equal(bent.coef_, again.coef_)
+    with pytest.raises(ValueError, match="linear and rbf"):
+        snap_ml.LogisticRegression(kernel="poly").fit(X, y)
+
+
+def test_threads_of_one_answer_and_known_attributes(cancer, monkeypatch):
+    X, y = cancer
+    counts, margins = [], linear_base._learn.margins
+    model = snap_ml.LogisticRegression(num_threads=1, penalty="l1", regularizer=5.0).fit(X, y)
+    assert 0 < model.model_sparsity_ < 1 and not hasattr(snap_ml.LogisticRegression().fit(X, y), "model_sparsity_")
+    support = snap_ml.SupportVectorMachine(num_threads=1, fit_intercept=True).fit(X, y)
+    monkeypatch.setattr(linear_base, "_learn", SimpleNamespace(margins=lambda *given: counts.append(given[-1]) or margins(*given)))
+    expected = model.predict_proba(X)
+    for answer in (model.predict_proba(X, num_threads=2), np.exp(model.predict_log_proba(X, n_jobs=2)), model.predict(X, num_threads=2),
+                   support.decision_function(X, num_threads=2)):
+        assert len(answer) == len(X)
+    assert counts == [1, 2, 2, 2, 2]
+    np.testing.assert_array_equal(model.predict_proba(X, num_threads=2), expected)
+
+
+def test_support_vectors_decide_alone(cancer):
+    X, y = cancer
+    model = snap_ml.SupportVectorMachine(tol=1e-9).fit(X, y)
+    assert model.n_support_ == len(model.support_) < len(y) / 2
+    same(snap_ml.SupportVectorMachine(tol=1e-9).fit(X[model.support_], y[model.support_]), model, 1e-3)
+    several = snap_ml.SupportVectorMachine().fit(*load_wine(return_X_y=True))
+    assert 0 < several.n_support_ <= 178
+
+
+def test_scores_of_counts_are_shares_of_the_deviance():
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.arange(len(y)) % 4
+    for name in ("PoissonRegressor", "GammaRegressor"):
+        ours, theirs = (getattr(place, name)(alpha=0.01, tol=1e-9, max_iter=1000).fit(X, y) for place in (linear, skl))
+        assert abs(ours.score(X, y) - theirs.score(X, y)) < 1e-4
+        # Weights are repetitions; scikit-learn 1.2 itself is wrong there.
+        assert abs(ours.score(X, y, weights) - ours.score(np.repeat(X, weights, axis=0), np.repeat(y, weights))) < 1e-9
+
+
+def test_frames_and_lists_become_files(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2, 3], "b": [0.5, np.nan, 2.5], "c": [True, False, True]})
+    frame["d"] = pandas.array([1, None, 3], dtype="Int64")
+    for rows in (frame, frame.to_numpy(np.float64, na_value=np.nan).tolist()):
+        data.save_data_file(tmp_path / "f", rows, pandas.Series([1, 0, 1]), sample_weight=[1, 2, 3])
+        X, y, weights = data.load_data_file(tmp_path / "f")
+        np.testing.assert_array_equal(X, [[1, 0.5, 1, 1], [2, np.nan, 0, np.nan], [3, 2.5, 1, 3]])
+        assert list(y) == [1, 0, 1] and list(weights) == [1, 2, 3]
+    data.save_data_file(tmp_path / "f", frame[["a", "b"]].astype(np.float32))
+    assert data.load_data_file(tmp_path / "f")[0].dtype == np.float32
+    data.write_snap_file(tmp_path / "s", frame[["a"]], [1, 0, 1])
+    assert data.load_snap_file(tmp_path / "s")[0].shape == (3, 1)
+    with pytest.raises(ValueError, match="column 'word' holds object"):
+        data.save_data_file(tmp_path / "f", frame.assign(word=["x", "y", "z"]))
 
 
 def test_bad_input_is_named():

@@ -5,14 +5,17 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import snap_ml
+import snap_ml_mpi
 from tutti.learn import data
 
 MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
@@ -20,6 +23,16 @@ MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 
 DDLRUN = Path(snap_ml.__file__).parents[2] / "bin" / "ddlrun"  # of the build tree
 STARTS = {"mpirun": [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n"], "ddlrun": [str(DDLRUN), "-n"]}
+
+
+ESTIMATORS = [getattr(snap_ml_mpi, name)(n_jobs=1) for name in snap_ml_mpi.__all__]
+
+
+@parametrize_with_checks([one.set_params(**{name: 5 for name in ("n_estimators", "num_round") if name in one.get_params()}) for one in ESTIMATORS])
+def test_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
 
 
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")

@@ -400,3 +400,32 @@ def test_categories_as_a_mask_are_those_of_their_numbers():
     for estimator in (ours.DecisionTreeClassifier, ours.RandomForestRegressor, ours.GradientBoostingClassifier):
         by_mask, by_number = (estimator(categorical_features=chosen, random_state=1).fit(X, y) for chosen in ([False, False, True], [2]))
         assert by_mask.to_json() == by_number.to_json()
+
+
+def test_trees_as_other_programs_read_them(cells):
+    X, X_test, y, _ = cells
+    for kind, options in ((ours.DecisionTreeClassifier, {}), (ours.DecisionTreeRegressor, dict(min_samples_leaf=5))):
+        model = kind(max_depth=3, **options).fit(X, y)
+        assert model.tree_.max_depth == model.get_depth() and model.tree_.n_leaves == model.get_n_leaves()
+        assert tree.export_text(model).count("<=") == model.tree_.node_count - model.get_n_leaves()
+        way = model.decision_path(X_test)
+        np.testing.assert_array_equal(np.asarray(way.sum(axis=1)).ravel(), np.asarray(model.tree_.decision_path(X_test.astype(np.float32)).sum(axis=1)).ravel())
+        assert all(way[i, leaf] == 1 for i, leaf in enumerate(model.apply(X_test)))
+    for kind in (ours.RandomForestClassifier, ours.ExtraTreesRegressor):
+        forest = kind(4, random_state=0).fit(X, y)
+        ask = (lambda one: one.predict_proba(X_test)) if "Classifier" in kind.__name__ else (lambda one: one.predict(X_test))
+        np.testing.assert_allclose(np.mean([ask(one) for one in forest.estimators_], axis=0), ask(forest), atol=1e-12)
+        way, begins = forest.decision_path(X_test)
+        assert begins[-1] == way.shape[1] == sum(one.tree_.node_count for one in forest.estimators_)
+        np.testing.assert_array_equal(forest.predict(X_test, num_threads=1), forest.predict(X_test, n_jobs=2))
+    X = np.column_stack([np.arange(200) % 7, np.arange(200)])
+    with pytest.raises(AttributeError, match="categories"):
+        ours.DecisionTreeClassifier(categorical_features=[0]).fit(X, X[:, 0] % 2).tree_
+
+
+def test_regression_forests_are_as_good_as_scikit_learns():
+    X, y = datasets.make_friedman1(1500, noise=1, random_state=0)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    mine = ours.RandomForestRegressor(30, max_depth=5, random_state=0).fit(X, y).score(X_test, y_test)
+    theirs = ensemble.RandomForestRegressor(30, max_depth=5, random_state=0).fit(X, y).score(X_test, y_test)
+    assert mine > theirs - 0.02

@@ -65,10 +65,36 @@ def load_snap_file(path, *, dtype=np.float32):
     return _table(_learn.read_snap(str(path)), dtype)
 
 
+def _as_rows(X):
+    """A matrix of floating-point numbers: arrays and sparse ones as they are, data frames and lists as arrays."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64):
+        return X
+    for name, kind in getattr(X, "dtypes", {}).items() if hasattr(X, "columns") else ():
+        if not _is_number(kind):
+            raise ValueError(f"column {name!r} holds {kind}, not numbers; encode it before, for example with sklearn.preprocessing.OrdinalEncoder")
+    values = X.to_numpy(np.float64, na_value=np.nan) if hasattr(X, "columns") and not _is_float32(X) else np.asarray(X)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _is_float32(frame):
+    return all(kind == np.float32 for kind in frame.dtypes)
+
+
+def _is_number(kind):
+    """Whether a column of this type of pandas (numbers, truth values, numbers that may be missing) becomes floating-point numbers."""
+    return getattr(kind, "kind", "O") in "biuf"
+
+
+def _as_vector(values):
+    return NO_WEIGHTS if values is None else np.asarray(values, dtype=np.float64)
+
+
 def write_snap_file(path, X, y=None):
     """Writes the known binary layout, in float32."""
-    X = X if isinstance(X, np.ndarray) else X.tocsr()
-    _learn.write_snap(str(path), as_matrix(X), NO_WEIGHTS if y is None else np.asarray(y, dtype=np.float64))
+    _learn.write_snap(str(path), as_matrix(_as_rows(X)), _as_vector(y))
 
 
 def load_data_file(path, *, chunks=None, dtype=None):
@@ -79,6 +105,4 @@ def load_data_file(path, *, chunks=None, dtype=None):
 
 def save_data_file(path, X, y=None, sample_weight=None, *, chunk_rows=0):
     """Writes one of our own data files: checked, in chunks (0: of about 8 MiB), ready to be mapped or streamed."""
-    X = X if isinstance(X, np.ndarray) else X.tocsr()
-    vectors = [NO_WEIGHTS if v is None else np.asarray(v, dtype=np.float64) for v in (y, sample_weight)]
-    _learn.write_data_file(str(path), as_matrix(X), *vectors, chunk_rows)
+    _learn.write_data_file(str(path), as_matrix(_as_rows(X)), _as_vector(y), _as_vector(sample_weight), chunk_rows)

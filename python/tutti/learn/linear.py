@@ -8,6 +8,7 @@ float32 is computed in float32. `memory_limit` (bytes, or text as in 500MB) is f
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -295,9 +296,14 @@ class PoissonRegressor(LinearRegressor):
 
     _loss = "poisson"
     _link = staticmethod(np.exp)
+    _power = 1  # of the mean, which the variance grows with
 
     def _penalties(self, total_weight):
         return 0.0, self._strength() * total_weight
+
+    def score(self, X, y, sample_weight=None):
+        """The explained share of the deviance (D2)."""
+        return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power)
 
     def _more_tags(self):
         return {"requires_positive_y": True}
@@ -307,6 +313,7 @@ class GammaRegressor(PoissonRegressor):
     """Positive amounts, with a logarithmic link, as sklearn.linear_model.GammaRegressor."""
 
     _loss = "gamma"
+    _power = 2
 
 
 def logistic_path(X, y, Cs, *, sample_weight=None, **parameters):

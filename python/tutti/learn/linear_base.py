@@ -112,6 +112,7 @@ class Linear(BaseEstimator):
         names = ("epochs", "passes", "t_elap_sec", "train_obj", "dual_gap")
         history = dict(zip(names, (list(column) for column in zip(*results[0]["history"]))))
         self.history_ = self.training_history_ = history
+        self.is_interrupted_ = any(result["is_interrupted"] for result in results)
         if any(result["is_interrupted"] for result in results):
             warnings.warn("the fit was interrupted; the model is what was there", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results) and self.n_iter_ < self.max_iter:
