@@ -1,16 +1,19 @@
 """scikit-learn's decision trees and forests, grown by ours. `tree_` and `estimators_` are scikit-learn's, so that all that reads them works."""
 
+import warnings
+
 import numpy as np
 import sklearn.ensemble
 import sklearn.tree
 from sklearn.base import is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from snap_ml.patched_base import Patched, refuse, threads_of
 from tutti.learn import tree
 from tutti.learn.tree_base import columns_per_node
-from tutti.learn.tree_nodes import as_known_tree, leaf_variances
+from tutti.learn.tree_nodes import as_known_tree, leaf_variances, out_of_bag
 
 # Up to here cuts between any two values take no longer than binning does, and the tree is the one scikit-learn would grow.
 EXACT_ROWS = 10_000
@@ -81,14 +84,29 @@ class _PatchedForest(_PatchedTrees):
 
     def _fit_ours(self, X, y, sample_weight):
         kind = getattr(self, "class_weight", None)
-        refuse(oob_score=self.oob_score, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
+        refuse(oob_score=self.oob_score and not self.bootstrap, warm_start=self.warm_start, class_weight=kind == "balanced_subsample" or isinstance(kind, list))
         random = check_random_state(self.random_state)
         self._validate_estimator()
         model, rows, y = self._grow(X, y, sample_weight, random_state=random.randint(2**31 - 1))
         self._random = random.randint(2**31 - 1)
         self._variances = None if is_classifier(self) else self._leaf_variances(model, rows, y, sample_weight)
         self.__dict__.pop("_trees", None)
-        self._model = model.model_
+        self._model, self._draws = model.model_, model._draws
+        if self.oob_score:
+            self._set_out_of_bag(rows, y)
+
+    def _set_out_of_bag(self, X, y):
+        sums, counts = out_of_bag(self._model, X.tocsr() if hasattr(X, "tocsr") else X, self._draws, threads_of(self.n_jobs))
+        if (counts == 0).any():
+            warnings.warn("Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable OOB "
+                          "estimates.", UserWarning, stacklevel=4)
+        means = sums / np.maximum(counts, 1)[:, None]
+        if is_classifier(self):
+            self.oob_decision_function_ = means
+            self.oob_score_ = float(np.mean(self.classes_[means.argmax(axis=1)] == y))
+        else:
+            self.oob_prediction_ = means[:, 0]
+            self.oob_score_ = r2_score(y, means[:, 0])
 
     @property
     def estimators_(self):

@@ -3,9 +3,12 @@
 import copy
 import inspect
 import logging
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -239,6 +242,31 @@ def test_patched_forests_have_their_trees(name):
     if name == "RandomForest":
         assert partial_dependence(numbers, X, [2], method="recursion", kind="average")["average"].shape[1] > 5
     assert permutation_importance(numbers, X, y, n_repeats=2, random_state=0).importances_mean.argmax() in (2, 8)
+
+
+def test_rows_out_of_bag_are_those_that_trees_have_not_seen():
+    X, y = datasets.make_friedman1(1500, noise=1, random_state=0)
+    options = dict(n_estimators=60, oob_score=True, bootstrap=True, random_state=0)
+    for name in ("RandomForestRegressor", "ExtraTreesRegressor"):
+        ours, theirs = (getattr(place, name)(**options).fit(X, y) for place in (snap_ml.patched_trees, sklearn.ensemble))
+        assert ours.engine_ == "tutti" and abs(ours.oob_score_ - theirs.oob_score_) < 0.03
+        assert ours.oob_prediction_.shape == theirs.oob_prediction_.shape
+        new = datasets.make_friedman1(1500, noise=1, random_state=1)
+        assert abs(ours.oob_score_ - ours.score(*new)) < 0.05 < ours.score(X, y) - ours.oob_score_
+    kinds = np.array(["low", "mean", "high"])[np.digitize(y, [12, 16])]
+    for name in ("RandomForestClassifier", "ExtraTreesClassifier"):
+        ours, theirs = (getattr(place, name)(**options).fit(X, kinds) for place in (snap_ml.patched_trees, sklearn.ensemble))
+        assert ours.engine_ == "tutti" and abs(ours.oob_score_ - theirs.oob_score_) < 0.04
+        np.testing.assert_allclose(ours.oob_decision_function_.sum(axis=1), 1)
+
+
+def test_ctrl_c_ends_the_program_as_before():
+    X, y = datasets.load_breast_cancer(return_X_y=True)
+    for model in (snap_ml.patched_trees.RandomForestClassifier(10**5, max_depth=2), snap_ml.patched_boosting.HistGradientBoostingClassifier(max_iter=10**5)):
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -51,6 +51,20 @@ def leaf_variances(model, X, y, weights, draws, threads):
     return [s / np.maximum(t, np.finfo(float).tiny) for s, t in zip(squares, total)]
 
 
+def out_of_bag(model, X, draws, threads):
+    """(rows x outputs, rows): the sum of the values of the trees of a bootstrap that have not seen a row, and how many these are."""
+    values = [model.nodes(i)["values"] for i in range(model.trees)]
+    sums, counts = np.zeros((X.shape[0], model.outputs)), np.zeros(X.shape[0], dtype=np.int64)
+    for begin in range(0, X.shape[0], BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        leaves = model.leaves(X[rows], threads)
+        for i, value in enumerate(values):
+            is_new = _tree.bootstrap_copies(draws, i, begin, begin + len(leaves)) == 0
+            sums[rows][is_new] += value[leaves[is_new, i]]
+            counts[rows] += is_new
+    return sums, counts
+
+
 def as_known_tree(model, index, classes, criterion, leaf_variance=None):
     """A `sklearn.tree._tree.Tree`. `classes`: how many, 0 for numbers. Without `leaf_variance` leaves of numbers count as pure."""
     nodes = model.nodes(index)
