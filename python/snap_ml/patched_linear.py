@@ -55,8 +55,6 @@ class LogisticRegression(_PatchedLinear, sklearn.linear_model.LogisticRegression
         has_l1 = self.penalty == "l1" or (self.penalty == "elasticnet" and self.l1_ratio != 0)
         if kind == "multinomial" and len(classes) == 2:
             raise NotOurs("multi_class='multinomial' of two classes")
-        if kind == "multinomial" and has_l1:
-            raise NotOurs(f"penalty={self.penalty!r} of several classes at once")
         refuse(max_iter=self.max_iter == 0)
         model = linear.LogisticRegression(self.penalty, C=self.C, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept,
                                           class_weight=self.class_weight, tol=_gap(self.tol), max_iter=_steps(self.max_iter), multi_class=kind,

@@ -144,6 +144,14 @@ def test_solvers_are_ways_to_the_same_optimum(name):
         np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
 
 
+def test_several_classes_with_l1_work():
+    X, y = datasets.load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    options = dict(penalty="l1", solver="saga", C=0.1, tol=1e-7, max_iter=10**5)
+    theirs, ours = (place.LogisticRegression(**options).fit(X, y) for place in (sklearn.linear_model, snap_ml.patched_linear))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
 def test_fallback_is_told_once(caplog):
     X, y = datasets.load_iris(return_X_y=True)
     patched_base._told.clear()
