@@ -187,7 +187,7 @@ template <class T>
 MultinomialModel solve_multinomial(Design<T>& design, std::span<const std::int32_t> classes,
                                    int count, std::span<const double> weights,
                                    const GlmOptions& options) {
-  Tracker tracker(options, rounding_of<T>());
+  Tracker tracker(options, sizeof(T) == 4);
   if (options.l1 > 0)
     return solve_l1_multinomial(design, classes, count, weights, options, tracker);
   return Multinomial<T>(design, classes, count, weights, options, tracker).run();

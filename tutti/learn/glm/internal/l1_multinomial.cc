@@ -330,7 +330,7 @@ bool L1Multinomial<T>::run_steps() {
     this->find_slopes(&diagonal_);
     find_gap();
     if (!tracker_.report(objective_, gap_)) return false;
-    if (tracker_.is_enough(objective_, gap_)) return true;
+    if (tracker_.is_enough(objective_, gap_)) return tracker_.is_certain(objective_, gap_);
     const double before = objective_;
     choose_free();
     find_direction();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -33,14 +34,12 @@ struct Problem {
 // A gain below this share of the objective is rounding.
 inline constexpr double kNothingToGain = 1e-15;
 
-// The share of the objective that a gap may still be where a fit in T can gain nothing more, though
-// less was asked for. In f64 that is where l1 penalties end: their gap is as large as the error of
-// a slope, of which the objective feels the square. f32 is worse by so much that its user has to be
-// told.
-template <class T>
-constexpr double rounding_of() {
-  return sizeof(T) == 4 ? 0 : 1e-7;
-}
+// Shares of the objective. In f32 an objective, and so a gap, is not known better than this.
+inline constexpr double kNoiseOfF32 = 5e-7;
+// In f64 a gap may still be this much where nothing can be gained any more, though less was asked
+// for: that is where l1 penalties end, whose gap is as large as the error of a slope, of which the
+// objective feels the square.
+inline constexpr double kRestOfF64 = 1e-7;
 
 // What a solver found, in the order of the design's columns.
 struct Solution {
@@ -57,19 +56,29 @@ struct Stopped {};
 // Keeps the history of a fit, says when it is over and what was found.
 class Tracker {
  public:
-  // `rounding`: see rounding_of.
-  Tracker(const GlmOptions& options, double rounding) : options_(options), rounding_(rounding) {}
+  // `is_single`: the fit computes in f32.
+  Tracker(const GlmOptions& options, bool is_single) : options_(options), is_single_(is_single) {}
 
   // Of the objective at the start: a perfect fit has objective 0, which no gap can be a share of.
   void set_scale(double objective) { scale_ = 1e-3 * objective; }
   void add_passes(double passes) { passes_ += passes; }
+  // The gap as far as it is certain.
+  double certain(double objective, double gap) const {
+    return std::max(gap, is_single_ ? kNoiseOfF32 * std::abs(objective) : 0.0);
+  }
+  // Whether to end, and whether that is then what was asked for. f32 cannot tell which of its steps
+  // still gain, so it ends by the gap as it is.
   bool is_enough(double objective, double gap) const {
     return gap <= options_.tolerance * std::max(objective, scale_);
+  }
+  bool is_certain(double objective, double gap) const {
+    return is_enough(objective, certain(objective, gap));
   }
   // Whether a fit that nothing can improve any more is at its end, though the gap is not below the
   // tolerance: where that is smaller than rounding.
   bool is_rounding(double objective, double gap) const {
-    return is_enough(objective, gap) || gap <= rounding_ * std::max(objective, scale_);
+    return is_certain(objective, gap) ||
+           (!is_single_ && gap <= kRestOfF64 * std::max(objective, scale_));
   }
   // Whether to go on.
   bool report(double objective, double gap) {
@@ -94,8 +103,8 @@ class Tracker {
     Solution solution{.coefficients = {weights.begin(), weights.end() - 1},
                       .intercept = static_cast<double>(weights.back()),
                       .objective = objective,
-                      .dual_gap = std::max(0.0, gap)};
-    solution.has_converged = !is_stopped_ && (is_enough(objective, gap) ||
+                      .dual_gap = certain(objective, gap)};
+    solution.has_converged = !is_stopped_ && (is_certain(objective, gap) ||
                                               (has_nothing_to_gain && is_rounding(objective, gap)));
     return solution;
   }
@@ -105,7 +114,8 @@ class Tracker {
  private:
   const GlmOptions& options_;
   Stopwatch watch_;
-  double rounding_, scale_ = 0, passes_ = 0;
+  bool is_single_;
+  double scale_ = 0, passes_ = 0;
   bool is_stopped_ = false;
   std::vector<Progress> history_;
 };

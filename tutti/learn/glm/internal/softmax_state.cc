@@ -173,7 +173,7 @@ MultinomialModel SoftmaxState<T>::found(bool has_converged) {
     model.intercepts.push_back(weights_[k * width_ + columns_] - mean);
   }
   model.objective = objective_;
-  model.dual_gap = gap_;
+  model.dual_gap = tracker_.certain(objective_, gap_);
   model.history = tracker_.take();
   return model;
 }

@@ -123,7 +123,7 @@ Solver choose_solver(const Shape& shape, const GlmOptions& options) {
 template <class T>
 GlmModel solve(Design<T>& design, const Matrix* by_columns, std::span<const double> labels,
                std::span<const double> weights, const GlmOptions& options, Solver solver) {
-  Tracker tracker(options, rounding_of<T>());
+  Tracker tracker(options, sizeof(T) == 4);
   Problem<T> problem(design, labels, weights, options);
   const Solution solution = [&] {
     switch (solver) {
