@@ -10,6 +10,7 @@
 #include "apps/tutti/command.h"
 #include "apps/tutti/learn_model.h"
 #include "apps/tutti/learn_train.h"
+#include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/data/any_file.h"
@@ -46,6 +47,8 @@ void add_file_options(CLI::App& app, AnyFileOptions& options) {
   app.add_option("--label", options.label,
                  "CSV: column with the labels, its name or number, or none");
   app.add_option("--columns", options.columns, "svmlight: number of columns [the largest index]");
+  app.add_flag_callback(
+      "--f64", [&options] { options.dtype = DType::kF64; }, "svmlight, CSV: read as f64, not f32");
   app.add_option("--threads", options.threads, "[one per processor]")->check(CLI::Range(0, 1024));
 }
 
@@ -53,6 +56,20 @@ std::string shape_text(const Matrix& m) {
   return fmt::format("{} rows, {} columns, {}, {}", m.rows, m.columns,
                      m.is_sparse() ? fmt::format("{} entries", m.entries()) : "dense",
                      m.dtype == DType::kF32 ? "f32" : "f64");
+}
+
+// What became codes, so that these can be read.
+void print_words(const Words& words) {
+  static constexpr std::size_t kMostShown = 20;
+  const auto print = [](const std::string& what, const std::vector<std::string>& all) {
+    const std::vector<std::string> shown(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, all.size())));
+    fmt::print("{}: {} words as codes from 0: {}{}\n", what, all.size(), fmt::join(shown, ", "),
+               all.size() > kMostShown ? ", ..." : "");
+  };
+  for (const int column : words.categorical())
+    print(fmt::format("column {}", column), words.columns[static_cast<std::size_t>(column)]);
+  if (!words.labels.empty()) print("labels", words.labels);
 }
 
 // A line at most once per second, so that short fits say nothing.
@@ -91,8 +108,9 @@ void add_train_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--tolerance", s.tolerance,
                  "linear: share of the objective the gap may be [1e-6]");
   app.add_option("--max-iterations", s.max_iterations, "linear [1000]");
-  app.add_option("--memory-limit", s.memory_limit, "own files: bytes, as in 2GB [none]")
-      ->transform(CLI::AsSizeValue(true));
+  app.add_option_function<std::string>(
+      "--memory-limit", [&s](const std::string& text) { s.memory_limit = parse_bytes(text); },
+      "own files: bytes, as in 2GB (2e9) or 2GiB (2^31) [none]");
   app.add_option("--task", s.task, "trees: classes or numbers [by the labels]");
   app.add_option("--trees", s.trees, "forests: trees; boosting: rounds [100]")
       ->check(CLI::Range(1, 1000000));
@@ -195,16 +213,24 @@ int run_learn_convert(int argc, char** argv) {
   CLI::App app("Writes the rows of a file in another format", "tutti learn convert");
   std::string from, to, to_format;
   std::int64_t chunk_rows = 0;
-  AnyFileOptions options;
+  bool spreads = false;
+  AnyFileOptions options{.takes_words = true};
   app.add_option("from", from, "file to read")->required();
   app.add_option("to", to, "file to write")->required();
   app.add_option("--to-format", to_format, "own, svmlight, csv, snap [by the name]");
   app.add_option("--chunk-rows", chunk_rows, "own: rows of a chunk [about 8 MiB]");
+  app.add_flag("--spread-words", spreads,
+               "a column of ones for each word of a CSV file [codes; CSV: words]");
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
-  const DataSet data = read_any(from, options);
+  DataSet data = read_any(from, options);
+  if (spreads) {
+    data.features = spread_words(data.features, data.words);
+    data.words.columns.clear();
+  }
+  if (kind != FileKind::kCsv) print_words(data.words);
   if (kind == FileKind::kOwn) {
     write_data_file(to, data, chunk_rows);
   } else {
@@ -235,7 +261,7 @@ void print_model(const LearnModel& model) {
 int run_learn_info(int argc, char** argv) {
   CLI::App app("Says what is in a data file or a model", "tutti learn info");
   std::string path;
-  AnyFileOptions options;
+  AnyFileOptions options{.takes_words = true};
   app.add_option("file", path, "a data file, or a model of `tutti learn train`")->required();
   add_file_options(app, options);
   int code = 0;
@@ -248,11 +274,14 @@ int run_learn_info(int argc, char** argv) {
   const DataSet data = read_any(path, options);
   fmt::print("{}: {}, {}\n", path, name_of(kind), shape_text(data.features));
   if (kind == FileKind::kOwn) fmt::print("{} chunks\n", DataFile(path).chunks());
+  print_words(data.words);
   std::vector<double> values = data.labels;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.empty()) {
     fmt::print("no labels\n");
+  } else if (!data.words.labels.empty()) {
+    // they have been told
   } else if (values.size() <= 20) {
     fmt::print("labels {}\n", fmt::join(values, " "));
   } else {

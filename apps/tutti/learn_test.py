@@ -86,8 +86,37 @@ class LearnTest(unittest.TestCase):
             self.assertEqual(found[:2], ["yes", "no"])
         self.assertIn("5 weights", self.tutti("info", "m.json"))
         self.assertIn("predicts numbers", self.tutti("train", "w.csv", "--label", "buys", "--model", "squared", "--out", "m.json", code=2))
+        text = self.tutti("info", "w.csv", "--label", "buys")
+        self.assertIn("column 0: 4 words as codes from 0: Bonn, Nice, Oslo, Rome", text)
+        self.assertIn("labels: 2 words as codes from 0: no, yes", text)
+        self.assertIn("column 0: 4 words", self.tutti("convert", "w.csv", "w.svm", "--label", "buys"))
+        self.assertIn("1000 rows, 2 columns", self.tutti("info", "w.svm"))
+        self.tutti("convert", "w.csv", "again.csv", "--label", "buys")
+        self.assertIn("column 0: 4 words as codes from 0: Bonn", self.tutti("info", "again.csv"))
+        self.tutti("convert", "w.csv", "w.data", "--label", "buys", "--spread-words")
+        self.assertIn("1000 rows, 5 columns", self.tutti("info", "w.data"))
         self.tutti("train", "w.csv", "--label", "town", "--out", "m.json")  # four classes at once, a column of words
         self.assertIn("classes Bonn Nice Oslo Rome", self.tutti("info", "m.json"))
+
+    def test_several_classes_with_l1(self):
+        draw = random.Random(4)
+        lines = []
+        for _ in range(600):
+            x = [draw.gauss(0, 1) for _ in range(6)]
+            lines.append(",".join(map(str, [max(range(3), key=lambda k: x[k] + 0.2 * draw.gauss(0, 1)), *x])))
+        (self.base / "c.csv").write_text("\n".join(lines) + "\n")
+        self.tutti("train", "c.csv", "--l1", 40, "--l2", 0, "--f64", "--out", "m.json")
+        self.assertIn("classes 0 1 2", self.tutti("info", "m.json"))
+        self.assertIn('"link":"softmax"', (self.base / "m.json").read_text().replace(" ", ""))
+        self.assertIn("600 rows, 6 columns, dense, f64", self.tutti("info", "c.csv", "--f64"))
+        text = self.tutti("train", "c.csv", "--l1", 40, "--l2", 0, "--tolerance", "1e-14", "--out", "m.json")  # f32 has not so many digits
+        self.assertIn("above --tolerance 1e-14", text)
+
+    def test_limits_of_memory_are_read_as_elsewhere(self):
+        self.tutti("convert", "train.csv", "train.data")
+        for right in ("1000000000", "1GB", "1G", "0.5GiB"):
+            self.tutti("train", "train.data", "--memory-limit", right, "--out", "m.json")
+        self.assertIn("is no amount of bytes", self.tutti("train", "train.data", "--memory-limit", "much", "--out", "m.json", code=2))
 
     def test_names_file_and_line_of_what_is_wrong(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")
@@ -98,6 +127,8 @@ class LearnTest(unittest.TestCase):
             self.assertIn("Column 1 holds numbers, and 'n/a'", self.tutti("train", "slip.csv", "--model", model, "--out", "m.json", code=2))
         self.assertIn("There is no model 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
         self.assertIn("cannot open", self.tutti("info", "nothing.csv", code=1))
+        (self.base / "empty.svm").write_text("")
+        self.assertIn("DDL-9-03 empty.svm: it has no rows.", self.tutti("info", "empty.svm", code=1))
         self.tutti("train", code=2)
 
     def test_an_interrupted_fit_keeps_what_is_there(self):

@@ -6,6 +6,7 @@
 
 #include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
+#include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/data/any_file.h"
@@ -28,11 +29,15 @@ constexpr double kLookEverySeconds = 0.05;
 // (format, shape, dtype, offsets, indices, values or None, has_row_length)
 Held sparse(const py::tuple& parts) {
   const Offsets offsets = parts[3].cast<Offsets>();
-  const Indices indices = parts[4].cast<Indices>();
+  const auto shape = parts[1].cast<std::pair<std::int64_t, std::int64_t>>();
+  const bool is_rows = parts[0].cast<std::string>() == "csr";
+  const Indices indices =
+      short_indices(parts[4].cast<py::array>(), is_rows ? shape.second : shape.first,
+                    is_rows ? "columns" : "rows of a matrix by columns");
   Held held{.matrix = {}, .owners = py::make_tuple(offsets, indices, parts[5])};
   Matrix& matrix = held.matrix;
-  matrix.form = parts[0].cast<std::string>() == "csr" ? Form::kSparseRows : Form::kSparseColumns;
-  std::tie(matrix.rows, matrix.columns) = parts[1].cast<std::pair<std::int64_t, std::int64_t>>();
+  matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
+  std::tie(matrix.rows, matrix.columns) = shape;
   matrix.dtype = dtype_of(parts[2]);
   matrix.offsets = offsets.data();
   matrix.indices = indices.data();
@@ -268,9 +273,13 @@ py::tuple parts_of(const DataSet& data) {
                         m.implicit == Implicit::kRowLength);
 }
 
+DType text_type(bool is_double) {
+  return is_double ? DType::kF64 : DType::kF32;
+}
+
 py::tuple svmlight(const std::string& path, std::int64_t columns, const std::string& base,
-                   int threads) {
-  SvmlightOptions options{.columns = columns, .threads = threads};
+                   int threads, bool is_double) {
+  SvmlightOptions options{.columns = columns, .threads = threads, .dtype = text_type(is_double)};
   if (base == "zero") options.base = SvmlightOptions::Base::kZero;
   if (base == "one") options.base = SvmlightOptions::Base::kOne;
   DataSet data;
@@ -281,14 +290,30 @@ py::tuple svmlight(const std::string& path, std::int64_t columns, const std::str
   return parts_of(data);
 }
 
-// Any kind of file; the weights come beside the parts.
-py::tuple any_file(const std::string& path, const std::string& kind, const std::string& label) {
+// Any kind of file; the weights come beside the parts, and with `takes_words` what codes stand for:
+// one list per column, and one of the labels.
+py::tuple any_file(const std::string& path, const std::string& kind, const std::string& label,
+                   bool is_double, bool takes_words) {
   DataSet data;
   {
     const py::gil_scoped_release release;
-    data = read_any(path, {.kind = kind, .label = label});
+    data = read_any(
+        path,
+        {.kind = kind, .label = label, .takes_words = takes_words, .dtype = text_type(is_double)});
   }
-  return py::make_tuple(parts_of(data), array_of(data.weights));
+  if (!takes_words) return py::make_tuple(parts_of(data), array_of(data.weights));
+  return py::make_tuple(parts_of(data), array_of(data.weights), data.words.columns,
+                        data.words.labels);
+}
+
+// Codes rows x fields; column offsets[f] + code counts 1.
+py::tuple codes(const Indices& given, const Offsets& offsets, std::int64_t columns) {
+  const DataSet data{
+      .features = from_codes({given.data(), static_cast<std::size_t>(given.size())},
+                             {offsets.data(), static_cast<std::size_t>(offsets.size())}, columns),
+      .labels = {},
+      .weights = {}};
+  return parts_of(data);
 }
 
 py::tuple snap(const std::string& path) {
@@ -355,8 +380,12 @@ PYBIND11_MODULE(_learn, module) {
   module.def("fit_classes", &fit_classes);
   module.def("fit_classes_file", &fit_classes_file);
   module.def("margins", &margins);
-  module.def("read_svmlight", &svmlight);
-  module.def("read_any", &any_file);
+  module.def("read_svmlight", &svmlight, py::arg("path"), py::arg("columns"), py::arg("base"),
+             py::arg("threads"), py::arg("is_double") = false);
+  module.def("read_any", &any_file, py::arg("path"), py::arg("kind"), py::arg("label"),
+             py::arg("is_double") = false, py::arg("takes_words") = false);
+  module.def("from_codes", &codes);
+  module.def("parse_bytes", &tutti::parse_bytes);
   module.def("read_snap", &snap);
   module.def("write_snap", &save_snap);
   module.def("read_data_file", &data_file);

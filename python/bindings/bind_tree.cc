@@ -26,9 +26,11 @@ namespace {
 Held sparse(const py::object& matrix) {
   const bool is_rows = py::str(matrix.attr("format")).cast<std::string>() == "csr";
   const py::array values = matrix.attr("data");
-  const Indices indices = matrix.attr("indices").cast<Indices>();
-  const Offsets offsets = matrix.attr("indptr").cast<Offsets>();
   const auto shape = matrix.attr("shape").cast<std::pair<std::int64_t, std::int64_t>>();
+  const Indices indices =
+      short_indices(matrix.attr("indices"), is_rows ? shape.second : shape.first,
+                    is_rows ? "columns" : "rows of a matrix by columns");
+  const Offsets offsets = matrix.attr("indptr").cast<Offsets>();
   Held held;
   held.owners = py::make_tuple(values, indices, offsets);
   held.matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;

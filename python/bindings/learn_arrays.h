@@ -32,6 +32,16 @@ inline DType dtype_of(const pybind11::object& dtype) {
   return given.itemsize() == 4 ? DType::kF32 : DType::kF64;
 }
 
+// Indices of a sparse matrix, of which there may be `count`: those of 64 bits are shortened, never
+// cut.
+inline Indices short_indices(const pybind11::array& given, std::int64_t count, const char* what) {
+  check_columns(count, what);
+  if (given.itemsize() > 4 && given.size() > 0 &&
+      given.attr("max")().cast<std::int64_t>() >= std::max<std::int64_t>(1, count))
+    throw pybind11::value_error("an index of the sparse matrix is outside of its shape");
+  return given.cast<Indices>();
+}
+
 inline Held dense(const pybind11::array& values) {
   if (values.ndim() != 2) throw pybind11::value_error("a matrix has two dimensions");
   Held held{.matrix = {}, .owners = values};

@@ -13,7 +13,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"", 1},
+constexpr std::array<std::pair<std::string_view, double>, 14> kUnits = {{{"", 1},
                                                                          {"b", 1},
                                                                          {"kib", 0x1p10},
                                                                          {"mib", 0x1p20},
@@ -22,7 +22,11 @@ constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"", 1}
                                                                          {"kb", 1e3},
                                                                          {"mb", 1e6},
                                                                          {"gb", 1e9},
-                                                                         {"tb", 1e12}}};
+                                                                         {"tb", 1e12},
+                                                                         {"k", 0x1p10},
+                                                                         {"m", 0x1p20},
+                                                                         {"g", 0x1p30},
+                                                                         {"t", 0x1p40}}};
 
 }  // namespace
 
@@ -31,6 +35,7 @@ std::int64_t parse_bytes(std::string_view text) {
   char* rest = nullptr;
   const double number = std::strtod(whole.c_str(), &rest);
   std::string unit;
+  while (rest && *rest == ' ') ++rest;
   for (; rest && *rest; ++rest) unit += static_cast<char>(std::tolower(*rest));
   if (rest != whole.c_str() && std::isfinite(number) && number >= 0 &&
       std::isdigit(static_cast<unsigned char>(whole[0]))) {

@@ -7,8 +7,8 @@
 
 namespace tutti {
 
-// Binary (KiB) and decimal (kB, KB) units, upper or lower case; throws ConfigError on anything
-// else.
+// Binary (KiB, or K alone) and decimal (kB, KB) units, upper or lower case; throws ConfigError on
+// anything else.
 std::int64_t parse_bytes(std::string_view text);
 
 // Shortest exact binary form where there is one ("64MiB", "1000"), for tables and file names.

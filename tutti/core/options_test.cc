@@ -62,6 +62,8 @@ TEST(Bytes, ParsesWhatPeopleWrite) {
   EXPECT_EQ(parse_bytes("0"), 0);
   EXPECT_EQ(parse_bytes("1KiB"), 1024);
   EXPECT_EQ(parse_bytes("1.5gb"), 1'500'000'000);
+  EXPECT_EQ(parse_bytes("2G"), parse_bytes("2GiB"));
+  EXPECT_EQ(parse_bytes("2 GB"), 2'000'000'000);
   EXPECT_EQ(format_bytes(parse_bytes("64MiB")), "64MiB");
   EXPECT_EQ(format_bytes(1000), "1000");
   for (const char* bad : {"", "-1", "KiB", "1XB", "nan", "1e30TB"}) {

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from tutti import _learn
 from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
-__all__ = ["DataFile", "load_data_file", "load_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
+__all__ = ["DataFile", "from_codes", "load_data_file", "load_file", "load_snap_file", "load_svmlight_file", "save_data_file", "write_snap_file"]
 
 
 def _three(parts, weights, dtype):
@@ -51,13 +51,33 @@ def _table(parts, dtype):
 def load_svmlight_file(path, n_features=None, *, zero_based="auto", dtype=np.float32, n_jobs=None):
     """(X, y) of a file in svmlight's or libsvm's format, read by all processors: X in CSR form, y in float64."""
     base = {"auto": "auto", True: "zero", False: "one"}[zero_based]
-    return _table(_learn.read_svmlight(str(path), n_features or 0, base, n_jobs or 0), dtype)
+    return _table(_learn.read_svmlight(str(path), n_features or 0, base, n_jobs or 0, np.dtype(dtype) == np.float64), dtype)
 
 
-def load_file(path, *, format=None, label=None, dtype=None):
+def load_file(path, *, format=None, label=None, dtype=None, words=False):
     """(X, y, sample_weight) of a file of any kind: own, svmlight, csv, npy, npz, hdf5, snap, told by its first bytes or its name. `label`: the
-    column of a CSV file with the labels. y and sample_weight may be None."""
-    return _three(*_learn.read_any(str(path), format or "", "" if label is None else str(label)), dtype)
+    column of a CSV file with the labels. y and sample_weight may be None. Text is read as float32 unless dtype is float64. With `words`
+    columns of a CSV file that are not all numbers become codes 0, 1, ..., and a dictionary comes behind the three: by the number of such a column,
+    and "label", the words in the order of their codes. Its numbers are what trees take as categorical_features."""
+    wants_double = dtype is not None and np.dtype(dtype) == np.float64
+    found = _learn.read_any(str(path), format or "", "" if label is None else str(label), wants_double, bool(words))
+    if not words:
+        return _three(*found, dtype)
+    known = {column: names for column, names in enumerate(found[2]) if names}
+    return *_three(*found[:2], dtype), {**known, "label": found[3]} if found[3] else known
+
+
+def from_codes(codes, sizes=None):
+    """Categories for linear models: CSR with a column for each category, 1 where a row has it. `codes`: rows x fields, from 0; `sizes`: how many
+    each field has (the largest code that occurs, and 1)."""
+    codes = np.asarray(codes)
+    if codes.ndim != 2 or not np.issubdtype(codes.dtype, np.integer):
+        raise ValueError("codes are whole numbers, rows x fields")
+    sizes = codes.max(axis=0, initial=-1) + 1 if sizes is None else np.asarray(sizes)
+    if len(sizes) != codes.shape[1] or (len(codes) and (codes.min() < 0 or (codes.max(axis=0) >= sizes).any())):
+        raise ValueError("a code is below 0, or not below the size of its field")
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return _table(_learn.from_codes(codes, ends - sizes, int(ends[-1])), np.float32)[0]
 
 
 def load_snap_file(path, *, dtype=np.float32):

@@ -1,7 +1,6 @@
 """What the linear estimators share: input without copies, weights, the call of the solvers, and the known parameter names."""
 
 import os
-import re
 import warnings
 
 import numpy as np
@@ -11,22 +10,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tutti import _learn
 from tutti.learn.data import DataFile
-from tutti.learn.matrices import NO_WEIGHTS, as_matrix
+from tutti.learn.matrices import NO_WEIGHTS, as_matrix, byte_count
+
 
 def thread_count(n_jobs):
     """n_jobs as in scikit-learn, but None means all processors: one fit uses them all."""
     if n_jobs is None or n_jobs == -1:
         return 0
     return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs if n_jobs < 0 else int(n_jobs))
-
-
-def byte_count(limit):
-    """A limit of memory: bytes, or text as in 500MB, 2GiB."""
-    units = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(limit))
-    if not found or found[2].upper() not in units or not float(found[1]) > 0:
-        raise ValueError(f"memory_limit={limit!r}: there are bytes, or text as in 500MB or 2GiB")
-    return int(float(found[1]) * units[found[2].upper()])
 
 
 class Linear(BaseEstimator):
@@ -44,6 +35,10 @@ class Linear(BaseEstimator):
     def _check_both(self, X, y, **kind):
         if isinstance(X, DataFile):
             return self._check_file(X, y)
+        if getattr(self, "memory_limit", None) is not None:
+            byte_count(self.memory_limit)
+            warnings.warn("memory_limit is for a DataFile: arrays are in memory already, and the fit is not limited. Write them by save_data_file and "
+                          "fit DataFile(path)", stacklevel=3)
         # That all is finite is checked by the fit, on all processors.
         return self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], force_all_finite=False, **kind)
 

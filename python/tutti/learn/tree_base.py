@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tutti import _tree
+from tutti.learn.matrices import byte_count  # noqa: F401 (the other files take it from here)
 
 NO_VALUES = np.empty(0)
 
@@ -38,21 +39,6 @@ def keep(estimator, arguments):
 def check_at_least(name, value, least, above=False):
     if not isinstance(value, numbers.Real) or value < least or (above and value == least):
         raise ValueError(f"{name}={value!r} must be {'above' if above else 'at least'} {least}")
-
-
-def byte_count(memory_limit):
-    """A number of bytes, or text like "512M" and "2G"; 0 for None."""
-    if memory_limit is None:
-        return 0
-    if isinstance(memory_limit, str):
-        units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-        unit = units.get(memory_limit[-1:].upper())
-        try:
-            return int(float(memory_limit[:-1]) * unit) if unit else int(memory_limit)
-        except ValueError:
-            raise ValueError(f'memory_limit={memory_limit!r} is no number of bytes; give for example 2e9 or "2G"') from None
-    check_at_least("memory_limit", memory_limit, 0, above=True)
-    return int(memory_limit)
 
 
 def encode(y, block=1 << 20):

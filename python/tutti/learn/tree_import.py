@@ -37,13 +37,13 @@ class ImportedTrees:
 
 
 def import_xgboost(path):
-    """From save_model("x.json")."""
-    return ImportedTrees(_tree.import_xgboost(Path(path).read_text()))
+    """From save_model("x.json") or save_model("x.ubj")."""
+    return ImportedTrees(_tree.import_xgboost(Path(path).read_bytes()))
 
 
 def import_lightgbm(path):
     """From save_model("x.txt")."""
-    return ImportedTrees(_tree.import_lightgbm(Path(path).read_text()))
+    return ImportedTrees(_tree.import_lightgbm(Path(path).read_bytes()))
 
 
 def read_trees(path):

@@ -94,12 +94,14 @@ FileKind kind_by_name(const std::filesystem::path& path) {
 DataSet read_any(const std::filesystem::path& path, const AnyFileOptions& options) {
   switch (options.kind.empty() ? kind_of(path) : parse_file_kind(options.kind)) {
     case FileKind::kSvmlight:
-      return read_svmlight(path, {.columns = options.columns, .threads = options.threads});
+      return read_svmlight(
+          path, {.columns = options.columns, .threads = options.threads, .dtype = options.dtype});
     case FileKind::kCsv:
       return read_csv(path, {.label = options.label,
                              .threads = options.threads,
                              .takes_words = options.takes_words,
-                             .known = options.known_words});
+                             .known = options.known_words,
+                             .dtype = options.dtype});
     case FileKind::kNpy: return read_npy(path);
     case FileKind::kNpz: return read_npz(path);
     case FileKind::kHdf5: return read_hdf5(path);

@@ -24,7 +24,8 @@ struct AnyFileOptions {
   std::string label = {};  // CSV: see csv.h, for the words, too
   bool takes_words = false;
   Words known_words = {};
-  std::int64_t columns = 0;  // svmlight: 0: the largest index that occurs
+  std::int64_t columns = 0;   // svmlight: 0: the largest index that occurs
+  DType dtype = DType::kF32;  // of text; other files know theirs
   int threads = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/data/internal/csv_fields.h"
 #include "tutti/learn/data/internal/numbers.h"
 #include "tutti/learn/data/mapped_file.h"
 #include "tutti/learn/threads.h"
@@ -19,15 +20,6 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::size_t kTextChunkBytes = 4 << 20;
-
-std::string_view trimmed(std::string_view field) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!field.empty() && is_space(field.front())) field.remove_prefix(1);
-  while (!field.empty() && is_space(field.back())) field.remove_suffix(1);
-  if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
-    field = field.substr(1, field.size() - 2);
-  return field;
-}
 
 bool is_missing(std::string_view field) {
   return field.empty() || field == "NA" || field == "?" || field == "nan" || field == "NaN";
@@ -39,28 +31,6 @@ bool read_field(std::string_view field, double& value) {
   if (is_missing(field)) return true;
   return read_number(field.data(), field.data() + field.size(), value) ==
          field.data() + field.size();
-}
-
-// Takes the next field off the line; `has_more` says whether there was a delimiter after it.
-std::string_view take_field(std::string_view& line, char delimiter, bool& has_more) {
-  const std::size_t end = line.find(delimiter);
-  has_more = end != std::string_view::npos;
-  const std::string_view field = line.substr(0, end);
-  line.remove_prefix(has_more ? end + 1 : line.size());
-  return trimmed(field);
-}
-
-std::vector<std::string_view> fields_of(std::string_view line, char delimiter) {
-  std::vector<std::string_view> fields;
-  for (bool has_more = true; has_more;) fields.push_back(take_field(line, delimiter, has_more));
-  return fields;
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
 }
 
 bool is_blank(std::string_view line) {
@@ -82,7 +52,7 @@ struct Layout {
   }
 };
 
-std::int64_t find_label(const std::vector<std::string_view>& names, bool has_names,
+std::int64_t find_label(const std::vector<std::string>& names, bool has_names,
                         const std::string& wanted, std::string_view file) {
   static constexpr std::array<std::string_view, 4> kUsual = {"label", "target", "class", "y"};
   if (wanted == "none") return -1;
@@ -102,17 +72,19 @@ std::int64_t find_label(const std::vector<std::string_view>& names, bool has_nam
 }
 
 Layout layout_of(std::string_view text, std::string_view name, const CsvOptions& options) {
-  std::string_view line;
-  while (!text.empty() && is_blank(line)) line = take_line(text);
+  while (!text.empty() && is_blank(text.substr(0, text.find('\n'))))
+    text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
   Layout layout;
-  for (const char delimiter : {',', ';', '\t'})
-    if (line.find(delimiter) != std::string_view::npos) layout.delimiter = delimiter;
-  const std::vector<std::string_view> fields = fields_of(line, layout.delimiter);
+  layout.delimiter = delimiter_of(text);
+  const std::vector<CsvField> fields =
+      fields_of(take_row(text, layout.delimiter), layout.delimiter);
   layout.columns = static_cast<std::int64_t>(fields.size());
   double ignored = 0;
   layout.has_names = std::any_of(fields.begin(), fields.end(),
-                                 [&](std::string_view f) { return !read_field(f, ignored); });
-  layout.label = find_label(fields, layout.has_names, options.label, name);
+                                 [&](const CsvField& f) { return !read_field(f.text, ignored); });
+  std::vector<std::string> names;
+  for (const CsvField& field : fields) names.push_back(field.word());
+  layout.label = find_label(names, layout.has_names, options.label, name);
   layout.takes_words = options.takes_words && options.known.empty() && layout.has_names;
   layout.has_words.resize(fields.size());
   for (std::int64_t column = 0; column < layout.columns; ++column) {
@@ -126,20 +98,26 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
 }
 
 // Lines that one thread reads.
+template <class T>
 struct Chunk {
   std::string_view text;
-  std::vector<float> values;
+  std::vector<T> values;
   std::vector<double> labels;
   std::int64_t lines = 0;
   std::string error;              // what is wrong in line `lines` of the chunk
   std::vector<char> found_words;  // columns in which there is something else than a number
 };
 
-void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
+template <class T>
+void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
   bool has_more = true;
   std::int64_t column = 0;
   for (; has_more && column < layout.columns; ++column) {
-    const std::string_view field = take_field(line, layout.delimiter, has_more);
+    const auto [field, has_quotes, is_open] = take_field(line, layout.delimiter, has_more);
+    if (is_open) {
+      chunk.error = fmt::format("column {}: a quote is opened and not closed", column);
+      return;
+    }
     double value = 0;
     const bool is_word = !read_field(field, value) || std::isinf(value);
     if (layout.has_words[static_cast<std::size_t>(column)] != 0 ||
@@ -148,7 +126,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
       if (column == layout.label)
         chunk.labels.push_back(0);
       else
-        chunk.values.push_back(std::numeric_limits<float>::quiet_NaN());
+        chunk.values.push_back(std::numeric_limits<T>::quiet_NaN());
       continue;
     }
     if (is_word) {
@@ -158,11 +136,11 @@ void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
     if (column == layout.label) {
       if (std::isnan(value)) chunk.error = fmt::format("column {}: the label is missing", column);
       chunk.labels.push_back(value);
-    } else if (std::abs(value) > std::numeric_limits<float>::max()) {
-      chunk.error =
-          fmt::format("column {}: '{}' is too large for f32", column, field.substr(0, 40));
+    } else if (std::abs(value) > static_cast<double>(std::numeric_limits<T>::max())) {
+      chunk.error = fmt::format("column {}: '{}' is too large for {}", column, field.substr(0, 40),
+                                name_of(DTypeOf<T>::value));
     } else {
-      chunk.values.push_back(static_cast<float>(value));
+      chunk.values.push_back(static_cast<T>(value));
     }
   }
   if (chunk.error.empty() && (has_more || column != layout.columns))
@@ -170,32 +148,33 @@ void read_row(std::string_view line, const Layout& layout, Chunk& chunk) {
                               has_more ? layout.columns : column);
 }
 
-void read_chunk(const Layout& layout, Chunk& chunk) {
+template <class T>
+void read_chunk(const Layout& layout, Chunk<T>& chunk) {
   chunk.found_words.resize(static_cast<std::size_t>(layout.columns));
   for (std::string_view rest = chunk.text; !rest.empty() && chunk.error.empty();) {
     ++chunk.lines;
-    const std::string_view line = take_line(rest);
-    if (!is_blank(line)) read_row(line, layout, chunk);
+    const std::string_view row = take_row(rest, layout.delimiter);
+    if (!is_blank(row)) read_row(row, layout, chunk);
+    if (chunk.error.empty()) chunk.lines += lines_of(row) - 1;
   }
 }
 
 // The fields of these columns, row by row.
-std::vector<std::string_view> words_of(const Layout& layout,
-                                       const std::vector<std::int64_t>& columns,
-                                       std::string_view text) {
-  std::vector<std::string_view> words;
+std::vector<std::string> words_of(const Layout& layout, const std::vector<std::int64_t>& columns,
+                                  std::string_view text) {
+  std::vector<std::string> words;
   while (!text.empty()) {
-    const std::string_view line = take_line(text);
-    if (is_blank(line)) continue;
-    const auto fields = fields_of(line, layout.delimiter);
+    const std::string_view row = take_row(text, layout.delimiter);
+    if (is_blank(row)) continue;
+    const auto fields = fields_of(row, layout.delimiter);
     for (const std::int64_t column : columns)
-      words.push_back(fields[static_cast<std::size_t>(column)]);
+      words.push_back(fields[static_cast<std::size_t>(column)].word());
   }
   return words;
 }
 
 // The different ones of column `which` of `count`, ascending, without the missing.
-std::vector<std::string> distinct(const std::vector<std::vector<std::string_view>>& chunks,
+std::vector<std::string> distinct(const std::vector<std::vector<std::string>>& chunks,
                                   std::size_t which, std::size_t count) {
   std::set<std::string_view> found;
   for (const auto& words : chunks)
@@ -205,16 +184,17 @@ std::vector<std::string> distinct(const std::vector<std::vector<std::string_view
 }
 
 // Puts the codes of the words where they belong.
-void set_codes(const std::vector<Chunk>& chunks, const Layout& layout, std::string_view name,
-               const CsvOptions& options, Threads& threads, DataSet& data, float* values) {
+template <class T>
+void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::string_view name,
+               const CsvOptions& options, Threads& threads, DataSet& data, T* values) {
   std::vector<std::int64_t> columns;
   for (std::int64_t column = 0; column < layout.columns; ++column)
-    if (std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
+    if (std::any_of(chunks.begin(), chunks.end(), [&](const Chunk<T>& chunk) {
           return chunk.found_words[static_cast<std::size_t>(column)] != 0;
         }))
       columns.push_back(column);
   if (columns.empty()) return;
-  std::vector<std::vector<std::string_view>> words(chunks.size());
+  std::vector<std::vector<std::string>> words(chunks.size());
   threads.run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t i) {
     words[static_cast<std::size_t>(i)] =
         words_of(layout, columns, chunks[static_cast<std::size_t>(i)].text);
@@ -238,44 +218,52 @@ void set_codes(const std::vector<Chunk>& chunks, const Layout& layout, std::stri
           data.labels[row] = static_cast<double>(place - known.begin());
         else if (is_known)
           values[row * static_cast<std::size_t>(data.features.columns) + feature] =
-              static_cast<float>(place - known.begin());
+              static_cast<T>(place - known.begin());
       }
   }
 }
 
-std::vector<Chunk> cut(std::string_view text) {
-  std::vector<Chunk> chunks;
+// Pieces of whole rows. Whether a newline ends one is told by all quotes before it, so text with
+// quotes is gone through once.
+template <class T>
+std::vector<Chunk<T>> cut(std::string_view text, char delimiter) {
+  const bool has_quotes = text.find('"') != std::string_view::npos;
+  std::vector<Chunk<T>> chunks;
   while (!text.empty()) {
-    std::size_t end = std::min(text.size(), kTextChunkBytes);
-    const std::size_t newline = text.find('\n', end - 1);
-    end = newline == std::string_view::npos ? text.size() : newline + 1;
-    chunks.emplace_back().text = text.substr(0, end);
-    text.remove_prefix(end);
+    std::string_view rest = text;
+    if (!has_quotes && text.size() > kTextChunkBytes) rest.remove_prefix(kTextChunkBytes - 1);
+    do take_row(rest, delimiter);
+    while (!rest.empty() && text.size() - rest.size() < kTextChunkBytes);
+    chunks.emplace_back().text = text.substr(0, text.size() - rest.size());
+    text = rest;
   }
   return chunks;
 }
 
-}  // namespace
-
-DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions& options) {
+template <class T>
+DataSet parse(std::string_view text, std::string_view name, const CsvOptions& options) {
   const Layout layout = layout_of(text, name, options);
   std::int64_t line = 0;
-  for (bool is_named = layout.has_names; is_named; ++line) is_named = is_blank(take_line(text));
-  std::vector<Chunk> chunks = cut(text);
+  for (bool is_named = layout.has_names; is_named;) {
+    const std::string_view row = take_row(text, layout.delimiter);
+    line += lines_of(row);
+    is_named = is_blank(row);
+  }
+  std::vector<Chunk<T>> chunks = cut<T>(text, layout.delimiter);
   Threads threads(options.threads);
   threads.run(static_cast<std::int64_t>(chunks.size()),
               [&](std::int64_t i) { read_chunk(layout, chunks[i]); });
   std::size_t count = 0;
-  for (const Chunk& chunk : chunks) {
+  for (const Chunk<T>& chunk : chunks) {
     line += chunk.lines;
     count += chunk.values.size();
     if (!chunk.error.empty())
       throw IoError("DDL-9-03", fmt::format("{}:{}: {}.", name, line, chunk.error));
   }
-  auto values = std::make_shared<std::vector<float>>();
+  auto values = std::make_shared<std::vector<T>>();
   values->reserve(count);
   DataSet data;
-  for (Chunk& chunk : chunks) {
+  for (Chunk<T>& chunk : chunks) {
     values->insert(values->end(), chunk.values.begin(), chunk.values.end());
     data.labels.insert(data.labels.end(), chunk.labels.begin(), chunk.labels.end());
     chunk.values = {};
@@ -286,11 +274,35 @@ DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions
                             : columns > 0     ? static_cast<std::int64_t>(count) / columns
                                               : 0;
   if (rows == 0) throw IoError("DDL-9-03", fmt::format("{}: it has no rows.", name));
-  data.features = {
-      .rows = rows, .columns = columns, .values = values->data(), .row_stride = columns};
+  data.features = {.dtype = DTypeOf<T>::value,
+                   .rows = rows,
+                   .columns = columns,
+                   .values = values->data(),
+                   .row_stride = columns};
   data.features.keeper = values;
   set_codes(chunks, layout, name, options, threads, data, values->data());
   return data;
+}
+
+// A field as RFC 4180 has it, so that it can be read again as it was.
+std::string quoted(const std::string& word) {
+  if (word.find_first_of(",;\t\"\r\n ") == std::string::npos) return word;
+  std::string text = "\"";
+  for (const char c : word) text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + '"';
+}
+
+std::string field_text(double value, bool is_single, const std::vector<std::string>& words) {
+  if (words.empty())
+    return is_single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  return std::isnan(value) ? "" : quoted(words.at(static_cast<std::size_t>(value)));
+}
+
+}  // namespace
+
+DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions& options) {
+  return options.dtype == DType::kF64 ? parse<double>(text, name, options)
+                                      : parse<float>(text, name, options);
 }
 
 DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options) {
@@ -306,16 +318,22 @@ void write_csv(const std::filesystem::path& path, const DataSet& data) try {
   if (has_labels) file.print("label{}", m.columns > 0 ? "," : "\n");
   for (std::int64_t j = 0; j < m.columns; ++j)
     file.print("c{}{}", j, j + 1 < m.columns ? "," : "\n");
+  const bool is_single = m.dtype == DType::kF32;
+  const std::vector<std::string> numbers;
+  const auto words_at = [&](std::int64_t j) -> const std::vector<std::string>& {
+    const auto place = static_cast<std::size_t>(j);
+    return place < data.words.columns.size() ? data.words.columns[place] : numbers;
+  };
   for (std::int64_t row = 0; row < m.rows; ++row) {
-    if (has_labels) file.print("{}{}", data.labels[row], m.columns > 0 ? "," : "\n");
+    if (has_labels)
+      file.print("{}{}", field_text(data.labels[row], false, data.words.labels),
+                 m.columns > 0 ? "," : "\n");
     for (std::int64_t j = 0; j < m.columns; ++j) {
       const std::int64_t place = row * m.row_stride + j;
-      const char end = j + 1 < m.columns ? ',' : '\n';
-      if (m.dtype == DType::kF32) {
-        file.print("{}{}", static_cast<const float*>(m.values)[place], end);
-      } else {
-        file.print("{}{}", static_cast<const double*>(m.values)[place], end);
-      }
+      const double value = is_single
+                               ? static_cast<double>(static_cast<const float*>(m.values)[place])
+                               : static_cast<const double*>(m.values)[place];
+      file.print("{}{}", field_text(value, is_single, words_at(j)), j + 1 < m.columns ? ',' : '\n');
     }
   }
   file.close();

@@ -96,6 +96,47 @@ TEST(Csv, WordsBecomeCodes) {
             "DDL-9-03 f.csv:2: column 1: 'big' is no number.");
 }
 
+TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
+  const std::string text =
+      "y,\"town, country\",x\n1,\"Rome, Italy\",2\n0, \"say \"\"hi\"\"\" "
+      ",\"3\"\n1,\"two\nlines\",4\n0,5\" pipe,6\n";
+  const DataSet data = parse_csv(text, "f", {.takes_words = true});
+  EXPECT_EQ(data.features.rows, 4);
+  EXPECT_EQ(data.words.columns[0],
+            (std::vector<std::string>{"5\" pipe", "Rome, Italy", "say \"hi\"", "two\nlines"}));
+  EXPECT_EQ(numbers(data), (std::vector<float>{1, 2, 2, 3, 3, 4, 0, 6}));
+  EXPECT_EQ(parse_csv(text, "f", {.label = "town, country", .takes_words = true}).labels,
+            (std::vector<double>{1, 2, 3, 0}));
+  EXPECT_EQ(parse_csv("\"a;b\",c\n1,2\n", "f").features.columns, 1);
+  EXPECT_EQ(message("a,b\n1,\"2\n\"\n1,x\n"), "DDL-9-03 f.csv:2: column 1: '2\n' is no number.");
+  EXPECT_EQ(message("a,b\n1,\"p\nq\"\n1,x\n1,2\n1\n", {.takes_words = true}),
+            "DDL-9-03 f.csv:6: there are only 1 columns.");
+  EXPECT_EQ(message("a,b\n1,2\n1,\"2\n1,3\n"),
+            "DDL-9-03 f.csv:3: column 1: a quote is opened and not closed.");
+}
+
+// A piece ends where a row does, not at a newline between quotes.
+TEST(Csv, QuotesInManyPieces) {
+  std::string text = "y,a\n";
+  for (int i = 0; i < 600000; ++i) text += std::to_string(i % 2) + ",\"x\n,\"\"y\"\n";
+  const DataSet data = parse_csv(text, "f", {.threads = 3, .takes_words = true});
+  EXPECT_EQ(data.features.rows, 600000);
+  EXPECT_EQ(data.words.columns[0], std::vector<std::string>{"x\n,\"y"});
+}
+
+TEST(Csv, ReadsWholeDoublesWhenAskedTo) {
+  const DataSet data = parse_csv("1,0.1\n2,1e39\n", "f", {.dtype = DType::kF64});
+  ASSERT_EQ(data.features.dtype, DType::kF64);
+  const auto* values = static_cast<const double*>(data.features.values);
+  EXPECT_EQ(values[0], 0.1);
+  EXPECT_EQ(values[1], 1e39);
+  const DataSet words =
+      parse_csv("y,a,b\n1,u,0.1\n2,v,0.2\n", "f", {.takes_words = true, .dtype = DType::kF64});
+  const Matrix spread = spread_words(words.features, words.words);
+  EXPECT_EQ(spread.columns, 3);
+  EXPECT_EQ(static_cast<const double*>(spread.values)[1], 0.1);
+}
+
 TEST(Csv, ReadsInPiecesWhateverTheThreads) {
   std::string text = "y,a,b\n";
   for (int i = 0; i < 400000; ++i)
@@ -107,6 +148,20 @@ TEST(Csv, ReadsInPiecesWhateverTheThreads) {
   EXPECT_EQ(numbers(one), numbers(three));
   text += "1,2,x\n";
   EXPECT_EQ(message(text), "DDL-9-03 f.csv:400002: column 2: 'x' is no number.");
+}
+
+TEST(Csv, GivesBackWordsThatWereWritten) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("tutti-csv-words-" + std::to_string(::getpid()));
+  const DataSet data =
+      parse_csv("y,a\nno,\"p, q\"\nyes,\nno,\"r \"\"s\"\"\"\n", "f", {.takes_words = true});
+  write_csv(path, data);
+  const DataSet again = read_csv(path, {.takes_words = true});
+  std::filesystem::remove(path);
+  EXPECT_EQ(again.labels, data.labels);
+  EXPECT_EQ(again.words.labels, data.words.labels);
+  EXPECT_EQ(again.words.columns, data.words.columns);
+  EXPECT_TRUE(std::isnan(numbers(again)[1]));
 }
 
 TEST(Csv, GivesBackWhatWasWritten) {

@@ -75,8 +75,9 @@ DataSchema schema_of(const Header& header, const std::string& name) {
   const auto dtype = static_cast<DType>(header.dtype);
   const bool is_known =
       header.form <= 1 && header.implicit <= 1 && (dtype == DType::kF32 || dtype == DType::kF64);
-  if (!is_known || header.columns > std::numeric_limits<std::int32_t>::max())
-    fail(name, "its header says what cannot be");
+  if (!is_known) fail(name, "its header says what cannot be");
+  if (header.columns > std::numeric_limits<std::int32_t>::max())
+    fail(name, fmt::format("it has {} columns; there may be 2147483647", header.columns));
   return {.form = static_cast<Form>(header.form),
           .dtype = dtype,
           .has_values = (header.flags & 1) != 0,
@@ -94,6 +95,7 @@ DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& sch
       schema_(schema) {
   if (schema_.form == Form::kSparseColumns)
     throw ConfigError("DDL-9-01", "Data files have rows, not columns.");
+  check_columns(schema_.columns);
   if (schema_.form == Form::kDense) schema_.has_values = true;
   file_.open(unfinished_, std::ios::binary);
   if (!file_) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path_.string()));

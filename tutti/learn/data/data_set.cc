@@ -48,14 +48,16 @@ std::int64_t spread_columns(std::int64_t columns, const Words& words) {
   return total;
 }
 
-Matrix spread_words(const Matrix& matrix, const Words& words) {
-  if (words.categorical().empty()) return matrix;
-  const auto* values = static_cast<const float*>(matrix.values);
-  SparseRowsBuilder builder;
+namespace {
+
+template <class T>
+Matrix spread(const Matrix& matrix, const Words& words) {
+  const auto* values = static_cast<const T*>(matrix.values);
+  SparseRowsOf<T> builder;
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     std::int64_t first = 0;
     for (std::int64_t column = 0; column < matrix.columns; ++column) {
-      const float value = values[row * matrix.row_stride + column * matrix.column_stride];
+      const T value = values[row * matrix.row_stride + column * matrix.column_stride];
       if (!has_words(words, column)) {
         if (value != 0) builder.add(static_cast<std::int32_t>(first), value);
       } else if (!std::isnan(value)) {
@@ -68,22 +70,32 @@ Matrix spread_words(const Matrix& matrix, const Words& words) {
   return std::move(builder).build(spread_columns(matrix.columns, words));
 }
 
-void SparseRowsBuilder::add(std::int32_t index, float value) {
+}  // namespace
+
+Matrix spread_words(const Matrix& matrix, const Words& words) {
+  if (words.categorical().empty()) return matrix;
+  check_columns(spread_columns(matrix.columns, words));
+  return matrix.dtype == DType::kF32 ? spread<float>(matrix, words) : spread<double>(matrix, words);
+}
+
+template <class T>
+void SparseRowsOf<T>::add(std::int32_t index, T value) {
   if (is_implicit && value != 1) {
     is_implicit = false;
-    values.assign(indices.size(), 1.0f);
+    values.assign(indices.size(), T{1});
   }
   indices.push_back(index);
   if (!is_implicit) values.push_back(value);
 }
 
-void SparseRowsBuilder::append(const SparseRowsBuilder& next) {
+template <class T>
+void SparseRowsOf<T>::append(const SparseRowsOf& next) {
   const std::int64_t before = offsets.back();
-  if (is_implicit && !next.is_implicit) values.assign(indices.size(), 1.0f);
+  if (is_implicit && !next.is_implicit) values.assign(indices.size(), T{1});
   is_implicit = is_implicit && next.is_implicit;
   indices.insert(indices.end(), next.indices.begin(), next.indices.end());
   if (!is_implicit && next.is_implicit) {
-    values.resize(indices.size(), 1.0f);
+    values.resize(indices.size(), T{1});
   } else {
     values.insert(values.end(), next.values.begin(), next.values.end());
   }
@@ -91,20 +103,25 @@ void SparseRowsBuilder::append(const SparseRowsBuilder& next) {
     offsets.push_back(before + next.offsets[row]);
 }
 
-Matrix SparseRowsBuilder::build(std::int64_t columns) && {
+template <class T>
+Matrix SparseRowsOf<T>::build(std::int64_t columns) && {
   auto storage = std::make_shared<SparseStorage>();
   storage->offsets = std::move(offsets);
   storage->indices = std::move(indices);
-  storage->values_f32 = std::move(values);
-  Matrix matrix{.form = Form::kSparseRows, .dtype = DType::kF32};
+  std::vector<T>& kept = values_of<T>(*storage);
+  kept = std::move(values);
+  Matrix matrix{.form = Form::kSparseRows, .dtype = DTypeOf<T>::value};
   matrix.rows = static_cast<std::int64_t>(storage->offsets.size()) - 1;
   matrix.columns = columns;
   matrix.offsets = storage->offsets.data();
   matrix.indices = storage->indices.data();
-  if (!is_implicit) matrix.values = storage->values_f32.data();
+  if (!is_implicit) matrix.values = kept.data();
   matrix.keeper = std::move(storage);
   return matrix;
 }
+
+template class SparseRowsOf<float>;
+template class SparseRowsOf<double>;
 
 Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int64_t> field_offsets,
                   std::int64_t columns) {
@@ -112,6 +129,7 @@ Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int6
   if (fields == 0 || codes.size() % fields != 0)
     throw ConfigError("DDL-9-01",
                       fmt::format("{} codes do not make rows of {} fields.", codes.size(), fields));
+  check_columns(columns);
   SparseRowsBuilder builder;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const std::int64_t column = field_offsets[i % fields] + codes[i];

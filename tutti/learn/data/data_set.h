@@ -37,24 +37,26 @@ void check_lengths(const DataSet& data);
 std::int64_t spread_columns(std::int64_t columns, const Words& words);
 // For models that know nothing but numbers: a column of words becomes one for each of them, which
 // is 1 where the row has that word; where it has none, or one that is not known, all are 0. With
-// words the matrix is dense and f32, as the reader of CSV makes it; without it is given back.
+// words the matrix is dense, as the reader of CSV makes it; without it is given back.
 Matrix spread_words(const Matrix& matrix, const Words& words);
 
-// Builds sparse rows piece by piece, keeps the memory in the matrix it gives.
-class SparseRowsBuilder {
+// Builds sparse rows piece by piece, keeps the memory in the matrix it gives. T is float or double.
+template <class T>
+class SparseRowsOf {
  public:
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::int32_t> indices;
-  std::vector<float> values;  // empty when `is_implicit`
-  bool is_implicit = true;    // every value so far was 1
+  std::vector<T> values;    // empty when `is_implicit`
+  bool is_implicit = true;  // every value so far was 1
 
   // Values are written out from the first one that is not 1.
-  void add(std::int32_t index, float value);
+  void add(std::int32_t index, T value);
   void end_row() { offsets.push_back(static_cast<std::int64_t>(indices.size())); }
   // Puts the rows of `next` below these.
-  void append(const SparseRowsBuilder& next);
+  void append(const SparseRowsOf& next);
   Matrix build(std::int64_t columns) &&;
 };
+using SparseRowsBuilder = SparseRowsOf<float>;
 
 // One column per code: field f with code c becomes column offsets[f] + c, which counts 1. `codes`
 // are rows x offsets.size(), row by row. Throws ConfigError when a code leads outside of `columns`.

@@ -74,7 +74,9 @@ DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names) {
   if (!file.has(names.features)) file.fail(names.features, "is not there");
   bool is_single = false;
   const std::vector<hsize_t> sizes = file.shape(names.features, is_single);
-  if (sizes.size() != 2 || sizes[1] > std::numeric_limits<std::int32_t>::max())
+  if (sizes.size() == 2 && sizes[1] > std::numeric_limits<std::int32_t>::max())
+    file.fail(names.features, fmt::format("has {} columns; there may be 2147483647", sizes[1]));
+  if (sizes.size() != 2)
     file.fail(names.features, fmt::format("has {} dimensions and is no matrix", sizes.size()));
   DataSet data;
   auto storage = std::make_shared<SparseStorage>();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "tutti/comm/kernels.h"
@@ -19,11 +20,27 @@ constexpr std::int64_t kRowsAtOnce = 4096;
   throw ConfigError("DDL-9-01", sentence);
 }
 
+}  // namespace
+
+void check_columns(std::int64_t count, const char* what) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (count > kMost)
+    refuse(
+        fmt::format("There are {} {}; there may be {}. Number anew those that occur, or hash "
+                    "them to fewer.",
+                    count, what, kMost));
+}
+
+namespace {
+
 void check_shape(const Matrix& matrix) {
   if (matrix.dtype != DType::kF32 && matrix.dtype != DType::kF64)
     refuse(fmt::format("Values of type {} cannot be learnt from. Convert them to f32 or f64.",
                        name_of(matrix.dtype)));
   if (matrix.rows < 0 || matrix.columns < 0) refuse("A matrix has a negative size.");
+  check_columns(matrix.columns);
+  if (matrix.form == Form::kSparseColumns)
+    check_columns(matrix.rows, "rows of a matrix by columns");
   if (!matrix.is_sparse()) {
     if (matrix.values == nullptr && matrix.entries() > 0) refuse("A dense matrix has no values.");
     return;

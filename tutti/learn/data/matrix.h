@@ -48,6 +48,10 @@ T value_at(const Matrix& matrix, std::int64_t line, std::int64_t i) {
       1 / std::sqrt(static_cast<double>(matrix.offsets[line + 1] - matrix.offsets[line])));
 }
 
+// Indices have 32 bits. Throws ConfigError that says what to do when there are more columns, or
+// rows of a matrix by columns (`what`), than these can count.
+void check_columns(std::int64_t count, const char* what = "columns");
+
 class Threads;
 
 // Throws ConfigError when pointers are missing, offsets go down, an index is outside of the matrix

@@ -119,5 +119,21 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
   EXPECT_NE(error_of(sparse), "none");
 }
 
+// As many columns would need indices of 64 bits.
+TEST(Matrix, TooManyColumnsAreRefusedNotCut) {
+  const std::int64_t offsets[] = {0, 1};
+  const std::int32_t indices[] = {0};
+  Threads threads(1);
+  const Matrix wide{.form = Form::kSparseRows,
+                    .rows = 1,
+                    .columns = std::int64_t{1} << 32,
+                    .offsets = offsets,
+                    .indices = indices};
+  EXPECT_THROW(check(wide, threads), ConfigError);
+  const std::vector<std::int32_t> codes = {1, 1};
+  const std::vector<std::int64_t> fields = {0, std::int64_t{1} << 32};
+  EXPECT_THROW(from_codes(codes, fields, std::int64_t{1} << 33), ConfigError);
+}
+
 }  // namespace
 }  // namespace tutti::learn

@@ -27,7 +27,8 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper
   if (array.shape.size() != 2 || array.kind == 'S')
     fail(name, fmt::format("an array of {} dimensions is no matrix", array.shape.size()));
   Matrix m{.rows = array.shape[0], .columns = array.shape[1]};
-  if (m.columns > std::numeric_limits<std::int32_t>::max()) fail(name, "it has too many columns");
+  if (m.columns > std::numeric_limits<std::int32_t>::max())
+    fail(name, fmt::format("it has {} columns; there may be 2147483647", m.columns));
   m.row_stride = array.by_columns ? 1 : m.columns;
   m.column_stride = array.by_columns ? m.rows : 1;
   m.dtype = array.kind == 'f' && array.size == 4 ? DType::kF32 : DType::kF64;
@@ -103,7 +104,11 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
     fail(name, "a sparse matrix must be CSR or CSC");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto shape = arrays.places<std::int64_t>("shape", std::int64_t{1} << 50);
-  if (shape.size() != 2 || shape[by_rows ? 1 : 0] > kMost) fail(name, "its shape cannot be");
+  if (shape.size() != 2) fail(name, "its shape cannot be");
+  if (shape[by_rows ? 1 : 0] > kMost)
+    fail(name, fmt::format("it has {} {}; there may be {}. Number anew those that occur, or hash "
+                           "them to fewer",
+                           shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
   auto storage = std::make_shared<SparseStorage>();
   Matrix m{.form = by_rows ? Form::kSparseRows : Form::kSparseColumns,
            .dtype = values.kind == 'f' && values.size == 4 ? DType::kF32 : DType::kF64,

@@ -145,7 +145,7 @@ DataSet read_snap(const std::filesystem::path& path) {
   if (kind == kImplicitKind && by_columns == 1)
     cursor.fail("it has no values and is by columns, which does not go together");
   if (columns > std::numeric_limits<std::int32_t>::max())
-    cursor.fail(fmt::format("{} columns are too many", columns));
+    cursor.fail(fmt::format("it has {} columns; there may be 2147483647", columns));
   const std::int64_t lines = by_columns == 1 ? columns : rows;
   if (static_cast<std::size_t>(lines + rows) >
       cursor.left() / sizeof(std::uint32_t) +

@@ -23,8 +23,9 @@ namespace {
 constexpr std::size_t kChunkBytes = 4 << 20;
 
 // Lines that one thread reads. Indices stay as they are in the text until the base is known.
+template <class T>
 struct Chunk {
-  SparseRowsBuilder rows;
+  SparseRowsOf<T> rows;
   std::vector<double> labels;
   std::int32_t smallest = std::numeric_limits<std::int32_t>::max(), largest = -1;
   std::int64_t lines = 0;
@@ -46,7 +47,8 @@ std::string excerpt(const char* at, const char* end) {
 }
 
 // One `index:value`. Returns its end, or nullptr with the error in the chunk.
-const char* read_entry(const char* at, const char* end, std::int64_t& previous, Chunk& chunk) {
+template <class T>
+const char* read_entry(const char* at, const char* end, std::int64_t& previous, Chunk<T>& chunk) {
   std::int64_t index = 0;
   const auto [colon, wrong] = std::from_chars(at, end, index);
   double value = 0;
@@ -56,22 +58,27 @@ const char* read_entry(const char* at, const char* end, std::int64_t& previous, 
   if (stop == nullptr || (stop < end && !is_space(*stop))) {
     chunk.error = fmt::format("'{}' is not index:value", excerpt(at, end));
   } else if (index < 0 || index > std::numeric_limits<std::int32_t>::max() - 1) {
-    chunk.error = fmt::format("the index {} is outside of 0..2147483646", index);
+    chunk.error = fmt::format(
+        "the index {} is outside of 0..2147483646. Number anew those that "
+        "occur, or hash them to fewer",
+        index);
   } else if (index <= previous) {
     chunk.error =
         fmt::format("the index {} comes after {}; indices of a row must go up", index, previous);
-  } else if (!std::isfinite(value) || std::abs(value) > std::numeric_limits<float>::max()) {
-    chunk.error = fmt::format("the value of '{}' is not finite in f32", excerpt(at, end));
+  } else if (!std::isfinite(value) || std::abs(value) > std::numeric_limits<T>::max()) {
+    chunk.error = fmt::format("the value of '{}' is not finite in {}", excerpt(at, end),
+                              name_of(DTypeOf<T>::value));
   } else {
     previous = index;
-    chunk.rows.add(static_cast<std::int32_t>(index), static_cast<float>(value));
+    chunk.rows.add(static_cast<std::int32_t>(index), static_cast<T>(value));
     return stop;
   }
   return nullptr;
 }
 
 // Whether the line could be read; an empty one, or one with a comment only, gives no row.
-bool read_line(const char* at, const char* end, Chunk& chunk) {
+template <class T>
+bool read_line(const char* at, const char* end, Chunk<T>& chunk) {
   end = std::find(at, end, '#');
   at = skip_spaces(at, end);
   if (at == end) return true;
@@ -98,7 +105,8 @@ bool read_line(const char* at, const char* end, Chunk& chunk) {
   return true;
 }
 
-void read_chunk(std::string_view text, Chunk& chunk) {
+template <class T>
+void read_chunk(std::string_view text, Chunk<T>& chunk) {
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
@@ -123,25 +131,29 @@ std::vector<std::string_view> cut(std::string_view text) {
   return pieces;
 }
 
-void raise_first_error(const std::vector<Chunk>& chunks, std::string_view name) {
+template <class T>
+void raise_first_error(const std::vector<Chunk<T>>& chunks, std::string_view name) {
   std::int64_t line = 0;
-  for (const Chunk& chunk : chunks) {
+  for (const Chunk<T>& chunk : chunks) {
     line += chunk.lines;
     if (!chunk.error.empty())
       throw IoError("DDL-9-03", fmt::format("{}:{}: {}.", name, line, chunk.error));
   }
 }
 
-bool begins_with_one(const std::vector<Chunk>& chunks, SvmlightOptions::Base base) {
+template <class T>
+bool begins_with_one(const std::vector<Chunk<T>>& chunks, SvmlightOptions::Base base) {
   if (base != SvmlightOptions::Base::kAuto) return base == SvmlightOptions::Base::kOne;
-  return std::none_of(chunks.begin(), chunks.end(), [](const Chunk& c) { return c.smallest == 0; });
+  return std::none_of(chunks.begin(), chunks.end(),
+                      [](const Chunk<T>& c) { return c.smallest == 0; });
 }
 
 // Row by row of chunks into one; a chunk is freed once it is in.
-DataSet join(std::vector<Chunk> chunks, std::int64_t columns, bool has_base_one) {
+template <class T>
+DataSet join(std::vector<Chunk<T>> chunks, std::int64_t columns, bool has_base_one) {
   DataSet data;
-  SparseRowsBuilder rows;
-  for (Chunk& chunk : chunks) {
+  SparseRowsOf<T> rows;
+  for (Chunk<T>& chunk : chunks) {
     if (has_base_one)
       for (std::int32_t& index : chunk.rows.indices) --index;
     if (rows.indices.empty() && rows.offsets.size() == 1) {
@@ -150,25 +162,23 @@ DataSet join(std::vector<Chunk> chunks, std::int64_t columns, bool has_base_one)
       rows.append(chunk.rows);
     }
     data.labels.insert(data.labels.end(), chunk.labels.begin(), chunk.labels.end());
-    chunk = Chunk();
+    chunk = Chunk<T>();
   }
   data.features = std::move(rows).build(columns);
   return data;
 }
 
-}  // namespace
-
-DataSet parse_svmlight(std::string_view text, std::string_view name,
-                       const SvmlightOptions& options) {
+template <class T>
+DataSet parse(std::string_view text, std::string_view name, const SvmlightOptions& options) {
   const std::vector<std::string_view> pieces = cut(text);
-  std::vector<Chunk> chunks(pieces.size());
+  std::vector<Chunk<T>> chunks(pieces.size());
   Threads(pieces.size() > 1 ? options.threads : 1)
       .run(static_cast<std::int64_t>(pieces.size()),
            [&](std::int64_t i) { read_chunk(pieces[i], chunks[i]); });
   raise_first_error(chunks, name);
   const bool has_base_one = begins_with_one(chunks, options.base);
   std::int64_t columns = options.columns;
-  for (const Chunk& chunk : chunks) {
+  for (const Chunk<T>& chunk : chunks) {
     const std::int64_t needed = chunk.largest + (has_base_one ? 0 : 1);
     if (options.columns > 0 && needed > options.columns)
       throw IoError("DDL-9-03", fmt::format("{}: there are {} columns, not {} as was said.", name,
@@ -181,9 +191,21 @@ DataSet parse_svmlight(std::string_view text, std::string_view name,
   return join(std::move(chunks), columns, has_base_one);
 }
 
+}  // namespace
+
+DataSet parse_svmlight(std::string_view text, std::string_view name,
+                       const SvmlightOptions& options) {
+  check_columns(options.columns);
+  return options.dtype == DType::kF64 ? parse<double>(text, name, options)
+                                      : parse<float>(text, name, options);
+}
+
 DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& options) {
   const MappedFile file(path);
-  return parse_svmlight(file.text(), path.string(), options);
+  DataSet data = parse_svmlight(file.text(), path.string(), options);
+  if (data.features.rows == 0)
+    throw IoError("DDL-9-03", fmt::format("{}: it has no rows.", path.string()));
+  return data;
 }
 
 void write_svmlight(const std::filesystem::path& path, const DataSet& data) {

@@ -69,6 +69,33 @@ TEST(Svmlight, SaysFileLineAndWhatIsWrong) {
   EXPECT_THROW(read_svmlight("/nowhere/x"), IoError);
 }
 
+TEST(Svmlight, ReadsWholeDoublesWhenAskedTo) {
+  const DataSet data = parse_svmlight("1 1:0.1 3:1e39\n", "f", {.dtype = DType::kF64});
+  ASSERT_EQ(data.features.dtype, DType::kF64);
+  EXPECT_EQ(static_cast<const double*>(data.features.values)[0], 0.1);
+  EXPECT_EQ(static_cast<const double*>(data.features.values)[1], 1e39);
+  EXPECT_THROW(parse_svmlight("1 1:1e39\n", "f"), IoError);
+}
+
+TEST(Svmlight, TooManyColumnsAreRefusedNotCut) {
+  const auto message = [](std::string_view text, std::int64_t columns) -> std::string {
+    try {
+      parse_svmlight(text, "f", {.columns = columns});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(
+      message("1 1:1\n0 4294967297:1\n", 0),
+      "DDL-9-03 f:2: the index 4294967297 is outside of 0..2147483646. Number anew those that "
+      "occur, or hash them to fewer.");
+  EXPECT_EQ(
+      message("1 1:1\n", 3000000000),
+      "DDL-9-01 There are 3000000000 columns; there may be 2147483647. Number anew those that "
+      "occur, or hash them to fewer.");
+}
+
 TEST(Svmlight, NothingIsNoRows) {
   const DataSet data = parse_svmlight("", "f");
   EXPECT_EQ(data.features.rows, 0);

@@ -7,8 +7,9 @@
 
 namespace tutti::learn::tree {
 
-// The text of XGBoost's save_model("x.json"). It compares f32 with "less than", so thresholds
-// become the f32 below; values between two of f32 may go another way. Refused are categories.
+// What XGBoost's save_model("x.json") or ("x.ubj") wrote. It compares f32 with "less than", so
+// thresholds become the f32 below; values between two of f32 may go another way. Refused are
+// categories.
 Model import_xgboost(std::string_view json);
 
 // The text of LightGBM's save_model. Refused are columns whose zeros are missing (zero_as_missing)

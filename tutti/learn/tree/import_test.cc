@@ -98,6 +98,21 @@ TEST(ImportXgboost, DamagedTextIsRefused) {
   EXPECT_THROW(import_xgboost(""), ConfigError);
   EXPECT_THROW(import_xgboost("{}"), ConfigError);
   EXPECT_THROW(import_xgboost(R"({"learner": {"learner_model_param": {}}})"), ConfigError);
+  const auto message = [](const std::string& bytes) -> std::string {
+    try {
+      import_xgboost(bytes);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(std::string("{L\0\0\0\0\0\0\0\7learner", 17)),
+            "DDL-9-24 this XGBoost model cannot be read: its UBJSON is damaged. Save it anew by "
+            "save_model(\"x.json\").");
+  EXPECT_EQ(
+      message("binf\1\2"),
+      "DDL-9-24 this XGBoost model cannot be read: it is not what save_model writes as JSON or "
+      "UBJSON. Save it anew by save_model(\"x.json\").");
 }
 
 TEST(Export, OnnxRefusesCategoriesOthersDoNot) {

@@ -64,10 +64,29 @@ Link xgboost_link(const std::string& objective) {
   refuse_xgboost(fmt::format("its objective is '{}'.", objective));
 }
 
+// save_model writes JSON, or the same in binary (UBJSON) for x.ubj, whose keys have lengths instead
+// of quotes.
+Json parse_xgboost(std::string_view bytes) {
+  const std::size_t begin = bytes.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) refuse_xgboost("the file is empty.");
+  if (bytes[begin] != '{')
+    refuse_xgboost(
+        "it is not what save_model writes as JSON or UBJSON. Save it anew by "
+        "save_model(\"x.json\").");
+  const bool is_binary = begin + 1 < bytes.size() &&
+                         std::string_view("iUIlL").find(bytes[begin + 1]) != std::string_view::npos;
+  if (!is_binary) return Json::parse(bytes);
+  try {
+    return Json::from_ubjson(bytes.begin(), bytes.end());
+  } catch (const Json::exception&) {
+    refuse_xgboost("its UBJSON is damaged. Save it anew by save_model(\"x.json\").");
+  }
+}
+
 }  // namespace
 
 Model import_xgboost(std::string_view text) try {
-  const Json json = Json::parse(text);
+  const Json json = parse_xgboost(text);
   const Json& learner = json.at("learner");
   const Json& parameters = learner.at("learner_model_param");
   const auto objective = learner.at("objective").at("name").get<std::string>();

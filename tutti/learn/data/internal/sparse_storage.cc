@@ -10,15 +10,6 @@ namespace tutti::learn {
 namespace {
 
 template <class T>
-std::vector<T>& values_of(SparseStorage& storage) {
-  if constexpr (sizeof(T) == 4) {
-    return storage.values_f32;
-  } else {
-    return storage.values_f64;
-  }
-}
-
-template <class T>
 void resize_large(std::vector<T>& values, std::int64_t count) {
   values.reserve(static_cast<std::size_t>(count));
   prefer_huge_pages(values.data(), static_cast<std::size_t>(count) * sizeof(T));

@@ -17,6 +17,15 @@ struct SparseStorage {
   std::shared_ptr<const void> below;  // what a view still needs
 };
 
+template <class T>
+std::vector<T>& values_of(SparseStorage& storage) {
+  if constexpr (sizeof(T) == 4) {
+    return storage.values_f32;
+  } else {
+    return storage.values_f64;
+  }
+}
+
 // Dense to sparse rows without the zeros.
 template <class T>
 Matrix sparse_rows_of(const Matrix& dense, Threads& threads);
