@@ -57,7 +57,9 @@ struct CsvField {
 // Takes the next field off the line; `has_more` says whether there was a delimiter after it.
 inline CsvField take_field(std::string_view& line, char delimiter, bool& has_more) {
   CsvField field;
-  const std::size_t end = end_of_field(line, 0, delimiter, field.is_open);
+  std::size_t end = std::min(line.size(), line.find(delimiter));
+  if (line.substr(0, end).find('"') != std::string_view::npos)
+    end = end_of_field(line, 0, delimiter, field.is_open);
   has_more = end < line.size();
   field.text = trimmed(line.substr(0, end));
   line.remove_prefix(has_more ? end + 1 : line.size());
