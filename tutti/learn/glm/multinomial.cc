@@ -26,6 +26,8 @@ class Multinomial : SoftmaxState<T> {
               std::span<const double> weights, const GlmOptions& options, Tracker& tracker)
       : SoftmaxState<T>(design, classes, count, weights, options, tracker) {
     for (int k = 0; k < count; ++k) preconditioners_.emplace_back(design);
+    for (auto* vector : {&direction_, &residual_, &search_, &curved_, &solved_})
+      vector->resize(weights_.size());
   }
 
   MultinomialModel run();
@@ -46,10 +48,10 @@ class Multinomial : SoftmaxState<T> {
   using SoftmaxState<T>::width_, SoftmaxState<T>::weights_, SoftmaxState<T>::objective_;
   using SoftmaxState<T>::gap_, SoftmaxState<T>::margins_, SoftmaxState<T>::trial_;
   using SoftmaxState<T>::moves_, SoftmaxState<T>::products_, SoftmaxState<T>::gradient_;
-  using SoftmaxState<T>::direction_, SoftmaxState<T>::residual_, SoftmaxState<T>::search_;
-  using SoftmaxState<T>::curved_, SoftmaxState<T>::solved_, SoftmaxState<T>::evaluate;
+  using SoftmaxState<T>::evaluate;
 
   std::vector<Preconditioner<T>> preconditioners_;
+  std::vector<T> direction_, residual_, search_, curved_, solved_;
 };
 
 template <class T>
@@ -101,7 +103,7 @@ double Multinomial<T>::precondition() {
 // Returns the curvature along the search direction.
 template <class T>
 double Multinomial<T>::multiply_with_ridge() {
-  this->multiply_hessian();
+  this->multiply_hessian(search_, products_, curved_);
   double product = 0;
   for (std::size_t i = 0; i < curved_.size(); ++i) {
     curved_[i] += static_cast<T>(ridge_of(static_cast<std::int64_t>(i))) * search_[i];

@@ -4,16 +4,14 @@
 #include <limits>
 
 #include "tutti/learn/glm/internal/cholesky.h"
+#include "tutti/learn/glm/internal/l1_step.h"
 #include "tutti/learn/glm/internal/softmax_state.h"
 #include "tutti/learn/glm/internal/stalls.h"
-#include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
 namespace {
 
 constexpr int kMostL1ClassSteps = 100;  // of one conjugate gradient
-constexpr double kL1ClassForcing = 0.1;
-constexpr int kL1ClassHalvings = 30;
 constexpr int kMostInterceptSteps = 20;
 constexpr int kL1ClassStalls = 3;
 
@@ -25,16 +23,17 @@ class L1Multinomial : SoftmaxState<T> {
       : SoftmaxState<T>(design, classes, count, weights, options, tracker),
         l1_(options.l1),
         l2_(options.l2),
-        next_(weights_.size()),
-        side_(weights_.size()),
-        diagonal_(weights_.size()),
-        pseudo_(weights_.size()) {}
+        step_(width_, options, {weights_, objective_, margins_, trial_, moves_, products_},
+              {[this](const auto& vector, auto& margins) { this->multiply(vector, margins); },
+               [this](const auto& search, auto& products, auto& curved) {
+                 this->multiply_hessian(search, products, curved);
+               },
+               [this](const auto& margins) { return evaluate(margins); }}) {}
 
   MultinomialModel run();
 
  private:
   bool run_steps();
-  double penalty(const std::vector<double>& weights) const;
   void centre();
   void find_intercepts();
   std::vector<double> intercept_step() const;
@@ -42,17 +41,6 @@ class L1Multinomial : SoftmaxState<T> {
   double dual_value(double scale) const;
   void choose_free();
   void keep_one_back(std::int64_t column);
-  double precondition();
-  double multiply_free();
-  void find_direction();
-  void take_slopes();
-  bool search_line();
-  bool is_free(std::int64_t i) const {
-    return this->is_intercept(i) ? options_.fit_intercept : side_[i] != 0;
-  }
-  double scale_of(std::int64_t i) const {  // of a free weight: its part of the Hessian's diagonal
-    return std::max(static_cast<double>(diagonal_[i]) + (this->is_intercept(i) ? 0 : l2_), 1e-30);
-  }
   std::int64_t size() const { return static_cast<std::int64_t>(weights_.size()); }
 
   using SoftmaxState<T>::design_, SoftmaxState<T>::options_, SoftmaxState<T>::tracker_;
@@ -61,31 +49,18 @@ class L1Multinomial : SoftmaxState<T> {
   using SoftmaxState<T>::width_, SoftmaxState<T>::weights_, SoftmaxState<T>::objective_;
   using SoftmaxState<T>::gap_, SoftmaxState<T>::margins_, SoftmaxState<T>::trial_;
   using SoftmaxState<T>::shares_, SoftmaxState<T>::moves_, SoftmaxState<T>::products_;
-  using SoftmaxState<T>::gradient_, SoftmaxState<T>::direction_, SoftmaxState<T>::residual_;
-  using SoftmaxState<T>::search_, SoftmaxState<T>::curved_, SoftmaxState<T>::solved_;
-  using SoftmaxState<T>::evaluate;
+  using SoftmaxState<T>::gradient_, SoftmaxState<T>::evaluate;
 
   double l1_, l2_;
   double bound_ = -std::numeric_limits<double>::infinity();
-  std::vector<double> next_;          // weights of a trial
-  std::vector<signed char> side_;     // of 0, on which a free weight is; 0: it is not free
-  std::vector<T> diagonal_, pseudo_;  // the slope of the whole objective on that side
+  L1Step<T> step_;
 };
-
-template <class T>
-double L1Multinomial<T>::penalty(const std::vector<double>& weights) const {
-  double sum = 0;
-  for (std::int64_t i = 0; i < size(); ++i)
-    if (!this->is_intercept(i))
-      sum += l1_ * std::abs(weights[i]) + l2_ / 2 * weights[i] * weights[i];
-  return sum;
-}
 
 // The margins of a row then differ from what the weights say by the same number in all classes,
 // which no probability feels.
 template <class T>
 void L1Multinomial<T>::centre() {
-  const double before = penalty(weights_);
+  const double before = step_.penalty(weights_);
   design_.threads().for_range(columns_, 4096, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> values(count_);
     for (std::int64_t j = begin; j < end; ++j) {
@@ -99,7 +74,7 @@ void L1Multinomial<T>::centre() {
       for (std::int64_t k = 0; k < count_; ++k) weights_[k * width_ + j] -= shift;
     }
   });
-  objective_ += penalty(weights_) - before;
+  objective_ += step_.penalty(weights_) - before;
 }
 
 // Newton's step of the intercepts alone: their slopes, and the Hessian between classes.
@@ -132,7 +107,7 @@ std::vector<double> L1Multinomial<T>::intercept_step() const {
 template <class T>
 void L1Multinomial<T>::find_intercepts() {
   if (!options_.fit_intercept) return;
-  const double fixed = penalty(weights_);
+  const double fixed = step_.penalty(weights_);
   for (int attempt = 0; attempt < kMostInterceptSteps; ++attempt) {
     const std::vector<double> step = intercept_step();
     if (!(step[count_] > 1e-16 * std::abs(objective_))) return;
@@ -196,15 +171,17 @@ void L1Multinomial<T>::keep_one_back(std::int64_t column) {
   std::int64_t sides = 0, last = column;
   for (std::int64_t k = 0; k < count_; ++k) {
     const std::int64_t i = k * width_ + column;
-    if (side_[i] == 0) return;
-    sides += side_[i];
+    if (step_.side[i] == 0) return;
+    sides += step_.side[i];
     const double here = std::abs(weights_[i]), there = std::abs(weights_[last]);
-    const auto slope = [&](std::int64_t at) { return std::abs(static_cast<double>(pseudo_[at])); };
+    const auto slope = [&](std::int64_t at) {
+      return std::abs(static_cast<double>(step_.slopes[at]));
+    };
     if (here < there || (here == there && slope(i) < slope(last))) last = i;
   }
   if (sides == 0 || weights_[last] != 0) return;
-  side_[last] = 0;
-  pseudo_[last] = 0;
+  step_.side[last] = 0;
+  step_.slopes[last] = 0;
 }
 
 // Sides of the free weights, and the slope of the whole objective there.
@@ -215,129 +192,40 @@ void L1Multinomial<T>::choose_free() {
     if (!this->is_intercept(i)) {
       slope += l2_ * weights_[i];
       const bool is_above = std::abs(slope) > l1_;
-      side_[i] = weights_[i] > 0 ? 1 : weights_[i] < 0 ? -1 : !is_above ? 0 : slope < 0 ? 1 : -1;
-      slope = side_[i] == 0 ? 0 : slope + l1_ * side_[i];
+      step_.side[i] = weights_[i] > 0   ? 1
+                      : weights_[i] < 0 ? -1
+                      : !is_above       ? 0
+                      : slope < 0       ? 1
+                                        : -1;
+      slope = step_.side[i] == 0 ? 0 : slope + l1_ * step_.side[i];
     }
-    pseudo_[i] = static_cast<T>(slope);
+    step_.slopes[i] = static_cast<T>(slope);
   }
   if (l2_ > 0) return;
   for (std::int64_t j = 0; j < columns_; ++j) keep_one_back(j);
-}
-
-// solved = residual / diagonal on the free weights; returns their product.
-template <class T>
-double L1Multinomial<T>::precondition() {
-  double product = 0;
-  for (std::int64_t i = 0; i < size(); ++i) {
-    solved_[i] =
-        is_free(i) ? static_cast<T>(static_cast<double>(residual_[i]) / scale_of(i)) : T{0};
-    product += static_cast<double>(solved_[i]) * static_cast<double>(residual_[i]);
-  }
-  return product;
-}
-
-// curved = Hessian * search on the free weights; returns the curvature along it.
-template <class T>
-double L1Multinomial<T>::multiply_free() {
-  this->multiply_hessian();
-  double curvature = 0;
-  for (std::int64_t i = 0; i < size(); ++i) {
-    const T ridge = static_cast<T>(this->is_intercept(i) ? 0 : l2_);
-    curved_[i] = is_free(i) ? curved_[i] + ridge * search_[i] : T{0};
-    curvature += static_cast<double>(curved_[i]) * static_cast<double>(search_[i]);
-  }
-  return curvature;
-}
-
-template <class T>
-void L1Multinomial<T>::find_direction() {
-  std::fill(direction_.begin(), direction_.end(), T{0});
-  std::fill(moves_.begin(), moves_.end(), T{0});
-  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_[i];
-  double length = precondition();
-  search_ = solved_;
-  const double first_length = length;
-  for (int step = 0;
-       step < kMostL1ClassSteps && length > kL1ClassForcing * kL1ClassForcing * first_length;
-       ++step) {
-    const double curvature = multiply_free();
-    if (!(curvature > 0)) break;
-    const T share = static_cast<T>(length / curvature);
-    add_scaled(share, products_.data(), count_ * rows_, moves_.data());
-    add_scaled(share, search_.data(), size(), direction_.data());
-    add_scaled(-share, curved_.data(), size(), residual_.data());
-    const double before = length;
-    length = precondition();
-    const T keep = static_cast<T>(length / before);
-    for (std::int64_t i = 0; i < size(); ++i) search_[i] = solved_[i] + keep * search_[i];
-  }
-}
-
-// The direction of the slopes, each by its own curvature: short, but it leads down also where
-// stopping at 0 has bent Newton's.
-template <class T>
-void L1Multinomial<T>::take_slopes() {
-  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_[i];
-  precondition();
-  direction_ = solved_;
-  this->multiply(direction_, moves_);
-}
-
-// Halves the step until the objective has gone down enough. A step on which no weight crosses 0
-// needs no pass.
-template <class T>
-bool L1Multinomial<T>::search_line() {
-  double share = 1;
-  for (int attempt = 0; attempt < kL1ClassHalvings; ++attempt, share /= 2) {
-    double slope = 0;
-    bool crosses = false;
-    for (std::int64_t i = 0; i < size(); ++i) {
-      next_[i] = weights_[i] + share * static_cast<double>(direction_[i]);
-      if (!this->is_intercept(i) && next_[i] * side_[i] < 0) {
-        next_[i] = 0;
-        crosses = true;
-      }
-      slope += static_cast<double>(pseudo_[i]) * (next_[i] - weights_[i]);
-    }
-    if (crosses) {
-      std::copy(next_.begin(), next_.end(), search_.begin());
-      this->multiply(search_, trial_);
-    } else {
-      for (std::size_t r = 0; r < trial_.size(); ++r)
-        trial_[r] = margins_[r] + static_cast<T>(share) * moves_[r];
-    }
-    const double value = evaluate(trial_) + penalty(next_);
-    if (!(value < objective_) || value > objective_ + 1e-4 * slope) continue;
-    margins_.swap(trial_);
-    weights_.swap(next_);
-    objective_ = value;
-    return true;
-  }
-  evaluate(margins_);
-  return false;
 }
 
 // Whether they led to the end.
 template <class T>
 bool L1Multinomial<T>::run_steps() {
   this->take_start();
-  objective_ = evaluate(margins_) + penalty(weights_);
+  objective_ = evaluate(margins_) + step_.penalty(weights_);
   tracker_.set_scale(objective_);
   Stalls<T> stalls(kL1ClassStalls);
   for (int iteration = 0; iteration < options_.max_iterations; ++iteration) {
     centre();
     find_intercepts();
-    this->find_slopes(&diagonal_);
+    this->find_slopes(&step_.diagonal);
     find_gap();
     if (!tracker_.report(objective_, gap_)) return false;
     if (tracker_.is_enough(objective_, gap_)) return tracker_.is_certain(objective_, gap_);
     const double before = objective_;
     choose_free();
-    find_direction();
-    bool is_better = search_line();
+    step_.find_direction(kMostL1ClassSteps);
+    bool is_better = step_.search_line();
     if (!is_better) {
-      take_slopes();
-      is_better = search_line();
+      step_.take_slopes();
+      is_better = step_.search_line();
     }
     stalls.note(before, objective_);
     if (!is_better || stalls.are_too_many()) return tracker_.is_rounding(objective_, gap_);

@@ -22,8 +22,7 @@ SoftmaxState<T>::SoftmaxState(Design<T>& design, std::span<const std::int32_t> c
       weights_(count * width_) {
   for (auto* rows : {&margins_, &trial_, &shares_, &factors_, &moves_, &products_})
     rows->resize(count_ * rows_);
-  for (auto* vector : {&gradient_, &direction_, &residual_, &search_, &curved_, &solved_})
-    vector->resize(count_ * width_);
+  gradient_.resize(count_ * width_);
 }
 
 template <class T>
@@ -37,8 +36,7 @@ void SoftmaxState<T>::take_start() {
     if (options_.fit_intercept && !intercepts.empty())
       weights_[k * width_ + columns_] = intercepts[k];
   }
-  std::copy(weights_.begin(), weights_.end(), search_.begin());
-  multiply(search_, margins_);
+  multiply(std::vector<T>(weights_.begin(), weights_.end()), margins_);
 }
 
 template <class T>
@@ -116,30 +114,31 @@ void SoftmaxState<T>::multiply(const std::vector<T>& vector, std::vector<T>& mar
 }
 
 template <class T>
-void SoftmaxState<T>::multiply_hessian() {
-  multiply(search_, products_);
+void SoftmaxState<T>::multiply_hessian(const std::vector<T>& search, std::vector<T>& products,
+                                       std::vector<T>& curved) {
+  multiply(search, products);
   design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       double mean = 0;
       for (std::int64_t k = 0; k < count_; ++k)
         mean += static_cast<double>(shares_[k * rows_ + r]) *
-                static_cast<double>(products_[k * rows_ + r]);
+                static_cast<double>(products[k * rows_ + r]);
       for (std::int64_t k = 0; k < count_; ++k)
         factors_[k * rows_ + r] =
             static_cast<T>(weight_of(r) * static_cast<double>(shares_[k * rows_ + r]) *
-                           (static_cast<double>(products_[k * rows_ + r]) - mean));
+                           (static_cast<double>(products[k * rows_ + r]) - mean));
     }
   });
   for (std::int64_t k = 0; k < count_; ++k) {
     const T* factors = factors_.data() + k * rows_;
-    T* curved = curved_.data() + k * width_;
-    design_.transpose_multiply(factors, curved);
+    T* own = curved.data() + k * width_;
+    design_.transpose_multiply(factors, own);
     const double sum = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
       double total = 0;
       for (std::int64_t r = begin; r < end; ++r) total += static_cast<double>(factors[r]);
       return total;
     });
-    curved[columns_] = options_.fit_intercept ? static_cast<T>(sum) : T{0};
+    own[columns_] = options_.fit_intercept ? static_cast<T>(sum) : T{0};
   }
   tracker_.add_passes(0.5);
 }

@@ -28,8 +28,9 @@ class SoftmaxState {
   // curvature[r] = second derivative of the loss of a row by its margin of class k; returns the
   // sum.
   double fill_curvature(std::int64_t k, std::vector<T>& curvature) const;
-  // products_ = rows . search_, curved_ = Hessian of the loss * search_.
-  void multiply_hessian();
+  // products = rows . search, curved = Hessian of the loss * search.
+  void multiply_hessian(const std::vector<T>& search, std::vector<T>& products,
+                        std::vector<T>& curved);
   // margins = rows . vector
   void multiply(const std::vector<T>& vector, std::vector<T>& margins);
   // body(begin, end, sums) adds to `size` sums of its own; what they are over all rows.
@@ -53,7 +54,7 @@ class SoftmaxState {
   // Margins, those of a trial, probabilities, what goes back to the columns, what the direction
   // adds, what one search direction adds.
   std::vector<T> margins_, trial_, shares_, factors_, moves_, products_;
-  std::vector<T> gradient_, direction_, residual_, search_, curved_, solved_;
+  std::vector<T> gradient_;
 };
 
 }  // namespace tutti::learn
