@@ -33,6 +33,8 @@ class Pipeline {
 
   // The ranks of this stage, of all pipelines.
   comm::Communicator& replicas() { return *replicas_; }
+  // The ranks of this pipeline, one for each stage.
+  comm::Communicator& line() { return *line_; }
   // The tensors of this stage among all of the model, `last` excluded.
   std::size_t first_tensor() const { return tensors_[static_cast<std::size_t>(stage_)]; }
   std::size_t last_tensor() const { return tensors_[static_cast<std::size_t>(stage_) + 1]; }

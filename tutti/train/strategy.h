@@ -78,6 +78,8 @@ struct StrategyParts {
   Optimizer& optimizer;
   // The tensors that this rank trains, `last` excluded; sync only.
   std::size_t first_tensor = 0, last_tensor = std::numeric_limits<std::size_t>::max();
+  // Those that train the other tensors of this network; null: this rank trains all of it.
+  comm::Communicator* stages = nullptr;
 };
 
 // How many gradient buffers the strategy of these options wants.

@@ -27,14 +27,17 @@ class Trainer {
         state_(parts_, communicator),
         rows_(parts_),
         line_(parts_.rank == 0),
-        step_(state_.start().step) {}
+        step_(state_.start().step) {
+    if (!strategy().trains()) return;
+    length_ = length_of_run();
+    schedule_ = make_schedule(options(), strategy().group_size(), scheduled(length_.total_steps));
+  }
 
   TrainOutcome run() {
     if (!strategy().trains()) {
       strategy().serve(step_);
       return outcome_;
     }
-    length_ = length_of_run();
     Loader loader(parts_.task,
                   Sampler(parts_.task.train_samples(), length_.course, options().integer("batch"),
                           strategy().group().rank(), strategy().group_size(), parts_.seed()));
@@ -113,8 +116,6 @@ class Trainer {
       for (std::int64_t part = 0; part < parts_.accumulate(); ++part) loader.ask(step, part);
       return step;
     };
-    const Schedule schedule =
-        make_schedule(options(), strategy().group_size(), scheduled(length_.total_steps));
     std::int64_t epoch_end = length_.end_of_epoch(step_);
     std::int64_t step = ask(strategy().first_step(step_));
     std::int64_t next = ask(strategy().next_step(step));
@@ -125,7 +126,7 @@ class Trainer {
       }
       pace.begin_step();
       const StepReport report =
-          stepper.take(loader, step, schedule.rate(scheduled(step)), state_.is_checkpoint_late());
+          stepper.take(loader, step, schedule_.rate(scheduled(step)), state_.is_checkpoint_late());
       step_ = step + 1;
       state_.follow_average();
       rows_.add(step_, length_.epoch(step_), pace.end_step(step, report));
@@ -180,6 +181,7 @@ class Trainer {
   StepRows rows_;
   ProgressLine line_;
   RunLength length_;
+  Schedule schedule_;
   std::int64_t step_;  // how many were taken
   TrainOutcome outcome_;
 };

@@ -40,6 +40,24 @@ TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
   EXPECT_NEAR(one.score, six.score, 1e-3);
 }
 
+// Stages clip by the norm of the whole gradient, of which each has a part.
+TEST_F(TrainerTest, StagesClipAsOneRankWould) {
+  const Settings common = {{"steps", "12"}, {"optimizer", "sgd"}, {"clip_norm", "0.1"}};
+  auto with = [&](Settings more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const Result one = run(1, "one", with({{"batch", "16"}}));
+  const Settings stages = {{"stages", "2"}, {"micro_batches", "2"}};
+  for (const char* update : {"all", "slice"}) {
+    Settings settings = with(stages);
+    settings.emplace_back("update", update);
+    const Result four = run(4, std::string("clipped-") + update, settings);
+    for (std::size_t i = 0; i < one.weights.size(); ++i)
+      EXPECT_NEAR(one.weights[i], four.weights[i], 1e-5) << update << ' ' << i;
+  }
+}
+
 TEST_F(TrainerTest, SlicesDoWhatAllWouldDo) {
   const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"clip_norm", "1"}};
   auto with = [&](const char* update, Settings more = {}) {

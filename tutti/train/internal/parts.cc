@@ -41,6 +41,7 @@ StrategyParts RunParts::strategy_parts(comm::Communicator& communicator) {
   if (pipeline) {
     parts.first_tensor = pipeline->first_tensor();
     parts.last_tensor = pipeline->last_tensor();
+    parts.stages = &pipeline->line();
   }
   return parts;
 }

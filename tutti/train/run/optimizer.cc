@@ -10,12 +10,6 @@ namespace {
 // Rules whose step of an element depends on that element alone.
 constexpr const char* kElementwise[] = {"sgd", "adam", "adamw", "rmsprop"};
 
-double squares(const float* values, std::int64_t count) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += double{values[i]} * values[i];
-  return sum;
-}
-
 // By how much the layer-wise rules change the step of a tensor whose weights and gradient have
 // these norms. LARS: the step is proportional to the norm of the weights. LARC caps that at the
 // step which the global rate would make (`clips against the rate`); `larc_scale` caps the factor on
@@ -43,9 +37,14 @@ UpdateSettings update_settings(const Options& options) {
           options.flag("nesterov")};
 }
 
+double squares(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return sum;
+}
+
 float clip_factor(std::span<const float> gradients, double clip_norm, float scale) {
-  if (clip_norm <= 0) return 1;
-  return clip_factor(squares(gradients.data(), std::ssize(gradients)), clip_norm, scale);
+  return clip_norm <= 0 ? 1 : clip_factor(squares(gradients), clip_norm, scale);
 }
 
 float clip_factor(double gradient_squares, double clip_norm, float scale) {
@@ -95,10 +94,11 @@ void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, 
   if (segment.decays && (rule == "lars" || rule.starts_with("larc"))) {
     double gradient_squares = 0;
     for_blocks(part, [&](const float* gradient, std::int64_t, std::int64_t n) {
-      gradient_squares += squares(gradient, n);
+      gradient_squares += squares({gradient, static_cast<std::size_t>(n)});
     });
     part.factor = static_cast<float>(layer_factor(
-        settings_, rate_, std::sqrt(squares(w, part.count)), std::sqrt(gradient_squares)));
+        settings_, rate_, std::sqrt(squares({w, static_cast<std::size_t>(part.count)})),
+        std::sqrt(gradient_squares)));
   }
   apply(part);
 }
@@ -182,7 +182,7 @@ void Optimizer::apply_adam(const Part& part) {
       for (std::int64_t i = at; i < at + n; ++i) part.w[i] -= rate * direction(i);
       return;
     }
-    weight_squares += squares(part.w + at, n);
+    weight_squares += squares({part.w + at, static_cast<std::size_t>(n)});
     for (std::int64_t i = at; i < at + n; ++i)
       update_squares += double{direction(i)} * direction(i);
   });

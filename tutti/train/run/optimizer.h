@@ -26,6 +26,8 @@ struct UpdateSettings {
 };
 UpdateSettings update_settings(const Options& options);
 
+// Their sum.
+double squares(std::span<const float> values);
 // What the gradients times `scale` must be multiplied by so that their norm is at most `clip_norm`;
 // 1 when that is 0.
 float clip_factor(std::span<const float> gradients, double clip_norm, float scale);

@@ -69,6 +69,12 @@ void Buckets::arrived(std::size_t bucket) {
   while (started_ < buckets_.size() && missing_[started_] == 0) start_(started_++);
 }
 
+double sum_over_stages(double own, comm::Communicator* stages) {
+  if (stages != nullptr)
+    stages->all_reduce(Buffer::of(std::span(&own, 1)), ReduceOp::kSum, {.name = "squares"});
+  return own;
+}
+
 double wait_for(comm::Work& work) {
   const Stopwatch watch;
   work.wait();

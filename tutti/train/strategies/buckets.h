@@ -52,6 +52,9 @@ class Buckets {
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
 };
 
+// The sum over the stages of a network, if it has some: the same on all of them.
+double sum_over_stages(double own, comm::Communicator* stages);
+
 // Seconds until it is complete; it is done with then.
 double wait_for(comm::Work& work);
 

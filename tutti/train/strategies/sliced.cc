@@ -21,6 +21,7 @@ class Sliced : public Strategy {
       : communicator_(parts.communicator),
         parameters_(parts.parameters),
         optimizer_(parts.optimizer),
+        stages_(parts.stages),
         clip_norm_(parts.options.number("clip_norm")),
         buckets_(parts, [this](std::size_t b) { start(b); }),
         watch_(communicator_, parameters_),
@@ -121,15 +122,15 @@ class Sliced : public Strategy {
 
   double all_squares() {
     double sum = 0;
-    for (std::size_t b = 0; b < buckets_.size(); ++b)
-      for (float g : memory(b)) sum += double{g} * g;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) sum += squares(memory(b));
     communicator_.all_reduce(Buffer::of(std::span(&sum, 1)), ReduceOp::kSum, {.name = "squares"});
-    return sum;
+    return sum_over_stages(sum, stages_);
   }
 
   comm::Communicator& communicator_;
   FlatParameters& parameters_;
   Optimizer& optimizer_;
+  comm::Communicator* const stages_;
   const double clip_norm_;
   Buckets buckets_;
   FiniteWatch watch_;

@@ -22,6 +22,7 @@ class Sync : public Strategy {
       : communicator_(parts.communicator),
         parameters_(parts.parameters),
         optimizer_(parts.optimizer),
+        stages_(parts.stages),
         clip_norm_(parts.options.number("clip_norm")),
         lag_(static_cast<int>(parts.options.integer("lag"))),
         buckets_(parts, [this](std::size_t b) { start(b); }),
@@ -66,7 +67,7 @@ class Sync : public Strategy {
     if (!has_gradient_ || !is_good) return {};
     const std::span<float> gradients = parameters_.gradients(used_);
     optimizer_.begin(step, rate);
-    scale *= clip_factor(gradients, clip_norm_, scale);
+    if (clip_norm_ > 0) scale *= clip_factor(all_squares(gradients), clip_norm_, scale);
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       optimizer_.update(parameters_.weights(), gradients, buckets_[b].first, buckets_[b].last,
                         scale);
@@ -89,6 +90,14 @@ class Sync : public Strategy {
  private:
   void look(std::size_t b) { watches_[buffer_].look(buffer_, buckets_[b].first, buckets_[b].last); }
 
+  double all_squares(std::span<const float> gradients) const {
+    double sum = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      sum += squares(gradients.subspan(static_cast<std::size_t>(buckets_[b].begin),
+                                       static_cast<std::size_t>(buckets_[b].count)));
+    return sum_over_stages(sum, stages_);
+  }
+
   void start(std::size_t b) {
     look(b);
     const std::span<float> part = parameters_.gradients(buffer_).subspan(
@@ -101,6 +110,7 @@ class Sync : public Strategy {
   comm::Communicator& communicator_;
   FlatParameters& parameters_;
   Optimizer& optimizer_;
+  comm::Communicator* const stages_;
   const double clip_norm_;
   const int lag_;
   Buckets buckets_;
