@@ -13,6 +13,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
+#include "tutti/learn/internal/huge_pages.h"
 
 namespace tutti::learn {
 namespace {
@@ -327,7 +328,7 @@ DataSet DataFile::read(std::int64_t number) const {
 std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
   std::vector<double> all;
   if (!is_there) return all;
-  all.reserve(static_cast<std::size_t>(rows_));
+  reserve_large(all, static_cast<std::size_t>(rows_));
   const auto place_of = [&](const DataFileWriter::Chunk& chunk) {
     const Places places = places_of(schema_, chunk.rows, chunk.entries);
     return chunk.offset + (are_weights ? places.weights : places.labels);

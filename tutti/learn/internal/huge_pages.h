@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tutti::learn {
 
@@ -15,6 +16,13 @@ inline void prefer_huge_pages(void* data, std::size_t bytes) {
   const auto begin = (reinterpret_cast<std::uintptr_t>(data) + kHugePage - 1) & ~(kHugePage - 1);
   const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) & ~(kHugePage - 1);
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+// Room for so many values, in large pages where it is much; `values` is empty.
+template <class T>
+void reserve_large(std::vector<T>& values, std::size_t count) {
+  values.reserve(count);
+  prefer_huge_pages(values.data(), count * sizeof(T));
 }
 
 }  // namespace tutti::learn

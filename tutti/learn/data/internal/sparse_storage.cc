@@ -11,8 +11,7 @@ namespace {
 
 template <class T>
 void resize_large(std::vector<T>& values, std::int64_t count) {
-  values.reserve(static_cast<std::size_t>(count));
-  prefer_huge_pages(values.data(), static_cast<std::size_t>(count) * sizeof(T));
+  reserve_large(values, static_cast<std::size_t>(count));
   values.resize(static_cast<std::size_t>(count));
 }
 

@@ -9,6 +9,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/learn/glm/internal/design.h"
 #include "tutti/learn/glm/options.h"
+#include "tutti/learn/internal/huge_pages.h"
 
 namespace tutti::learn {
 
@@ -17,10 +18,12 @@ template <class T>
 struct Problem {
   Problem(Design<T>& design_, std::span<const double> labels_, std::span<const double> weights_,
           const GlmOptions& options_)
-      : design(design_),
-        options(options_),
-        labels(labels_.begin(), labels_.end()),
-        weights(weights_.begin(), weights_.end()) {}
+      : design(design_), options(options_) {
+    reserve_large(labels, labels_.size());
+    reserve_large(weights, weights_.size());
+    labels.assign(labels_.begin(), labels_.end());
+    weights.assign(weights_.begin(), weights_.end());
+  }
 
   Design<T>& design;
   const GlmOptions& options;
