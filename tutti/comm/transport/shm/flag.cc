@@ -43,8 +43,14 @@ bool Wakefulness::yield(std::int64_t waited_ns) {
   ::sched_yield();
   const std::int64_t after = now_ns();
   const bool was_long = after - before > long_yield_ns_;
-  if (was_long && !(excuse_ && excuse_(before, after))) sleepy_until_ns_ = after + kSleepyTime;
+  if (was_long && !(excuse_ && excuse_(before, after))) note_stranger(after);
   return true;
+}
+
+void Wakefulness::note_stranger(std::int64_t now) {
+  const bool comes_again = now - sleepy_until_ns_ < sleepy_ns_;
+  sleepy_ns_ = comes_again ? std::min(2 * sleepy_ns_, kSleepyTime) : kFirstSleepyTime;
+  sleepy_until_ns_ = now + sleepy_ns_;
 }
 
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,

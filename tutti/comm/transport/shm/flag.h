@@ -73,13 +73,16 @@ class Wakefulness {
   bool yield(std::int64_t waited_ns);
   // After a long yield without excuse, for a while.
   bool is_sleepy(std::int64_t now) const { return now < sleepy_until_ns_; }
+  // Such a yield ended now. One alone may have been a stranger that is gone again, or the
+  // hypervisor, and sleeping costs as much as it did; each that follows soon doubles the while.
+  void note_stranger(std::int64_t now);
 
  private:
   static constexpr std::int64_t kLongest = 1'000'000;  // of a wait that is spent awake
-  static constexpr std::int64_t kSleepyTime = 100'000'000;
+  static constexpr std::int64_t kFirstSleepyTime = 5'000'000, kSleepyTime = 100'000'000;
   std::int64_t long_yield_ns_;
   Excuse excuse_;
-  std::int64_t sleepy_until_ns_ = 0;
+  std::int64_t sleepy_ns_ = 0, sleepy_until_ns_ = 0;
 };
 
 // Spins and yields; true when the flag has reached `wanted`, false when it is time to sleep.

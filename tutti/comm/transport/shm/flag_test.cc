@@ -41,6 +41,20 @@ TEST(Wakefulness, IsNotAskedForAnExcuseAfterAShortYield) {
   EXPECT_FALSE(wakefulness.is_sleepy(now_ns()));
 }
 
+TEST(Wakefulness, SleepsLongerWhereStrangersStay) {
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  Wakefulness wakefulness;
+  std::int64_t now = now_ns();
+  const auto while_ms = [&] {  // and goes on to its end
+    const std::int64_t begin = now;
+    for (wakefulness.note_stranger(now); wakefulness.is_sleepy(now);) now += kMillisecond;
+    return (now - begin) / kMillisecond;
+  };
+  for (const int expected : {5, 10, 20, 40, 80, 100, 100}) EXPECT_EQ(while_ms(), expected);
+  now += kSecond;
+  EXPECT_EQ(while_ms(), 5);  // that one had gone
+}
+
 TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
   EXPECT_FALSE(WaitPolicy::for_ranks(2, 2).is_crowded);
   EXPECT_TRUE(WaitPolicy::for_ranks(3, 2).is_crowded);
