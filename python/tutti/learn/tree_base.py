@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tutti import _tree
-from tutti.learn.matrices import byte_count  # noqa: F401 (the other files take it from here)
 
 NO_VALUES = np.empty(0)
 

@@ -12,7 +12,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
-from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep)
+from tutti.learn.matrices import byte_count
+from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep)
 
 
 class _Boosted:

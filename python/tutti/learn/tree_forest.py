@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
-from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, byte_count, check_at_least, columns_per_node, keep, share_or_count)
+from tutti.learn.matrices import byte_count
+from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, share_or_count)
 from tutti.learn.tree_nodes import as_known_tree, paths
 
 

@@ -30,7 +30,9 @@ class Multinomial : SoftmaxState<T> {
       vector->resize(weights_.size());
   }
 
-  MultinomialModel run();
+  MultinomialModel run() {
+    return this->found_by([this] { return run_steps(); });
+  }
 
  private:
   bool run_steps();
@@ -174,13 +176,6 @@ bool Multinomial<T>::run_steps() {
       return tracker_.is_rounding(objective_, gap_);
   }
   return false;
-}
-
-template <class T>
-MultinomialModel Multinomial<T>::run() {
-  bool has_converged = false;
-  tracker_.run([&] { has_converged = run_steps(); });
-  return this->found(has_converged);
 }
 
 }  // namespace

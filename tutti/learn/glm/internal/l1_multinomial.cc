@@ -30,7 +30,9 @@ class L1Multinomial : SoftmaxState<T> {
                },
                [this](const auto& margins) { return evaluate(margins); }}) {}
 
-  MultinomialModel run();
+  MultinomialModel run() {
+    return this->found_by([this] { return run_steps(); });
+  }
 
  private:
   bool run_steps();
@@ -231,13 +233,6 @@ bool L1Multinomial<T>::run_steps() {
     if (!is_better || stalls.are_too_many()) return tracker_.is_rounding(objective_, gap_);
   }
   return false;
-}
-
-template <class T>
-MultinomialModel L1Multinomial<T>::run() {
-  bool has_converged = false;
-  tracker_.run([&] { has_converged = run_steps(); });
-  return this->found(has_converged);
 }
 
 }  // namespace

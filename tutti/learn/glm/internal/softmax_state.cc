@@ -158,7 +158,9 @@ std::vector<double> SoftmaxState<T>::sum_vectors(std::int64_t size, const AddBod
 }
 
 template <class T>
-MultinomialModel SoftmaxState<T>::found(bool has_converged) {
+MultinomialModel SoftmaxState<T>::found_by(const std::function<bool()>& steps) {
+  bool has_converged = false;
+  tracker_.run([&] { has_converged = steps(); });
   MultinomialModel model;
   model.has_converged = has_converged;
   model.coefficients.resize(count_ * design_.all_columns());

@@ -36,7 +36,8 @@ class SoftmaxState {
   // body(begin, end, sums) adds to `size` sums of its own; what they are over all rows.
   using AddBody = std::function<void(std::int64_t begin, std::int64_t end, double* sums)>;
   std::vector<double> sum_vectors(std::int64_t size, const AddBody& body) const;
-  MultinomialModel found(bool has_converged);
+  // The model that these steps lead to; they return whether they came to the end.
+  MultinomialModel found_by(const std::function<bool()>& steps);
 
   double weight_of(std::int64_t r) const {
     return weights_of_rows_.empty() ? 1 : weights_of_rows_[r];
