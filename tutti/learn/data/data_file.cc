@@ -4,16 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <span>
 
-#include "tutti/comm/kernels.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/checksum.h"
+#include "tutti/learn/data/internal/chunk_check.h"
+#include "tutti/learn/data/internal/read_pieces.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/internal/huge_pages.h"
+#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {
@@ -147,8 +149,8 @@ void DataFileWriter::add(const DataSet& rows) {
     for (std::size_t row = 0; row < count; ++row)
       put(places.values + row * line, values + static_cast<std::int64_t>(row * size) * m.row_stride,
           line);
-  chunks_.push_back({place_, bytes.size(), count, entries,
-                     checksum_of_chunk(bytes.data(), bytes.size(), nullptr)});
+  chunks_.push_back(
+      {place_, bytes.size(), count, entries, checksum_of_chunk(bytes.data(), bytes.size())});
   file_.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
   place_ += bytes.size();
@@ -278,42 +280,38 @@ std::uint64_t DataFile::old_checksum(std::int64_t number, const std::byte* start
   return sum;
 }
 
-void DataFile::check_sum(std::int64_t number, const std::byte* start, Threads* threads,
-                         const std::function<void(std::size_t, std::size_t)>& look) const {
+void DataFile::compare(std::int64_t number, const std::byte* start, std::uint64_t sum) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
-  const std::uint64_t sum = version_ == kOldVersion
-                                ? old_checksum(number, start)
-                                : checksum_of_chunk(start, chunk.bytes, threads, look);
   const Matrix m = view(number, start);
   const bool ends_well =
       schema_.form == Form::kDense || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
   if (sum != chunk.checksum || !ends_well) fail(name_, fmt::format("chunk {} is damaged", number));
 }
 
-// Values of dense rows are looked at while they are in the cache for their checksum; only where
-// there is something wrong with them, or nobody has looked, they are looked at once more.
+void DataFile::check_sum(std::int64_t number, const std::byte* start) const {
+  const auto bytes = static_cast<std::size_t>(bytes_of(number));
+  compare(number, start,
+          version_ == kOldVersion ? old_checksum(number, start) : checksum_of_chunk(start, bytes));
+}
+
+bool DataFile::can_check_pieces() const {
+  return version_ != kOldVersion && schema_.form == Form::kDense;
+}
+
 void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads& threads) const {
-  const Matrix m = view(number, start);
-  if (version_ == kOldVersion || schema_.form != Form::kDense) {
-    check_sum(number, start, &threads);
-    return check(m, threads);
+  if (version_ == kOldVersion) {
+    check_sum(number, start);
+    return check(view(number, start), threads);
   }
-  const std::size_t size = size_of(schema_.dtype);
-  const auto first = static_cast<std::size_t>(static_cast<const std::byte*>(m.values) - start);
-  const std::size_t last = first + static_cast<std::size_t>(m.entries()) * size;
-  std::atomic<bool> are_finite = true;
-  check_sum(number, start, &threads, [&](std::size_t begin, std::size_t end) {
-    begin = std::max(begin, first);
-    end = std::min(end, last);
-    const auto count = begin < end ? static_cast<std::int64_t>((end - begin) / size) : 0;
-    if (comm::find_not_finite(schema_.dtype, start + begin, count) >= 0) are_finite = false;
-  });
-  if (!are_finite) check(m, threads);
+  ChunkCheck all(*this, number, start);
+  threads.run(all.pieces(), [&](std::int64_t i) { ChunkCheck::Walk(all, i, i + 1).look_at_all(); });
+  all.finish();
+  if (schema_.form != Form::kDense) check(view(number, start), threads);
 }
 
 DataSet DataFile::read(std::int64_t number) const {
   const auto* start = reinterpret_cast<const std::byte*>(file_->data()) + offset_of(number);
-  check_sum(number, start, nullptr);
+  check_sum(number, start);
   DataSet data{.features = view(number, start), .labels = {}, .weights = {}};
   data.features.keeper = file_;
   const std::size_t rows = static_cast<std::size_t>(data.features.rows);
@@ -329,16 +327,17 @@ std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
   std::vector<double> all;
   if (!is_there) return all;
   reserve_large(all, static_cast<std::size_t>(rows_));
-  const auto place_of = [&](const DataFileWriter::Chunk& chunk) {
-    const Places places = places_of(schema_, chunk.rows, chunk.entries);
-    return chunk.offset + (are_weights ? places.weights : places.labels);
-  };
-  for (const DataFileWriter::Chunk& chunk : index_) file_->fetch(place_of(chunk), chunk.rows * 8);
+  std::vector<FilePiece> pieces;
   for (const DataFileWriter::Chunk& chunk : index_) {
-    const auto* from = reinterpret_cast<const double*>(file_->data() + place_of(chunk));
-    all.insert(all.end(), from, from + chunk.rows);
-    file_->forget(chunk.offset, chunk.bytes);
+    const Places places = places_of(schema_, chunk.rows, chunk.entries);
+    pieces.push_back({static_cast<std::int64_t>(chunk.offset) +
+                          static_cast<std::int64_t>(are_weights ? places.weights : places.labels),
+                      static_cast<std::int64_t>(chunk.rows) * 8});
   }
+  read_pieces(name_, pieces, [&](std::span<const std::byte> bytes) {
+    const auto* from = reinterpret_cast<const double*>(bytes.data());
+    all.insert(all.end(), from, from + bytes.size() / 8);
+  });
   return all;
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -85,6 +84,8 @@ class DataFile {
   // is checked and nothing kept), and all the checks, which throw as `read` and `check` do.
   Matrix view(std::int64_t chunk, const std::byte* start) const;
   void check_chunk(std::int64_t chunk, const std::byte* start, Threads& threads) const;
+  // Whether a ChunkCheck (data/internal/chunk_check.h) does all that.
+  bool can_check_pieces() const;
 
   // The chunk's bytes in the mapped file. What was looked at counts as memory of this process until
   // `forget`.
@@ -112,8 +113,9 @@ class DataFile {
   std::vector<double> weights() const;
 
  private:
-  void check_sum(std::int64_t chunk, const std::byte* start, Threads* threads,
-                 const std::function<void(std::size_t, std::size_t)>& look = {}) const;
+  friend class ChunkCheck;
+  void check_sum(std::int64_t chunk, const std::byte* start) const;
+  void compare(std::int64_t chunk, const std::byte* start, std::uint64_t sum) const;
   std::uint64_t old_checksum(std::int64_t chunk, const std::byte* start) const;
   std::vector<double> per_row(bool is_there, bool are_weights) const;
 

@@ -10,6 +10,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/internal/checksum.h"
+#include "tutti/learn/data/internal/chunk_check.h"
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/threads.h"
@@ -164,18 +165,49 @@ TEST_F(DataFiles, OfTheFirstVersionAreRead) {
   EXPECT_THROW(DataFile(path_).read(0), IoError);
 }
 
-TEST(Checksums, OfChunksAreTheSameForAnyThreads) {
+TEST(Checksums, OfChunksTellEveryByte) {
   std::vector<std::byte> bytes((1 << 20) + 64);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
-  Threads threads(3);
-  const std::uint64_t sum = checksum_of_chunk(bytes.data(), bytes.size(), nullptr);
-  EXPECT_EQ(checksum_of_chunk(bytes.data(), bytes.size(), &threads), sum);
+  const std::uint64_t sum = checksum_of_chunk(bytes.data(), bytes.size());
   for (const std::size_t at : {std::size_t{0}, std::size_t{300000}, bytes.size() - 1}) {
     bytes[at] ^= std::byte{4};
-    EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size(), &threads), sum);
+    EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size()), sum);
     bytes[at] ^= std::byte{4};
   }
-  EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size() - 64, nullptr), sum);
+  EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size() - 64), sum);
+}
+
+// The last piece first: the order is the caller's.
+void check_backwards(const DataFile& file, const std::byte* start) {
+  ChunkCheck check(file, 0, start);
+  ASSERT_GT(check.pieces(), 3);
+  for (std::int64_t piece = check.pieces(); piece-- > 0;) {
+    ChunkCheck::Walk walk(check, piece, piece + 1);
+    walk.look_until(piece * ChunkCheck::piece_bytes() + 5000);
+    walk.look_at_all();
+  }
+  check.finish();
+}
+
+TEST_F(DataFiles, ChunksAreCheckedPieceByPiece) {
+  std::vector<float> values(300 * 1000, 0.5f);
+  DataSet data;
+  data.features = {.rows = 300, .columns = 1000, .values = values.data(), .row_stride = 1000};
+  data.labels.assign(300, 1);
+  write_data_file(path_, data, 300);
+  const DataFile file(path_);
+  EXPECT_TRUE(file.can_check_pieces());
+  std::vector<std::byte> bytes(file.mapped(0), file.mapped(0) + file.bytes_of(0));
+  EXPECT_NO_THROW(check_backwards(file, bytes.data()));
+  for (const std::size_t at : {std::size_t{9}, bytes.size() / 2, bytes.size() - 1}) {
+    bytes[at] ^= std::byte{1};
+    EXPECT_THROW(check_backwards(file, bytes.data()), IoError);
+    bytes[at] ^= std::byte{1};
+  }
+  values.back() = std::numeric_limits<float>::infinity();
+  write_data_file(path_, data, 300);
+  const DataFile infinite(path_);
+  EXPECT_THROW(check_backwards(infinite, infinite.mapped(0)), ConfigError);
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "tutti/learn/data/row_stream.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/internal/huge_pages.h"
@@ -21,24 +19,6 @@ std::int64_t rounded(std::int64_t bytes) {
 }
 
 }  // namespace
-
-struct RowStream::Buffer {
-  explicit Buffer(std::int64_t bytes)
-      : size(static_cast<std::size_t>(bytes)),
-        data(static_cast<std::byte*>(std::aligned_alloc(kReadAlignment, size))) {
-    if (data == nullptr) throw std::bad_alloc();
-    prefer_huge_pages(data, size);
-  }
-  ~Buffer() { std::free(data); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  // Where the kernel cannot do that, whoever writes first has to wait.
-  void claim() const { ::madvise(data, size, MADV_POPULATE_WRITE); }
-
-  std::size_t size;
-  std::byte* data;
-};
 
 RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
                      ReadQueue::Engine engine)
@@ -63,23 +43,23 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
                     "fit. Raise memory_limit, or write the file with smaller chunks.",
                     file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
   residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
+  std::int64_t place = 0;  // of the next buffer
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     if (!is_resident(chunk)) continue;
-    buffer_of_[chunk] = static_cast<std::int64_t>(buffers_.size());
-    buffers_.push_back(std::make_unique<Buffer>(rounded(file_->bytes_of(chunk))));
+    buffer_of_[chunk] = place;
+    place += rounded(file_->bytes_of(chunk));
   }
+  for (std::int64_t i = residents_; i < std::min(chunks, count); ++i, place += largest)
+    free_.push_back(place);
+  std::reverse(free_.begin(), free_.end());  // the first one is the first to be used
+  memory_ = std::make_unique<LargePages>(static_cast<std::size_t>(place));
   std::vector<std::span<std::byte>> in_turn;
-  for (std::int64_t i = residents_; i < std::min(chunks, count); ++i) {
-    buffers_.push_back(std::make_unique<Buffer>(largest));
-    in_turn.emplace_back(buffers_.back()->data, static_cast<std::size_t>(largest));
-    free_.push_back(i);
-  }
+  for (const std::int64_t buffer : free_)
+    in_turn.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
   queue_ = ReadQueue::open(file_->name(), engine);
-  // From the last one on, while the first are being read: emptying pages takes longer than reading.
-  claimer_ = std::jthread([this](const std::stop_token& stop) {
-    for (auto at = buffers_.rbegin(); at != buffers_.rend() && !stop.stop_requested(); ++at)
-      (*at)->claim();
-  });
+  // From the end on, while the first chunks are being read to other buffers: emptying pages takes
+  // longer than reading.
+  claimer_ = std::jthread([this](const std::stop_token& stop) { memory_->claim(stop); });
   start_reads();
   queue_->expect(in_turn);  // takes a while: the disk is busy meanwhile
 }
@@ -88,14 +68,17 @@ RowStream::~RowStream() {
   queue_.reset();
 }
 
+std::byte* RowStream::buffer_at(std::int64_t chunk) const {
+  return memory_->data() + buffer_of_[chunk];
+}
+
 // To the buffer that it has.
 void RowStream::start_read(std::int64_t chunk) {
   // Labels and weights are needed only where the whole chunk is checked.
   const std::int64_t skipped =
       is_checked_[chunk] ? file_->features_at(chunk) / kReadAlignment * kReadAlignment : 0;
   const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
-  queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes,
-                buffers_[buffer_of_[chunk]]->data + skipped);
+  queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes, buffer_at(chunk) + skipped);
   states_[chunk] = State::kBeingRead;
   ++being_read_;
   ++chunks_read_;
@@ -140,28 +123,41 @@ void RowStream::make_room_for(std::int64_t chunk) {
   next_ = (chunk + 1) % file_->chunks();
 }
 
-RowStream::Buffer& RowStream::arrive(std::int64_t chunk, Threads& threads) {
+// Waits for it where it is not there. It may not have been checked.
+const std::byte* RowStream::fetch(std::int64_t chunk) {
   if (states_[chunk] == State::kAbsent) make_room_for(chunk);
-  Buffer& buffer = *buffers_[buffer_of_[chunk]];
-  if (states_[chunk] == State::kThere) return buffer;
-  states_[chunk] = State::kThere;
-  --being_read_;
+  if (states_[chunk] == State::kBeingRead) {
+    states_[chunk] = State::kThere;
+    --being_read_;
+    try {
+      queue_->wait(chunk);
+    } catch (...) {
+      let_go(chunk);
+      throw;
+    }
+  }
+  return buffer_at(chunk);
+}
+
+const std::byte* RowStream::arrive(std::int64_t chunk, Threads& threads) {
+  const bool is_new = states_[chunk] != State::kThere;
+  const std::byte* data = fetch(chunk);
+  if (!is_new) return data;
   try {
-    queue_->wait(chunk);
-    if (!is_checked_[chunk]) file_->check_chunk(chunk, buffer.data, threads);
+    if (!is_checked_[chunk]) file_->check_chunk(chunk, data, threads);
   } catch (...) {
     let_go(chunk);
     throw;
   }
   is_checked_[chunk] = true;
-  if (places_ != nullptr) rename(file_->view(chunk, buffer.data), threads);
+  if (places_ != nullptr) rename(file_->view(chunk, data), threads);
   start_reads();
-  return buffer;
+  return data;
 }
 
 void RowStream::visit(std::int64_t chunk, Threads& threads, const Body& body) {
   watch_();
-  const Buffer& buffer = arrive(chunk, threads);
+  const std::byte* data = arrive(chunk, threads);
   // The buffer is free again even when the body throws.
   const auto release = [&] {
     if (is_resident(chunk)) return;
@@ -169,7 +165,7 @@ void RowStream::visit(std::int64_t chunk, Threads& threads, const Body& body) {
     start_reads();
   };
   try {
-    body(file_->view(chunk, buffer.data), first_rows_[chunk]);
+    body(file_->view(chunk, data), first_rows_[chunk]);
   } catch (...) {
     release();
     throw;
@@ -199,7 +195,7 @@ void RowStream::for_residents(Threads& threads, const Body& body) {
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
     if (!is_resident(chunk)) continue;
     watch_();
-    body(file_->view(chunk, arrive(chunk, threads).data), first_rows_[chunk]);
+    body(file_->view(chunk, arrive(chunk, threads)), first_rows_[chunk]);
     start_next();
   }
 }
@@ -208,7 +204,7 @@ void RowStream::rename_columns(const std::vector<std::int32_t>& places, Threads&
   places_ = &places;
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk)
     if (is_resident(chunk) && states_[chunk] == State::kThere)
-      rename(file_->view(chunk, buffers_[buffer_of_[chunk]]->data), threads);
+      rename(file_->view(chunk, buffer_at(chunk)), threads);
 }
 
 void RowStream::rename(const Matrix& rows, Threads& threads) const {

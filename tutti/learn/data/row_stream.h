@@ -18,6 +18,8 @@
 
 namespace tutti::learn {
 
+class LargePages;
+
 // One caller at a time.
 class RowStream {
  public:
@@ -45,8 +47,21 @@ class RowStream {
   // Only the others, of the chunks [begin, end).
   void for_others(Threads& threads, std::int64_t begin, std::int64_t end, const Body& body);
 
-  // Called before every chunk from now on; what it throws ends the pass, and the next one is whole
-  // again.
+  // The chunks of an ascending list, of dense rows, worked on by all threads, which do not wait for
+  // each other after each chunk. Their blocks of `block_rows` are shared out to `parts`, the first
+  // ones to part 0, and body(part, rows, first, begin, end) gets rows [begin, end) of a chunk: of
+  // one part in order, one call at a time. It may see rows before their chunk is known to be
+  // damaged; the pass throws all the same.
+  struct Cut {
+    std::int64_t parts, block_rows;
+  };
+  using PartBody = std::function<void(std::int64_t part, const Matrix& rows, std::int64_t first,
+                                      std::int64_t begin, std::int64_t end)>;
+  void for_parts(Threads& threads, const std::vector<std::int64_t>& chunks, const Cut& cut,
+                 const PartBody& body);
+
+  // Called for every chunk from now on, by the thread that began the pass; what it throws ends
+  // the pass, and the next one is whole again.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
   // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
@@ -54,9 +69,11 @@ class RowStream {
   void rename_columns(const std::vector<std::int32_t>& places, Threads& threads);
 
  private:
-  struct Buffer;
+  class PartPass;
   enum class State : std::uint8_t { kAbsent, kBeingRead, kThere };
-  Buffer& arrive(std::int64_t chunk, Threads& threads);
+  std::byte* buffer_at(std::int64_t chunk) const;
+  const std::byte* fetch(std::int64_t chunk);
+  const std::byte* arrive(std::int64_t chunk, Threads& threads);
   void visit(std::int64_t chunk, Threads& threads, const Body& body);
   void start_reads();
   void start_read(std::int64_t chunk);
@@ -65,15 +82,15 @@ class RowStream {
   void rename(const Matrix& rows, Threads& threads) const;
 
   std::shared_ptr<const DataFile> file_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;  // of the residents, then those used in turn
-  std::jthread claimer_;                          // has the kernel find memory for the buffers
-  std::unique_ptr<ReadQueue> queue_;              // ends its reads before the buffers go
-  std::int64_t residents_ = 0, next_ = 0;         // the chunk to be read next
-  std::int64_t being_read_ = 0;                   // chunks
-  std::vector<std::int64_t> free_;                // buffers used in turn
-  std::vector<std::int64_t> buffer_of_;           // per chunk; of those used in turn the last one
-  std::vector<State> states_;                     // per chunk
-  std::vector<bool> is_checked_;                  // per chunk
+  std::unique_ptr<LargePages> memory_;  // of all buffers: of the residents, then those used in turn
+  std::jthread claimer_;                // has the kernel find that memory
+  std::unique_ptr<ReadQueue> queue_;    // ends its reads before the buffers go
+  std::int64_t residents_ = 0, next_ = 0;  // the chunk to be read next
+  std::int64_t being_read_ = 0;            // chunks
+  std::vector<std::int64_t> free_;         // where buffers used in turn begin
+  std::vector<std::int64_t> buffer_of_;    // per chunk; of those used in turn the last one
+  std::vector<State> states_;              // per chunk
+  std::vector<bool> is_checked_;           // per chunk
   std::vector<std::int64_t> first_rows_;
   const std::vector<std::int32_t>* places_ = nullptr;
   std::function<void()> watch_ = [] {};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -135,6 +136,105 @@ TEST_P(RowStreamTest, RefusesWhatIsNotFinite) {
   write_data_file(path_, data, kChunkRows);
   RowStream stream(std::make_shared<DataFile>(path_), bytes_for(4), GetParam());
   EXPECT_THROW(stream.for_chunks(threads_, [](const Matrix&, std::int64_t) {}), ConfigError);
+}
+
+std::vector<std::int64_t> chunks_up_to(std::int64_t count) {
+  std::vector<std::int64_t> chunks(static_cast<std::size_t>(count));
+  std::iota(chunks.begin(), chunks.end(), 0);
+  return chunks;
+}
+
+constexpr RowStream::Cut kCut{.parts = 3, .block_rows = 64};
+
+TEST_P(RowStreamTest, PartsComeInOrderWithAllTheirRows) {
+  for (const std::int64_t buffers : {3, 5, 8}) {
+    const std::int64_t rows = 20 * kChunkRows - 1;
+    const auto stream = open(rows, buffers);
+    for (int pass = 0; pass < 3; ++pass) {
+      std::vector<std::int64_t> next(kCut.parts), seen(kCut.parts);
+      stream->for_parts(threads_, chunks_up_to(20), kCut,
+                        [&](std::int64_t part, const Matrix& m, std::int64_t first,
+                            std::int64_t begin, std::int64_t end) {
+                          expect_rows(m, first);
+                          EXPECT_EQ(begin % kCut.block_rows, 0);
+                          EXPECT_GE(begin, 16 * part / 3 * kCut.block_rows);
+                          EXPECT_LE(end, 16 * (part + 1) / 3 * kCut.block_rows);
+                          EXPECT_GE(first + begin, next[part]);
+                          next[part] = first + end;
+                          seen[part] += end - begin;
+                        });
+      EXPECT_EQ(seen[0] + seen[1] + seen[2], rows);
+      EXPECT_EQ(next[2], rows);
+    }
+    EXPECT_GE(stream->chunks_read(), 20 + 2 * (20 - stream->residents()));
+    EXPECT_LE(stream->chunks_read(), 20 + 2 * (20 - stream->residents()) + buffers);
+  }
+}
+
+TEST_P(RowStreamTest, PartsOfSomeChunksOnly) {
+  const auto stream = open(20 * kChunkRows, 8);
+  std::vector<std::int64_t> residents, others;
+  for (const std::int64_t chunk : chunks_up_to(20))
+    (stream->is_resident(chunk) ? residents : others).push_back(chunk);
+  for (int pass = 0; pass < 2; ++pass)
+    for (const auto& chunks : {residents, others}) {
+      std::atomic<std::int64_t> rows = 0;
+      stream->for_parts(threads_, chunks, kCut,
+                        [&](std::int64_t, const Matrix& m, std::int64_t first, std::int64_t begin,
+                            std::int64_t end) {
+                          expect_rows(m, first);
+                          EXPECT_EQ(stream->is_resident(first / kChunkRows), chunks == residents);
+                          rows += end - begin;
+                        });
+      EXPECT_EQ(rows, static_cast<std::int64_t>(chunks.size()) * kChunkRows);
+    }
+  stream->for_parts(threads_, {}, kCut, [](auto&&...) { FAIL(); });
+}
+
+TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
+  const auto stream = open(12 * kChunkRows, 4);
+  for (const std::int64_t last : {0, 2, 5, 11})
+    for (const bool is_watch : {false, true}) {
+      std::int64_t calls = 0;
+      stream->set_watch([&] {
+        if (is_watch && calls++ == last) throw std::runtime_error("x");
+      });
+      EXPECT_THROW(
+          stream->for_parts(threads_, chunks_up_to(12), kCut,
+                            [&](std::int64_t, const Matrix&, std::int64_t first, auto&&...) {
+                              if (!is_watch && first == last * kChunkRows)
+                                throw std::runtime_error("x");
+                            }),
+          std::runtime_error);
+      stream->set_watch([] {});
+      std::atomic<std::int64_t> rows = 0;
+      stream->for_parts(threads_, chunks_up_to(12), kCut,
+                        [&](std::int64_t, const Matrix& m, std::int64_t first, std::int64_t begin,
+                            std::int64_t end) {
+                          expect_rows(m, first);
+                          rows += end - begin;
+                        });
+      EXPECT_EQ(rows, 12 * kChunkRows);
+    }
+}
+
+TEST_P(RowStreamTest, PartsFindDamageEveryTime) {
+  write(12 * kChunkRows);
+  for (const std::int64_t chunk : {3, 9}) {  // the first of them stays in memory
+    const auto flip = [&] {
+      std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(chunk * 24576 + 4096 + 9000);
+      const int byte = file.get();
+      file.seekp(chunk * 24576 + 4096 + 9000);
+      file.put(static_cast<char>(byte ^ 1));
+    };
+    flip();
+    RowStream stream(std::make_shared<DataFile>(path_), bytes_for(6), GetParam());
+    for (int pass = 0; pass < 2; ++pass)
+      EXPECT_THROW(stream.for_parts(threads_, chunks_up_to(12), kCut, [](auto&&...) {}), IoError);
+    flip();
+    EXPECT_NO_THROW(stream.for_parts(threads_, chunks_up_to(12), kCut, [](auto&&...) {}));
+  }
 }
 
 TEST_P(RowStreamTest, RefusesTooLittleMemory) {

@@ -6,6 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace tutti::learn {
@@ -24,5 +27,47 @@ void reserve_large(std::vector<T>& values, std::size_t count) {
   values.reserve(count);
   prefer_huge_pages(values.data(), count * sizeof(T));
 }
+
+// Memory of its own, in large pages from its beginning to its end, that the system has back as soon
+// as it goes: what is freed to the heap may stay with the process, and a memory limit counts that.
+// Throws std::bad_alloc.
+class LargePages {
+ public:
+  LargePages() = default;
+  explicit LargePages(std::size_t bytes) : size_(bytes), mapped_(bytes + kPage) {
+    void* address =
+        ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) throw std::bad_alloc();
+    start_ = static_cast<std::byte*>(address);
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    data_ = start_ + ((place + kPage - 1) / kPage * kPage - place);
+    prefer_huge_pages(data_, size_);
+  }
+  ~LargePages() {
+    if (start_ != nullptr) ::munmap(start_, mapped_);
+  }
+  LargePages(LargePages&& other) noexcept
+      : size_(other.size_),
+        mapped_(other.mapped_),
+        start_(std::exchange(other.start_, nullptr)),
+        data_(std::exchange(other.data_, nullptr)) {}
+  LargePages& operator=(LargePages&&) = delete;
+
+  std::byte* data() const { return data_; }
+  // Has the kernel find pages, from the last ones on, until it is to stop. Where it cannot do that,
+  // whoever writes first has to wait.
+  void claim(const std::stop_token& stop) const {
+    for (std::size_t end = size_; end > 0 && !stop.stop_requested();) {
+      const std::size_t begin = (end - 1) / kPage * kPage;
+      ::madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE);
+      end = begin;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;
+  std::size_t size_ = 0, mapped_ = 0;
+  std::byte *start_ = nullptr, *data_ = nullptr;
+};
 
 }  // namespace tutti::learn

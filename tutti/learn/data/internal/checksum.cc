@@ -6,35 +6,13 @@
 #include <cstring>
 #include <vector>
 
-#include "tutti/learn/threads.h"
-
 namespace tutti::learn {
 namespace {
 
 constexpr std::uint64_t kFactor = 0x100000001b3;
-constexpr std::size_t kPiece = 256 << 10;
 
 std::uint64_t add(std::uint64_t sum, std::uint64_t word) {
   return std::rotl(sum ^ word, 23) * kFactor;
-}
-
-// Four sums side by side: a single one would wait for its own multiplications. In an array they
-// would go through memory.
-std::uint64_t checksum_of_piece(const std::byte* data, std::size_t bytes) {
-  std::uint64_t a = kChecksumStart, b = a + 1, c = a + 2, d = a + 3;
-  const auto word = [&](std::size_t at) {
-    std::uint64_t found;
-    std::memcpy(&found, data + at, sizeof(found));
-    return found;
-  };
-  for (std::size_t at = 0; at < bytes; at += 32) {
-    a = add(a, word(at));
-    b = add(b, word(at + 8));
-    c = add(c, word(at + 16));
-    d = add(d, word(at + 24));
-  }
-  const std::array<std::uint64_t, 4> sums = {a, b, c, d};
-  return checksum_of(sums.data(), sizeof(sums));
 }
 
 }  // namespace
@@ -52,20 +30,35 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum
   return sum;
 }
 
-std::uint64_t checksum_of_chunk(const std::byte* data, std::size_t bytes, Threads* threads,
-                                const Look& look) {
-  std::vector<std::uint64_t> sums((bytes + kPiece - 1) / kPiece);
-  const auto sum_piece = [&](std::int64_t piece) {
-    const std::size_t begin = static_cast<std::size_t>(piece) * kPiece;
-    const std::size_t end = std::min(bytes, begin + kPiece);
-    sums[static_cast<std::size_t>(piece)] = checksum_of_piece(data + begin, end - begin);
-    if (look) look(begin, end);
+// Four sums side by side: a single one would wait for its own multiplications. In an array they
+// would go through memory.
+void PieceSum::add(const std::byte* data, std::size_t bytes) {
+  auto [a, b, c, d] = sums_;
+  const auto word = [&](std::size_t at) {
+    std::uint64_t found;
+    std::memcpy(&found, data + at, sizeof(found));
+    return found;
   };
-  const auto pieces = static_cast<std::int64_t>(sums.size());
-  if (threads != nullptr)
-    threads->run(pieces, sum_piece);
-  else
-    for (std::int64_t piece = 0; piece < pieces; ++piece) sum_piece(piece);
+  for (std::size_t at = 0; at < bytes; at += 32) {
+    a = learn::add(a, word(at));
+    b = learn::add(b, word(at + 8));
+    c = learn::add(c, word(at + 16));
+    d = learn::add(d, word(at + 24));
+  }
+  sums_ = {a, b, c, d};
+}
+
+std::uint64_t PieceSum::value() const {
+  return checksum_of(sums_.data(), sizeof(sums_));
+}
+
+std::uint64_t checksum_of_chunk(const std::byte* data, std::size_t bytes) {
+  std::vector<std::uint64_t> sums;
+  for (std::size_t at = 0; at < bytes; at += kPieceBytes) {
+    PieceSum piece;
+    piece.add(data + at, std::min(kPieceBytes, bytes - at));
+    sums.push_back(piece.value());
+  }
   return checksum_of(sums.data(), sums.size() * sizeof(sums[0]));
 }
 
