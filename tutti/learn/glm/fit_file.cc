@@ -10,6 +10,7 @@
 #include "tutti/learn/glm/internal/newton.h"
 #include "tutti/learn/glm/internal/solve.h"
 #include "tutti/learn/glm/internal/solve_multinomial.h"
+#include "tutti/learn/internal/huge_pages.h"
 #include "tutti/learn/internal/vector_kernels.h"
 
 namespace tutti::learn {
@@ -51,14 +52,13 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
 
 // Blocks of rows from all over a dense file.
 struct Sample {
-  std::vector<std::byte> values;
+  LargePages values;  // a limit need not leave room for them any more when they are gone
   std::vector<double> labels, weights;
   Matrix features;
 };
 
 Sample sample_of(const DataFile& file, std::span<const double> labels,
                  std::span<const double> weights, std::int64_t stride) {
-  Sample sample;
   const std::int64_t row_bytes =
       file.schema().columns * static_cast<std::int64_t>(size_of(file.schema().dtype));
   // body(first byte, rows, the first row's number in the file) for every block; `done` after a
@@ -75,12 +75,21 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
       first += m.rows;
     }
   };
-  for_blocks([&](const std::byte* from, std::int64_t rows,
-                 std::int64_t) { file.fetch(from, rows * row_bytes); },
-             [](std::int64_t) {});
+  std::int64_t count = 0;
+  for_blocks(
+      [&](const std::byte* from, std::int64_t rows, std::int64_t) {
+        file.fetch(from, rows * row_bytes);
+        count += rows;
+      },
+      [](std::int64_t) {});
+  Sample sample{.values = LargePages(static_cast<std::size_t>(count * row_bytes)),
+                .labels = {},
+                .weights = {},
+                .features = {}};
+  std::byte* next = sample.values.data();
   for_blocks(
       [&](const std::byte* from, std::int64_t rows, std::int64_t first) {
-        sample.values.insert(sample.values.end(), from, from + rows * row_bytes);
+        next = std::copy(from, from + rows * row_bytes, next);
         sample.labels.insert(sample.labels.end(), labels.begin() + first,
                              labels.begin() + first + rows);
         if (!weights.empty())

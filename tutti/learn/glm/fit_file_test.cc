@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iostream>
 
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/transport/thread/thread_world.h"
@@ -317,6 +318,7 @@ TEST_F(FitFile, StaysWithinTheLimit) {
     const std::int64_t before = status_kib("VmRSS:");
     const GlmModel model = fit_file(file, labels, {}, {.tolerance = 1e-8, .threads = 2}, kLimit);
     const std::int64_t grown = status_kib("VmHWM:") - before;
+    std::cerr << "grown by " << grown << " KiB\n";
     ::_exit(!model.has_converged ? 1 : grown > kLimit / 1024 ? 2 : grown < 1024 ? 3 : 0);
   }
   int status = 0;

@@ -41,26 +41,48 @@ void DenseDesign<T>::show(const Matrix& rows, std::int64_t first) const {
 }
 
 template <class T>
+void DenseDesign<T>::for_row_blocks(const RowsBody& body) const {
+  if (!this->is_streamed() || this->stride_ > 1)
+    return this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+      body(part, begin, end, row(begin));
+    });
+  this->stream_->for_parts(this->threads_, this->selected_chunks(), {this->parts_, kBlockRows},
+                           [&](std::int64_t part, const Matrix& rows, std::int64_t first,
+                               std::int64_t begin, std::int64_t end) {
+                             const T* values = static_cast<const T*>(rows.values);
+                             for (std::int64_t at = begin; at < end; at += kBlockRows)
+                               body(part, first + at, first + std::min(end, at + kBlockRows),
+                                    values + at * stride_of_rows_);
+                           });
+}
+
+template <class T>
 void DenseDesign<T>::multiply(const T* vector, T constant, T* products) const {
-  this->for_data_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    multiply_rows(row(begin), stride_of_rows_, end - begin, this->columns_, vector, constant,
+  for_row_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end, const T* rows) {
+    multiply_rows(rows, stride_of_rows_, end - begin, this->columns_, vector, constant,
                   products + begin);
   });
 }
 
 template <class T>
+typename DenseDesign<T>::Block DenseDesign<T>::cut(const Block& block, std::int64_t begin) const {
+  return {begin, std::min(block.end, begin + kAtOnce),
+          block.rows + (begin - block.begin) * stride_of_rows_};
+}
+
+template <class T>
 void DenseDesign<T>::sum_vectors(std::int64_t count,
-                                 const std::function<void(std::int64_t, std::int64_t, T*)>& body,
+                                 const std::function<void(const Block&, T*)>& body,
                                  double* target) {
   std::vector<std::vector<double>> sums(this->parts_);
   std::vector<std::vector<T>> block_sums(this->parts_);
-  this->for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  for_row_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
     if (sums[part].empty()) {
       sums[part].assign(count, 0);
       block_sums[part].resize(count);
     }
     std::fill(block_sums[part].begin(), block_sums[part].end(), T{0});
-    body(begin, end, block_sums[part].data());
+    body({begin, end, rows}, block_sums[part].data());
     add_to_double(block_sums[part].data(), count, sums[part].data());
   });
   std::fill(target, target + count, 0.0);
@@ -74,8 +96,9 @@ void DenseDesign<T>::transpose_multiply(const T* factors, T* target) {
   std::vector<double> sums(this->columns_);
   sum_vectors(
       this->columns_,
-      [&](std::int64_t begin, std::int64_t end, T* block) {
-        add_rows(row(begin), stride_of_rows_, end - begin, this->columns_, factors + begin, block);
+      [&](const Block& block, T* into) {
+        add_rows(block.rows, stride_of_rows_, block.end - block.begin, this->columns_,
+                 factors + block.begin, into);
       },
       sums.data());
   std::copy(sums.begin(), sums.end(), target);
@@ -83,11 +106,11 @@ void DenseDesign<T>::transpose_multiply(const T* factors, T* target) {
 
 // `sums` are those of the gradient, then those of the diagonal.
 template <class T>
-void DenseDesign<T>::add_gradient(std::int64_t begin, std::int64_t end, const T* first,
-                                  const T* second, T* sums) const {
-  const std::int64_t columns = this->columns_;
-  add_rows(row(begin), stride_of_rows_, end - begin, columns, first + begin, sums);
-  add_squares(row(begin), stride_of_rows_, end - begin, columns, second + begin, sums + columns);
+void DenseDesign<T>::add_gradient(const Block& block, const T* first, const T* second,
+                                  T* sums) const {
+  const std::int64_t columns = this->columns_, count = block.end - block.begin;
+  add_rows(block.rows, stride_of_rows_, count, columns, first + block.begin, sums);
+  add_squares(block.rows, stride_of_rows_, count, columns, second + block.begin, sums + columns);
 }
 
 template <class T>
@@ -97,9 +120,9 @@ void DenseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* g
   std::vector<double> sums(2 * columns);
   sum_vectors(
       2 * columns,
-      [&](std::int64_t begin, std::int64_t end, T* block) {
-        for (std::int64_t r = begin; r < end; r += kAtOnce)
-          add_gradient(r, std::min(end, r + kAtOnce), first, second, block);
+      [&](const Block& block, T* into) {
+        for (std::int64_t r = block.begin; r < block.end; r += kAtOnce)
+          add_gradient(cut(block, r), first, second, into);
       },
       sums.data());
   std::copy(sums.begin(), sums.begin() + columns, gradient);
@@ -114,12 +137,13 @@ void DenseDesign<T>::multiply_and_gradient(const T* vector, T constant, const Fi
   std::vector<double> sums(2 * columns);
   sum_vectors(
       2 * columns,
-      [&](std::int64_t begin, std::int64_t end, T* block) {
-        for (std::int64_t r = begin; r < end; r += kAtOnce) {
-          const std::int64_t last = std::min(end, r + kAtOnce);
-          multiply_rows(row(r), stride_of_rows_, last - r, columns, vector, constant, products + r);
-          fill(r, last);
-          add_gradient(r, last, first, second, block);
+      [&](const Block& block, T* into) {
+        for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
+          const Block near = cut(block, r);
+          multiply_rows(near.rows, stride_of_rows_, near.end - r, columns, vector, constant,
+                        products + r);
+          fill(r, near.end);
+          add_gradient(near, first, second, into);
         }
       },
       sums.data());
@@ -134,16 +158,17 @@ double DenseDesign<T>::curvature_multiply(const T* vector, T constant, const T* 
   std::vector<double> sums(columns + 1);
   sum_vectors(
       columns + 1,
-      [&](std::int64_t begin, std::int64_t end, T* block) {
-        for (std::int64_t r = begin; r < end; r += kAtOnce) {
-          const std::int64_t count = std::min(kAtOnce, end - r);
-          multiply_rows(row(r), stride_of_rows_, count, columns, vector, constant, products + r);
+      [&](const Block& block, T* into) {
+        for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
+          const Block near = cut(block, r);
+          const std::int64_t count = near.end - r;
+          multiply_rows(near.rows, stride_of_rows_, count, columns, vector, constant, products + r);
           T factors[kAtOnce];
           for (std::int64_t i = 0; i < count; ++i) {
             factors[i] = curvature[r + i] * products[r + i];
-            block[columns] += factors[i];
+            into[columns] += factors[i];
           }
-          add_rows(row(r), stride_of_rows_, count, columns, factors, block);
+          add_rows(near.rows, stride_of_rows_, count, columns, factors, into);
         }
       },
       sums.data());
@@ -159,20 +184,21 @@ double DenseDesign<T>::step(const T* vector, T constant, const T* curvature, con
   std::vector<double> sums(vectors * columns + 1);
   sum_vectors(
       vectors * columns + 1,
-      [&](std::int64_t begin, std::int64_t end, T* block) {
-        for (std::int64_t r = begin; r < end; r += kAtOnce) {
-          const std::int64_t count = std::min(kAtOnce, end - r);
-          multiply_rows(row(r), stride_of_rows_, count, columns, vector, constant, products + r);
+      [&](const Block& block, T* into) {
+        for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
+          const Block near = cut(block, r);
+          const std::int64_t count = near.end - r;
+          multiply_rows(near.rows, stride_of_rows_, count, columns, vector, constant, products + r);
           T factors[kAtOnce], first[kAtOnce];
           for (std::int64_t i = 0; i < count; ++i) {
             factors[i] = curvature[r + i] * products[r + i];
-            block[vectors * columns] += factors[i];
+            into[vectors * columns] += factors[i];
           }
           fill(r, r + count, first);
-          add_rows(row(r), stride_of_rows_, count, columns, factors, block);
-          add_rows(row(r), stride_of_rows_, count, columns, first, block + columns);
+          add_rows(near.rows, stride_of_rows_, count, columns, factors, into);
+          add_rows(near.rows, stride_of_rows_, count, columns, first, into + columns);
           if (vectors == 3)
-            add_rows(row(r), stride_of_rows_, count, columns, curvature + r, block + 2 * columns);
+            add_rows(near.rows, stride_of_rows_, count, columns, curvature + r, into + 2 * columns);
         }
       },
       sums.data());

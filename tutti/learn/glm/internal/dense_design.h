@@ -13,6 +13,11 @@ class DenseDesign final : public Design<T> {
   bool is_sparse() const override { return false; }
   const T* row(std::int64_t r) const { return values_ + (r - first_) * stride_of_rows_; }
   std::int64_t stride_of_rows() const { return stride_of_rows_; }
+  // for_data_blocks with the place of row `begin`. Threads go through the chunks of a stream
+  // without waiting for each other, so `row` tells nothing meanwhile.
+  using RowsBody =
+      std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows)>;
+  void for_row_blocks(const RowsBody& body) const;
 
   void multiply(const T* vector, T constant, T* products) const override;
   void transpose_multiply(const T* factors, T* target) override;
@@ -34,12 +39,17 @@ class DenseDesign final : public Design<T> {
                   std::vector<double>& gram) override;
 
  private:
-  // Sums in f64 per part what `body(begin, end, sums)` adds in T to `count` values per block.
-  void sum_vectors(std::int64_t count,
-                   const std::function<void(std::int64_t, std::int64_t, T*)>& body, double* target);
-
-  void add_gradient(std::int64_t begin, std::int64_t end, const T* first, const T* second,
-                    T* sums) const;
+  // A block of rows, the first of which lies at `rows`.
+  struct Block {
+    std::int64_t begin, end;
+    const T* rows;
+  };
+  // Its rows from `begin` on, at most kAtOnce.
+  Block cut(const Block& block, std::int64_t begin) const;
+  // Sums in f64 per part what `body(block, sums)` adds in T to `count` values per block.
+  void sum_vectors(std::int64_t count, const std::function<void(const Block&, T*)>& body,
+                   double* target);
+  void add_gradient(const Block& block, const T* first, const T* second, T* sums) const;
 
   void show(const Matrix& rows, std::int64_t first) const override;
 

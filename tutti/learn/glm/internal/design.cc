@@ -77,6 +77,18 @@ void Design<T>::select_chunks(Chunks which, std::int64_t begin_chunk, std::int64
   share_ = static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, total_rows_));
 }
 
+// Of a stream.
+template <class T>
+std::vector<std::int64_t> Design<T>::selected_chunks() const {
+  const bool has_range = chunks_ != Chunks::kAll;
+  const std::int64_t end = has_range ? end_chunk_ : stream_->file().chunks();
+  std::vector<std::int64_t> chunks;
+  for (std::int64_t chunk = has_range ? begin_chunk_ : 0; chunk < end; ++chunk)
+    if (!has_range || stream_->is_resident(chunk) == (chunks_ == Chunks::kResidents))
+      chunks.push_back(chunk);
+  return chunks;
+}
+
 template <class T>
 void Design<T>::for_ranges(const std::function<void(std::int64_t, std::int64_t)>& body) const {
   if (stream_ == nullptr) return body(0, rows_);

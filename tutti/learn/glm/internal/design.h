@@ -109,6 +109,7 @@ class Design {
   std::int64_t rows_, columns_, all_columns_, parts_, stride_ = 1, total_rows_;
   enum class Chunks : std::uint8_t { kAll, kResidents, kOthers };
   void select_chunks(Chunks which, std::int64_t begin, std::int64_t end);
+  std::vector<std::int64_t> selected_chunks() const;
 
   double share_ = 1;
   Chunks chunks_ = Chunks::kAll;  // which count, of [begin_chunk_, end_chunk_)

@@ -41,7 +41,8 @@ class Newton {
   std::int64_t sample_stride() const;
   bool run_stage(std::int64_t stride);
   Model pass(const std::vector<double>& weights);
-  void add_block(std::int64_t begin, std::int64_t end, const T* weights, T* tile, double* sums);
+  void add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights, T* tile,
+                 double* sums);
   void add_penalty(const std::vector<double>& weights, Model& model) const;
   std::vector<double> direction_of(const Model& model) const;
   double gap_of(const Model& model, const std::vector<double>& direction) const;
@@ -132,10 +133,10 @@ void Newton<T>::start() {
 
 // `sums` are loss, gradient (width), Gram matrix (width x width).
 template <class T>
-void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* weights, T* tile,
-                          double* sums) {
+void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights,
+                          T* tile, double* sums) {
   const std::int64_t count = end - begin;
-  fill_rows(design_.row(begin), design_.stride_of_rows(), count, columns_,
+  fill_rows(rows, design_.stride_of_rows(), count, columns_,
             shift_.empty() ? nullptr : shift_.data(), width_, tile);
   T margins[kBlockRows], first[kBlockRows], second[kBlockRows];
   multiply_rows(tile, width_, count, width_, weights, T{0}, margins);
@@ -159,13 +160,14 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
   std::copy(weights.begin(), weights.end(), padded.begin());
   std::vector<std::vector<double>> sums(design_.parts());
   std::vector<std::vector<T>> tiles(design_.parts());
-  design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    if (sums[part].empty()) {
-      sums[part].assign(1 + width_ + width_ * width_, 0);
-      tiles[part].resize(2 * kBlockRows * width_);  // as they are, and packed
-    }
-    add_block(begin, end, padded.data(), tiles[part].data(), sums[part].data());
-  });
+  design_.for_row_blocks(
+      [&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
+        if (sums[part].empty()) {
+          sums[part].assign(1 + width_ + width_ * width_, 0);
+          tiles[part].resize(2 * kBlockRows * width_);  // as they are, and packed
+        }
+        add_block(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data());
+      });
   std::vector<double> total(1 + width_ + width_ * width_);
   for (const auto& part : sums)
     for (std::size_t i = 0; i < part.size(); ++i) total[i] += part[i];
