@@ -91,6 +91,7 @@ BoostOptions boost_options(const py::dict& from) {
   BoostOptions options;
   take(from, "objective", options.objective);
   take(from, "classes", options.classes);
+  take(from, "class_curvature", options.class_curvature);
   take(from, "alpha", options.alpha);
   take(from, "rounds", options.rounds);
   take(from, "learning_rate", options.learning_rate);

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import datasets, ensemble, tree
 from sklearn.base import clone
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, mean_absolute_error, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,6 +86,51 @@ def test_regression(cells):
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
     assert ours.RandomForestRegressor(100, random_state=0).fit(X, y).score(X_test, y_test) > 0.2
     assert ours.GradientBoostingRegressor(max_iter=50, learning_rate=0.05).fit(X, y).score(X_test, y_test) > 0.2
+
+
+def uneven(rows, seed):
+    """Labels with errors to one side, wider where the last column is above 0."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, 5))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + random.exponential(1 + 2 * (X[:, 3] > 0))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 0.99])
+def test_quantiles_are_as_good_as_scikit_learns(share):
+    X, y = uneven(4000, 0)
+    new, truth = uneven(10000, 1)
+    options = dict(loss="quantile", quantile=share, max_iter=60)
+    with threadpool_limits(1):
+        theirs = ensemble.HistGradientBoostingRegressor(**options).fit(X, y).predict(new)
+    found = ours.GradientBoostingRegressor(**options).fit(X, y).predict(new)
+    assert mean_pinball_loss(truth, found, alpha=share) < 1.02 * mean_pinball_loss(truth, theirs, alpha=share)
+    assert abs(np.mean(truth <= found) - share) < abs(np.mean(truth <= theirs) - share) + 0.01
+    machine = ours.BoostingMachineRegressor(objective="quantile", alpha=share, num_round=60, max_depth=5).fit(X, y).predict(new)
+    assert mean_pinball_loss(truth, machine, alpha=share) < 1.05 * mean_pinball_loss(truth, theirs, alpha=share)
+
+
+def test_absolute_errors_are_as_small_as_scikit_learns():
+    X, y = uneven(4000, 0)
+    y[::50] += 1e6  # which a mean would follow
+    new, truth = uneven(10000, 1)
+    with threadpool_limits(1):
+        theirs = ensemble.HistGradientBoostingRegressor(loss="absolute_error").fit(X, y).predict(new)
+    found = ours.GradientBoostingRegressor(loss="absolute_error").fit(X, y).predict(new)
+    assert mean_absolute_error(truth, found) < 1.02 * mean_absolute_error(truth, theirs)
+
+
+def test_several_classes_take_scikit_learns_steps_and_machines_half_of_them():
+    X, y = datasets.make_classification(3000, 10, n_informative=6, n_classes=4, random_state=0)
+    options = dict(learning_rate=0.1, max_leaf_nodes=8, l2_regularization=2.0, early_stopping=False)
+    with threadpool_limits(1):
+        theirs = ensemble.HistGradientBoostingClassifier(max_iter=15, **options).fit(X, y).decision_function(X)
+    steps = ours.GradientBoostingClassifier(max_iter=15, **options).fit(X, y).decision_function(X)
+    assert np.corrcoef(steps.ravel(), theirs.ravel())[0, 1] > 0.97 and 0.97 < steps.std() / theirs.std() < 1.03
+    first = dict(random_state=0, max_depth=3)
+    one = ours.GradientBoostingClassifier(max_iter=1, max_leaf_nodes=None, min_samples_leaf=1, l2_regularization=2.0, **first).fit(X, y)
+    machine = ours.BoostingMachineClassifier(num_round=1, lambda_l2=4.0, **first).fit(X, y)
+    base = np.log(np.bincount(y) / len(y))
+    np.testing.assert_allclose(2 * (machine.decision_function(X) - base), one.decision_function(X) - base, atol=1e-6)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])

@@ -86,7 +86,8 @@ class _BoostedClassifier(_Boosted, TreeClassifier):
 
 
 class _BoostedRegressor(_Boosted, TreeRegressor):
-    _objectives = {"squared_error": "squared_error", "mse": "squared_error", "poisson": "poisson", "quantile": "quantile"}
+    _objectives = {"squared_error": "squared_error", "mse": "squared_error", "absolute_error": "absolute_error",
+                   "poisson": "poisson", "quantile": "quantile"}
 
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None, eval_set=None):
         X, y = self._check_x_y(X, y, y_numeric=True)
@@ -164,7 +165,8 @@ class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
 class _BoostingMachine:
     """Options under the names of Snap ML: every tree draws its greatest depth from [min_max_depth, max_max_depth]. With
     tree_select_probability below 1 the other rounds add ridge regression (regularizer, fit_intercept) on n_components random waves
-    that stand for a kernel of width gamma; columns are measured in their own spread, so nothing needs to be scaled."""
+    that stand for a kernel of width gamma; columns are measured in their own spread, so nothing needs to be scaled. Of several
+    classes steps are those of XGBoost, from which the names come: half of GradientBoosting's at the same learning_rate."""
 
     def _options(self, X):
         check_at_least("num_round", self.num_round, 1)
@@ -184,6 +186,7 @@ class _BoostingMachine:
             min_samples_leaf=1.0,
             l2=float(self.lambda_l2),
             max_step=float(self.max_delta_step),
+            class_curvature=2.0,  # XGBoost's steps
             subsample=float(self.subsample),
             columns_per_tree=float(self.colsample_bytree),
             base_score=None if self.base_score is None else float(self.base_score),

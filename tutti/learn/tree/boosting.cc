@@ -12,6 +12,7 @@
 #include "tutti/learn/tree/internal/exact.h"
 #include "tutti/learn/tree/internal/fixed_sum.h"
 #include "tutti/learn/tree/internal/gradients.h"
+#include "tutti/learn/tree/internal/group_quantiles.h"
 #include "tutti/learn/tree/internal/hash.h"
 #include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/targets.h"
@@ -51,11 +52,18 @@ struct ScoredRows {
   std::vector<double> scores;
 };
 
+struct GrownTree {
+  std::vector<GrownNode> nodes;
+  std::vector<std::int32_t> place;  // of each node in the tree
+  Tree tree;
+};
+
 class Booster {
  public:
   Booster(const BoostOptions& options, Threads& threads, comm::Communicator* communicator)
       : options_(options),
-        objective_(make_objective(options.objective, options.classes, options.alpha)),
+        objective_(make_objective(options.objective, options.classes, options.alpha,
+                                  options.class_curvature)),
         threads_(threads),
         limit_(options.memory_limit),
         communicator_(communicator) {}
@@ -66,6 +74,7 @@ class Booster {
   void check_targets(const Targets& targets, std::int64_t rows) const;
   BinnedData take_in(const Matrix& matrix, const Targets& targets);
   std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
+  double find_base_quantile(const Targets& targets, double alpha) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                        std::span<const double> base) const;
   Waves add_waves(const GradientTask& task, std::span<const WaveColumn> columns, ScoredRows& rows,
@@ -74,10 +83,16 @@ class Booster {
   template <class Record>
   Tree add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
                 ScoredRows* others, Records<Record>& records, Records<Record>& scratch);
+  double step_of(double value) const;
   double value_of(const NodeSums& sums, const SumScales& units) const;
-  void add_to_leaves(const std::vector<GrownNode>& grown, std::span<const double> values,
-                     int output, ScoredRows& rows) const;
-  void add_values(const Tree& tree, int output, ScoredRows& rows) const;
+  template <class Use>
+  void each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use) const;
+  void move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves, const GradientTask& task,
+                         double alpha) const;
+  void add_values(const GrownTree& grown, int output, ScoredRows& rows) const;
+  template <class Record>
+  void add_to_scores(GrownTree& grown, const GradientTask& task, ScoredRows& rows,
+                     Records<Record>* records) const;
   double mean_loss(const ScoredRows& rows) const;
   bool is_finished(Boosted& boosted, const ScoredRows* validation, int round) const;
 
@@ -102,6 +117,7 @@ void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
 std::vector<double> Booster::find_base(const Targets& targets, const RankRows& place) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   if (options_.base_score) return std::vector<double>(outputs, *options_.base_score);
+  if (const auto alpha = objective_->leaf_quantile()) return {find_base_quantile(targets, *alpha)};
   double greatest[] = {1, 1};
   for (std::size_t i = 0; i < targets.labels.size(); ++i) {
     greatest[0] = std::max(greatest[0], std::abs(targets.labels[i]));
@@ -123,6 +139,18 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
   for (std::size_t k = 0; k < outputs; ++k)
     one[k] = moment.value(sums[k]) / weight.value(sums[outputs]);
   return objective_->base(one);
+}
+
+double Booster::find_base_quantile(const Targets& targets, double alpha) const {
+  const std::size_t rows = targets.labels.size();
+  const TargetScales scales =
+      find_scales(targets, static_cast<std::int64_t>(rows), 0, threads_, communicator_);
+  const std::vector<std::int32_t> groups(rows);
+  const std::vector<double> scores(rows);
+  return group_quantiles({groups, targets.labels, scores, targets.weights, scales.greatest_weight,
+                          scales.weight_unit == 1, scales.rows},
+                         1, alpha, threads_, communicator_)[0]
+      .value;
 }
 
 ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
@@ -162,47 +190,92 @@ GrowOptions Booster::grow_options(std::uint64_t seed) const {
   return grow;
 }
 
-double Booster::value_of(const NodeSums& sums, const SumScales& units) const {
-  const double hessian = static_cast<double>(sums.hessian) * units.hessian + options_.l2;
-  if (hessian <= 0) return 0;
-  double value = -static_cast<double>(sums.gradient) * units.gradient / hessian;
+double Booster::step_of(double value) const {
   if (options_.max_step > 0) value = std::clamp(value, -options_.max_step, options_.max_step);
   return value * options_.learning_rate;
 }
 
-// Rows that did not come with the records walk down the tree by their bins.
-void Booster::add_to_leaves(const std::vector<GrownNode>& grown, std::span<const double> values,
-                            int output, ScoredRows& rows) const {
-  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+double Booster::value_of(const NodeSums& sums, const SumScales& units) const {
+  const double hessian = static_cast<double>(sums.hessian) * units.hessian + options_.l2;
+  if (hessian <= 0) return 0;
+  return step_of(-static_cast<double>(sums.gradient) * units.gradient / hessian);
+}
+
+// Rows that did not come with the records walk down the tree, by their bins or, where there are
+// none, by their values; use(row, leaf).
+template <class Use>
+void Booster::each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use) const {
+  if (exact_) {
+    threads_.for_range(rows.matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<double> buffer;
+      std::int64_t stride = 0;
+      const double* values = dense_rows(rows.matrix, begin, end, buffer, stride);
+      const auto columns = static_cast<std::size_t>(rows.matrix.columns);
+      for (std::int64_t row = begin; row < end; ++row)
+        use(row, grown.tree.leaf_of({values + (row - begin) * stride, columns}));
+    });
+    return;
+  }
   threads_.for_range(rows.data.rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     rows.data.fetch(end, std::min(rows.data.rows(), end + kGrain));
     for (std::int64_t row = begin; row < end; ++row) {
       std::size_t at = 0;
-      while (grown[at].left >= 0)
-        at = static_cast<std::size_t>(
-            grown[at].split.goes_left(rows.data.at(row, grown[at].split.column)) ? grown[at].left
-                                                                                 : grown[at].right);
-      rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
-          values[at];
+      while (grown.nodes[at].left >= 0) {
+        const GrownNode& node = grown.nodes[at];
+        const bool goes_left = node.split.goes_left(rows.data.at(row, node.split.column));
+        at = static_cast<std::size_t>(goes_left ? node.left : node.right);
+      }
+      use(row, grown.place[at]);
     }
     rows.data.release(begin, end);
   });
 }
 
-// The same by their values.
-void Booster::add_values(const Tree& tree, int output, ScoredRows& rows) const {
+void Booster::add_values(const GrownTree& grown, int output, ScoredRows& rows) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
-  threads_.for_range(rows.matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> buffer;
-    std::int64_t stride = 0;
-    const double* values = dense_rows(rows.matrix, begin, end, buffer, stride);
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int32_t leaf = tree.leaf_of(
-          {values + (row - begin) * stride, static_cast<std::size_t>(rows.matrix.columns)});
-      rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
-          tree.values[static_cast<std::size_t>(leaf)];
-    }
+  each_leaf(grown, rows, [&](std::int64_t row, std::int32_t leaf) {
+    rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
+        grown.tree.values[static_cast<std::size_t>(leaf)];
   });
+}
+
+// `leaves`: of each row; those that the tree has not drawn count, too.
+void Booster::move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves,
+                                const GradientTask& task, double alpha) const {
+  const auto quantiles =
+      group_quantiles({leaves, task.targets.labels, task.scores, task.targets.weights,
+                       task.greatest_weight, task.has_whole_weights, task.place.total},
+                      static_cast<int>(tree.nodes.size()), alpha, threads_, communicator_);
+  for (std::size_t leaf = 0; leaf < quantiles.size(); ++leaf)
+    if (quantiles[leaf].exists) tree.values[leaf] = step_of(quantiles[leaf].value);
+}
+
+// Leaves move to quantiles first, where the objective says so. `records`: null where not in memory.
+template <class Record>
+void Booster::add_to_scores(GrownTree& grown, const GradientTask& task, ScoredRows& rows,
+                            Records<Record>* records) const {
+  const auto outputs = static_cast<std::size_t>(objective_->outputs());
+  const auto each_own = [&](const auto& use) {
+    if (records == nullptr || records->size != rows.matrix.rows) return each_leaf(grown, rows, use);
+    threads_.run(static_cast<std::int64_t>(grown.nodes.size()), [&](std::int64_t index) {
+      const GrownNode& node = grown.nodes[static_cast<std::size_t>(index)];
+      if (node.left >= 0) return;
+      const std::int32_t leaf = grown.place[static_cast<std::size_t>(index)];
+      for (std::int64_t i = node.begin; i < node.end; ++i) use(records->data()[i].row, leaf);
+    });
+  };
+  const auto add = [&](std::int64_t row, std::int32_t leaf) {
+    rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(task.output)] +=
+        grown.tree.values[static_cast<std::size_t>(leaf)];
+  };
+  const auto alpha = objective_->leaf_quantile();
+  if (!alpha) return each_own(add);
+  std::vector<std::int32_t> leaves(static_cast<std::size_t>(rows.matrix.rows));
+  each_own(
+      [&](std::int64_t row, std::int32_t leaf) { leaves[static_cast<std::size_t>(row)] = leaf; });
+  move_to_quantiles(grown.tree, leaves, task, *alpha);
+  for (std::size_t row = 0; row < leaves.size(); ++row)
+    add(static_cast<std::int64_t>(row), leaves[row]);
 }
 
 template <class Record>
@@ -220,43 +293,27 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   const HistogramShape shape = {scales.is_narrow ? Kind::kNarrow : Kind::kWide,
                                 static_cast<int>(rows.matrix.columns), 0};
   const SplitSearch search(bins_, shape, rules);
-  std::vector<GrownNode> grown;
+  GrownTree grown;
   if (limit_.exists()) {
-    grown = grow_streamed<Record>(
+    grown.nodes = grow_streamed<Record>(
         {rows.data, search, options, source, limit_.left(), communicator_}, threads_);
   } else {
     fill(source, rows.matrix.rows, threads_, records);
     scratch.resize(records.size);
-    grown = exact_ ? grow_exact<Record>({*exact_, search, options, records, scratch}, threads_)
-                   : grow<Record>({rows.data, search, options, records, scratch, communicator_},
-                                  threads_);
+    grown.nodes =
+        exact_
+            ? grow_exact<Record>({*exact_, search, options, records, scratch}, threads_)
+            : grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
   }
-  std::vector<double> values;
-  for (const GrownNode& node : grown) values.push_back(value_of(node.sums, scales.units));
-  std::vector<std::int32_t> place;
-  Tree tree = to_tree(grown, bins_, rules, place);
-  tree.values.resize(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    tree.values[static_cast<std::size_t>(place[i])] = values[i];
-  const auto add_to = [&](ScoredRows& scored) {
-    if (exact_)
-      add_values(tree, task.output, scored);
-    else
-      add_to_leaves(grown, values, task.output, scored);
-  };
-  const auto outputs = static_cast<std::size_t>(objective_->outputs());
-  if (!limit_.exists() && records.size == rows.matrix.rows)
-    threads_.run(static_cast<std::int64_t>(grown.size()), [&](std::int64_t index) {
-      const GrownNode& node = grown[static_cast<std::size_t>(index)];
-      if (node.left >= 0) return;
-      for (std::int64_t i = node.begin; i < node.end; ++i)
-        rows.scores[records.data()[i].row * outputs + static_cast<std::size_t>(task.output)] +=
-            values[static_cast<std::size_t>(index)];
-    });
-  else
-    add_to(rows);
-  if (others != nullptr) add_to(*others);
-  return tree;
+  grown.tree = to_tree(grown.nodes, bins_, rules, grown.place);
+  Tree& tree = grown.tree;
+  tree.values.resize(grown.nodes.size());
+  for (std::size_t i = 0; i < grown.nodes.size(); ++i)
+    tree.values[static_cast<std::size_t>(grown.place[i])] =
+        value_of(grown.nodes[i].sums, scales.units);
+  add_to_scores(grown, task, rows, limit_.exists() ? nullptr : &records);
+  if (others != nullptr) add_values(grown, task.output, *others);
+  return std::move(grown.tree);
 }
 
 Waves Booster::add_waves(const GradientTask& task, std::span<const WaveColumn> columns,
@@ -337,6 +394,10 @@ BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
 Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        const ValidationSet* validation) {
   check_targets(targets, matrix.rows);
+  if (limit_.exists() && objective_->leaf_quantile())
+    limit_.check(
+        matrix.rows * (kQuantileBytes + std::int64_t{sizeof(double) + sizeof(std::int32_t)}),
+        "quantiles of the rows", communicator_);
   BinnedData data = take_in(matrix, targets);
   Boosted boosted;
   Model& model = boosted.model;

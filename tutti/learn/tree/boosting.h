@@ -18,8 +18,11 @@ namespace tutti::learn::tree {
 struct BoostOptions {
   std::string objective = "squared_error";  // see objective.h
   int classes = 0;                          // softmax only
-  double alpha = 0.5;                       // quantile only
-  int rounds = 100;                         // each adds one tree for every output
+  // softmax only: each class's own curvature is taken this many times. 1: scikit-learn's steps; 2:
+  // half of them, as XGBoost's, for a step of one class moves the others too.
+  double class_curvature = 1;
+  double alpha = 0.5;  // quantile only
+  int rounds = 100;    // each adds one tree for every output
   double learning_rate = 0.1;
   int max_depth = 0, max_leaves = 31;  // 0: no limit
   // Every tree's depth is drawn from [min_max_depth, max_depth]; 0: it is max_depth.

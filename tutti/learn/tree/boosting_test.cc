@@ -72,7 +72,7 @@ TEST_P(Objectives, GradientsAreThoseOfTheLoss) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Objectives,
                          testing::Values("squared_error", "logistic", "softmax", "poisson",
-                                         "quantile"));
+                                         "quantile", "absolute_error"));
 
 TEST(Boosting, LearnsClasses) {
   Threads threads(2);
@@ -154,13 +154,40 @@ TEST(Boosting, RegressionCountsAndQuantiles) {
     }
     EXPECT_LT(error, 0.1 * spread) << name;
   }
-  BoostOptions options = logistic(200);
-  options.objective = "quantile";
-  options.alpha = 0.9;
-  const auto raw =
-      predict_raw(train_boosting(data.matrix(), {data.labels, {}}, options, threads).model,
-                  data.matrix(), threads);
-  EXPECT_EQ(raw.size(), 8000);
+}
+
+// Every leaf of the last tree, after a whole step: as many rows above as the share says.
+TEST(Boosting, LeavesMoveToQuantiles) {
+  Threads threads(2);
+  const TestData data = make_data(8000, 3);
+  std::vector<double> labels, weights;
+  for (std::size_t i = 0; i < 8000; ++i) {
+    labels.push_back(1e3 + data.values[3 * i] * (1 + std::sin(static_cast<double>(7 * i))));
+    weights.push_back(static_cast<double>(i % 4) / 3);
+  }
+  for (const double alpha : {0.05, 0.5, 0.9}) {
+    BoostOptions options = logistic(3);
+    options.objective = "quantile";
+    options.alpha = alpha;
+    options.learning_rate = 1;
+    const Model model = train_boosting(data.matrix(), {labels, weights}, options, threads).model;
+    const auto raw = predict_raw(model, data.matrix(), threads);
+    const Tree& last = model.trees.back();
+    std::vector<double> below(last.nodes.size()), up_to(below), all(below);
+    for (std::size_t i = 0; i < 8000; ++i) {
+      const std::vector<double> row(data.values.begin() + static_cast<std::ptrdiff_t>(3 * i),
+                                    data.values.begin() + static_cast<std::ptrdiff_t>(3 * i + 3));
+      const auto leaf = static_cast<std::size_t>(last.leaf_of(row));
+      all[leaf] += weights[i];
+      if (labels[i] < raw[i] - 1e-9) below[leaf] += weights[i];
+      if (labels[i] < raw[i] + 1e-9) up_to[leaf] += weights[i];
+    }
+    ASSERT_GT(last.leaves(), 20);
+    for (std::size_t leaf = 0; leaf < all.size(); ++leaf) {
+      EXPECT_LE(below[leaf], alpha * all[leaf] + 1e-6);
+      EXPECT_GE(up_to[leaf], alpha * all[leaf] - 1e-6);
+    }
+  }
 }
 
 // A few gradients far above all others: narrow sums would see nothing but these.

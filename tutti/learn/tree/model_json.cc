@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<const char*, 4> kLinks = {"identity", "logistic", "softmax", "exp"};
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_json(const std::string& what) {
   throw ConfigError("DDL-9-23", fmt::format("this is no model of trees: {}", what));
 }
 
@@ -59,7 +59,7 @@ Tree tree_from_json(const Json& json) {
   for (const char* name :
        {"right", "column", "threshold", "missing_left", "gain", "cover", "count"})
     if (json.at(name).size() != size)
-      refuse(fmt::format("'{}' has another length than 'left'.", name));
+      refuse_json(fmt::format("'{}' has another length than 'left'.", name));
   tree.nodes.resize(size);
   for (std::size_t i = 0; i < size; ++i) {
     Node& node = tree.nodes[i];
@@ -101,7 +101,7 @@ Json waves_to_json(const Model& model) {
 void waves_from_json(const Json& json, Model& model) {
   const auto& centres = json.at("centres");
   const auto& rates = json.at("rates");
-  if (centres.size() != rates.size()) refuse("'centres' has another length than 'rates'.");
+  if (centres.size() != rates.size()) refuse_json("'centres' has another length than 'rates'.");
   for (std::size_t c = 0; c < centres.size(); ++c)
     model.wave_columns.push_back({centres[c].get<double>(), rates[c].get<double>()});
   for (const Json& one : json.at("learners"))
@@ -131,13 +131,13 @@ std::string to_json(const Model& model) {
 Model from_json(std::string_view text) try {
   const Json json = Json::parse(text);
   if (!json.is_object() || json.value("format", "") != "tutti-trees")
-    refuse("'format' is not 'tutti-trees'.");
-  if (json.at("version") != 1) refuse("its version is not 1; a newer Tutti may read it.");
+    refuse_json("'format' is not 'tutti-trees'.");
+  if (json.at("version") != 1) refuse_json("its version is not 1; a newer Tutti may read it.");
   Model model;
   model.columns = json.at("columns").get<int>();
   model.outputs = json.at("outputs").get<int>();
   const auto link = std::find(kLinks.begin(), kLinks.end(), json.at("link").get<std::string>());
-  if (link == kLinks.end()) refuse("there is no such link.");
+  if (link == kLinks.end()) refuse_json("there is no such link.");
   model.link = static_cast<Link>(link - kLinks.begin());
   model.averages = json.at("averages").get<bool>();
   model.base = json.at("base").get<std::vector<double>>();
@@ -150,7 +150,7 @@ Model from_json(std::string_view text) try {
   model.check();
   return model;
 } catch (const nlohmann::json::exception& error) {
-  refuse(error.what());
+  refuse_json(error.what());
 }
 
 }  // namespace tutti::learn::tree

@@ -73,10 +73,10 @@ class Logistic : public Objective {
 
 class Softmax : public Objective {
  public:
-  explicit Softmax(int classes) : classes_(classes) {}
+  Softmax(int classes, double curvature) : classes_(classes), curvature_(curvature) {}
   int outputs() const override { return classes_; }
   Link link() const override { return Link::kSoftmax; }
-  GradientPair bounds() const override { return {1, 0.5F}; }
+  GradientPair bounds() const override { return {1, static_cast<float>(0.25 * curvature_)}; }
   void add_moments(double label, double weight, std::span<double> sums) const override {
     sums[static_cast<std::size_t>(label)] += weight;
   }
@@ -97,9 +97,8 @@ class Softmax : public Objective {
       const double p = std::exp(own[k] - greatest) / sum;
       const double weight = weight_of(weights, row);
       const bool is_class = labels[static_cast<std::size_t>(row)] == k;
-      // Twice the diagonal: a step of one class moves the others too.
       out[row - begin] = {static_cast<float>((p - (is_class ? 1 : 0)) * weight),
-                          static_cast<float>(std::max(2 * p * (1 - p), 1e-16) * weight)};
+                          static_cast<float>(std::max(curvature_ * p * (1 - p), 1e-16) * weight)};
     }
   }
   double loss(double label, std::span<const double> scores) const override {
@@ -117,6 +116,7 @@ class Softmax : public Objective {
 
  private:
   int classes_;
+  double curvature_;
 };
 
 class Poisson : public Objective {
@@ -143,25 +143,27 @@ class Poisson : public Objective {
   }
 };
 
+// Times `scale`: twice the median's is the absolute error.
 class Quantile : public Objective {
  public:
-  explicit Quantile(double alpha) : alpha_(alpha) {}
+  explicit Quantile(double alpha, double scale = 1) : alpha_(alpha), scale_(scale) {}
+  std::optional<double> leaf_quantile() const override { return alpha_; }
   bool has_constant_hessian() const override { return true; }
   GradientPair bounds() const override { return {1, 1}; }
   void gradients(std::span<const double> labels, std::span<const double> weights,
                  std::span<const double> scores, int, std::int64_t begin, std::int64_t end,
                  GradientPair* out) const override {
     each_row(labels, weights, scores, begin, end, out, [&](double label, double score) {
-      return Pair(label > score ? -alpha_ : 1 - alpha_, 1);
+      return Pair(scale_ * (label > score ? -alpha_ : 1 - alpha_), 1);
     });
   }
   double loss(double label, std::span<const double> scores) const override {
     const double error = label - scores[0];
-    return error > 0 ? alpha_ * error : (alpha_ - 1) * error;
+    return scale_ * (error > 0 ? alpha_ * error : (alpha_ - 1) * error);
   }
 
  private:
-  double alpha_;
+  double alpha_, scale_;
 };
 
 }  // namespace
@@ -180,16 +182,19 @@ void Objective::check(std::span<const double> labels) const {
       throw ConfigError("DDL-9-20", fmt::format("the label {} is not a number.", label));
 }
 
-std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha) {
+std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha,
+                                          double class_curvature) {
   if (name == "squared_error") return std::make_unique<SquaredError>();
   if (name == "logistic") return std::make_unique<Logistic>();
-  if (name == "softmax" && classes >= 2) return std::make_unique<Softmax>(classes);
+  if (name == "softmax" && classes >= 2) return std::make_unique<Softmax>(classes, class_curvature);
   if (name == "poisson") return std::make_unique<Poisson>();
   if (name == "quantile" && alpha > 0 && alpha < 1) return std::make_unique<Quantile>(alpha);
-  throw ConfigError("DDL-9-20",
-                    fmt::format("there is no objective '{}' for {} classes and alpha {}: "
-                                "squared_error, logistic, softmax, poisson, quantile.",
-                                name, classes, alpha));
+  if (name == "absolute_error") return std::make_unique<Quantile>(0.5, 2);
+  throw ConfigError(
+      "DDL-9-20",
+      fmt::format("there is no objective '{}' for {} classes and alpha {}: "
+                  "squared_error, logistic, softmax, poisson, quantile, absolute_error.",
+                  name, classes, alpha));
 }
 
 }  // namespace tutti::learn::tree

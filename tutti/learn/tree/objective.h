@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ class Objective {
   // The score of every row before the first tree, from the weighted mean of `moments` over rows.
   virtual void add_moments(double label, double weight, std::span<double> sums) const;
   virtual std::vector<double> base(std::span<const double> means) const;
+  // The share of what is left, label - score, that a leaf's value must not be below, where its sums
+  // of gradients do not tell how far to go; so the score before the first tree, too.
+  virtual std::optional<double> leaf_quantile() const { return {}; }
   // Gradients with respect to output `k` of the rows [begin, end), each times the row's weight.
   virtual void gradients(std::span<const double> labels, std::span<const double> weights,
                          std::span<const double> scores, int k, std::int64_t begin,
@@ -38,8 +42,10 @@ class Objective {
   virtual void check(std::span<const double> labels) const;
 };
 
-// "squared_error", "logistic", "softmax" (with `classes`), "poisson", "quantile" (with `alpha`).
+// "squared_error", "logistic", "softmax" (with `classes`, see BoostOptions::class_curvature),
+// "poisson", "quantile" (with `alpha`), "absolute_error".
 // Throws ConfigError (DDL-9-20) that lists the names.
-std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha);
+std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha,
+                                          double class_curvature = 1);
 
 }  // namespace tutti::learn::tree

@@ -66,7 +66,7 @@ TEST(Ranks, GrowTheSameForest) {
 
 TEST(Ranks, BoostTheSameTrees) {
   const TestData data = make_data(3000, 7, 15);
-  for (const char* objective : {"logistic", "squared_error"})
+  for (const char* objective : {"logistic", "squared_error", "quantile", "absolute_error"})
     expect_same_on_ranks(data, [&](const Matrix& matrix, std::vector<double> labels,
                                    Threads& threads, comm::Communicator* communicator) {
       BoostOptions options;
@@ -88,7 +88,7 @@ TEST(Ranks, GrowTheSameTreesWithinALimit) {
     expect_same_on_ranks(data, [&](const Matrix& matrix, std::vector<double> labels,
                                    Threads& threads, comm::Communicator* communicator) {
       BoostOptions options;
-      options.objective = "logistic";
+      options.objective = leaves == 0 ? "logistic" : "quantile";
       options.rounds = 2;
       options.max_depth = 6;
       options.max_leaves = leaves;
