@@ -25,7 +25,7 @@ def log_loss(y, proba):
     if len(classes) > proba.shape[1]:
         raise ValueError(f"there are {len(classes)} classes, but probabilities for {proba.shape[1]}")
     chosen = proba[np.arange(len(labels)), np.searchsorted(classes, labels)]
-    return _mean(-np.log(np.clip(chosen, 1e-15, 1)))
+    return _mean(-np.log(np.clip(chosen, np.finfo(np.float64).eps, 1)))
 
 
 def accuracy_score(y, predicted):
@@ -35,7 +35,7 @@ def accuracy_score(y, predicted):
 def hinge_loss(y, decision):
     """Of two classes; a positive decision means the larger label."""
     labels = _labels(y)
-    return _mean(np.maximum(0, 1 - np.where(labels == classes_of(labels).max(initial=-np.inf), 1, -1) * np.asarray(decision)))
+    return _mean(np.maximum(0, 1 - np.where(labels == classes_of(labels)[-1], 1, -1) * np.asarray(decision)))
 
 
 def mean_squared_error(y, predicted):

@@ -20,7 +20,7 @@ class _Distributed:
         return int(from_first(super()._seed()))
 
     def _classes_of(self, y):
-        return super()._classes_of(y) if self._ranks is None else classes_of(y)
+        return classes_of(y, super()._classes_of)
 
     def fit(self, X, y=None, sample_weight=None):
         if isinstance(X, DistributedData):

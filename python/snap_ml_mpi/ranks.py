@@ -1,5 +1,7 @@
 """The ranks of this job, made when they are first asked for."""
 
+import pickle
+
 import numpy as np
 
 from tutti import _learn
@@ -14,19 +16,23 @@ def ranks():
     return _ranks
 
 
-def classes_of(labels):
-    """The different labels of all ranks, in order; over several ranks they must be whole numbers."""
-    own = np.unique(labels)
+def classes_of(labels, find=np.unique):
+    """The different labels of all ranks, in order: numbers, words, whatever can be sorted. `find` gives those of one rank."""
     if ranks().size == 1:
-        return own
-    are_whole = np.issubdtype(own.dtype, np.number) and np.abs(own).max(initial=0) <= 1000 and (own == np.round(own)).all()
-    seen = np.zeros(2002)
+        return find(labels)
+    try:
+        own = find(labels)
+    except (TypeError, ValueError) as error:
+        own = error
+    parts = gather_objects(own)
     # Every rank learns whether one cannot go on, so that none waits for it.
-    seen[own.astype(int) + 1000 if are_whole else -1] = 1
-    seen = ranks().sum(seen)
-    if seen[-1] > 0:
-        raise ValueError("over ranks classes are whole numbers from -1000 to 1000")
-    return (np.nonzero(seen)[0] - 1000).astype(own.dtype)
+    for rank, part in enumerate(parts):
+        if isinstance(part, Exception):
+            raise ValueError(f"labels of rank {rank}: {part}")
+    parts = [part for part in parts if len(part)] or parts
+    if len({part.dtype.kind in "biuf" for part in parts}) > 1:
+        raise ValueError("labels are numbers on some ranks and not on others")
+    return np.unique(np.concatenate(parts))
 
 
 def gather(values):
@@ -35,6 +41,14 @@ def gather(values):
     table = np.zeros((me.size, len(values)))
     table[me.rank] = values
     return me.sum(table.ravel())
+
+
+def gather_objects(value):
+    """Any small object of each rank, in rank order."""
+    own = np.frombuffer(pickle.dumps(value), dtype=np.uint8)
+    sizes = gather([len(own)]).astype(int)
+    table = gather(np.pad(own, (0, sizes.max() - len(own))).astype(np.float64)).reshape(len(sizes), -1)
+    return [pickle.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(table, sizes)]
 
 
 def from_first(value):

@@ -1,4 +1,4 @@
-"""Trees of snap_ml_mpi under mpirun are those of one process."""
+"""Trees and classes of snap_ml_mpi under mpirun are those of one process."""
 
 import os
 import shutil
@@ -12,11 +12,12 @@ MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 
 
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
+@pytest.mark.parametrize("program, told", [("trees_on_ranks.py", "the same trees"), ("words_on_ranks.py", "the same classes")])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_ranks_grow_the_same_trees(ranks):
+def test_ranks_fit_what_one_process_does(program, told, ranks):
     command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), sys.executable, "-B",
-               str(Path(__file__).with_name("trees_on_ranks.py"))]
+               str(Path(__file__).with_name(program))]
     output = subprocess.run(command, capture_output=True, text=True, timeout=120,
                             env={**os.environ, "TUTTI_TUNING_CACHE": "none"})
     assert output.returncode == 0, output.stderr
-    assert output.stdout.count("the same trees") == ranks
+    assert output.stdout.count(told) == ranks

@@ -9,7 +9,7 @@ float32 is computed in float32. `memory_limit` (bytes, or text as in 500MB) is f
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from tutti import _learn
@@ -82,9 +82,11 @@ class LinearClassifier(ClassifierMixin, Linear):
 
     def _class_weights(self, y):
         """Per row; balanced over the rows of all ranks."""
-        if self.class_weight != "balanced" or self._ranks is None:
+        if self._ranks is None:
             return compute_sample_weight(self.class_weight, y)
         codes = np.searchsorted(self.classes_, y)
+        if self.class_weight != "balanced":  # a rank need not have rows of every class
+            return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)[codes]
         counts = self._ranks.sum(np.bincount(codes, minlength=len(self.classes_)).astype(np.float64))
         return (counts.sum() / (len(counts) * counts))[codes]
 
