@@ -164,6 +164,8 @@ int run_learn_train(int argc, char** argv) {
   test_file.takes_words = false;
   test_file.known_words = model.words;
   const DataSet test = read_any(command.test, test_file);
+  if (test.labels.empty())
+    throw ConfigError("DDL-9-05", fmt::format("{} has no labels to measure by.", command.test));
   fmt::print("on {}: {}\n", command.test,
              quality_of(model, predict(model, test.features, settings.threads), test.labels));
   return 0;

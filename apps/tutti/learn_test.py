@@ -131,6 +131,11 @@ class LearnTest(unittest.TestCase):
         self.assertIn("DDL-9-03 empty.svm: it has no rows.", self.tutti("info", "empty.svm", code=1))
         self.tutti("train", code=2)
 
+    def test_refuses_to_measure_on_rows_without_labels(self):
+        header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }".ljust(117).encode() + b"\n"
+        (self.base / "bare.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64))
+        self.assertIn("DDL-9-05 bare.npy has no labels to measure by.", self.tutti("train", "train.csv", "--test", "bare.npy", "--out", "m.json", code=2))
+
     def test_an_interrupted_fit_keeps_what_is_there(self):
         for model, step in (("boosting", "round"), ("forest", "tree"), ("extra_trees", "tree")):
             with self.subTest(model):

@@ -97,7 +97,8 @@ GlmOptions options_of(const py::dict& from) {
 // Ctrl-C ends the fit with what is there; `show` is called with (iteration, seconds, objective,
 // gap).
 void watch(GlmOptions& options, const py::dict& from, bool& is_interrupted) {
-  py::object show = from.contains("show") ? from["show"] : py::none();
+  py::object show = py::none();
+  if (from.contains("show")) show = from["show"];
   const auto has_signal = [&is_interrupted] {
     if (PyErr_CheckSignals() == 0) return false;
     PyErr_Clear();

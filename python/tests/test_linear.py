@@ -328,3 +328,11 @@ def test_a_file_larger_than_the_limit(tmp_path):
     assert 0 < hinge.stream_["residents"] < 40 and hinge.score(X, np.minimum(y, 1)) > 0.75
     with pytest.raises(ValueError, match="DDL-9-12"):
         linear.LinearSVC("hinge", memory_limit="1MB").fit(file, np.minimum(y, 1))
+
+
+@pytest.mark.parametrize("estimator", [linear.LogisticRegression(verbose=1), linear.Ridge(verbose=1), linear.LinearSVC(loss="hinge", verbose=1)])
+def test_progress_is_shown(estimator, capsys):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    for y in ((X[:, 0] > 0) * 1, np.digitize(X[:, 0], [-0.5, 0.5])):
+        estimator.fit(X, y)
+        assert "iteration 1: " in capsys.readouterr().out
