@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from snap_ml.patched_base import Patched, refuse, threads_of
+from tutti import _tree
 from tutti.learn import tree
 from tutti.learn.tree_nodes import levels_of
 
@@ -70,7 +71,8 @@ class _PatchedBoosting(Patched):
         self._random_seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
         self._n_features = rows.shape[1]
         self.is_categorical_, categories = self._check_categories(rows)
-        refuse(**{"negative categories": categories is not None and any(c is not None and (c < 0).any() for c in categories)})
+        refuse(**{"infinite values": _tree.has_infinite(rows, threads_of(None)),
+                  "negative categories": categories is not None and any(c is not None and (c < 0).any() for c in categories)})
         self._loss = self._get_loss(sample_weight=weights)
         self.do_early_stopping_ = rows.shape[0] > EARLY_STOPPING_ROWS if self.early_stopping == "auto" else self.early_stopping
         self._scorer, self._use_validation_data = None, self.validation_fraction is not None
@@ -81,7 +83,7 @@ class _PatchedBoosting(Patched):
     def _refuse_options(self):
         stops = self.early_stopping is not False
         refuse(warm_start=self.warm_start, monotonic_cst=self.monotonic_cst is not None, interaction_cst=getattr(self, "interaction_cst", None)
-               is not None, scoring=stops and self.scoring != "loss", loss=not isinstance(self.loss, str) or self.loss in ("absolute_error", "quantile"))
+               is not None, scoring=stops and self.scoring != "loss", loss=not isinstance(self.loss, str))
 
     def _parts(self, X, y, weights):
         """The rows that trees see, and those set aside as scikit-learn does."""
@@ -94,12 +96,9 @@ class _PatchedBoosting(Patched):
         return ((*parts[0::2], None), (*parts[1::2], None)) if weights is None else (parts[0::2], parts[1::2])
 
     def _boost(self, train, validation):
-        names = ("max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "max_bins")
-        # Ours count the curvature of several classes twice, as XGBoost does: twice the rate and penalty make scikit-learn's steps.
-        twice = 2 if self.n_trees_per_iteration_ > 1 else 1
+        names = ("learning_rate", "max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "l2_regularization", "max_bins")
         seed = int(self._random_seed % (2**31 - 1))
-        model = self._ours(**{name: getattr(self, name) for name in names}, learning_rate=twice * self.learning_rate,
-                           l2_regularization=twice * self.l2_regularization, random_state=seed, early_stopping=False,
+        model = self._ours(**{name: getattr(self, name) for name in names}, random_state=seed, early_stopping=False,
                            categorical_features=self.is_categorical_, n_jobs=threads_of(None), verbose=bool(self.verbose), **self._of_loss())
         aside = {} if validation is None else dict(zip(("X_val", "y_val", "sample_weight_val"), validation))
         if validation is not None:
@@ -163,4 +162,4 @@ class HistGradientBoostingRegressor(_PatchedBoosting, sklearn.ensemble.HistGradi
     _ours = tree.GradientBoostingRegressor
 
     def _of_loss(self):
-        return dict(loss=self.loss)
+        return dict(loss=self.loss, **({} if self.quantile is None else {"quantile": self.quantile}))

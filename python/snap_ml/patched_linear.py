@@ -107,7 +107,7 @@ class LinearRegression(_OneTarget, sklearn.linear_model.LinearRegression):
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(positive=self.positive, **{"sparse data": sp.issparse(X), "several targets": np.asarray(y).ndim != 1})
-        rows = self._validate_data(X, dtype=[np.float64, np.float32])
+        rows = self._validate_data(X)
         lengths = self._lengths(rows, linear.LinearRegression()._weights(sample_weight, rows))
         model = linear.LinearRegression(fit_intercept=self.fit_intercept, tol=1e-14, n_jobs=threads_of(self.n_jobs))
         self._fit_one_target(model, X, y, sample_weight)
@@ -122,6 +122,7 @@ class LinearRegression(_OneTarget, sklearn.linear_model.LinearRegression):
         if len(weights):
             X = X * np.sqrt(weights)[:, None]
         products = X.T @ X
+        refuse(**{"products of columns that are not finite": not np.isfinite(products).all()})
         scale = np.sqrt(np.diag(products))
         refuse(**{"columns that depend on each other": X.shape[0] <= X.shape[1] or not (scale > 0).all()
                   or np.linalg.eigvalsh(products / np.outer(scale, scale))[0] < 1e-8})
@@ -140,17 +141,25 @@ class Ridge(_OneTarget, sklearn.linear_model.Ridge):
 
 class ElasticNet(_OneTarget, sklearn.linear_model.ElasticNet):
     __doc__ = sklearn.linear_model.ElasticNet.__doc__
+    _ours = linear.ElasticNet
 
     def _fit_ours(self, X, y, sample_weight):
         refuse(positive=self.positive, alpha=self.alpha == 0, max_iter=self.max_iter == 0)
-        model = linear.ElasticNet(self.alpha, l1_ratio=self.l1_ratio, fit_intercept=self.fit_intercept, tol=_gap(self.tol),
-                                  max_iter=_steps(self.max_iter), n_jobs=threads_of(None))
+        model = self._ours(self.alpha, fit_intercept=self.fit_intercept, tol=_gap(self.tol), max_iter=_steps(self.max_iter),
+                           n_jobs=threads_of(None), **self._mixture())
         self._fit_one_target(model, X, y, sample_weight)
         self.dual_gap_ = model.dual_gap_ / model._total(np.asarray(y), model._weights(sample_weight, np.asarray(y)))
+
+    def _mixture(self):
+        return dict(l1_ratio=self.l1_ratio)
 
 
 class Lasso(ElasticNet, sklearn.linear_model.Lasso):
     __doc__ = sklearn.linear_model.Lasso.__doc__
+    _ours = linear.Lasso
+
+    def _mixture(self):
+        return {}
 
 
 class _PatchedGeneral(_OneTarget):

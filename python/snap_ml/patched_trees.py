@@ -34,7 +34,7 @@ class _PatchedTrees(Patched):
         criteria = ("gini", "entropy", "log_loss") if is_classifier(self) else ("squared_error",)
         refuse(ccp_alpha=self.ccp_alpha > 0, criterion=self.criterion not in criteria)
         rows, y = self._validate_data(X, y, validate_separately=(_ROWS, _LABELS))
-        refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1})
+        refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1, "labels of another number": len(y) != rows.shape[0]})
         y = y.reshape(-1)
         model = self._ours(**self._options(use_histograms=rows.shape[0] > self._exact_rows, **more)).fit(rows, y, sample_weight)
         if is_classifier(self):

@@ -21,6 +21,7 @@ import sklearn.tree
 from sklearn import datasets
 from sklearn.base import clone, is_classifier
 from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.metrics import mean_pinball_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import Interval, StrOptions, generate_valid_param, make_constraint
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -298,6 +299,19 @@ def test_patched_boosting_has_stages_and_early_stopping(classes):
     np.testing.assert_array_equal(again.predict_proba(X), ours.predict_proba(X))
     whole = np.nan_to_num(X)
     assert partial_dependence(ours, whole, [2], kind="average")["average"].shape[0] == (1 if classes == 2 else classes)
+
+
+@pytest.mark.parametrize("options", [dict(loss="absolute_error"), dict(loss="quantile", quantile=0.8), dict(loss="quantile", quantile=0.2, early_stopping=True)])
+def test_patched_boosting_has_quantiles(options):
+    X, y = datasets.make_friedman1(3000, noise=3, random_state=0)
+    new, truth = datasets.make_friedman1(3000, noise=3, random_state=1)
+    share = options.get("quantile", 0.5)
+    ours = snap_ml.patched_boosting.HistGradientBoostingRegressor(random_state=0, **options).fit(X, y)
+    with threadpool_limits(1):
+        theirs = sklearn.ensemble.HistGradientBoostingRegressor(random_state=0, **options).fit(X, y)
+    assert ours.engine_ == "tutti"
+    assert mean_pinball_loss(truth, ours.predict(new), alpha=share) < 1.02 * mean_pinball_loss(truth, theirs.predict(new), alpha=share)
+    np.testing.assert_allclose(list(ours.staged_predict(new))[-1], ours.predict(new))
 
 
 CHECKED = [patched(**({"n_estimators": 5} if "n_estimators" in inspect.signature(patched).parameters else {})) for _, patched in PAIRS]
