@@ -1,10 +1,13 @@
 #include "tutti/models/nets/layer_stack.h"
 
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/torch.h>
 
 #include <cmath>
 
 #include "tutti/models/ops/conv.h"
+#include "tutti/models/ops/doubling.h"
+#include "tutti/models/ops/winograd.h"
 #include "tutti/train/batch_norm.h"
 
 namespace tutti::models {
@@ -35,6 +38,10 @@ torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const 
                                     .flip({2, 4})
                                     .permute({3, 5, 1, 0, 2, 4})
                                     .reshape({4 * out, in, 3, 3});
+  const bool is_recorded = torch::jit::tracer::isTracing();
+  if (dtype == torch::kFloat32 && !has_relu && !is_recorded &&
+      std::min(4 * out, in) >= kFewChannels)
+    return doubling_conv(inputs, squares, bias.repeat({4}));
   const torch::Tensor made = conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
   const std::int64_t height = made.size(2), width = made.size(3);
   // Unlike pixel_shuffle, this moves whole pixels, and channels stay beside each other.
@@ -86,6 +93,27 @@ torch::Tensor LayerStack::apply(const std::string& name, at::TensorList inputs, 
       train::batch_norm(out, parts.scale, parts.shift, parts.mean, parts.variance, is_training(),
                         kNormMomentum, kNormEpsilon);
   return has_relu ? torch::relu(normal) : normal;
+}
+
+DenseFeatures LayerStack::apply_dense(std::span<const std::string> names, at::TensorList inputs,
+                                      bool wants_even) const {
+  std::vector<torch::Tensor> weights, biases;
+  for (const std::string& name : names) {
+    weights.push_back(parts_.at(name).weight);
+    biases.push_back(parts_.at(name).bias);
+  }
+  return dense_conv(inputs, weights, biases, dtype_, wants_even);
+}
+
+torch::Tensor LayerStack::apply_halving(const std::string& name, const DenseFeatures& block,
+                                        bool has_relu) {
+  if (block.even.defined()) {
+    const Parts& parts = parts_.at(name);
+    return conv_same(block.even, parts.weight, parts.bias, dtype_, {.has_relu = has_relu});
+  }
+  std::vector<torch::Tensor> seen = block.inputs;
+  seen.insert(seen.end(), block.added.begin(), block.added.end());
+  return apply(name, seen, has_relu);
 }
 
 train::Layer LayerStack::part(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tutti/models/nets/layer.h"
+#include "tutti/models/ops/dense.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models {
@@ -25,6 +26,12 @@ class LayerStack : public torch::nn::Module {
   // The layer of that name on (N, in, H, W), or on several inputs that have as many channels
   // together: convolution, bias, norm, and max(0, x) if so wished. Throws std::out_of_range.
   torch::Tensor apply(const std::string& name, at::TensorList inputs, bool has_relu = false);
+  // The layers of these names, convolutions with max(0, x), as a dense block: each sees the inputs
+  // and what those before it have added.
+  DenseFeatures apply_dense(std::span<const std::string> names, at::TensorList inputs,
+                            bool wants_even) const;
+  // A layer of kernel 1 and stride 2 on all features of such a block.
+  torch::Tensor apply_halving(const std::string& name, const DenseFeatures& block, bool has_relu);
   // Layers `first` to `last` (excluded), which `forward` uses, as one that a stage can have.
   train::Layer part(
       std::size_t first, std::size_t last,

@@ -104,6 +104,41 @@ TEST(LayerStack, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
+// With so many channels that they go by Winograd's transform, from two inputs.
+TEST(LayerStack, DoublesAsLibtorchDoes) {
+  for (int kernel : {3, 5}) {
+    LayerStack stack({{.name = "up",
+                       .in = 24,
+                       .out = 20,
+                       .kernel = kernel,
+                       .stride = 2,
+                       .height = 14,
+                       .width = 18,
+                       .is_transposed = true}},
+                     6, torch::kFloat32);
+    torch::manual_seed(2);
+    const auto p = stack.named_parameters();
+    p["up_bias"].data().uniform_();
+    const std::vector<torch::Tensor> leaves = {torch::randn({2, 16, 7, 9}).requires_grad_(),
+                                               torch::randn({2, 8, 7, 9}).requires_grad_(),
+                                               p["up_weight"], p["up_bias"]};
+    const torch::Tensor ours = stack.apply("up", {leaves[0], leaves[1]}),
+                        exact = torch::conv_transpose2d(
+                            torch::cat({leaves[0], leaves[1]}, 1).to(torch::kFloat64),
+                            leaves[2].to(torch::kFloat64), leaves[3].to(torch::kFloat64), 2,
+                            kernel / 2, 1);
+    ASSERT_EQ(ours.sizes(), (std::vector<std::int64_t>{2, 20, 14, 18}));
+    EXPECT_LT((ours - exact).norm().item<double>(), 1e-5 * exact.norm().item<double>());
+    const torch::Tensor g = torch::randn(ours.sizes());
+    const auto found = torch::autograd::grad({ours}, leaves, {g}),
+               expected = torch::autograd::grad({exact}, leaves, {g.to(torch::kFloat64)});
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      EXPECT_LT((found[i] - expected[i]).norm().item<double>(),
+                1e-5 * expected[i].norm().item<double>())
+          << i;
+  }
+}
+
 TEST(LayerStack, SmallNumbersStayNear) {
   LayerStack stack(some_layers(), 4, torch::kFloat32);
   const torch::Tensor x = torch::randn({2, 2, 8, 12}).contiguous(at::MemoryFormat::ChannelsLast);

@@ -4,9 +4,11 @@
 #include <torch/torch.h>
 
 #include "tutti/models/ops/amx.h"
+#include "tutti/models/ops/few_filters.h"
 #include "tutti/models/ops/float_conv.h"
 #include "tutti/models/ops/joined_conv.h"
 #include "tutti/models/ops/tile_conv.h"
+#include "tutti/models/ops/winograd.h"
 
 namespace tutti::models {
 namespace {
@@ -46,8 +48,6 @@ void copy_patches(const T* image, T* patches, std::int64_t height, std::int64_t 
 }
 
 constexpr std::int64_t kPatchWidth = 32;
-// Below, transforms cost more than the multiplications they save.
-constexpr std::int64_t kFewChannels = 16;
 
 Tensor patches_of(const Tensor& image, std::int64_t kernel) {
   const std::int64_t n = image.size(0), channels = image.size(1), height = image.size(2),
@@ -174,8 +174,11 @@ Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const T
   if (dtype == torch::kFloat32 && is_plain && !is_recorded &&
       std::min(weight.size(0), weight.size(1)) >= kFewChannels)
     return float_conv(inputs, weight, bias, options.has_relu);
-  const bool is_joined = inputs.size() > 1 && !is_recorded,
-             is_sum = is_joined && weight.size(2) == 1 && options.stride == 1;
+  const bool is_pixelwise = weight.size(2) == 1 && options.stride == 1;
+  if (dtype == torch::kFloat32 && is_pixelwise && !is_recorded && !options.has_relu &&
+      weight.size(0) <= kFewFilters)
+    return few_filters_conv(inputs, weight, bias);
+  const bool is_joined = inputs.size() > 1 && !is_recorded, is_sum = is_joined && is_pixelwise;
   if (dtype == torch::kFloat32 && is_joined && !is_sum)
     return float_conv_of_joined(inputs, weight, bias, options.stride, options.dilation,
                                 options.has_relu);

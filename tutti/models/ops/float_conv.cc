@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include "tutti/models/ops/float_slices.h"
 #include "tutti/models/ops/joined_conv.h"
 #include "tutti/models/ops/winograd.h"
 
@@ -11,32 +12,19 @@ namespace {
 using torch::Tensor;
 using torch::autograd::variable_list;
 
-FloatSlice float_slice_of(const Tensor& image) {
-  return {image.data_ptr<float>(), image.size(1), image.stride(3), image.stride(2),
-          image.stride(0)};
-}
-
-std::vector<FloatSlice> slices_of(at::TensorList images) {
-  std::vector<FloatSlice> slices;
-  for (const Tensor& image : images) slices.push_back(float_slice_of(image));
-  return slices;
-}
-
 // Where the gradients of the inputs go.
-std::vector<FloatSlice> slices_of(at::TensorList results, at::TensorList inputs) {
-  std::vector<FloatSlice> slices;
+std::vector<ResultSlice> result_slices_of(at::TensorList results, at::TensorList inputs) {
+  std::vector<ResultSlice> slices;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    slices.push_back(results[i].defined() ? float_slice_of(results[i])
-                                          : FloatSlice{nullptr, inputs[i].size(1)});
+    slices.push_back({results[i].defined() ? float_slice_of(results[i])
+                                           : FloatSlice{nullptr, inputs[i].size(1)}});
   return slices;
-}
-
-PictureShape shape_of(const Tensor& image) {
-  return {image.size(0), image.size(2), image.size(3)};
 }
 
 JoinedPictures masked(const Tensor& gradient, const FloatSlice& slice, const Tensor& sign) {
-  return {shape_of(gradient), {&slice, 1}, sign.defined() ? float_slice_of(sign) : FloatSlice{}};
+  return {picture_shape_of(gradient),
+          {&slice, 1},
+          sign.defined() ? float_slice_of(sign) : FloatSlice{}};
 }
 
 struct WinogradKernels {
@@ -46,9 +34,9 @@ struct WinogradKernels {
                       const Tensor& bias, bool has_relu, const Tensor& output) {
     const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
     const std::vector<FloatSlice> slices = slices_of(inputs);
-    const FloatSlice to = float_slice_of(output);
-    winograd_conv({shape_of(output), slices}, places.data_ptr<float>(), biases.data_ptr<float>(),
-                  has_relu, {&to, 1});
+    const ResultSlice to{.to = float_slice_of(output), .has_relu = has_relu};
+    winograd_conv({picture_shape_of(output), slices}, places.data_ptr<float>(),
+                  biases.data_ptr<float>(), {&to, 1});
   }
 
   static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
@@ -57,7 +45,7 @@ struct WinogradKernels {
     const FloatSlice from = float_slice_of(gradient);
     const Tensor places = torch::empty({3, 3, shape.in, shape.out}),
                  bias = torch::empty({shape.out});
-    winograd_weight_gradient({shape_of(gradient), slices}, masked(gradient, from, sign),
+    winograd_weight_gradient({picture_shape_of(gradient), slices}, masked(gradient, from, sign),
                              places.data_ptr<float>(), bias.data_ptr<float>());
     return {places.permute({3, 2, 0, 1}), bias};
   }
@@ -66,8 +54,8 @@ struct WinogradKernels {
                               const Tensor& weight, at::TensorList inputs, at::TensorList results) {
     const FloatSlice from = float_slice_of(gradient);
     const Tensor turned = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
-    winograd_conv(masked(gradient, from, sign), turned.data_ptr<float>(), nullptr, false,
-                  slices_of(results, inputs));
+    winograd_conv(masked(gradient, from, sign), turned.data_ptr<float>(), nullptr,
+                  result_slices_of(results, inputs));
   }
 };
 

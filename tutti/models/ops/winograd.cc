@@ -18,7 +18,8 @@ constexpr std::int64_t kPart = 12;
 std::int64_t block_of(std::int64_t in, std::int64_t out) {
   constexpr std::int64_t kNear = 256 << 10, kMost = 4 * kPart;
   constexpr auto kBytes = static_cast<std::int64_t>(kPositions * sizeof(float));
-  if (kBytes * in * whole_panels(out) > kNear + kNear / 4) return kMost;
+  const std::int64_t weights = kBytes * in * whole_panels(out);
+  if (weights > kNear + kNear / 4) return weights > 4 * kNear ? kMost : kMost / 2;
   return std::clamp(kNear / (kBytes * (in + out)) / kPart * kPart, kPart, kMost);
 }
 
@@ -115,25 +116,45 @@ class TileReader {
   std::vector<float> zeros_;
 };
 
-void write_tile(const TileGrid& grid, std::int64_t index, BlockMatrix& products, std::int64_t row,
-                const float* bias, bool has_relu, std::span<const FloatSlice> output) {
-  float* pixels[kTileOut * kTileOut];
-  std::int64_t channel = 0;
-  for (const FloatSlice& slice : output) {
-    if (slice.data) {
-      grid.each_pixel<kTileOut>(slice, grid.tile(index), 0,
-                                [&](int i, float* pixel) { pixels[i] = pixel; });
-      transform_output(products.at(row, channel), slice.channels, bias ? bias + channel : nullptr,
-                       has_relu, pixels);
-    }
-    channel += slice.channels;
+// Pixels of a tile of a result, row by row.
+class ResultPixels {
+ public:
+  ResultPixels(const TileGrid& grid, const Tile& tile, const FloatSlice& slice)
+      : is_there_(slice.data != nullptr) {
+    if (is_there_)
+      grid.each_pixel<kTileOut>(slice, tile, 0, [&](int i, float* pixel) { pixels_[i] = pixel; });
   }
+  float* const* get() const { return is_there_ ? pixels_ : nullptr; }
+
+ private:
+  bool is_there_;
+  float* pixels_[kTileOut * kTileOut];
+};
+
+void write_tile(const TileGrid& grid, const Tile& tile, BlockMatrix& products, std::int64_t row,
+                const float* bias, std::span<const ResultSlice> output) {
+  std::int64_t channel = 0;
+  for (const ResultSlice& slice : output) {
+    if (slice.to.data) {
+      const ResultPixels to(grid, tile, slice.to), add(grid, tile, slice.add),
+          sign(grid, tile, slice.sign);
+      transform_output(products.at(row, channel), bias ? bias + channel : nullptr,
+                       {to.get(), add.get(), sign.get(), slice.to.channels, slice.has_relu});
+    }
+    channel += slice.to.channels;
+  }
+}
+
+std::int64_t channels_of(std::span<const ResultSlice> slices) {
+  std::int64_t sum = 0;
+  for (const ResultSlice& slice : slices) sum += slice.to.channels;
+  return sum;
 }
 
 }  // namespace
 
 void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
-                   bool has_relu, std::span<const FloatSlice> output) {
+                   std::span<const ResultSlice> output) {
   const std::int64_t in = input.channels(), out = channels_of(output),
                      size = in * whole_panels(out);
   LineVector<float> transformed(static_cast<std::size_t>(kPositions * size));
@@ -153,7 +174,7 @@ void winograd_conv(const JoinedPictures& input, const float* weights, const floa
         multiply_rows({tiles.position(p), count, tiles.row(), in}, transformed.data() + p * size,
                       nullptr, products.position(p), products.row(), out);
       for (std::int64_t i = 0; i < count; ++i)
-        write_tile(grid, first + i, products, i, bias, has_relu, output);
+        write_tile(grid, grid.tile(first + i), products, i, bias, output);
     }
   });
 }

@@ -168,19 +168,35 @@ HWY_ATTR void transform_gradient(const TilePixels& pixels, const TileMatrix& to,
   }
 }
 
-HWY_ATTR void transform_output(const TileMatrix& from, std::int64_t channels, const float* bias,
-                               bool has_relu, float* const* pixels) {
-  for (std::int64_t c = 0; c < channels; c += kLaneCount) {
-    const Vector add = bias ? load_some(bias + c, channels - c) : hn::Zero(kLanes);
+// Of a result that nothing is added to and nothing of which is masked, nothing of the kind need be
+// asked for each pixel.
+template <bool kIsPlain>
+HWY_INLINE void write_output(const TileMatrix& from, const float* bias, const TileResult& to) {
+  const Vector zero = hn::Zero(kLanes);
+  float* const* const values = to.values;
+  for (std::int64_t c = 0; c < to.channels; c += kLaneCount) {
+    const std::int64_t left = to.channels - c;
+    const Vector start = bias ? load_some(bias + c, left) : zero;
     both_sides<kTileIn, kTileOut>(
         [&](int i) HWY_ATTR { return hn::LoadU(kLanes, from.values + i * from.position + c); },
         output_line,
         [&](int i, Vector value) HWY_ATTR {
-          if (pixels[i] == nullptr) return;
-          const Vector sum = hn::Add(value, add);
-          store_some(has_relu ? hn::Max(sum, hn::Zero(kLanes)) : sum, pixels[i] + c, channels - c);
+          if (values[i] == nullptr) return;
+          Vector sum = hn::Add(value, start);
+          if (!kIsPlain && to.add) sum = hn::Add(sum, load_some(to.add[i] + c, left));
+          if (to.has_relu) sum = hn::Max(sum, zero);
+          if (!kIsPlain && to.signs)
+            sum = hn::IfThenElseZero(hn::Gt(load_some(to.signs[i] + c, left), zero), sum);
+          store_some(sum, values[i] + c, left);
         });
   }
+}
+
+HWY_ATTR void transform_output(const TileMatrix& from, const float* bias, const TileResult& to) {
+  if (to.add || to.signs)
+    write_output<false>(from, bias, to);
+  else
+    write_output<true>(from, bias, to);
 }
 
 HWY_ATTR void transform_weights(const float* weights, std::int64_t in, std::int64_t out,
@@ -229,9 +245,8 @@ void transform_input(const TilePixels& pixels, const TileMatrix& to) {
 void transform_gradient(const TilePixels& pixels, const TileMatrix& to, float* sum) {
   HWY_DYNAMIC_DISPATCH(transform_gradient)(pixels, to, sum);
 }
-void transform_output(const TileMatrix& from, std::int64_t channels, const float* bias,
-                      bool has_relu, float* const* pixels) {
-  HWY_DYNAMIC_DISPATCH(transform_output)(from, channels, bias, has_relu, pixels);
+void transform_output(const TileMatrix& from, const float* bias, const TileResult& to) {
+  HWY_DYNAMIC_DISPATCH(transform_output)(from, bias, to);
 }
 void transform_weights(const float* weights, std::int64_t in, std::int64_t out, float* to) {
   HWY_DYNAMIC_DISPATCH(transform_weights)(weights, in, out, to);

@@ -26,15 +26,24 @@ struct TilePixels {
   std::int64_t channels = 0;
 };
 
+// 4x4 pixels of a result, row by row; null are those outside of the picture. Pixels of `add`, which
+// may be the same, are added; then it is max(0, x) if so wished; then zero where `signs` are not
+// positive. Null: nothing of the kind.
+struct TileResult {
+  float* const* values = nullptr;
+  float* const* add = nullptr;
+  float* const* signs = nullptr;
+  std::int64_t channels = 0;
+  bool has_relu = false;
+};
+
 // Transforms 6x6 pixels of an input. `to` points to the row of the tile at the first position.
 void transform_input(const TilePixels& pixels, const TileMatrix& to);
 // Transforms 4x4 pixels of the gradient of an output, by the transposed of transform_output, and
 // adds all of them to `sum`, whole panels of channels.
 void transform_gradient(const TilePixels& pixels, const TileMatrix& to, float* sum);
-// From the 36 positions of a tile to 4x4 pixels; null are those outside of the picture. `bias` may
-// be null.
-void transform_output(const TileMatrix& from, std::int64_t channels, const float* bias,
-                      bool has_relu, float* const* pixels);
+// From the 36 positions of a tile to 4x4 pixels. `bias` may be null.
+void transform_output(const TileMatrix& from, const float* bias, const TileResult& to);
 
 // (3, 3, in, out) -> for each position and panel of `out`, filled up with zeros, `in` rows of the
 // panel.

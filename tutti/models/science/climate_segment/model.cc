@@ -18,35 +18,41 @@ class Tiramisu : public Network {
   using Features = std::vector<Tensor>;
 
   Tensor scores(const Tensor& fields) override {
-    Features seen = {apply("first", fields, true)}, added;
+    DenseFeatures block{{apply("first", fields, true)}, {}, {}};
     std::vector<Features> skips;
     for (std::size_t b = 0; b < shape_.down.size(); ++b) {
-      added = dense(fmt::format("down{}", b), shape_.down[b], seen);
-      if (b + 1 == shape_.down.size()) break;
-      skips.push_back(joint(std::move(seen), added));
-      seen = {drop(apply(fmt::format("halve{}", b), skips.back(), true))};
+      const bool is_last = b + 1 == shape_.down.size();
+      block = dense(fmt::format("down{}", b), shape_.down[b], block.inputs, !is_last);
+      if (is_last) break;
+      skips.push_back(joint(block.inputs, block.added));
+      block.inputs = {drop(apply_halving(fmt::format("halve{}", b), block, true))};
     }
     for (std::size_t b = 0; b < shape_.up.size(); ++b) {
-      seen = joint(skips[skips.size() - 1 - b], {apply(fmt::format("double{}", b), added)});
-      added = dense(fmt::format("up{}", b), shape_.up[b], seen);
+      const Tensor doubled = apply(fmt::format("double{}", b), block.added);
+      block = dense(fmt::format("up{}", b), shape_.up[b],
+                    joint(skips[skips.size() - 1 - b], {doubled}), false);
     }
-    return apply("last", joint(std::move(seen), added));
+    return apply("last", joint(block.inputs, block.added));
   }
 
  private:
+  bool drops() const { return is_training() && shape_.dropout > 0; }
   Tensor drop(const Tensor& x) const {
-    return is_training() && shape_.dropout > 0 ? torch::dropout(x, shape_.dropout, true) : x;
+    return drops() ? torch::dropout(x, shape_.dropout, true) : x;
   }
   static Features joint(Features first, const Features& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
   }
-  // What the layers of the block add to what they see.
-  Features dense(const std::string& name, int count, Features seen) {
-    const auto first = std::ssize(seen);
-    for (int i = 0; i < count; ++i)
-      seen.push_back(drop(apply(fmt::format("{}_{}", name, i), seen, true)));
-    return {seen.begin() + first, seen.end()};
+  DenseFeatures dense(const std::string& block, int count, const Features& inputs,
+                      bool wants_even) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.push_back(fmt::format("{}_{}", block, i));
+    if (!drops()) return apply_dense(names, inputs, wants_even);
+    Features added;
+    for (const std::string& name : names)
+      added.push_back(drop(apply(name, joint(inputs, added), true)));
+    return {inputs, added, {}};
   }
 
   const TiramisuShape shape_;

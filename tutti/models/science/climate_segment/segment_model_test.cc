@@ -112,6 +112,30 @@ TEST(Tiramisu, AgreesWithItsDescription) {
   expect_right_gradients(*network, input, torch::randint(3, {2, 8, 12}, torch::kInt64));
 }
 
+// In f32 blocks are computed as a whole; in f64 each layer by libtorch.
+TEST(Tiramisu, HasTheGradientsOfF64WithManyFilters) {
+  const TiramisuShape shape{24, 36, 16, 3, 32, 16, 3, {2, 3, 2}, {3, 2}, 0};
+  const auto ours = make_network(shape, 3, torch::kFloat32),
+             exact = make_network(shape, 3, torch::kFloat32);
+  exact->to(torch::kFloat64);
+  exact->compute_in(torch::kFloat64);
+  torch::manual_seed(1);
+  const Tensor input = torch::randn({2, 16, 24, 36}),
+               labels = torch::randint(3, {2, 24, 36}, torch::kInt64);
+  auto loss = [&](Network& network, torch::ScalarType dtype) {
+    const Tensor result = torch::cross_entropy_loss(network.forward(input.to(dtype)), labels);
+    result.backward();
+    return result.item<double>();
+  };
+  EXPECT_NEAR(loss(*ours, torch::kFloat32), loss(*exact, torch::kFloat64), 1e-5);
+  const auto found = ours->named_parameters(), expected = exact->named_parameters();
+  for (const auto& item : expected) {
+    const Tensor of_f64 = item.value().grad();
+    const Tensor difference = found[item.key()].grad().to(torch::kFloat64) - of_f64;
+    EXPECT_LT(difference.norm().item<double>(), 1e-3 * of_f64.norm().item<double>()) << item.key();
+  }
+}
+
 // A network by libtorch's own operations, from the names of its layers.
 struct ByHand {
   const torch::OrderedDict<std::string, Tensor> parameters, buffers;
