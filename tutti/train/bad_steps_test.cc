@@ -49,6 +49,28 @@ TEST_P(BadGradientTest, IsSkippedByAll) {
         << rank;
 }
 
+// Finite on every rank, and infinite when they are added.
+TEST_P(BadGradientTest, SumThatIsNotFiniteIsSkippedByAll) {
+  auto [ranks, settings] = how();
+  if (ranks == 1) GTEST_SKIP() << "nothing is added";
+  bad_gradient_ = 3e38f;
+  all_are_bad_ = true;
+  settings.insert(settings.end(), {{"steps", "8"}, {"momentum", "0"}});
+  const Result result = run(ranks, "bad", settings, false, 5);
+  for (float weight : result.weights) EXPECT_LT(std::abs(weight), 100);
+  for (double loss : read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
+}
+
+// Adam would remember an infinite square, and never change these weights again.
+TEST_P(BadGradientTest, SquareThatIsNotFiniteIsSkippedByAll) {
+  bad_gradient_ = 1e30f;
+  auto [ranks, settings] = how();
+  settings.insert(settings.end(), {{"steps", "8"}, {"optimizer", "adam"}});
+  const Result result = run(ranks, "bad", settings, false, 5);
+  for (float weight : result.weights) EXPECT_LT(std::abs(weight), 100);
+  for (float square : floats(newest("bad"), "optimizer.1")) EXPECT_LT(square, 1e6f);
+}
+
 TEST_P(BadGradientTest, ManyInARowEndTheRun) {
   stays_bad_ = true;
   auto [ranks, settings] = how();

@@ -21,7 +21,8 @@ struct StepTimes {
 // What became of the gradients that an update is going to use.
 struct Reduced {
   bool is_usable = true;
-  bool has_overflowed = false;  // some rank's were not finite though its loss was
+  bool has_overflowed =
+      false;  // some rank's were not finite, or 2^64 and more, though its loss was
   double waited = 0;
 };
 

@@ -119,8 +119,9 @@ std::string Stepper::bad_place() const {
 
 // On the ranks where it is so.
 void Stepper::complain(const std::string& what, const std::string& where) {
-  log::warning("DDL-9-61 Step {}: the {} of rank {} is not finite ({}). The step is skipped.",
-               step_ + 1, what, parts_.rank, where);
+  const char* how = what == "gradient" ? "not finite, or too large to be squared" : "not finite";
+  log::warning("DDL-9-61 Step {}: the {} of rank {} is {} ({}). The step is skipped.", step_ + 1,
+               what, parts_.rank, how, where);
   parts_.log.events().write("not_finite", {{"step", step_ + 1}, {"what", what}, {"where", where}});
 }
 

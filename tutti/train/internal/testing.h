@@ -61,8 +61,7 @@ class ToyTask : public Task {
     torch::Tensor loss = layers_loss(weighted(mixed(batch.input)), batch);
     if (!is_bad()) return loss;
     if (!has_bad_gradient) return loss * std::numeric_limits<float>::quiet_NaN();
-    // Nothing is added but to the gradient of `matrix`: the root of 0 has an infinite one.
-    return loss + (model_->named_parameters()["matrix"] * 0).sqrt().sum();
+    return loss + nothing();
   }
   std::vector<Update> updates() const override { return updates_; }
   torch::Tensor update_loss(std::size_t update, const Batch& batch, std::uint64_t seed) override {
@@ -83,7 +82,7 @@ class ToyTask : public Task {
     return {{2, 1, 1,
              [this](const torch::Tensor& x, std::uint64_t) {
                if (!has_bad_layer || !is_bad()) return mixed(x);
-               return mixed(x) + (model_->named_parameters()["matrix"] * 0).sqrt().sum();
+               return mixed(x) + nothing();
              }},
             {1, 2, 0, [this](const torch::Tensor& x, std::uint64_t) { return weighted(x); }}};
   }
@@ -98,10 +97,17 @@ class ToyTask : public Task {
   bool casts_itself() const override { return true; }
   std::function<void(const torch::Tensor& indices)> on_samples;  // of each batch trained on
   bool has_bad_gradient = false;                                 // the bad step has a finite loss
+  float bad_gradient = 0;                                        // of `matrix`; 0: infinite
   bool stays_bad = false;                                        // and so have all after it
   bool has_bad_layer = false;                                    // in model parallel training
 
  private:
+  // A zero whose gradient of `matrix` is infinite, as the root of 0 has, or what it should be.
+  torch::Tensor nothing() {
+    const torch::Tensor matrix = model_->named_parameters()["matrix"];
+    if (bad_gradient == 0) return (matrix * 0).sqrt().sum();
+    return ((matrix - matrix.detach()) * bad_gradient).sum();
+  }
   torch::Tensor mixed(const torch::Tensor& x) {
     const torch::Tensor matrix = model_->named_parameters()["matrix"];
     return torch::cat({x.narrow(1, 0, 2).matmul(matrix), x.narrow(1, 2, 2)}, 1);
@@ -152,7 +158,9 @@ class TrainerTest : public testing::Test {
     comm::ThreadWorld world(ranks);
     world.run([&](comm::Transport& transport) {
       const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
-      ToyTask task(transport.rank() == bad_rank_.value_or(ranks - 1) ? bad_step : -1, updates_);
+      const bool is_bad = all_are_bad_ || transport.rank() == bad_rank_.value_or(ranks - 1);
+      ToyTask task(is_bad ? bad_step : -1, updates_);
+      task.bad_gradient = bad_gradient_;
       task.has_bad_gradient = has_bad_gradient_;
       task.stays_bad = stays_bad_;
       task.validates = validates_;
@@ -193,6 +201,8 @@ class TrainerTest : public testing::Test {
   fs::path base_;
   std::vector<Update> updates_ = {{"loss", ""}};
   bool has_bad_gradient_ = false, stays_bad_ = false, stages_are_bad_ = false;
+  bool all_are_bad_ = false;
+  float bad_gradient_ = 0;
   bool validates_ = false;
   std::string judged_;           // 'v' for each look at the validation, 't' at the test
   std::optional<int> bad_rank_;  // the last, unless it is told

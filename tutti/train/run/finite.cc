@@ -2,16 +2,30 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace tutti::train {
 
-bool all_finite(std::span<const float> values) {
-  // As integers: such a loop becomes one of vectors without any leave to reorder sums.
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t found = 0;
+namespace {
+
+// Positive numbers order as their bits do, then come infinity and what is no number. As integers
+// such a loop becomes one of vectors without any leave to reorder sums.
+bool all_below(std::span<const float> values, float limit) {
+  const auto bits = std::bit_cast<std::int32_t>(limit);
+  std::int32_t found = 0;
   for (const float value : values)
-    found |= (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1u : 0u;
+    found |= (std::bit_cast<std::int32_t>(value) & 0x7fffffff) >= bits ? 1 : 0;
   return found == 0;
+}
+
+}  // namespace
+
+bool all_finite(std::span<const float> values) {
+  return all_below(values, std::numeric_limits<float>::infinity());
+}
+
+bool squares_are_finite(std::span<const float> values) {
+  return all_below(values, 0x1p64f);
 }
 
 }  // namespace tutti::train

@@ -14,8 +14,8 @@ void FiniteWatch::look(int buffer, std::size_t first, std::size_t last) {
     return parameters_.gradients(buffer).subspan(static_cast<std::size_t>(begin),
                                                  static_cast<std::size_t>(end - begin));
   };
-  if (all_finite(part(first, last - 1))) return;
-  while (all_finite(part(last - 1, last - 1))) --last;
+  if (squares_are_finite(part(first, last - 1))) return;
+  while (squares_are_finite(part(last - 1, last - 1))) --last;
   layer_ = segments[last - 1].name;
 }
 

@@ -1,4 +1,5 @@
-// Whether the gradients of a step are finite on every rank that takes it.
+// Whether the gradients of a step are finite on every rank that takes it, and so small that their
+// sum over the ranks, and the squares that update rules take of it, are finite too.
 #pragma once
 
 #include <string>
@@ -25,9 +26,9 @@ class FiniteWatch {
   void look(int buffer, std::size_t first, std::size_t last);
   // Tells the others what was found, and returns at once. Collective.
   void tell();
-  // After waiting for what the others told: whether all were finite. True before the first `tell`.
+  // After waiting for what the others told: whether all were good. True before the first `tell`.
   bool is_good();
-  // Of this rank: where the first gradient on the way back was not finite; empty: all were finite.
+  // Of this rank: where the first gradient on the way back was not good; empty: all were.
   const std::string& layer() const { return layer_; }
 
  private:
