@@ -84,6 +84,7 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   std::ifstream file(folder / "result.json");
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
+  result["judged_step"] = outcome.judged_step;
   result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
   train::write_text(folder / "result.json", result.dump(2) + "\n");
@@ -123,7 +124,11 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
     return kStoppedCode;
   }
   if (communicator.rank() != 0) return 0;
-  const std::string verdict = task->verdict(outcome.metrics);
+  std::string verdict = task->verdict(outcome.metrics);
+  if (task->has_validation())
+    verdict = fmt::format(
+        "On the test samples, with the weights of step {}, the best on those for validation:\n{}",
+        outcome.judged_step, verdict);
   write_result(folder, outcome, verdict, communicator.size());
   fmt::print("\n{}", verdict);
   if (outcome.samples_per_second > 0)
@@ -139,22 +144,24 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   const Prepared prepared(train::read_toml(folder / "config.toml"));
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   std::unique_ptr<train::Task> task;
-  train::Metrics metrics;
+  train::SavedResult result;
   train::together(communicator, [&] {
     task = models::make_task(prepared.info.name, prepared.options);
     task->prepare(communicator);
-    metrics = train::evaluate_run(*task, communicator,
-                                  {prepared.info.name, prepared.options, folder, true});
+    result = train::evaluate_run(*task, communicator,
+                                 {prepared.info.name, prepared.options, folder, true});
   });
   if (communicator.rank() != 0) return 0;
+  const train::Metrics& metrics = result.metrics;
   std::size_t width = 0;
   for (const auto& [name, value] : metrics) width = std::max(width, name.size());
   for (const auto& [name, value] : metrics) fmt::print("{:<{}}  {:.6g}\n", name, width, value);
   fmt::print("\n{}", task->verdict(metrics));
-  if (!task->has_validation())
+  if (result.chosen_by == train::Task::Judged::kTest)
     fmt::print(
         "These weights were the best of their run on these very samples. For a result to publish "
-        "keep others for the choice: val*.h5 beside test*.h5.\n");
+        "train with others for the choice: val*.h5 beside test*.h5 or, where the case makes its "
+        "data, its option val_... above 0.\n");
   return 0;
 }
 

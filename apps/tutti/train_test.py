@@ -160,10 +160,10 @@ class TrainTest(unittest.TestCase):
             self.assertLess(float(before["learning_rate"]) - float(after["learning_rate"]), 0.34 / 120 * float(rows[0]["learning_rate"]))
 
     def test_validation_files_choose_the_weights(self):
-        run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen"))
+        run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen", "--set", "val_events=0"))
         self.assertIn("on these very samples", self.tutti("evaluate", run, "--ranks", "1"))
         data = self.base / "data"
-        shutil.copytree(self.base / "cache/tutti/hep-v2-32-300-300", data)
+        shutil.copytree(self.base / "cache/tutti/hep-v2-32-300-300", data, ignore=shutil.ignore_patterns("val*"))
         shutil.copy(data / "train-000.h5", data / "val.h5")
         run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen", "--set", f"data={data}", "--set", "epochs=3"))
         output = self.tutti("evaluate", run, "--ranks", "1")
@@ -173,6 +173,41 @@ class TrainTest(unittest.TestCase):
         with (run / "validation.csv").open() as file:
             self.assertNotIn(f"{area:.7g}", [row["area"] for row in csv.DictReader(file)])
         self.assertTrue((run / "plots/roc.svg").exists())
+
+    def test_every_case_makes_samples_to_choose_by(self):
+        cache = self.base / "made"
+        self.environment["XDG_CACHE_HOME"] = str(cache)
+        self.addCleanup(self.environment.__setitem__, "XDG_CACHE_HOME", str(self.base / "cache"))
+        for case, fewer in (("hep", "train_events=300"), ("climate-detect", "train_frames=8"), ("climate-segment", "train_frames=8"),
+                            ("resnet", "train_images=200"), ("cosmoflow", "train_universes=32"), ("unet3d", "train_scans=8"),
+                            ("gan3d", "train_showers=16")):
+            train = ["train", case, *TINY, "--set", f"runs={self.base}/made-runs", "--set", fewer, "--set", "steps=2"]
+            output = self.tutti(*train)
+            run = self.run_of(output)
+            self.assertIn("with the weights of step 2, the best on those for validation", output)
+            files = {kind: sorted(cache.glob(f"tutti/*/{kind}-*.h5")) for kind in ("train", "test", "val")}
+            contents = [path.read_bytes() for paths in files.values() for path in paths]
+            self.assertTrue(all(files.values()), case)
+            self.assertEqual(len(set(contents)), len(contents), f"{case}: no file is like another")
+            with (run / "validation.csv").open() as file:
+                chosen = list(csv.DictReader(file))[-1]
+            result = json.loads((run / "result.json").read_text())["metrics"]
+            self.assertTrue(any(abs(float(chosen[name]) - value) > 1e-3 * abs(value) for name, value in result.items()
+                                if name in chosen and not name.endswith("_ms")), f"{case}: other samples give other numbers")
+            output = self.tutti("evaluate", run, "--ranks", "2")
+            self.assertNotIn("on these very samples", output)
+            again = dict(line.split() for line in output.split("\n") if len(line.split()) == 2)
+            for name, value in result.items():
+                if not name.endswith("_ms"):
+                    self.assertAlmostEqual(float(again[name]), value, delta=1e-3 * abs(value) + 1e-6, msg=f"{case}: {name}")
+            # A folder of before has none; they are made, and nothing else is made again.
+            others = {path: path.stat().st_mtime_ns for path in files["train"] + files["test"]}
+            for path in files["val"]:
+                path.unlink()
+            self.tutti(*train)
+            self.assertTrue(all(path.exists() for path in files["val"]), case)
+            self.assertEqual({path: path.stat().st_mtime_ns for path in others}, others)
+            shutil.rmtree(cache)
 
     def test_more_than_memory_is_told_before_anything_is_made(self):
         cache = {path.name for path in (self.base / "cache/tutti").glob("*")}

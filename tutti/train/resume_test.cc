@@ -152,5 +152,47 @@ TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
   }
 }
 
+// Scores of other samples say nothing of those to come.
+TEST_F(TrainerTest, ChosenByOtherSamplesTheChoiceBeginsAnew) {
+  run(2, "chosen", {{"epochs", "2"}});
+  auto best = [&] { return *CheckpointFolder(base_ / "chosen/checkpoints", 1).best(); };
+  EXPECT_EQ(best().texts.at("chosen_by"), "test");
+  EXPECT_EQ(best().step, 12);
+  validates_ = true;  // its scores are above 0, those of the test below
+  run(2, "chosen", {{"epochs", "4"}}, true);
+  EXPECT_EQ(best().texts.at("chosen_by"), "validation");
+  validates_ = false;
+  run(2, "chosen", {{"epochs", "5"}}, true);
+  EXPECT_EQ(best().texts.at("chosen_by"), "test");
+  EXPECT_EQ(best().step, 30);
+}
+
+// Ranks of other hosts may not see the folder, or see what was written last a moment later.
+TEST_F(TrainerTest, BestWeightsAreReadByOneRankAndGivenToAll) {
+  run(2, "seen", {{"epochs", "1"}});
+  const Options options(train_options());
+  auto evaluated = [&](const std::vector<std::string>& folders) {
+    std::vector<double> scores(folders.size());
+    std::vector<std::string> codes(folders.size());
+    comm::ThreadWorld world(static_cast<int>(folders.size()));
+    world.run([&](comm::Transport& transport) {
+      const auto rank = static_cast<std::size_t>(transport.rank());
+      const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
+      ToyTask task;
+      try {
+        const TrainJob job{"toy", options, base_ / folders[rank], true};
+        scores[rank] = evaluate_run(task, *communicator, job).metrics.at(0).second;
+      } catch (const Error& error) {
+        codes[rank] = error.code();
+      }
+    });
+    return std::pair(scores, codes);
+  };
+  const auto [scores, codes] = evaluated({"seen", "elsewhere", "elsewhere"});
+  EXPECT_EQ(codes, std::vector<std::string>(3));
+  EXPECT_EQ(scores, std::vector<double>(3, scores[0]));
+  EXPECT_EQ(evaluated({"elsewhere", "seen"}).second, std::vector<std::string>(2, "DDL-7-66"));
+}
+
 }  // namespace
 }  // namespace tutti::train

@@ -69,6 +69,8 @@ class Task {
   void look_at(Judged which) {
     if (has_validation() && which != std::exchange(judged_, which)) swap_validation();
   }
+  // Whether the best weights are chosen by the samples that `evaluate` looks at now.
+  bool is_choosing() const { return judged_ == Judged::kValidation || !has_validation(); }
   // Called by `evaluate` on the way with how many samples were judged, by all ranks, and will be.
   // Whoever evaluates may set it.
   std::function<void(std::int64_t done, std::int64_t all)> on_judged = {};

@@ -158,19 +158,22 @@ class Trainer {
     state_.gather();
     const RunState::Averaged averaged(state_);
     const double epoch = length_.epoch(step_);
+    const std::string what =
+        fmt::format("epoch {:.4g}{}", epoch, parts_.task.has_validation() ? ", validation" : "");
     const bool draws = step_ == length_.total_steps && !parts_.task.has_validation();
     line_.finish();
     parts_.task.look_at(Task::Judged::kValidation);
     outcome_.metrics =
         judge(parts_.task, strategy().workers(),
-              draws ? parts_.job.folder / "plots" : std::filesystem::path(), epoch, line_);
+              draws ? parts_.job.folder / "plots" : std::filesystem::path(), what, line_);
+    outcome_.judged_step = step_;
     parts_.task.look_at(Task::Judged::kTest);
     parts_.task.model().train();
     parts_.log.validation(step_, epoch, outcome_.metrics);
     if (parts_.rank != 0) return;
     line_.clear();
     const bool is_best = state_.is_best(outcome_.metrics);
-    fmt::print("{}\n", evaluation_text(epoch, outcome_.metrics, is_best));
+    fmt::print("{}\n", evaluation_text(what, outcome_.metrics, is_best));
     fflush(stdout);
     if (is_best) state_.keep_best(reached(), outcome_.metrics);
   }
@@ -201,8 +204,12 @@ TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob&
   TrainOutcome outcome = trainer->run();
   trainer.reset();  // the network has its weights back
   // The only look at the test samples, with the weights that others chose.
-  if (task.has_validation() && !outcome.was_stopped)
-    outcome.metrics = evaluate_run(task, communicator, job);
+  if (task.has_validation() && !outcome.was_stopped) {
+    SavedResult best;
+    together(communicator, [&] { best = evaluate_run(task, communicator, job); });
+    outcome.metrics = best.metrics;
+    outcome.judged_step = best.step;
+  }
   if (communicator.rank() == 0) plot_run(job.folder);
   return outcome;
 }

@@ -27,7 +27,8 @@ struct TrainOutcome {
   // Of the last evaluation; where there are samples for validation, of the best weights on the
   // test.
   Metrics metrics;
-  bool was_stopped = false;  // by a signal before its last step, with a checkpoint
+  std::int64_t judged_step = 0;  // of the weights that these are of
+  bool was_stopped = false;      // by a signal before its last step, with a checkpoint
 };
 
 // Whether a run with these options can be stopped after any step: its ranks take steps together.
@@ -52,11 +53,16 @@ struct SpeedReport {
 SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Options& options,
                           int steps);
 
-// Loads the newest (or best) weights of the run into the task's network and evaluates it.
-Metrics evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job);
+struct SavedResult {
+  Metrics metrics;  // on the test samples
+  Task::Judged chosen_by = Task::Judged::kTest;
+  std::int64_t step = 0;  // of the weights
+};
+// Loads the best weights of the run, or else the newest, into the task's network and evaluates it.
+SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
-// Loads the weights of a run into the network: the best ones, or else the newest.
-// `channels_last` as in training.
+// Loads the weights of a run into the network: the best ones, or else the newest. Collective: rank
+// 0 reads them. `channels_last` as in training.
 void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
                   comm::Communicator& communicator, bool channels_last);
 

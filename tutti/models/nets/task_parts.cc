@@ -90,15 +90,16 @@ std::int64_t limited(std::int64_t available, std::int64_t most) {
   return most > 0 ? std::min(most, available) : available;
 }
 
-bool has_validation_files(const fs::path& folder) {
+bool has_validation_files(const fs::path& folder, const std::string& prefix) {
   const std::vector<fs::path> files = train::h5_files(folder);
-  return std::any_of(files.begin(), files.end(), [](const fs::path& file) {
-    return file.filename().string().starts_with("val");
+  return std::any_of(files.begin(), files.end(), [&](const fs::path& file) {
+    return file.filename().string().starts_with(prefix);
   });
 }
 
-std::int64_t samples_to_judge(const Options& options, std::int64_t available) {
-  return limited(available, options.integer("validation_samples"));
+std::int64_t samples_to_judge(const train::Task& task, const Options& options,
+                              std::int64_t available) {
+  return task.is_choosing() ? limited(available, options.integer("validation_samples")) : available;
 }
 
 std::int64_t pictures_to_judge(std::int64_t side) {

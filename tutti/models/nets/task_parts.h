@@ -49,11 +49,14 @@ struct ValueBytes {
 // `available`, but no more than `most` where that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 
-// Whether the folder has samples to choose the best weights by: val*.h5.
-bool has_validation_files(const std::filesystem::path& folder);
+// Whether the folder has samples to choose the best weights by: files that begin with `prefix`,
+// those of train::val_prefix where a case has made its data.
+bool has_validation_files(const std::filesystem::path& folder, const std::string& prefix);
 
-// How many of the test samples are looked at: all, or what `validation_samples` says.
-std::int64_t samples_to_judge(const Options& options, std::int64_t available);
+// How many of the samples are judged: all, or what `validation_samples` says where the best weights
+// are chosen by them.
+std::int64_t samples_to_judge(const train::Task& task, const Options& options,
+                              std::int64_t available);
 
 // Pictures of this side that are judged together: 64 of 64 x 64 or smaller, and as many pixels of
 // larger ones.

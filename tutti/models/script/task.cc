@@ -81,7 +81,7 @@ class ScriptTask : public train::Task {
     };
     train_ = files("train");
     test_ = files("test");
-    if (has_validation_files(options_.text("data"))) validation_ = files("val");
+    if (has_validation_files(options_.text("data"), "val")) validation_ = files("val");
   }
   bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
@@ -197,7 +197,7 @@ class ScriptTask : public train::Task {
   // This rank's share of the test samples, with what the network makes of them.
   template <class Visit>
   void each_batch(Communicator& communicator, Visit visit) {
-    const std::int64_t all = samples_to_judge(options_, test_->size());
+    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
     for_batches(all, options_.integer("batch"), communicator.rank(), communicator.size(),
                 [&](std::int64_t first, std::span<const std::int64_t> rows) {
                   const train::Batch samples = batch_of(*test_, rows, true);

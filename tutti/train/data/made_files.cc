@@ -12,27 +12,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct Samples {
+  MadeKind kind;
+  std::string prefix;
+  std::int64_t count;
+};
+
 std::vector<MadeFile> missing_files(const fs::path& folder, const MadeFiles& files, int rank,
                                     int ranks) {
-  auto files_of = [&](std::int64_t samples) {
-    return (samples + files.per_file - 1) / files.per_file;
-  };
-  const std::int64_t train = files_of(files.train), all = train + files_of(files.test);
   std::vector<MadeFile> missing;
-  for (std::int64_t job = rank; job < all; job += ranks) {
-    MadeFile file;
-    file.is_train = job < train;
-    file.number = file.is_train ? job : job - train;
-    file.first = file.number * files.per_file;
-    file.last = std::min(file.is_train ? files.train : files.test, file.first + files.per_file);
-    file.path = folder / fmt::format("{}-{:0{}}.h5", file.is_train ? "train" : "test", file.number,
-                                     files.digits);
-    if (!fs::exists(file.path)) missing.push_back(file);
-  }
+  std::int64_t job = 0;
+  for (const Samples& samples : {Samples{MadeKind::kTrain, "train-", files.train},
+                                 Samples{MadeKind::kTest, "test-", files.test},
+                                 Samples{MadeKind::kVal, files.val_prefix, files.val}})
+    for (std::int64_t first = 0; first < samples.count; first += files.per_file, ++job) {
+      const std::int64_t number = first / files.per_file,
+                         last = std::min(samples.count, first + files.per_file);
+      const fs::path path =
+          folder / fmt::format("{}{:0{}}.h5", samples.prefix, number, files.digits);
+      if (job % ranks == rank && !fs::exists(path))
+        missing.push_back({path, samples.kind, number, first, last});
+    }
   return missing;
 }
 
 }  // namespace
+
+std::string val_prefix(std::int64_t samples) {
+  return fmt::format("val-{}-", samples);
+}
+
+std::uint64_t stream_of(const MadeFile& file) {
+  const auto number = static_cast<std::uint64_t>(file.number);
+  if (file.kind == MadeKind::kVal) return (std::uint64_t{1} << 63) + number;
+  return 2 * number + (file.kind == MadeKind::kTest ? 1 : 0);
+}
 
 void check_room(const fs::path& folder, double needed, double available) {
   if (needed <= available) return;

@@ -1,24 +1,38 @@
-// Files of made samples, `train-00000.h5`, `test-00000.h5` and so on, dealt to ranks.
+// Files of made samples, `train-00000.h5`, `test-00000.h5`, `val-64-00000.h5` and so on, dealt to
+// ranks.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 namespace tutti::train {
 
+// How the names begin of files by which the best weights are chosen, when there are to be so many
+// samples in all. Other counts have other names: a folder is named after its training and test
+// samples, and those of a folder that is older than its validation files stay as they are.
+std::string val_prefix(std::int64_t samples);
+
 struct MadeFiles {
-  std::int64_t train = 0, test = 0;  // samples
+  std::int64_t train = 0, test = 0, val = 0;  // samples
   std::int64_t per_file = 1;
   int digits = 5;  // of the number in a file's name
+  std::string val_prefix = {};
 };
+
+enum class MadeKind { kTrain, kTest, kVal };
 
 struct MadeFile {
   std::filesystem::path path;
-  bool is_train = true;
+  MadeKind kind = MadeKind::kTrain;
   std::int64_t number = 0;           // among the files of its kind
   std::int64_t first = 0, last = 0;  // samples among those of its kind, `last` excluded
 };
+
+// A number for the random numbers of a file by which no two files of a folder are alike, however
+// many there are of each kind.
+std::uint64_t stream_of(const MadeFile& file);
 
 // Hears how many files of this rank are made, the share of one that is being made with them, and
 // how many will be.

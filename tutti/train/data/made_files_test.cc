@@ -37,10 +37,13 @@ class MadeFilesTest : public testing::Test {
         [&](const MadeFile& file, const FileProgress& tell) {
           tell(0.5);
           names.push_back(file.path.filename().string() + " " + std::to_string(file.first) + "-" +
-                          std::to_string(file.last) + (file.is_train ? "" : " test"));
+                          std::to_string(file.last) + kind(file.kind));
           std::ofstream(file.path) << "x";
         });
     return names;
+  }
+  static std::string kind(MadeKind kind) {
+    return kind == MadeKind::kTrain ? "" : kind == MadeKind::kTest ? " test" : " val";
   }
   fs::path folder_;
   std::pair<double, int> last_;
@@ -65,6 +68,19 @@ TEST_F(MadeFilesTest, WhatIsThereIsNotMadeAgain) {
   fs::remove(folder_ / "data/test-00000.h5");
   EXPECT_THAT(made(0, files), ElementsAre("test-00000.h5 0-1 test"));
   EXPECT_EQ(last_, std::pair(1.0, 1));
+}
+
+// Of a folder that was made before, and for another number of them.
+TEST_F(MadeFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
+  made(0, {.train = 2, .test = 1});
+  MadeFiles files{.train = 2, .test = 1, .val = 2, .per_file = 1, .val_prefix = val_prefix(2)};
+  EXPECT_THAT(made(1, files), ElementsAre("train-00001.h5 1-2", "val-2-00000.h5 0-1 val"));
+  EXPECT_THAT(made(0, files), ElementsAre("val-2-00001.h5 1-2 val"));
+  files.val = 20;
+  files.val_prefix = val_prefix(20);
+  EXPECT_EQ(made(0, files).size(), 10u);
+  EXPECT_TRUE(std::string("val-20-00000.h5").starts_with(val_prefix(20)));
+  EXPECT_FALSE(std::string("val-20-00000.h5").starts_with(val_prefix(2)));
 }
 
 // A file may take an hour: the line must not wait for the first one.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tutti/core/log.h"
+#include "tutti/train/internal/judge.h"
 #include "tutti/train/run/finite.h"
 
 namespace tutti::train {
@@ -54,7 +55,10 @@ void RunState::resume(comm::Communicator& communicator) {
     checkpoint->get("pending", bytes(pending));
     parts_.strategy.set_pending(pending);
   }
-  best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
+  if (chosen_by(*checkpoint, parts_.task, parts_.options) == chooses_by(parts_.task))
+    best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
+  else if (parts_.rank == 0)
+    log::info("The best weights so far were chosen by other samples; the choice begins anew.");
   read_place(*checkpoint);
   if (parts_.rank == 0) {
     cut_metrics(parts_.job.folder, start_.step + 1);
@@ -172,6 +176,7 @@ Checkpoint RunState::weights_of(const Reached& now) {
   Checkpoint checkpoint;
   checkpoint.step = now.step;
   checkpoint.texts["case"] = parts_.job.case_name;
+  checkpoint.texts["chosen_by"] = text_of(chooses_by(parts_.task));
   checkpoint.texts["best"] = fmt::format("{}", best_);
   checkpoint.texts["samples"] = std::to_string(now.samples);
   checkpoint.texts["epoch"] = std::to_string(now.place.epoch);

@@ -44,17 +44,18 @@ std::string progress_text(const ProgressState& state) {
   return text;
 }
 
-std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best) {
+std::string evaluation_text(const std::string& of, const Metrics& metrics, bool is_best) {
   constexpr std::size_t kMostShown = 4;  // validation.csv has all
-  std::string text = fmt::format("epoch {:.4g}:", epoch);
+  std::string text = of + ":";
   for (std::size_t i = 0; i < std::min(kMostShown, metrics.size()); ++i)
     text += fmt::format("  {} {:.4g}", metrics[i].first, metrics[i].second);
   return is_best ? text + "  (best so far)" : text;
 }
 
-std::string judged_text(double epoch, std::int64_t done, std::int64_t all, double seconds) {
+std::string judged_text(const std::string& of, std::int64_t done, std::int64_t all,
+                        double seconds) {
   const double each = seconds / double(std::max<std::int64_t>(1, done));
-  return fmt::format("epoch {:.4g}:  {} of {} samples judged, {} left", epoch, done, all,
+  return fmt::format("{}:  {} of {} samples judged, {} left", of, done, all,
                      duration_text(each * double(all - done)));
 }
 
@@ -62,12 +63,12 @@ std::string plan_text(const RunPlan& plan) {
   constexpr double kLong = 86400;
   const double giga = plan.flops_per_sample * 1e-9;
   std::string text =
-      fmt::format("{} parameters, {:.{}f} GFLOP for a sample; {} samples, {} steps of {:.0f}\n",
+      fmt::format("{} parameters, {:.{}f} GFLOP for a sample; {} samples, {} step{} of {:.0f}\n",
                   plan.parameters, giga,
                   giga < 1     ? 4
                   : giga < 100 ? 1
                                : 0,
-                  plan.samples, plan.steps, plan.step_samples);
+                  plan.samples, plan.steps, plan.steps == 1 ? "" : "s", plan.step_samples);
   const double step = plan.flops_per_sample * plan.step_samples / std::max(1.0, plan.speed),
                all = step * double(plan.steps);
   if (plan.speed > 0 && all > kLong)

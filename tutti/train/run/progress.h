@@ -24,9 +24,9 @@ struct ProgressState {
 std::string progress_text(const ProgressState& state);
 // "epoch 3:  mean_iou 0.4031  iou_background 0.98  (best so far)": the first four metrics, by the
 // first of which the best weights are kept.
-std::string evaluation_text(double epoch, const Metrics& metrics, bool is_best);
+std::string evaluation_text(const std::string& of, const Metrics& metrics, bool is_best);
 // "epoch 3:  40 of 400 samples judged, 12:30 left"
-std::string judged_text(double epoch, std::int64_t done, std::int64_t all, double seconds);
+std::string judged_text(const std::string& of, std::int64_t done, std::int64_t all, double seconds);
 
 // What a run is going to do.
 struct RunPlan {

@@ -175,12 +175,15 @@ TEST(Progress, SaysWhatAPersonWants) {
   state.peak_flops = 80e9;
   EXPECT_THAT(progress_text(state), HasSubstr("  153 GFLOP/s (1.9 times a matrix product)  comm"));
   const Metrics metrics = {{"a", 0.12345}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
-  EXPECT_EQ(evaluation_text(3, metrics, true), "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
-  EXPECT_EQ(evaluation_text(0.5, {}, false), "epoch 0.5:");
-  EXPECT_EQ(judged_text(3, 40, 400, 83), "epoch 3:  40 of 400 samples judged, 12:27 left");
+  EXPECT_EQ(evaluation_text("epoch 3", metrics, true),
+            "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
+  EXPECT_EQ(evaluation_text("test", {}, false), "test:");
+  EXPECT_EQ(judged_text("epoch 3", 40, 400, 83), "epoch 3:  40 of 400 samples judged, 12:27 left");
   RunPlan plan{7504835, 4000, 100, 2, 4.188e12, 200e9};
   EXPECT_EQ(plan_text(plan),
             "7504835 parameters, 4188 GFLOP for a sample; 4000 samples, 100 steps of 2\n");
+  plan.steps = 1;
+  EXPECT_THAT(plan_text(plan), HasSubstr("4000 samples, 1 step of 2\n"));
   plan.flops_per_sample = 11.38e12;
   EXPECT_THAT(plan_text(plan), HasSubstr(" 11380 GFLOP for a sample"));
   plan.flops_per_sample = 4.188e12;

@@ -19,7 +19,9 @@ const train::CaseInfo& case_info() {
        {"confidence", kFloat, "0.8", "least confidence of a box that is drawn or predicted", "", 0,
         1},
        {"train_frames", kInt, "800", "moments to make for training", "", 2, 1e9},
-       {"test_frames", kInt, "160", "moments to make for the result", "", 2, 1e9}},
+       {"test_frames", kInt, "160", "moments to make for the result", "", 2, 1e9},
+       {"val_frames", kInt, "80", "moments to make to choose the best weights by; 0: none", "", 0,
+        1e9}},
       {{"",
         {{"optimizer", "adam"},
          {"learning_rate", "0.001"},
@@ -36,6 +38,7 @@ const train::CaseInfo& case_info() {
          {"labelled", "0.5"},
          {"train_frames", "24"},
          {"test_frames", "12"},
+         {"val_frames", "12"},
          {"batch", "4"},
          {"epochs", "2"}}},
        {"paper",
@@ -49,6 +52,7 @@ const train::CaseInfo& case_info() {
          {"precision", "auto"},
          {"train_frames", "4000"},
          {"test_frames", "400"},
+         {"val_frames", "400"},
          {"epochs", "30"}}}}};
   return info;
 }

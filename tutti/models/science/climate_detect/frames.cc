@@ -31,8 +31,8 @@ std::vector<float> box_rows(const climate::Frame& frame, int columns) {
 }
 
 void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
-               std::uint64_t number, const train::FileProgress& tell) {
-  train::Random random(train::mixed_seed(kSeed, number));
+               std::uint64_t stream, const train::FileProgress& tell) {
+  train::Random random(train::mixed_seed(kSeed, stream));
   const climate::Grid grid{plan.rows, plan.rows * 3 / 2};
   const std::vector<std::int64_t> shape = {kFields, plan.rows, plan.columns};
   H5File file(path, H5File::Mode::kCreate);
@@ -65,12 +65,17 @@ const std::array<climate::Field, kFields>& file_order() {
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
               const train::MakeProgress& progress) {
-  train::make_files(
-      folder, {.train = plan.train, .test = plan.test, .per_file = kFramesPerFile, .digits = 4},
-      rank, ranks, progress, [&](const train::MadeFile& file, const train::FileProgress& tell) {
-        make_file(file.path, plan, file.last - file.first,
-                  2 * static_cast<std::uint64_t>(file.number) + (file.is_train ? 0 : 1), tell);
-      });
+  const train::MadeFiles files{.train = plan.train,
+                               .test = plan.test,
+                               .val = plan.val,
+                               .per_file = kFramesPerFile,
+                               .digits = 4,
+                               .val_prefix = train::val_prefix(plan.val)};
+  train::make_files(folder, files, rank, ranks, progress,
+                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
+                      make_file(file.path, plan, file.last - file.first, train::stream_of(file),
+                                tell);
+                    });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {

@@ -18,10 +18,11 @@ inline constexpr int kMostBoxes = 15;
 
 struct FramePlan {
   int rows = 96, columns = 144;  // columns may be fewer than the globe has: the rest is cut off
-  std::int64_t train = 0, test = 0;
+  std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5` and `test-<i>.h5` of up to 20 frames each: images (N, 16, rows, columns)
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5` of up to 20 frames each: images
+// (N, 16, rows, columns)
 // and boxes (N, 15, 5): ymin, xmin, ymax, xmax, class; rows that are not used are -1. Rank r of
 // `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
 // nothing but the plan and its number.

@@ -67,9 +67,11 @@ class DetectTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
       const FramePlan plan{shape_.height, shape_.width, options_.integer("train_frames"),
-                           options_.integer("test_frames")};
+                           options_.integer("test_frames"), options_.integer("val_frames")};
+      val = train::val_prefix(plan.val);
       folder = make_data(
           fmt::format("climate-detect-{}x{}-{}-{}", plan.rows, plan.columns, plan.train, plan.test),
           "weather", communicator,
@@ -79,7 +81,7 @@ class DetectTask : public train::Task {
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");
     test_ = std::make_unique<FrameFiles>(folder, "test");
-    if (has_validation_files(folder)) validation_ = std::make_unique<FrameFiles>(folder, "val");
+    if (has_validation_files(folder, val)) validation_ = std::make_unique<FrameFiles>(folder, val);
     check(*train_);
     check(*test_);
     if (validation_) check(*validation_);
@@ -122,7 +124,7 @@ class DetectTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(options_, test_->size());
+    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
     const std::vector<Scene> scenes = look(communicator, all);
     if (!folder.empty()) draw(folder, scenes);
     train::Metrics metrics = {{"map_10", mean_average_precision(scenes, 0.1)},

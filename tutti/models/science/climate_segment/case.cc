@@ -23,7 +23,9 @@ const train::CaseInfo& case_info() {
         0,
         {"none", "inverse_sqrt", "inverse"}},
        {"train_frames", kInt, "400", "moments to make for training", "", 2, 1e9},
-       {"test_frames", kInt, "80", "moments to make for the result", "", 2, 1e9}},
+       {"test_frames", kInt, "80", "moments to make for the result", "", 2, 1e9},
+       {"val_frames", kInt, "40", "moments to make to choose the best weights by; 0: none", "", 0,
+        1e9}},
       {{"",
         {{"optimizer", "larc"},
          {"learning_rate", "0.002"},
@@ -36,6 +38,7 @@ const train::CaseInfo& case_info() {
         {{"rows", "32"},
          {"train_frames", "16"},
          {"test_frames", "8"},
+         {"val_frames", "8"},
          {"batch", "2"},
          {"epochs", "2"}}},
        {"paper",
@@ -47,6 +50,7 @@ const train::CaseInfo& case_info() {
          {"weight_decay", "0.0001"},
          {"train_frames", "4000"},
          {"test_frames", "400"},
+         {"val_frames", "400"},
          {"batch", "1"},
          {"epochs", "60"}}}}};
   return info;

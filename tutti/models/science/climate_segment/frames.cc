@@ -35,8 +35,8 @@ std::vector<float> as_floats(const std::vector<std::uint8_t>& values) {
   return {values.begin(), values.end()};
 }
 
-void make_file(const fs::path& path, const Grid& grid, std::uint64_t number) {
-  train::Random random(train::mixed_seed(kSeed, number));
+void make_file(const fs::path& path, const Grid& grid, std::uint64_t stream) {
+  train::Random random(train::mixed_seed(kSeed, stream));
   const climate::Frame frame = make_frame(grid, {}, random);
   std::vector<float> fields(grid.size() * kFields);
   for (std::size_t c = 0; c < kFields; ++c)
@@ -67,12 +67,13 @@ std::vector<std::uint8_t> read_classes(const H5File& file, const std::string& na
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
               const train::MakeProgress& progress) {
-  train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
+  const train::MadeFiles files{.train = plan.train,
+                               .test = plan.test,
+                               .val = plan.val,
+                               .val_prefix = train::val_prefix(plan.val)};
+  train::make_files(folder, files, rank, ranks, progress,
                     [&](const train::MadeFile& file, const train::FileProgress&) {
-                      // Training and test frames are of different streams, however many there are
-                      // of each.
-                      const auto number = 2 * static_cast<std::uint64_t>(file.number);
-                      make_file(file.path, plan.grid, number + (file.is_train ? 0 : 1));
+                      make_file(file.path, plan.grid, train::stream_of(file));
                     });
 }
 

@@ -17,10 +17,11 @@ using climate::Grid;
 
 struct FramePlan {
   Grid grid;
-  std::int64_t train = 0, test = 0;
+  std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5` and `test-<i>.h5`: climate/data (rows, columns, 16), climate/labels_0 and
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5`: climate/data (rows, columns, 16),
+// climate/labels_0 and
 // labels_1 (rows, columns) by the two thresholds of moisture, climate/stats (16, 4): mean, most,
 // least and spread of each field, and climate/truth: where storms were put. Rank r of `ranks` makes
 // every `ranks`-th file; files that are there are left alone. A file depends on nothing but the

@@ -88,9 +88,11 @@ class SegmentTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
-      const FramePlan plan{grid_, options_.integer("train_frames"),
-                           options_.integer("test_frames")};
+      const FramePlan plan{grid_, options_.integer("train_frames"), options_.integer("test_frames"),
+                           options_.integer("val_frames")};
+      val = train::val_prefix(plan.val);
       folder = make_data(fmt::format("climate-segment-{}", grid_.rows), "weather", communicator,
                          [&](const fs::path& target, int rank, int ranks, const auto& progress) {
                            generate(target, plan, rank, ranks, progress);
@@ -100,7 +102,8 @@ class SegmentTask : public train::Task {
     }
     train_ = std::make_unique<FrameFiles>(folder, "train");
     test_ = std::make_unique<FrameFiles>(folder, "test");
-    if (has_validation_files(folder)) validation_ = std::make_unique<FrameFiles>(folder, "val");
+    if (has_validation_files(folder, val) || fs::is_directory(folder / val))
+      validation_ = std::make_unique<FrameFiles>(folder, val);
     check(*train_);
     check(*test_);
     if (validation_) check(*validation_);
@@ -138,7 +141,7 @@ class SegmentTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(options_, limited(test_->size(), test_count_));
+    const std::int64_t all = samples_to_judge(*this, options_, limited(test_->size(), test_count_));
     Overlap to_labels, to_truth, labels_to_truth;
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const auto [fields, labels] = frame(*test_, i);
@@ -226,7 +229,10 @@ class SegmentTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  void swap_validation() override {
+    std::swap(test_, validation_);
+    std::swap(test_count_, validation_count_);
+  }
 
   std::size_t values() const { return grid_.size() * kFields; }
 
@@ -266,8 +272,8 @@ class SegmentTask : public train::Task {
   const Grid grid_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<FrameFiles> train_, test_;
-  std::unique_ptr<FrameFiles> validation_;         // where the data has it
-  std::int64_t train_count_ = 0, test_count_ = 0;  // 0: all files
+  std::unique_ptr<FrameFiles> validation_;                                // where the data has it
+  std::int64_t train_count_ = 0, test_count_ = 0, validation_count_ = 0;  // 0: all files
   std::array<float, kClasses> weights_;
 };
 

@@ -13,86 +13,109 @@ train::Settings mlperf_recipe() {
           {"augment", "0"}};
 }
 
+OptionTable network_rows() {
+  using enum OptionType;
+  return {
+      {"variant",
+       kChoice,
+       "paper",
+       "network and universes: of the paper, or of MLPerf HPC",
+       "",
+       0,
+       0,
+       {"paper", "mlperf"}},
+      {"volume", kInt, "64", "voxels along a side of a sample", "", 16, 1024},
+      {"filters", kInt, "8", "of the first convolution; others have multiples", "", 8, 1024},
+      {"dropout", kFloat, "0", "share of inputs of the dense layers that are dropped", "", 0, 0.95},
+      {"augment", kBool, "1", "turn and mirror the volumes, by all symmetries of a cube", ""},
+      {"input",
+       kChoice,
+       "contrast",
+       "of the density x over its mean: x, x - 1, or log(1 + x)",
+       "",
+       0,
+       0,
+       {"density", "contrast", "log"}},
+      {"batch_norm", kBool, "1",
+       "of what the dense layers see; the final network of the paper has none", ""},
+      {"readout",
+       kChoice,
+       "means",
+       "what the dense layers see: means over the volume of all convolutions, or the last whole",
+       "",
+       0,
+       0,
+       {"means", "last"}},
+      {"hold_out", kFloat, "0",
+       "share of the training universes that is judged, not trained on, and in place of the test "
+       "universes: to choose settings by",
+       "", 0, 0.9}};
+}
+
+// What universes to make.
+OptionTable universe_rows() {
+  using enum OptionType;
+  return {
+      {"cuts", kInt, "1", "samples along a side of a universe", "", 1, 64},
+      {"particles", kInt, "1", "per voxel, along a side", "", 1, 8},
+      {"voxel", kFloat, "4", "side of a voxel in Mpc/h", "", 0.01, 1000},
+      {"train_universes", kInt, "1024", "universes to make for training", "", 2, 1e8},
+      {"test_universes", kInt, "256", "universes to make for the result", "", 2, 1e8},
+      {"val_universes", kInt, "128", "universes to make to choose the best weights by; 0: none", "",
+       0, 1e8},
+  };
+}
+
+std::map<std::string, train::Settings> defaults() {
+  return {{"",
+           {{"optimizer", "adam"},
+            {"learning_rate", "0.0003"},
+            {"schedule", "cosine"},
+            {"warmup", "0.05"},
+            {"batch", "8"},
+            {"epochs", "10"}}},
+          {"tiny",
+           {{"volume", "32"},
+            {"voxel", "8"},
+            {"train_universes", "256"},
+            {"test_universes", "64"},
+            {"val_universes", "64"},
+            {"epochs", "20"}}},
+          {"paper",
+           {{"volume", "128"},
+            {"filters", "16"},
+            {"dropout", "0.5"},
+            {"input", "density"},
+            {"batch_norm", "0"},
+            {"readout", "last"},
+            {"cuts", "2"},
+            {"particles", "2"},
+            {"voxel", "2"},
+            {"train_universes", "12432"},
+            {"test_universes", "50"},
+            {"val_universes", "150"},
+            {"optimizer", "larc_scale"},
+            {"learning_rate", "0.002"},
+            {"schedule", "polynomial"},
+            {"final_rate", "0.1"},
+            {"batch", "1"},
+            {"epochs", "100"}}}};
+}
+
 }  // namespace
 
 const train::CaseInfo& case_info() {
-  using enum OptionType;
-  static const train::CaseInfo info = {
-      "cosmoflow",
-      "reads the parameters of a universe from its matter",
-      {{"variant",
-        kChoice,
-        "paper",
-        "network and universes: of the paper, or of MLPerf HPC",
-        "",
-        0,
-        0,
-        {"paper", "mlperf"}},
-       {"volume", kInt, "64", "voxels along a side of a sample", "", 16, 1024},
-       {"filters", kInt, "8", "of the first convolution; others have multiples", "", 8, 1024},
-       {"dropout", kFloat, "0", "share of inputs of the dense layers that are dropped", "", 0,
-        0.95},
-       {"augment", kBool, "1", "turn and mirror the volumes, by all symmetries of a cube", ""},
-       {"input",
-        kChoice,
-        "contrast",
-        "of the density x over its mean: x, x - 1, or log(1 + x)",
-        "",
-        0,
-        0,
-        {"density", "contrast", "log"}},
-       {"batch_norm", kBool, "1",
-        "of what the dense layers see; the final network of the paper has none", ""},
-       {"readout",
-        kChoice,
-        "means",
-        "what the dense layers see: means over the volume of all convolutions, or the last whole",
-        "",
-        0,
-        0,
-        {"means", "last"}},
-       {"hold_out", kFloat, "0",
-        "share of the training universes that is judged, not trained on, and in place of the test "
-        "universes: to choose settings by",
-        "", 0, 0.9},
-       {"cuts", kInt, "1", "samples along a side of a universe", "", 1, 64},
-       {"particles", kInt, "1", "per voxel, along a side", "", 1, 8},
-       {"voxel", kFloat, "4", "side of a voxel in Mpc/h", "", 0.01, 1000},
-       {"train_universes", kInt, "1024", "universes to make for training", "", 2, 1e8},
-       {"test_universes", kInt, "256", "universes to make for the result", "", 2, 1e8}},
-      {{"",
-        {{"optimizer", "adam"},
-         {"learning_rate", "0.0003"},
-         {"schedule", "cosine"},
-         {"warmup", "0.05"},
-         {"batch", "8"},
-         {"epochs", "10"}}},
-       {"tiny",
-        {{"volume", "32"},
-         {"voxel", "8"},
-         {"train_universes", "256"},
-         {"test_universes", "64"},
-         {"epochs", "20"}}},
-       {"paper",
-        {{"volume", "128"},
-         {"filters", "16"},
-         {"dropout", "0.5"},
-         {"input", "density"},
-         {"batch_norm", "0"},
-         {"readout", "last"},
-         {"cuts", "2"},
-         {"particles", "2"},
-         {"voxel", "2"},
-         {"train_universes", "12432"},
-         {"test_universes", "200"},
-         {"optimizer", "larc_scale"},
-         {"learning_rate", "0.002"},
-         {"schedule", "polynomial"},
-         {"final_rate", "0.1"},
-         {"batch", "1"},
-         {"epochs", "100"}}}},
-      {{"variant", "mlperf", "", {{"input", "log"}}},
-       {"variant", "mlperf", "paper", mlperf_recipe()}}};
+  static const train::CaseInfo info = [] {
+    OptionTable rows = network_rows();
+    const OptionTable more = universe_rows();
+    rows.insert(rows.end(), more.begin(), more.end());
+    return train::CaseInfo{"cosmoflow",
+                           "reads the parameters of a universe from its matter",
+                           rows,
+                           defaults(),
+                           {{"variant", "mlperf", "", {{"input", "log"}}},
+                            {"variant", "mlperf", "paper", mlperf_recipe()}}};
+  }();
   return info;
 }
 

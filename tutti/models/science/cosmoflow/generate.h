@@ -15,7 +15,7 @@ struct DataPlan {
   std::string variant = "paper";
   UniversePlan universe;
   int cuts = 1;  // samples along a side
-  std::int64_t train_universes = 0, test_universes = 0;
+  std::int64_t train_universes = 0, test_universes = 0, val_universes = 0;
   int per_file() const;          // universes
   double bytes_to_make() const;  // memory that making one universe takes
 };
@@ -24,7 +24,8 @@ struct DataPlan {
 // channels and boxes that scale with h.
 DataPlan data_plan(const Options& options);
 
-// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`: `volumes` (N,C,S,S,S), density over its
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<universes>-<i>.h5` into `folder`: `volumes`
+// (N,C,S,S,S), density over its
 // mean, rounded to the 8 bits of bf16 so that it packs well, and `physPar` (N,P). Rank r of `ranks`
 // makes every `ranks`-th file; files that are there are left alone. A file depends on nothing but
 // the plan and its number. `progress` is called after each file with those done by this rank and

@@ -54,8 +54,11 @@ class CosmoflowTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
-      const DataPlan plan = data_plan(options_);
+      DataPlan plan = data_plan(options_);
+      if (options_.number("hold_out") > 0) plan.val_universes = 0;  // they are judged instead
+      val = train::val_prefix(plan.val_universes);
       folder = make_data(
           name_of(plan), "universes", communicator,
           [&](const fs::path& target, int rank, int ranks, const auto& progress) {
@@ -69,7 +72,8 @@ class CosmoflowTask : public train::Task {
     // Held-out universes are opened once more: a thread reads ahead in those trained on.
     first_judged_ = train_samples_ < train_->size() ? train_samples_ : 0;
     judged_ = files_of(folder, first_judged_ > 0 ? "train" : "test");
-    if (first_judged_ == 0 && has_validation_files(folder)) validation_ = files_of(folder, "val");
+    if (first_judged_ == 0 && has_validation_files(folder, val))
+      validation_ = files_of(folder, val);
   }
 
   bool has_validation() const override { return validation_ != nullptr; }
@@ -110,7 +114,7 @@ class CosmoflowTask : public train::Task {
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
     const std::vector<Guess> guesses = guesses_of(
-        *judged_, first_judged_, samples_to_judge(options_, judged_->size() - first_judged_),
+        *judged_, first_judged_, samples_to_judge(*this, options_, judged_->size() - first_judged_),
         communicator.rank(), communicator.size(), &communicator);
     const std::vector<ParameterScore> all = scores(parameters_, guesses);
     if (!folder.empty())

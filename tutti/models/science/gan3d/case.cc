@@ -46,6 +46,8 @@ OptionTable training_rows() {
        16},
       {"train_showers", kInt, "2000", "showers to make for training", "", 2, 1e9},
       {"test_showers", kInt, "500", "showers to make for the result", "", 2, 1e9},
+      {"val_showers", kInt, "500", "showers to make to choose the best weights by; 0: none", "", 0,
+       1e9},
   };
 }
 
@@ -68,6 +70,7 @@ std::map<std::string, train::Settings> defaults() {
             {"batch", "8"},
             {"train_showers", "128"},
             {"test_showers", "64"},
+            {"val_showers", "64"},
             {"epochs", "1"}}},
           {"paper",
            {{"latent", "200"},
@@ -89,6 +92,7 @@ std::map<std::string, train::Settings> defaults() {
             {"batch", "128"},
             {"train_showers", "180000"},
             {"test_showers", "20000"},
+            {"val_showers", "5000"},
             {"rate_scaling", "linear"},
             {"warmup", "0.1"},
             {"epochs", "30"}}}};

@@ -13,14 +13,14 @@
 namespace tutti::models::gan3d {
 
 struct DataPlan {
-  std::int64_t train_showers = 0, test_showers = 0;
+  std::int64_t train_showers = 0, test_showers = 0, val_showers = 0;
   std::int64_t per_file() const;
 };
 
-// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`, energies even from 10 to 510 GeV. Rank r
-// of `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
-// nothing but the plan and its number. `progress` is called after each file with those done by this
-// rank and all it has to do.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<showers>-<i>.h5` into `folder`, energies even from
+// 10 to 510 GeV. Rank r of `ranks` makes every `ranks`-th file; files that are there are left
+// alone. A file depends on nothing but the plan and its number. `progress` is called after each
+// file with those done by this rank and all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const train::MakeProgress& progress = {});
 

@@ -71,8 +71,11 @@ class Gan3dTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
-      const DataPlan plan{options_.integer("train_showers"), options_.integer("test_showers")};
+      const DataPlan plan{options_.integer("train_showers"), options_.integer("test_showers"),
+                          options_.integer("val_showers")};
+      val = train::val_prefix(plan.val_showers);
       folder = make_data(fmt::format("gan3d-{}-{}", plan.train_showers, plan.test_showers),
                          "showers", communicator,
                          [&](const fs::path& into, int rank, int ranks, const auto& progress) {
@@ -82,8 +85,8 @@ class Gan3dTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = std::make_unique<ShowerFiles>(folder, "train", true, &*keep_);
     test_ = std::make_unique<ShowerFiles>(folder, "test", true, &*keep_);
-    if (has_validation_files(folder))
-      validation_ = std::make_unique<ShowerFiles>(folder, "val", true, &*keep_);
+    if (has_validation_files(folder, val))
+      validation_ = std::make_unique<ShowerFiles>(folder, val, true, &*keep_);
     mean_shower_ = mean_shower(communicator);
     if (shape_.is_relative) gan_.generator->set_mean_shower(mean_shower_);
   }
@@ -301,7 +304,7 @@ class Gan3dTask : public train::Task {
 
   // Every rank makes its part; all get all. `seconds` are means over the ranks.
   std::vector<Pair> pairs_of_test(Communicator& communicator, double (&seconds)[2]) {
-    const std::int64_t all = samples_to_judge(options_, test_->size());
+    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
     std::vector<Pair> pairs(static_cast<std::size_t>(all));
     double made_here = 0;
     for_batches(all, kJudgeBatch, communicator.rank(), communicator.size(),

@@ -11,7 +11,9 @@ const train::CaseInfo& case_info() {
        {"filters", kInt, "128", "of each convolution", "", 1, 4096},
        {"dropout", kFloat, "0.2", "share of activations that are dropped", "", 0, 0.95},
        {"train_events", kInt, "40000", "events to make for training", "", 10, 1e9},
-       {"test_events", kInt, "60000", "events to make for the physics result", "", 10, 1e9}},
+       {"test_events", kInt, "60000", "events to make for the physics result", "", 10, 1e9},
+       {"val_events", kInt, "6000", "events to make to choose the best weights by; 0: none", "", 0,
+        1e9}},
       {{"",
         {{"optimizer", "adam"},
          {"learning_rate", "0.001"},
@@ -26,6 +28,7 @@ const train::CaseInfo& case_info() {
          {"dropout", "0"},
          {"train_events", "300"},
          {"test_events", "300"},
+         {"val_events", "300"},
          {"batch", "16"},
          {"epochs", "2"}}},
        {"paper",
@@ -35,7 +38,8 @@ const train::CaseInfo& case_info() {
          {"epochs", "4"},
          {"evaluate_every", "1"},
          {"train_events", "200000"},
-         {"test_events", "200000"}}}}};
+         {"test_events", "200000"},
+         {"val_events", "50000"}}}}};
   return info;
 }
 

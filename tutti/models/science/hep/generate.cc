@@ -94,24 +94,38 @@ FilePlan file_plan(std::int64_t events, double signal_share, const std::vector<d
 
 // Training wants as much signal as background and every slice alike. The test wants most where a
 // single event weighs most: in the soft slices, which nature makes often.
-DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int image_size) {
+DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int64_t val_events,
+                   int image_size) {
+  auto files_of = [](std::int64_t events) {
+    return static_cast<int>(std::clamp<std::int64_t>(events / 500, 2, 64));
+  };
   DataPlan plan;
-  const std::int64_t most = std::max(train_events, test_events);
-  plan.files = static_cast<int>(std::clamp<std::int64_t>(most / 500, 2, 64));
+  plan.files = files_of(std::max(train_events, test_events));
   plan.train = file_plan(train_events / plan.files, 0.5, {0.2, 0.2, 0.2, 0.2, 0.2}, image_size);
-  plan.test = file_plan(test_events / plan.files, 0.2, {0.40, 0.28, 0.16, 0.10, 0.06}, image_size);
+  const std::vector<double> test_shares = {0.40, 0.28, 0.16, 0.10, 0.06};
+  plan.test = file_plan(test_events / plan.files, 0.2, test_shares, image_size);
+  plan.val_events = val_events;
+  plan.val_files = val_events > 0 ? files_of(val_events) : 0;
+  if (plan.val_files > 0)
+    plan.val = file_plan(val_events / plan.val_files, 0.2, test_shares, image_size);
   return plan;
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.files, .test = plan.files, .digits = 3};
-  train::make_files(
-      folder, files, rank, ranks, progress,
-      [&](const train::MadeFile& file, const train::FileProgress& tell) {
-        make_file(file.path, file.is_train ? plan.train : plan.test,
-                  static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)), tell);
-      });
+  const train::MadeFiles files{.train = plan.files,
+                               .test = plan.files,
+                               .val = plan.val_files,
+                               .digits = 3,
+                               .val_prefix = train::val_prefix(plan.val_events)};
+  train::make_files(folder, files, rank, ranks, progress,
+                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
+                      const auto kind = static_cast<std::size_t>(file.kind);
+                      const FilePlan* const plans[] = {&plan.train, &plan.test, &plan.val};
+                      const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
+                      make_file(file.path, *plans[kind],
+                                before + static_cast<std::uint64_t>(file.number), tell);
+                    });
 }
 
 }  // namespace tutti::models::hep

@@ -18,17 +18,21 @@ struct FilePlan {
 };
 
 struct DataPlan {
-  int files = 0;  // of each kind
+  int files = 0;  // of training and test events each
   FilePlan train, test;
+  std::int64_t val_events = 0;
+  int val_files = 0;
+  FilePlan val;
 };
-DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, int image_size);
+DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int64_t val_events,
+                   int image_size);
 
-// Writes `train-<i>.h5` and `test-<i>.h5` into `folder`: data (N,3,H,W) in GeV and tracks, label,
-// weight (events expected in 36/fb), normweight (1), psr (passes the cuts), jz (slice), and what
-// the cuts look at: n_jets, mass_sum, delta_eta, leading_pt. Rank r of `ranks` makes every
-// `ranks`-th file; files that are there are left alone. A file depends on nothing but the plan and
-// its number. `progress` is called after each file with the number of those done by this rank and
-// of all it has to do.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<events>-<i>.h5` into `folder`: data (N,3,H,W) in
+// GeV and tracks, label, weight (events expected in 36/fb), normweight (1), psr (passes the cuts),
+// jz (slice), and what the cuts look at: n_jets, mass_sum, delta_eta, leading_pt. Rank r of `ranks`
+// makes every `ranks`-th file; files that are there are left alone. A file depends on nothing but
+// the plan and its number. `progress` is called after each file with the number of those done by
+// this rank and of all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const train::MakeProgress& progress = {});
 

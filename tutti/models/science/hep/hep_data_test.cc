@@ -205,10 +205,11 @@ TEST(HepEvent, EfficienciesAreThoseOfTheRecipe) {
 TEST(HepGenerate, FilesDoNotDependOnTheNumberOfRanks) {
   std::string form = std::filesystem::temp_directory_path() / "hep-XXXXXX";
   const std::filesystem::path folder = mkdtemp(form.data());
-  DataPlan plan{1, {16, 2, {0, 0, 1, 1, 0}}, {16, 1, {0, 0, 0, 0, 1}}};
+  DataPlan plan{1, {16, 2, {0, 0, 1, 1, 0}}, {16, 1, {0, 0, 0, 0, 1}}, 3,
+                1, {16, 1, {0, 0, 0, 0, 2}}};
   generate(folder / "one", plan, 0, 1);
   for (int rank = 0; rank < 3; ++rank) generate(folder / "three", plan, rank, 3);
-  for (const char* name : {"train-000.h5", "test-000.h5"}) {
+  for (const char* name : {"train-000.h5", "test-000.h5", "val-3-000.h5"}) {
     const train::H5File one(folder / "one" / name, train::H5File::Mode::kRead);
     const train::H5File three(folder / "three" / name, train::H5File::Mode::kRead);
     const auto shape = one.shape("data");
@@ -219,9 +220,12 @@ TEST(HepGenerate, FilesDoNotDependOnTheNumberOfRanks) {
     EXPECT_EQ(a, b);
     EXPECT_GT(*std::max_element(a.begin(), a.end()), 10);
   }
-  const DataPlan small = data_plan(1000, 2000, 64);
+  const DataPlan small = data_plan(1000, 2000, 600, 64);
   EXPECT_EQ(small.files, 4);
   EXPECT_EQ(small.train.signal, 125);
+  EXPECT_EQ(small.val_files, 2);
+  EXPECT_EQ(small.val.signal, 60);
+  EXPECT_EQ(data_plan(1000, 2000, 0, 64).val_files, 0);
   std::filesystem::remove_all(folder);
 }
 

@@ -39,9 +39,12 @@ class HepTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
-      const DataPlan plan = data_plan(options_.integer("train_events"),
-                                      options_.integer("test_events"), shape_.image);
+      const DataPlan plan =
+          data_plan(options_.integer("train_events"), options_.integer("test_events"),
+                    options_.integer("val_events"), shape_.image);
+      val = train::val_prefix(plan.val_events);
       folder =
           make_data(fmt::format("hep-v2-{}-{}-{}", shape_.image, options_.integer("train_events"),
                                 options_.integer("test_events")),
@@ -53,8 +56,8 @@ class HepTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = std::make_unique<EventFiles>(folder, "train", &*keep_);
     test_ = std::make_unique<EventFiles>(folder, "test", &*keep_);
-    if (has_validation_files(folder))
-      validation_ = std::make_unique<EventFiles>(folder, "val", &*keep_);
+    if (has_validation_files(folder, val))
+      validation_ = std::make_unique<EventFiles>(folder, val, &*keep_);
   }
 
   bool has_validation() const override { return validation_ != nullptr; }
@@ -163,7 +166,7 @@ class HepTask : public train::Task {
 
   // Every rank scores its part of the test events; all get all.
   std::vector<Scored> scores(Communicator& communicator) {
-    const std::int64_t all = samples_to_judge(options_, test_->size());
+    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
     std::vector<float> score = scores_of(*test_, communicator.rank(), communicator.size(), all);
     communicator.all_reduce(Buffer::of(std::span(score)), ReduceOp::kSum, {.name = "scores"});
     std::vector<Scored> events;

@@ -104,21 +104,36 @@ const Picture& ImageSet::picture(std::int64_t index) {
   });
 }
 
-ImagePlan image_plan(std::int64_t train, std::int64_t test, int side, int classes) {
-  const std::int64_t most = std::max(train, test);
-  return {side, std::min(classes, kShapes), train, test,
-          static_cast<int>(std::clamp<std::int64_t>(most / 1000, 2, 64))};
+ImagePlan image_plan(std::int64_t train, std::int64_t test, std::int64_t val, int side,
+                     int classes) {
+  auto files_of = [](std::int64_t pictures) {
+    return static_cast<int>(std::clamp<std::int64_t>(pictures / 1000, 2, 64));
+  };
+  return {side,
+          std::min(classes, kShapes),
+          train,
+          test,
+          val,
+          files_of(std::max(train, test)),
+          val > 0 ? files_of(val) : 0};
 }
 
 void generate(const fs::path& folder, const ImagePlan& plan, int rank, int ranks,
               const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.files, .test = plan.files, .digits = 3};
-  train::make_files(
-      folder, files, rank, ranks, progress,
-      [&](const train::MadeFile& file, const train::FileProgress& tell) {
-        make_file(file.path, plan, (file.is_train ? plan.train : plan.test) / plan.files,
-                  static_cast<std::uint64_t>(file.number + (file.is_train ? 0 : plan.files)), tell);
-      });
+  const train::MadeFiles files{.train = plan.files,
+                               .test = plan.files,
+                               .val = plan.val_files,
+                               .digits = 3,
+                               .val_prefix = train::val_prefix(plan.val)};
+  const std::int64_t pictures[] = {plan.train / plan.files, plan.test / plan.files,
+                                   plan.val / std::max(1, plan.val_files)};
+  train::make_files(folder, files, rank, ranks, progress,
+                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
+                      const auto kind = static_cast<std::size_t>(file.kind);
+                      const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
+                      make_file(file.path, plan, pictures[kind],
+                                before + static_cast<std::uint64_t>(file.number), tell);
+                    });
 }
 
 ImageSet read_images(const fs::path& folder, const std::string& name, train::KeepBudget* budget) {

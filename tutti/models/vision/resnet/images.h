@@ -57,14 +57,17 @@ Picture draw_picture(int shape, int side, train::Random& random);
 
 struct ImagePlan {
   int side = 32, classes = kShapes;
-  std::int64_t train = 0, test = 0;
-  int files = 1;  // of each kind
+  std::int64_t train = 0, test = 0, val = 0;
+  int files = 1;  // of training and test pictures each
+  int val_files = 0;
 };
-ImagePlan image_plan(std::int64_t train, std::int64_t test, int side, int classes);
+// With the files that so many pictures of each kind are dealt to.
+ImagePlan image_plan(std::int64_t train, std::int64_t test, std::int64_t val, int side,
+                     int classes);
 
-// Writes `train-<i>.h5` and `test-<i>.h5`: data (N,3,H,W) from 0 to 255, label (N). Rank r of
-// `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
-// nothing but the plan and its number.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<pictures>-<i>.h5`: data (N,3,H,W) from 0 to 255,
+// label (N). Rank r of `ranks` makes every `ranks`-th file; files that are there are left alone. A
+// file depends on nothing but the plan and its number.
 void generate(const std::filesystem::path& folder, const ImagePlan& plan, int rank, int ranks,
               const train::MakeProgress& progress = {});
 

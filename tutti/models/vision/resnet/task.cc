@@ -47,10 +47,13 @@ class ResnetTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
       const std::int64_t train = options_.integer("train_images"),
                          test = options_.integer("test_images");
-      const ImagePlan plan = image_plan(train, test, shape_.image, shape_.classes);
+      const ImagePlan plan =
+          image_plan(train, test, options_.integer("val_images"), shape_.image, shape_.classes);
+      val = train::val_prefix(plan.val);
       folder = make_data(
           fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test), "pictures",
           communicator, [&](const fs::path& target, int rank, int ranks, const auto& progress) {
@@ -60,8 +63,8 @@ class ResnetTask : public train::Task {
     keep_.emplace(keep_bytes(options_, communicator));
     train_ = read_images(folder, "train", &*keep_);
     test_ = read_images(folder, "test", &*keep_);
-    if (has_validation_files(folder))
-      validation_ = std::make_unique<ImageSet>(read_images(folder, "val", &*keep_));
+    if (has_validation_files(folder, val))
+      validation_ = std::make_unique<ImageSet>(read_images(folder, val, &*keep_));
     check_labels(train_, shape_.classes);
     check_labels(test_, shape_.classes);
     if (validation_) check_labels(*validation_, shape_.classes);
@@ -93,7 +96,7 @@ class ResnetTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(options_, test_.size());
+    const std::int64_t all = samples_to_judge(*this, options_, test_.size());
     Confusion confusion(shape_.classes);
     for_scores(test_, communicator.rank(), communicator.size(), all,
                [&](std::int64_t first, const torch::Tensor& scores) {

@@ -31,7 +31,9 @@ const train::CaseInfo& case_info() {
         1e6},
        {"augment", kBool, "1", "turn and mirror the heads, by all symmetries of a cube", ""},
        {"train_scans", kInt, "200", "heads to make for training", "", 2, 1e8},
-       {"test_scans", kInt, "40", "heads to make for the result", "", 2, 1e8}},
+       {"test_scans", kInt, "40", "heads to make for the result", "", 2, 1e8},
+       {"val_scans", kInt, "20", "heads to make to choose the best weights by; 0: none", "", 0,
+        1e8}},
       {{"",
         {{"optimizer", "adam"},
          {"learning_rate", "0.002"},
@@ -39,7 +41,12 @@ const train::CaseInfo& case_info() {
          {"warmup", "0.05"},
          {"batch", "2"},
          {"epochs", "10"}}},
-       {"tiny", {{"volume", "16"}, {"train_scans", "24"}, {"test_scans", "8"}, {"epochs", "4"}}},
+       {"tiny",
+        {{"volume", "16"},
+         {"train_scans", "24"},
+         {"test_scans", "8"},
+         {"val_scans", "8"},
+         {"epochs", "4"}}},
        {"paper",
         {{"volume", "128"},
          {"filters", "32"},
@@ -52,6 +59,7 @@ const train::CaseInfo& case_info() {
          {"batch", "1"},
          {"train_scans", "285"},
          {"test_scans", "66"},
+         {"val_scans", "66"},
          {"epochs", "100"}}}}};
   return info;
 }

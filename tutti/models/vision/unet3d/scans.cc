@@ -16,8 +16,8 @@ using train::H5File;
 
 constexpr std::uint64_t kSeed = 20160620;
 
-void make_file(const fs::path& path, int side, std::uint64_t number) {
-  train::Random random(train::mixed_seed(kSeed, number));
+void make_file(const fs::path& path, int side, std::uint64_t stream) {
+  train::Random random(train::mixed_seed(kSeed, stream));
   const Scan scan = make_scan(side, random);
   H5File file(path, H5File::Mode::kCreate);
   file.append("data", std::vector<std::int64_t>{kModalities, side, side, side}, scan.images);
@@ -30,12 +30,13 @@ void make_file(const fs::path& path, int side, std::uint64_t number) {
 
 void generate(const fs::path& folder, const ScanPlan& plan, int rank, int ranks,
               const train::MakeProgress& progress) {
-  train::make_files(folder, {.train = plan.train, .test = plan.test}, rank, ranks, progress,
+  const train::MadeFiles files{.train = plan.train,
+                               .test = plan.test,
+                               .val = plan.val,
+                               .val_prefix = train::val_prefix(plan.val)};
+  train::make_files(folder, files, rank, ranks, progress,
                     [&](const train::MadeFile& file, const train::FileProgress&) {
-                      // Training and test heads are of different streams, however many there are
-                      // of each.
-                      const auto number = 2 * static_cast<std::uint64_t>(file.number);
-                      make_file(file.path, plan.side, number + (file.is_train ? 0 : 1));
+                      make_file(file.path, plan.side, train::stream_of(file));
                     });
 }
 

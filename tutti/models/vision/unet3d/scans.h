@@ -14,10 +14,11 @@ namespace tutti::models::unet3d {
 
 struct ScanPlan {
   int side = 48;
-  std::int64_t train = 0, test = 0;
+  std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5` and `test-<i>.h5`, a head each: data (1,4,S,S,S) and truth (1,1,S,S,S).
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<heads>-<i>.h5`, a head each: data (1,4,S,S,S) and
+// truth (1,1,S,S,S).
 // Rank r of `ranks` makes every `ranks`-th file; files that are there are left alone. A file
 // depends on nothing but the side and its number. `progress` is called after each file with those
 // done by this rank and all it has to do.

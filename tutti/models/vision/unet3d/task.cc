@@ -52,9 +52,11 @@ class UnetTask : public train::Task {
 
   void prepare(Communicator& communicator) override {
     fs::path folder = options_.text("data");
+    std::string val = "val";
     if (folder.empty()) {
       const ScanPlan plan{shape_.volume, options_.integer("train_scans"),
-                          options_.integer("test_scans")};
+                          options_.integer("test_scans"), options_.integer("val_scans")};
+      val = train::val_prefix(plan.val);
       folder = make_data(fmt::format("unet3d-{}", plan.side), "heads", communicator,
                          [&](const fs::path& to, int rank, int ranks, const auto& progress) {
                            generate(to, plan, rank, ranks, progress);
@@ -64,8 +66,8 @@ class UnetTask : public train::Task {
     }
     train_ = std::make_unique<ScanFiles>(folder, "train", shape_.volume);
     test_ = std::make_unique<ScanFiles>(folder, "test", shape_.volume);
-    if (has_validation_files(folder))
-      validation_ = std::make_unique<ScanFiles>(folder, "val", shape_.volume);
+    if (has_validation_files(folder, val) || fs::is_directory(folder / val))
+      validation_ = std::make_unique<ScanFiles>(folder, val, shape_.volume);
     find_thresholds();
   }
 
@@ -116,7 +118,7 @@ class UnetTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
-    const std::int64_t all = samples_to_judge(options_, limited(test_->size(), test_count_));
+    const std::int64_t all = samples_to_judge(*this, options_, limited(test_->size(), test_count_));
     std::array<double, 2 * kRegions> sums{};  // of the network, of the thresholds
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const Scan scan = test_->read(i);
@@ -193,7 +195,10 @@ class UnetTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  void swap_validation() override {
+    std::swap(test_, validation_);
+    std::swap(test_count_, validation_count_);
+  }
 
   torch::Tensor loss_of(const torch::Tensor& scores, const torch::Tensor& labels) const {
     const torch::Tensor dice = dice_loss(scores, labels);
@@ -234,8 +239,8 @@ class UnetTask : public train::Task {
   const NetworkShape shape_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScanFiles> train_, test_;
-  std::unique_ptr<ScanFiles> validation_;          // where the data has it
-  std::int64_t train_count_ = 0, test_count_ = 0;  // 0: all files
+  std::unique_ptr<ScanFiles> validation_;                                 // where the data has it
+  std::int64_t train_count_ = 0, test_count_ = 0, validation_count_ = 0;  // 0: all files
   std::array<Threshold, kRegions> thresholds_;
 };
 

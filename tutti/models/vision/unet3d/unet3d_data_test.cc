@@ -131,15 +131,15 @@ class ScanFolder : public testing::Test {
 };
 
 TEST_F(ScanFolder, FilesAreTheSameForEveryNumberOfRanks) {
-  const ScanPlan plan{8, 4, 2};
+  const ScanPlan plan{8, 4, 2, 2};
   double files = -1;
   generate(folder_ / "one", plan, 0, 1, [&](double done, int all) {
-    EXPECT_EQ(all, 6);
+    EXPECT_EQ(all, 8);
     EXPECT_EQ(done, ++files);
   });
   for (int rank = 0; rank < 3; ++rank) generate(folder_ / "three", plan, rank, 3);
   std::set<std::vector<float>> seen;
-  for (const char* kind : {"train", "test"}) {
+  for (const char* kind : {"train", "test", "val-2-"}) {
     const ScanFiles one(folder_ / "one", kind, 8), three(folder_ / "three", kind, 8);
     ASSERT_EQ(one.size(), kind[1] == 'r' ? 4 : 2);
     ASSERT_EQ(three.size(), one.size());
@@ -150,7 +150,7 @@ TEST_F(ScanFolder, FilesAreTheSameForEveryNumberOfRanks) {
       seen.insert(a.images);
     }
   }
-  EXPECT_EQ(seen.size(), 6u);
+  EXPECT_EQ(seen.size(), 8u);
 }
 
 TEST_F(ScanFolder, FilesOfManyHeadsAndOfOtherShapes) {
