@@ -164,7 +164,7 @@ void RunState::gather() {
 }
 
 bool RunState::is_best(const Metrics& metrics) const {
-  return metrics.empty() || metrics[0].second > best_;
+  return metrics.empty() || metrics[0].second >= best_;
 }
 
 void RunState::keep_best(const Reached& now, const Metrics& metrics) {

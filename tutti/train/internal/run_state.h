@@ -46,7 +46,7 @@ class RunState {
   // Makes every rank have what the others keep for it: slices of moments, stages of a pipeline.
   // Collective.
   void gather();
-  // Whether an evaluation is better than all before it.
+  // Whether an evaluation is better than all before it, or as good: later weights have seen more.
   bool is_best(const Metrics& metrics) const;
   // Remembers it as the best one, and writes the weights of now as such.
   void keep_best(const Reached& now, const Metrics& metrics);
