@@ -224,7 +224,7 @@ class TrainTest(unittest.TestCase):
         process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)
         made = self.base / "cache/tutti/hep-v2-32-2000000-300"
         line = next(line for line in process.stdout if line.startswith("making"))
-        self.assertIn("of 64 files of each rank", line)
+        self.assertIn("of 65 files of each rank", line)  # of 64 to train on, 64 to test and 2 to choose by
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=60)[0]
         self.assertEqual(process.returncode, 130, output)
