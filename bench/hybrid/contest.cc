@@ -39,6 +39,7 @@ std::string config_of(const HybridSettings& settings, const std::string& strateg
                                                {"dropout", "0"},
                                                {"train_events", "4000"},
                                                {"test_events", "300"},
+                                               {"val_events", "0"},
                                                {"validation_samples", "64"},
                                                {"epochs", "1000"},
                                                {"schedule", "constant"},
