@@ -11,6 +11,7 @@
 #include <array>
 #include <optional>
 
+#include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/run/sampler.h"
@@ -143,6 +144,7 @@ void Pipeline::send(const torch::Tensor& tensor, int peer) {
 }
 
 torch::Tensor Pipeline::receive(int peer) {
+  const Stopwatch watch;
   Letter::Head head;
   line_->receive(bytes_of(&head, sizeof head), peer, kHeadTag);
   const auto options = torch::dtype(static_cast<torch::ScalarType>(head.type))
@@ -151,6 +153,7 @@ torch::Tensor Pipeline::receive(int peer) {
   torch::Tensor tensor = torch::empty(
       at::IntArrayRef(head.sizes.data(), static_cast<std::size_t>(head.dimensions)), options);
   line_->receive(bytes_of(tensor.data_ptr(), tensor.nbytes()), peer, kBodyTag);
+  waited_ += watch.seconds();
   return tensor;
 }
 
@@ -170,8 +173,8 @@ Pipeline::Part Pipeline::forward(const Batch& batch, std::uint64_t seed) {
   return part;
 }
 
-float Pipeline::run(const Batch& batch, std::uint64_t seed,
-                    const std::function<void()>& before_last) {
+Pipeline::Passed Pipeline::run(const Batch& batch, std::uint64_t seed,
+                               const std::function<void()>& before_last) {
   const std::vector<torch::Tensor> inputs = batch.input.chunk(shape_.micro_batches),
                                    targets = batch.target.chunk(shape_.micro_batches);
   const auto share = [&](std::size_t m) {
@@ -179,6 +182,7 @@ float Pipeline::run(const Batch& batch, std::uint64_t seed,
   };
   std::vector<Part> parts;
   float loss = 0;
+  waited_ = 0;
   for (std::size_t m = 0; m < inputs.size(); ++m) {
     parts.push_back(forward({inputs[m], targets[m], {}}, mixed_seed(seed, m)));
     if (is_last()) loss += static_cast<float>(share(m) * parts[m].output.item<double>());
@@ -193,11 +197,12 @@ float Pipeline::run(const Batch& batch, std::uint64_t seed,
     if (!is_first()) send(part.input.grad(), stage_ - 1);
     part = {};
   }
+  const Stopwatch watch;
   for (const auto& letter : sent_)
     for (comm::Work& work : letter->works) work.wait();
   sent_.clear();
   line_->broadcast(Buffer::of(std::span(&loss, 1)), stages_ - 1, {.name = "loss"});
-  return loss;
+  return {loss, waited_ + watch.seconds()};
 }
 
 void Pipeline::agree(std::span<float> numbers) {

@@ -40,9 +40,13 @@ class Pipeline {
   std::size_t last_tensor() const { return tensors_[static_cast<std::size_t>(stage_) + 1]; }
 
   // Forward and backward of a batch that all ranks of the pipeline have; gradients are added up
-  // where the parameters have them. Returns the mean loss on every rank. `before_last` is called
-  // before the backward pass of the last part.
-  float run(const Batch& batch, std::uint64_t seed, const std::function<void()>& before_last);
+  // where the parameters have them. Every rank gets the mean loss. `before_last` is called before
+  // the backward pass of the last part.
+  struct Passed {
+    float loss = 0;
+    double waited = 0;  // seconds in which this rank only waited for other stages
+  };
+  Passed run(const Batch& batch, std::uint64_t seed, const std::function<void()>& before_last);
 
   // The largest of each number over the stages, to which all then agree.
   void agree(std::span<float> numbers);
@@ -75,6 +79,7 @@ class Pipeline {
   std::vector<std::size_t> buffers_;  // and in buffers of the model
   struct Letter;
   std::vector<std::unique_ptr<Letter>> sent_;  // must live until they have arrived
+  double waited_ = 0;                          // in this run
 };
 
 }  // namespace tutti::train

@@ -58,7 +58,9 @@ void Stepper::take_update(std::size_t update, Loader& loader, Shared shared, Ste
       if (is_last) strategy.last_backward();
     };
     if (parts_.pipeline) {
-      knows_loss(parts_.pipeline->run(batch, seed, before_last));
+      const Pipeline::Passed passed = parts_.pipeline->run(batch, seed, before_last);
+      report.times.waited += passed.waited;
+      knows_loss(passed.loss);
     } else {
       const torch::Tensor loss = loss_of(update, batch, seed);
       knows_loss(loss.item<float>());
