@@ -5,11 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
-#include <fstream>
+#include <cstdlib>
 
 #include "apps/tutti/command.h"
 #include "apps/tutti/learn_model.h"
 #include "apps/tutti/learn_train.h"
+#include "apps/tutti/output_file.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
@@ -122,12 +123,30 @@ void add_train_options(CLI::App& app, TrainCommand& command) {
   add_file_options(app, command.file);
 }
 
+// In `out`; where that cannot be written any more, in the temporary folder, so that no fit is lost.
+void keep_model(const std::string& out, const LearnModel& model) try {
+  save_model(out, model);
+} catch (const IoError& error) {
+  std::string folder = std::filesystem::temp_directory_path() / "tutti-model-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) throw;
+  const std::string refuge = folder + "/model.json";
+  try {
+    save_model(refuge, model);
+  } catch (const IoError&) {
+    std::filesystem::remove_all(folder);
+    throw error;
+  }
+  throw IoError("DDL-9-02",
+                fmt::format("{}: cannot write it any more. The model is in {}.", out, refuge));
+}
+
 int run_learn_train(int argc, char** argv) {
   CLI::App app("Fits a model to the rows of a file", "tutti learn train");
   TrainCommand command;
   add_train_options(app, command);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
+  check_writable(command.out);
   TrainSettings& settings = command.settings;
   settings.threads = command.file.threads;
   Lines lines;
@@ -156,7 +175,7 @@ int run_learn_train(int argc, char** argv) {
     fmt::print("on these rows: {}\n",
                quality_of(model, predict(model, data.features, settings.threads), data.labels));
   }
-  save_model(command.out, model);
+  keep_model(command.out, model);
   fmt::print("{} written\n", command.out);
   if (command.test.empty()) return 0;
   AnyFileOptions test_file = command.file;
@@ -184,6 +203,7 @@ int run_learn_predict(int argc, char** argv) {
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
+  if (!out.empty()) check_writable(out);
   const LearnModel model = load_model(model_path);
   if (wants_probabilities && !model.has_probabilities())
     throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
@@ -202,10 +222,7 @@ int run_learn_predict(int argc, char** argv) {
   if (out.empty()) {
     fmt::print("{}", text);
   } else {
-    std::ofstream file(out);
-    file << text;
-    file.close();
-    if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", out));
+    write_whole(out, text);
   }
   if (!data.labels.empty()) fmt::print(stderr, "{}\n", quality_of(model, found, data.labels));
   return 0;
@@ -227,17 +244,20 @@ int run_learn_convert(int argc, char** argv) {
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
+  check_writable(to);
   DataSet data = read_any(from, options);
   if (spreads) {
     data.features = spread_words(data.features, data.words);
     data.words.columns.clear();
   }
   if (kind != FileKind::kCsv) print_words(data.words);
-  if (kind == FileKind::kOwn) {
-    write_data_file(to, data, chunk_rows);
-  } else {
-    write_any(to, data, kind);
-  }
+  write_whole(to, [&](const std::filesystem::path& draft) {
+    if (kind == FileKind::kOwn) {
+      write_data_file(draft, data, chunk_rows);
+    } else {
+      write_any(draft, data, kind);
+    }
+  });
   fmt::print("{}: {}, written to {} ({})\n", from, shape_text(data.features), to, name_of(kind));
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/tutti/output_file.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/threads.h"
@@ -136,10 +137,7 @@ void save_model(const std::filesystem::path& path, const LearnModel& model) {
     json["parts"] = Json::array();
     for (const LinearPart& part : model.parts) json["parts"].push_back(json_of(part));
   }
-  std::ofstream file(path);
-  file << json.dump() << '\n';
-  file.close();
-  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path.string()));
+  write_whole(path, json.dump() + '\n');
 }
 
 bool is_model(const std::filesystem::path& path) {

@@ -37,6 +37,7 @@ struct LearnModel {
 // A label as it stood in the data.
 std::string label_text(const LearnModel& model, double label);
 
+// Throws IoError where it cannot be written whole; what was there stays then.
 void save_model(const std::filesystem::path& path, const LearnModel& model);
 // Throws IoError that says what is wrong with the file.
 LearnModel load_model(const std::filesystem::path& path);

@@ -4,7 +4,9 @@
   learn_test.py TUTTI
 """
 
+import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +22,12 @@ def rows(count, seed):
     for _ in range(count):
         x = [draw.gauss(0, 1) for _ in range(4)]
         yield int(x[0] + 0.5 * x[1] + 0.3 * draw.gauss(0, 1) > 0), x
+
+
+def small_files_only():
+    """For a process to come: files end at 1000 bytes, as if the disk were full."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
 class LearnTest(unittest.TestCase):
@@ -130,6 +138,53 @@ class LearnTest(unittest.TestCase):
         (self.base / "empty.svm").write_text("")
         self.assertIn("DDL-9-03 empty.svm: it has no rows.", self.tutti("info", "empty.svm", code=1))
         self.tutti("train", code=2)
+
+    def test_looks_first_whether_results_can_be_written(self):
+        self.tutti("train", "train.csv", "--out", "m.json")
+        (self.base / "folder").mkdir()
+        before = sorted(self.base.iterdir())
+        for out, why in (("none/x", "No such file or directory"), ("train.csv/x", "Not a directory"), ("folder", "Is a directory")):
+            # The data is missing as well: that is found out later.
+            for command in (("train", "missing.csv", "--out", out), ("predict", "m.json", "missing.csv", "--out", out),
+                            ("convert", "missing.csv", out, "--to-format", "svmlight")):
+                self.assertIn(f"DDL-9-02 {out}: cannot write it: {why}.", self.tutti(*command, code=1))
+        self.assertEqual(sorted(self.base.iterdir()), before)
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        self.tutti("train", "train.csv", "--out", "m.json")
+        names = ("old.json", "old.txt", "old.svm", "old.csv", "old.data", "old.snap")
+        for name in names:
+            (self.base / name).write_text("as it was")
+        before = sorted(self.base.iterdir())
+        for command in (("train", "train.csv", "--model", "tree", "--out", "old.json"), ("predict", "m.json", "train.csv", "--out", "old.txt"),
+                        *(("convert", "train.csv", name) for name in names[2:])):
+            done = subprocess.run([TUTTI, "learn", *command], capture_output=True, text=True, timeout=60, cwd=self.base, preexec_fn=small_files_only)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("cannot write it", done.stderr)
+        self.assertEqual([(self.base / name).read_text() for name in names], ["as it was"] * len(names))
+        self.assertEqual(sorted(self.base.iterdir()), before)
+
+    def test_links_and_permissions_stay(self):
+        (self.base / "real.json").write_text("")
+        (self.base / "real.json").chmod(0o640)
+        (self.base / "link.json").symlink_to("real.json")
+        self.tutti("train", "train.csv", "--out", "link.json")
+        self.assertTrue((self.base / "link.json").is_symlink())
+        self.assertIn("tutti-model", (self.base / "real.json").read_text())
+        self.assertEqual((self.base / "real.json").stat().st_mode & 0o777, 0o640)
+        self.assertEqual(len(self.tutti("predict", "link.json", "test.csv", "--out", "/dev/stdout").split("\n")), 500 + 2)
+
+    def test_a_fit_is_not_lost_with_its_folder(self):
+        (self.base / "gone").mkdir()
+        running = subprocess.Popen([TUTTI, "learn", "train", "train.csv", "--model", "forest", "--trees", "1000000", "--out", "gone/m.json"],
+                                   cwd=self.base, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(self.base)})
+        self.assertIn("tree", running.stderr.readline())
+        (self.base / "gone").rmdir()
+        running.send_signal(signal.SIGINT)
+        _, text = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 1)
+        self.assertIn("DDL-9-02 gone/m.json: cannot write it any more. The model is in ", text)
+        self.assertIn("model forest", self.tutti("info", text.split("The model is in ")[1].strip().rstrip(".")))
 
     def test_refuses_to_measure_on_rows_without_labels(self):
         header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }".ljust(117).encode() + b"\n"

@@ -1,7 +1,6 @@
 #include "tutti/learn/data/csv.h"
 
 #include <fmt/format.h>
-#include <fmt/os.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/csv_fields.h"
 #include "tutti/learn/data/internal/numbers.h"
+#include "tutti/learn/data/internal/text_writer.h"
 #include "tutti/learn/data/mapped_file.h"
 #include "tutti/learn/threads.h"
 
@@ -310,10 +310,10 @@ DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options) {
   return parse_csv(file.text(), path.string(), options);
 }
 
-void write_csv(const std::filesystem::path& path, const DataSet& data) try {
+void write_csv(const std::filesystem::path& path, const DataSet& data) {
   check_lengths(data);
   const Matrix m = to_form(data.features, Form::kDense);
-  auto file = fmt::output_file(path.string());
+  TextWriter file(path);
   const bool has_labels = !data.labels.empty();
   if (has_labels) file.print("label{}", m.columns > 0 ? "," : "\n");
   for (std::int64_t j = 0; j < m.columns; ++j)
@@ -336,9 +336,7 @@ void write_csv(const std::filesystem::path& path, const DataSet& data) try {
       file.print("{}{}", field_text(value, is_single, words_at(j)), j + 1 < m.columns ? ',' : '\n');
     }
   }
-  file.close();
-} catch (const std::system_error& error) {
-  throw IoError("DDL-9-02", fmt::format("{}: cannot write it: {}.", path.string(), error.what()));
+  file.finish();
 }
 
 }  // namespace tutti::learn

@@ -1,7 +1,6 @@
 #include "tutti/learn/data/svmlight.h"
 
 #include <fmt/format.h>
-#include <fmt/os.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +13,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/data/internal/numbers.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
+#include "tutti/learn/data/internal/text_writer.h"
 #include "tutti/learn/data/mapped_file.h"
 #include "tutti/learn/internal/threads.h"
 
@@ -212,23 +212,19 @@ void write_svmlight(const std::filesystem::path& path, const DataSet& data) {
   check_lengths(data);
   Threads threads(1);
   const Matrix rows = to_form(data.features, Form::kSparseRows, threads);
-  try {
-    fmt::ostream out = fmt::output_file(path.string());
-    for (std::int64_t row = 0; row < rows.rows; ++row) {
-      out.print("{}", data.labels.empty() ? 0.0 : data.labels[row]);
-      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
-        if (rows.dtype == DType::kF32) {
-          out.print(" {}:{}", rows.indices[i] + 1, value_at<float>(rows, row, i));
-        } else {
-          out.print(" {}:{}", rows.indices[i] + 1, value_at<double>(rows, row, i));
-        }
+  TextWriter out(path);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    out.print("{}", data.labels.empty() ? 0.0 : data.labels[row]);
+    for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
+      if (rows.dtype == DType::kF32) {
+        out.print(" {}:{}", rows.indices[i] + 1, value_at<float>(rows, row, i));
+      } else {
+        out.print(" {}:{}", rows.indices[i] + 1, value_at<double>(rows, row, i));
       }
-      out.print("\n");
     }
-    out.close();
-  } catch (const std::system_error& error) {
-    throw IoError("DDL-9-02", fmt::format("{}: cannot write it: {}.", path.string(), error.what()));
+    out.print("\n");
   }
+  out.finish();
 }
 
 }  // namespace tutti::learn
