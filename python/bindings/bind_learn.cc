@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "python/bindings/fit_watch.h"
 #include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/bytes.h"
@@ -94,29 +95,22 @@ GlmOptions options_of(const py::dict& from) {
   return options;
 }
 
-// Ctrl-C ends the fit with what is there; `show` is called with (iteration, seconds, objective,
-// gap).
-void watch(GlmOptions& options, const py::dict& from, bool& is_interrupted) {
+// `show` is called with (iteration, seconds, objective, gap).
+void listen(GlmOptions& options, const py::dict& from, FitWatch& watch) {
   py::object show = py::none();
   if (from.contains("show")) show = from["show"];
-  const auto has_signal = [&is_interrupted] {
-    if (PyErr_CheckSignals() == 0) return false;
-    PyErr_Clear();
-    is_interrupted = true;
-    return true;
-  };
-  options.on_progress = [show, has_signal](const Progress& progress) {
-    const py::gil_scoped_acquire acquire;
-    if (!show.is_none())
-      show(progress.iteration, progress.seconds, progress.objective, progress.dual_gap);
-    return !has_signal();
+  options.on_progress = [show, &watch](const Progress& progress) {
+    return watch.goes_on([&] {
+      if (!show.is_none())
+        show(progress.iteration, progress.seconds, progress.objective, progress.dual_gap);
+      return true;
+    });
   };
   // Chunks come every few milliseconds, which other threads of Python may need.
-  options.should_stop = [has_signal, last = Stopwatch()]() mutable {
+  options.should_stop = [&watch, last = Stopwatch()]() mutable {
     if (last.seconds() < kLookEverySeconds) return false;
     last = Stopwatch();
-    const py::gil_scoped_acquire acquire;
-    return has_signal();
+    return !watch.goes_on([] { return true; });
   };
 }
 
@@ -150,14 +144,14 @@ py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& w
                     const py::dict& asked) {
   const Held held = matrix_of(x);
   GlmOptions options = options_of(asked);
-  bool is_interrupted = false;
-  watch(options, asked, is_interrupted);
+  FitWatch watch;
+  listen(options, asked, watch);
   GlmModel model;
   {
     const py::gil_scoped_release release;
     model = fit(held.matrix, span_of(labels), span_of(weights), options);
   }
-  py::dict result = result_of(model, is_interrupted);
+  py::dict result = result_of(model, watch.was_interrupted());
   result["intercept"] = model.intercept;
   result["solver"] = std::string(name_of(model.solver));
   return result;
@@ -175,15 +169,15 @@ py::dict use_of(const StreamUse& use) {
 py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& labels,
                        const Doubles& weights, std::int64_t memory_limit, const py::dict& asked) {
   GlmOptions options = options_of(asked);
-  bool is_interrupted = false;
-  watch(options, asked, is_interrupted);
+  FitWatch watch;
+  listen(options, asked, watch);
   GlmModel model;
   StreamUse use;
   {
     const py::gil_scoped_release release;
     model = fit_file(file, span_of(labels), span_of(weights), options, memory_limit, &use);
   }
-  py::dict result = result_of(model, is_interrupted);
+  py::dict result = result_of(model, watch.was_interrupted());
   result["intercept"] = model.intercept;
   result["solver"] = std::string(name_of(model.solver));
   result["stream"] = use_of(use);
@@ -207,15 +201,15 @@ py::dict fit_classes(const py::object& x, const Indices& classes, int count, con
                      const py::dict& asked) {
   const Held held = matrix_of(x);
   GlmOptions options = options_of(asked);
-  bool is_interrupted = false;
-  watch(options, asked, is_interrupted);
+  FitWatch watch;
+  listen(options, asked, watch);
   MultinomialModel model;
   {
     const py::gil_scoped_release release;
     model = fit_multinomial(held.matrix, {classes.data(), static_cast<std::size_t>(classes.size())},
                             count, span_of(weights), options);
   }
-  py::dict result = result_of(model, is_interrupted);
+  py::dict result = result_of(model, watch.was_interrupted());
   result["intercepts"] = array_of(model.intercepts);
   result["solver"] = "newton_cg";
   return result;
@@ -225,8 +219,8 @@ py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& 
                           const Doubles& weights, std::int64_t memory_limit,
                           const py::dict& asked) {
   GlmOptions options = options_of(asked);
-  bool is_interrupted = false;
-  watch(options, asked, is_interrupted);
+  FitWatch watch;
+  listen(options, asked, watch);
   MultinomialModel model;
   StreamUse use;
   {
@@ -234,7 +228,7 @@ py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& 
     model = fit_multinomial_file(file, {classes.data(), static_cast<std::size_t>(classes.size())},
                                  count, span_of(weights), options, memory_limit, &use);
   }
-  py::dict result = result_of(model, is_interrupted);
+  py::dict result = result_of(model, watch.was_interrupted());
   result["intercepts"] = array_of(model.intercepts);
   result["solver"] = "newton_cg";
   result["stream"] = use_of(use);

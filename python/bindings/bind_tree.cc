@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "python/bindings/fit_watch.h"
 #include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
@@ -129,16 +130,10 @@ struct Fitted {
   explicit Fitted(Model made) : model(std::move(made)), predictor(model) {}
 };
 
-// Calls Python between rounds; an interrupt there ends the training, not the program.
-std::function<bool(int, double)> watcher(const py::object& progress, bool& was_interrupted) {
-  return [&progress, &was_interrupted](int round, double loss) {
-    const py::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) {
-      PyErr_Clear();
-      was_interrupted = true;
-      return false;
-    }
-    return progress.is_none() || progress(round, loss).cast<bool>();
+// Tells Python of every round.
+std::function<bool(int, double)> teller(const py::object& progress, FitWatch& watch) {
+  return [&progress, &watch](int round, double loss) {
+    return watch.goes_on([&] { return progress.is_none() || progress(round, loss).cast<bool>(); });
   };
 }
 
@@ -148,9 +143,8 @@ py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weigh
   const Held held = matrix_of(x);
   ForestOptions options = forest_options(given);
   comm::Communicator* const communicator = world(is_distributed);
-  bool was_interrupted = false;
-  const auto watch = watcher(progress, was_interrupted);
-  options.progress = [&watch](int trees) { return watch(trees - 1, 0); };
+  FitWatch watch;
+  options.progress = [tell = teller(progress, watch)](int trees) { return tell(trees - 1, 0); };
   std::unique_ptr<Fitted> fitted;
   {
     const py::gil_scoped_release release;
@@ -158,7 +152,7 @@ py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weigh
     fitted = std::make_unique<Fitted>(
         train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
   }
-  return py::make_tuple(std::move(fitted), was_interrupted);
+  return py::make_tuple(std::move(fitted), watch.was_interrupted());
 }
 
 py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& weights,
@@ -174,8 +168,8 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
   }
   BoostOptions options = boost_options(given);
   comm::Communicator* const communicator = world(is_distributed);
-  bool was_interrupted = false;
-  options.progress = watcher(progress, was_interrupted);
+  FitWatch watch;
+  options.progress = teller(progress, watch);
   Boosted boosted;
   std::unique_ptr<Fitted> fitted;
   {
@@ -186,7 +180,7 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
     fitted = std::make_unique<Fitted>(std::move(boosted.model));
   }
   return py::make_tuple(std::move(fitted), boosted.validation_losses, boosted.best_round,
-                        was_interrupted);
+                        watch.was_interrupted());
 }
 
 Doubles predict(const Fitted& fitted, const py::object& x, int threads, bool with_link) {

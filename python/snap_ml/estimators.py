@@ -101,9 +101,9 @@ class _Known:
         return {"poor_score": True,  # no intercept, unless asked for
                 "_xfail_checks": {"check_sample_weights_invariance": "the known default of tol is coarse"}}
 
-    def _fit_one(self, X, labels, weights, loss, start=None, held=0):
+    def _fit_one(self, X, labels, weights, loss, start=None, held=0, most_steps=None):
         if not getattr(self, "privacy", False):
-            return super()._fit_one(X, labels, weights, loss, start, held)
+            return super()._fit_one(X, labels, weights, loss, start, held, most_steps)
         l1, l2 = self._penalties(0.0)
         if l1 > 0 or self.fit_intercept or len(weights):
             raise ValueError("privacy=True needs penalty l2, no intercept and no weights")

@@ -336,3 +336,12 @@ def test_progress_is_shown(estimator, capsys):
     for y in ((X[:, 0] > 0) * 1, np.digitize(X[:, 0], [-0.5, 0.5])):
         estimator.fit(X, y)
         assert "iteration 1: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("estimator", [linear.LogisticRegression(verbose=1, tol=1e-12), linear.LogisticRegression(verbose=1, multi_class="ovr"),
+                                       linear.LinearSVC(loss="hinge", verbose=1)])
+def test_ctrl_c_while_progress_is_shown_keeps_what_is_there(estimator, ctrl_c_in_output):
+    X = np.random.default_rng(0).normal(size=(2000, 30))
+    with pytest.warns(ConvergenceWarning, match="interrupted"), ctrl_c_in_output():
+        estimator.fit(X, np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5]))
+    assert estimator.is_interrupted_ and estimator.coef_.shape == (3, 30)

@@ -3,12 +3,9 @@
 import copy
 import inspect
 import logging
-import os
 import pickle
-import signal
 import subprocess
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -269,10 +266,10 @@ def test_rows_out_of_bag_are_those_that_trees_have_not_seen():
         np.testing.assert_allclose(ours.oob_decision_function_.sum(axis=1), 1)
 
 
-def test_ctrl_c_ends_the_program_as_before():
+def test_ctrl_c_ends_the_program_as_before(ctrl_c):
     X, y = datasets.load_breast_cancer(return_X_y=True)
     for model in (snap_ml.patched_trees.RandomForestClassifier(10**5, max_depth=2), snap_ml.patched_boosting.HistGradientBoostingClassifier(max_iter=10**5)):
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        ctrl_c(0.3)
         with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)

@@ -1,12 +1,10 @@
 """Trees: scikit-learn's conventions, and answers as good as its own."""
 
 import ctypes
-import os
 import pickle
 import signal
 import subprocess
 import sys
-import threading
 import warnings
 from pathlib import Path
 from xml.etree import ElementTree
@@ -267,12 +265,35 @@ def test_a_memory_limit_that_cannot_be_is_refused(cells, wrong):
 
 
 @pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, max_depth=2), ours.GradientBoostingClassifier(max_iter=10**5)])
-def test_ctrl_c_keeps_what_is_there(cells, estimator):
+def test_ctrl_c_keeps_what_is_there(cells, estimator, ctrl_c):
     X, X_test, y, y_test = cells
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    ctrl_c(0.3)
     with pytest.warns(UserWarning, match="interrupted"):
         estimator.fit(X, y)
     assert estimator.score(X_test, y_test) > 0.8
+
+
+@pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, verbose=True, n_jobs=2), ours.GradientBoostingClassifier(max_iter=10**5, verbose=True)])
+def test_ctrl_c_while_progress_is_shown_keeps_what_is_there(cells, estimator, ctrl_c_in_output):
+    X, X_test, y, y_test = cells
+    with pytest.warns(UserWarning, match="interrupted"), ctrl_c_in_output():
+        estimator.fit(X, y)
+    assert estimator.model_.trees < 1000 and estimator.predict(X_test).shape == y_test.shape
+
+
+def test_what_signal_handlers_raise_ends_a_fit_and_goes_up(cells):
+    X, _, y, _ = cells
+
+    def late(*_):
+        raise TimeoutError("too late")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(TimeoutError, match="too late"):
+            ours.RandomForestClassifier(10**6, max_depth=2, n_jobs=2).fit(X, y)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_progress_is_shown(cells, capsys):

@@ -73,12 +73,20 @@ class LinearClassifier(ClassifierMixin, Linear):
             del y
             if is_multinomial:
                 return self._fit_together(X, codes, weights)
-            results = [self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(k), held=codes.nbytes)
-                       for k in range(len(self.classes_))]
+            results = self._fit_one_by_one(X, codes, weights)
         self._keep(results)
         self.coef_ = np.stack([result["coefficients"] for result in results])
         self.intercept_ = np.array([result["intercept"] for result in results])
         return self
+
+    def _fit_one_by_one(self, X, codes, weights):
+        """Each class against the rest. After Ctrl-C those that are left get one step; ranks, which must step together, go on."""
+        results = []
+        for k in range(len(self.classes_)):
+            is_ended = self._ranks is None and any(result["is_interrupted"] for result in results)
+            results.append(self._fit_one(X, np.where(codes == k, 1.0, -1.0), weights, self._loss(), self._start(k), held=codes.nbytes,
+                                         most_steps=1 if is_ended else None))
+        return results
 
     def _class_weights(self, y):
         """Per row; balanced over the rows of all ranks."""

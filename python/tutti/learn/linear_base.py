@@ -83,9 +83,11 @@ class Linear(BaseEstimator):
             "ranks": self._ranks,
         }
 
-    def _fit_one(self, X, labels, weights, loss, start=None, held=0):
-        """`held`: bytes that the caller has beside labels and weights."""
+    def _fit_one(self, X, labels, weights, loss, start=None, held=0, most_steps=None):
+        """`held`: bytes that the caller has beside labels and weights; `most_steps`: instead of max_iter."""
         settings = self._settings(X, weights, loss)
+        if most_steps is not None:
+            settings["max_iterations"] = most_steps
         if start is not None:
             settings["start_coefficients"], settings["start_intercept"] = start
         if isinstance(X, DataFile):
