@@ -6,8 +6,8 @@
 
 namespace tutti::learn {
 
-template <class T>
-double l1_lower_bound(const Problem<T>& problem, const T* first, const double* columns,
+template <class T, class Derivative>
+double l1_lower_bound(const Problem<T>& problem, const Derivative* first, const double* columns,
                       std::int64_t count, double* scale) {
   const GlmOptions& options = problem.options;
   double largest = 0;
@@ -30,6 +30,8 @@ double l1_lower_bound(const Problem<T>& problem, const T* first, const double* c
 }
 
 template double l1_lower_bound(const Problem<float>&, const float*, const double*, std::int64_t,
+                               double*);
+template double l1_lower_bound(const Problem<float>&, const double*, const double*, std::int64_t,
                                double*);
 template double l1_lower_bound(const Problem<double>&, const double*, const double*, std::int64_t,
                                double*);

@@ -10,8 +10,8 @@ namespace tutti::learn {
 // so that they sum to 0; a penalised one is the last column, and not spared by l1. Without l2 the
 // derivatives are first scaled down until no column's sum is above l1; `scale`, if not null,
 // receives by how much.
-template <class T>
-double l1_lower_bound(const Problem<T>& problem, const T* first, const double* columns,
+template <class T, class Derivative>
+double l1_lower_bound(const Problem<T>& problem, const Derivative* first, const double* columns,
                       std::int64_t count, double* scale = nullptr);
 
 }  // namespace tutti::learn

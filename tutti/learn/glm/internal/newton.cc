@@ -5,6 +5,7 @@
 
 #include "tutti/learn/glm/internal/cholesky.h"
 #include "tutti/learn/glm/internal/l1_bound.h"
+#include "tutti/learn/glm/internal/newton_precise.h"
 #include "tutti/learn/glm/internal/quadratic.h"
 #include "tutti/learn/internal/vector_kernels.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
+constexpr double kToldByF32 = 1e-7;  // share of the objective; smaller gains are lost in its sums
+constexpr int kMostRefinements = 6;
 
 // What a pass gives, at weights in shifted columns with the intercept last.
 struct Model {
@@ -46,7 +49,11 @@ class Newton {
   void add_penalty(const std::vector<double>& weights, Model& model) const;
   std::vector<double> direction_of(const Model& model) const;
   double gap_of(const Model& model, const std::vector<double>& direction) const;
-  double gap_with_l1(const Model& model) const;
+  template <class Derivative>
+  double gap_with_l1(const Model& model, std::vector<Derivative> first,
+                     const std::vector<Derivative>& second) const;
+  bool can_refine() const;
+  void refine(int most_steps);
   double promise_of(const Model& model, const std::vector<double>& direction) const;
   double ridge_of(std::int64_t j) const;
 
@@ -180,21 +187,23 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
       model.hessian[i * size_ + j] = model.hessian[j * size_ + i] =
           total[1 + width_ + j * width_ + i];
   add_penalty(weights, model);
+  for (std::int64_t j = 0; j < size_; ++j) {
+    model.hessian[j * size_ + j] += ridge_of(j);
+    if (!has_intercept_)
+      model.hessian[columns_ * size_ + j] = model.hessian[j * size_ + columns_] = 0;
+  }
   return model;
 }
 
+// To the objective and its gradient.
 template <class T>
 void Newton<T>::add_penalty(const std::vector<double>& weights, Model& model) const {
   for (std::int64_t j = 0; j < size_; ++j) {
     model.objective += ridge_of(j) * weights[j] * weights[j] / 2;
     if (j < columns_) model.objective += l1() * std::abs(weights[j]);
     model.gradient[j] += ridge_of(j) * weights[j];
-    model.hessian[j * size_ + j] += ridge_of(j);
   }
-  if (has_intercept_) return;
-  model.gradient[columns_] = 0;
-  for (std::int64_t j = 0; j < size_; ++j)
-    model.hessian[columns_ * size_ + j] = model.hessian[j * size_ + columns_] = 0;
+  if (!has_intercept_) model.gradient[columns_] = 0;
 }
 
 template <class T>
@@ -213,7 +222,7 @@ template <class T>
 double Newton<T>::gap_of(const Model& model, const std::vector<double>& direction) const {
   const double promised = promise_of(model, direction);
   double square = 0;
-  if (l1() > 0) return design_.stride() == 1 ? gap_with_l1(model) : promised;
+  if (l1() > 0) return design_.stride() == 1 ? gap_with_l1(model, first_, second_) : promised;
   if (!(problem_.options.l2 > 0)) return promised;
   const double curvature = model.hessian[size_ * size_ - 1];
   const double own = is_free_ && curvature > 0 ? model.gradient[columns_] / curvature : 0;
@@ -229,17 +238,44 @@ double Newton<T>::gap_of(const Model& model, const std::vector<double>& directio
 // intercept they must sum to 0: they are taken where one more step of the intercept alone would
 // lead.
 template <class T>
-double Newton<T>::gap_with_l1(const Model& model) const {
+template <class Derivative>
+double Newton<T>::gap_with_l1(const Model& model, std::vector<Derivative> first,
+                              const std::vector<Derivative>& second) const {
   const double curvature = model.hessian[size_ * size_ - 1];
   const double own = is_free_ && curvature > 0 ? model.gradient[columns_] / curvature : 0;
   std::vector<double> columns(columns_);
   for (std::int64_t j = 0; j < columns_; ++j)
     columns[j] =
         model.gradient[j] - ridge_of(j) * weights_[j] - own * model.hessian[j * size_ + columns_];
-  std::vector<T> derivatives = first_;
-  for (std::size_t r = 0; r < derivatives.size(); ++r)
-    derivatives[r] -= static_cast<T>(own) * second_[r];
-  return model.objective - l1_lower_bound(problem_, derivatives.data(), columns.data(), columns_);
+  for (std::size_t r = 0; r < first.size(); ++r)
+    first[r] -= static_cast<Derivative>(own) * second[r];
+  return model.objective - l1_lower_bound(problem_, first.data(), columns.data(), columns_);
+}
+
+// Sums in f64 need all rows in memory, and room for their derivatives.
+template <class T>
+bool Newton<T>::can_refine() const {
+  return sizeof(T) == 4 && l1() > 0 && design_.stride() == 1 && !design_.is_streamed();
+}
+
+// Steps with sums in f64, where those of f32 can tell no gain any more. The gap wants them: with l1
+// it is as large as the error of a slope, of which the objective feels the square. The Hessian need
+// not be exact and stays.
+template <class T>
+void Newton<T>::refine(int most_steps) {
+  for (int step = 0; step < most_steps; ++step) {
+    PreciseSums sums = precise_sums(problem_, design_, weights_, shift_);
+    tracker_.add_passes(1);
+    model_.objective = sums.loss;
+    model_.gradient = std::move(sums.gradient);
+    add_penalty(weights_, model_);
+    gap_ = gap_with_l1(model_, std::move(sums.first), sums.second);
+    if (!tracker_.report(model_.objective, gap_) || tracker_.is_enough(model_.objective, gap_))
+      return;
+    if (step + 1 == most_steps) return;
+    const std::vector<double> direction = direction_of(model_);
+    for (std::int64_t j = 0; j < size_; ++j) weights_[j] += direction[j];
+  }
 }
 
 // What the step promises: of the quadratic model, and of what it does to the l1 penalty.
@@ -266,6 +302,10 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     const double promised = promise_of(model_, direction);
     if (is_last && !tracker_.report(model_.objective, gap_)) return false;
     if (is_last && tracker_.is_enough(model_.objective, gap_)) return false;
+    if (can_refine() && promised <= kToldByF32 * std::abs(model_.objective)) {
+      refine(std::min(kMostRefinements, problem_.options.max_iterations - iteration - 1));
+      return false;
+    }
     has_nothing_to_gain_ = promised <= kNothingToGain * std::abs(model_.objective);
     if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
       for (std::int64_t j = 0; j < size_; ++j) weights_[j] += direction[j];
