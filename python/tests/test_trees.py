@@ -2,7 +2,6 @@
 
 import ctypes
 import pickle
-import signal
 import subprocess
 import sys
 import warnings
@@ -14,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import datasets, ensemble, tree
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_absolute_error, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -264,38 +264,6 @@ def test_a_memory_limit_that_cannot_be_is_refused(cells, wrong):
         ours.DecisionTreeClassifier(memory_limit=wrong).fit(X, y)
 
 
-@pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, max_depth=2), ours.GradientBoostingClassifier(max_iter=10**5)])
-def test_ctrl_c_keeps_what_is_there(cells, estimator, ctrl_c):
-    X, X_test, y, y_test = cells
-    ctrl_c(0.3)
-    with pytest.warns(UserWarning, match="interrupted"):
-        estimator.fit(X, y)
-    assert estimator.score(X_test, y_test) > 0.8
-
-
-@pytest.mark.parametrize("estimator", [ours.RandomForestClassifier(10**5, verbose=True, n_jobs=2), ours.GradientBoostingClassifier(max_iter=10**5, verbose=True)])
-def test_ctrl_c_while_progress_is_shown_keeps_what_is_there(cells, estimator, ctrl_c_in_output):
-    X, X_test, y, y_test = cells
-    with pytest.warns(UserWarning, match="interrupted"), ctrl_c_in_output():
-        estimator.fit(X, y)
-    assert estimator.model_.trees < 1000 and estimator.predict(X_test).shape == y_test.shape
-
-
-def test_what_signal_handlers_raise_ends_a_fit_and_goes_up(cells):
-    X, _, y, _ = cells
-
-    def late(*_):
-        raise TimeoutError("too late")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    try:
-        with pytest.raises(TimeoutError, match="too late"):
-            ours.RandomForestClassifier(10**6, max_depth=2, n_jobs=2).fit(X, y)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-
-
 def test_progress_is_shown(cells, capsys):
     X, _, y, _ = cells
     ours.RandomForestClassifier(3, verbose=True, n_jobs=1).fit(X, y)
@@ -341,6 +309,15 @@ def test_models_of_scikit_learn_answer_alike(made_by):
     theirs = clone(made_by).fit(X, y)
     expected = theirs.predict_proba(X) if hasattr(theirs, "classes_") else theirs.predict(X)
     np.testing.assert_allclose(ours.import_sklearn(theirs).predict(X), expected, atol=1e-9)
+
+
+def test_other_models_of_scikit_learn_are_refused(cells):
+    X, _, y, _ = cells
+    for other in (ensemble.GradientBoostingClassifier(n_estimators=2), ensemble.AdaBoostClassifier(n_estimators=2)):
+        with pytest.raises(TypeError, match="cannot be imported; decision trees"):
+            ours.import_sklearn(other.fit(X, y))
+    with pytest.raises(NotFittedError):
+        ours.import_sklearn(tree.DecisionTreeClassifier())
 
 
 def fields_of(message):

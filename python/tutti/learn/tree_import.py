@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
 
@@ -62,6 +65,9 @@ def _tree_of(tree, values, output=0):
 
 def import_sklearn(estimator):
     """From a fitted decision tree, random forest or extra trees with one target. Classes answer in the order of classes_."""
+    if not isinstance(estimator, (BaseDecisionTree, RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)):
+        raise TypeError(f"{type(estimator).__name__} cannot be imported; decision trees, random forests and extra trees can")
+    check_is_fitted(estimator)
     trees = [one.tree_ for one in getattr(estimator, "estimators_", [estimator])]
     if estimator.n_outputs_ != 1:
         raise ValueError("only models with one target can be imported")
