@@ -258,13 +258,17 @@ TEST(Gan3d, GeneratorAloneLearnsTheSum) {
   EXPECT_LT(last, 0.5 * first);
 }
 
-TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
+std::pair<TrueShowers, TrueShowers> two_halves() {
   const TrueShowers showers = true_showers(48);
   const auto half = [&](std::int64_t from) {
     return TrueShowers{showers.cells.narrow(0, from, 24), showers.energies.narrow(0, from, 24)};
   };
-  const TrueShowers a = half(0), b = half(24);
-  auto distance = [&](const torch::Tensor& made) {
+  return {half(0), half(24)};
+}
+
+TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
+  const auto [a, b] = two_halves();
+  auto distance = [&a = a, &b = b](const torch::Tensor& made) {
     return profile_distance(made, a.energies, b.cells, b.energies).item<double>();
   };
   const double alike = distance(a.cells);
@@ -276,6 +280,20 @@ TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
   const torch::Tensor same = b.cells.clone().set_requires_grad(true);
   profile_distance(same, b.energies, b.cells, b.energies).backward();
   EXPECT_TRUE(torch::isfinite(same.grad()).all().item<bool>());
+}
+
+TEST(Gan3dLosses, ResponseDistanceTellsDistributionsApart) {
+  const auto [a, b] = two_halves();
+  auto distance = [&a = a, &b = b](const torch::Tensor& made) {
+    return response_distance(made, a.energies, b.cells, b.energies).item<double>();
+  };
+  const torch::Tensor sums = (a.cells.sum({1, 2, 3}) / visible(a.energies)).view({-1, 1, 1, 1});
+  const double alike = distance(a.cells);
+  EXPECT_LT(std::abs(alike), 0.03);
+  EXPECT_NEAR(distance(a.cells.roll(3, 3)), alike, 1e-3);      // whatever the shape
+  EXPECT_GT(distance(1.1 * a.cells), alike + 0.1);             // too much energy
+  EXPECT_GT(distance(a.cells / sums), alike + 0.02);           // all the same
+  EXPECT_GT(distance(a.cells * sums.square()), alike + 0.02);  // thrice as wide
 }
 
 // The loss of the generator through both networks, by finite differences along its gradient.

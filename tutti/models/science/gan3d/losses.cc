@@ -7,15 +7,24 @@
 namespace tutti::models::gan3d {
 namespace {
 
-constexpr double kLeastShare = 1e-3;    // below it a slice is as good as empty
-constexpr double kEnergyMeasure = 0.3;  // of the logarithm of an energy beside roots of shares
+constexpr double kLeastShare = 1e-3;     // below it a slice is as good as empty
+constexpr double kEnergyMeasure = 0.3;   // of the logarithm of an energy beside the others
+constexpr double kResponseMeasure = 10;  // of sum / visible, which varies by a few hundredths
+
+torch::Tensor with_energies(const torch::Tensor& rows, const torch::Tensor& energies) {
+  return torch::cat({rows, kEnergyMeasure * energies.log().unsqueeze(1)}, 1);
+}
 
 torch::Tensor profiles_of(const torch::Tensor& cells, const torch::Tensor& energies) {
   const torch::Tensor slices =
       torch::cat({cells.sum({2, 3}), cells.sum({1, 3}), cells.sum({1, 2})}, 1);
   const torch::Tensor shares = slices / visible(energies).unsqueeze(1);
-  return torch::cat({(shares + kLeastShare).sqrt(), kEnergyMeasure * energies.log().unsqueeze(1)},
-                    1);
+  return with_energies((shares + kLeastShare).sqrt(), energies);
+}
+
+torch::Tensor responses_of(const torch::Tensor& cells, const torch::Tensor& energies) {
+  const torch::Tensor responses = cells.sum({1, 2, 3}) / visible(energies);
+  return with_energies(kResponseMeasure * responses.unsqueeze(1), energies);
 }
 
 // Of every row of one to every row of the other. Its slope is finite where rows are the same.
@@ -28,6 +37,10 @@ torch::Tensor mean_distance(const torch::Tensor& rows) {
   const std::int64_t count = rows.size(0);
   return torch::triu(distances(rows, rows), 1).sum() *
          (2.0 / double(std::max<std::int64_t>(1, count * (count - 1))));
+}
+
+torch::Tensor energy_distance(const torch::Tensor& made, const torch::Tensor& truth) {
+  return 2 * distances(made, truth).mean() - mean_distance(made) - mean_distance(truth);
 }
 
 }  // namespace
@@ -56,8 +69,12 @@ torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& ce
 
 torch::Tensor profile_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
                                const torch::Tensor& truth, const torch::Tensor& true_energies) {
-  const torch::Tensor m = profiles_of(made, made_energies), t = profiles_of(truth, true_energies);
-  return 2 * distances(m, t).mean() - mean_distance(m) - mean_distance(t);
+  return energy_distance(profiles_of(made, made_energies), profiles_of(truth, true_energies));
+}
+
+torch::Tensor response_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
+                                const torch::Tensor& truth, const torch::Tensor& true_energies) {
+  return energy_distance(responses_of(made, made_energies), responses_of(truth, true_energies));
 }
 
 }  // namespace tutti::models::gan3d

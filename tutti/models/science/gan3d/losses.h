@@ -9,7 +9,8 @@ namespace tutti::models::gan3d {
 
 struct LossWeights {
   double judged = 6, energy = 0.2, sum = 0.1;
-  double profiles = 0;  // of profile_distance; the published training has none
+  double profiles = 0;   // of profile_distance; the published training has none
+  double responses = 0;  // of response_distance; the published training has none
 };
 
 // Energies are in 100 GeV.
@@ -38,5 +39,8 @@ torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& ce
 // be right for their energy.
 torch::Tensor profile_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
                                const torch::Tensor& truth, const torch::Tensor& true_energies);
+// The same of sums of cells over what is visible of the energy.
+torch::Tensor response_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
+                                const torch::Tensor& truth, const torch::Tensor& true_energies);
 
 }  // namespace tutti::models::gan3d

@@ -58,7 +58,8 @@ class Gan3dTask : public train::Task {
       : options_(options),
         shape_(shape_of_options(options)),
         weights_{options.number("judged_weight"), options.number("energy_weight"),
-                 options.number("sum_weight"), options.number("profile_weight")},
+                 options.number("sum_weight"), options.number("profile_weight"),
+                 options.number("response_weight")},
         gan_(shape_, static_cast<std::uint64_t>(options.integer("seed")),
              train::compute_type(options)) {}
 
@@ -120,14 +121,18 @@ class Gan3dTask : public train::Task {
     Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
     if (update > 1) {
       // Distributions are compared at the energies of the true showers.
-      if (weights_.profiles > 0) electrons.energies = batch.target;
+      const bool compares = weights_.profiles > 0 || weights_.responses > 0;
+      if (compares) electrons.energies = batch.target;
       const torch::Tensor cells = made(electrons, Norms::kFollow);
       const torch::Tensor loss =
           generator_loss(gan_.discriminator->forward(cells, own, Norms::kKeep), cells,
                          electrons.energies, weights_);
-      if (weights_.profiles <= 0) return loss;
-      return loss + weights_.profiles *
-                        profile_distance(cells, electrons.energies, batch.input, batch.target);
+      if (!compares) return loss;
+      auto distance = [&](auto of) {
+        return of(cells, electrons.energies, batch.input, batch.target);
+      };
+      return loss + weights_.profiles * distance(profile_distance) +
+             weights_.responses * distance(response_distance);
     }
     torch::Tensor cells;
     {
