@@ -52,15 +52,15 @@ TEST(ResnetPictures, SameSeedSamePictureOtherSeedAnother) {
 
 TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
   const fs::path folder = temporary_folder();
-  const ImagePlan plan{8, 10, 20, 10, 2};
+  const ImagePlan plan{.side = 8, .train = 20, .test = 10, .val = 6, .files = 2, .val_files = 2};
   generate(folder / "one", plan, 0, 1);
   for (int rank = 0; rank < 3; ++rank) generate(folder / "three", plan, rank, 3);
-  for (const char* name : {"train", "test"}) {
+  for (const auto& [name, pictures] : {std::pair("train", 20), {"test", 10}, {"val-6-", 6}}) {
     ImageSet one = read_images(folder / "one", name), three = read_images(folder / "three", name);
     for (std::int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.picture(i), three.picture(i));
     EXPECT_EQ(one.labels(), three.labels());
     EXPECT_EQ(one.side(), 8);
-    EXPECT_EQ(one.size(), std::string(name) == "train" ? 20 : 10);
+    EXPECT_EQ(one.size(), pictures);
   }
   EXPECT_EQ(read_images(folder / "one", "train-001.h5").size(), 10);
   EXPECT_THROW(read_images(folder, "train"), IoError);
@@ -70,7 +70,7 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
 // A hundred thousand pictures of 224 x 224 are 15 GB, on every rank.
 TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   const fs::path folder = temporary_folder();
-  generate(folder, {8, 10, 10, 10, 1}, 0, 1);
+  generate(folder, {.side = 8, .train = 10, .test = 10}, 0, 1);
   train::KeepBudget budget(2.5 * 192);
   ImageSet set = read_images(folder, "train", &budget);
   const Picture first = set.picture(0), third = set.picture(2);
