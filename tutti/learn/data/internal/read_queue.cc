@@ -72,9 +72,17 @@ std::vector<Request> requests_of(std::int64_t id, std::int64_t offset, std::int6
   return requests;
 }
 
+// Held where memory of rings comes and goes. A ring may lie where one of another thread has lain,
+// and only the kernel knows in which order: who reasons about the program must see it, too.
+std::mutex& ring_memory() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 class UringQueue final : public ReadQueue {
  public:
   explicit UringQueue(OpenFile file) : file_(std::move(file)) {
+    const std::lock_guard lock(ring_memory());
     const int result = ::io_uring_queue_init(kDepth, &ring_, 0);
     if (result < 0)
       throw IoError("DDL-9-02", fmt::format("io_uring is not there: {}.", std::strerror(-result)));
@@ -82,6 +90,7 @@ class UringQueue final : public ReadQueue {
   ~UringQueue() override {
     waiting_.clear();
     while (in_flight_ > 0) take_one();
+    const std::lock_guard lock(ring_memory());
     ::io_uring_queue_exit(&ring_);
   }
 
