@@ -8,6 +8,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 include(mpi)
 # torch_backend, train. 1.13 is Debian's; 2.x works too: -DTorch_DIR=.../torch/share/cmake/Torch

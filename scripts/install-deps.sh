@@ -19,6 +19,7 @@ libhwloc-dev           topo: sockets, caches, cores, accelerators
 hwloc-nox              lstopo, to look at what topo sees
 libhwy-dev             comm: SIMD kernels with run-time dispatch
 liburing-dev           learn: reading ahead of the computing
+libsodium-dev          auth: keyed hashes and random secrets
 nlohmann-json3-dev     reading and writing JSON
 libcli11-dev           command lines
 libtomlplusplus-dev    configuration files

@@ -13,13 +13,14 @@ import source_tree
 # Component -> components it may include. Lowest level first; whoever is not named here may not exist under tutti/.
 MAY_INCLUDE = {
     "core": [],
+    "auth": ["core"],
     "io": ["core"],
     "plot": ["core"],
     "topo": ["core"],
     "plan": ["topo", "core"],
-    "comm": ["plan", "topo", "core"],
+    "comm": ["plan", "topo", "auth", "core"],
     "sim": ["plan", "topo", "core"],
-    "launch": ["topo", "core"],
+    "launch": ["topo", "auth", "core"],
     "learn": ["comm", "io", "core"],
     "lms": ["core"],
     "torch_backend": ["comm", "core"],
@@ -36,6 +37,7 @@ OUTSIDE = {
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
         "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models", "python/bindings"],
     r"hdf5\.h|H5": ["tutti/io", "tutti/train/data", "tutti/learn/data"],
+    r"sodium": ["tutti/auth"],
     r"liburing": ["tutti/learn/data/internal", "tutti/lms/pager"],
     r"fastjet/": ["tutti/models/science/hep"],
     r"pybind11/": ["python/bindings"],
