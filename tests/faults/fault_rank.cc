@@ -68,6 +68,12 @@ const std::map<std::string, Scenario> kScenarios = {
        char byte = 0;
        comm.receive(Buffer{&byte, 1, DType::kU8}, 1);
      }},
+    {"end late",
+     [](Communicator&, bool is_culprit) {
+       while (is_culprit && !std::filesystem::exists("release")) {
+         std::this_thread::sleep_for(std::chrono::milliseconds(5));
+       }
+     }},
     {"stop",
      [](Communicator& comm, bool is_culprit) {
        if (is_culprit) ::raise(SIGSTOP);

@@ -208,6 +208,27 @@ class UnderMpirun(Faults):
         job = self.run_job(["a", "a", "b"], "missing", "-stall_seconds 0.3 -timeout 1")
         self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))
 
+    def test_ranks_wait_at_the_end_for_those_that_live(self):
+        for name, hosts in self.LAYOUTS.items():
+            with self.subTest(layout=name):
+                job = self.run_job(hosts, "end late", "-stall_seconds 0.3")
+                for rank in 0, 2:
+                    words = rf"rank {rank}\] warning: DDL-4-06 Waiting for .* in finalize: rank 1 on .* after barrier #2"
+                    wait_until(lambda: re.search(words, job.text("err")), f"{words}: {job.text('err')}")
+                Path(job.folder.name, "release").touch()
+                self.assertEqual(job.end_codes(), {0: 0, 1: 0, 2: 0}, job.text("err"))
+                self.assertEqual(job.children[0].returncode, 0, job.text("err"))
+                self.assertNotIn("MPI is left as it is", job.text("err"))
+
+    def test_a_rank_that_is_killed_is_not_waited_for_at_the_end(self):
+        for name, hosts in self.LAYOUTS.items():
+            with self.subTest(layout=name):
+                job = self.run_job(hosts, "end late", "-stall_seconds 0.3")
+                job.wait_for("in finalize")
+                job.send(signal.SIGKILL)
+                self.assertEqual(job.end_codes(), {0: 0, 2: 0}, job.text("err"))
+                self.assertRegex(job.text("err"), r"DDL-4-04 Rank 1 on .* is dead")
+
     def test_collectives_of_mpi_itself_are_watched_too(self):
         job = self.run_job(["a", "a", "b"], "missing", "-mode m -stall_seconds 0.3 -timeout 1")
         self.assertEqual(job.end_codes(), {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}, job.text("err"))

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "tutti/comm/internal/testing.h"
@@ -97,6 +98,63 @@ TEST_P(Collectives, AllReduceInPlaceAndOutOfPlace) {
         }
       }
     }
+  });
+}
+
+// The exact average of what each rank brings for an element, rounded towards zero.
+template <class T>
+T average_of(int ranks, std::int64_t index, T (*value)(int, std::int64_t)) {
+  __extension__ __int128 sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += value(rank, index);
+  return static_cast<T>(sum / ranks);
+}
+
+// Close to both ends of the range, so any sum of two elements overflows, and negative averages with
+// remainders.
+template <class T>
+T extreme_value(int rank, std::int64_t index) {
+  const T distance = static_cast<T>((7 * rank + index) % 51);
+  if (index % 3 == 0) return static_cast<T>(std::numeric_limits<T>::min() + distance);
+  if (index % 3 == 1) return static_cast<T>(std::numeric_limits<T>::max() - distance);
+  return static_cast<T>(rank % 2 ? -distance : 2 - distance);
+}
+
+template <class T>
+void check_integer_averages(Communicator& comm) {
+  const int n = comm.size();
+  const auto want = [&](std::int64_t i) { return average_of<T>(n, i, extreme_value<T>); };
+  for (const std::int64_t count : {1, 1000, 600'001}) {
+    const std::int64_t total = count * (count > 1000 ? 1 : n);
+    std::vector<T> values(static_cast<std::size_t>(total)), piece(values.size() / n + 1);
+    for (std::int64_t i = 0; i < total; ++i) values[i] = extreme_value<T>(comm.rank(), i);
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(n), total / n);
+    counts.back() += total % n;
+    piece.resize(static_cast<std::size_t>(counts[comm.rank()]));
+    comm.reduce_scatter(ConstBuffer::of(std::span<const T>(values)), Buffer::of(std::span(piece)),
+                        ReduceOp::kAverage, counts);
+    const std::int64_t begin = comm.rank() * (total / n);
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      ASSERT_EQ(+piece[i], +want(begin + static_cast<std::int64_t>(i))) << count << " " << i;
+    }
+    std::vector<T> reduced(values.size());
+    comm.reduce(ConstBuffer::of(std::span<const T>(values)), Buffer::of(std::span(reduced)),
+                ReduceOp::kAverage, n - 1);
+    comm.all_reduce(Buffer::of(std::span(values)), ReduceOp::kAverage);
+    for (std::int64_t i = 0; i < total; ++i) {
+      ASSERT_EQ(+values[i], +want(i)) << count << " " << i;
+      if (comm.rank() == n - 1) {
+        ASSERT_EQ(+reduced[i], +want(i)) << count << " " << i;
+      }
+    }
+  }
+}
+
+TEST_P(Collectives, AveragesOfIntegersDoNotOverflow) {
+  run([](Communicator& comm) {
+    check_integer_averages<std::uint8_t>(comm);
+    check_integer_averages<std::int8_t>(comm);
+    check_integer_averages<std::int32_t>(comm);
+    check_integer_averages<std::int64_t>(comm);
   });
 }
 

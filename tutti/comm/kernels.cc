@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "tutti/comm/internal/sanitizer.h"
 #include "tutti/comm/internal/vector_kernels.h"
@@ -24,11 +25,43 @@ bool are_fresh(std::span<void* const> targets, std::span<const void* const> sour
   });
 }
 
+// Sums of all elements fit, whatever the number of sources. No instruction set divides integers, so
+// this is not vectorised.
+template <class T>
+void average_integers(std::span<const void* const> sources, std::span<void* const> targets,
+                      std::int64_t count, std::int64_t divisor) {
+  __extension__ using Wide = __int128;
+  using Sum = std::conditional_t<sizeof(T) == sizeof(std::int64_t), Wide, std::int64_t>;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Sum sum = 0;
+    T value;
+    for (const void* source : sources) {
+      std::memcpy(&value, static_cast<const T*>(source) + i, sizeof value);
+      sum += value;
+    }
+    value = static_cast<T>(sum / divisor);
+    for (void* target : targets) std::memcpy(static_cast<T*>(target) + i, &value, sizeof value);
+  }
+}
+
+void average_integers(DType dtype, std::span<const void* const> sources,
+                      std::span<void* const> targets, std::int64_t count, std::int64_t divisor) {
+  switch (dtype) {
+    case DType::kI8: return average_integers<std::int8_t>(sources, targets, count, divisor);
+    case DType::kU8: return average_integers<std::uint8_t>(sources, targets, count, divisor);
+    case DType::kI32: return average_integers<std::int32_t>(sources, targets, count, divisor);
+    default: return average_integers<std::int64_t>(sources, targets, count, divisor);
+  }
+}
+
 }  // namespace
 
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
             std::span<void* const> targets, std::int64_t count, std::int64_t divisor) {
   if (count <= 0) return;
+  if (op == ReduceOp::kAverage && !is_floating(dtype)) {
+    return average_integers(dtype, sources, targets, count, divisor);
+  }
   const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
   for (const void* source : sources) will_read(source, bytes);
   for (void* target : targets) will_write(target, bytes);

@@ -13,8 +13,9 @@ namespace tutti::comm {
 
 // Folds the sources element by element in the order given, ((s0 op s1) op s2) ..., and stores the
 // result in every target. f16 and bf16 are folded in f32 and rounded once. kAverage divides the sum
-// by `divisor`. A target may be one of the sources (the same memory), otherwise nothing may
-// overlap. At least one source and one target. One source: the copy (and division).
+// by `divisor`; integers are summed without overflow and the average is rounded towards zero. A
+// target may be one of the sources (the same memory), otherwise nothing may overlap. At least one
+// source and one target. One source: the copy (and division).
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> sources,
             std::span<void* const> targets, std::int64_t count, std::int64_t divisor = 1);
 

@@ -69,7 +69,9 @@ std::vector<T> expected(ReduceOp op, const std::vector<std::vector<T>>& sources,
     }
     if (op == ReduceOp::kAverage) {
       if constexpr (std::is_integral_v<T>) {
-        value = static_cast<T>(value / divisor);
+        __extension__ __int128 sum = 0;
+        for (const auto& source : sources) sum += source[i];
+        value = static_cast<T>(sum / divisor);
       } else {
         value /= static_cast<Wide<T>>(divisor);
       }

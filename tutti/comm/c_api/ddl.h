@@ -61,7 +61,8 @@ typedef struct ddl_request_state* ddl_request;
  * and win over, those of the environment variable DDL_OPTIONS. NULL or "": only the environment. A
  * lost rank ends the process unless on_failure is `error`. */
 DDL_API int ddl_init(const char* options DDL_DEFAULT(NULL));
-/* Leaves the job, and finalises MPI if ddl_init started it. Waits for calls of other threads. */
+/* Leaves the job, and finalises MPI if ddl_init started it. Waits for calls of other threads, and
+ * under MPI for as long as other ranks live that have not called it; who is missing is reported. */
 DDL_API int ddl_finalize(void);
 
 DDL_API int ddl_rank(int* rank);
@@ -79,7 +80,8 @@ DDL_API int ddl_memcpy_host_to_device(void* device, const void* host, size_t byt
 DDL_API int ddl_memcpy_device_to_host(void* host, const void* device, size_t bytes);
 DDL_API int ddl_memsync(void);
 
-/* Reduces `buffer` over all ranks, in place. */
+/* Reduces `buffer` over all ranks, in place. Averages of integers are exact, rounded towards zero;
+ * sums and products of integers wrap around. */
 DDL_API int ddl_allreduce(void* buffer, size_t count, DDL_Type type DDL_DEFAULT(DDL_TYPE_FLOAT),
                           DDL_Op op DDL_DEFAULT(DDL_OP_SUM));
 DDL_API int ddl_bcast(void* buffer, size_t count, DDL_Type type, int root);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tutti/comm/flight_record.h"
+#include "tutti/comm/internal/farewell.h"
 #include "tutti/comm/internal/monitor.h"
 #include "tutti/comm/internal/recorder.h"
 #include "tutti/comm/internal/routes.h"
@@ -34,6 +35,7 @@ struct Job {
   // Communicators are numbered the same on all their members; those made later have higher numbers.
   std::atomic<int> next_communicator = 0;
   Monitor monitor;
+  std::unique_ptr<Farewell> farewell;  // once the communicator of all ranks is destroyed
 };
 
 }  // namespace tutti::comm

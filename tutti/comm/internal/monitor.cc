@@ -75,6 +75,29 @@ void Monitor::add(Roster& roster) {
 void Monitor::remove(Roster& roster) {
   const std::lock_guard lock(mutex_);
   rosters_.erase(roster.id());
+}
+
+void Monitor::expect_end() {
+  const std::lock_guard lock(mutex_);
+  expects_end_ = true;
+}
+
+void Monitor::announce_exit() {
+  if (has_given_up_) return;  // all ranks know why
+  notify_death(transport_.rank(),
+               Result::failure(ErrorKind::kComm, "DDL-4-04",
+                               fmt::format("Rank {} has exited before all ranks came to the end "
+                                           "of the job.",
+                                           transport_.rank())));
+}
+
+void Monitor::give_up() {
+  has_given_up_ = true;
+  transport_.give_up();
+}
+
+void Monitor::leave(Roster& roster) {
+  const std::lock_guard lock(mutex_);
   const HostGroup& host = roster.host();
   host.board().block(host.index()).has_left.store(1);
   News goodbye{.kind = News::Kind::kReports, .communicator = roster.id()};
@@ -98,7 +121,7 @@ void Monitor::abandon(const Result& failure) {
     if (roster->look() && roster->fail(failure)) announce(*roster);
     roster->is_delivered = true;
   }
-  transport_.give_up();
+  give_up();
 }
 
 void Monitor::ask_other_hosts(Roster& roster, std::int64_t patience_ns) {
@@ -128,7 +151,7 @@ void Monitor::report(const Result& failure) {
   recorder_.write_flight(failure.code() + " " + failure.message());
   // Who is lost will not come to the end of the transport either.
   const bool is_lost = failure.code() == "DDL-4-04" || failure.code() == kAbandoned;
-  if (failure.kind() == ErrorKind::kTimeout || is_lost) transport_.give_up();
+  if (failure.kind() == ErrorKind::kTimeout || is_lost) give_up();
 }
 
 void Monitor::end_program_that_does_not_react(const Roster& roster) const {
@@ -148,6 +171,7 @@ void Monitor::loop() {
     // First what they said before they ended: it may have been goodbye.
     while (const auto notice = transport_.next_notice()) handle(*notice);
     for (const int job_rank : dead) bury(job_rank);
+    look_for_lost_at_end();
     for (const auto& [id, roster] : rosters_) {
       const Result told = roster->look();
       if (told) continue;
@@ -195,6 +219,7 @@ std::vector<int> Monitor::find_dead() {
     process.has_ended = process.file >= 0 ? ::poll(&file, 1, 0) > 0 && file.revents
                                           : is_dead(process_state(process.id));
     if (!process.has_ended) continue;
+    for (const int job_rank : process.job_ranks) ended_ns_.emplace(job_rank, now);
     dead.insert(dead.end(), process.job_ranks.begin(), process.job_ranks.end());
   }
   return dead;
@@ -212,11 +237,32 @@ void Monitor::bury(int job_rank) {
     if (roster->look() && roster->fail(first ? death : first)) announce(*roster);
     if (first) first = roster->failure();
   }
-  if (first) return;
-  transport_.give_up();
-  const News news{.kind = News::Kind::kDeath, .failure = first, .dead_rank = job_rank};
+  if (!first) notify_death(job_rank, first);
+}
+
+void Monitor::notify_death(int job_rank, const Result& failure) {
+  give_up();
+  const News news{.kind = News::Kind::kDeath, .failure = failure, .dead_rank = job_rank};
   for (int peer = 0; peer < transport_.size(); ++peer) {
     if (peer != transport_.rank()) transport_.notify(peer, news.to_text());
+  }
+}
+
+// Every rank that has ended without waiting for this one, for whatever reason, ends the wait.
+void Monitor::look_for_lost_at_end() {
+  if (!expects_end_) return;
+  for (const auto& [job_rank, since] : ended_ns_) {
+    if (now_ns() - since < kEndTime) continue;
+    Result failure = Result::failure(
+        ErrorKind::kComm, "DDL-4-04",
+        fmt::format("Rank {} has exited before all ranks came to the end of the job.", job_rank));
+    for (const auto& [id, roster] : rosters_) {
+      const bool is_new = roster->rank_of_job(job_rank) >= 0 && roster->fail(failure);
+      if (is_new) report(failure);
+    }
+    notify_death(job_rank, failure);
+    ended_ns_.clear();
+    return;
   }
 }
 
@@ -235,7 +281,7 @@ void Monitor::handle(const Notice& notice) {
   const auto news = News::parse(notice.text);
   if (!news) return;
   if (news->kind == News::Kind::kDeath) {
-    transport_.give_up();
+    give_up();
     for (const auto& [id, roster] : rosters_) {
       if (roster->rank_of_job(news->dead_rank) >= 0 && roster->fail(news->failure)) {
         report(news->failure);

@@ -37,8 +37,15 @@ class Monitor {
 
   // The roster must stay until `remove`.
   void add(Roster& roster);
-  // Tells other hosts that this host has left the communicator, when it is the last to leave.
+  // This rank makes no more calls. When it is the last of its host to leave the communicator, other
+  // hosts are notified.
+  void leave(Roster& roster);
   void remove(Roster& roster);
+  // This rank waits for the end of the job. From now on a process that ends is lost even if it has
+  // left all communicators: it cannot have come to the end before this rank.
+  void expect_end();
+  // This rank exits without having come to the end together with the others: they need not wait.
+  void announce_exit();
 
   // This rank found the failure: tells the ranks of other hosts, and people.
   void announce(Roster& roster);
@@ -63,6 +70,8 @@ class Monitor {
   static constexpr int kInterval = 50;  // ms between two looks
   static constexpr std::int64_t kReactionTime = 2'000'000'000;
   static constexpr std::int64_t kNewsTime = 100'000'000;
+  // The last message of a process that has ended may still be in flight.
+  static constexpr std::int64_t kEndTime = 1'000'000'000;
   static constexpr int kExitCode = 70;
   struct Process {
     int id = 0;
@@ -74,7 +83,10 @@ class Monitor {
   void loop();
   void sleep();
   std::vector<int> find_dead();
+  void give_up();
   void bury(int job_rank);
+  void notify_death(int job_rank, const Result& failure);
+  void look_for_lost_at_end();
   // What happened to a rank of the communicator whose process has ended; nothing if it left before.
   static Result death_of(int rank, const Roster& roster);
   void handle(const Notice& notice);
@@ -93,6 +105,9 @@ class Monitor {
   std::vector<Process> processes_;
   Lifeline lifeline_;
   std::map<int, std::int64_t> cut_off_ns_;  // since when, by rank of the job
+  std::map<int, std::int64_t> ended_ns_;    // when a process of this host was seen to have ended
+  bool expects_end_ = false;
+  std::atomic<bool> has_given_up_ = false;  // the end of the transport
   std::mutex report_mutex_;
   std::string reported_;
   std::uint64_t signals_seen_;

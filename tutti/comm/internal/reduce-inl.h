@@ -59,7 +59,8 @@ struct Maximum {
   }
 };
 
-// Division of sums for averages. Multiplies by the reciprocal where that is exact.
+// Division of sums for averages of floating types. Multiplies by the reciprocal where that is
+// exact. Integers are divided elsewhere (kernels.cc).
 template <class T>
 class Divider {
   using D = typename Elements<T>::D;
@@ -76,14 +77,8 @@ class Divider {
       const auto divisor = static_cast<Lane>(divisor_);
       return is_power_of_two_ ? hn::Mul(v, hn::Set(d, 1 / divisor))
                               : hn::Div(v, hn::Set(d, divisor));
-    } else {  // no instruction set divides integers
-      HWY_ALIGN Lane lanes[hn::MaxLanes(D())];
-      hn::Store(v, d, lanes);
-      for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
-        // By way of T, because the sum of bytes has only been kept wide.
-        lanes[i] = static_cast<Lane>(static_cast<T>(lanes[i]) / divisor_);
-      }
-      return hn::Load(d, lanes);
+    } else {
+      return v;
     }
   }
 

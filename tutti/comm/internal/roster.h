@@ -18,7 +18,7 @@ namespace tutti::comm {
 // Safe from every thread.
 class Roster {
  public:
-  // `layout` and `host` must outlive the roster.
+  // `host` must outlive the roster.
   Roster(int id, int rank, std::vector<int> ranks, const topo::Layout& layout,
          const HostGroup& host);
 
@@ -71,7 +71,7 @@ class Roster {
   const int id_;
   const int rank_;
   const std::vector<int> ranks_;  // of the job
-  const topo::Layout& layout_;
+  const topo::Layout layout_;
   const HostGroup& host_;
   std::vector<int> host_index_;  // of each rank, in the layout
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tutti/comm/internal/wide_average.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -42,7 +43,14 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
 Communicator::State::~State() {
   progress.reset();
   messenger.reset();
-  job->monitor.remove(*roster);
+  executor.reset();
+  job->monitor.leave(*roster);
+  if (id != 0) {
+    job->monitor.remove(*roster);
+    return;
+  }
+  job->farewell = std::make_unique<Farewell>(*job->transport, job->monitor, std::move(watch),
+                                             std::move(host), std::move(roster));
 }
 
 void Communicator::State::perform(Operation operation) {
@@ -137,6 +145,15 @@ Result Communicator::State::dispatch(const Operation& operation, FlightEntry& en
     entry.algorithm = host->last_way();
     return outcome;
   }
+  if (WideAverage::covers(operation)) [[unlikely]] {
+    const WideAverage wide(*job->arena, rank, static_cast<int>(ranks.size()),
+                           [&](const Operation& part) { return run_plan(part, entry); });
+    return wide.perform(operation);
+  }
+  return run_plan(operation, entry);
+}
+
+Result Communicator::State::run_plan(const Operation& operation, FlightEntry& entry) {
   const auto plan = planner->plan_for(operation);
   entry.algorithm = job->flight.keep(plan->algorithm);
   return executor->run(*plan, operation, entry.record);

@@ -69,6 +69,7 @@ struct Communicator::State {
   void leave(const FlightEntry& entry);
   Result fail(Result outcome);
   Result dispatch(const Operation& operation, FlightEntry& entry);
+  Result run_plan(const Operation& operation, FlightEntry& entry);
   DimensionTimes times_of(const Operation& operation, const FlightEntry& entry) const;
   Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
   void find_layout();

@@ -33,22 +33,33 @@ Result Watch::ask(int rank, std::int64_t waited) {
   if (gap > kSecond) stood_still_ns_ += gap;
   last_look_ns_ = now;
   waited = waited_ns_ = std::max<std::int64_t>(0, waited - stood_still_ns_);
-  Result verdict = roster_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
+  Result verdict = check_peers(rank);
   if (!verdict) return verdict;
   question(waited);
-  if (waited >= next_report_ns_ && waited < limit_ns_) {
-    const std::string who = describe(rank);
-    log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited), record_.text(), who);
-    monitor_->recorder().events().write(
-        "stall", {{"operation", record_.text()}, {"seconds", seconds(waited)}, {"missing", who}});
-    next_report_ns_ = waited * 2;
-  }
-  if (waited < limit_ns_) return Result::ok();
+  const bool may_wait = is_end_ || waited < limit_ns_;
+  if (may_wait && waited >= next_report_ns_) report_stall(rank);
+  if (may_wait) return Result::ok();
   return Result::failure(
       ErrorKind::kTimeout, "DDL-4-05",
       fmt::format("Rank {} gave up {} after {:.1f} s: {}. Raise the option timeout if "
                   "it only needs longer.",
                   roster_->rank(), record_.text(), seconds(waited), describe(rank)));
+}
+
+// A rank that has failed still comes to the end of the job; one that is lost ends the wait itself.
+Result Watch::check_peers(int rank) {
+  if (is_end_) return Result::ok();
+  return roster_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
+}
+
+void Watch::report_stall(int rank) {
+  const std::string missing = describe(rank);
+  log::warning("DDL-4-06 Waiting for {:.1f} s in {}: {}.", seconds(waited_ns_), operation(),
+               missing);
+  monitor_->recorder().events().write(
+      "stall",
+      {{"operation", operation()}, {"seconds", seconds(waited_ns_)}, {"missing", missing}});
+  next_report_ns_ = waited_ns_ * 2;
 }
 
 void Watch::report_recovery() {
@@ -141,6 +152,7 @@ std::string Watch::describe(int awaited) const {
 }
 
 bool Watch::is_missing(const RankReport& report) const {
+  if (is_end_) return !report.has_left;
   if (is_message() || is_stopped(report.process_state)) return true;
   return report.completed < record_.sequence && report.record.sequence < record_.sequence;
 }

@@ -30,6 +30,12 @@ class Watch : public Patience {
     next_report_ns_ = stall_ns_;
     asked_since_ns_ = left_since_ns_ = last_look_ns_ = stood_still_ns_ = 0;
   }
+  // From now on the watch serves the wait for the end of the job, which has no time limit: stalls
+  // are reported, and `ask` does not fail.
+  void begin_end() {
+    begin({});
+    is_end_ = true;
+  }
   Result ask(int rank, std::int64_t waited) override;
 
   // Whether a stall of this operation was reported; to be told when it is over.
@@ -37,7 +43,10 @@ class Watch : public Patience {
   void report_recovery();
 
  private:
-  bool is_message() const { return record_.sequence == 0; }
+  bool is_message() const { return record_.sequence == 0 && !is_end_; }
+  std::string operation() const { return is_end_ ? "finalize" : record_.text(); }
+  Result check_peers(int rank);
+  void report_stall(int rank);
   Result judge(const RankReport& report);
   Result judge_all();
   Result judge_peer(int rank);  // of a message
@@ -59,6 +68,7 @@ class Watch : public Patience {
   Roster* roster_ = nullptr;
   Monitor* monitor_ = nullptr;
   OpRecord record_;
+  bool is_end_ = false;
   std::int64_t next_report_ns_ = 0;
   std::int64_t asked_since_ns_ = 0;  // when other hosts were first asked about this operation
   std::int64_t left_since_ns_ = 0;   // when an awaited rank was first seen to have left

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tutti/comm/patience.h"
 #include "tutti/core/result.h"
 
 namespace tutti::comm {
@@ -67,6 +68,10 @@ class Transport : public Wire {
   virtual std::optional<Notice> next_notice() = 0;
   // A rank is lost: the end of this transport shall not wait for it. Safe from every thread.
   virtual void give_up() {}
+  // Blocks until all ranks have called it, where the transport cannot end before (MPI). There is no
+  // time limit: `patience` is asked while it waits, and `give_up` or a failure of `patience` ends
+  // the wait; then it returns false. The last call before the destructor.
+  virtual bool finish(Patience& /*patience*/) { return true; }
 };
 
 }  // namespace tutti::comm

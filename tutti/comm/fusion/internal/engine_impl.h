@@ -61,7 +61,7 @@ class Engine::Impl {
   bool is_at_end();
   void watch();  // for failures and stalls
   void report_stalls(std::int64_t now);
-  void give_up_waiting_for_the_end(std::int64_t now);
+  void watch_end(std::int64_t now);
   void rest(bool has_moved);
   // The thread that runs buckets.
   void work();
@@ -87,6 +87,7 @@ class Engine::Impl {
   std::vector<bool> child_has_ended_;
   std::int64_t next_watch_ns_ = 0;
   std::int64_t leaving_since_ns_ = 0;
+  std::int64_t next_end_report_ns_ = stall_ns_;
   bool has_timed_out_ = false;
   int idle_turns_ = 0;
   bool has_told_left_ = false, has_said_goodbye_ = false;

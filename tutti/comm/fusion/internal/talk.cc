@@ -222,17 +222,28 @@ void Engine::Impl::watch() {
   next_watch_ns_ = now + kWatchInterval;
   communicator_->check();
   report_stalls(now);
-  give_up_waiting_for_the_end(now);
+  watch_end(now);
 }
 
-// Whoever did not give a tensor in time will hardly come to the end.
-void Engine::Impl::give_up_waiting_for_the_end(std::int64_t now) {
-  const std::int64_t limit = has_timed_out_ ? stall_ns_ : timeout_ns_;
-  if (leaving_since_ns_ == 0 || now - leaving_since_ns_ < limit || has_said_goodbye_) return;
-  throw TimeoutError(
-      "DDL-4-77", fmt::format("Rank {} has ended its part, but not all others have within {:.1f} "
-                              "s: it does not wait any longer.",
-                              place_.rank, 1e-9 * static_cast<double>(limit)));
+// There is no time limit: another rank may save its model before it ends. Only a rank that did not
+// give a tensor in time is not waited for.
+void Engine::Impl::watch_end(std::int64_t now) {
+  if (leaving_since_ns_ == 0 || has_said_goodbye_) return;
+  const std::int64_t waited = now - leaving_since_ns_;
+  const double seconds = 1e-9 * static_cast<double>(waited);
+  if (has_timed_out_ && waited >= stall_ns_) {
+    throw TimeoutError(
+        "DDL-4-77",
+        fmt::format("Rank {} has ended its part, but not all others have within {:.1f} s: it does "
+                    "not wait any longer.",
+                    place_.rank, seconds));
+  }
+  if (waited < next_end_report_ns_) return;
+  next_end_report_ns_ = 2 * waited;
+  log::warning(
+      "DDL-4-06 Waiting for {:.1f} s at the end of the fusion engine: not all ranks have "
+      "ended their part.",
+      seconds);
 }
 
 // Those far from the root look first, so that their word is there when the root looks.

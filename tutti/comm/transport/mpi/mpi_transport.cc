@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <functional>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "tutti/comm/transport/mpi/mpi_calls.h"
@@ -14,6 +16,7 @@
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/mpi/mpi_notices.h"
 #include "tutti/comm/transport/mpi/mpi_transfer.h"
+#include "tutti/core/clock.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
@@ -52,6 +55,10 @@ class MpiTransport : public Transport, public VendorCollectives {
   void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
   std::optional<Notice> next_notice() override { return notices_.next(); }
   void give_up() override { patience_->has_lost_rank = true; }
+  bool finish(Patience& patience) override {
+    has_met_ = meet_at_the_end([&](std::int64_t waited) { return patience.ask(-1, waited); });
+    return *has_met_;
+  }
 
   bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override {
     return collectives_.supports(collective, dtype, op);
@@ -66,8 +73,8 @@ class MpiTransport : public Transport, public VendorCollectives {
   // Blocks by polling, so that other threads get into MPI between polls.
   static void wait_for(MPI_Request request, const char* call);
   void check_tags() const;
-  // Whether all ranks have come to their end.
-  bool meet_at_the_end();
+  // Whether all ranks have called it. `ask` gets the nanoseconds waited; its failure ends the wait.
+  bool meet_at_the_end(const std::function<Result(std::int64_t)>& ask);
 
   const bool owns_mpi_;
   MPI_Comm messages_;
@@ -79,6 +86,7 @@ class MpiTransport : public Transport, public VendorCollectives {
   const std::shared_ptr<MpiPatience> patience_ = std::make_shared<MpiPatience>();
   MpiNotices notices_;
   MpiCollectives collectives_;
+  std::optional<bool> has_met_;  // the result of `finish`
 };
 
 MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
@@ -148,36 +156,43 @@ std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
   return all;
 }
 
-bool MpiTransport::meet_at_the_end() {
-  if (patience_->has_lost_rank) wait_politely([&] { return notices_.flush(); }, 0.5);
+bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& ask) {
   if (patience_->has_abandoned || patience_->has_lost_rank) return false;
   MPI_Request request = MPI_REQUEST_NULL;
   {
     const auto lock = MpiCalls::guard();
     if (MPI_Ibarrier(set_up_, &request) != MPI_SUCCESS) return false;
   }
-  int code = MPI_SUCCESS;
-  // Where something was given up, a peer is likely gone.
-  const double seconds = patience_->has_given_up ? 1 : 10;
-  const bool met = wait_politely(
-      [&] {
-        if (!notices_.flush()) return false;
-        const auto lock = MpiCalls::guard();
-        int flag = 0;
-        code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-        return flag || code != MPI_SUCCESS;
-      },
-      seconds);
-  return met && code == MPI_SUCCESS;
+  bool met = false;
+  const std::int64_t start = now_ns();
+  wait_politely([&] {
+    const bool is_flushed = notices_.flush();
+    if (patience_->has_lost_rank || !ask(now_ns() - start)) return true;
+    const auto lock = MpiCalls::guard();
+    int flag = 0;
+    const int code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    met = flag && code == MPI_SUCCESS;
+    return (flag && is_flushed) || code != MPI_SUCCESS;
+  });
+  return met;
 }
 
 // MPI_Finalize waits for all ranks without limit, so it is only called when all are known to come.
+// A transport without `finish` never had a communicator, so nothing watches the other ranks.
 MpiTransport::~MpiTransport() {
   if (!mpi_is_running()) return;
-  const bool met = meet_at_the_end();
+  constexpr std::int64_t kUnwatchedLimit = 10'000'000'000;
+  if (!has_met_) {
+    has_met_ = meet_at_the_end([](std::int64_t waited) {
+      return waited < kUnwatchedLimit
+                 ? Result::ok()
+                 : Result::failure(ErrorKind::kTimeout, "DDL-6-11", "no end in time.");
+    });
+  }
   const std::lock_guard lock(start_mutex);
   const bool is_last = owns_mpi_ && --owning_transports == 0;
-  if (!met) {
+  if (!*has_met_) {
+    wait_politely([&] { return notices_.flush(); }, 0.5);
     log::warning("not all ranks came to the end: MPI is left as it is.");
     return;
   }
