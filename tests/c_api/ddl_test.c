@@ -1,4 +1,8 @@
 /* The C API from C, on any number of ranks. */
+#define _POSIX_C_SOURCE 200809L
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/c_api/check.h"
 
 static int rank, size;
@@ -138,6 +142,48 @@ static void messages(void) {
   CHECK_FAILS(ddl_send(&value, 1, DDL_TYPE_FLOAT, rank, 0), DDL_ERROR_CONFIG, "without itself");
 }
 
+/* Any tag is different from any other: what was sent first is received last. */
+static void tags(void) {
+  static const int tags[] = {0, 120, 240, 1000000, 2147483647};
+  enum { count = sizeof tags / sizeof *tags };
+  if (rank > 1 || size < 2) return;
+  for (int i = 0; i < count; ++i) {
+    float value = (float)i;
+    if (rank == 0) CHECK_OK(ddl_send(&value, 1, DDL_TYPE_FLOAT, 1, tags[i]));
+  }
+  for (int i = count - 1; i >= 0; --i) {
+    float value = -1;
+    if (rank == 0) continue;
+    CHECK_OK(ddl_recv(&value, 1, DDL_TYPE_FLOAT, 0, tags[i]));
+    CHECK(value == (float)i);
+  }
+}
+
+/* A forked child has no part in the job, and its parent goes on. */
+static void forked_child(void) {
+  fflush(stdout);
+  const pid_t child = fork();
+  float value = 1;
+  if (child == 0) {
+    CHECK_FAILS(ddl_allreduce(&value, 1, DDL_TYPE_FLOAT, DDL_OP_SUM), DDL_ERROR_STATE, "DDL-4-65");
+    CHECK_FAILS(ddl_finalize(), DDL_ERROR_STATE, "forked child");
+    CHECK_FAILS(ddl_init(NULL), DDL_ERROR_STATE, "DDL-4-65");
+    _exit(EXIT_SUCCESS);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK_OK(ddl_allreduce(&value, 1, DDL_TYPE_FLOAT, DDL_OP_SUM));
+  CHECK(value == (float)size);
+}
+
+static void averages(void) {
+  uint8_t value = rank % 2 ? 100 : 200;
+  int sum = 0;
+  for (int r = 0; r < size; ++r) sum += r % 2 ? 100 : 200;
+  CHECK_OK(ddl_allreduce(&value, 1, DDL_TYPE_UINT8, DDL_OP_AVG));
+  CHECK(value == sum / size);
+}
+
 static void groups(void) {
   ddl_group group = -1, none = 5;
   int group_rank = -1, group_size = -1;
@@ -173,10 +219,14 @@ int main(void) {
   all_reduce(100000);
   types_and_ops();
   other_collectives();
+  averages();
   messages();
+  tags();
   groups();
+  forked_child();
   CHECK_OK(ddl_finalize());
   CHECK_FAILS(ddl_barrier(), DDL_ERROR_STATE, "DDL-4-60");
+  CHECK_FAILS(ddl_init(NULL), DDL_ERROR_STATE, "DDL-4-66");
   if (rank == 0) printf("%d ranks: all is well\n", size);
   return EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
 // and exits with that code.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -73,6 +74,33 @@ const std::map<std::string, Scenario> kScenarios = {
        while (is_culprit && !std::filesystem::exists("release")) {
          std::this_thread::sleep_for(std::chrono::milliseconds(5));
        }
+     }},
+    {"fork",
+     [](Communicator& comm, bool is_culprit) {
+       const pid_t child = is_culprit ? ::fork() : 0;
+       if (is_culprit && child == 0) {
+         try {
+           comm.barrier();
+           ::_exit(1);
+         } catch (const ConfigError& error) {
+           if (error.code() != "DDL-4-65") ::_exit(2);
+         }
+         return;  // as a worker that forgets to leave by _exit: destroys its copy of `comm`
+       }
+       int status = 0;
+       if (is_culprit && (::waitpid(child, &status, 0) != child || status != 0)) ::_exit(5);
+       all_reduce(comm);
+     }},
+    {"cycle of receives",
+     [](Communicator& comm, bool) {
+       char byte = 0;
+       comm.receive(Buffer{&byte, 1, DType::kU8}, (comm.rank() + 1) % comm.size(), 7);
+     }},
+    {"collective and receive",
+     [](Communicator& comm, bool is_culprit) {
+       char byte = 0;
+       if (is_culprit) return comm.receive(Buffer{&byte, 1, DType::kU8}, 0, 1000);
+       all_reduce(comm);
      }},
     {"stop",
      [](Communicator& comm, bool is_culprit) {

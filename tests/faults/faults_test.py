@@ -117,6 +117,24 @@ class Plain(Faults):
             self.check_others(job, TIMEOUT, r"DDL-4-05 .*rank 1 on .* is outside the library", r"after barrier #2")
             self.assertEqual(job.end_codes()[1], TIMEOUT)
 
+    def test_a_forked_child_is_refused_and_does_no_harm(self):
+        for job in self.over_layouts("fork"):
+            self.assertEqual(set(job.end_codes().values()), {0}, job.text("err"))
+            self.assertEqual({child.returncode for child in job.children}, {0}, job.text("err"))
+
+    def test_ranks_that_receive_in_a_circle_are_told_of_the_deadlock(self):
+        for job in self.over_layouts("cycle of receives", "-stall_seconds 0.3 -timeout 2"):
+            ranks = len(job.hosts)
+            codes = job.end_codes()
+            self.assertEqual(set(codes.values()), {TIMEOUT}, job.text("err"))
+            receives = ", ".join(f"rank {r} receives from rank {(r + 1) % ranks}" for r in range(ranks))
+            self.assertRegex(job.text("err"), rf"DDL-4-06 Waiting for .* in message from rank 1, tag 7 .*: deadlock: {receives}\. Let one")
+
+    def test_a_rank_in_a_receive_is_inside_the_library(self):
+        for job in self.over_layouts("collective and receive", "-stall_seconds 0.3 -timeout 2"):
+            job.end_codes()
+            self.assertRegex(job.text("err", 0), r"DDL-4-06 .* in all_reduce #3 .*rank 1 on .* is in a receive of 1 x u8 from rank 0, tag 1000 for")
+
     def test_ranks_that_disagree_name_both_sides(self):
         sides = {"count": ("1000 x f32", "1001 x f32"), "dtype": ("1000 x f32", "1000 x f64"), "op": ("sum", "max"),
                  "name": ("'weights'", "'bias'"), "collective": ("all_reduce #3", "barrier #3")}

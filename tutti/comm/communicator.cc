@@ -40,7 +40,16 @@ void announce(const Communicator& communicator, const Options& options, bool has
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Communicator::~Communicator() = default;
+
+// In a forked child the state stays as it is: its threads exist in the parent only, and leaving
+// would speak for the parent.
+Communicator::~Communicator() {
+  if (is_forked_child()) (void)state_.release();
+}
+
+bool Communicator::is_forked_child() const {
+  return state_->fork_guard.is_child();
+}
 
 std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
                                                    const Options& options) {
@@ -85,6 +94,7 @@ void Communicator::check() const {
   state_->check();
 }
 void Communicator::abandon(const std::string& reason) {
+  state_->fork_guard.require_parent();
   state_->job->monitor.abandon(
       Result::failure(ErrorKind::kComm, Monitor::kAbandoned,
                       fmt::format("{} gave up: {}", state_->roster->name_of(rank()), reason)));
@@ -143,6 +153,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
 
 std::unique_ptr<Communicator> Communicator::group(std::span<const int> members) {
   const auto at = std::find(members.begin(), members.end(), rank());
+  state_->fork_guard.require_parent();
   require(at != members.end(), "Rank {} is not a member of the group it wants to make.", rank());
   std::vector<int> in_order(members.begin(), members.end());
   std::sort(in_order.begin(), in_order.end());
@@ -276,6 +287,7 @@ Wire& Communicator::wire() {
 }
 
 void Communicator::check_message(int peer, int tag) const {
+  state_->fork_guard.require_parent();
   require(peer >= 0 && peer < size() && peer != rank(),
           "Rank {} cannot exchange messages with rank {}; peers are 0 to {} without itself.",
           rank(), peer, size() - 1);

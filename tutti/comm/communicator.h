@@ -67,6 +67,9 @@ class Communicator {
   const topo::Grid& grid() const;
   // As given, with what was measured in the place of defaults.
   const Options& options() const;
+  // Whether this process was forked from that of the communicator. Then every call throws
+  // ConfigError DDL-4-65, and the destructor does nothing.
+  bool is_forked_child() const;
   // Throws what a rank of this communicator has failed with, if any: for ranks that compute for
   // long between calls.
   void check() const;
@@ -125,9 +128,10 @@ class Communicator {
   Work broadcast_async(Buffer buffer, int root, const CallOptions& call = {});
   Work barrier_async(const CallOptions& call = {});
 
-  // Between two ranks only; messages of one tag arrive in order, and so do those whose tags are
-  // equal modulo kTags. 0 <= tag. The receiver must name exactly what was sent, or both sides'
-  // counts, types and tags are named in the CommError.
+  // Between two ranks only; messages of one tag arrive in order, those of different tags in any
+  // order. 0 <= tag. The receiver must name exactly what was sent, or both sides' counts and types
+  // are named in the CommError. A message that arrives before its receive, behind one whose tag is
+  // equal modulo kTags, is buffered.
   static constexpr int kTags = 120;
   Work send_async(ConstBuffer buffer, int peer, int tag = 0);
   Work receive_async(Buffer buffer, int peer, int tag = 0);

@@ -54,6 +54,10 @@ std::uint64_t OpRecord::fingerprint() const {
 }
 
 std::string OpRecord::text() const {
+  if (collective == plan::Collective::kSendReceive) {
+    const std::string sender = root < 0 ? "any rank" : fmt::format("rank {}", root);
+    return fmt::format("message from {}, {} ({} x {})", sender, name.data(), count, name_of(dtype));
+  }
   std::string out = fmt::format("{} #{}", plan::name_of(collective), sequence);
   if (name[0]) out += fmt::format(" '{}'", name.data());
   if (collective == plan::Collective::kBarrier) return out;

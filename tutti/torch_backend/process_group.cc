@@ -80,12 +80,19 @@ ProcessGroupDdl::~ProcessGroupDdl() {
 }
 
 void ProcessGroupDdl::shut_down() {
+  if (communicator_ && communicator_->is_forked_child()) {  // the threads are the parent's
+    static_cast<void>(new std::shared_ptr<TaskQueue>(queue_));
+    return;
+  }
   queue_->close();
   communicator_.reset();
 }
 
 Communicator& ProcessGroupDdl::alive() const {
-  if (communicator_) return *communicator_;
+  if (communicator_) {
+    if (communicator_->is_forked_child()) communicator_->check();  // throws DDL-4-65
+    return *communicator_;
+  }
   throw CommError(
       "DDL-4-21",
       "This process group was shut down. Make a new one with init_process_group or new_group.");

@@ -31,7 +31,8 @@ enum {
   DDL_ERROR_TIMEOUT = -3, /* a rank did not come in the time allowed */
   DDL_ERROR_MEMORY = -4,
   DDL_ERROR_IO = -5,    /* the operating system refused a file, a socket or a process */
-  DDL_ERROR_STATE = -6, /* called before ddl_init, after ddl_finalize, or ddl_init twice */
+  DDL_ERROR_STATE = -6, /* called before ddl_init, after ddl_finalize, in a forked child, or
+                           ddl_init twice */
   DDL_ERROR_UNKNOWN = -7
 };
 
@@ -98,7 +99,7 @@ DDL_API int ddl_gather(const void* input, void* output, size_t count, DDL_Type t
 DDL_API int ddl_scatter(const void* input, void* output, size_t count, DDL_Type type, int root);
 DDL_API int ddl_barrier(void);
 
-/* Between two ranks; messages of one tag (0 to 119) arrive in order. */
+/* Between two ranks; messages of one tag (0 or more) arrive in order. */
 DDL_API int ddl_send(const void* buffer, size_t count, DDL_Type type, int peer, int tag);
 DDL_API int ddl_recv(void* buffer, size_t count, DDL_Type type, int peer, int tag);
 

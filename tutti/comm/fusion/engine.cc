@@ -196,9 +196,15 @@ Engine::Engine(Communicator& communicator, const Options& options)
       size_(communicator.size()),
       arena_(communicator.arena()),
       impl_(std::make_shared<Impl>(communicator, options)) {}
-Engine::~Engine() = default;
+Engine::~Engine() {
+  shut_down();
+}
 
 void Engine::shut_down() {
+  if (impl_ && impl_->communicator().is_forked_child()) {  // the threads are the parent's
+    static_cast<void>(new std::shared_ptr<Impl>(std::move(impl_)));
+    return;
+  }
   std::shared_ptr<Impl> last;
   const std::lock_guard lock(mutex_);
   last.swap(impl_);
@@ -207,6 +213,7 @@ void Engine::shut_down() {
 std::shared_ptr<Engine::Impl> Engine::impl() const {
   const std::lock_guard lock(mutex_);
   require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
+  if (impl_->communicator().is_forked_child()) impl_->communicator().check();  // throws DDL-4-65
   return impl_;
 }
 

@@ -40,9 +40,10 @@ class Engine {
   explicit Engine(Communicator& communicator, const Options& options = Options(fusion_options()));
   // As shut_down.
   ~Engine();
-  // Collective: waits until all ranks come here, however long that takes, or one has failed. Tensors
-  // of other ranks that need this one fail as soon as it is here (DDL-4-74), and so do its own that
-  // are not under way. Every later call throws ConfigError; memory stays.
+  // Collective: waits until all ranks come here, however long that takes, or one has failed.
+  // Tensors of other ranks that need this one fail as soon as it is here (DDL-4-74), and so do its
+  // own that are not under way. Every later call throws ConfigError; memory stays. Does nothing in
+  // a forked child.
   void shut_down();
 
   int rank() const { return rank_; }

@@ -36,10 +36,23 @@ DdlJob& DdlJob::instance() {
   return *job;
 }
 
+// Before any lock: a thread of the parent may have held it at the fork.
+void DdlJob::require_parent() const {
+  const ForkGuard* const guard = fork_guard_;
+  if (!guard || !guard->is_child()) return;
+  throw StateError(fmt::format("{} {}", ForkGuard::kCode, ForkGuard::kMessage));
+}
+
 void DdlJob::begin(const char* text) {
+  require_parent();
   const std::unique_lock alone(mutex_);
   if (!groups_.empty()) {
     throw StateError("DDL-4-61 ddl_init was called twice: call it once per process.");
+  }
+  if (has_ended_) {
+    throw StateError(
+        "DDL-4-66 ddl_init was called after ddl_finalize: a process has one job, so keep it until "
+        "the end of the program.");
   }
   Options options = environment_options();
   if (options.is_default("on_failure")) options.set("on_failure", "abort", "C API");
@@ -50,17 +63,21 @@ void DdlJob::begin(const char* text) {
   log::set_tag(fmt::format("rank {}", world->rank()));
   groups_[0] = std::move(world);
   next_group_ = 1;
+  fork_guard_ = new ForkGuard;
 }
 
 void DdlJob::end() {
+  require_parent();
   const std::unique_lock alone(mutex_);
   if (groups_.empty() && guests_.empty()) throw StateError(kNotBegun);
   // Groups before the world they are part of, in the order in which all ranks made them.
+  has_ended_ |= !groups_.empty();
   while (!groups_.empty()) groups_.erase(std::prev(groups_.end()));
   while (!guests_.empty()) guests_.pop_back();
 }
 
-DdlJob::Use::Use(DdlJob& job, int group) : running_(job.mutex_) {
+DdlJob::Use::Use(DdlJob& job, int group)
+    : running_((job.require_parent(), std::shared_lock(job.mutex_))) {
   const std::lock_guard lock(job.groups_mutex_);
   if (job.groups_.empty()) throw StateError(kNotBegun);
   const auto found = job.groups_.find(group);

@@ -1,6 +1,7 @@
 // What stands behind the C API: the one job of the process, and the way from exceptions to codes.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/comm/internal/fork_guard.h"
 
 namespace tutti::comm {
 
@@ -19,7 +21,8 @@ class DdlJob {
   // its peers.
   static DdlJob& instance();
 
-  // Throw StateError when the job has begun already, or has not.
+  // Throw StateError when the job has begun or ended already, or has not begun, and in a forked
+  // child. A `begin` that fails with ConfigError may be repeated.
   void begin(const char* options);
   void end();
 
@@ -41,7 +44,11 @@ class DdlJob {
   Communicator& add_guest(std::unique_ptr<Communicator> communicator);
 
  private:
+  void require_parent() const;
+
+  std::atomic<const ForkGuard*> fork_guard_ = nullptr;  // never freed: read without the lock
   std::shared_mutex mutex_;  // shared by calls; begin and end have it alone
+  bool has_ended_ = false;
   std::mutex groups_mutex_;
   std::map<int, std::shared_ptr<Communicator>> groups_;
   int next_group_ = 0;

@@ -1,9 +1,17 @@
 // Which transport a process gets by the way it was started.
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include "tutti/comm/communicator.h"
+#include "tutti/comm/internal/fork_guard.h"
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/core/error.h"
 
 namespace tutti::comm {
 namespace {
@@ -18,10 +26,51 @@ std::shared_ptr<Transport> transport_of(const JobEnvironment& job, const Options
   return nullptr;
 }
 
+// MPI starts once in a process. So when a communicator could not be made because of its options,
+// such as dimensions that do not fit, MPI stays for the next attempt, or until the program ends.
+class KeptMpi {
+ public:
+  static KeptMpi& instance() {
+    static auto* const kept = new KeptMpi;
+    return *kept;
+  }
+  std::shared_ptr<Transport> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(transport_, nullptr);
+  }
+  void keep(std::shared_ptr<Transport> transport) {
+    const std::lock_guard lock(mutex_);
+    if (!fork_guard_) {
+      fork_guard_.emplace();
+      std::atexit([] { instance().end(); });
+    }
+    transport_ = std::move(transport);
+  }
+
+ private:
+  void end() {
+    if (!fork_guard_->is_child()) take();
+  }
+
+  std::mutex mutex_;
+  std::optional<ForkGuard> fork_guard_;
+  std::shared_ptr<Transport> transport_;
+};
+
 }  // namespace
 
 std::unique_ptr<Communicator> Communicator::from_environment(const Options& options) {
-  return create(transport_of(find_job(), options), options);
+  std::shared_ptr<Transport> transport = KeptMpi::instance().take();
+  if (!transport) transport = transport_of(find_job(), options);
+  try {
+    return create(transport, options);
+  } catch (const ConfigError&) {
+    if (std::string_view(transport->name()) == "mpi") KeptMpi::instance().keep(transport);
+    throw;
+  } catch (const Error&) {
+    transport->give_up();  // the other ranks may be further on, and never come to the end
+    throw;
+  }
 }
 
 }  // namespace tutti::comm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 
 #include "tutti/comm/internal/calls.h"
@@ -24,6 +25,13 @@ struct Messenger::Head {
   std::unique_ptr<Transfer> transfer;
 };
 
+struct Messenger::Early {
+  int peer = 0;
+  OpRecord header;
+  std::vector<std::byte> data;
+  std::unique_ptr<Transfer> transfer;
+};
+
 struct Messenger::Message {
   bool is_send = false;
   int peer = 0;  // -1: any, until one has come
@@ -36,6 +44,7 @@ struct Messenger::Message {
   OpRecord expected;      // what this side says the message is
   OpRecord header;        // what travels
   std::unique_ptr<Transfer> head, body;
+  std::unique_ptr<Early> early;  // instead of `body` when the message came before its receive
   bool head_passed = false;
   std::int64_t since = now_ns();
   std::optional<Watch> watch;  // made when the message is late
@@ -43,8 +52,12 @@ struct Messenger::Message {
 };
 
 Messenger::Messenger(Router& router, const Watch& watch, int rank,
-                     std::function<Result(Result)> fail)
-    : router_(router), watch_(watch), rank_(rank), fail_(std::move(fail)) {}
+                     std::shared_ptr<MessageWaits> waits, std::function<Result(Result)> fail)
+    : router_(router),
+      watch_(watch),
+      rank_(rank),
+      fail_(std::move(fail)),
+      waits_(std::move(waits)) {}
 
 Messenger::~Messenger() {
   {
@@ -63,7 +76,9 @@ OpRecord Messenger::header_of(const ConstBuffer& buffer, int sender, int tag) co
   operation.root = sender;
   const std::string name = fmt::format("tag {}", tag);
   operation.name = name;
-  return OpRecord::of(operation, 0);
+  OpRecord record = OpRecord::of(operation, 0);
+  record.name_hash = static_cast<std::uint64_t>(tag);
+  return record;
 }
 
 Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
@@ -73,6 +88,8 @@ Work Messenger::send(ConstBuffer buffer, int peer, int tag) {
   message->channel = channel_of(tag);
   message->data = const_cast<void*>(buffer.data);  // read only, see advance
   message->bytes = buffer.bytes();
+  message->tag = tag;
+  message->buffer = {message->data, buffer.count, buffer.dtype};
   message->expected = message->header = header_of(buffer, rank_, tag);
   return start(std::move(message));
 }
@@ -100,12 +117,19 @@ Work Messenger::receive(Buffer buffer, int peer, int* source, int tag) {
 
 Work Messenger::start(std::unique_ptr<Message> message) {
   const Work work(message->work);
+  message->work->on_wait = [waits = waits_, shown = MessageEnd{.is_send = message->is_send,
+                                                               .peer = message->peer,
+                                                               .tag = message->tag,
+                                                               .count = message->buffer.count,
+                                                               .dtype = message->buffer.dtype}](
+                               bool begins) { begins ? waits->begin(shown) : waits->end(); };
   const std::lock_guard lock(mutex_);
   // Posted here, so that the messages of one tag keep the order of the calls.
   if (message->is_send) {
     message->head =
         router_.send(message->peer, message->channel, &message->header, sizeof(OpRecord));
     message->body = router_.send(message->peer, message->channel, message->data, message->bytes);
+    waits_->add_sends(1);
   }
   started_.push_back(std::move(message));
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
@@ -116,7 +140,7 @@ Work Messenger::start(std::unique_ptr<Message> message) {
 bool Messenger::is_next(std::size_t i, int peer) const {
   const Message& message = *open_[i];
   return std::none_of(open_.begin(), open_.begin() + static_cast<long>(i), [&](const auto& other) {
-    return other && !other->is_send && other->channel == message.channel &&
+    return other && !other->is_send && other->tag == message.tag && !other->head_passed &&
            (other->peer == peer || other->peer < 0);
   });
 }
@@ -127,20 +151,88 @@ Result Messenger::find_head(std::size_t i) {
   const int first = message.peer < 0 ? 0 : message.peer;
   const int last = message.peer < 0 ? router_.size() - 1 : message.peer;
   for (int peer = first; peer <= last && !message.head_passed; ++peer) {
-    if (peer == rank_ || !is_next(i, peer)) continue;
-    std::unique_ptr<Head>& head = heads_[{peer, message.channel}];
-    if (!head) {
-      head = std::make_unique<Head>();
-      head->transfer = router_.receive(peer, message.channel, &head->record, sizeof(OpRecord));
-    }
-    Result outcome = head->transfer->test(&message.head_passed);
+    if (peer == rank_ || !is_next(i, peer) || take_early(message, peer)) continue;
+    Result outcome = sort_heads(peer, message.channel);
     if (!outcome) return outcome;
-    if (!message.head_passed) continue;
-    message.peer = peer;
-    message.header = head->record;
-    heads_.erase({peer, message.channel});
   }
   return Result::ok();
+}
+
+bool Messenger::take_early(Message& message, int peer) {
+  const auto found = std::find_if(early_.begin(), early_.end(), [&](const auto& early) {
+    return early->peer == peer && early->header.name_hash == message.expected.name_hash;
+  });
+  if (found == early_.end()) return false;
+  message.early = std::move(*found);
+  early_.erase(found);
+  message.peer = peer;
+  message.header = message.early->header;
+  message.head_passed = true;
+  return true;
+}
+
+Result Messenger::sort_heads(int peer, int channel) {
+  for (;;) {
+    std::unique_ptr<Head>& head = heads_[{peer, channel}];
+    if (!head) {
+      head = std::make_unique<Head>();
+      head->transfer = router_.receive(peer, channel, &head->record, sizeof(OpRecord));
+    }
+    bool has_arrived = false;
+    Result outcome = head->transfer->test(&has_arrived);
+    if (!outcome || !has_arrived) return outcome;
+    const OpRecord record = head->record;
+    heads_.erase({peer, channel});
+    sort_head(peer, channel, record);
+    const bool is_wanted = std::any_of(open_.begin(), open_.end(), [&](const auto& other) {
+      return other && !other->is_send && !other->head_passed && other->channel == channel &&
+             (other->peer == peer || other->peer < 0);
+    });
+    if (!is_wanted) return outcome;
+  }
+}
+
+void Messenger::sort_head(int peer, int channel, const OpRecord& record) {
+  const bool is_behind = std::any_of(early_.begin(), early_.end(), [&](const auto& early) {
+    return early->peer == peer && early->header.name_hash == record.name_hash;
+  });
+  for (const auto& message : open_) {
+    const bool is_it = !is_behind && message && !message->is_send && !message->head_passed &&
+                       message->expected.name_hash == record.name_hash &&
+                       message->channel == channel && (message->peer == peer || message->peer < 0);
+    if (!is_it) continue;
+    message->peer = peer;
+    message->header = record;
+    message->head_passed = true;
+    // Posted now, so the header behind it is not taken for its body.
+    if (message->source) message->expected = header_of(message->buffer, peer, message->tag);
+    if (record.agrees_with(message->expected)) {
+      message->body = router_.receive(peer, channel, message->data, message->bytes);
+    }
+    return;
+  }
+  auto early = std::make_unique<Early>();
+  early->peer = peer;
+  early->header = record;
+  early->data.resize(static_cast<std::size_t>(record.count) * size_of(record.dtype));
+  early->transfer = router_.receive(peer, channel, early->data.data(), early->data.size());
+  early_.push_back(std::move(early));
+}
+
+Result Messenger::receive_body(Message& message, bool* finished) {
+  if (message.source) {
+    *message.source = message.peer;
+    message.expected = header_of(message.buffer, message.peer, message.tag);
+  }
+  if (!message.header.agrees_with(message.expected)) {
+    return disagreement(rank_, message.expected, message.peer, message.header);
+  }
+  if (!message.early) return message.body->test(finished);
+  Result outcome = message.early->transfer->test(finished);
+  if (outcome && *finished && message.bytes > 0) {
+    std::memcpy(message.data, message.early->data.data(), message.bytes);
+  }
+  return outcome;
 }
 
 Result Messenger::advance(std::size_t i, bool* finished) {
@@ -148,18 +240,8 @@ Result Messenger::advance(std::size_t i, bool* finished) {
   if (!message.head_passed) {
     Result outcome = message.is_send ? message.head->test(&message.head_passed) : find_head(i);
     if (!outcome || !message.head_passed) return outcome;
-    if (message.source) {
-      *message.source = message.peer;
-      message.expected = header_of(message.buffer, message.peer, message.tag);
-    }
-    if (!message.header.agrees_with(message.expected)) {
-      return disagreement(rank_, message.expected, message.peer, message.header);
-    }
-    if (!message.is_send) {
-      message.body = router_.receive(message.peer, message.channel, message.data, message.bytes);
-    }
   }
-  return message.body->test(finished);
+  return message.is_send ? message.body->test(finished) : receive_body(message, finished);
 }
 
 Result Messenger::be_patient(Message& message) {
@@ -169,8 +251,8 @@ Result Messenger::be_patient(Message& message) {
   return message.watch->ask(message.peer, waited);
 }
 
-// Receives from one peer with one tag take turns: the next one posts its header only when the one
-// before is through.
+// Receives from one peer with one tag take turns: the next one looks for its header only when the
+// one before has its own.
 void Messenger::loop() {
   int idle_turns = 0;
   for (;;) {
@@ -186,12 +268,12 @@ void Messenger::loop() {
     bool advanced = false;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       Message& message = *open_[i];
-      if (!message.is_send && message.peer >= 0 && !is_next(i, message.peer)) continue;
       bool finished = false;
       Result outcome = advance(i, &finished);
       if (outcome && !finished) outcome = be_patient(message);
       if (outcome && !finished) continue;
       if (!outcome) outcome = fail_(std::move(outcome));
+      if (message.is_send) waits_->add_sends(-1);
       message.work->complete(std::move(outcome));
       open_[i] = nullptr;
       advanced = true;
@@ -204,7 +286,8 @@ void Messenger::loop() {
       std::this_thread::yield();
     }
   }
-  const auto give_up = [](Message& message) {
+  const auto give_up = [this](Message& message) {
+    if (message.is_send) waits_->add_sends(-1);
     message.work->complete(
         Result::failure(ErrorKind::kComm, "DDL-4-07",
                         "The communicator was destroyed before the message was through."));

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tutti/comm/internal/message_waits.h"
 #include "tutti/comm/internal/router.h"
 #include "tutti/comm/internal/watch.h"
 #include "tutti/comm/work.h"
@@ -23,7 +25,9 @@ class Messenger {
  public:
   // `router` and `watch`, which every message copies, must outlive the messenger. `fail` is told of
   // failures and gives back what the communicator has failed with first.
-  Messenger(Router& router, const Watch& watch, int rank, std::function<Result(Result)> fail);
+  // `waits` shows peers what this rank is blocked on.
+  Messenger(Router& router, const Watch& watch, int rank, std::shared_ptr<MessageWaits> waits,
+            std::function<Result(Result)> fail);
   // Gives up what is under way.
   ~Messenger();
 
@@ -37,13 +41,20 @@ class Messenger {
  private:
   struct Message;
   struct Head;
+  struct Early;
   Work receive(Buffer buffer, int peer, int* source, int tag);
   Work start(std::unique_ptr<Message> message);
   void loop();
-  // Whether `message`, the i-th of `open`, may take what `peer` sends: no earlier one is to have
+  // Whether the i-th of `open` may take what `peer` sends with its tag: no earlier one is to have
   // it.
   bool is_next(std::size_t i, int peer) const;
   Result find_head(std::size_t i);
+  bool take_early(Message& message, int peer);
+  // Takes the headers that have arrived from the peer on this channel, and gives each message to
+  // the first receive of its tag, or keeps it.
+  Result sort_heads(int peer, int channel);
+  void sort_head(int peer, int channel, const OpRecord& record);
+  Result receive_body(Message& message, bool* finished);
   Result advance(std::size_t i, bool* finished);
   Result be_patient(Message& message);
   OpRecord header_of(const ConstBuffer& buffer, int sender, int tag) const;
@@ -56,9 +67,12 @@ class Messenger {
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Message>> started_;  // not yet taken by the thread
   std::vector<std::unique_ptr<Message>> open_;    // the thread's own, like the next
-  // Receives of headers that are posted, by peer and channel. One that a receive from any rank
-  // posted in vain stays, for the next receive from that peer.
+  // Receives of headers that are posted, by peer and channel. One that a receive from any rank did
+  // not need stays, for the next receive from that peer.
   std::map<std::pair<int, int>, std::unique_ptr<Head>> heads_;
+  // Messages without a receive yet, whose channel another tag uses too; in the order of arrival.
+  std::list<std::unique_ptr<Early>> early_;
+  const std::shared_ptr<MessageWaits> waits_;
   bool is_ending_ = false;
   std::thread thread_;  // started by the first message
 };

@@ -10,13 +10,23 @@ namespace {
 // In front of every text; what follows belongs to the kind: reports one after the other, or the
 // code and the sentence of a failure, each ended by 0.
 struct Head {
-  char version = '1';
+  char version = '2';
   News::Kind kind;
   char error_kind = 0;
   char reserved = 0;
   std::int32_t communicator;
   std::int32_t dead_rank;
 };
+
+// "receive of 10 x f32 from rank 2, tag 5"
+std::string message_text(const RankReport& report) {
+  const bool is_receive = report.is_receiving();
+  const std::string peer =
+      report.message_peer < 0 ? "any rank" : fmt::format("rank {}", report.message_peer);
+  return fmt::format("{} of {} x {} {} {}, tag {}", is_receive ? "receive" : "send",
+                     report.message_count, name_of(report.message_dtype),
+                     is_receive ? "from" : "to", peer, report.message_tag);
+}
 
 }  // namespace
 
@@ -25,6 +35,10 @@ std::string RankReport::place() const {
   const double seconds = static_cast<double>(since_ns) * 1e-9;
   if (has_left) return "has ended its part of the job";
   if (is_inside) return fmt::format("is in {} for {:.1f} s", last, seconds);
+  if (message_kind != BlockedMessage::Kind::kNone) {
+    return fmt::format("is in a {} for {:.1f} s", message_text(*this),
+                       static_cast<double>(message_since_ns) * 1e-9);
+  }
   if (record.sequence == 0) return fmt::format("has not called anything for {:.1f} s", seconds);
   return fmt::format("is outside the library for {:.1f} s, after {}", seconds, last);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tutti/comm/operation.h"
+#include "tutti/comm/transport/shm/board.h"
 #include "tutti/core/result.h"
 
 namespace tutti::comm {
@@ -21,14 +22,24 @@ struct RankReport {
   std::uint64_t completed = 0;  // the last operation that it finished
   OpRecord record;              // the operation that it is in, or was in last
   char process_state = 'R';     // see process.h
-  bool is_inside = false;       // the library
-  bool has_left = false;        // it said goodbye
-  char reserved[5] = {};
+  bool is_inside = false;       // a collective
+  bool has_left = false;        // it has left the communicator
+  // The message that it is blocked on, if any.
+  BlockedMessage::Kind message_kind = BlockedMessage::Kind::kNone;
+  std::int64_t message_since_ns = 0;
+  std::int64_t message_count = 0;
+  std::int32_t message_peer = -1;  // -1: any rank
+  std::int32_t message_tag = 0;
+  DType message_dtype = DType::kU8;
+  bool has_open_sends = false;  // messages of this rank are on their way
+  char reserved[6] = {};
+
+  bool is_receiving() const { return message_kind == BlockedMessage::Kind::kReceive; }
 
   // "is in all_reduce #812 'conv1.w' (1024 x f32, sum) for 3.1 s"
   std::string place() const;
 };
-static_assert(sizeof(RankReport) == 96);
+static_assert(sizeof(RankReport) == 128);
 
 struct News {
   enum class Kind : char {

@@ -31,8 +31,11 @@ bool Work::is_complete() const {
 
 void Work::wait() const {
   if (!state_) return;
+  const bool is_shown = state_->on_wait && !is_complete();
+  if (is_shown) state_->on_wait(true);
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->is_complete; });
+  if (is_shown) state_->on_wait(false);
   state_->outcome.raise();
 }
 

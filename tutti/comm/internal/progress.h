@@ -22,6 +22,8 @@ struct Work::State {
   std::condition_variable changed;
   bool is_complete = false;
   Result outcome = Result::ok();
+  // When given, called with true before a thread blocks in `wait`, and with false after.
+  std::function<void(bool)> on_wait;
 
   void complete(Result result);
 };

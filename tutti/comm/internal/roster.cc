@@ -84,6 +84,13 @@ RankReport Roster::local_report(int member, bool with_process_state) const {
   report.completed = block.completed.load();
   report.is_inside = block.is_inside.load();
   report.record = host_.board().record_of(member);
+  report.message_kind = static_cast<BlockedMessage::Kind>(block.message.kind.load());
+  report.message_since_ns = now_ns() - monotonic_ns(block.message.since_ticks.load());
+  report.message_count = block.message.count.load();
+  report.message_peer = block.message.peer.load();
+  report.message_tag = block.message.tag.load();
+  report.message_dtype = static_cast<DType>(block.message.dtype.load());
+  report.has_open_sends = block.open_sends.load() > 0;
   if (with_process_state) report.process_state = process_state(static_cast<pid_t>(report.process));
   return report;
 }

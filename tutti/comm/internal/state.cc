@@ -35,8 +35,9 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
         [this](const Operation& operation) { return run_one(operation); });
   }
   progress = std::make_unique<Progress>("rank " + std::to_string(rank));
-  messenger = std::make_unique<Messenger>(router, *watch, rank,
-                                          [this](Result outcome) { return fail(outcome); });
+  messenger = std::make_unique<Messenger>(
+      router, *watch, rank, std::make_shared<MessageWaits>(host->board(), host->index()),
+      [this](Result outcome) { return fail(outcome); });
   job->monitor.add(*roster);
 }
 
@@ -54,11 +55,13 @@ Communicator::State::~State() {
 }
 
 void Communicator::State::perform(Operation operation) {
+  fork_guard.require_parent();
   if (!progress->is_idle()) return start(std::move(operation)).wait();
   run(operation).raise();
 }
 
 Work Communicator::State::start(Operation operation) {
+  fork_guard.require_parent();
   return progress->start(
       [this, operation = std::move(operation), name = std::string(operation.name)]() mutable {
         operation.name = name;
@@ -67,6 +70,7 @@ Work Communicator::State::start(Operation operation) {
 }
 
 void Communicator::State::check() {
+  fork_guard.require_parent();
   const Result failure = roster->look();
   if (failure) return;
   // Said before it is thrown: the program may end at once.
@@ -117,6 +121,7 @@ void Communicator::State::leave(const FlightEntry& entry) {
 
 Work Communicator::State::start_as(Operation operation, const std::string& name,
                                    std::function<void()> body) {
+  fork_guard.require_parent();
   return progress->start([this, operation = std::move(operation), name, body]() mutable {
     const std::lock_guard lock(mutex_);
     if (roster->has_failed()) return fail(roster->failure());

@@ -9,6 +9,7 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/executor.h"
 #include "tutti/comm/internal/compressed.h"
+#include "tutti/comm/internal/fork_guard.h"
 #include "tutti/comm/internal/job.h"
 #include "tutti/comm/internal/messenger.h"
 #include "tutti/comm/internal/planner.h"
@@ -45,6 +46,7 @@ struct Communicator::State {
   // Everybody's bytes, by rank.
   std::vector<std::string> exchange(const std::string& mine);
 
+  const ForkGuard fork_guard;
   std::shared_ptr<Job> job;
   const std::vector<int> ranks;  // of the transport, by rank of this communicator
   const int rank;

@@ -128,7 +128,35 @@ void Watch::question(std::int64_t waited) {
   monitor_->ask_other_hosts(*roster_, std::max(first / 2, waited / 4));
 }
 
+// Follows the receives from rank to rank. While a rank on the way has messages to send, another may
+// still get what it waits for.
+std::string Watch::describe_deadlock() const {
+  std::vector<int> path;
+  int rank = roster_->rank();
+  while (std::find(path.begin(), path.end(), rank) == path.end()) {
+    const auto report = report_of(rank, false, std::max<std::int64_t>(1, asked_since_ns_));
+    const bool is_blocked = report && report->is_receiving() && !report->is_inside &&
+                            !report->has_open_sends && report->message_peer >= 0 &&
+                            report->message_peer < roster_->size();
+    if (!is_blocked) return "";
+    path.push_back(rank);
+    rank = report->message_peer;
+  }
+  path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
+  std::vector<std::string> receives;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    receives.push_back(
+        fmt::format("rank {} receives from rank {}", path[i], path[(i + 1) % path.size()]));
+  }
+  return fmt::format("deadlock: {}. Let one of them send before it receives",
+                     fmt::join(receives, ", "));
+}
+
 std::string Watch::describe(int awaited) const {
+  if (is_message()) {
+    const std::string deadlock = describe_deadlock();
+    if (!deadlock.empty()) return deadlock;
+  }
   std::vector<std::string> missing;
   std::vector<int> silent;
   for (int rank = 0; rank < roster_->size(); ++rank) {

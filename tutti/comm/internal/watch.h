@@ -60,6 +60,8 @@ class Watch : public Patience {
   std::string describe(int awaited) const;
   std::string describe(const RankReport& report) const;
   bool is_missing(const RankReport& report) const;
+  // Ranks that receive from each other in a circle, in words; empty if this rank waits for none.
+  std::string describe_deadlock() const;
   std::string describe_silent(const std::vector<int>& ranks) const;
 
   std::int64_t timeout_ns_;

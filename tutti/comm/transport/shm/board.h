@@ -48,6 +48,17 @@ struct FailureNote {
   char message[1000];
 };
 
+// The message between two ranks that a rank is blocked on.
+struct BlockedMessage {
+  enum class Kind : std::uint32_t { kNone, kSend, kReceive };
+  std::atomic<std::uint32_t> kind;
+  std::atomic<std::int32_t> peer;  // -1: any rank
+  std::atomic<std::int32_t> tag;
+  std::atomic<std::uint32_t> dtype;
+  std::atomic<std::int64_t> count;
+  std::atomic<std::int64_t> since_ticks;
+};
+
 struct RankBlock {
   // Who this is, and where it is in its program: read by peers only when they have waited long.
   alignas(64) std::atomic<std::uint32_t> process;
@@ -58,6 +69,9 @@ struct RankBlock {
   std::atomic<std::uint32_t> is_inside;
   std::atomic<std::uint32_t> record_version;  // odd while the record is being written
   alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;
+
+  alignas(64) BlockedMessage message;
+  std::atomic<std::int32_t> open_sends;  // messages of this rank that have not left it
 
   alignas(64) FailureNote failure;
 
