@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <unordered_map>
 
 #include "tutti/core/error.h"
 #include "tutti/launch/hosts.h"
@@ -26,22 +27,27 @@ int parse_count(const std::string& variable, const std::string& text) {
   return std::stoi(text);
 }
 
-// Hosts in the order in which they come first, as many slots as they are named times.
-void add_slots(std::vector<Host>* hosts, const std::string& name, int slots) {
-  const auto found =
-      std::ranges::find_if(*hosts, [&](const Host& host) { return host.name == name; });
-  if (found == hosts->end()) {
-    hosts->push_back({name, slots});
-  } else {
-    found->slots += slots;
+// Hosts in the order in which they are first named, with one slot for each time they are named.
+class SlotCounter {
+ public:
+  void add(const std::string& name, int slots) {
+    const auto [found, is_new] = index_.try_emplace(name, hosts_.size());
+    if (is_new) hosts_.push_back({name, 0});
+    hosts_[found->second].slots += slots;
   }
-}
+  std::vector<Host> take() { return std::move(hosts_); }
+
+ private:
+  std::vector<Host> hosts_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
 
 std::vector<Host> read_slot_file(const std::string& variable, const std::string& path) {
   std::ifstream file(path);
   if (!file) reject(variable, "there is no file " + path);
-  std::vector<Host> hosts;
-  for (std::string name; file >> name;) add_slots(&hosts, name, 1);
+  SlotCounter counter;
+  for (std::string name; file >> name;) counter.add(name, 1);
+  std::vector<Host> hosts = counter.take();
   if (hosts.empty()) reject(variable, path + " names no host");
   return hosts;
 }
@@ -95,10 +101,12 @@ std::vector<Host> from_lsf(const Getenv& getenv) {
   std::vector<Host> hosts;
   if (const char* const pairs = getenv("LSB_MCPU_HOSTS")) {
     std::istringstream words(pairs);
+    SlotCounter counter;
     for (std::string name, slots; words >> name;) {
       if (!(words >> slots)) reject("LSB_MCPU_HOSTS", "it breaks off after " + name);
-      add_slots(&hosts, name, parse_count("LSB_MCPU_HOSTS", slots));
+      counter.add(name, parse_count("LSB_MCPU_HOSTS", slots));
     }
+    hosts = counter.take();
   } else if (const char* const path = getenv("LSB_DJOB_HOSTFILE")) {
     hosts = read_slot_file("LSB_DJOB_HOSTFILE", path);
   }

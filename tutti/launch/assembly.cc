@@ -42,6 +42,7 @@ Words Assembly::command(const Environment& environment, const std::string& rankf
   Start start{.ranks = rankfile.size(),
               .is_even = rankfile.is_even(),
               .is_here = rankfile.hosts.size() == 1 && is_this_host(rankfile.hosts[0]),
+              .user = common_user(wishes_.hosts),
               .rankfile = rankfile_path,
               .is_pinned = is_pinned(),
               .is_root = ::geteuid() == 0,

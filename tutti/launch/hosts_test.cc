@@ -23,9 +23,50 @@ TEST(NodeList, Expands) {
 
 TEST(NodeList, RejectsWhatIsNone) {
   for (const char* text : {"", "a,", ",a", "n[1-3", "n1-3]", "n[3-1]", "n[a-b]", "n[]", "n[1-]",
-                           "n[-1]", "a b", "-H", "n[0-99999999]", "n[0-999]m[0-999]", "a;b"}) {
+                           "n[-1]", "a b", "-H", "n[0-99999999]", "n[0-999]m[0-999]", "a;b",
+                           "n[0-4294967295]", "n[0-65535,0-65535]", "n[4294967296]"}) {
     EXPECT_THAT(error_of([&] { expand_node_list(text, "X"); }), HasSubstr("DDL-3-05 X: ")) << text;
   }
+}
+
+TEST(NodeList, TakesTheLargestNumber) {
+  EXPECT_THAT(expand_node_list("n[4294967295]", ""), ElementsAre("n4294967295"));
+  EXPECT_THAT(expand_node_list("n[4294967294-4294967295]", ""),
+              ElementsAre("n4294967294", "n4294967295"));
+}
+
+TEST(NodeList, RefusesNamesThatNoHostHas) {
+  EXPECT_THAT(error_of([] { expand_node_list(std::string(254, 'a'), "X"); }),
+              HasSubstr("DDL-3-05 X: "));
+}
+
+TEST(HostList, IgnoresSpacesAroundCommas) {
+  EXPECT_EQ(parse_host_list(" a , b:4,\tc"), (std::vector<Host>{{"a"}, {"b", 4}, {"c"}}));
+}
+
+TEST(HostList, TakesUsers) {
+  EXPECT_EQ(parse_host_list("alice@a,alice@n[1-2]:2"),
+            (std::vector<Host>{{"a", 0, "alice"}, {"n1", 2, "alice"}, {"n2", 2, "alice"}}));
+  EXPECT_EQ(common_user(parse_host_list("alice@a,alice@b")), "alice");
+  EXPECT_EQ(common_user(parse_host_list("a,b")), "");
+  EXPECT_THAT(error_of([] { common_user(parse_host_list("alice@a,b")); }),
+              HasSubstr("'alice' on a, '' on b"));
+  for (const char* text : {"@a", "-oProxyCommand=x@a", "a@b@c", "al ice@a"}) {
+    EXPECT_THAT(error_of([&] { parse_host_list(text); }), HasSubstr("DDL-3-05")) << text;
+  }
+}
+
+TEST(HostList, TakesAddresses) {
+  EXPECT_EQ(parse_host_list("192.0.2.1:2,2001:db8::1,[2001:db8::2]:4,[::1]"),
+            (std::vector<Host>{{"192.0.2.1", 2}, {"2001:db8::1"}, {"2001:db8::2", 4}, {"::1"}}));
+  for (const char* text : {"[2001:db8::2", "[2001:db8::2]4x", "[2001:db8::2]:0", "2001:db8:::1"}) {
+    EXPECT_THAT(error_of([&] { parse_host_list(text); }), HasSubstr("DDL-3-05")) << text;
+  }
+}
+
+TEST(HostList, AsksWhether22IsAPort) {
+  EXPECT_THAT(error_of([] { parse_host_list("a:22"); }), HasSubstr("22 ranks on a"));
+  EXPECT_EQ(parse_host_list("a:23"), (std::vector<Host>{{"a", 23}}));
 }
 
 TEST(HostList, NamesAndSlots) {
@@ -49,10 +90,18 @@ class Files : public testing::Test {
   std::string path_;
 };
 
+TEST_F(Files, HostfileOfAMillionLinesIsRefused) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += "host" + std::to_string(i) + "\n";
+  EXPECT_THAT(error_of([&] { read_hostfile(write(text)); }), HasSubstr("more than 65536 hosts"));
+}
+
 TEST_F(Files, Hostfile) {
   const auto hosts =
       read_hostfile(write("# mine\nhost1\n\nhost2 slots=4 max_slots=8\nhost3:2 #x\n"));
   EXPECT_EQ(hosts, (std::vector<Host>{{"host1", 0}, {"host2", 4}, {"host3", 2}}));
+  EXPECT_EQ(read_hostfile(write("\xef\xbb\xbfhost1 slots=22\r\n")),
+            (std::vector<Host>{{"host1", 22}}));
   EXPECT_THAT(error_of([&] { read_hostfile(write("a\nb\na\n")); }), HasSubstr("DDL-3-06"));
   EXPECT_THAT(error_of([&] { read_hostfile(write("a\nb cores\n")); }),
               HasSubstr("line 2: 'cores'"));

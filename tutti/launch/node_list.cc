@@ -11,7 +11,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr std::size_t kMostHosts = 1 << 16;
+constexpr std::size_t kMaxNameBytes = 253;  // RFC 1035
 
 class Expansion {
  public:
@@ -23,7 +23,7 @@ class Expansion {
       const std::size_t end = end_of_piece(begin);
       const std::vector<std::string> some = expand(text_.substr(begin, end - begin));
       all.insert(all.end(), some.begin(), some.end());
-      if (all.size() > kMostHosts) reject("it names more than 65536 hosts");
+      if (all.size() > kMaxHosts) reject("it names more than 65536 hosts");
       begin = end + 1;
     }
     return all;
@@ -31,9 +31,10 @@ class Expansion {
 
  private:
   [[noreturn]] void reject(std::string_view why) const {
-    throw ConfigError("DDL-3-05", fmt::format("{}: '{}' is no list of hosts: {}. Write for example "
-                                              "host1,host2 or node[01-16].",
-                                              source_, text_, why));
+    throw ConfigError("DDL-3-05",
+                      fmt::format("{}: '{}' is not a list of hosts: {}. Write for example "
+                                  "host1,host2 or node[01-16].",
+                                  source_, text_, why));
   }
 
   // The next comma outside brackets.
@@ -62,7 +63,7 @@ class Expansion {
     const std::string_view rest = piece.substr(close + 1);
     const std::vector<std::string> tails =
         rest.empty() ? std::vector<std::string>{""} : expand(rest);
-    if (numbers.size() * tails.size() > kMostHosts) reject("it names more than 65536 hosts");
+    if (numbers.size() * tails.size() > kMaxHosts) reject("it names more than 65536 hosts");
     std::vector<std::string> out;
     for (const std::string& number : numbers) {
       for (const std::string& tail : tails) {
@@ -75,7 +76,9 @@ class Expansion {
   void check_letters(std::string_view name) const {
     const bool is_good = std::ranges::all_of(
         name, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
-    if (!is_good || name.starts_with('-')) reject(fmt::format("'{}' is no name of a host", name));
+    if (!is_good || name.starts_with('-')) reject(fmt::format("'{}' is not a host name", name));
+    if (name.size() > kMaxNameBytes)
+      reject(fmt::format("a name of {} bytes is too long", name.size()));
   }
 
   std::vector<std::string> expand_ranges(std::string_view ranges) const {
@@ -88,9 +91,9 @@ class Expansion {
       const std::string_view high = dash == range.npos ? low : range.substr(dash + 1);
       const unsigned first = number(low), last = number(high);
       if (last < first) reject(fmt::format("{} falls", range));
-      if (last - first >= kMostHosts) reject("it names more than 65536 hosts");
-      for (unsigned value = first; value <= last; ++value)
-        out.push_back(fmt::format("{:0{}}", value, low.size()));
+      if (out.size() + (last - first) >= kMaxHosts) reject("it names more than 65536 hosts");
+      for (unsigned i = 0; i <= last - first; ++i)  // last may be the largest number
+        out.push_back(fmt::format("{:0{}}", first + i, low.size()));
       begin = end + 1;
     }
     return out;
@@ -100,7 +103,7 @@ class Expansion {
     unsigned value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size()) {
-      reject(fmt::format("'{}' is no number", digits));
+      reject(fmt::format("'{}' is not a number", digits));
     }
     return value;
   }

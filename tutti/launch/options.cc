@@ -31,8 +31,8 @@ ArgumentGroup where() {
   return {
       "Where",
       {option("host", {"H"}, "LIST",
-              "Hosts, host1,host2:4,node[01-16]; with :N so many ranks on that one. Without any "
-              "of these options: the hosts of the Slurm, LSF or PBS job, else this machine."),
+              "Hosts, host1,host2:4,node[01-16],alice@host3; :N is the number of ranks on a host. "
+              "Default: the hosts of the Slurm, LSF or PBS job, else this machine."),
        option("hostfile", {"machinefile"}, "FILE", "Hosts, one per line, with slots=N or :N."),
        option("rankfile", {"rf"}, "FILE",
               "Ranks on hosts and cores, `rank 0=host1 slot=0:0-7`; nothing is computed then."),

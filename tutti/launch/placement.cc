@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 
 #include "tutti/core/error.h"
 
 namespace tutti::launch {
 namespace {
+
+constexpr int kMaxRanks = 1 << 20;  // of one job
 
 // Cores of each socket that ranks may get.
 std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& shape) {
@@ -90,7 +93,12 @@ std::vector<int> wanted_ranks(const std::vector<Host>& hosts, const topo::Machin
                      : host.slots > 0       ? host.slots
                                             : std::min(natural_ranks(machine), most));
   }
-  const int all = std::accumulate(wanted.begin(), wanted.end(), 0);
+  const auto all = std::accumulate(wanted.begin(), wanted.end(), std::int64_t{0});
+  if (shape.ranks == 0 && all > kMaxRanks) {
+    throw ConfigError("DDL-3-09", fmt::format("{} ranks are wanted, more than {}. Ask for fewer on "
+                                              "each host.",
+                                              all, kMaxRanks));
+  }
   if (shape.ranks == 0 || shape.ranks == all) return wanted;
   // So many in all: as long as slots last, by slots; else evenly.
   const bool by_slots =
@@ -154,17 +162,18 @@ Rankfile place(const std::vector<Host>& hosts, const topo::Machine& machine, con
   const int all_cores = std::accumulate(cores.begin(), cores.end(), 0);
   const std::vector<int> wanted = wanted_ranks(hosts, machine, shape, all_cores);
   Rankfile rankfile;
-  std::vector<std::vector<RankSlot>> slots;
+  std::map<int, std::vector<RankSlot>> slots;  // by the number of ranks on a host
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     check_room(hosts[h], wanted[h], machine, all_cores, shape);
-    slots.push_back(slots_of_host(wanted[h], machine, cores));
+    const auto [found, is_new] = slots.try_emplace(wanted[h]);
+    if (is_new) found->second = slots_of_host(wanted[h], machine, cores);
     if (wanted[h] > 0) rankfile.hosts.push_back(hosts[h].name);
   }
   const int most = *std::ranges::max_element(wanted);
   for (int place = 0; place < most; ++place) {
     for (std::size_t h = 0; h < hosts.size(); ++h) {
       if (place >= wanted[h]) continue;
-      rankfile.ranks.push_back(slots[h][static_cast<std::size_t>(place)]);
+      rankfile.ranks.push_back(slots.at(wanted[h])[static_cast<std::size_t>(place)]);
       rankfile.ranks.back().host = hosts[h].name;
     }
   }
@@ -205,12 +214,9 @@ std::string complete_mode(const std::string& mode, const Rankfile& rankfile) {
 
 std::string host_list_text(const Rankfile& rankfile) {
   std::string text;
-  for (const std::string& host : rankfile.hosts) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < rankfile.size(); ++rank) {
-      if (rankfile.ranks[rank].host == host) ranks.push_back(rank);
-    }
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ";", host, fmt::join(ranks, ","));
+  const std::vector<std::vector<int>> ranks = rankfile.ranks_by_host();
+  for (std::size_t h = 0; h < ranks.size(); ++h) {
+    text += fmt::format("{}{}:{}", h == 0 ? "" : ";", rankfile.hosts[h], fmt::join(ranks[h], ","));
   }
   return text;
 }

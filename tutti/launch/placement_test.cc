@@ -35,6 +35,21 @@ TEST(Placement, FourHostsOfFourAcceleratorsAsEverKnown) {
             "host1:0,4,8,12;host2:1,5,9,13;host3:2,6,10,14;host4:3,7,11,15");
 }
 
+// Quadratic in the hosts it would take minutes.
+TEST(Placement, TakesManyHosts) {
+  const topo::Machine machine = topo::synthetic_machine("pack:2 core:4 pu:1");
+  const Rankfile rankfile = place(hosts(60'000), machine, {});
+  EXPECT_EQ(rankfile.size(), 480'000);
+  EXPECT_EQ(complete_mode("p", rankfile), "p:8x60000x1x1");
+  EXPECT_THAT(host_list_text(rankfile), HasSubstr(";host60000:59999,119999,"));
+}
+
+TEST(Placement, RefusesMoreRanksThanAJobCanHave) {
+  const topo::Machine machine = topo::synthetic_machine("core:1 pu:1");
+  EXPECT_THAT(error_of([&] { place(hosts(60'000, 1 << 20), machine, {.oversubscribe = true}); }),
+              HasSubstr("DDL-3-09"));
+}
+
 TEST(Placement, OneRankPerCoreWithoutAccelerators) {
   const topo::Machine machine = topo::synthetic_machine("pack:2 core:3 pu:2");
   const Rankfile rankfile = place(hosts(1), machine, {});

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "tutti/core/error.h"
 #include "tutti/core/text_file.h"
@@ -57,10 +59,10 @@ void find_hosts(const CommandLine& line, Wishes* wishes) {
 // The user's rankfile may leave hosts out, but not name others.
 void check_rankfile_hosts(const Wishes& wishes) {
   if (!wishes.rankfile) return;
+  std::set<std::string_view> named;
+  for (const Host& host : wishes.hosts) named.insert(host.name);
   for (const std::string& name : wishes.rankfile->hosts) {
-    const bool is_named =
-        std::ranges::any_of(wishes.hosts, [&](const Host& host) { return host.name == name; });
-    if (is_named) continue;
+    if (named.contains(name)) continue;
     throw ConfigError("DDL-3-11", fmt::format("The rankfile puts ranks on {}, which {} does not "
                                               "name. Correct one of them.",
                                               name, wishes.source));
@@ -96,6 +98,44 @@ Question make_question(const Wishes& wishes) {
   return question;
 }
 
+// Options of Spectrum MPI for InfiniBand, GPUs and affinity. Scripts that were written for it carry
+// them; any other mpirun ends with its usage text.
+void check_mpi_arguments(const Mpi& mpi, const std::vector<std::string>& arguments) {
+  if (mpi.flavour->name == "spectrum") return;
+  for (const std::string& text : arguments) {
+    for (const std::string& word : split_words(text)) {
+      const bool is_spectrum = word.starts_with("-pami") || word == "-PAMI" || word == "-TCP" ||
+                               word == "-gpu" || word == "-disable_gdr" || word == "-aff";
+      if (!is_spectrum) continue;
+      throw ConfigError("DDL-3-70",
+                        fmt::format("--mpiarg {}: this is an option of Spectrum MPI, and the ranks "
+                                    "are started by {}. Leave it out. For TCP instead of "
+                                    "InfiniBand use --tcp.",
+                                    word, mpi.title()));
+    }
+  }
+}
+
+// Names the host that the MPI cannot be given.
+void check_mpi_takes(const Wishes& wishes, const std::vector<std::string>& arguments) {
+  const Mpi& mpi = *wishes.mpi;
+  check_mpi_arguments(mpi, arguments);
+  if (!mpi.flavour->crosses_hosts) return;
+  for (const Host& host : wishes.hosts) {
+    if (host.name.find(':') == host.name.npos) continue;
+    throw ConfigError("DDL-3-70",
+                      fmt::format("{}: {} takes host names only, not addresses of IPv6. Add a name "
+                                  "for it to /etc/hosts and use that.",
+                                  host.name, mpi.title()));
+  }
+  const bool logs_in_by_ssh = wishes.shell == RemoteShell::kSsh;
+  if (common_user(wishes.hosts).empty() || (logs_in_by_ssh && mpi.flavour->name != "mpich")) return;
+  throw ConfigError("DDL-3-70",
+                    fmt::format("{}@{}: {} cannot log in as another user. Put the user into "
+                                "~/.ssh/config, or leave it out.",
+                                wishes.hosts[0].user, wishes.hosts[0].name, mpi.title()));
+}
+
 bool needs_no_checks(const CommandLine& line) {
   return line.options.flag("dry_run") || line.options.flag("skipchecks");
 }
@@ -110,7 +150,7 @@ void survey(const CommandLine& line, const Wishes& wishes, const Own& own, bool 
         {.name = names[0], .is_here = true, .report = make_report(question, own.version)});
     return;
   }
-  Survey all(names, wishes.shell, own.program);
+  Survey all(names, wishes.shell, own.program, common_user(wishes.hosts));
   facts->hosts = all.ask_reports(question);
   const bool all_answer = std::ranges::all_of(
       facts->hosts, [](const HostFacts& host) { return host.report.has_value(); });
@@ -150,6 +190,7 @@ Wishes read_wishes(const CommandLine& line, const Own& own) {
   } catch (const ConfigError&) {
     if (!options.flag("check")) throw;
   }
+  if (wishes.mpi) check_mpi_takes(wishes, line.list("mpiarg"));
   if (wishes.mpi && !wishes.mpi->flavour->crosses_hosts &&
       (wishes.hosts.size() > 1 || !is_this_host(wishes.hosts[0].name))) {
     throw ConfigError("DDL-3-14",
@@ -193,6 +234,20 @@ const topo::Machine& common_machine(const Facts& facts) {
 
 namespace {
 
+// Checks the ranks of each host against `machine_of` that host; null: it is not known.
+template <class MachineOf>
+void check_fit(const Rankfile& rankfile, const Facts& facts, MachineOf machine_of) {
+  std::map<std::string_view, const topo::Machine*> machines;
+  for (const HostFacts& host : facts.hosts) machines.emplace(host.name, machine_of(host));
+  const std::vector<std::vector<int>> ranks = rankfile.ranks_by_host();
+  for (std::size_t h = 0; h < ranks.size(); ++h) {
+    const auto found = machines.find(rankfile.hosts[h]);
+    if (found != machines.end() && found->second) {
+      launch::check_fit(rankfile, ranks[h], *found->second);
+    }
+  }
+}
+
 Rankfile place_ranks(const Wishes& wishes, const Facts& facts) {
   std::vector<Host> hosts = wishes.hosts;
   const topo::Machine& machine = common_machine(facts);
@@ -203,11 +258,9 @@ Rankfile place_ranks(const Wishes& wishes, const Facts& facts) {
     }
   }
   Rankfile rankfile = place(hosts, machine, wishes.shape);
-  for (const HostFacts& host : facts.hosts) {
-    if (host.real_machine && !wishes.shape.oversubscribe) {
-      check_fit(rankfile, host.name, *host.real_machine);
-    }
-  }
+  check_fit(rankfile, facts, [&](const HostFacts& host) -> const topo::Machine* {
+    return host.real_machine && !wishes.shape.oversubscribe ? &*host.real_machine : nullptr;
+  });
   return rankfile;
 }
 
@@ -216,11 +269,9 @@ Rankfile place_ranks(const Wishes& wishes, const Facts& facts) {
 Rankfile make_rankfile(const Wishes& wishes, const Facts& facts) {
   if (!wishes.rankfile) return place_ranks(wishes, facts);
   Rankfile rankfile = *wishes.rankfile;
-  for (const HostFacts& host : facts.hosts) {
-    if (host.report && !host.report->machine.sockets.empty()) {
-      check_fit(rankfile, host.name, host.report->machine);
-    }
-  }
+  check_fit(rankfile, facts, [](const HostFacts& host) -> const topo::Machine* {
+    return host.report && !host.report->machine.sockets.empty() ? &host.report->machine : nullptr;
+  });
   const int hosts = static_cast<int>(rankfile.hosts.size());
   rankfile.aisles = std::max({rankfile.aisles, wishes.shape.aisles, 1});
   rankfile.racks = std::max({rankfile.racks, wishes.shape.racks, 1});

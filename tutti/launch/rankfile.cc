@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "tutti/core/error.h"
 #include "tutti/topo/number_list.h"
@@ -20,11 +21,20 @@ std::string slot_text(const RankSlot& slot) {
 
 }  // namespace
 
+std::vector<std::vector<int>> Rankfile::ranks_by_host() const {
+  std::unordered_map<std::string_view, std::size_t> index;
+  for (std::size_t h = 0; h < hosts.size(); ++h) index.emplace(hosts[h], h);
+  std::vector<std::vector<int>> by_host(hosts.size());
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto found = index.find(ranks[static_cast<std::size_t>(rank)].host);
+    if (found != index.end()) by_host[found->second].push_back(rank);
+  }
+  return by_host;
+}
+
 std::vector<int> Rankfile::ranks_per_host() const {
   std::vector<int> counts;
-  for (const std::string& host : hosts) {
-    counts.push_back(static_cast<int>(std::ranges::count(ranks, host, &RankSlot::host)));
-  }
+  for (const auto& some : ranks_by_host()) counts.push_back(static_cast<int>(some.size()));
   return counts;
 }
 
@@ -39,12 +49,11 @@ std::string to_text(const Rankfile& rankfile) {
                       rankfile.nodes);
   text += fmt::format("#accelerators = {}\n#sockets = {}\n#cores = {}\n", rankfile.accelerators,
                       rankfile.sockets, rankfile.cores);
-  for (const std::string& host : rankfile.hosts) {
+  for (const std::vector<int>& ranks : rankfile.ranks_by_host()) {
     text += '\n';
-    for (int rank = 0; rank < rankfile.size(); ++rank) {
-      const RankSlot& slot = rankfile.ranks[rank];
-      if (slot.host == host)
-        text += fmt::format("rank {}={} slot={}\n", rank, host, slot_text(slot));
+    for (const int rank : ranks) {
+      const RankSlot& slot = rankfile.ranks[static_cast<std::size_t>(rank)];
+      text += fmt::format("rank {}={} slot={}\n", rank, slot.host, slot_text(slot));
     }
   }
   return text;
@@ -80,19 +89,18 @@ std::vector<topo::CpuList> cores_of(int socket, const topo::Machine& machine) {
 
 }  // namespace
 
-void check_fit(const Rankfile& rankfile, const std::string& host, const topo::Machine& machine) {
-  for (int rank = 0; rank < rankfile.size(); ++rank) {
-    const RankSlot& slot = rankfile.ranks[rank];
-    if (slot.host != host) continue;
+void check_fit(const Rankfile& rankfile, std::span<const int> ranks, const topo::Machine& machine) {
+  for (const int rank : ranks) {
+    const RankSlot& slot = rankfile.ranks[static_cast<std::size_t>(rank)];
     const int count = static_cast<int>(cores_of(slot.socket, machine).size());
     const int highest = slot.cores.empty() ? 0 : slot.cores.back();
     if (highest < count) continue;
     const std::string where = slot.socket < 0 ? "" : fmt::format(" on socket {}", slot.socket);
     throw ConfigError(
-        "DDL-3-11", fmt::format("Rank {} is to run on slot={} of {}, which has {} core{}{}. "
-                                "Correct the rankfile or the "
-                                "topology file that says so, or leave it out.",
-                                rank, slot_text(slot), host, count, count == 1 ? "" : "s", where));
+        "DDL-3-11",
+        fmt::format("Rank {} is to run on slot={} of {}, which has {} core{}{}. Correct the "
+                    "rankfile or the topology file that says so, or leave it out.",
+                    rank, slot_text(slot), slot.host, count, count == 1 ? "" : "s", where));
   }
 }
 

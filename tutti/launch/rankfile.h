@@ -1,6 +1,7 @@
 // The rankfile: which rank runs on which host and on which of its cores. docs/formats/rankfile.md.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,9 @@ struct Rankfile {
   std::vector<RankSlot> ranks;  // by rank
 
   int size() const { return static_cast<int>(ranks.size()); }
-  // Ranks on each of `hosts`.
+  // The ranks on each of `hosts`, rising.
+  std::vector<std::vector<int>> ranks_by_host() const;
+  // Their numbers.
   std::vector<int> ranks_per_host() const;
   bool is_even() const;
   friend bool operator==(const Rankfile&, const Rankfile&) = default;
@@ -40,8 +43,8 @@ Rankfile parse_rankfile(std::string_view text, const std::string& source = "rank
 // Also throws ConfigError when the file cannot be read.
 Rankfile read_rankfile(const std::string& path);
 
-// Throws ConfigError when a rank of `host` is to run on cores that such a machine does not have.
-void check_fit(const Rankfile& rankfile, const std::string& host, const topo::Machine& machine);
+// Throws ConfigError when one of `ranks` is to run on cores that such a machine does not have.
+void check_fit(const Rankfile& rankfile, std::span<const int> ranks, const topo::Machine& machine);
 
 // The processing units of a rank's cores, as the operating system counts them; the slot must fit.
 topo::CpuList cpus_of(const RankSlot& slot, const topo::Machine& machine);

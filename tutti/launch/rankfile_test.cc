@@ -40,12 +40,29 @@ TEST(Rankfile, SaysWhatIsWrong) {
   EXPECT_THAT(error_of([] { read_rankfile("/nowhere"); }), HasSubstr("DDL-3-10"));
 }
 
+// Quadratic in the hosts it would take minutes.
+TEST(Rankfile, TakesManyHosts) {
+  Rankfile file;
+  constexpr int kHosts = 60'000;
+  for (int i = 0; i < kHosts; ++i) file.hosts.push_back("host" + std::to_string(i));
+  for (const std::string& host : file.hosts) file.ranks.push_back({host, 0, {0}});
+  EXPECT_TRUE(file.is_even());
+  EXPECT_EQ(parse_rankfile(to_text(file)).hosts, file.hosts);
+}
+
+TEST(Rankfile, IgnoresAByteOrderMark) {
+  const std::string path = testing::TempDir() + "launch_bom_" + std::to_string(getpid());
+  std::ofstream(path) << "\xef\xbb\xbfrank 0=a slot=0:0\n";
+  EXPECT_EQ(read_rankfile(path).size(), 1);
+  std::remove(path.c_str());
+}
+
 TEST(Rankfile, MustFitTheHosts) {
   topo::Machine machine = topo::synthetic_machine("pack:2 core:4 pu:2");
   const Rankfile file = parse_rankfile("rank 0=a slot=1:0-3\nrank 1=b slot=1:4\nrank 2=a slot=7\n");
-  EXPECT_EQ(error_of([&] { check_fit(file, "a", machine); }), "");
+  EXPECT_EQ(error_of([&] { check_fit(file, std::vector{0, 2}, machine); }), "");
   EXPECT_THAT(
-      error_of([&] { check_fit(file, "b", machine); }),
+      error_of([&] { check_fit(file, std::vector{1}, machine); }),
       HasSubstr("DDL-3-11 Rank 1 is to run on slot=1:4-4 of b, which has 4 cores on socket 1"));
   EXPECT_THAT(cpus_of(file.ranks[0], machine), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
   EXPECT_THAT(cpus_of(file.ranks[2], machine), ElementsAre(14, 15));
@@ -53,7 +70,10 @@ TEST(Rankfile, MustFitTheHosts) {
 
   // A container that may use only some processing units: cores are counted among those.
   machine.allowed_cpus = {2, 10, 12, 13};
-  EXPECT_THAT(error_of([&] { check_fit(file, "a", machine); }), HasSubstr("2 cores on socket 1"));
+  EXPECT_THAT(error_of([&] {
+                check_fit(file, std::vector{0, 2}, machine);
+              }),
+              HasSubstr("2 cores on socket 1"));
   EXPECT_THAT(cpus_of({"a", 1, {1}}, machine), ElementsAre(12, 13));
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <unordered_set>
 
 #include "tutti/core/error.h"
 #include "tutti/core/text_file.h"
@@ -95,9 +96,7 @@ class Reader {
       if (!ranks_.emplace(rank, parse_slot(host, slot.substr(5))).second) {
         reject(fmt::format("rank {} is there twice", rank));
       }
-      if (std::ranges::find(rankfile_.hosts, host) == rankfile_.hosts.end()) {
-        rankfile_.hosts.push_back(host);
-      }
+      if (seen_.insert(host).second) rankfile_.hosts.push_back(host);
     } catch (const ConfigError& error) {
       if (error.code() == "DDL-3-10" && std::strstr(error.what(), "line ")) throw;
       reject(fmt::format("'{}' is no place of a rank", line));
@@ -124,6 +123,7 @@ class Reader {
   std::string source_;
   int line_ = 0;
   std::map<int, RankSlot> ranks_;
+  std::unordered_set<std::string> seen_;  // hosts
   Rankfile rankfile_;
 };
 
@@ -134,7 +134,8 @@ Rankfile parse_rankfile(std::string_view text, const std::string& source) {
 }
 
 Rankfile read_rankfile(const std::string& path) {
-  const std::string text = read_text(path);
+  std::string text = read_text(path);
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark
   if (text.empty()) {
     throw ConfigError("DDL-3-10", fmt::format("The rankfile {} cannot be read or is empty.", path));
   }

@@ -84,25 +84,20 @@ std::vector<Answer> ask(const std::vector<Session*>& sessions,
 }
 
 std::vector<std::string> serve_command(const std::string& host, bool is_here, RemoteShell shell,
-                                       const std::string& program) {
+                                       const std::string& program, const std::string& user) {
   if (is_here) return {program, "--serve"};
   if (shell == RemoteShell::kSrun) {
     return {"srun",       "--overlap",          "--quiet", "--nodes=1", "--ntasks=1",
             "--mpi=none", "--nodelist=" + host, program,   "--serve"};
   }
-  return {"ssh",
-          "-T",
-          "-x",
-          "-o",
-          "BatchMode=yes",
-          "-o",
-          "ConnectTimeout=5",
-          "-o",
-          "ControlMaster=no",
-          "-o",
-          "ControlPath=none",
-          host,
-          fmt::format("exec {} --serve", shell_word(program))};
+  std::vector<std::string> words = {"ssh", "-T", "-x"};
+  for (const char* option :
+       {"BatchMode=yes", "ConnectTimeout=5", "ControlMaster=no", "ControlPath=none"}) {
+    words.insert(words.end(), {"-o", option});
+  }
+  if (!user.empty()) words.insert(words.end(), {"-l", user});
+  words.insert(words.end(), {host, fmt::format("exec {} --serve", shell_word(program))});
+  return words;
 }
 
 Failure explain(const std::string& host, const Answer& answer, const std::string& program) {

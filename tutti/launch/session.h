@@ -44,8 +44,9 @@ std::vector<Answer> ask(const std::vector<Session*>& sessions,
 
 // How to run `program --serve` on a host: directly here, else by ssh, or by srun inside Slurm jobs.
 enum class RemoteShell { kSsh, kSrun };
+// `user`: to log in as; empty: the current one.
 std::vector<std::string> serve_command(const std::string& host, bool is_here, RemoteShell shell,
-                                       const std::string& program);
+                                       const std::string& program, const std::string& user = "");
 
 // The other end: answers the lines of `in` on `out` until there are no more. Takes
 // {"do":"report",...}, {"do":"listen","key":K} and {"do":"measure","address":A,"port":P,"key":K,

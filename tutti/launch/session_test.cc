@@ -120,6 +120,8 @@ TEST(Session, CommandsThatServe) {
   EXPECT_EQ(ssh.front(), "ssh");
   EXPECT_EQ(ssh.back(), "exec '/my dir/d' --serve");
   EXPECT_EQ(serve_command("h", false, RemoteShell::kSrun, "/d").front(), "srun");
+  EXPECT_THAT(serve_command("h", false, RemoteShell::kSsh, "/d", "alice"),
+              testing::IsSupersetOf({"-l", "alice", "h"}));
 }
 
 }  // namespace

@@ -37,12 +37,13 @@ Traffic parse_traffic(const Answer& answer) {
 
 }  // namespace
 
-Survey::Survey(const std::vector<std::string>& hosts, RemoteShell shell, std::string program)
+Survey::Survey(const std::vector<std::string>& hosts, RemoteShell shell, std::string program,
+               const std::string& user)
     : program_(std::move(program)) {
   for (const std::string& host : hosts) {
     is_here_.push_back(is_this_host(host));
-    sessions_.push_back(
-        std::make_unique<Session>(host, serve_command(host, is_here_.back(), shell, program_)));
+    sessions_.push_back(std::make_unique<Session>(
+        host, serve_command(host, is_here_.back(), shell, program_, user)));
   }
 }
 

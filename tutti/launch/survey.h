@@ -24,8 +24,9 @@ struct HostFacts {
 
 class Survey {
  public:
-  // Starts `program --serve` on every host.
-  Survey(const std::vector<std::string>& hosts, RemoteShell shell, std::string program);
+  // Starts `program --serve` on every host, as `user` (empty: the current one).
+  Survey(const std::vector<std::string>& hosts, RemoteShell shell, std::string program,
+         const std::string& user);
 
   // In the order of the hosts. Hosts that do not answer within some 20 s have a failure.
   std::vector<HostFacts> ask_reports(const Question& question);

@@ -20,6 +20,7 @@ struct Start {
   std::vector<std::string> order = {};  // the host of each rank
   bool is_even = true;                  // all hosts have the same number of ranks
   bool is_here = true;                  // the only host is this one
+  std::string user = {};                // to log in as by ssh; empty: the current one
   std::string rankfile = {};            // path
   bool is_pinned = true;                // no two ranks share a core
   bool is_root = false;

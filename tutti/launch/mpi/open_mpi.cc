@@ -48,7 +48,8 @@ void add_network(Words* words, const Mpi& mpi, const Start& start) {
 void add_remote_shell(Words* words, const Mpi& mpi, const Start& start) {
   if (start.is_here) return;
   const std::string concurrent = fmt::format("{}", std::max<std::size_t>(start.hosts.size(), 128));
-  const std::string arguments = "-o BatchMode=yes -o ConnectTimeout=10";
+  const std::string arguments =
+      "-o BatchMode=yes -o ConnectTimeout=10" + (start.user.empty() ? "" : " -l " + start.user);
   if (is_new(mpi)) {
     add(words, {"--prtemca", "plm_ssh_num_concurrent", concurrent, "--prtemca", "plm_ssh_args",
                 arguments});
