@@ -8,37 +8,40 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <filesystem>
+#include <optional>
 #include <sstream>
 
+#include "tutti/auth/handshake.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
 #include "tutti/launch/frames.h"
 #include "tutti/launch/network.h"
+#include "tutti/launch/process_tree.h"
 #include "tutti/launch/rank_identity.h"
+#include "tutti/launch/run_folder.h"
 #include "tutti/launch/watched_program.h"
 #include "tutti/topo/number_list.h"
 
 namespace tutti::launch {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kConnectSeconds = 5;
 
-// TUTTI_WATCH is "<port> <address> ...": the addresses of ddlrun's host, the likeliest first.
-File call_home(const char* watch) {
+// `watch` is "<address> <port> ...": where ddlrun listens, the likeliest first.
+File connect_to_launcher(const std::string& watch, const auth::Secret& secret) {
   std::istringstream words(watch);
   int port = 0;
-  words >> port;
-  for (std::string address; words >> address;) {
+  for (std::string address; words >> address >> port;) {
     File socket = connect_to(address, port, kConnectSeconds, nullptr);
-    if (socket.is_open()) return socket;
+    if (socket.is_open() && auth::authenticate(socket.get(), secret, auth::Role::kConnector,
+                                               kAgentPurpose, kConnectSeconds)) {
+      return socket;
+    }
   }
   return File();
 }
@@ -53,58 +56,78 @@ void pin(const std::string& cpus) {
   }
 }
 
-// Some MPIs kill what they have started without a warning, and with it whoever could still end what
-// that has started. So the agent works in a child with a session of its own, and this process only
-// stands for it: passes signals on and ends with its code. When it is killed, the agent is told.
-int stand_for(pid_t agent, const sigset_t& signals) {
+// Some MPIs kill the process that they have started without a warning, and an administrator may
+// kill any. So the agent works in a child with a separate session, and this process guards it: it
+// passes signals on and exits with its code. If this process is killed, the agent gets SIGTERM. If
+// the agent is killed, its descendants become children of this process, which kills them.
+int guard(pid_t agent, const sigset_t& signals) {
   for (;;) {
     int signal = 0, status = 0;
     ::sigwait(&signals, &signal);
     if (signal != SIGCHLD) ::kill(agent, signal);
-    if (::waitpid(agent, &status, WNOHANG) == agent) {
-      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    }
+    if (::waitpid(agent, &status, WNOHANG) != agent) continue;
+    kill_descendants(1);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
 }
 
-int watch_over(File home, const std::vector<std::string>& words) {
+int watch_over(File connection, const Welcome& welcome, const std::vector<std::string>& words) {
   sigset_t signals, old_signals;
   ::sigemptyset(&signals);
   for (const int signal : kWatchedSignals) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, &old_signals);
+  adopt_orphans();
   const pid_t parent = ::getpid();
   const pid_t agent = ::fork();
   if (agent > 0) {
-    home.close();
-    return stand_for(agent, signals);
+    connection.close();
+    return guard(agent, signals);
   }
   if (agent == 0) {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::raise(SIGTERM);
   }
-  return run_watched(std::move(home), words, old_signals);
+  return run_watched(std::move(connection), welcome, words, old_signals);
 }
 
-// Says who we are; the answer tells where to run. False: this is not our ddlrun.
-bool introduce(const File& home, const char* key, int rank) {
-  const std::string hello =
-      encode(kHello, Json{{"key", key ? key : ""}, {"rank", rank}, {"process", ::getpid()}}.dump());
-  if (!send_all(home.get(), hello.data(), hello.size())) return false;
-  FrameReader heard;
-  std::array<char, 4096> piece{};
-  for (const Stopwatch watch; watch.seconds() < kConnectSeconds;) {
-    pollfd file{home.get(), POLLIN, 0};
-    ::poll(&file, 1, 1000);
-    const auto bytes = file.revents ? ::recv(home.get(), piece.data(), 1, 0) : -1;
-    if (file.revents && bytes <= 0) return false;
-    if (bytes > 0) heard.add(piece.data(), static_cast<std::size_t>(bytes));
-    if (const auto frame = heard.next()) {
-      if (frame->kind == kWelcome) pin(frame->body);
-      return frame->kind == kWelcome;
-    }
+// Reports the rank; the reply says how to run. Empty if ddlrun does not accept this rank.
+std::optional<Welcome> introduce(const File& connection, int rank) {
+  const std::string hello = encode(Hello{rank, ::getpid(), now_ns(), boot_id()});
+  if (!send_all(connection.get(), hello.data(), hello.size())) return std::nullopt;
+  std::optional<Welcome> welcome;
+  FrameReader reader;
+  char byte = 0;  // one at a time: what follows the reply is read by others
+  for (const Stopwatch watch; watch.seconds() < kConnectSeconds && !welcome;) {
+    pollfd file{connection.get(), POLLIN, 0};
+    if (::poll(&file, 1, 1000) <= 0) continue;
+    if (::recv(connection.get(), &byte, 1, 0) <= 0) break;
+    const bool is_valid = reader.read({&byte, 1}, [&](char kind, auto body) {
+      if (kind == kWelcome) welcome = decode_welcome(body);
+      return welcome.has_value();
+    });
+    if (!is_valid) break;
   }
-  return false;
+  return welcome;
+}
+
+// The communication library writes to the run folder on every host, also where ddlrun has not
+// created it. Without a private folder nothing is written.
+void prepare_run_folder() {
+  const char* const name = std::getenv("TUTTI_RUN_FOLDER");
+  std::error_code ignored;
+  if (!name || std::filesystem::path(name).is_relative()) return;
+  const std::filesystem::path folder = name;
+  if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) return;
+  const auto parent = folder.parent_path();
+  if (!parent.filename().string().starts_with("DDLRUN-")) return;  // not in a temporary folder
+  try {
+    make_private_folder(parent);
+    make_private_folder(folder);
+  } catch (const Error& error) {
+    log::warning("{}", error.what());
+    ::unsetenv("TUTTI_RUN_FOLDER");
+  }
 }
 
 }  // namespace
@@ -119,23 +142,25 @@ int run_agent(const std::vector<std::string>& words) {
     }
   }
   const char* const watch = std::getenv("TUTTI_WATCH");
-  if (!watch || !identity) become_program(words);
-  const std::string place = watch;
-  const char* const key = std::getenv("TUTTI_WATCH_KEY");
-  File home = call_home(place.c_str());
-  if (home.is_open()) {
-    keep_alive(home);
-    send_at_once(home);
-  }
-  const bool is_known = home.is_open() && introduce(home, key, identity->rank);
+  const auto secret = auth::Secret::from_environment();
+  if (!watch || !identity || !secret) become_program(words);
+  const std::string address = watch;
   ::unsetenv("TUTTI_WATCH");
-  ::unsetenv("TUTTI_WATCH_KEY");
-  if (!is_known) {
+  File connection = connect_to_launcher(address, *secret);
+  std::optional<Welcome> welcome;
+  if (connection.is_open()) {
+    keep_alive(connection);
+    send_at_once(connection);
+    welcome = introduce(connection, identity->rank);
+  }
+  if (!welcome) {
     log::warning("DDL-3-48 rank {} on {} cannot reach ddlrun at {}; it runs unwatched.",
-                 identity->rank, host_name(), place);
+                 identity->rank, host_name(), address);
     become_program(words);
   }
-  return watch_over(std::move(home), words);
+  pin(welcome->cpus);
+  prepare_run_folder();
+  return watch_over(std::move(connection), *welcome, words);
 }
 
 }  // namespace tutti::launch

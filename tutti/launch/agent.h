@@ -1,8 +1,8 @@
-// The agent of a rank: what mpirun starts in the place of the program.
+// The agent of a rank, which mpirun starts instead of the program.
 //
-// It gives the program its rank in the words of torch, pins it where MPI has not, passes on what it
-// prints, and tells ddlrun how it ended. The connection to ddlrun is a lifeline: when it breaks, or
-// ddlrun says so, the agent ends the program and everything that it has started.
+// It sets the variables of torch, pins the program where MPI has not, relays its output, and
+// reports its exit to ddlrun. The connection to ddlrun is a lifeline: when it breaks, or ddlrun
+// asks for it, the agent ends the program and all its descendants.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace tutti::launch {
 // ConfigError when there is no program.
 int run_agent(const std::vector<std::string>& words);
 
-// Starts `words` `count` times as the ranks of a job on this machine; ends all when one fails, and
-// returns its exit code. What mpirun does, without MPI.
+// Starts `words` `count` times as the ranks of a job on this machine, without MPI; ends all when
+// one fails, and returns its exit code. Only rank 0 reads standard input.
 int start_here(int count, const std::vector<std::string>& words);
 
 }  // namespace tutti::launch

@@ -57,7 +57,8 @@ Words Assembly::command(const Environment& environment, const std::string& rankf
   }
   for (const RankSlot& slot : rankfile.ranks) start.order.push_back(slot.host);
   for (const auto& [name, value] : environment) start.exports.push_back(name);
-  if (is_watched) append(&start.exports, {"TUTTI_WATCH", "TUTTI_WATCH_KEY"});
+  // By name only: command lines are visible to all users.
+  if (is_watched) append(&start.exports, {"TUTTI_WATCH", auth::Secret::kVariable});
   for (const std::string& text : line_.list("mpiarg")) {
     append(&start.mpi_arguments, split_words(text));
   }
@@ -69,6 +70,7 @@ JobSpec Assembly::job(const RunFolder& folder, int restart) const {
   const std::string path = folder.path().string();
   JobSpec spec{.environment = environment(path, restart),
                .addresses = own_addresses(),
+               .secret = auth::Secret::generate(),
                .rankfile = facts_.rankfile,
                .tag_output = line_.options.flag("tag_output")};
   spec.command = command(spec.environment, path + "/RANKFILE", true);
@@ -81,7 +83,8 @@ JobSpec Assembly::job(const RunFolder& folder, int restart) const {
   }
   folder.write("RANKFILE", to_text(facts_.rankfile));
   folder.write("topology", topo::to_text(common_machine(facts_)));
-  folder.write("command", script_of(wishes_.folder, spec.environment, spec.command));
+  folder.write("command", script_of(wishes_.folder, spec.environment, exported_names(),
+                                    command(spec.environment, path + "/RANKFILE", false)));
   return spec;
 }
 
@@ -122,23 +125,33 @@ std::vector<std::string> Assembly::cpus_by_rank() const {
   return cpus;
 }
 
-// That agents try: first the one that leads to them.
+// Only the addresses by which this host reaches the hosts of the job; the loopback for a job on
+// this host. All addresses where that is not known: ssh may have aliases for names.
 std::vector<std::string> Assembly::own_addresses() const {
   std::vector<std::string> addresses;
   const auto add = [&](const std::string& address) {
     if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
   };
-  const std::vector<std::string>& hosts = facts_.rankfile.hosts;
-  if (hosts.size() == 1 && is_this_host(hosts[0])) add("127.0.0.1");
-  const auto remote = std::ranges::find_if_not(hosts, is_this_host);
-  if (remote != hosts.end()) {
-    const auto address = resolve(*remote);
+  bool is_local = true, has_all = true;
+  for (const std::string& host : facts_.rankfile.hosts) {
+    if (is_this_host(host)) continue;
+    is_local = false;
+    const auto address = resolve(host);
     const auto route = address ? route_to(*address) : std::nullopt;
     if (route) add(route->address.text());
+    has_all = has_all && route;
   }
+  if (is_local) return {"127.0.0.1"};
+  if (has_all) return addresses;
   for (const topo::Interface& interface : topo::own_interfaces()) add(interface.address.text());
-  add("127.0.0.1");
   return addresses;
+}
+
+// Values passed by -x may be secrets.
+std::vector<std::string> Assembly::exported_names() const {
+  std::vector<std::string> names;
+  for (const std::string& text : line_.list("x")) names.push_back(text.substr(0, text.find('=')));
+  return names;
 }
 
 }  // namespace tutti::launch

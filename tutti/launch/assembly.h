@@ -31,6 +31,7 @@ class Assembly {
   bool is_pinned() const;
   std::vector<std::string> cpus_by_rank() const;
   std::vector<std::string> own_addresses() const;
+  std::vector<std::string> exported_names() const;
 
   const CommandLine& line_;
   const Own& own_;

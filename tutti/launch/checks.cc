@@ -16,6 +16,11 @@ using Findings = std::vector<Finding>;
 
 constexpr double kMostClockSeconds = 1;
 constexpr std::int64_t kSharedMemoryPerRank = 64 << 20;
+constexpr std::int64_t kTemporarySpace = 16 << 20;
+
+double mebibytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
 
 // A finding for every host that answered and of which `judge` says something.
 Findings each(const Facts& facts, const char* code,
@@ -136,6 +141,18 @@ Findings little_shared_memory(const Facts& facts) {
   });
 }
 
+// MPI and ddlrun write session files before the first rank starts.
+Findings little_temporary_space(const Facts& facts) {
+  return each(facts, "DDL-3-37", [](const HostFacts& host) -> std::string {
+    if (host.report->temporary_space >= kTemporarySpace) return "";
+    return fmt::format(
+        "{} has {:.1f} MiB free in {}; MPI and ddlrun need some {} MiB there. Free some space, or "
+        "set TMPDIR to another folder.",
+        host.name, mebibytes(host.report->temporary_space), host.report->temporary_folder,
+        kTemporarySpace >> 20);
+  });
+}
+
 Findings no_port(const Facts& facts) {
   if (facts.hosts.empty() || !facts.hosts.front().report) return {};
   const HostFacts& first = facts.hosts.front();
@@ -204,6 +221,7 @@ const std::vector<Check>& checks() {
       {"DDL-3-29", "the same hardware everywhere", false, other_hardware},
       {"DDL-3-30", "clocks agree within 1 s", true, clocks},
       {"DDL-3-31", "free shared memory", true, little_shared_memory},
+      {"DDL-3-37", "free temporary space", true, little_temporary_space},
       {"DDL-3-32", "free ports", false, no_port},
       {"DDL-3-33", "hosts know names and routes of each other", false, no_common_network},
       {"DDL-3-34", "hosts connect to each other, both ways", false, dead_links},
@@ -227,6 +245,18 @@ bool has_errors(const std::vector<CheckResult>& results) {
   return std::ranges::any_of(results, [](const CheckResult& result) {
     return !result.check->only_warns && !result.findings.empty();
   });
+}
+
+std::string render_space(const Facts& facts) {
+  std::string text = fmt::format("{:<20}  {:>14}  {:>14}  {}\n", "free space, MiB", "temporary",
+                                 "/dev/shm", "temporary folder");
+  for (const HostFacts& host : facts.hosts) {
+    if (!host.report) continue;
+    text += fmt::format("{:<20}  {:>14.0f}  {:>14.0f}  {}\n", host.name,
+                        mebibytes(host.report->temporary_space),
+                        mebibytes(host.report->shared_memory), host.report->temporary_folder);
+  }
+  return text;
 }
 
 std::string render(const std::vector<CheckResult>& results, bool everything) {

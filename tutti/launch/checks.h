@@ -50,5 +50,7 @@ bool has_errors(const std::vector<CheckResult>& results);
 // For people: a line per check with its findings below; without `everything` only those with
 // findings.
 std::string render(const std::vector<CheckResult>& results, bool everything);
+// A table of the free temporary space and shared memory of every host that answered.
+std::string render_space(const Facts& facts);
 
 }  // namespace tutti::launch

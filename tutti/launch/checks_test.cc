@@ -21,6 +21,8 @@ Facts good_facts() {
                   .mpi = "Open MPI 4.1.4",
                   .machine = topo::synthetic_machine("pack:1 core:4 pu:1"),
                   .shared_memory = std::int64_t{8} << 30,
+                  .temporary_folder = "/tmp",
+                  .temporary_space = std::int64_t{8} << 30,
                   .program = "/bin/train",
                   .free_port = 4000};
     for (const char* peer : {"host1", "host2"}) {
@@ -46,6 +48,12 @@ TEST(Checks, NothingIsFoundWhereNothingIsWrong) {
   EXPECT_THAT(codes(good_facts()), IsEmpty());
   EXPECT_FALSE(has_errors(run_checks(good_facts())));
   EXPECT_THAT(codes(Facts{}), IsEmpty());
+}
+
+TEST(Checks, FreeSpaceOfEveryHostIsShown) {
+  const std::string table = render_space(good_facts());
+  EXPECT_THAT(table, HasSubstr("host1                           8192            8192  /tmp\n"));
+  EXPECT_THAT(table, HasSubstr("host2 "));
 }
 
 TEST(Checks, CodesAreTheirOwn) {
@@ -101,6 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
               [](Facts& facts) { facts.hosts[1].clock_ahead = -90; }},
         Fault{"DDL-3-31", "64 MiB free in /dev/shm for 4 ranks", false,
               [](Facts& facts) { facts.hosts[1].report->shared_memory = 64 << 20; }},
+        Fault{"DDL-3-37", "host2 has 2.0 MiB free in /tmp", false,
+              [](Facts& facts) { facts.hosts[1].report->temporary_space = 2 << 20; }},
         Fault{"DDL-3-32", "no free port", true,
               [](Facts& facts) { facts.hosts[1].report->free_port = 0; }},
         Fault{"DDL-3-33", "does not know the name host1", true,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tutti/core/error.h"
@@ -22,11 +23,30 @@ constexpr std::array kBeginnings = {"DDL_",      "TUTTI_", "OMP_",  "GOMP_",  "K
                                     "OPENBLAS_", "NCCL_",  "UCX_",  "CUDA_",  "TORCH_", "PYTORCH_",
                                     "HOROVOD_",  "ASAN_",  "LSAN_", "UBSAN_", "TSAN_",  "LSB_"};
 
-bool is_passed_on(const std::string& name) {
-  if (name.starts_with("TUTTI_TESTBED") || name.starts_with("TUTTI_WATCH")) return false;
-  return std::ranges::find(kNames, name) != kNames.end() ||
-         std::ranges::any_of(kBeginnings,
+// The port that ddlrun gave to its ranks; marks the ranks of a job for a ddlrun inside of it.
+constexpr const char* kPortVariable = "TUTTI_LAUNCH_PORT";
+
+constexpr std::array kJobNames = {
+    "MASTER_ADDR",      "RANK",          "WORLD_SIZE",        "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE", "DDL_HOST_LIST", "DDL_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT",
+    "TUTTI_JOB_SECRET", "TUTTI_WATCH"};
+
+// Variables by which mpirun and mpiexec tell their ranks who they are.
+constexpr std::array kMpiBeginnings = {
+    "OMPI_COMM_WORLD_", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix",  "OMPI_APP_",
+    "OMPI_FILE_",       "OMPI_FIRST_",    "OMPI_NUM_",    "OMPI_UNIVERSE_", "OMPI_ARGV",
+    "OMPI_COMMAND",     "PMIX_",          "PMI_",         "HYDI_",          "MPI_LOCAL"};
+
+template <class Names>
+bool begins_with_any(const std::string& name, const Names& beginnings) {
+  return std::ranges::any_of(beginnings,
                              [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
+bool is_passed_on(const std::string& name) {
+  if (name == "TUTTI_JOB_SECRET") return false;  // every job has a new one
+  if (name.starts_with("TUTTI_TESTBED") || name.starts_with("TUTTI_WATCH")) return false;
+  return std::ranges::find(kNames, name) != kNames.end() || begins_with_any(name, kBeginnings);
 }
 
 void add_exports(Environment* environment, const Environment& own,
@@ -79,6 +99,40 @@ Environment own_environment() {
   return all;
 }
 
+Environment without_outer_job(Environment own) {
+  const auto port = own.find(kPortVariable);
+  if (port == own.end()) return own;
+  const auto master = own.find("MASTER_PORT");
+  if (master != own.end() && master->second == port->second) own.erase(master);
+  own.erase(port);
+  for (const char* name : kJobNames) own.erase(name);
+  std::erase_if(own,
+                [](const auto& entry) { return begins_with_any(entry.first, kMpiBeginnings); });
+  const auto folder = own.find("TUTTI_RUN_FOLDER");
+  const bool has_folder = folder != own.end();
+  if (has_folder &&
+      std::filesystem::path(folder->second).filename().string().starts_with("DDLRUN."))
+    own.erase(folder);
+  // The mode of the outer job has its dimensions; the user's options follow it.
+  const auto options = own.find("DDL_OPTIONS");
+  if (options != own.end() && options->second.starts_with("-mode ")) {
+    const std::size_t end = options->second.find(' ', 6);
+    options->second.erase(0, end == std::string::npos ? end : end + 1);
+  }
+  return own;
+}
+
+void leave_outer_job() {
+  const Environment own = own_environment(), inner = without_outer_job(own);
+  for (const auto& [name, value] : own) {
+    const auto kept = inner.find(name);
+    if (kept == inner.end()) ::unsetenv(name.c_str());
+    if (kept != inner.end() && kept->second != value) {
+      ::setenv(name.c_str(), kept->second.c_str(), 1);
+    }
+  }
+}
+
 Environment rank_environment(const Environment& own, const Rankfile& rankfile,
                              const EnvironmentRequest& request) {
   Environment out;
@@ -87,6 +141,9 @@ Environment rank_environment(const Environment& own, const Rankfile& rankfile,
   }
   out.emplace("OMP_NUM_THREADS", fmt::format("{}", threads_per_rank(rankfile)));
   out.emplace("MASTER_PORT", fmt::format("{}", request.master_port));
+  out[kPortVariable] = out["MASTER_PORT"];
+  // Output is not a terminal unless ddlrun's is, but progress is to be seen at once.
+  out.emplace("PYTHONUNBUFFERED", "1");
   if (!request.run_folder.empty()) out.emplace("TUTTI_RUN_FOLDER", request.run_folder);
   out["MASTER_ADDR"] = request.master_address;
   out["WORLD_SIZE"] = fmt::format("{}", rankfile.size());

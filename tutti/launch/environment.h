@@ -14,8 +14,15 @@ namespace tutti::launch {
 
 using Environment = std::map<std::string, std::string>;
 
-// Of the calling process.
+// The environment of the calling process.
 Environment own_environment();
+
+// `own` without what an outer ddlrun, of which this process is a rank, has set for its ranks: their
+// numbers, port, run folder and secret. Two jobs that share these would mix. What a user has
+// changed inside the rank stays.
+Environment without_outer_job(Environment own);
+// Makes this the environment of the calling process.
+void leave_outer_job();
 
 struct EnvironmentRequest {
   std::string mode = "p";  // complete_mode's

@@ -35,6 +35,8 @@ TEST(Environment, RanksGetWhatScriptsExpect) {
                               {"MASTER_PORT", "1234"},
                               {"OMP_NUM_THREADS", "2"},
                               {"PYTHONPATH", "/our/python"},
+                              {"PYTHONUNBUFFERED", "1"},
+                              {"TUTTI_LAUNCH_PORT", "1234"},
                               {"WORLD_SIZE", "2"}}));
 }
 
@@ -54,6 +56,37 @@ TEST(Environment, WhatTheUserHasSetWins) {
   EXPECT_FALSE(out.contains("TUTTI_WATCH"));
   EXPECT_FALSE(
       rank_environment(own, two_ranks(), {.sets_ddl_options = false}).contains("DDL_OPTIONS"));
+}
+
+TEST(Environment, ASecretIsNeverPassedOnToAnotherJob) {
+  const Environment own = {{"TUTTI_JOB_SECRET", "abc"}};
+  EXPECT_FALSE(rank_environment(own, two_ranks(), {}).contains("TUTTI_JOB_SECRET"));
+}
+
+TEST(Environment, OfAJobInsideAJobHasNothingOfTheOuterOne) {
+  Environment rank =
+      rank_environment({{"PATH", "/bin"}, {"DDL_OPTIONS", "-timeout 9"}}, two_ranks(),
+                       {.mode = "p:2x1x1x1",
+                        .master_port = 1234,
+                        .run_folder = "/tmp/DDLRUN-0/DDLRUN.20260101T000000.abc"});
+  rank["RANK"] = rank["OMPI_COMM_WORLD_RANK"] = rank["PMIX_RANK"] = "1";
+  rank["TUTTI_JOB_SECRET"] = "abc";
+  rank["OMPI_MCA_btl"] = "tcp,self";
+  const Environment inner = without_outer_job(rank);
+  EXPECT_EQ(inner, (Environment{{"PATH", "/bin"},
+                                {"DDL_OPTIONS", "-timeout 9"},
+                                {"OMP_NUM_THREADS", "2"},
+                                {"OMPI_MCA_btl", "tcp,self"},
+                                {"PYTHONUNBUFFERED", "1"}}));
+  rank["MASTER_PORT"] = "4321";
+  rank["TUTTI_RUN_FOLDER"] = "/mine";
+  EXPECT_EQ(without_outer_job(rank).at("MASTER_PORT"), "4321");
+  EXPECT_EQ(without_outer_job(rank).at("TUTTI_RUN_FOLDER"), "/mine");
+}
+
+TEST(Environment, OutsideOfJobsIsLeftAlone) {
+  const Environment own = {{"MASTER_PORT", "99"}, {"RANK", "1"}, {"DDL_OPTIONS", "-mode r"}};
+  EXPECT_EQ(without_outer_job(own), own);
 }
 
 TEST(Environment, UnknownVariablesAreNoExports) {

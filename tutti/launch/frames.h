@@ -1,60 +1,123 @@
-// What ddlrun and the agents of its ranks say to each other over TCP: frames of a letter, a length
-// and that many bytes.
+// Wire protocol between ddlrun and the agents of its ranks.
+//
+// An agent connects and authenticates (tutti/auth). Then both ends send frames: one byte kind, four
+// bytes length, body. Integers are little-endian.
+//
+//   agent                        ddlrun
+//   kHello            ->
+//                     <-         kWelcome            both streams have `window` bytes of credit
+//   kOutput, kErrors  ->                             at most as many bytes as there is credit
+//                     <-         kCredit             after the bytes have been received
+//   kExit             ->                             at once, also without credit
+//   kDone             ->                             all output has been sent
+//                     <-         closes the connection; the agent exits
+//
+// ddlrun always reads. When its own output is not consumed, it withholds credit, and the program
+// blocks in write. So a stalled consumer never delays a kExit, a kStop or the detection of a dead
+// host.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tutti::launch {
 
-// Agent to ddlrun:
-inline constexpr char kHello = 'H';   // JSON: key, rank, process
-inline constexpr char kOutput = 'O';  // what the program wrote
-inline constexpr char kErrors = 'E';  // on standard error
-inline constexpr char kEnd = 'X';  // JSON: code, signal, seconds ago, stopped: somebody wanted it
-// ddlrun to agent:
-inline constexpr char kWelcome = 'W';  // the processing units to run on, "0-3"; empty: as it is
-inline constexpr char kStop = 'S';     // end the program and all it has started
+// The purpose of the handshake.
+inline constexpr std::string_view kAgentPurpose = "ddlrun agent";
 
-struct Frame {
-  char kind = 0;
-  std::string body;
+// Agent to ddlrun:
+inline constexpr char kHello = 'H';   // Hello
+inline constexpr char kOutput = 'O';  // bytes that the program wrote on standard output
+inline constexpr char kErrors = 'E';  // and on standard error
+inline constexpr char kExit = 'X';    // Exit
+inline constexpr char kDone = 'D';    // empty
+// ddlrun to agent:
+inline constexpr char kWelcome = 'W';  // Welcome
+inline constexpr char kCredit = 'C';   // Credit
+inline constexpr char kStop = 'S';     // empty: end the program and all its descendants
+
+inline constexpr std::size_t kFrameHeaderBytes = 5;
+
+// Capacity of the pipes of a program. ddlrun grants that much more when the program has exited, so
+// the agent can deliver what they still hold, and exit, even if nothing consumes the output.
+inline constexpr std::uint32_t kPipeBytes = 256 << 10;
+
+struct Hello {
+  int rank = 0;
+  int process = 0;
+  std::int64_t clock_ns = 0;  // monotonic clock of the agent's host
+  std::string boot_id = {};   // equal for processes that share this clock
 };
 
-inline std::string encode(char kind, std::string_view body) {
-  std::string text(1, kind);
-  const auto length = static_cast<std::uint32_t>(body.size());
-  for (int shift = 0; shift < 32; shift += 8) text += static_cast<char>(length >> shift);
-  return text.append(body);
-}
+struct Welcome {
+  bool is_terminal = false;  // standard output of the program is to be a terminal
+  int rows = 0, columns = 0;
+  std::uint32_t window = 0;
+  std::string cpus = {};  // to run on, "0-3"; empty: unchanged
+};
 
-// Puts together what comes in pieces.
+struct Credit {
+  char stream = kOutput;  // or kErrors
+  std::uint32_t bytes = 0;
+};
+
+struct Exit {
+  int code = 0, signal = 0;
+  std::int64_t clock_ns = 0;  // when the agent learned of it
+  bool was_stopped = false;   // something else had asked the program to end
+};
+
+std::string encode(char kind, std::string_view body = "");
+std::string encode(const Hello& hello);
+std::string encode(const Welcome& welcome);
+std::string encode(const Credit& credit);
+std::string encode(const Exit& exit);
+// Writes the header of a frame of `length` bytes to `to`, which has room for kFrameHeaderBytes.
+void encode_header(char kind, std::uint32_t length, char* to);
+
+// Empty unless the body has exactly the form that encode() writes.
+std::optional<Hello> decode_hello(std::string_view body);
+std::optional<Welcome> decode_welcome(std::string_view body);
+std::optional<Credit> decode_credit(std::string_view body);
+std::optional<Exit> decode_exit(std::string_view body);
+
+// Splits a byte stream into frames. Output is passed on in the pieces in which it arrives, so
+// neither the length of a frame nor that of a line costs memory. All other frames are short.
 class FrameReader {
  public:
-  void add(const char* data, std::size_t bytes) { waiting_.append(data, bytes); }
-  // The next whole frame. One that claims to be longer than a frame can be ends the conversation:
-  // is_broken().
-  std::optional<Frame> next() {
-    if (waiting_.size() < kHead || is_broken_) return std::nullopt;
-    std::uint32_t length = 0;
-    for (int i = 3; i >= 0; --i) {
-      length = length << 8 | static_cast<unsigned char>(waiting_[1 + static_cast<std::size_t>(i)]);
+  // Calls `take(kind, bytes)` for each piece of output and for each other frame once it is
+  // complete. `take` returns whether to continue. False if it did not, or if `bytes` violate the
+  // protocol; nothing is read after that.
+  template <class Take>
+  bool read(std::string_view bytes, Take take) {
+    while (!is_broken_ && (!bytes.empty() || is_complete())) {
+      if (header_.size() < kFrameHeaderBytes) {
+        take_header(&bytes);
+        continue;
+      }
+      const std::string_view piece = bytes.substr(0, missing_);
+      bytes.remove_prefix(piece.size());
+      missing_ -= static_cast<std::uint32_t>(piece.size());
+      const char kind = header_[0];
+      if (!is_output(kind)) body_ += piece;
+      if (missing_ == 0) header_.clear();
+      if (is_output(kind) && !piece.empty()) is_broken_ = !take(kind, piece);
+      if (!is_output(kind) && missing_ == 0) is_broken_ = !take(kind, std::string_view(body_));
     }
-    is_broken_ = length > kLongest;
-    if (is_broken_ || waiting_.size() < kHead + length) return std::nullopt;
-    Frame frame{waiting_[0], waiting_.substr(kHead, length)};
-    waiting_.erase(0, kHead + length);
-    return frame;
+    return !is_broken_;
   }
-  bool is_broken() const { return is_broken_; }
 
  private:
-  static constexpr std::size_t kHead = 5;
-  static constexpr std::uint32_t kLongest = 1 << 20;
-  std::string waiting_;
+  static constexpr std::uint32_t kLongestControl = 1 << 16;
+  static bool is_output(char kind) { return kind == kOutput || kind == kErrors; }
+  bool is_complete() const { return header_.size() == kFrameHeaderBytes && missing_ == 0; }
+  void take_header(std::string_view* bytes);
+
+  std::string header_, body_;
+  std::uint32_t missing_ = 0;  // bytes of the current frame
   bool is_broken_ = false;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,17 +10,17 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "tutti/core/clock.h"
 #include "tutti/launch/job_ranks.h"
 #include "tutti/launch/process_tree.h"
+#include "tutti/launch/root_cause.h"
 
 namespace tutti::launch {
 namespace {
 
 // From the order to end: agents need 2 s at most. mpirun ends by itself after its ranks, sooner
-// than if it is asked to meanwhile; else it is asked, then killed, then nobody is waited for.
+// than if it is asked to meanwhile; else it is asked, then killed, then not waited for.
 constexpr double kOwnEndSeconds = 1;
 constexpr double kAskSeconds = 2.5;
 constexpr double kKillSeconds = 3.5;
@@ -32,33 +31,28 @@ constexpr double kLastWordsSeconds = 1;  // for the others, after a rank that fa
 
 constexpr int kTimedOut = 124, kOutputGone = 141;
 
-// What Open MPI says of itself without need: its child was quicker than it.
-constexpr std::array kNoise = {"plm:rsh: Warning: setpgid"};
+// A warning of Open MPI about a race with its own child.
+constexpr std::string_view kNoise = "plm:rsh: Warning: setpgid";
 
 class Job {
  public:
-  Job(const JobSpec& spec, RunFolder& folder)
+  Job(const JobSpec& spec, RunFolder& folder, JobOutput& output, const SignalFile& signals)
       : spec_(spec),
-        folder_(folder),
-        ranks_(spec, folder,
-               {.put = [this](int file, std::string_view text) { put(file, text); },
-                .ended = [this](const RankEnd& end) { rank_has_ended(end); },
+        output_(output),
+        signals_(signals),
+        mpirun_log_(folder.log("mpirun.log")),
+        ranks_(spec, folder, output,
+               {.exited = [this](const RankExit& exit) { rank_has_exited(exit); },
+                .ended = [this](int) { rank_has_ended(); },
                 .lost = [this](int rank) { rank_was_lost(rank); }}) {
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
-    ::sigprocmask(SIG_BLOCK, &signals, &old_signals_);
-    signal_file_ = File(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     ::signal(SIGPIPE, SIG_IGN);
     adopt_orphans();
   }
 
-  ~Job() { ::sigprocmask(SIG_SETMASK, &old_signals_, nullptr); }
-
   JobEnd run() {
     Environment environment = spec_.environment;
-    environment["TUTTI_WATCH"] = ranks_.place();
-    environment["TUTTI_WATCH_KEY"] = ranks_.key();
+    environment["TUTTI_WATCH"] = ranks_.listen_addresses();
+    environment[auth::Secret::kVariable] = spec_.secret.to_hex();
     // A terminal belongs to ddlrun's process group; mpirun, in its own, would be stopped by it.
     using Input = ProcessSpec::Input;
     mpirun_ = std::make_unique<Process>(
@@ -71,44 +65,55 @@ class Job {
   }
 
  private:
-  bool is_over() {
+  // As of the last step.
+  bool has_mpirun_ended() const { return mpirun_->is_known_to_have_ended(); }
+
+  bool is_over() const {
     if (is_ending_ && since_ending_.seconds() > kGiveUpSeconds) return true;
-    if (!mpirun_->has_ended() || ranks_.connected() > 0) return false;
-    // Whoever still holds its pipes, an ssh to a dead host, has nothing to say about a failed job.
+    if (!has_mpirun_ended() || ranks_.connected() > 0) return false;
+    // A process that still holds its pipes, an ssh to a dead host, says nothing about a failed job.
     return is_ending_ || (!mpirun_->output().is_open() && !mpirun_->errors().is_open());
   }
 
   void step() {
-    std::vector<pollfd> files = {{signal_file_.get(), POLLIN, 0},
-                                 {mpirun_->output().get(), POLLIN, 0},
-                                 {mpirun_->errors().get(), POLLIN, 0},
-                                 {mpirun_->has_ended() ? -1 : mpirun_->end_file(), POLLIN, 0}};
+    const auto if_room = [&](int ours, const File& file) {
+      return output_.has_room(ours) ? file.get() : -1;
+    };
+    std::vector<pollfd> files = {{signals_.get(), POLLIN, 0},
+                                 {if_room(STDOUT_FILENO, mpirun_->output()), POLLIN, 0},
+                                 {if_room(STDERR_FILENO, mpirun_->errors()), POLLIN, 0},
+                                 {has_mpirun_ended() ? -1 : mpirun_->end_file(), POLLIN, 0},
+                                 {output_.wake_file(), POLLIN, 0}};
+    const std::size_t own_files = files.size();
     ranks_.add_files(&files);
     ::poll(files.data(), files.size(), wait_milliseconds());
-    // Ranks first: what they say about their end explains what mpirun says and does then.
-    ranks_.hear();
-    if (files[0].revents) hear_signal();
-    if (files[1].revents) hear_mpirun(mpirun_->output(), mpirun_output_);
-    if (files[2].revents) hear_mpirun(mpirun_->errors(), mpirun_errors_);
+    if (files[4].revents) output_.clear_wake();
+    // Ranks first: what they report about their end explains what mpirun reports and does then.
+    ranks_.handle(std::span(files).subspan(own_files));
+    if (files[0].revents) take_signal();
+    if (files[1].revents) read_mpirun(mpirun_->output(), mpirun_output_);
+    if (files[2].revents) read_mpirun(mpirun_->errors(), mpirun_errors_);
+    if (files[3].revents) mpirun_->has_ended();
     flush(false);
+    ranks_.grant_credit();
+    output_.report_failures();
     look_at_clock();
   }
 
   int wait_milliseconds() const {
     const bool is_near_end =
-        failure_ || is_ending_ || mpirun_->is_known_to_have_ended() || all_have_ended_;
+        !failures_.empty() || is_ending_ || has_mpirun_ended() || all_have_ended_;
     const bool has_output =
         ranks_.has_waiting_output() || mpirun_output_.is_waiting() || mpirun_errors_.is_waiting();
-    double wait = is_near_end || has_output ? 0.1 : 3600;
+    double wait = is_near_end || has_output ? 0.1 : ranks_.has_pending_handshakes() ? 1 : 3600;
     if (spec_.timeout > 0) wait = std::min(wait, spec_.timeout - since_start_.seconds());
     return static_cast<int>(std::max(wait, 0.0) * 1000) + 1;
   }
 
   void look_at_clock() {
-    if (spec_.timeout > 0 && since_start_.seconds() > spec_.timeout) {
-      end_all({kTimedOut, "DDL-3-44 The job was ended, as --timeout says."});
-    }
-    if (mpirun_->has_ended() && ranks_.connected() > 0) {
+    if (spec_.timeout > 0 && since_start_.seconds() > spec_.timeout) end_all(timed_out());
+    if (output_.has_lost_reader()) end_all(output_closed());
+    if (has_mpirun_ended() && ranks_.connected() > 0) {
       suspect(fmt::format("DDL-3-43 {} {} while ranks were running.", spec_.command.front(),
                           mpirun_->how_it_ended()),
               std::max(mpirun_->exit_code(), 1));
@@ -119,7 +124,7 @@ class Job {
   }
 
   void end_mpirun() {
-    if (mpirun_->has_ended()) return;
+    if (has_mpirun_ended()) return;
     if (ranks_.connected() > 0) since_last_rank_.restart();
     const double since_asked = is_asked_ ? since_asked_.seconds() : 0;
     if (since_ending_.seconds() > kKillSeconds || since_asked > kKillSeconds - kAskSeconds) {
@@ -132,112 +137,105 @@ class Job {
     }
   }
 
-  void rank_has_ended(const RankEnd& end) {
+  void rank_has_exited(const RankExit& exit) {
+    if (exit.code == 0 && exit.signal == 0) {
+      ++succeeded_;
+      if (first_done_ < 0 && !is_ending_) first_done_ = exit.rank;
+    } else if (exit.was_stopped) {
+      suspect(fmt::format("DDL-3-43 {} ended the job. Its words are in {}.", spec_.command.front(),
+                          mpirun_log_->path()));
+    } else {
+      add_failure({exit.rank, exit.code, exit.signal, false, exit.when_ns});
+    }
+  }
+
+  void rank_has_ended() {
     all_have_ended_ = ranks_.all_have_ended();
     if (all_have_ended_) since_all_ended_.restart();
-    if (end.code == 0 && end.signal == 0) {
-      if (first_done_ < 0 && !is_ending_) first_done_ = end.rank;
-      return;
-    }
-    if (end.was_stopped) {
-      return suspect(fmt::format("DDL-3-43 {} ended the job. Its words are in {}.",
-                                 spec_.command.front(), mpirun_log()));
-    }
-    blame({.exit_code = end.signal ? 128 + end.signal : end.code,
-           .message = fmt::format("{} Rank {} on {} {}.{}", end.signal ? "DDL-3-41" : "DDL-3-40",
-                                  end.rank, ranks_.host_of(end.rank),
-                                  describe_end(end.code, end.signal), ranks_.last_words(end.rank)),
-           .may_restart = true},
-          end.ago);
   }
 
   void rank_was_lost(int rank) {
-    blame({.exit_code = 1,
-           .message = fmt::format("DDL-3-42 Rank {} on {} was lost: its host is gone, cannot be "
-                                  "reached, or somebody killed ddlrun there.{}",
-                                  rank, ranks_.host_of(rank), ranks_.last_words(rank)),
-           .may_restart = true});
+    rank_has_ended();
+    add_failure({.rank = rank, .is_lost = true, .when_ns = now_ns()});
   }
 
-  // A rank has failed. The others get a moment to say what they know and to end by themselves; of
-  // all that fail meanwhile the one that was first is the reason, whoever tells first.
-  void blame(JobEnd why, double ago = 0) {
-    if (is_ending_) return end_all(std::move(why));
-    const double when = since_start_.seconds() - ago;
-    if (!failure_) since_failure_.restart();
-    if (!failure_ || when < failed_at_) failure_ = std::move(why), failed_at_ = when;
+  // The other ranks get a moment to report what they know and to end by themselves.
+  void add_failure(const RankFailure& failure) {
+    if (failures_.empty()) since_failure_.restart();
+    failures_.push_back(failure);
   }
 
-  void hear_signal() {
-    signalfd_siginfo signal{};
-    if (::read(signal_file_.get(), &signal, sizeof signal) != sizeof signal) return;
-    const int number = static_cast<int>(signal.ssi_signo);
+  JobEnd describe(const RankFailure& failure) const {
+    const std::string& host = ranks_.host_of(failure.rank);
+    if (failure.is_lost) {
+      return {1,
+              fmt::format("DDL-3-42 Rank {} on {} was lost: its host is down, cannot be reached, "
+                          "or its agent was killed.{}",
+                          failure.rank, host, ranks_.last_words(failure.rank)),
+              true};
+    }
+    return {failure.signal ? 128 + failure.signal : failure.code,
+            fmt::format("{} Rank {} on {} {}.{}", failure.signal ? "DDL-3-41" : "DDL-3-40",
+                        failure.rank, host, describe_end(failure.code, failure.signal),
+                        ranks_.last_words(failure.rank)),
+            true};
+  }
+
+  void take_signal() {
+    const int number = signals_.take();
+    if (number == 0) return;
     // The second one is impatient.
     if (std::exchange(was_interrupted_, true)) mpirun_->signal_group(SIGKILL);
-    end_all({128 + number,
-             fmt::format("DDL-3-45 Interrupted ({}): the job was ended.", ::strsignal(number))});
+    end_all(interrupted_by(number));
   }
 
-  void hear_mpirun(File& from, LineOutput& to) {
+  void read_mpirun(File& from, LineOutput& to) {
     std::array<char, 65536> piece{};
     const auto bytes = ::read(from.get(), piece.data(), piece.size());
     if (bytes < 0 && errno == EINTR) return;
     if (bytes <= 0) return from.close();
     const std::string_view text(piece.data(), static_cast<std::size_t>(bytes));
-    folder_.append("mpirun.log", text);
+    output_.log(mpirun_log_, std::string(text));
     to.add(text);
   }
 
-  // Its own words; once the job is ending they only say that it is.
+  // Messages of mpirun; once the job is ending they only repeat that.
   void pass_on_mpirun(int file, std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size() && !is_ending_;) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-      const std::string_view line = text.substr(begin, end - begin);
-      const bool is_noise = std::ranges::any_of(
-          kNoise, [&](const char* words) { return line.find(words) != line.npos; });
-      if (!is_noise) put(file, line);
-      begin = end;
+    if (is_ending_) return;
+    for (std::size_t at; (at = text.find(kNoise)) != text.npos;) {
+      const std::size_t line = text.rfind('\n', at) + 1;  // 0 after npos
+      output_.print(file, std::string(text.substr(0, line)));
+      text.remove_prefix(std::min(text.find('\n', at), text.size() - 1) + 1);
     }
+    output_.print(file, std::string(text));
   }
 
-  std::string mpirun_log() const { return (folder_.path() / "mpirun.log").string(); }
-
-  // Something ends the job that may itself have a cause of which we have not heard yet.
+  // Something ended the job that may have a cause which was not reported yet.
   void suspect(std::string message, int exit_code = 1) {
-    if (is_ending_ || failure_) return;
+    if (is_ending_ || !failures_.empty()) return;
     end_all({exit_code, std::move(message), true});
     is_suspicion_ = true;
   }
 
   void end_for_failure() {
-    if (auto why = std::exchange(failure_, std::nullopt)) end_all(std::move(*why));
+    if (failures_.empty() || is_ending_) return;
+    is_failure_ = true;
+    begin_to_end();
   }
 
   // The first reason counts, unless it is only a suspicion.
   void end_all(JobEnd why) {
     end_for_failure();
-    if (!is_ending_ || std::exchange(is_suspicion_, false)) {
-      end_ = std::move(why);
-    } else if (!why.may_restart) {
-      end_.may_restart = false;  // Ctrl-C while a failed job ends
-    }
+    if (why.is_interrupted) is_interrupted_ = true;  // also while a failed job ends
+    if (!is_ending_ || std::exchange(is_suspicion_, false)) end_ = std::move(why);
+    begin_to_end();
+  }
+
+  void begin_to_end() {
     if (std::exchange(is_ending_, true)) return;
     since_ending_.restart();
     since_last_rank_.restart();
     ranks_.stop_all();
-  }
-
-  void put(int file, std::string_view text) {
-    while (!text.empty() && !is_output_gone_) {
-      const auto written = ::write(file, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        is_output_gone_ = true;
-        end_all({kOutputGone, "DDL-3-46 Nobody reads our output any more: the job was ended."});
-        return;
-      }
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
   }
 
   void flush(bool everything) {
@@ -254,20 +252,30 @@ class Job {
     for (int rank = 0; is_suspicion_ && rank < ranks_.size(); ++rank) {
       if (ranks_.has_come(rank) && !ranks_.has_ended(rank)) rank_was_lost(rank);
     }
-    if (is_ending_ && end_.may_restart) tell_of_first_done();
-    if (is_ending_ || mpirun_->exit_code() == 0) return;
-    // Ranks did not fail, or never came: mpirun itself did.
+    const bool has_cause = (is_failure_ || is_suspicion_) && !failures_.empty();
+    if (has_cause) end_ = describe(root_cause(failures_));
+    if (!is_ending_) judge_mpirun();
+    // A job that succeeded is never repeated, whatever happened around it.
+    end_.may_restart = end_.may_restart && !is_interrupted_ && succeeded_ < ranks_.size();
+    end_.is_interrupted = is_interrupted_;
+    if (is_ending_ && end_.may_restart) report_first_done();
+  }
+
+  // Ranks did not fail, or never connected.
+  void judge_mpirun() {
+    const bool has_succeeded = succeeded_ == ranks_.size();
+    if (mpirun_->exit_code() == 0 || (has_succeeded && is_asked_)) return;
     bool has_begun = false;
     for (int rank = 0; rank < ranks_.size(); ++rank) has_begun |= ranks_.has_come(rank);
     end_ = {mpirun_->exit_code(),
             fmt::format("DDL-3-43 {} {}{}. Its words are in {}.", spec_.command.front(),
                         mpirun_->how_it_ended(), has_begun ? "" : " before any rank had started",
-                        mpirun_log()),
+                        mpirun_log_->path()),
             true};
   }
 
-  // Whoever waited for a rank that had left without failing says only that it is gone.
-  void tell_of_first_done() {
+  // Ranks that waited for one that had left without failing only report that it is gone.
+  void report_first_done() {
     if (first_done_ < 0) return;
     if (!end_.message.ends_with('\n')) end_.message += '\n';
     end_.message += fmt::format("ddlrun: rank {} on {} had ended by itself, with exit code 0.\n",
@@ -275,10 +283,10 @@ class Job {
   }
 
   const JobSpec& spec_;
-  RunFolder& folder_;
+  JobOutput& output_;
+  const SignalFile& signals_;
+  std::shared_ptr<LogFile> mpirun_log_;
   JobRanks ranks_;
-  File signal_file_;
-  sigset_t old_signals_{};
   std::unique_ptr<Process> mpirun_;
   LineOutput mpirun_output_{"",
                             [this](std::string_view text) { pass_on_mpirun(STDOUT_FILENO, text); }};
@@ -286,18 +294,34 @@ class Job {
                             [this](std::string_view text) { pass_on_mpirun(STDERR_FILENO, text); }};
   Stopwatch since_start_, since_failure_, since_ending_, since_last_rank_, since_asked_;
   Stopwatch since_all_ended_;
-  std::optional<JobEnd> failure_;  // the reason to end all, soon
-  double failed_at_ = 0;
+  std::vector<RankFailure> failures_;
   int first_done_ = -1;  // the rank that ended well before all others
-  bool is_ending_ = false, is_suspicion_ = false, is_asked_ = false;
-  bool was_interrupted_ = false, is_output_gone_ = false, all_have_ended_ = false;
+  int succeeded_ = 0;    // ranks that exited with 0
+  bool is_ending_ = false, is_failure_ = false, is_suspicion_ = false, is_asked_ = false;
+  bool was_interrupted_ = false, all_have_ended_ = false, is_interrupted_ = false;
   JobEnd end_;
 };
 
 }  // namespace
 
-JobEnd run_job(const JobSpec& spec, RunFolder& folder) {
-  return Job(spec, folder).run();
+JobEnd run_job(const JobSpec& spec, RunFolder& folder, JobOutput& output,
+               const SignalFile& signals) {
+  return Job(spec, folder, output, signals).run();
+}
+
+JobEnd interrupted_by(int signal) {
+  return {128 + signal,
+          fmt::format("DDL-3-45 Interrupted ({}): the job was ended.", ::strsignal(signal)), false,
+          true};
+}
+
+JobEnd timed_out() {
+  return {kTimedOut, "DDL-3-44 The job was ended by --timeout.", false, true};
+}
+
+JobEnd output_closed() {
+  return {kOutputGone, "DDL-3-46 The reader of our output has closed it: the job was ended.", false,
+          true};
 }
 
 }  // namespace tutti::launch

@@ -1,36 +1,53 @@
-// A running job: mpirun, the agents of the ranks, and what is to be done with them.
+// A running job: mpirun, the agents of the ranks, and their supervision.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "tutti/auth/secret.h"
 #include "tutti/launch/environment.h"
+#include "tutti/launch/job_output.h"
 #include "tutti/launch/rankfile.h"
 #include "tutti/launch/run_folder.h"
+#include "tutti/launch/signal_file.h"
 
 namespace tutti::launch {
 
 struct JobSpec {
-  std::vector<std::string> command{};    // mpirun and all its words
+  std::vector<std::string> command{};    // mpirun and its arguments
   Environment environment{};             // in which it is started
-  std::vector<std::string> addresses{};  // of this host, by which agents call home
-  Rankfile rankfile{};                   // where each rank is
-  std::vector<std::string> cpus = {};    // for each rank, to pin it; empty: as it is
+  std::vector<std::string> addresses{};  // of this host, to which agents connect
+  auth::Secret secret;                   // of this job
+  Rankfile rankfile{};                   // the host of each rank
+  std::vector<std::string> cpus = {};    // for each rank, to pin it; empty: unchanged
   double timeout = 0;                    // seconds; 0: none
   bool tag_output = false;
 };
 
 struct JobEnd {
   int exit_code = 0;
-  std::string message = {};  // coded, what went wrong first; empty: nothing
-  bool may_restart = false;  // a rank or host failed; not: interrupted, out of time
+  std::string message = {};     // coded, what went wrong first; empty: nothing
+  bool may_restart = false;     // a rank or host failed; not: interrupted, out of time, succeeded
+  bool is_interrupted = false;  // by a signal, the timeout, or the reader of the output
 };
 
-// Runs the job to its end. Output goes to ours and, rank by rank, to the run folder. The first rank
-// that fails, a signal to us, the time-out or the end of mpirun ends all ranks, on every host,
-// within 5 s; whatever happens, nothing of the job runs when this returns, but on hosts that cannot
-// be reached. SIGINT, SIGTERM and SIGHUP are caught meanwhile. All other children of the process
-// are killed too: call it from the main thread of a program that has none.
-JobEnd run_job(const JobSpec& spec, RunFolder& folder);
+// The signals that end a job.
+inline constexpr std::initializer_list<int> kEndSignals = {SIGINT, SIGTERM, SIGHUP};
+
+// Runs the job to its end. Output goes to ours and, rank by rank, to the run folder; when this
+// returns, some of it may still be queued in `output`. The first rank that fails, one of `signals`
+// (kEndSignals), the timeout or the end of mpirun ends all ranks, on every host, within 5 s.
+// Whatever happens, nothing of the job runs when this returns, except on hosts that cannot be
+// reached. All other children of the process are killed too: call it from the main thread of a
+// program that has none.
+JobEnd run_job(const JobSpec& spec, RunFolder& folder, JobOutput& output,
+               const SignalFile& signals);
+
+// What a signal to ddlrun, or the timeout, makes of a job.
+JobEnd interrupted_by(int signal);
+JobEnd timed_out();
+// The reader of the output has closed it.
+JobEnd output_closed();
 
 }  // namespace tutti::launch

@@ -1,172 +1,259 @@
 #include "tutti/launch/job_ranks.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <nlohmann/json.hpp>
-#include <random>
+#include <cstring>
 
+#include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/text_file.h"
 #include "tutti/launch/network.h"
 
 namespace tutti::launch {
 namespace {
 
-using Json = nlohmann::json;
+// Credit of one stream of one rank. Both streams fit into the receive buffer of the socket, so the
+// kernel takes all that an agent may send even while ddlrun is stopped (Ctrl-Z).
+constexpr std::uint32_t kMostWindow = 96 << 10, kLeastWindow = 4 << 10;
+constexpr std::uint32_t kWindowOfAllRanks = 64 << 20;  // bounds the memory of ddlrun
+constexpr int kReceiveBuffer = 512 << 10;
+constexpr std::size_t kReadBytes = 256 << 10;
 
-std::string random_key() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+std::uint32_t window_for(int ranks) {
+  return std::clamp(kWindowOfAllRanks / static_cast<std::uint32_t>(std::max(ranks, 1)),
+                    kLeastWindow, kMostWindow);
 }
 
-// False: the other end is gone.
-bool receive(const File& socket, FrameReader& heard) {
-  std::array<char, 65536> piece{};
-  const auto bytes = ::recv(socket.get(), piece.data(), piece.size(), MSG_DONTWAIT);
-  if (bytes < 0) return errno == EAGAIN || errno == EINTR;
-  heard.add(piece.data(), static_cast<std::size_t>(bytes));
-  return bytes > 0;
+// Few and small: they always fit into the send buffer.
+void send_frame(const File& socket, const std::string& frame) {
+  ::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-bool is_readable(const File& socket) {
-  pollfd file{socket.get(), POLLIN, 0};
-  return socket.is_open() && ::poll(&file, 1, 0) > 0;
-}
-
-void tell(const File& socket, char kind, std::string_view body) {
-  const std::string text = encode(kind, body);
-  ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-std::filesystem::path log_name(int rank) {
+std::string log_name(int rank) {
   return fmt::format("rank-{}.log", rank);
+}
+
+std::size_t stream_index(char kind) {
+  return kind == kOutput ? 0 : 1;
 }
 
 }  // namespace
 
-JobRanks::Rank::Rank(const std::string& tag, const Listener& listener,
-                     const std::filesystem::path& log_path)
-    : output(tag, [&listener](std::string_view text) { listener.put(STDOUT_FILENO, text); }),
-      errors(tag, [&listener](std::string_view text) { listener.put(STDERR_FILENO, text); }),
-      log(log_path, std::ios::app) {}
+JobRanks::Rank::Rank(const std::string& tag, JobRanks& ranks, std::shared_ptr<LogFile> log_file)
+    : output(tag, [&ranks](std::string_view text) { ranks.print(STDOUT_FILENO, text); }),
+      errors(tag, [&ranks](std::string_view text) { ranks.print(STDERR_FILENO, text); }),
+      log(std::move(log_file)) {}
 
-JobRanks::JobRanks(const JobSpec& spec, RunFolder& folder, Listener listener)
+JobRanks::JobRanks(const JobSpec& spec, RunFolder& folder, JobOutput& output, Events events)
     : spec_(spec),
       folder_(folder),
-      listener_(std::move(listener)),
-      key_(random_key()),
-      door_(listen_on(0)) {
-  if (!door_.is_open()) throw IoError("DDL-3-32", "This host has no free port to listen on.");
+      output_(output),
+      events_(std::move(events)),
+      window_(window_for(spec.rankfile.size())),
+      queue_(spec.secret, kAgentPurpose),
+      pool_(kReadBytes) {
+  for (const std::string& address : spec.addresses) {
+    File listener = listen_at(address, kReceiveBuffer);
+    if (listener.is_open()) listeners_.emplace_back(address, std::move(listener));
+  }
+  if (listeners_.empty()) {
+    throw IoError("DDL-3-32", fmt::format("Cannot listen on {}: {}. Check the network interfaces "
+                                          "of this host and its free ports: ss -tan",
+                                          fmt::join(spec.addresses, ", "), std::strerror(errno)));
+  }
   for (int rank = 0; rank < spec.rankfile.size(); ++rank) {
     const std::string tag = spec.tag_output ? fmt::format("[{} {}] ", rank, host_of(rank)) : "";
-    ranks_.push_back(std::make_unique<Rank>(tag, listener_, folder.path() / log_name(rank)));
+    ranks_.push_back(std::make_unique<Rank>(tag, *this, folder.log(log_name(rank))));
   }
 }
 
-std::string JobRanks::place() const {
-  return fmt::format("{} {}", port_of(door_), fmt::join(spec_.addresses, " "));
+std::string JobRanks::listen_addresses() const {
+  std::string text;
+  for (const auto& [address, listener] : listeners_) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : " ", address, port_of(listener));
+  }
+  return text;
 }
 
-void JobRanks::add_files(std::vector<pollfd>* files) const {
-  files->push_back({door_.get(), POLLIN, 0});
-  for (const auto& visitor : visitors_) files->push_back({visitor->socket.get(), POLLIN, 0});
+void JobRanks::add_files(std::vector<pollfd>* files) {
   for (const auto& rank : ranks_) files->push_back({rank->socket.get(), POLLIN, 0});
+  for (const auto& arrival : arrivals_) files->push_back({arrival->socket.get(), POLLIN, 0});
+  polled_arrivals_ = arrivals_.size();
+  for (const auto& [address, listener] : listeners_) files->push_back({listener.get(), POLLIN, 0});
+  queue_.add_files(files);
 }
 
-void JobRanks::hear() {
+void JobRanks::handle(std::span<const pollfd> files) {
   for (int rank = 0; rank < size(); ++rank) {
-    if (is_readable(ranks_[static_cast<std::size_t>(rank)]->socket)) hear_rank(rank);
+    if (files[static_cast<std::size_t>(rank)].revents) read_rank(rank);
   }
-  for (const auto& visitor : visitors_) {
-    if (is_readable(visitor->socket)) hear_visitor(*visitor);
+  for (std::size_t i = 0; i < polled_arrivals_; ++i) {
+    if (files[ranks_.size() + i].revents) read_arrival(*arrivals_[i]);
   }
-  std::erase_if(visitors_, [](const auto& visitor) { return !visitor->socket.is_open(); });
-  if (is_readable(door_)) admit();
+  std::erase_if(arrivals_, [](const auto& arrival) { return !arrival->socket.is_open(); });
+  const auto waiting = files.subspan(ranks_.size() + polled_arrivals_);
+  const bool has_events = std::ranges::any_of(waiting, [](auto& file) { return file.revents; });
+  if (has_events || has_pending_handshakes()) accept_agents();
 }
 
-void JobRanks::admit() {
-  File socket(::accept4(door_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.is_open()) return;
-  keep_alive(socket);
-  send_at_once(socket);
-  visitors_.push_back(std::make_unique<Visitor>(Visitor{std::move(socket), {}}));
+// Passes what has arrived to `take`. False: the peer has closed the connection or broke the
+// protocol.
+template <class Take>
+bool JobRanks::read_frames(const File& socket, FrameReader& reader, Take take) {
+  buffer_.reset();  // to the pool, unless it is still being written
+  buffer_ = pool_.get();
+  const auto bytes = ::recv(socket.get(), buffer_->data(), buffer_->size(), MSG_DONTWAIT);
+  if (bytes < 0) return errno == EAGAIN || errno == EINTR;
+  return bytes > 0 && reader.read({buffer_->data(), static_cast<std::size_t>(bytes)}, take);
 }
 
-void JobRanks::hear_visitor(Visitor& visitor) {
-  const bool is_there = receive(visitor.socket, visitor.heard);
-  const auto frame = visitor.heard.next();
-  if (!frame && is_there && !visitor.heard.is_broken()) return;
-  const Json hello = frame ? Json::parse(frame->body, nullptr, false) : Json();
-  const bool is_ours =
-      frame && frame->kind == kHello && hello.is_object() && hello.value("key", "") == key_;
-  const int number = is_ours ? hello.value("rank", -1) : -1;
-  if (number < 0 || number >= size() || has_come(number)) return visitor.socket.close();
-  folder_.events().write("rank_start", {{"number", std::int64_t{number}},
-                                        {"on", host_of(number)},
-                                        {"process", std::int64_t{hello.value("process", 0)}}});
-  welcome(number, visitor);
+// Large pieces of the buffer are not copied; small ones must not keep a whole buffer.
+bool JobRanks::is_shared(std::string_view text) const {
+  return text.size() >= kReadBytes / 8 && text.data() >= buffer_->data() &&
+         text.data() < buffer_->data() + buffer_->size();
 }
 
-void JobRanks::welcome(int number, Visitor& visitor) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
-  rank.socket = std::move(visitor.socket);
-  rank.heard = std::move(visitor.heard);
-  rank.has_come = true;
-  const bool has_cpus = !spec_.cpus.empty();
-  tell(rank.socket, kWelcome, has_cpus ? spec_.cpus[static_cast<std::size_t>(number)] : "");
-  if (stops_all_) tell(rank.socket, kStop, "");
+void JobRanks::print(int file, std::string_view text) {
+  if (is_shared(text)) return output_.print(file, text, buffer_);
+  output_.print(file, std::string(text));
 }
 
-void JobRanks::hear_rank(int number) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
-  const bool is_there = receive(rank.socket, rank.heard);
-  while (const auto frame = rank.heard.next()) {
-    if (frame->kind == kOutput || frame->kind == kErrors) {
-      rank.log << frame->body << std::flush;
-      rank.last_lines.add(frame->body);
-      (frame->kind == kOutput ? rank.output : rank.errors).add(frame->body);
-    } else if (frame->kind == kEnd) {
-      end_rank(number, frame->body);
+void JobRanks::accept_agents() {
+  for (const auto& [address, listener] : listeners_) {
+    for (const int accepted : queue_.accept_from(listener.get())) {
+      File socket(accepted);
+      keep_alive(socket);
+      send_at_once(socket);
+      arrivals_.push_back(std::make_unique<Arrival>(std::move(socket)));
     }
   }
-  if (is_there && !rank.heard.is_broken()) return;
-  rank.socket.close();
-  if (std::exchange(rank.has_ended, true)) return;
-  folder_.events().write("rank_lost", {{"number", std::int64_t{number}}});
-  listener_.lost(number);
 }
 
-void JobRanks::end_rank(int number, const std::string& how) {
+void JobRanks::read_arrival(Arrival& arrival) {
+  std::optional<Hello> hello;
+  const bool is_valid = read_frames(arrival.socket, arrival.reader, [&](char kind, auto body) {
+    if (kind == kHello && !hello) hello = decode_hello(body);
+    return hello.has_value();
+  });
+  const bool is_rank = hello && hello->rank >= 0 && hello->rank < size() && !has_come(hello->rank);
+  if (is_rank && is_valid) {
+    welcome(*hello, arrival);
+  } else if (hello || !is_valid) {
+    arrival.socket.close();
+  }
+}
+
+void JobRanks::welcome(const Hello& hello, Arrival& arrival) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(hello.rank)];
+  rank.socket = std::move(arrival.socket);
+  rank.reader = std::move(arrival.reader);
+  rank.has_come = true;
+  // One clock for all processes of a host; those of other hosts are compared here.
+  if (hello.boot_id != boot_id()) rank.clock_offset_ns = now_ns() - hello.clock_ns;
+  output_.event([hello, host = host_of(hello.rank)](EventLog& log) {
+    log.write("rank_start", {{"number", std::int64_t{hello.rank}},
+                             {"on", host},
+                             {"process", std::int64_t{hello.process}}});
+  });
+  Welcome answer{.is_terminal = ::isatty(STDOUT_FILENO) != 0, .window = window_};
+  winsize size{};
+  if (answer.is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    answer.rows = size.ws_row;
+    answer.columns = size.ws_col;
+  }
+  if (!spec_.cpus.empty()) answer.cpus = spec_.cpus[static_cast<std::size_t>(hello.rank)];
+  send_frame(rank.socket, encode(answer));
+  if (stops_all_) send_frame(rank.socket, encode(kStop));
+}
+
+void JobRanks::read_rank(int number) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  const bool is_valid = read_frames(rank.socket, rank.reader, [&](char kind, auto body) {
+    return take_frame(number, kind, body);
+  });
+  if (is_valid || !rank.socket.is_open()) return;
+  rank.socket.close();
+  if (rank.has_exited) return end_rank(number);
+  if (std::exchange(rank.has_ended, true)) return;
+  output_.event([number](EventLog& log) {
+    log.write("rank_lost", {{"number", std::int64_t{number}}});
+  });
+  events_.lost(number);
+}
+
+bool JobRanks::take_frame(int number, char kind, std::string_view body) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  if (kind == kOutput || kind == kErrors) {
+    take_output(rank, kind, body);
+    return true;
+  }
+  const auto exit = kind == kExit && !rank.has_exited ? decode_exit(body) : std::nullopt;
+  if (exit) take_exit(number, *exit);
+  if (kind == kDone && rank.has_exited) end_rank(number);
+  return exit.has_value();
+}
+
+void JobRanks::take_output(Rank& rank, char kind, std::string_view text) {
+  if (is_shared(text)) {
+    output_.log(rank.log, text, buffer_);
+  } else {
+    output_.log(rank.log, std::string(text));
+  }
+  rank.last_lines.add(text);
+  (kind == kOutput ? rank.output : rank.errors).add(text);
+  rank.owed[stream_index(kind)] += static_cast<std::uint32_t>(text.size());
+}
+
+void JobRanks::grant_credit() {
+  for (const char kind : {kOutput, kErrors}) {
+    if (!output_.has_room(kind == kOutput ? STDOUT_FILENO : STDERR_FILENO)) continue;
+    for (const auto& rank : ranks_) {
+      std::uint32_t& owed = rank->owed[stream_index(kind)];
+      if (owed < window_ / 4 || !rank->socket.is_open()) continue;
+      send_frame(rank->socket, encode(Credit{kind, std::exchange(owed, 0)}));
+    }
+  }
+}
+
+void JobRanks::take_exit(int number, const Exit& exit) {
+  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  rank.has_exited = true;
+  rank.has_failed = exit.code != 0 || exit.signal != 0;
+  for (const char kind : {kOutput, kErrors}) {
+    send_frame(rank.socket, encode(Credit{kind, kPipeBytes}));
+  }
+  output_.event([number, exit](EventLog& log) {
+    log.write("rank_end", {{"number", std::int64_t{number}},
+                           {"code", std::int64_t{exit.code}},
+                           {"signal", std::int64_t{exit.signal}}});
+  });
+  events_.exited({.rank = number,
+                  .code = exit.code,
+                  .signal = exit.signal,
+                  .when_ns = exit.clock_ns + rank.clock_offset_ns,
+                  .was_stopped = exit.was_stopped});
+}
+
+void JobRanks::end_rank(int number) {
   Rank& rank = *ranks_[static_cast<std::size_t>(number)];
   rank.has_ended = true;
   rank.output.flush(true);
   rank.errors.flush(true);
-  RankEnd end{.rank = number, .code = 1};
-  const Json json = Json::parse(how, nullptr, false);
-  if (json.is_object()) {
-    end.code = json.value("code", 1);
-    end.signal = json.value("signal", 0);
-    end.ago = json.value("ago", 0.0);
-    end.was_stopped = json.value("stopped", false);
-  }
-  if (end.code != 0 || end.signal != 0) failed_.push_back(std::move(rank.socket));
-  if (stops_all_) failed_.clear();
+  if (rank.has_failed && !stops_all_) failed_.push_back(std::move(rank.socket));
   rank.socket.close();
-  folder_.events().write("rank_end", {{"number", std::int64_t{number}},
-                                      {"code", std::int64_t{end.code}},
-                                      {"signal", std::int64_t{end.signal}}});
-  listener_.ended(end);
+  events_.ended(number);
 }
 
 void JobRanks::stop_all() {
   stops_all_ = true;
   failed_.clear();
   for (const auto& rank : ranks_) {
-    if (rank->socket.is_open()) tell(rank->socket, kStop, "");
+    if (rank->socket.is_open()) send_frame(rank->socket, encode(kStop));
   }
 }
 

@@ -1,52 +1,59 @@
-// The ranks of a running job as ddlrun sees them: their agents' connections, output and ends.
+// The ranks of a running job as ddlrun sees them: the connections, output and exits of their
+// agents.
 #pragma once
 
 #include <poll.h>
 
-#include <fstream>
+#include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "tutti/auth/accept_queue.h"
+#include "tutti/launch/buffer_pool.h"
 #include "tutti/launch/frames.h"
 #include "tutti/launch/job.h"
+#include "tutti/launch/job_output.h"
 #include "tutti/launch/line_output.h"
 #include "tutti/launch/process.h"
 
 namespace tutti::launch {
 
-struct RankEnd {
+struct RankExit {
   int rank = 0;
   int code = 0, signal = 0;
-  double ago = 0;            // seconds since its end
-  bool was_stopped = false;  // somebody wanted it to end
+  std::int64_t when_ns = 0;  // in the monotonic clock of this host
+  bool was_stopped = false;  // something had asked the program to end
 };
 
 class JobRanks {
  public:
-  struct Listener {
-    std::function<void(int file, std::string_view text)> put;  // output for the user
-    std::function<void(const RankEnd&)> ended;                 // also with code 0
-    std::function<void(int rank)> lost;  // its connection broke before it had ended
+  struct Events {
+    std::function<void(const RankExit&)> exited;  // also with code 0; output may still follow
+    std::function<void(int rank)> ended;          // all its output has been received
+    std::function<void(int rank)> lost;           // its connection broke before it had exited
   };
-  // Opens the door for agents; throws IoError when there is no port to be had.
-  JobRanks(const JobSpec& spec, RunFolder& folder, Listener listener);
+  // Listens for agents. Throws IoError when no address of the spec can be listened on.
+  JobRanks(const JobSpec& spec, RunFolder& folder, JobOutput& output, Events events);
 
-  // What agents need to find us, for TUTTI_WATCH and TUTTI_WATCH_KEY.
-  std::string place() const;
-  const std::string& key() const { return key_; }
+  // "<address> <port> ..." where agents connect, for TUTTI_WATCH.
+  std::string listen_addresses() const;
 
-  // What to wait for; then `hear` what is there.
-  void add_files(std::vector<pollfd>* files) const;
-  void hear();
+  // Appends the files to poll; afterwards handle() expects exactly these with their events.
+  void add_files(std::vector<pollfd>* files);
+  void handle(std::span<const pollfd> files);
+  // Lets ranks continue whose output is consumed. Call it after output has made progress.
+  void grant_credit();
 
-  // Tells all to end; those that come later too. Until then, mpirun does not learn that a rank has
-  // failed: others may still have something to say.
+  // Asks all ranks to end, also those that connect later. Until then agents of failed ranks keep
+  // running: mpirun would end the others, which may still have something to report.
   void stop_all();
-  // Passes on lines that have begun and waited long enough, or everything.
+  // Passes on lines that were held long enough, or everything.
   void flush(bool everything);
   bool has_waiting_output() const;
+  bool has_pending_handshakes() const { return queue_.pending() > 0; }
 
   int connected() const;
   bool all_have_ended() const;
@@ -59,32 +66,47 @@ class JobRanks {
 
  private:
   struct Rank {
-    Rank(const std::string& tag, const Listener& listener, const std::filesystem::path& log_path);
+    Rank(const std::string& tag, JobRanks& ranks, std::shared_ptr<LogFile> log_file);
     File socket;
-    FrameReader heard;
+    FrameReader reader;
     LineOutput output, errors;
     LastLines last_lines;
-    std::ofstream log;
-    bool has_come = false, has_ended = false;
+    std::shared_ptr<LogFile> log;
+    std::array<std::uint32_t, 2> owed{};  // credit to return, for output and errors
+    std::int64_t clock_offset_ns = 0;     // from its clock to ours
+    bool has_come = false, has_exited = false, has_failed = false, has_ended = false;
   };
-  struct Visitor {
+  // Authenticated, but its rank is not known yet.
+  struct Arrival {
     File socket;
-    FrameReader heard;
+    FrameReader reader;
   };
-  void admit();
-  void hear_visitor(Visitor& visitor);
-  void welcome(int number, Visitor& visitor);
-  void hear_rank(int number);
-  void end_rank(int number, const std::string& how);
+  template <class Take>
+  bool read_frames(const File& socket, FrameReader& reader, Take take);
+  bool is_shared(std::string_view text) const;
+  void print(int file, std::string_view text);
+  void accept_agents();
+  void read_arrival(Arrival& arrival);
+  void welcome(const Hello& hello, Arrival& arrival);
+  void read_rank(int number);
+  bool take_frame(int number, char kind, std::string_view body);
+  void take_output(Rank& rank, char kind, std::string_view text);
+  void take_exit(int number, const Exit& exit);
+  void end_rank(int number);
 
   const JobSpec& spec_;
   RunFolder& folder_;
-  Listener listener_;
-  std::string key_;
-  File door_;
+  JobOutput& output_;
+  Events events_;
+  std::uint32_t window_;
+  auth::AcceptQueue queue_;
+  BufferPool pool_;
+  std::shared_ptr<BufferPool::Buffer> buffer_;           // what is being read
+  std::vector<std::pair<std::string, File>> listeners_;  // by address
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::vector<std::unique_ptr<Visitor>> visitors_;
-  std::vector<File> failed_;  // of agents that wait to be let go
+  std::vector<std::unique_ptr<Arrival>> arrivals_;
+  std::vector<File> failed_;  // agents that wait for permission to exit
+  std::size_t polled_arrivals_ = 0;
   bool stops_all_ = false;
 };
 

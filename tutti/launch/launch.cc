@@ -1,6 +1,7 @@
 #include "tutti/launch/launch.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/launch/assembly.h"
+#include "tutti/launch/job_output.h"
 #include "tutti/launch/preparation.h"
 #include "tutti/launch/run_folder.h"
 #include "tutti/launch/shell.h"
@@ -18,6 +20,9 @@ namespace tutti::launch {
 namespace {
 
 constexpr int kNothingStarted = 2;
+constexpr int kOutputLost = 1;         // the job succeeded, but its output could not be written
+constexpr int kKeepDays = 7;           // for run folders in the temporary folder
+constexpr double kDeliverSeconds = 1;  // for the output of a job that was interrupted
 
 class Launch {
  public:
@@ -42,7 +47,7 @@ class Launch {
   }
 
   void say(const std::string& text) const {
-    if (options_.flag("verbose")) fmt::print(stderr, "ddlrun: {}\n", text);
+    if (options_.flag("verbose")) print(fmt::format("ddlrun: {}\n", text));
   }
 
   // --check
@@ -56,7 +61,7 @@ class Launch {
     fmt::print("{} host{} from {}, {}\n", wishes_.hosts.size(),
                wishes_.hosts.size() == 1 ? "" : "s", wishes_.source,
                wishes_.mpi ? wishes_.mpi->title() : "no MPI (DDL-3-13)");
-    fmt::print("{}", render(results, true));
+    fmt::print("{}\n{}", render(results, true), render_space(facts_));
     if (facts_.matrix.hosts.size() > 1) fmt::print("\n{}", render(facts_.matrix));
     return has_errors(results) || !wishes_.mpi || facts_.rankfile.size() == 0 ? kNothingStarted : 0;
   }
@@ -93,59 +98,101 @@ class Launch {
 
   int run_with_restarts() {
     assembly().command(assembly().environment("", 0), "", false);  // throws before a folder is made
-    const std::string& parent = options_.text("log_dir");
-    RunFolder folder(parent.empty() ? default_log_folder() : std::filesystem::path(parent));
+    RunFolder folder(log_folder());
+    JobOutput output(folder);
+    output_ = &output;
     const int most = static_cast<int>(options_.integer("max_restarts"));
     JobEnd end = run_once(folder, 0);
     for (int restart = 1; end.may_restart && restart <= most && prepare_restart(restart, most);
          ++restart) {
-      folder.events().write("restart", {{"number", std::int64_t{restart}},
-                                        {"hosts", host_list_text(facts_.rankfile)}});
+      output.event([restart, hosts = host_list_text(facts_.rankfile)](EventLog& log) {
+        log.write("restart", {{"number", std::int64_t{restart}}, {"hosts", hosts}});
+      });
       end = run_once(folder, restart);
     }
     if (end.exit_code != 0) {
-      fmt::print(stderr, "ddlrun: all about this run is in {}\n", folder.path().string());
+      print(fmt::format("ddlrun: all about this run is in {}\n", folder.path().string()));
     }
-    return end.exit_code;
+    const int code = deliver_output(end);
+    output_ = nullptr;
+    return code;
+  }
+
+  std::filesystem::path log_folder() const {
+    const std::string& parent = options_.text("log_dir");
+    if (!parent.empty()) return parent;
+    const std::filesystem::path folder = default_log_folder();
+    remove_old_run_folders(folder, kKeepDays);
+    return folder;
+  }
+
+  // Seconds until --timeout, which counts from the first start on. 0: no limit.
+  double seconds_left() const {
+    if (options_.is_default("timeout")) return 0;
+    return std::max(options_.number("timeout") - since_start_.seconds(), 0.001);
   }
 
   JobEnd run_once(RunFolder& folder, int restart) {
     JobSpec spec = assembly().job(folder, restart);
-    // A time-out counts from the first start on; 0 would mean none.
-    if (!options_.is_default("timeout")) {
-      spec.timeout = std::max(options_.number("timeout") - since_start_.seconds(), 0.001);
-    }
+    spec.timeout = seconds_left();
     const std::string line = shell_line(spec.command);
-    fmt::print(stderr, "+ {}\n", line);
+    print(fmt::format("+ {}\n", line));
     say("run folder " + folder.path().string());
-    folder.events().write("launch", {{"command", line},
-                                     {"ranks", std::int64_t{facts_.rankfile.size()}},
-                                     {"hosts", host_list_text(facts_.rankfile)},
-                                     {"restart", std::int64_t{restart}}});
-    const JobEnd end = run_job(spec, folder);
-    folder.events().write("job_end",
-                          {{"code", std::int64_t{end.exit_code}}, {"message", end.message}});
-    folder.append("ddlrun.log", fmt::format("+ {}\n{}\n", line, end.message));
-    const bool ends_line = end.message.empty() || end.message.ends_with('\n');
-    if (!end.message.empty()) {
-      fmt::print(stderr, "ddlrun: {}{}", end.message, ends_line ? "" : "\n");
-    }
+    output_->event([line, restart, ranks = facts_.rankfile.size(),
+                    hosts = host_list_text(facts_.rankfile)](EventLog& log) {
+      log.write("launch", {{"command", line},
+                           {"ranks", std::int64_t{ranks}},
+                           {"hosts", hosts},
+                           {"restart", std::int64_t{restart}}});
+    });
+    const SignalFile signals(kEndSignals);
+    const JobEnd end = run_job(spec, folder, *output_, signals);
+    output_->event([end](EventLog& log) {
+      log.write("job_end", {{"code", std::int64_t{end.exit_code}}, {"message", end.message}});
+    });
+    output_->log(folder.log("ddlrun.log"), fmt::format("+ {}\n{}\n", line, end.message));
+    print_message(end);
     return end;
+  }
+
+  // Waits until the reader of our output has consumed it, however long that takes; a signal or the
+  // timeout ends the wait. Returns the exit code of ddlrun.
+  int deliver_output(JobEnd end) {
+    const SignalFile signals(kEndSignals);
+    const auto drain =
+        output_->drain(signals, end.is_interrupted ? kDeliverSeconds : seconds_left());
+    if (!drain.is_drained && !end.is_interrupted) {
+      end = drain.signal ? interrupted_by(drain.signal) : timed_out();
+      print_message(end);
+      output_->drain(signals, kDeliverSeconds);
+    }
+    if (end.exit_code != 0 || !output_->has_lost_output()) return end.exit_code;
+    return output_->has_lost_reader() ? output_closed().exit_code : kOutputLost;
+  }
+
+  void print(const std::string& text) const {
+    if (output_) return output_->print(STDERR_FILENO, text);
+    fmt::print(stderr, "{}", text);
+  }
+
+  void print_message(const JobEnd& end) const {
+    if (end.message.empty()) return;
+    print(fmt::format("ddlrun: {}{}", end.message, end.message.ends_with('\n') ? "" : "\n"));
   }
 
   // Looks at all hosts again and goes on with those that answer.
   bool prepare_restart(int number, int most) {
-    fmt::print(stderr, "ddlrun: DDL-3-47 restart {} of {}\n", number, most);
+    print(fmt::format("ddlrun: DDL-3-47 restart {} of {}\n", number, most));
     facts_ = find_facts(line_, wishes_, own_, true);
     try {
       if (leave_lost_hosts_out() > 0) shrink();
       facts_.rankfile = make_rankfile(wishes_, facts_);
     } catch (const ConfigError& error) {
-      fmt::print(stderr, "ddlrun: no restart: {}\n", error.what());
+      print(fmt::format("ddlrun: no restart: {}\n", error.what()));
       return false;
     }
     const std::vector<CheckResult> results = run_checks(facts_);
-    fmt::print(stderr, "{}", render(results, false));
+    print(render(results, false));
     return !has_errors(results);
   }
 
@@ -155,8 +202,8 @@ class Launch {
     for (const HostFacts& host : facts_.hosts) {
       if (host.report) continue;
       lost.insert(host.name);
-      fmt::print(stderr, "ddlrun: without {}: {} {}\n", host.name, host.failure.code,
-                 host.failure.sentence);
+      print(fmt::format("ddlrun: without {}: {} {}\n", host.name, host.failure.code,
+                        host.failure.sentence));
     }
     std::erase_if(wishes_.hosts, [&](const Host& host) { return lost.contains(host.name); });
     std::erase_if(facts_.hosts, [](const HostFacts& host) { return !host.report; });
@@ -181,11 +228,13 @@ class Launch {
   Wishes wishes_;
   Facts facts_;
   Stopwatch since_start_;
+  JobOutput* output_ = nullptr;  // while a job runs, and until its output was delivered
 };
 
 }  // namespace
 
 int launch(const CommandLine& line, const Own& own) {
+  leave_outer_job();
   return Launch(line, own).run();
 }
 

@@ -1,54 +1,83 @@
 #include "tutti/launch/line_output.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tutti::launch {
 namespace {
 
-constexpr double kPatience = 0.2;
+constexpr double kHoldSeconds = 0.2;
+
+// Bytes up to the last newline or carriage return, with which progress bars end their lines.
+std::size_t bytes_of_lines(std::string_view text) {
+  const auto last = [&](char end) {
+    const void* const found = ::memrchr(text.data(), end, text.size());
+    return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + 1 : 0;
+  };
+  return std::max(last('\n'), last('\r'));
+}
 
 }  // namespace
 
-// Progress bars end their lines with a carriage return.
 void LineOutput::add(std::string_view text) {
-  if (waiting_.empty()) since_.restart();
-  waiting_ += text;
-  const std::size_t end = waiting_.find_last_of("\n\r");
-  if (end == waiting_.npos) return;
-  const std::string whole = waiting_.substr(0, end + 1);
-  waiting_.erase(0, end + 1);
-  since_.restart();
-  emit(whole);
+  const std::size_t lines = bytes_of_lines(text);
+  if (lines > 0) {
+    emit_held();
+    emit(text.substr(0, lines));
+    text.remove_prefix(lines);
+  }
+  if (text.empty()) return;
+  if (held_.size() + text.size() > kMostHeld) {
+    emit_held();
+    return emit(text);
+  }
+  if (held_.empty()) since_.restart();
+  held_ += text;
 }
 
 void LineOutput::flush(bool everything) {
-  if (waiting_.empty() || (!everything && since_.seconds() < kPatience)) return;
-  emit(waiting_);
-  waiting_.clear();
+  if (everything || since_.seconds() >= kHoldSeconds) emit_held();
+}
+
+void LineOutput::emit_held() {
+  if (held_.empty()) return;
+  emit(held_);
+  held_.clear();
 }
 
 void LineOutput::emit(std::string_view text) {
   if (tag_.empty()) return sink_(text);
   std::string tagged;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  tagged.reserve(text.size() + text.size() / 4);
+  while (!text.empty()) {
+    const std::size_t line = std::min(text.find('\n'), text.size() - 1) + 1;
     if (!is_inside_line_) tagged += tag_;
-    tagged += text.substr(begin, end - begin);
+    tagged += text.substr(0, line);
     is_inside_line_ = tagged.back() != '\n';
-    begin = end;
+    text.remove_prefix(line);
   }
   sink_(tagged);
 }
 
 void LastLines::add(std::string_view text) {
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    const std::string_view piece = text.substr(begin, end == text.npos ? text.npos : end - begin);
+  // Of a long text only its end counts.
+  std::size_t begin = text.size();
+  for (std::size_t i = 0; i <= kMost && begin > 0; ++i) {
+    const void* const end = ::memrchr(text.data(), '\n', begin - 1);
+    begin = end ? static_cast<std::size_t>(static_cast<const char*>(end) - text.data()) + 1 : 0;
+  }
+  if (begin > 0) {
+    is_inside_line_ = false;
+    text.remove_prefix(begin);
+  }
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
     if (!is_inside_line_) lines_.emplace_back();
-    if (lines_.back().size() < kLongest) lines_.back() += piece.substr(0, kLongest);
-    is_inside_line_ = end == text.npos;
+    std::string& line = lines_.back();
+    line += text.substr(0, std::min(end, kLongest - std::min(line.size(), kLongest)));
+    is_inside_line_ = end == text.size();
     if (lines_.size() > kMost) lines_.pop_front();
-    begin = is_inside_line_ ? text.size() : end + 1;
+    text.remove_prefix(is_inside_line_ ? end : end + 1);
   }
 }
 

@@ -1,4 +1,4 @@
-// Bytes of many ranks become lines that do not mix.
+// Bytes of many ranks as lines that do not mix.
 #pragma once
 
 #include <deque>
@@ -10,8 +10,9 @@
 
 namespace tutti::launch {
 
-// One stream of one rank. Whole lines are passed on at once; a line that has begun is when it has
-// waited for 0.2 s, or at the end.
+// One stream of one rank. Complete lines are passed on at once. The beginning of a line is held
+// until the line is complete, for 0.2 s, or until it exceeds 64 KiB; what follows of such a long
+// line is passed on as it arrives.
 class LineOutput {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -20,16 +21,18 @@ class LineOutput {
   LineOutput(std::string tag, Sink sink) : tag_(std::move(tag)), sink_(std::move(sink)) {}
 
   void add(std::string_view text);
-  // Passes on what has waited long enough, or everything.
+  // Passes on what was held long enough, or everything.
   void flush(bool everything);
-  bool is_waiting() const { return !waiting_.empty(); }
+  bool is_waiting() const { return !held_.empty(); }
 
  private:
+  static constexpr std::size_t kMostHeld = 1 << 16;
   void emit(std::string_view text);
+  void emit_held();
 
   std::string tag_;
   Sink sink_;
-  std::string waiting_;
+  std::string held_;
   Stopwatch since_;
   bool is_inside_line_ = false;
 };

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "tutti/launch/frames.h"
-
 namespace tutti::launch {
 namespace {
 
@@ -32,6 +30,39 @@ TEST(LineOutput, TagsEveryLineOnce) {
   EXPECT_EQ(out, "[3 a] one\n[3 a] \n[3 a] two\n[3 a] 10%\r20%\r30%\n");
 }
 
+TEST(LineOutput, PassesLongLinesOnAsTheyArrive) {
+  std::string out;
+  LineOutput lines("", [&](std::string_view text) { out += text; });
+  const std::string piece(40000, 'x');
+  lines.add("short\n" + piece);
+  EXPECT_EQ(out, "short\n");
+  lines.add(piece);
+  EXPECT_EQ(out, "short\n" + piece + piece);
+  lines.add(piece + piece);
+  EXPECT_EQ(out.size(), 6 + 4 * piece.size());
+  lines.add("end\n");
+  EXPECT_TRUE(out.ends_with("xend\n"));
+}
+
+TEST(LineOutput, TagsALongLineOnce) {
+  std::string out;
+  LineOutput lines("[3 a] ", [&](std::string_view text) { out += text; });
+  const std::string piece(100000, 'x');
+  lines.add(piece);
+  lines.add(piece + "\n");
+  EXPECT_EQ(out, "[3 a] " + piece + piece + "\n");
+}
+
+TEST(LastLines, OfOneLongText) {
+  LastLines last;
+  last.add("first\nbegin");
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "line " + std::to_string(i) + "\n";
+  last.add(text + "half");
+  EXPECT_TRUE(last.text().starts_with("    line 991\n")) << last.text();
+  EXPECT_TRUE(last.text().ends_with("    line 999\n    half\n")) << last.text();
+}
+
 TEST(LastLines, KeepTheEnd) {
   LastLines last;
   EXPECT_EQ(last.text(), "");
@@ -45,29 +76,6 @@ TEST(LastLines, KeepTheEnd) {
   last.add("\n10%\r20%\r" + std::string(1 << 20, 'x'));
   EXPECT_LT(last.text().size(), 2000u);
   EXPECT_EQ(last.text().find("10%"), std::string::npos);
-}
-
-TEST(Frames, ComeBackWholeFromPieces) {
-  const std::string stream =
-      encode('O', "hello") + encode('X', "") + encode('E', std::string(70000, 'e'));
-  FrameReader reader;
-  std::vector<Frame> frames;
-  for (const char c : stream) {
-    reader.add(&c, 1);
-    while (auto frame = reader.next()) frames.push_back(*frame);
-  }
-  ASSERT_EQ(frames.size(), 3u);
-  EXPECT_EQ(frames[0].body, "hello");
-  EXPECT_EQ(frames[1].kind, 'X');
-  EXPECT_EQ(frames[2].body.size(), 70000u);
-}
-
-TEST(Frames, AStrangerIsNotBelieved) {
-  FrameReader reader;
-  const std::string request = "GET / HTTP/1.1\r\n\r\n";
-  reader.add(request.data(), request.size());
-  EXPECT_FALSE(reader.next());
-  EXPECT_TRUE(reader.is_broken());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tutti::launch {
 namespace {
 
 using Judge = std::function<bool(const Traffic&)>;
-using Words =
+using Describe =
     std::function<std::string(const std::string& from, const std::string& to, const Traffic& link)>;
 
 bool all_from(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
@@ -27,7 +27,8 @@ bool all_to(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
 }
 
 // Hosts that are bad as a whole, then the links that these do not explain.
-std::vector<std::string> blame(const Matrix& matrix, const Judge& is_bad, const Words& words) {
+std::vector<std::string> blame(const Matrix& matrix, const Judge& is_bad,
+                               const Describe& describe) {
   const std::size_t count = matrix.hosts.size();
   std::vector<bool> sends_badly(count), receives_badly(count);
   for (std::size_t host = 0; host < count; ++host) {
@@ -40,18 +41,18 @@ std::vector<std::string> blame(const Matrix& matrix, const Judge& is_bad, const 
     const Traffic& back = matrix.links[host == 0 ? count - 1 : 0][host];
     const std::string& name = matrix.hosts[host];
     if (sends_badly[host] && receives_badly[host]) {
-      sentences.push_back(words(name, "every host, both ways", example));
+      sentences.push_back(describe(name, "every host, both ways", example));
     } else if (sends_badly[host]) {
-      sentences.push_back(words(name, "every host", example));
+      sentences.push_back(describe(name, "every host", example));
     } else if (receives_badly[host]) {
-      sentences.push_back(words("every host", name, back));
+      sentences.push_back(describe("every host", name, back));
     }
   }
   for (std::size_t from = 0; from < count; ++from) {
     for (std::size_t to = 0; to < count; ++to) {
       const bool is_news = from != to && !sends_badly[from] && !receives_badly[to];
       if (is_news && is_bad(matrix.links[from][to])) {
-        sentences.push_back(words(matrix.hosts[from], matrix.hosts[to], matrix.links[from][to]));
+        sentences.push_back(describe(matrix.hosts[from], matrix.hosts[to], matrix.links[from][to]));
       }
     }
   }

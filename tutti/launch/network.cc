@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tutti/core/text_file.h"
+
 namespace tutti::launch {
 namespace {
 
@@ -74,8 +76,35 @@ bool is_this_host(const std::string& name) {
   });
 }
 
-File listen_on(int port) {
-  return File(topo::listen_everywhere(port));
+std::string boot_id() {
+  return read_text("/proc/sys/kernel/random/boot_id");
+}
+
+File listen_at(const std::string& address, int receive_buffer) {
+  const SocketAddress here = socket_address(address, 0);
+  File socket(::socket(here.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // Accepted connections inherit it; it must be set before they advertise their window.
+  if (receive_buffer > 0) set(socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
+  const bool listens =
+      ::bind(socket.get(), here.data(), here.size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0;
+  if (!listens) {
+    const int error = errno;
+    socket.close();
+    errno = error;
+  }
+  return socket;
+}
+
+// Bound, but never listening: nothing can connect to it.
+int find_free_port(int port) {
+  const File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (port > 0) set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool is_free =
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+  return is_free ? port_of(socket) : 0;
 }
 
 int port_of(const File& socket) {

@@ -20,13 +20,19 @@ std::optional<topo::Interface> route_to(const std::string& address);
 bool is_this_host(const std::string& name);
 std::string host_name();
 
-// A socket that listens on `port`, 0: any; not open when it cannot.
-File listen_on(int port);
+// Equal for all processes under one running kernel, which share its monotonic clock.
+std::string boot_id();
+
+// A non-blocking socket that listens on a free port of `address`, and on no other address; not open
+// when it cannot (errno says why). `receive_buffer`: bytes for each connection; 0: the default.
+File listen_at(const std::string& address, int receive_buffer = 0);
+// Whether `port` could be listened on; 0: whether any could. Returns the port, or 0.
+int find_free_port(int port);
 int port_of(const File& socket);
 // Connects within `seconds`; not open when it cannot, `why` says so.
 File connect_to(const std::string& address, int port, double seconds, std::string* why);
 
-// So that the kernel notices within some 6 s when the other end has lost its power.
+// Makes the kernel notice within 6 s when the host of the other end has lost its power.
 void keep_alive(const File& socket);
 // Small messages leave at once.
 void send_at_once(const File& socket);

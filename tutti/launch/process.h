@@ -50,7 +50,9 @@ class Process {
   pid_t id() const { return id_; }
   File& input() { return input_; }
   File& output() { return output_; }
+  const File& output() const { return output_; }
   File& errors() { return errors_; }
+  const File& errors() const { return errors_; }
   // Readable (for poll) once the program has ended.
   int end_file() const { return end_.get(); }
   bool has_ended();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 
@@ -62,6 +63,14 @@ std::optional<RankIdentity> find_rank(const Getenv& getenv) {
     return identity;
   }
   return std::nullopt;
+}
+
+void forget_rank() {
+  for (const Variables& names : kLaunchers) {
+    for (const char* name : {names.rank, names.size, names.local_rank, names.local_size}) {
+      if (*name) ::unsetenv(name);
+    }
+  }
 }
 
 Environment torch_variables(const RankIdentity& identity) {

@@ -18,6 +18,9 @@ struct RankIdentity {
 // on uneven hosts, and Slurm does not say how many there are.
 std::optional<RankIdentity> find_rank(const Getenv& getenv);
 
+// Unsets these variables of all launchers in this process, before it becomes a rank of another job.
+void forget_rank();
+
 // RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, as torchrun sets them.
 Environment torch_variables(const RankIdentity& identity);
 

@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "tutti/core/clock.h"
@@ -22,9 +23,9 @@ std::string mpi_title(const Question& question) {
   return mpi ? mpi->title() : "";
 }
 
-std::int64_t free_shared_memory() {
+std::int64_t free_bytes(const char* folder) {
   struct statvfs state {};
-  if (::statvfs("/dev/shm", &state) != 0) return 0;
+  if (::statvfs(folder, &state) != 0) return 0;
   return static_cast<std::int64_t>(state.f_bavail) * static_cast<std::int64_t>(state.f_frsize);
 }
 
@@ -44,7 +45,10 @@ Report make_report(const Question& question, const std::string& version) {
                 .version = version,
                 .mpi = mpi_title(question),
                 .machine = topo::discover_machine(),
-                .shared_memory = free_shared_memory()};
+                .shared_memory = free_bytes("/dev/shm")};
+  const char* const temporary = std::getenv("TMPDIR");
+  report.temporary_folder = temporary && *temporary ? temporary : "/tmp";
+  report.temporary_space = free_bytes(report.temporary_folder.c_str());
   std::error_code ignored;
   report.has_folder =
       question.folder.empty() || std::filesystem::is_directory(question.folder, ignored);
@@ -58,10 +62,9 @@ Report make_report(const Question& question, const std::string& version) {
   for (const std::string& file : question.files) {
     if (!std::filesystem::exists(in_folder(file), ignored)) report.missing_files.push_back(file);
   }
-  File port = listen_on(question.port);
-  report.port_is_busy = question.port > 0 && !port.is_open();
-  if (!port.is_open()) port = listen_on(0);
-  report.free_port = port.is_open() ? port_of(port) : 0;
+  report.free_port = find_free_port(question.port);
+  report.port_is_busy = question.port > 0 && report.free_port == 0;
+  if (report.free_port == 0) report.free_port = find_free_port(0);
   for (const std::string& peer : question.peers) report.routes[peer] = find_route(peer);
   report.clock_ns = wall_ns();
   return report;

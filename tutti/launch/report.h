@@ -37,6 +37,8 @@ struct Report {
   topo::Machine machine = {};
   std::int64_t clock_ns = 0;       // its wall clock while answering
   std::int64_t shared_memory = 0;  // free bytes of /dev/shm
+  std::string temporary_folder = {};
+  std::int64_t temporary_space = 0;  // free bytes of it
   bool has_folder = true;
   std::string program = {};  // where the program is; empty: nowhere
   std::vector<std::string> missing_files = {};

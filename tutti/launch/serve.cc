@@ -14,9 +14,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Requests arrive by the standard input of a session, so the secret is on no command line.
+auth::Secret secret_of(const Json& request) {
+  const auto secret = auth::Secret::from_hex(request.at("secret").get<std::string>());
+  if (!secret) throw ConfigError("DDL-3-36", "The request has a malformed secret.");
+  return *secret;
+}
+
 std::string measured(const Json& request) {
   const Traffic traffic = measure_traffic(request.at("address"), request.at("port"),
-                                          request.at("key"), request.at("seconds"));
+                                          secret_of(request), request.at("seconds"));
   return Json{
       {"latency", traffic.latency}, {"bandwidth", traffic.bandwidth}, {"error", traffic.error}}
       .dump();
@@ -32,8 +39,8 @@ void serve(std::istream& in, std::ostream& out, const std::string& version) {
     if (what == "report") return to_json(make_report(parse_question(line), version));
     if (what == "measure") return measured(request);
     if (what == "listen") {
-      service = std::make_unique<TrafficService>(request.at("key").get<std::uint64_t>());
-      return Json{{"port", service->port()}}.dump();
+      service = std::make_unique<TrafficService>(secret_of(request), request.at("addresses"));
+      return Json{{"ports", service->ports()}}.dump();
     }
     return Json{{"error", "unknown request " + what}}.dump();
   };

@@ -49,8 +49,8 @@ std::vector<std::string> serve_command(const std::string& host, bool is_here, Re
                                        const std::string& program, const std::string& user = "");
 
 // The other end: answers the lines of `in` on `out` until there are no more. Takes
-// {"do":"report",...}, {"do":"listen","key":K} and {"do":"measure","address":A,"port":P,"key":K,
-// "seconds":S}; an answer to anything else is {"error":"..."}.
+// {"do":"report",...}, {"do":"listen","secret":K,"addresses":[A]} and {"do":"measure","address":A,
+// "port":P,"secret":K,"seconds":S}; an answer to anything else is {"error":"..."}.
 void serve(std::istream& in, std::ostream& out, const std::string& version);
 
 // Why a host gave no answer: code and sentence.

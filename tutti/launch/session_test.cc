@@ -39,7 +39,7 @@ TEST(Serve, ReportsWhatIsHere) {
 }
 
 TEST(Serve, ABusyPortIsSeen) {
-  const File taken = listen_on(0);
+  const File taken = listen_at("127.0.0.1");
   const Question question{.folder = "/no/such/folder", .port = port_of(taken)};
   const Report report = make_report(question, "");
   EXPECT_TRUE(report.port_is_busy);
@@ -48,30 +48,47 @@ TEST(Serve, ABusyPortIsSeen) {
 }
 
 TEST(Serve, NonsenseIsAnsweredToo) {
-  for (const char* line : {"", "{", "{}", R"({"do":"dance"})", R"({"do":"report"})",
-                           R"({"do":"measure","address":5})"}) {
+  for (const char* line :
+       {"", "{", "{}", R"({"do":"dance"})", R"({"do":"report"})", R"({"do":"measure","address":5})",
+        R"({"do":"listen","secret":"00","addresses":["127.0.0.1"]})"}) {
     EXPECT_THAT(answer_to(line), HasSubstr("{\"error\":")) << line;
   }
   EXPECT_THAT(error_of([] { parse_report("{}"); }), HasSubstr("DDL-3-36"));
 }
 
-TEST(Traffic, IsMeasuredOverTheLoopback) {
-  TrafficService service(7);
-  const Traffic quick = measure_traffic("127.0.0.1", service.port(), 7, 0);
+class TrafficTest : public testing::Test {
+ protected:
+  const auth::Secret secret_ = auth::Secret::generate();
+};
+
+TEST_F(TrafficTest, IsMeasuredOverTheLoopback) {
+  TrafficService service(secret_, {"127.0.0.1"});
+  const Traffic quick = measure_traffic("127.0.0.1", service.ports()[0], secret_, 0);
   EXPECT_EQ(quick.error, "");
   EXPECT_GT(quick.latency, 0);
   EXPECT_EQ(quick.bandwidth, 0);
-  EXPECT_GT(measure_traffic("127.0.0.1", service.port(), 7, 0.02).bandwidth, 0);
+  EXPECT_GT(measure_traffic("127.0.0.1", service.ports()[0], secret_, 0.02).bandwidth, 0);
 }
 
-TEST(Traffic, StrangersAndClosedDoorsAreErrors) {
+TEST_F(TrafficTest, NeedsTheSecretAndAListener) {
   int port = 0;
   {
-    TrafficService service(7);
-    port = service.port();
-    EXPECT_EQ(measure_traffic("127.0.0.1", port, 8, 0).error, "the connection broke");
+    TrafficService service(secret_, {"127.0.0.1"});
+    port = service.ports()[0];
+    EXPECT_EQ(measure_traffic("127.0.0.1", port, auth::Secret::generate(), 0).error,
+              "the connection broke");
   }
-  EXPECT_EQ(measure_traffic("127.0.0.1", port, 7, 0).error, "Connection refused");
+  EXPECT_EQ(measure_traffic("127.0.0.1", port, secret_, 0).error, "Connection refused");
+}
+
+TEST_F(TrafficTest, ASilentClientKeepsNoOtherWaiting) {
+  TrafficService service(secret_, {"127.0.0.1"});
+  const File silent = connect_to("127.0.0.1", service.ports()[0], 60, nullptr);
+  EXPECT_EQ(measure_traffic("127.0.0.1", service.ports()[0], secret_, 0).error, "");
+}
+
+TEST_F(TrafficTest, ListensOnTheGivenAddressesOnly) {
+  EXPECT_THAT(error_of([&] { TrafficService(secret_, {"192.0.2.200"}); }), HasSubstr("DDL-3-32"));
 }
 
 std::vector<Answer> ask_one(const std::vector<std::string>& command, double seconds = 20) {

@@ -1,4 +1,5 @@
 // Ranks of this machine without MPI.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,14 +16,23 @@
 namespace tutti::launch {
 namespace {
 
+// Several ranks that read one pipe or file would each get a part of it.
+void read_nothing() {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::close(nothing);
+}
+
 pid_t start_rank(int rank, int count, std::vector<std::string> words, const sigset_t& signals) {
   const pid_t process = ::fork();
   if (process != 0) return process;
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  forget_rank();
   for (const auto& [name, value] : torch_variables({rank, count, rank, count})) {
     ::setenv(name.c_str(), value.c_str(), 1);
   }
+  if (rank > 0) read_nothing();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

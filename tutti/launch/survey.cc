@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 
+#include "tutti/auth/secret.h"
 #include "tutti/core/error.h"
 
 namespace tutti::launch {
@@ -33,6 +34,41 @@ Traffic parse_traffic(const Answer& answer) {
     return {.error = json.value("error", "its answer makes no sense")};
   }
   return {json.at("latency"), json.at("bandwidth"), json.at("error")};
+}
+
+// For each host the addresses by which the others reach it.
+std::vector<std::set<std::string>> addresses_of_each(const std::vector<std::string>& names,
+                                                     const std::vector<const Report*>& reports) {
+  std::vector<std::set<std::string>> addresses(names.size());
+  for (const Report* report : reports) {
+    for (std::size_t to = 0; to < names.size(); ++to) {
+      const auto route = report->routes.find(names[to]);
+      const bool is_known = report != reports[to] && route != report->routes.end();
+      if (is_known && !route->second.address.empty()) addresses[to].insert(route->second.address);
+    }
+  }
+  return addresses;
+}
+
+// Starts a traffic service on every host; its ports by address.
+std::vector<std::map<std::string, int>> listen_on_all(
+    const std::vector<Session*>& sessions, const std::vector<std::set<std::string>>& addresses,
+    const std::string& secret) {
+  std::vector<std::string> lines;
+  for (const auto& own : addresses) {
+    lines.push_back(Json{{"do", "listen"}, {"secret", secret}, {"addresses", own}}.dump());
+  }
+  const std::vector<Answer> answers = ask(sessions, lines, kMeasureSeconds);
+  std::vector<std::map<std::string, int>> ports(sessions.size());
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const Json json = Json::parse(answers[i].is_there ? answers[i].line : "{}", nullptr, false);
+    if (!json.is_object() || !json.contains("ports")) continue;
+    std::size_t at = 0;
+    for (const std::string& address : addresses[i]) {
+      if (at < json["ports"].size()) ports[i][address] = json["ports"][at++];
+    }
+  }
+  return ports;
 }
 
 }  // namespace
@@ -81,14 +117,9 @@ Matrix Survey::measure(const std::vector<HostFacts>& facts, double seconds, bool
   Matrix matrix(names);
   const int count = static_cast<int>(names.size());
   if (count < 2) return matrix;
-  const std::uint64_t key = std::random_device{}() + 1ULL;
-  const std::string listen = Json{{"do", "listen"}, {"key", key}}.dump();
-  std::vector<int> ports;
-  for (const Answer& answer :
-       ask(sessions, std::vector<std::string>(names.size(), listen), kMeasureSeconds)) {
-    const Json json = Json::parse(answer.is_there ? answer.line : "{}", nullptr, false);
-    ports.push_back(json.is_object() ? json.value("port", 0) : 0);
-  }
+  const std::string secret = auth::Secret::generate().to_hex();
+  const std::vector<std::map<std::string, int>> ports =
+      listen_on_all(sessions, addresses_of_each(names, reports), secret);
   // First the lower of each pair sends, then the higher.
   const auto half = [&](const Round& round, bool is_back) {
     std::vector<Session*> senders;
@@ -98,12 +129,13 @@ Matrix Survey::measure(const std::vector<HostFacts>& facts, double seconds, bool
       const auto to = static_cast<std::size_t>(is_back ? low : high);
       const auto route = reports[from]->routes.find(names[to]);
       const std::string address = route == reports[from]->routes.end() ? "" : route->second.address;
+      const auto port = ports[to].find(address);
       senders.push_back(sessions[from]);
       lines.push_back(Json{
           {"do", "measure"},
           {"address", address},
-          {"port", ports[to]},
-          {"key", key},
+          {"port", port == ports[to].end() ? 0 : port->second},
+          {"secret", secret},
           {"seconds",
            seconds}}.dump());
     }

@@ -1,24 +1,31 @@
 #include "tutti/launch/traffic.h"
 
+#include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
+#include "tutti/auth/accept_queue.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 
 namespace tutti::launch {
 namespace {
 
-// The visitor sends its key, then one-byte pings that are echoed, then a word that ends them. What
-// follows is counted until the visitor stops sending; the service tells how much came in what time.
+// After the handshake the client sends one-byte pings that are echoed, then a byte that ends them.
+// What follows is counted until the client stops sending; the service replies how much arrived in
+// what time.
+constexpr std::string_view kPurpose = "ddlrun traffic";
 constexpr char kPing = 'p', kFlood = 'f';
 constexpr int kPings = 40;
-constexpr double kPatience = 5;
+constexpr double kReplySeconds = 5;
 constexpr std::size_t kPiece = 1 << 18;
 
 struct Count {
@@ -27,7 +34,7 @@ struct Count {
 };
 
 void limit_waiting(const File& socket) {
-  const timeval limit{static_cast<time_t>(kPatience), 0};
+  const timeval limit{static_cast<time_t>(kReplySeconds), 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
@@ -37,13 +44,13 @@ bool receive_all(const File& socket, void* data, std::size_t bytes) {
 }
 
 // The first piece only starts the clock: by then the way is open.
-Count count_flood(const File& visitor) {
+Count count_flood(const File& client) {
   std::vector<char> piece(kPiece);
   Count count;
   Stopwatch watch;
   bool has_begun = false;
   for (;;) {
-    const auto bytes = ::recv(visitor.get(), piece.data(), piece.size(), 0);
+    const auto bytes = ::recv(client.get(), piece.data(), piece.size(), 0);
     if (bytes <= 0) break;
     if (has_begun) count.bytes += static_cast<std::uint64_t>(bytes);
     if (!has_begun) watch.restart();
@@ -53,18 +60,16 @@ Count count_flood(const File& visitor) {
   return count;
 }
 
-void answer(const File& visitor, std::uint64_t key) {
-  limit_waiting(visitor);
-  send_at_once(visitor);
-  std::uint64_t theirs = 0;
-  if (!receive_all(visitor, &theirs, sizeof theirs) || theirs != key) return;
+void answer(const File& client) {
+  limit_waiting(client);
+  send_at_once(client);
   char word = 0;
-  while (receive_all(visitor, &word, 1) && word == kPing) {
-    if (!send_all(visitor.get(), &word, 1)) return;
+  while (receive_all(client, &word, 1) && word == kPing) {
+    if (!send_all(client.get(), &word, 1)) return;
   }
   if (word != kFlood) return;
-  const Count count = count_flood(visitor);
-  send_all(visitor.get(), &count, sizeof count);
+  const Count count = count_flood(client);
+  send_all(client.get(), &count, sizeof count);
 }
 
 double median_round_trip(const File& service) {
@@ -93,32 +98,55 @@ double flood(const File& service, double seconds) {
 
 }  // namespace
 
-TrafficService::TrafficService(std::uint64_t key) : key_(key), door_(listen_on(0)) {
-  if (!door_.is_open()) throw IoError("DDL-3-32", "This host has no free port to listen on.");
+TrafficService::TrafficService(const auth::Secret& secret,
+                               const std::vector<std::string>& addresses)
+    : secret_(secret), end_(::eventfd(0, EFD_CLOEXEC)) {
+  for (const std::string& address : addresses) {
+    listeners_.push_back(listen_at(address));
+    if (listeners_.back().is_open()) continue;
+    throw IoError("DDL-3-32", fmt::format("{} cannot listen on {}: {}. Its name must lead to one "
+                                          "of its addresses.",
+                                          host_name(), address, std::strerror(errno)));
+  }
   thread_ = std::thread([this] { serve(); });
 }
 
 TrafficService::~TrafficService() {
-  ends_ = true;
-  ::shutdown(door_.get(), SHUT_RDWR);  // wakes the thread
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(end_.get(), &one, sizeof one);
   thread_.join();
 }
 
+std::vector<int> TrafficService::ports() const {
+  std::vector<int> ports;
+  for (const File& listener : listeners_) ports.push_back(port_of(listener));
+  return ports;
+}
+
 void TrafficService::serve() {
-  while (!ends_) {
-    const File visitor(::accept4(door_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (visitor.is_open()) answer(visitor, key_);
+  auth::AcceptQueue queue(secret_, kPurpose, {.max_pending = 64, .seconds = kReplySeconds});
+  for (;;) {
+    std::vector<pollfd> files = {{end_.get(), POLLIN, 0}};
+    for (const File& listener : listeners_) files.push_back({listener.get(), POLLIN, 0});
+    queue.add_files(&files);
+    ::poll(files.data(), files.size(), queue.pending() > 0 ? 1000 : -1);
+    if (files[0].revents) return;
+    for (const File& listener : listeners_) {
+      for (const int socket : queue.accept_from(listener.get())) answer(File(socket));
+    }
   }
 }
 
-Traffic measure_traffic(const std::string& address, int port, std::uint64_t key, double seconds) {
+Traffic measure_traffic(const std::string& address, int port, const auth::Secret& secret,
+                        double seconds) {
   Traffic traffic;
-  const File service = connect_to(address, port, kPatience, &traffic.error);
+  const File service = connect_to(address, port, kReplySeconds, &traffic.error);
   if (!service.is_open()) return traffic;
   limit_waiting(service);
   send_at_once(service);
-  const double round_trip =
-      send_all(service.get(), &key, sizeof key) ? median_round_trip(service) : -1;
+  const bool is_known =
+      auth::authenticate(service.get(), secret, auth::Role::kConnector, kPurpose, kReplySeconds);
+  const double round_trip = is_known ? median_round_trip(service) : -1;
   if (round_trip < 0) {
     traffic.error = "the connection broke";
     return traffic;

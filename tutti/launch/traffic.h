@@ -1,11 +1,12 @@
-// How fast one host reaches another: a small TCP service, and the one who asks it.
+// Latency and bandwidth between two hosts: a TCP service, and its client.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "tutti/auth/secret.h"
 #include "tutti/launch/network.h"
 
 namespace tutti::launch {
@@ -16,26 +17,30 @@ struct Traffic {
   std::string error;     // why there was no connection; empty: there was
 };
 
-// Answers on a port of its own, one visitor after another, on a thread of its own, until destroyed.
+// Serves one client after another on a separate thread until destroyed. Clients without the secret
+// are rejected before anything is read from them, and keep no other client waiting.
 class TrafficService {
  public:
-  // Visitors must bring `key`. Throws IoError when there is no port to be had.
-  explicit TrafficService(std::uint64_t key);
+  // Listens on a free port of each of `addresses`. Throws IoError if one is not an address of this
+  // host, or has no free port.
+  TrafficService(const auth::Secret& secret, const std::vector<std::string>& addresses);
   ~TrafficService();
   TrafficService(const TrafficService&) = delete;
   TrafficService& operator=(const TrafficService&) = delete;
-  int port() const { return port_of(door_); }
+  // In the order of the addresses.
+  std::vector<int> ports() const;
 
  private:
   void serve();
 
-  std::uint64_t key_;
-  File door_;
-  std::atomic<bool> ends_ = false;
+  auth::Secret secret_;
+  std::vector<File> listeners_;
+  File end_;  // an eventfd that ends the thread
   std::thread thread_;
 };
 
-// Sends for `seconds`; 0: only the latency. Gives up after some 5 s.
-Traffic measure_traffic(const std::string& address, int port, std::uint64_t key, double seconds);
+// Sends for `seconds`; 0: only the latency. Gives up after 5 s without an answer.
+Traffic measure_traffic(const std::string& address, int port, const auth::Secret& secret,
+                        double seconds);
 
 }  // namespace tutti::launch

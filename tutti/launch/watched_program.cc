@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -13,163 +14,174 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/launch/frames.h"
-#include "tutti/launch/network.h"
+#include "tutti/launch/output_relay.h"
 #include "tutti/launch/process_tree.h"
 
 namespace tutti::launch {
 namespace {
 
-using Json = nlohmann::json;
+constexpr double kGraceSeconds = 2;         // between SIGTERM and SIGKILL
+constexpr double kLeftOverSeconds = 0.3;    // for silent processes that outlive the program
+constexpr double kMostLeftOverSeconds = 5;  // for those that print
 
-constexpr double kGraceSeconds = 2;            // between asking to end and killing
-constexpr double kLeftOverSeconds = 0.3;       // for output of processes that outlive the program
-constexpr double kMostLeftOverSeconds = 5;     // even if they never cease
-constexpr std::size_t kMostWaiting = 1 << 20;  // bytes on their way to ddlrun
-
-// Standard output is a terminal, so that programs write whole lines at once; a raw one, so that
-// nothing is changed on the way.
+// Standard output is a terminal if that of ddlrun is one, in raw mode, so no byte is changed.
 struct Channels {
-  Channels() {
-    termios raw{};
-    ::cfmakeraw(&raw);
-    int master = -1, slave = -1;
-    if (::openpty(&master, &slave, nullptr, &raw, nullptr) == 0) {
-      output = File(master);
-      program_output = File(slave);
-    } else {
-      make_pipe(&output, &program_output);
-    }
+  explicit Channels(const Welcome& welcome) {
+    if (!welcome.is_terminal || !open_terminal(welcome)) make_pipe(&output, &program_output);
     make_pipe(&errors, &program_errors);
     for (const File* file : {&output, &errors}) ::fcntl(file->get(), F_SETFD, FD_CLOEXEC);
+  }
+  bool open_terminal(const Welcome& welcome) {
+    termios raw{};
+    ::cfmakeraw(&raw);
+    const winsize size{static_cast<unsigned short>(welcome.rows),
+                       static_cast<unsigned short>(welcome.columns), 0, 0};
+    int master = -1, slave = -1;
+    if (::openpty(&master, &slave, nullptr, &raw, &size) != 0) return false;
+    output = File(master);
+    program_output = File(slave);
+    return true;
   }
   static void make_pipe(File* reading, File* writing) {
     std::array<int, 2> ends{-1, -1};
     if (::pipe(ends.data()) != 0) throw IoError("DDL-3-17", "Cannot make a pipe.");
     *reading = File(ends[0]);
     *writing = File(ends[1]);
+    ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));  // the default if not allowed
   }
   File output, errors, program_output, program_errors;
 };
 
 class Watched {
  public:
-  Watched(File home, const std::vector<std::string>& words, const sigset_t& old_signals)
-      : home_(std::move(home)), old_signals_(old_signals) {
-    ::sigemptyset(&signals_);
-    for (const int signal : kWatchedSignals) ::sigaddset(&signals_, signal);
-    ::sigprocmask(SIG_BLOCK, &signals_, nullptr);
-    signal_file_ = File(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
+  Watched(File connection, const Welcome& welcome, const std::vector<std::string>& words,
+          const sigset_t& old_signals)
+      : old_signals_(old_signals) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : kWatchedSignals) ::sigaddset(&signals, signal);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signal_file_ = File(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     adopt_orphans();
-    start(words);
+    Channels channels(welcome);
+    start(channels, words);
+    run_anywhere();
     ::signal(SIGPIPE, SIG_IGN);
-    ::fcntl(home_.get(), F_SETFL, ::fcntl(home_.get(), F_GETFL) | O_NONBLOCK);
+    ::fcntl(connection.get(), F_SETFL, ::fcntl(connection.get(), F_GETFL) | O_NONBLOCK);
+    relay_.emplace(std::move(connection), std::move(channels.output), std::move(channels.errors),
+                   welcome.window);
   }
 
   int run() {
     while (!is_over()) step();
     kill_descendants(1);
-    say_goodbye();
-    return signal_ ? 128 + signal_ : code_;
+    // ddlrun closes the connection when this process may exit: the exit of an agent whose rank
+    // failed makes mpirun end the other ranks.
+    relay_->close_sources();
+    relay_->send_frame(encode(kDone));
+    while (relay_->is_connected() && !must_leave_) step();
+    return exit_.signal ? 128 + exit_.signal : exit_.code;
   }
 
  private:
-  void start(const std::vector<std::string>& words) {
+  void start(Channels& channels, const std::vector<std::string>& words) {
     const pid_t parent = ::getpid();
     program_ = ::fork();
     if (program_ < 0) throw IoError("DDL-3-17", "Cannot start another process.");
     if (program_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
-      ::dup2(channels_.program_output.get(), STDOUT_FILENO);
-      ::dup2(channels_.program_errors.get(), STDERR_FILENO);
-      for (File* file : {&channels_.program_output, &channels_.program_errors}) file->close();
+      ::dup2(channels.program_output.get(), STDOUT_FILENO);
+      ::dup2(channels.program_errors.get(), STDERR_FILENO);
+      for (File* file : {&channels.program_output, &channels.program_errors}) file->close();
       ::sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
       become_program(words);
     }
-    channels_.program_output.close();
-    channels_.program_errors.close();
+    channels.program_output.close();
+    channels.program_errors.close();
   }
 
-  // The program has ended, and all that it wrote was read.
-  bool is_over() const {
+  // The program has the cores that MPI or ddlrun chose; relaying must not take time from it.
+  static void run_anywhere() {
+    cpu_set_t all;
+    std::memset(&all, 0xff, sizeof all);
+    ::sched_setaffinity(0, sizeof all, &all);
+  }
+
+  // The program has ended, and all that it wrote was read. Descendants that still print may do so
+  // for a while; the time in which ddlrun grants no credit does not count.
+  bool is_over() {
     if (!has_ended_) return false;
-    const bool is_silent = !channels_.output.is_open() && !channels_.errors.is_open();
-    // On a busy machine much can be unread when we get our turn again.
-    return is_silent ||
-           since_end_.seconds() > (has_read_all_ ? kLeftOverSeconds : kMostLeftOverSeconds);
+    if (relay_->is_at_end()) return true;
+    if (relay_->is_stalled() && !is_ending_) since_flow_.restart();
+    return since_flow_.seconds() > (has_read_all_ ? kLeftOverSeconds : kMostLeftOverSeconds);
   }
 
   void step() {
-    const bool may_read = waiting_.size() < kMostWaiting || !home_.is_open();
-    std::array<pollfd, 4> files = {
-        {{may_read ? channels_.output.get() : -1, POLLIN, 0},
-         {may_read ? channels_.errors.get() : -1, POLLIN, 0},
-         {home_.get(), static_cast<short>(POLLIN | (waiting_.empty() ? 0 : POLLOUT)), 0},
-         {signal_file_.get(), POLLIN, 0}}};
+    std::array<pollfd, 4> files = {{{relay_->output_file(), POLLIN, 0},
+                                    {relay_->errors_file(), POLLIN, 0},
+                                    {relay_->connection(), relay_->connection_events(), 0},
+                                    {signal_file_.get(), POLLIN, 0}}};
     ::poll(files.data(), files.size(), has_ended_ || is_ending_ ? 50 : -1);
-    has_read_all_ = may_read && !files[0].revents && !files[1].revents;
-    if (files[0].revents) pass_on(channels_.output, kOutput);
-    if (files[1].revents) pass_on(channels_.errors, kErrors);
-    if (files[2].revents) talk();
-    if (files[3].revents) hear_signals();
+    has_read_all_ = !files[0].revents && !files[1].revents;
+    if (files[0].revents) relay_->read_output();
+    if (files[1].revents) relay_->read_errors();
+    if (files[2].revents & ~POLLOUT) read_connection();
+    if (files[3].revents) take_signals();
+    relay_->send_pending();
+    if (!relay_->is_connected()) end_program();
     if (is_ending_ && !has_ended_ && since_ending_.seconds() > kGraceSeconds) {
       signal_descendants(SIGKILL);
     }
   }
 
-  void pass_on(File& from, char kind) {
-    std::array<char, 65536> piece{};
-    const auto bytes = ::read(from.get(), piece.data(), piece.size());
-    if (bytes < 0 && errno == EINTR) return;
-    if (bytes <= 0) {
-      from.close();
-    } else if (home_.is_open()) {
-      waiting_ += encode(kind, {piece.data(), static_cast<std::size_t>(bytes)});
-    }
-  }
-
-  void talk() {
-    const auto sent = ::send(home_.get(), waiting_.data(), waiting_.size(), MSG_NOSIGNAL);
-    if (sent > 0) waiting_.erase(0, static_cast<std::size_t>(sent));
+  void read_connection() {
     std::array<char, 256> piece{};
-    const auto bytes = ::recv(home_.get(), piece.data(), piece.size(), 0);
-    const bool is_quiet = bytes < 0 && (errno == EAGAIN || errno == EINTR);
-    if (bytes > 0) {
-      heard_.add(piece.data(), static_cast<std::size_t>(bytes));
-      while (const auto frame = heard_.next()) {
-        if (frame->kind == kStop) end_program();
-      }
-    } else if (!is_quiet) {
-      home_.close();
-      end_program();
-    }
+    const auto bytes = ::recv(relay_->connection(), piece.data(), piece.size(), 0);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    const bool is_valid =
+        bytes > 0 && reader_.read({piece.data(), static_cast<std::size_t>(bytes)},
+                                  [&](char kind, auto body) { return take_frame(kind, body); });
+    if (!is_valid) relay_->disconnect();
   }
 
-  void hear_signals() {
+  bool take_frame(char kind, std::string_view body) {
+    const auto credit = kind == kCredit ? decode_credit(body) : std::nullopt;
+    if (credit) relay_->add_credit(*credit);
+    if (kind == kStop) end_program();
+    return credit || kind == kStop;
+  }
+
+  void take_signals() {
     signalfd_siginfo signal{};
     while (::read(signal_file_.get(), &signal, sizeof signal) == sizeof signal) {
       const int number = static_cast<int>(signal.ssi_signo);
       if (number == SIGUSR1 || number == SIGUSR2) {
-        ::kill(program_, number);
+        if (!has_ended_) ::kill(program_, number);
       } else if (number != SIGCHLD) {
+        must_leave_ = has_ended_;
         end_program();
       }
     }
     int status = 0;
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-      if (ended != program_) continue;
-      has_ended_ = true;
-      has_read_all_ = false;
-      was_stopped_ = is_ending_;
-      since_end_.restart();
-      code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-      signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      if (ended == program_) program_has_ended(status);
     }
+  }
+
+  void program_has_ended(int status) {
+    has_ended_ = true;
+    has_read_all_ = false;
+    since_flow_.restart();
+    exit_ = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+             .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+             .clock_ns = now_ns(),
+             .was_stopped = is_ending_};
+    relay_->send_frame(encode(exit_));
   }
 
   void end_program() {
@@ -180,36 +192,17 @@ class Watched {
     signal_descendants(SIGCONT);
   }
 
-  // Closing while words of ddlrun are unread would throw away ours, and the end of a rank that
-  // failed makes mpirun end the others: so it is ddlrun that closes.
-  void say_goodbye() {
-    if (!home_.is_open()) return;
-    waiting_ += encode(kEnd, Json{{"code", code_},
-                                  {"signal", signal_},
-                                  {"ago", since_end_.seconds()},
-                                  {"stopped", was_stopped_}}
-                                 .dump());
-    ::fcntl(home_.get(), F_SETFL, ::fcntl(home_.get(), F_GETFL) & ~O_NONBLOCK);
-    const timeval limit{2, 0};
-    ::setsockopt(home_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    ::setsockopt(home_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    send_all(home_.get(), waiting_.data(), waiting_.size());
-    ::shutdown(home_.get(), SHUT_WR);
-    std::array<char, 256> piece{};
-    while (::recv(home_.get(), piece.data(), piece.size(), 0) > 0) {
-    }
-  }
-
-  File home_, signal_file_;
-  Channels channels_;
-  sigset_t signals_{}, old_signals_{};
+  File signal_file_;
+  std::optional<OutputRelay> relay_;
+  sigset_t old_signals_{};
   pid_t program_ = -1;
-  std::string waiting_;
-  FrameReader heard_;
-  bool is_ending_ = false, has_ended_ = false, was_stopped_ = false;
-  bool has_read_all_ = false;  // nothing was there when we looked last
-  Stopwatch since_ending_, since_end_;
-  int code_ = 0, signal_ = 0;
+  FrameReader reader_;
+  bool is_ending_ = false, has_ended_ = false;
+  bool must_leave_ = false;    // a signal came after the end of the program
+  bool has_read_all_ = false;  // nothing was readable when we looked last
+  Stopwatch since_ending_;
+  Stopwatch since_flow_;  // since the end of the program, or the last moment without credit
+  Exit exit_;
 };
 
 }  // namespace
@@ -225,8 +218,9 @@ void become_program(const std::vector<std::string>& words) {
   ::_exit(127);
 }
 
-int run_watched(File home, const std::vector<std::string>& words, const sigset_t& old_signals) {
-  return Watched(std::move(home), words, old_signals).run();
+int run_watched(File connection, const Welcome& welcome, const std::vector<std::string>& words,
+                const sigset_t& old_signals) {
+  return Watched(std::move(connection), welcome, words, old_signals).run();
 }
 
 }  // namespace tutti::launch

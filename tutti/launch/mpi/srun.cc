@@ -19,7 +19,8 @@ Words srun_command(const Mpi& mpi, const Start& start) {
   }
   if (!start.is_pinned) words.push_back("--overcommit");
   if (!mpi.plugin.empty()) words.push_back("--mpi=" + mpi.plugin);
-  words.insert(words.end(), {"--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL"});
+  words.insert(words.end(),
+               {"--cpu-bind=none", "--kill-on-bad-exit=1", "--input=0", "--export=ALL"});
   return with_program(std::move(words), start);
 }
 

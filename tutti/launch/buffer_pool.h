@@ -1,0 +1,47 @@
+// Buffers that several owners may hold and that are used again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace tutti::launch {
+
+// Hands out buffers of one size. A buffer returns when its last owner lets go of it, on any thread,
+// also after the pool is gone.
+class BufferPool {
+ public:
+  using Buffer = std::vector<char>;
+
+  explicit BufferPool(std::size_t bytes) : state_(std::make_shared<State>(bytes)) {}
+
+  std::shared_ptr<Buffer> get() {
+    std::unique_ptr<Buffer> buffer = state_->take();
+    return {buffer.release(), [state = state_](Buffer* one) { state->put_back(one); }};
+  }
+
+ private:
+  static constexpr std::size_t kMostFree = 64;
+  struct State {
+    explicit State(std::size_t bytes_each) : bytes(bytes_each) {}
+    std::unique_ptr<Buffer> take() {
+      const std::lock_guard lock(mutex);
+      if (free.empty()) return std::make_unique<Buffer>(bytes);
+      std::unique_ptr<Buffer> buffer = std::move(free.back());
+      free.pop_back();
+      return buffer;
+    }
+    void put_back(Buffer* buffer) {
+      std::unique_ptr<Buffer> owner(buffer);
+      const std::lock_guard lock(mutex);
+      if (free.size() < kMostFree) free.push_back(std::move(owner));
+    }
+    std::size_t bytes;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Buffer>> free;
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tutti::launch
