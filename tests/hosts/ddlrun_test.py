@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "launch"))
 from bed import NAME, TESTBED, exit_where_not_allowed, on, testbed
-from ddlrun import Run
+from ddlrun import Run, listeners, processes_with
 
 DDLRUN, PROGRAM, FAULT_RANK = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(3))
 HOSTS = "host1,host2,host3,host4"
@@ -92,6 +92,37 @@ class Hosts(unittest.TestCase):
         self.assertRegex(run.errors, r"DDL-3-41 Rank 2 on host3 was killed by signal 9")
         self.assertEqual(run.code, 128 + signal.SIGKILL)
         self.assertEqual(run.left_behind(), [])
+
+    def test_a_killed_agent_leaves_nothing_behind(self):
+        script = "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &); echo agent $RANK $PPID; sleep 1000; sleep 1000"
+        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", script)
+        run.wait_for(r"agent \d \d+\n", 4)
+        agent = re.search(r"agent 1 (\d+)", run.output).group(1)
+        on("host2", "kill", "-KILL", agent)
+        run.wait()
+        self.assertRegex(run.errors, r"DDL-3-42 Rank 1 on host2 was lost")
+        self.assertEqual(run.left_behind(), [])
+
+    def test_the_secret_is_on_no_command_line_of_any_host(self):
+        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo secret $TUTTI_JOB_SECRET; exec sleep 1000")
+        run.wait_for(r"secret [0-9a-f]{64}\n", 4)
+        (secret,) = set(re.findall(r"secret ([0-9a-f]{64})", run.output))
+        for path in Path("/proc").glob("[0-9]*"):  # the hosts share the processes of this machine
+            try:
+                self.assertNotIn(secret.encode(), (path / "cmdline").read_bytes())
+            except OSError:
+                pass
+        run.process.send_signal(signal.SIGTERM)
+        run.wait()
+
+    def test_ddlrun_listens_only_on_the_network_of_the_hosts(self):
+        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo ready; exec sleep 1000")
+        run.wait_for("ready", 4)
+        programs = {process: Path(f"/proc/{process}/cmdline").read_bytes() for process in processes_with(run.mark)}
+        (ddlrun,) = (process for process, words in programs.items() if words.startswith(DDLRUN.encode()) and b"--log-dir" in words)
+        self.assertEqual([address for address, _ in listeners(ddlrun)], ["010200C0"])  # 192.0.2.1
+        run.process.send_signal(signal.SIGTERM)
+        run.wait()
 
     def test_what_ranks_said_before_they_ended_is_the_news_on_every_host(self):
         run = self.run_to_end("-H", HOSTS, "-n", 4, FAULT_RANK, "disagree and vanish")

@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 PATIENCE = 60  # s, to detect a hang; nothing is expected to take long
+LISTENING = "0A"  # state of a socket in /proc/net/tcp
 
 
 def wait_until(condition, what):
@@ -32,19 +33,37 @@ def processes_with(mark):
     return found
 
 
-class Run:
-    """One ddlrun. `before`: words in front of it, such as those that enter a host."""
+def listeners(process):
+    """Address and port, both in hexadecimal as in /proc/net/tcp, of the listening sockets of a process."""
+    inodes = set()
+    for path in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(path)))
+        except OSError:
+            pass
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == LISTENING and fields[9] in inodes:
+                found.append(tuple(fields[1].split(":")))
+    return found
 
-    def __init__(self, program, *words, before=(), environment=None, folder=None):
+
+class Run:
+    """One ddlrun. `before`: words in front of it, such as those that enter a host. `out`, `stdin`: files for its streams."""
+
+    def __init__(self, program, *words, before=(), environment=None, folder=None, out=None, stdin=subprocess.DEVNULL):
         self.mark = uuid.uuid4().hex
         self.scratch = tempfile.TemporaryDirectory(prefix="tutti-launch-")
         self.logs = Path(self.scratch.name, "logs")
         self.out, self.err = Path(self.scratch.name, "out"), Path(self.scratch.name, "err")
         env = {**os.environ, "DDL_TEST_MARK": self.mark, **(environment or {})}
         options = [] if "--print" in words or words[:1] == ("--version",) else ["--log-dir", str(self.logs)]
-        with open(self.out, "w") as out, open(self.err, "w") as err:
-            self.process = subprocess.Popen([*map(str, before), str(program), *options, *map(str, words)], stdout=out,
-                                            stderr=err, stdin=subprocess.DEVNULL, env=env, cwd=folder, start_new_session=True)
+        with open(self.out, "w") as file, open(self.err, "w") as err:
+            self.process = subprocess.Popen([*map(str, before), str(program), *options, *map(str, words)],
+                                            stdout=file if out is None else out, stderr=err, stdin=stdin, env=env, cwd=folder,
+                                            start_new_session=True)
 
     def wait(self):
         try:
@@ -75,7 +94,7 @@ class Run:
 
     def wait_for(self, words, count=1):
         """Until the ranks have printed the words so often."""
-        wait_until(lambda: len(re.findall(words, self.output)) >= count or self.process.poll() is not None, words)
+        wait_until(lambda: len(re.findall(words, self.output, re.MULTILINE)) >= count or self.process.poll() is not None, words)
 
     def left_behind(self):
         """Processes of the job that still run; mpirun and ddlrun are not waited for by anybody else."""

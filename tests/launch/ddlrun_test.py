@@ -18,6 +18,7 @@ from ddlrun import Run
 
 DDLRUN, KINDS = Path(sys.argv[1]).resolve(), sys.argv[2:] or ["none"]
 SHOW = 'echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"'
+ONE = ("--oversubscribe", "-n", 1)
 # A job of three on whatever number of cores.
 THREE = ("--oversubscribe", "-n", 3)
 # Ignores requests to end, and has a daemon that does so too.
@@ -66,6 +67,23 @@ class Ranks(Case):
         self.assertGreater(int(values["MASTER_PORT"]), 0)
         self.assertEqual(values["TUTTI_RUN_FOLDER"], str(run.run_folder))
         self.assertNotIn("TUTTI_WATCH", values)
+
+    def test_a_job_inside_a_job_is_a_separate_one(self):
+        outer = 'echo outer $MASTER_PORT $TUTTI_RUN_FOLDER $TUTTI_JOB_SECRET'
+        inner = 'echo inner $MASTER_PORT $TUTTI_RUN_FOLDER $TUTTI_JOB_SECRET $RANK $WORLD_SIZE $DDL_OPTIONS'
+        for kind in self.over_kinds():
+            for nested in KINDS:
+                with self.subTest(outer=kind, inner=nested):
+                    command = f"{DDLRUN} --mpi {nested} --log-dir $FOLDER --oversubscribe -n 2 sh -c '{inner}'"
+                    with tempfile.TemporaryDirectory() as folder:
+                        run = self.run_to_end("--mpi", kind, *ONE, "sh", "-c", f"FOLDER={folder}; {outer}; {command}")
+                    self.assertEqual(run.code, 0, run.errors)
+                    words = [line.split(" ", 4) for line in run.lines]
+                    (one,) = (line for line in words if line[0] == "outer")
+                    two = [line for line in words if line[0] == "inner"]
+                    self.assertEqual([line[4] for line in two], ["0 2 -mode p:2x1x1x1", "1 2 -mode p:2x1x1x1"], run.errors)
+                    for variable in (1, 2, 3):
+                        self.assertNotIn(one[variable], [line[variable] for line in two])
 
     def test_no_ddloptions(self):
         run = self.run_to_end(*THREE, "-no_ddloptions", "sh", "-c", "echo [$DDL_OPTIONS]")
