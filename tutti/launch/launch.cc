@@ -98,6 +98,7 @@ class Launch {
 
   int run_with_restarts() {
     assembly().command(assembly().environment("", 0), "", false);  // throws before a folder is made
+    raise_file_limit();
     RunFolder folder(log_folder());
     JobOutput output(folder);
     output_ = &output;

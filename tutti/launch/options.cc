@@ -87,14 +87,15 @@ ArgumentGroup checks() {
 }
 
 ArgumentGroup watching() {
-  return {"While it runs",
-          {{{"timeout", kFloat, "", "End the job after so many seconds.", "", 0.1, 1e9}, {}, "S"},
-           {{"max_restarts", kInt, "0", "Start a failed job again, at most so often.", "", 0, 1e6},
-            {},
-            "N"},
-           flag("tag_output", {}, "Begin every line of output with its rank and host."),
-           option("log_dir", {}, "FOLDER", "Where run folders are made; else $TMPDIR/DDLRUN."),
-           flag("verbose", {"v"}, "Say what was found, checked and chosen.")}};
+  return {
+      "While it runs",
+      {{{"timeout", kFloat, "", "End the job after so many seconds.", "", 0.1, 1e9}, {}, "S"},
+       {{"max_restarts", kInt, "0", "Start a failed job again, at most so often.", "", 0, 1e6},
+        {},
+        "N"},
+       flag("tag_output", {}, "Begin every line of output with its rank and host."),
+       option("log_dir", {}, "FOLDER", "Parent of the run folders; else $TMPDIR/DDLRUN-<user id>."),
+       flag("verbose", {"v"}, "Say what was found, checked and chosen.")}};
 }
 
 ArgumentGroup about() {

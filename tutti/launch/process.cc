@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,9 @@ struct Pipe {
   File reading, writing;
 };
 
+// The limit before raise_file_limit(); 0: it was not raised.
+rlimit old_file_limit{};
+
 // Between fork and exec only calls that are safe after a fork of a process with threads.
 [[noreturn]] void become(const ProcessSpec& spec, char** arguments, char** environment, int input,
                          int output, int errors) {
@@ -57,6 +61,7 @@ struct Pipe {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  if (old_file_limit.rlim_cur > 0) ::setrlimit(RLIMIT_NOFILE, &old_file_limit);
   if (input >= 0) ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
@@ -71,6 +76,14 @@ struct Pipe {
 
 void File::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (old_file_limit.rlim_cur > 0 || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  old_file_limit = limit;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Process::Process(const ProcessSpec& spec) {

@@ -30,6 +30,10 @@ class File {
   int number_ = -1;
 };
 
+// Raises the limit of open files of this process as far as it may: every rank takes two. Programs
+// that Process starts get the old limit; some cannot use file numbers above 1023.
+void raise_file_limit();
+
 struct ProcessSpec {
   std::vector<std::string> words;            // the program first, looked up in PATH
   const Environment* environment = nullptr;  // added to ours

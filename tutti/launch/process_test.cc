@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,16 @@ TEST(Process, RunsToItsEnd) {
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_EQ(outcome.output, "/\nthere\n");
   EXPECT_EQ(outcome.errors, "no\n");
+}
+
+TEST(Process, ProgramsKeepTheOldLimitOfOpenFiles) {
+  rlimit before{}, after{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  raise_file_limit();
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, before.rlim_max);
+  EXPECT_EQ(run({.words = {"sh", "-c", "ulimit -n"}}, 30).output,
+            std::to_string(before.rlim_cur) + "\n");
 }
 
 TEST(Process, EndsAreTold) {
