@@ -157,7 +157,7 @@ class FullDisks(Case):
         self.assertRegex(run.errors, r"DDL-3-51 Standard output cannot be written: No space left on device\.")
         self.assertIn("done\n", run.errors)
         self.assertEqual(run.code, 1)
-        self.assertEqual((run.run_folder / "rank-0.log").read_bytes(), NUMBERS + b"done\n")
+        self.assertEqual((run.run_folder / "rank-0.log").read_bytes().replace(b"done\n", b""), NUMBERS)
 
     def test_a_full_temporary_folder_is_reported_before_anything_starts(self):
         script = 'program=$1; shift 3; dd if=/dev/zero of=$0/fill bs=4k 2>/dev/null; TMPDIR=$0 exec "$program" "$@"'

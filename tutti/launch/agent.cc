@@ -1,5 +1,6 @@
 #include "tutti/launch/agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
@@ -54,6 +55,13 @@ void pin(const std::string& cpus) {
   if (::sched_setaffinity(0, sizeof set, &set) != 0) {
     log::warning("DDL-3-49 cannot pin this rank to {}: {}.", cpus, std::strerror(errno));
   }
+}
+
+// Ranks that share one pipe or file would each get a part of it, and some MPIs never close theirs.
+void read_nothing() {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::close(nothing);
 }
 
 // Some MPIs kill the process that they have started without a warning, and an administrator may
@@ -141,6 +149,7 @@ int run_agent(const std::vector<std::string>& words) {
       ::setenv(name.c_str(), value.c_str(), 1);
     }
   }
+  if (identity && identity->rank > 0) read_nothing();
   const char* const watch = std::getenv("TUTTI_WATCH");
   const auto secret = auth::Secret::from_environment();
   if (!watch || !identity || !secret) become_program(words);

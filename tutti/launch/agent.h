@@ -10,13 +10,13 @@
 
 namespace tutti::launch {
 
-// Runs `words` as a rank; returns its exit code, 128 + signal for a killed one. Without TUTTI_WATCH
-// in the environment (the mpirun line was typed by hand) it becomes the program at once. Throws
-// ConfigError when there is no program.
+// Runs `words` as a rank, with standard input only if that is rank 0; returns its exit code, 128 +
+// signal for a killed one. Without TUTTI_WATCH in the environment (the mpirun line was typed by
+// hand) it becomes the program at once. Throws ConfigError when there is no program.
 int run_agent(const std::vector<std::string>& words);
 
 // Starts `words` `count` times as the ranks of a job on this machine, without MPI; ends all when
-// one fails, and returns its exit code. Only rank 0 reads standard input.
+// one fails, and returns its exit code.
 int start_here(int count, const std::vector<std::string>& words);
 
 }  // namespace tutti::launch

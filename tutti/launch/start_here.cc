@@ -1,5 +1,4 @@
 // Ranks of this machine without MPI.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,13 +15,6 @@
 namespace tutti::launch {
 namespace {
 
-// Several ranks that read one pipe or file would each get a part of it.
-void read_nothing() {
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ::dup2(nothing, STDIN_FILENO);
-  ::close(nothing);
-}
-
 pid_t start_rank(int rank, int count, std::vector<std::string> words, const sigset_t& signals) {
   const pid_t process = ::fork();
   if (process != 0) return process;
@@ -32,7 +24,6 @@ pid_t start_rank(int rank, int count, std::vector<std::string> words, const sigs
   for (const auto& [name, value] : torch_variables({rank, count, rank, count})) {
     ::setenv(name.c_str(), value.c_str(), 1);
   }
-  if (rank > 0) read_nothing();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
