@@ -41,7 +41,7 @@ format:  ## clang-format over the whole source
 	@$(PYTHON) tools/check_format.py --fix
 
 install: build  ## libraries, headers, programs under PREFIX (/usr/local)
-	@cmake --install build --prefix "$(PREFIX)" >build/install.log && echo "installed under $(PREFIX)"
+	@scripts/install.sh "$(PREFIX)"
 
 clean:  ## removes all build folders
 	@rm -rf build build-*

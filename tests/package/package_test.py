@@ -30,7 +30,7 @@ class Package(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.scratch = Path(folder.name)
         cls.prefix = cls.scratch / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.output = run(CONSUMER.parents[2] / "scripts/install.sh", cls.prefix, BUILD)
         cls.pkgconfig = {"PKG_CONFIG_PATH": str(next(cls.prefix.rglob("tutti.pc")).parent)}
 
     def flags(self, *what):
@@ -57,12 +57,17 @@ class Package(unittest.TestCase):
         run(COMPILER, "-std=c++20", "-fsyntax-only", "-Wall", source, *self.flags("--cflags"))
 
     def test_c_program_needs_one_line(self):
+        """The line that the installation prints, without LD_LIBRARY_PATH."""
         example = CONSUMER.parents[2] / "examples/01_all_reduce/all_reduce.c"
-        library = next(self.prefix.rglob("libddl.so")).parent
+        line = next(line for line in self.output.splitlines() if line.startswith("C programs: "))
+        command = line.removeprefix("C programs: ").replace("my_program.c", str(example)).split()
         program = self.scratch / "by_hand"
-        run("cc", "-std=c11", "-Wall", "-Werror", f"-I{self.prefix}/include", example, "-o", program, f"-L{library}", "-lddl",
-            f"-Wl,-rpath,{library}")
-        self.assertEqual(run(program), "ranks: 1, average: 0\n")
+        run(*command, "-std=c11", "-Wall", "-Werror", "-o", program)
+        self.assertEqual(run(program, LD_LIBRARY_PATH=""), "ranks: 1, average: 0\n")
+
+    def test_man_pages_and_completions_are_installed(self):
+        for name in ("man1/ddlrun.1", "man1/tutti.1", "completions/ddlrun", "completions/tutti"):
+            self.assertTrue(any(self.prefix.rglob(name)), name)
 
     def test_private_things_stay_at_home(self):
         names = [path.as_posix() for path in self.prefix.rglob("*")]
