@@ -1,13 +1,13 @@
 # Everything a person types. Each target installs what is missing, configures, builds and does its job.
 .DEFAULT_GOAL := help
-.PHONY: help build test check demo bench format install clean
+.PHONY: help build test test-deep check demo bench format install clean
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
 TUTTI := build/bin/tutti
 QUICK := --quick --append --json build/bench/results.json
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 build:  ## the programs, in build/bin
 	@scripts/build.sh release
@@ -15,6 +15,10 @@ build:  ## the programs, in build/bin
 test:  ## everything needed, then every test: release, asan + ubsan, tsan, checks
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py
+
+test-deep:  ## tests of the vector kernels with the instruction sets of older CPUs
+	@scripts/install-deps.sh
+	@$(PYTHON) scripts/run_tests.py --deep
 
 check:  ## only the quick checks: layers, sizes, format, documents
 	@scripts/install-deps.sh

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Writes the man page of tutti from the help texts of all its commands.
 
-  man_page.py TUTTI VERSION > tutti.1
+  man_page.py TUTTI VERSION FILE
 """
 
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 DESCRIPTION = """tutti trains networks, linear models and trees on many processors, and measures how fast it does so.
 Each command prints its options with \\-\\-help."""
@@ -35,16 +36,20 @@ def sections(program, words):
         yield f'.SH "tutti {escape(" ".join(words))}"\n.nf\n{escape(text.strip())}\n.fi'
 
 
-def main():
-    program, version = sys.argv[1:]
-    print(f'.TH TUTTI 1 "" "Tutti {version}" "User Commands"')
-    print(".SH NAME\ntutti \\- train models on many processors at once")
-    print(".SH SYNOPSIS\n.B tutti\n.I command\n.RI [ options ]")
-    print(f".SH DESCRIPTION\n{DESCRIPTION}\n.SH COMMANDS")
+def page(program, version):
+    yield f'.TH TUTTI 1 "" "Tutti {version}" "User Commands"'
+    yield ".SH NAME\ntutti \\- train models on many processors at once"
+    yield ".SH SYNOPSIS\n.B tutti\n.I command\n.RI [ options ]"
+    yield f".SH DESCRIPTION\n{DESCRIPTION}\n.SH COMMANDS"
     for name, summary in commands_in(help_of(program, [])):
-        print(f".TP\n.B {name}\n{escape(summary)}")
-    print("\n".join(sections(program, [])))
-    print(".SH \"SEE ALSO\"\n.BR ddlrun (1)")
+        yield f".TP\n.B {name}\n{escape(summary)}"
+    yield from sections(program, [])
+    yield '.SH "SEE ALSO"\n.BR ddlrun (1)\n'
+
+
+def main():
+    program, version, file = sys.argv[1:]
+    Path(file).write_text("\n".join(page(program, version)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ TEST_P(BadGradientTest, ManyInARowEndTheRun) {
     run(ranks, "bad", settings, false, 5);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
+    // Other ranks may be the first to fail: with the error of this one inside their own.
+    EXPECT_NE(std::string(error.what()).find("DDL-9-60"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("3 steps in a row"), std::string::npos);
   }
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tutti/core/clock.h"
+#include "tutti/core/cpu_isa.h"
 
 namespace tutti::train {
 
@@ -36,7 +37,7 @@ int threads_of(const Options& options, int local_ranks) {
 bool has_bf16() {
   static const bool has = [] {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0;
+    return max_cpu_isa() >= CpuIsa::kAvx512 && __builtin_cpu_supports("avx512bf16") != 0;
   }();
   return has;
 }

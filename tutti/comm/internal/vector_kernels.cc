@@ -13,6 +13,7 @@
 #include "tutti/comm/internal/convert-inl.h"
 #include "tutti/comm/internal/quantise-inl.h"
 #include "tutti/comm/internal/reduce-inl.h"
+#include "tutti/core/cpu_isa.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::comm::HWY_NAMESPACE {
@@ -58,6 +59,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::comm {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(reduce_any);
 HWY_EXPORT(convert_any);

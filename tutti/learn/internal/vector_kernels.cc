@@ -10,12 +10,15 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
 #include "tutti/learn/internal/dense_rows-inl.h"
 #include "tutti/learn/internal/sparse_rows-inl.h"
 #include "tutti/learn/internal/terms-inl.h"
 
 #if HWY_ONCE
 namespace tutti::learn {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 #define TUTTI_EXPORT(name) \
   HWY_EXPORT(name##_f32);  \

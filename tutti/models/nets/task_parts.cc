@@ -1,13 +1,13 @@
 #include "tutti/models/nets/task_parts.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <stdlib.h>
 
 #include <algorithm>
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/heap.h"
 #include "tutti/models/ops/amx.h"
 #include "tutti/train/data/h5.h"
 #include "tutti/train/run/free_memory.h"
@@ -72,7 +72,7 @@ fs::path make_data(const std::string& name, std::string_view what, comm::Communi
                           folder.string(), done, all, left));
   };
   if (maker.rank >= 0) generate(folder, maker.rank, maker.ranks, show);
-  malloc_trim(0);  // what it took is for training now
+  trim_heap();  // what it took is for training now
   communicator.barrier({.name = "data", .timeout = kPatience});
   return folder;
 }

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "tutti/core/cpu_isa.h"
+
 // oneDNN 2.6 takes the number of the tile palette from CPUID leaf 0x1d. Some hypervisors pass the
 // AMX flags on but leave that leaf empty; oneDNN then configures palette 0, "no tiles", and its
 // next tile instruction is illegal. This function takes the place of oneDNN's own, which is
@@ -64,7 +66,7 @@ bool has_palette() {
 }  // namespace
 
 Amx prepare_amx() {
-  if (!is_advertised()) return found = Amx::kAbsent;
+  if (!is_advertised() || max_cpu_isa() < CpuIsa::kAmx) return found = Amx::kAbsent;
   if (!is_allowed()) {
     setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", 0);
     return found = Amx::kBroken;

@@ -9,6 +9,8 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::models::HWY_NAMESPACE {
 
@@ -131,6 +133,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::models {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(multiply_rows);
 HWY_EXPORT(add_turned_product);

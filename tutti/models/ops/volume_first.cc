@@ -9,6 +9,8 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::models::HWY_NAMESPACE {
 
@@ -135,6 +137,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::models {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(first_layer_plane);
 HWY_EXPORT(first_layer_backward_plane);

@@ -9,6 +9,8 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::models::HWY_NAMESPACE {
 
@@ -232,6 +234,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::models {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(transform_input);
 HWY_EXPORT(transform_gradient);

@@ -14,6 +14,8 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::tree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -126,6 +128,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::learn::tree {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(bin_rows_f32);
 HWY_EXPORT(bin_rows_f64);

@@ -10,6 +10,8 @@
 // After foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
+#include "tutti/core/cpu_isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::tree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -61,6 +63,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti::learn::tree {
+
+[[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(gradients_in_vectors);
 

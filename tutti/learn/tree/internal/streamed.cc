@@ -1,7 +1,6 @@
 #include "tutti/learn/tree/internal/streamed.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
+#include "tutti/core/heap.h"
 #include "tutti/learn/tree/internal/divide.h"
 #include "tutti/learn/tree/internal/grow_orders.h"
 #include "tutti/learn/tree/internal/node_rules.h"
@@ -116,7 +116,7 @@ class StreamedGrower {
 
 template <class Record>
 void StreamedGrower<Record>::pass(const Take& take) {
-  malloc_trim(0);  // what the pass before has freed is needed in other pieces now
+  trim_heap();  // what the pass before has freed is needed in other pieces now
   const std::int64_t rows = growth_.data.rows(), block = plan_.block_rows;
   const std::int64_t ahead = block * threads_.count();
   std::atomic<std::int64_t> next = 0;
@@ -343,14 +343,14 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
 template <class Record>
 std::vector<GrownNode> grow_streamed(const StreamedGrowth<Record>& growth, Threads& threads) {
   auto nodes = StreamedGrower<Record>(growth, threads).grow();
-  malloc_trim(0);
+  trim_heap();
   return nodes;
 }
 template std::vector<GrownNode> grow_streamed(const StreamedGrowth<NarrowRecord>&, Threads&);
 template std::vector<GrownNode> grow_streamed(const StreamedGrowth<WideRecord>&, Threads&);
 
 std::int64_t MemoryLimit::left() const {
-  malloc_trim(0);
+  trim_heap();
   const std::int64_t left = bytes_ - resident_bytes();
   return left - std::max<std::int64_t>(0, left) / 8;
 }

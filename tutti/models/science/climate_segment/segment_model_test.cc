@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/science/climate_segment/case.h"
 #include "tutti/models/science/climate_segment/model.h"
@@ -112,28 +114,40 @@ TEST(Tiramisu, AgreesWithItsDescription) {
   expect_right_gradients(*network, input, torch::randint(3, {2, 8, 12}, torch::kInt64));
 }
 
-// In f32 blocks are computed as a whole; in f64 each layer by libtorch.
-TEST(Tiramisu, HasTheGradientsOfF64WithManyFilters) {
-  const TiramisuShape shape{24, 36, 16, 3, 32, 16, 3, {2, 3, 2}, {3, 2}, 0};
-  const auto ours = make_network(shape, 3, torch::kFloat32),
-             exact = make_network(shape, 3, torch::kFloat32);
+// The largest relative error of a gradient in f32, where a block is one operation, against f64,
+// where libtorch computes each layer.
+double gradient_error(const TiramisuShape& shape, int seed) {
+  const auto ours = make_network(shape, seed, torch::kFloat32),
+             exact = make_network(shape, seed, torch::kFloat32);
   exact->to(torch::kFloat64);
   exact->compute_in(torch::kFloat64);
-  torch::manual_seed(1);
-  const Tensor input = torch::randn({2, 16, 24, 36}),
-               labels = torch::randint(3, {2, 24, 36}, torch::kInt64);
+  torch::manual_seed(seed);
+  const Tensor input = torch::randn({1, shape.channels, shape.height, shape.width});
+  const Tensor labels = torch::randint(3, {1, shape.height, shape.width}, torch::kInt64);
   auto loss = [&](Network& network, torch::ScalarType dtype) {
     const Tensor result = torch::cross_entropy_loss(network.forward(input.to(dtype)), labels);
     result.backward();
     return result.item<double>();
   };
   EXPECT_NEAR(loss(*ours, torch::kFloat32), loss(*exact, torch::kFloat64), 1e-5);
-  const auto found = ours->named_parameters(), expected = exact->named_parameters();
-  for (const auto& item : expected) {
-    const Tensor of_f64 = item.value().grad();
-    const Tensor difference = found[item.key()].grad().to(torch::kFloat64) - of_f64;
-    EXPECT_LT(difference.norm().item<double>(), 1e-3 * of_f64.norm().item<double>()) << item.key();
+  const auto found = ours->named_parameters();
+  double worst = 0;
+  for (const auto& item : exact->named_parameters()) {
+    const Tensor expected = item.value().grad();
+    const Tensor difference = found[item.key()].grad().to(torch::kFloat64) - expected;
+    worst = std::max(worst, difference.norm().item<double>() / expected.norm().item<double>());
   }
+  return worst;
+}
+
+// The median over seeds: where a ReLU input is almost zero, rounding decides its sign, and the
+// gradients of that seed differ by about 1e-3. A wrong kernel fails for every seed.
+TEST(Tiramisu, HasTheGradientsOfF64WithManyFilters) {
+  const TiramisuShape shape{24, 36, 16, 3, 32, 16, 3, {2, 3, 2}, {3, 2}, 0};
+  std::vector<double> errors;
+  for (int seed = 1; seed <= 9; ++seed) errors.push_back(gradient_error(shape, seed));
+  std::ranges::nth_element(errors, errors.begin() + 4);
+  EXPECT_LT(errors[4], 1e-4);
 }
 
 // A network by libtorch's own operations, from the names of its layers.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tutti/models/nets/layer_stack.h"
+#include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/volume.h"
 
 namespace tutti::models::unet3d {
@@ -107,9 +108,14 @@ Tensor Network::doubled(const Convolution* convolution, const Tensor& input) con
   if (convolution) {
     const std::int64_t in = convolution->layer.in, out = convolution->layer.out;
     const Tensor places = convolution->weight.permute({0, 2, 3, 4, 1}).reshape({in, 8 * out});
-    cubes = (torch::matmul(voxels, places.to(dtype_)) + convolution->bias.repeat({8}).to(dtype_))
-                .reshape({-1, side / 2, side / 2, side / 2, 2, 2, 2, out})
-                .permute({0, 1, 4, 2, 5, 3, 6, 7});
+    // Without AMX, bf16 products are computed in f32 and rounded, as in convolutions: not every CPU
+    // that libtorch tries them on has them.
+    const auto type = has_matrix_units() || dtype_ == torch::kFloat64 ? dtype_ : torch::kFloat32;
+    cubes =
+        (torch::matmul(voxels.to(type), places.to(type)) + convolution->bias.repeat({8}).to(type))
+            .to(dtype_)
+            .reshape({-1, side / 2, side / 2, side / 2, 2, 2, 2, out})
+            .permute({0, 1, 4, 2, 5, 3, 6, 7});
   } else {
     cubes = voxels.unsqueeze(2).unsqueeze(4).unsqueeze(6).expand({-1, -1, 2, -1, 2, -1, 2, -1});
   }
