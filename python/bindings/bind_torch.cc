@@ -15,11 +15,13 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 using Group = c10::intrusive_ptr<BackendBase>;
 
-using Place = std::optional<std::tuple<std::string, std::string, int>>;  // id, host of rank 0, port
+// id, host of rank 0, port, secret
+using Place = std::optional<std::tuple<std::string, std::string, int, std::string>>;
 
 std::optional<MeetingPlace> place_of(const Place& place) {
   if (!place) return std::nullopt;
-  return MeetingPlace{std::get<0>(*place), std::get<1>(*place), std::get<2>(*place)};
+  return MeetingPlace{std::get<0>(*place), std::get<1>(*place), std::get<2>(*place),
+                      std::get<3>(*place)};
 }
 
 ProcessGroupDdl& ours(const Group& group) {

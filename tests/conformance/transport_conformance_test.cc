@@ -76,8 +76,9 @@ World pipe_world(int ranks) {
 World tcp_wire_world(int ranks) {
   return {"TcpWire" + std::to_string(ranks), [ranks](const RankBody& body) {
             ThreadWorld world(ranks);
+            const auth::Secret secret = auth::Secret::generate();
             world.run([&](Transport& base) {
-              TcpWire tcp(base.rank());
+              TcpWire tcp(base.rank(), secret);
               tcp.connect(base.exchange(tcp.offer()));
               WithWire transport(base, tcp);
               body(transport);

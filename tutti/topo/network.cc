@@ -45,6 +45,21 @@ unsigned char mask_of(int prefix, std::size_t place) {
   return static_cast<unsigned char>(0xff00U >> bits);
 }
 
+// Gives back `socket`, or closes it and gives -1 with errno.
+int bind_and_listen(int socket, const SocketAddress& address) {
+  if (socket < 0) return -1;
+  const int one = 1;
+  // Connections of a job that just ended must not keep the next from its port.
+  if (address.port() != 0) ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (::bind(socket, address.data(), address.size) == 0 && ::listen(socket, SOMAXCONN) == 0) {
+    return socket;
+  }
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 
 std::optional<SocketAddress> SocketAddress::parse(const std::string& text, int port) {
@@ -134,18 +149,18 @@ int listen_everywhere(int port, int flags) {
     family = AF_INET;
     socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
   }
-  if (socket < 0) return -1;
-  const int one = 1, zero = 0;
+  const int zero = 0;
   if (family == AF_INET6) ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-  // Connections of a job that just ended must not keep the next from its port.
-  if (port != 0) ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  const SocketAddress here = make(family, &in6addr_any, port);
-  if (::bind(socket, here.data(), here.size) == 0 && ::listen(socket, SOMAXCONN) == 0)
-    return socket;
-  const int error = errno;
-  ::close(socket);
-  errno = error;
-  return -1;
+  return bind_and_listen(socket, make(family, &in6addr_any, port));
+}
+
+int listen_on(const SocketAddress& address, int flags) {
+  const int socket = ::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+  const int one = 1;
+  if (address.family() == AF_INET6) {
+    ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  }
+  return bind_and_listen(socket, address);
 }
 
 }  // namespace tutti::topo

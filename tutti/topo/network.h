@@ -48,5 +48,7 @@ std::vector<Interface> own_interfaces();
 // A socket that listens on `port` (0: any free one) of all addresses of both families; the caller
 // closes it. -1 when it cannot (errno says why). `flags`: SOCK_NONBLOCK or none.
 int listen_everywhere(int port, int flags = 0);
+// The same on one address only, whose port may be 0.
+int listen_on(const SocketAddress& address, int flags = 0);
 
 }  // namespace tutti::topo

@@ -26,6 +26,12 @@ std::unique_ptr<comm::Communicator> meet(const comm::LocalJob& job, const Option
   return comm::Communicator::create(comm::start_local(job, options.text("interface")), options);
 }
 
+// That of the launcher wins: torch's store is open to everyone who reaches its port.
+std::optional<auth::Secret> secret_of(const MeetingPlace& place) {
+  const auto launchers = auth::Secret::from_environment();
+  return launchers ? launchers : auth::Secret::from_hex(place.secret);
+}
+
 bool is_sound(const comm::Communicator& communicator) {
   try {
     communicator.check();
@@ -60,7 +66,8 @@ comm::Communicator& World::connect(int rank, int size, const std::optional<Meeti
                                 .size = size,
                                 .id = place->id,
                                 .master = place->master,
-                                .port = place->port},
+                                .port = place->port,
+                                .secret = secret_of(*place)},
                                options)
                         : comm::Communicator::from_environment(options);
   log::set_tag(fmt::format("rank {}", communicator_->rank()));

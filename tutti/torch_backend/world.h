@@ -17,6 +17,8 @@ struct MeetingPlace {
   std::string id;      // the name by which ranks of one host know each other
   std::string master;  // rank 0's host, when there are several; else empty
   int port = 0;        // there
+  std::string
+      secret;  // 64 hexadecimal digits by which ranks of several hosts authenticate; or empty
 };
 
 // Torch starts and ends process groups at will, MPI only once: so the communicator of the job lives

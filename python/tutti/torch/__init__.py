@@ -11,6 +11,7 @@ import atexit
 import functools
 import importlib
 import os
+import secrets
 import socket
 import uuid
 from datetime import timedelta
@@ -111,20 +112,20 @@ def _is_part(options):
 
 
 def _meeting_place(options):
-    """Where ranks find each other: a name, and with several hosts address and port; None when MPI brings them together."""
+    """Where ranks find each other: a name, and with several hosts address, port and secret; None when MPI connects them."""
     rank, size, store = options.group_rank, options.group_size, options.store
     job = _torch.find_job()
     if size == 1:
-        return str(uuid.uuid4()), "", 0
+        return str(uuid.uuid4()), "", 0, ""
     if job["by_mpi"] and (job["rank"], job["size"]) == (rank, size):
         return None
     store.set(f"ddl/host/{rank}", _host())
     hosts = {store.get(f"ddl/host/{other}") for other in range(size)}
     if rank == 0:
-        door = f"{_address()} {_free_port()}" if len(hosts) > 1 else ""
+        door = f"{_address()} {_free_port()} {secrets.token_hex(32)}" if len(hosts) > 1 else ""
         store.set("ddl/place", f"{uuid.uuid4()} {door}")
     name, *door = store.get("ddl/place").decode().split()
-    return (name, door[0], int(door[1])) if door else (name, "", 0)
+    return (name, door[0], int(door[1]), door[2]) if door else (name, "", 0, "")
 
 
 def _host():

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tutti/comm/flight_record.h"
@@ -28,6 +29,7 @@ struct Job {
   std::shared_ptr<Transport> transport;
   Routes routes;
   Options options;
+  std::optional<auth::Secret> secret;  // with several hosts only
   const std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   FlightRecord flight;
   Recorder recorder;

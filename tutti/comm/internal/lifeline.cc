@@ -14,7 +14,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr char kGoodbye = 'b';
-constexpr std::size_t kMostLines = 16;  // strangers included
+constexpr std::size_t kMostLines = 16;
+constexpr auth::AcceptQueue::Limits kLimits = {.max_pending = 16, .seconds = 10};
 
 // So that the kernel finds out about a host that lost its power: 5 s + 5 x 2 s.
 void keep_alive(int file) {
@@ -33,14 +34,18 @@ Lifeline::~Lifeline() {
   }
 }
 
-std::string Lifeline::open(std::uint64_t job, int rank) {
-  mine_ = {.job = job, .rank = rank};
-  door_ = Door::open();
+std::string Lifeline::open(const auth::Secret& secret, int rank, const std::string& interfaces) {
+  mine_ = {.rank = rank};
+  secret_ = secret;
+  visitors_.emplace(secret, kPurpose, kLimits);
+  door_ = Door::open(interfaces);
   return door_.text;
 }
 
 void Lifeline::connect(int rank, const std::string& address) {
-  Line line{.rank = rank, .addresses = ways_to(address)};
+  Line line;
+  line.rank = rank;
+  line.addresses = ways_to(address);
   try_next(line);
   if (line.file >= 0) lines_.push_back(std::move(line));
 }
@@ -54,10 +59,10 @@ void Lifeline::try_next(Line& line) {
     if (file < 0) continue;
     const timeval limit{0, 300'000};
     ::setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (::connect(file, target.data(), target.size) == 0 &&
-        ::send(file, &mine_, sizeof mine_, MSG_NOSIGNAL) == sizeof mine_) {
+    if (::connect(file, target.data(), target.size) == 0) {
       keep_alive(file);
       line.file = file;
+      line.handshake.emplace(*secret_, auth::Role::kConnector, kPurpose);
       return;
     }
     ::close(file);
@@ -66,32 +71,39 @@ void Lifeline::try_next(Line& line) {
 }
 
 void Lifeline::admit() {
-  for (;;) {
-    const int file = ::accept4(door_.file.number(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (file < 0) return;
-    if (lines_.size() >= kMostLines) {
-      ::close(file);
-      continue;
+  for (const File& listener : door_.files) {
+    for (const int file : visitors_->accept_from(listener.number())) {
+      if (lines_.size() >= kMostLines) {
+        ::close(file);
+        continue;
+      }
+      keep_alive(file);
+      Line line;
+      line.file = file;
+      lines_.push_back(std::move(line));
     }
-    keep_alive(file);
-    lines_.push_back({.file = file});
   }
 }
 
 void Lifeline::add_files(std::vector<pollfd>& files) const {
-  if (door_.file.is_open()) files.push_back({door_.file.number(), POLLIN, 0});
-  for (const Line& line : lines_) files.push_back({line.file, POLLIN, 0});
+  for (const File& listener : door_.files) files.push_back({listener.number(), POLLIN, 0});
+  if (visitors_) visitors_->add_files(&files);
+  for (const Line& line : lines_) files.push_back({line.file, line.events(), 0});
+}
+
+std::size_t Lifeline::established() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lines_, [](const Line& line) { return line.is_established; }));
 }
 
 std::vector<int> Lifeline::find_dead() {
-  if (door_.file.is_open()) admit();
+  admit();
   std::vector<int> dead;
   for (Line& line : lines_) {
-    pollfd file{line.file, POLLIN, 0};
+    pollfd file{line.file, line.events(), 0};
     if (::poll(&file, 1, 0) <= 0) continue;
     if (!line.is_established) {
-      line.is_established = hear_hello(line);
-      if (!line.is_established) try_next(line);
+      if (!advance(line)) try_next(line);
     } else {
       if (has_died(line)) dead.push_back(line.rank);
       ::close(std::exchange(line.file, -1));
@@ -101,11 +113,25 @@ std::vector<int> Lifeline::find_dead() {
   return dead;
 }
 
+bool Lifeline::advance(Line& line) {
+  if (line.handshake) return authenticate(line);
+  line.is_established = hear_hello(line);
+  return line.is_established;
+}
+
+bool Lifeline::authenticate(Line& line) const {
+  const auto state = line.handshake->advance(line.file);
+  if (state == auth::Handshake::State::kInProgress) return true;
+  line.handshake.reset();
+  return state == auth::Handshake::State::kAuthenticated &&
+         ::send(line.file, &mine_, sizeof mine_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof mine_;
+}
+
 // A caller knows whom it expects; a visitor is answered with the same words.
 bool Lifeline::hear_hello(Line& line) {
   Hello hello;
   const auto bytes = ::recv(line.file, &hello, sizeof hello, MSG_DONTWAIT);
-  if (bytes != sizeof hello || hello.job != mine_.job) return false;
+  if (bytes != sizeof hello) return false;
   const bool is_visitor = line.rank < 0;
   if (!is_visitor) return hello.rank == line.rank;
   line.rank = hello.rank;

@@ -9,9 +9,12 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tutti/auth/accept_queue.h"
+#include "tutti/auth/handshake.h"
 #include "tutti/comm/transport/tcp/door.h"
 
 namespace tutti::comm {
@@ -25,11 +28,14 @@ class Lifeline {
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
 
-  // Opens the door; gives what the rank before this one needs for `connect`, "" when there is no
-  // network. `job` keeps strangers out.
-  std::string open(std::uint64_t job, int rank);
+  // Listens; returns what the rank before this one needs for `connect`, "" when there is no
+  // network. Only processes that know `secret` are let in. `interfaces`: see Door.
+  std::string open(const auth::Secret& secret, int rank, const std::string& interfaces = "");
   // To the rank that gave that address. At most some tenths of a second.
   void connect(int rank, const std::string& address);
+
+  // Number of lines on which both ends are known.
+  std::size_t established() const;
 
   // What to wait for.
   void add_files(std::vector<pollfd>& files) const;
@@ -37,24 +43,33 @@ class Lifeline {
   std::vector<int> find_dead();
 
  private:
+  static constexpr const char* kPurpose = "lifeline";  // of the handshake
   struct Hello {
-    std::uint64_t job = 0;
     std::int32_t rank = -1;
-    std::int32_t reserved = 0;
   };
   struct Line {
     int file = -1;
     int rank = -1;                                    // -1: a visitor that has not said hello
     bool is_established = false;                      // both said hello
+    std::optional<auth::Handshake> handshake = {};    // while it runs
     std::vector<topo::SocketAddress> addresses = {};  // to try when this one leads elsewhere
+
+    short events() const {
+      return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
+    }
   };
   void try_next(Line& line);
   void admit();
+  // False when the line leads nowhere.
+  bool advance(Line& line);
+  bool authenticate(Line& line) const;
   bool hear_hello(Line& line);
   bool has_died(Line& line);
 
   Hello mine_;
+  std::optional<auth::Secret> secret_;
   Door door_;
+  std::optional<auth::AcceptQueue> visitors_;  // that have not proved that they know the secret
   std::vector<Line> lines_;
 };
 

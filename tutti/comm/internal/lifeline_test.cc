@@ -14,6 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+const auth::Secret kSecret = auth::Secret::generate();
+
 // Both ends look until nothing more happens; what `one` has seen to end.
 std::vector<int> look(Lifeline& one, Lifeline* other = nullptr) {
   std::vector<int> dead;
@@ -33,8 +35,8 @@ std::vector<int> look(Lifeline& one, Lifeline* other = nullptr) {
 TEST(Lifeline, WhoSaysGoodbyeIsNotDead) {
   Lifeline one;
   auto other = std::make_unique<Lifeline>();
-  one.open(7, 0);
-  one.connect(1, other->open(7, 1));
+  one.open(kSecret, 0);
+  one.connect(1, other->open(kSecret, 1));
   EXPECT_THAT(look(one, other.get()), IsEmpty());
   other.reset();
   EXPECT_THAT(look(one), IsEmpty());
@@ -42,15 +44,15 @@ TEST(Lifeline, WhoSaysGoodbyeIsNotDead) {
 
 TEST(Lifeline, WhoEndsWithoutAWordIsDead) {
   Lifeline one;
-  const std::string address = one.open(7, 0);
+  const std::string address = one.open(kSecret, 0);
   const pid_t child = ::fork();
   if (child == 0) {
     Lifeline other;
-    other.open(7, 1);
+    other.open(kSecret, 1);
     other.connect(0, address);
     for (;;) look(other);
   }
-  EXPECT_THAT(look(one), IsEmpty());
+  while (one.established() == 0) EXPECT_THAT(look(one), IsEmpty());
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_THAT(look(one), ElementsAre(1));
@@ -58,18 +60,18 @@ TEST(Lifeline, WhoEndsWithoutAWordIsDead) {
 
 TEST(Lifeline, NobodyIsExpectedWhereThereIsNoAddress) {
   Lifeline one;
-  one.open(7, 0);
+  one.open(kSecret, 0);
   one.connect(1, "");
   one.connect(1, "1 here 127.0.0.1 not-an-address");
   EXPECT_THAT(look(one), IsEmpty());
 }
 
-TEST(Lifeline, StrangersAreShownTheDoor) {
-  Lifeline one, stranger;
-  const std::string address = one.open(7, 0);
-  stranger.open(8, 3);
-  stranger.connect(0, address);
-  EXPECT_THAT(look(stranger, &one), IsEmpty());
+TEST(Lifeline, ProcessesWithoutTheSecretAreRefused) {
+  Lifeline one, other;
+  const std::string address = one.open(kSecret, 0);
+  other.open(auth::Secret::generate(), 3);
+  other.connect(0, address);
+  EXPECT_THAT(look(other, &one), IsEmpty());
   EXPECT_THAT(look(one), IsEmpty());
 }
 

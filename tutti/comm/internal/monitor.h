@@ -59,7 +59,9 @@ class Monitor {
   Result failure();
   // For the first rank of each host: gives what the first rank of the host before needs for
   // `hold_on_to`. See lifeline.h. Both before the first `add`.
-  std::string open_lifeline(std::uint64_t job) { return lifeline_.open(job, transport_.rank()); }
+  std::string open_lifeline(const auth::Secret& secret, const std::string& interfaces) {
+    return lifeline_.open(secret, transport_.rank(), interfaces);
+  }
   void hold_on_to(int job_rank, const std::string& address) {
     lifeline_.connect(job_rank, address);
   }

@@ -36,7 +36,8 @@ struct Offer {
 
 }  // namespace
 
-void Routes::improve(const topo::Layout& layout, const Options& options) {
+void Routes::improve(const topo::Layout& layout, const Options& options,
+                     const std::optional<auth::Secret>& secret) {
   const std::string_view name = transport_.name();
   const std::string& wish = options.text("wire");
   const int rank = transport_.rank();
@@ -48,8 +49,8 @@ void Routes::improve(const topo::Layout& layout, const Options& options) {
 
   if (!has_own_pipes) pipes_ = std::make_unique<PipeSet>(rank, beside);
   const bool may_be_tcp =
-      layout.hosts.size() > 1 && (wish == "tcp" || (wish == "auto" && name == "mpi"));
-  if (may_be_tcp) tcp_ = std::make_unique<TcpWire>(rank, options.text("interface"));
+      secret && layout.hosts.size() > 1 && (wish == "tcp" || (wish == "auto" && name == "mpi"));
+  if (may_be_tcp) tcp_ = std::make_unique<TcpWire>(rank, *secret, options.text("interface"));
   if (!pipes_ && !tcp_) return;
   const Offer mine{pipes_ ? pipes_->handle() : MemoryHandle{}, wish == "auto" && has_fabric()};
   std::string text(sizeof mine, ' ');

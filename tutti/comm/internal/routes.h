@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ class Routes : public Wire {
   explicit Routes(Transport& transport) : transport_(transport) {}
 
   // Finds better ways, as the option `wire` says. Collective over the transport; `layout` says who
-  // shares a host.
-  void improve(const topo::Layout& layout, const Options& options);
+  // shares a host, `secret` authenticates connections between hosts (none: there is one host).
+  void improve(const topo::Layout& layout, const Options& options,
+               const std::optional<auth::Secret>& secret);
   // "shared memory", "tcp" or the transport's name, for people.
   const char* name_of_route(int peer) const;
 

@@ -88,7 +88,16 @@ void Communicator::State::find_layout() {
       job->links);
   // Only now: dimensions that do not fit end every rank with the same words, before one of them
   // takes away memory that another is about to open.
-  if (id == 0) job->routes.improve(layout, job->options);
+  if (id != 0) return;
+  if (layout.hosts.size() > 1) agree_on_secret();
+  job->routes.improve(layout, job->options, job->secret);
+}
+
+void Communicator::State::agree_on_secret() {
+  job->secret = job->transport->secret();
+  if (job->secret) return;
+  const std::string text = exchange(rank == 0 ? auth::Secret::generate().to_hex() : "")[0];
+  job->secret = auth::Secret::from_hex(text);
 }
 
 // The first rank of each host makes its board, the others map it.
@@ -127,7 +136,7 @@ void Communicator::State::join_host() {
   const bool holds_on = id == 0 && index == 0 && layout.hosts.size() > 1 && !are_threads &&
                         job->options.flag("lifeline");
   const std::string door =
-      holds_on ? job->monitor.open_lifeline(from_bytes<HostHello>(hellos[0]).arena.nonce) : "";
+      holds_on ? job->monitor.open_lifeline(*job->secret, job->options.text("interface")) : "";
   // Also because the board's maker must not go on, and perhaps fail, before all have mapped it.
   const auto doors = exchange(door);
   if (!holds_on) return;

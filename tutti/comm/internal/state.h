@@ -75,6 +75,7 @@ struct Communicator::State {
   DimensionTimes times_of(const Operation& operation, const FlightEntry& entry) const;
   Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
   void find_layout();
+  void agree_on_secret();
   void join_host();
 
   std::mutex mutex_;  // held while an operation runs

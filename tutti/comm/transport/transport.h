@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tutti/auth/secret.h"
 #include "tutti/comm/patience.h"
 #include "tutti/core/result.h"
 
@@ -66,6 +67,9 @@ class Transport : public Wire {
   // Never blocks, may be called from any thread; lost when the peer is gone.
   virtual void notify(int peer, const std::string& text) = 0;
   virtual std::optional<Notice> next_notice() = 0;
+  // The secret that the ranks share since they met, by which they authenticate connections. None:
+  // `exchange` is safe enough to agree on one (MPI).
+  virtual std::optional<auth::Secret> secret() const { return std::nullopt; }
   // A rank is lost: the end of this transport shall not wait for it. Safe from every thread.
   virtual void give_up() {}
   // Blocks until all ranks have called it, where the transport cannot end before (MPI). There is no

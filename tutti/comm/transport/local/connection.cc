@@ -14,16 +14,18 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tutti/topo/network.h"
-
 namespace tutti::comm {
 namespace {
 
 constexpr std::int32_t kText = -1;  // else the ErrorKind of a refusal
 
+constexpr std::uint32_t kFrameMagic = 0x31465554;  // "TUF1"
+
 struct FrameHeader {
+  std::uint32_t magic = kFrameMagic;
   std::int32_t kind = kText;
   std::uint32_t code_bytes = 0;  // of a refusal: the text begins with its code
+  std::uint32_t reserved = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -81,6 +83,10 @@ int new_socket() {
 
 }  // namespace
 
+Connection::Connection(int socket) : socket_(socket) {
+  if (socket_ >= 0 && !is_unix()) send_at_once(socket_);
+}
+
 Connection::~Connection() {
   if (socket_ >= 0) close(socket_);
 }
@@ -99,15 +105,20 @@ bool Connection::is_same_user() const {
   return getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
+bool Connection::send_bytes(const void* data, std::size_t bytes) {
+  return write_all(socket_, data, bytes);
+}
+
 bool Connection::send(const std::string& text) {
-  const FrameHeader header{kText, 0, text.size()};
+  const FrameHeader header{.bytes = text.size()};
   return write_all(socket_, &header, sizeof header) && write_all(socket_, text.data(), text.size());
 }
 
 void Connection::refuse(const Result& reason) {
   const std::string text = reason.code() + reason.message();
-  const FrameHeader header{static_cast<std::int32_t>(reason.kind()),
-                           static_cast<std::uint32_t>(reason.code().size()), text.size()};
+  const FrameHeader header{.kind = static_cast<std::int32_t>(reason.kind()),
+                           .code_bytes = static_cast<std::uint32_t>(reason.code().size()),
+                           .bytes = text.size()};
   if (write_all(socket_, &header, sizeof header)) write_all(socket_, text.data(), text.size());
 }
 
@@ -117,6 +128,12 @@ Result Connection::receive(std::string* text, double seconds) {
   }
   FrameHeader header;
   const bool got_header = read_all(socket_, &header, sizeof header);
+  if (got_header && (header.magic != kFrameMagic || header.bytes > kMaxBytes ||
+                     header.code_bytes > header.bytes)) {
+    return Result::failure(ErrorKind::kComm, "DDL-6-28",
+                           "another program answers there: give the job another MASTER_PORT or "
+                           "TUTTI_PORT.");
+  }
   text->resize(got_header ? header.bytes : 0);
   if (!got_header || !read_all(socket_, text->data(), text->size())) {
     return Result::failure(ErrorKind::kComm, "DDL-6-23", "it has ended: look for its own message.");
@@ -126,21 +143,19 @@ Result Connection::receive(std::string* text, double seconds) {
                          text->substr(header.code_bytes));
 }
 
-Connection Connection::listen(const std::string& name) {
+int listen_unix(const std::string& name) {
   sockaddr_un address{};
   const socklen_t bytes = make_address(name, &address);
-  Connection listener(new_socket());
-  const bool listens =
-      bind(listener.socket_, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
-      ::listen(listener.socket_, SOMAXCONN) == 0;
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return -1;
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
+      ::listen(listener, SOMAXCONN) == 0) {
+    return listener;
+  }
   const int error = errno;
-  if (!listens) listener = Connection();
+  ::close(listener);
   errno = error;
-  return listener;
-}
-
-Connection Connection::listen_on(int port) {
-  return Connection(topo::listen_everywhere(port));
+  return -1;
 }
 
 Connection Connection::connect_to(const std::string& host, int port) {
@@ -151,19 +166,11 @@ Connection Connection::connect_to(const std::string& host, int port) {
   Connection connection;
   for (const addrinfo* way = found; way && !connection.is_open(); way = way->ai_next) {
     Connection candidate(socket(way->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    send_at_once(candidate.socket_);
     if (::connect(candidate.socket_, way->ai_addr, way->ai_addrlen) == 0)
       connection = std::move(candidate);
   }
   freeaddrinfo(found);
   return connection;
-}
-
-Connection Connection::accept(double seconds) const {
-  if (!wait_readable(socket_, seconds)) return {};
-  Connection visitor(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!is_unix()) send_at_once(visitor.socket_);
-  return visitor;
 }
 
 Connection Connection::connect(const std::string& name) {

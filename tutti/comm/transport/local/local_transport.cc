@@ -56,6 +56,7 @@ class MeetingTransport : public Transport {
   std::vector<std::string> exchange(const std::string& mine) override {
     return meeting_.exchange(mine);
   }
+  std::optional<auth::Secret> secret() const override { return meeting_.secret(); }
   void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
   std::optional<Notice> next_notice() override { return notices_.next(); }
 
@@ -82,7 +83,7 @@ std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Meeting& meeting) {
 
 std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Meeting& meeting,
                                   const std::string& interfaces, bool for_notices) {
-  auto tcp = std::make_unique<TcpWire>(job.rank, interfaces);
+  auto tcp = std::make_unique<TcpWire>(job.rank, meeting.secret(), interfaces);
   tcp->connect(meeting.exchange(tcp->offer()));
   if (!for_notices) return tcp;
   tcp->connect_to_all();  // a failure may be the first that is to be told
@@ -117,7 +118,12 @@ LocalJob local_job_from_environment() {
   }
   const std::string local_size = text_of("LOCAL_WORLD_SIZE"), master = text_of("MASTER_ADDR");
   const std::string job = text_of("TUTTI_JOB"), port = text_of("MASTER_PORT");
-  LocalJob local{found.rank, found.size, !job.empty() ? job : !port.empty() ? port : "0"};
+  LocalJob local{.rank = found.rank,
+                 .size = found.size,
+                 .id = !job.empty()    ? job
+                       : !port.empty() ? port
+                                       : "0",
+                 .secret = auth::Secret::from_environment()};
   const bool is_one_host =
       local_size.empty() ? is_loopback(master) : local_size == std::to_string(found.size);
   if (is_one_host || found.size == 1) return local;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "tutti/auth/secret.h"
 #include "tutti/comm/transport/transport.h"
 
 namespace tutti::comm {
@@ -15,12 +17,16 @@ struct LocalJob {
   double seconds = 60;      // that ranks wait for each other at the start
   std::string master = {};  // host of rank 0; empty: all ranks are on one
   int port = 0;             // there
+  // By which ranks authenticate each other. None: on one host by the user they run as, which is
+  // enough; between hosts not at all, which is logged as a warning.
+  std::optional<auth::Secret> secret = {};
 };
 
 // From RANK, WORLD_SIZE, and TUTTI_JOB or else MASTER_PORT as id. The job has several hosts when
 // LOCAL_WORLD_SIZE is not WORLD_SIZE, or is not given and MASTER_ADDR is not this host's loopback:
 // then ranks meet at MASTER_ADDR, on TUTTI_PORT or else the port after MASTER_PORT, which torch's
-// own store has. Throws ConfigError when something is missing or makes no sense.
+// own store has. The secret is that of TUTTI_JOB_SECRET. Throws ConfigError when something is
+// missing or makes no sense.
 LocalJob local_job_from_environment();
 
 // Meets the other ranks in a socket that rank 0 serves, without a file on one host. Messages then

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tutti/comm/transport/local/rendezvous_listener.h"
 #include "tutti/comm/transport/tcp/test_port.h"
 
 namespace tutti::comm {
@@ -93,6 +95,52 @@ TEST_F(LocalTransport, ASecondJobWithTheSameIdIsTold) {
   EXPECT_THAT(first_failure(one, two, &other), HasSubstr("DDL-6-24 another job"));
   EXPECT_EQ(start(job(1, 2)).get(), "");
   EXPECT_EQ(other.get(), "");
+}
+
+TEST_F(LocalTransport, ARankWithoutTheSecretIsNotAdmitted) {
+  const int port = free_port();
+  LocalJob with{0, 2, "mine", 60, "localhost", port, auth::Secret::generate()};
+  auto host = start(with);
+  EXPECT_THAT(start({1, 2, "mine", 0.2, "localhost", port, auth::Secret::generate()}).get(),
+              HasSubstr("DDL-6-28"));
+  EXPECT_THAT(start({1, 2, "mine", 60, "localhost", port}).get(), HasSubstr("DDL-6-2"));
+  with.rank = 1;
+  EXPECT_EQ(start(with).get(), "");
+  EXPECT_EQ(host.get(), "");
+}
+
+TEST_F(LocalTransport, ASecretHidesTheSocketOfAJob) {
+  LocalJob one = job(0, 2), other = job(0, 2);
+  EXPECT_EQ(rendezvous_socket_name(one), rendezvous_socket_name(other));
+  one.secret = auth::Secret::generate();
+  other.secret = auth::Secret::generate();
+  EXPECT_NE(rendezvous_socket_name(one), rendezvous_socket_name(other));
+  auto host = start(one);
+  one.rank = 1;
+  EXPECT_EQ(start(one).get(), "");
+  EXPECT_EQ(host.get(), "");
+}
+
+// Only root can take on another user.
+TEST_F(LocalTransport, AProcessOfAnotherUserIsNotRankZero) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const LocalJob visitor = job(1, 2, 0.2);
+  const std::string name = rendezvous_socket_name(visitor);
+  int ready[2], end[2];
+  ASSERT_TRUE(::pipe(ready) == 0 && ::pipe(end) == 0);
+  const pid_t child = ::fork();
+  char byte = 0;
+  if (child == 0) {
+    const bool listens = ::setresuid(65534, 65534, 65534) == 0 && listen_unix(name) >= 0;
+    ::close(end[1]);
+    if (listens && ::write(ready[1], "r", 1) == 1) (void)!::read(end[0], &byte, 1);
+    ::_exit(0);
+  }
+  ::close(ready[1]);
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_THAT(start(visitor).get(), AllOf(HasSubstr("DDL-6-28"), HasSubstr("another user")));
+  for (const int file : {ready[0], end[0], end[1]}) ::close(file);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(LocalTransport, ARankThatComesTwiceIsRefused) {

@@ -11,15 +11,12 @@
 #include <thread>
 #include <utility>
 
+#include "tutti/auth/handshake.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/log.h"
 
 namespace tutti::comm {
 namespace {
-
-// User and id name the meeting; two users never meet.
-std::string socket_name(const LocalJob& job) {
-  return fmt::format("tutti/{}/{}", geteuid(), job.id);
-}
 
 void append_text(std::string* whole, const std::string& text) {
   const std::uint64_t bytes = text.size();
@@ -37,25 +34,19 @@ std::vector<std::string> split_texts(const std::string& whole) {
   return texts;
 }
 
-struct Hello {
-  std::int32_t rank = 0;
-  std::int32_t size = 0;
-  std::uint64_t job = 0;
-};
+RankHello hello_of(const LocalJob& job) {
+  return {.rank = job.rank, .size = job.size, .job = std::hash<std::string>()(job.id)};
+}
 
 }  // namespace
 
-Meeting::Meeting(const LocalJob& job) : job_(job) {
+Meeting::Meeting(const LocalJob& job) : job_(job), secret_(job.secret) {
+  if (!secret_ && job_.rank == 0) secret_ = auth::Secret::generate();
   if (job_.size > 1) job_.rank == 0 ? host() : visit();
 }
 
-Connection Meeting::listen() const {
-  return job_.master.empty() ? Connection::listen(socket_name(job_))
-                             : Connection::listen_on(job_.port);
-}
-
 Connection Meeting::call() const {
-  return job_.master.empty() ? Connection::connect(socket_name(job_))
+  return job_.master.empty() ? Connection::connect(rendezvous_socket_name(job_))
                              : Connection::connect_to(job_.master, job_.port);
 }
 
@@ -71,7 +62,7 @@ std::string Meeting::place() const {
 }
 
 void Meeting::host() {
-  const Connection listener = listen();
+  RendezvousListener listener(job_);
   if (!listener.is_open()) {
     throw ConfigError(
         "DDL-6-24",
@@ -80,12 +71,19 @@ void Meeting::host() {
                     std::strerror(errno),
                     job_.master.empty() ? job_.id : std::to_string(job_.port)));
   }
+  if (!job_.secret && !job_.master.empty()) {
+    log::warning(
+        "DDL-6-29 Ranks of several hosts meet at port {} without a secret, so another "
+        "process could take the part of a rank. Start the job with ddlrun, or set {} to "
+        "the same 64 hexadecimal digits on all ranks.",
+        job_.port, auth::Secret::kVariable);
+  }
   connections_.resize(static_cast<std::size_t>(job_.size));
   const Stopwatch watch;
   while (!missing_ranks().empty()) {
     const double seconds_left = job_.seconds - watch.seconds();
     if (seconds_left <= 0) break;
-    admit(listener.accept(seconds_left));
+    for (auto& arrival : listener.accept(seconds_left)) admit(std::move(arrival));
   }
   Result result = Result::ok();
   if (const std::string missing = missing_ranks(); !missing.empty()) {
@@ -95,18 +93,17 @@ void Meeting::host() {
                     job_.size, job_.seconds, missing, place()));
   }
   for (Connection& connection : connections_) {
-    if (connection.is_open()) result ? (void)connection.send("") : connection.refuse(result);
+    if (!connection.is_open()) continue;
+    result ? (void)connection.send(job_.secret ? "" : secret_->to_hex())
+           : connection.refuse(result);
   }
   result.raise();
 }
 
 // Only the newcomer is refused when something is wrong with it: it may belong to another job.
-void Meeting::admit(Connection visitor) {
-  std::string text;
-  if (!visitor.is_open() || !visitor.is_same_user() || !visitor.receive(&text, job_.seconds))
-    return;
-  Hello hello;
-  std::memcpy(&hello, text.data(), std::min(sizeof hello, text.size()));
+void Meeting::admit(RendezvousListener::Arrival arrival) {
+  const RankHello& hello = arrival.hello;
+  Connection& visitor = arrival.connection;
   std::string wrong;
   if (hello.job != std::hash<std::string>()(job_.id)) {
     wrong = "this rank belongs to another job";
@@ -135,23 +132,53 @@ std::string Meeting::missing_ranks() const {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-void Meeting::visit() {
+bool Meeting::is_rank_zero(const Connection& connection, double seconds) const {
+  if (!connection.is_same_user()) return false;
+  return !job_.secret || auth::authenticate(connection.file(), *job_.secret, auth::Role::kConnector,
+                                            kRendezvousPurpose, seconds);
+}
+
+Connection Meeting::call_until_answered() const {
+  constexpr double kLongestHandshake = 10;
   const Stopwatch watch;
-  Connection host;
-  while (!host.is_open()) {
-    host = call();
-    if (!host.is_open() && watch.seconds() > job_.seconds) {
+  bool was_refused = false;
+  for (;;) {
+    Connection host = call();
+    const double seconds_left = job_.seconds - watch.seconds();
+    if (host.is_open()) {
+      if (is_rank_zero(host, std::min(kLongestHandshake, seconds_left))) return host;
+      was_refused = true;
+    }
+    if (seconds_left <= 0 && was_refused) {
+      throw TimeoutError(
+          "DDL-6-28",
+          fmt::format("a process listens where rank 0 should, but did not prove within {} s that "
+                      "it is: it belongs to another user, or has another {} than this rank. Start "
+                      "rank 0 {}.",
+                      job_.seconds, auth::Secret::kVariable, place()));
+    }
+    if (seconds_left <= 0) {
       throw TimeoutError("DDL-6-20", fmt::format("rank 0 did not come within {} s. Start it {}.",
                                                  job_.seconds, place()));
     }
-    if (!host.is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(was_refused ? 50 : 5));
   }
-  const Hello hello{job_.rank, job_.size, std::hash<std::string>()(job_.id)};
-  host.send({reinterpret_cast<const char*>(&hello), sizeof hello});
+}
+
+void Meeting::visit() {
+  Connection host = call_until_answered();
+  const RankHello hello = hello_of(job_);
+  host.send_bytes(&hello, sizeof hello);
   // Rank 0 may have begun to wait later than this rank; it says itself when its time is over.
   std::string welcome;
   Result result = host.receive(&welcome);
   if (!result) std::move(result).because("meeting rank 0").raise();
+  if (!secret_) secret_ = auth::Secret::from_hex(welcome);
+  if (!secret_) {
+    throw ConfigError("DDL-6-28",
+                      fmt::format("rank 0 has a {}, this rank has none: set it on all ranks.",
+                                  auth::Secret::kVariable));
+  }
   connections_.push_back(std::move(host));
 }
 

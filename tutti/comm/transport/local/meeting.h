@@ -7,6 +7,7 @@
 
 #include "tutti/comm/transport/local/connection.h"
 #include "tutti/comm/transport/local/local_transport.h"
+#include "tutti/comm/transport/local/rendezvous_listener.h"
 
 namespace tutti::comm {
 
@@ -16,18 +17,23 @@ class Meeting {
   explicit Meeting(const LocalJob& job);
   // As Transport::exchange. Throws CommError on every rank when one ended instead.
   std::vector<std::string> exchange(const std::string& mine);
+  // That of the job, or one that rank 0 generated.
+  const auth::Secret& secret() const { return *secret_; }
 
  private:
   void host();
   void visit();
-  Connection listen() const;
   Connection call() const;
+  // Whether the process that listens there is rank 0, as far as this can be known.
+  bool is_rank_zero(const Connection& connection, double seconds) const;
+  Connection call_until_answered() const;
   std::string place() const;  // where they meet, for people
-  void admit(Connection visitor);
+  void admit(RendezvousListener::Arrival arrival);
   std::string missing_ranks() const;
   std::string gather(const std::string& mine);
 
   const LocalJob job_;
+  std::optional<auth::Secret> secret_;
   std::vector<Connection> connections_;  // rank 0: by rank; the others: one, to rank 0
 };
 

@@ -1,6 +1,7 @@
 #include "tutti/comm/transport/tcp/door.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,23 @@ int speed_towards(const SocketAddress& address, const std::vector<topo::Interfac
   return best;
 }
 
+// On the loopback interface and on these addresses, all with one port. Empty if that port is taken.
+std::vector<File> listen_on_all(const std::vector<std::string>& addresses, int port) {
+  std::vector<File> files;
+  const auto add = [&](const std::string& text) {
+    const auto address = SocketAddress::parse(text, port);
+    File file(address ? topo::listen_on(*address, SOCK_NONBLOCK) : -1);
+    if (!file.is_open()) return errno != EADDRINUSE && errno != EACCES;
+    port = SocketAddress::of(file.number()).port();
+    files.push_back(std::move(file));
+    return true;
+  };
+  bool is_free = add("127.0.0.1");
+  for (const std::string& address : addresses) is_free = is_free && add(address);
+  if (!is_free) files.clear();
+  return files;
+}
+
 }  // namespace
 
 void File::close() {
@@ -47,13 +65,19 @@ void set_socket_option(int file, int level, int option, int value) {
 }
 
 Door Door::open(const std::string& interfaces, int port) {
-  Door door{File(topo::listen_everywhere(port, SOCK_NONBLOCK)), ""};
-  if (!door.file.is_open()) return door;
-  door.text = fmt::format("{} {}", SocketAddress::of(door.file.number()).port(),
-                          topo::this_host_identity().boot_id);
+  std::vector<std::string> addresses;
   for (const topo::Interface& interface : topo::own_interfaces()) {
-    if (is_named(interfaces, interface.name)) door.text += " " + interface.address.text();
+    if (is_named(interfaces, interface.name)) addresses.push_back(interface.address.text());
   }
+  Door door;
+  constexpr int kAttempts = 16;  // a port that is free on one address may be taken on another
+  for (int attempt = 0; attempt < kAttempts && !door.is_open(); ++attempt) {
+    door.files = listen_on_all(addresses, port);
+    if (!door.is_open() && (port != 0 || errno != EADDRINUSE)) return door;
+  }
+  if (!door.is_open()) return door;
+  door.text = fmt::format("{} {} {}", SocketAddress::of(door.files[0].number()).port(),
+                          topo::this_host_identity().boot_id, fmt::join(addresses, " "));
   return door;
 }
 

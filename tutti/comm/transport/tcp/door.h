@@ -28,13 +28,15 @@ class File {
   int number_ = -1;
 };
 
-// A listening socket, and the text by which others find it: "<port> <boot id> <address> ...".
-// `interfaces`: names, separated by commas, of those whose addresses are told; empty: all that are
-// up. `port` 0: a free one. Not open when there is none to be had (errno says why).
+// Listening sockets, and the text by which others find them: "<port> <boot id> <address> ...".
+// `interfaces`: names, separated by commas, of the interfaces to listen on; empty: all that are up.
+// The loopback interface is always one of them, and other addresses are not served. All sockets
+// have the same port; `port` 0: a free one. Not open when no port is available (errno says why).
 struct Door {
-  File file;
+  std::vector<File> files;  // not blocking
   std::string text;
 
+  bool is_open() const { return !files.empty(); }
   static Door open(const std::string& interfaces = "", int port = 0);
 };
 

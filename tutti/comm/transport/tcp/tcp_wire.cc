@@ -1,5 +1,6 @@
 #include "tutti/comm/transport/tcp/tcp_wire.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -8,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <random>
 #include <utility>
 
 #include "tutti/core/clock.h"
@@ -16,9 +16,13 @@
 
 namespace tutti::comm {
 
-TcpWire::TcpWire(int rank, const std::string& interfaces)
-    : rank_(rank), door_(Door::open(interfaces)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (door_.file.is_open() && wake_.is_open()) return;
+TcpWire::TcpWire(int rank, const auth::Secret& secret, const std::string& interfaces)
+    : rank_(rank),
+      secret_(secret),
+      door_(Door::open(interfaces)),
+      visitors_(secret, kPurpose),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (door_.is_open() && wake_.is_open()) return;
   throw CommError("DDL-6-27",
                   fmt::format("no socket for messages between hosts ({}): raise the limit of open "
                               "files (ulimit -n).",
@@ -27,19 +31,9 @@ TcpWire::TcpWire(int rank, const std::string& interfaces)
 
 TcpWire::~TcpWire() = default;
 
-// The number of rank 0 becomes the job's.
-std::string TcpWire::offer() const {
-  std::random_device random;
-  return fmt::format("{} {}", (std::uint64_t{random()} << 32) | random(), door_.text);
-}
-
 void TcpWire::connect(const std::vector<std::string>& offers) {
   const std::lock_guard lock(mutex_);
-  for (const std::string& text : offers) {
-    const std::size_t space = text.find(' ');
-    if (doors_.empty()) job_ = std::stoull(text.substr(0, space));
-    doors_.push_back(text.substr(space + 1));
-  }
+  doors_ = offers;
 }
 
 void TcpWire::connect_to_all() {
@@ -88,13 +82,8 @@ bool TcpWire::progress_connections() {
     const bool is_missing = !stream->is_open() && !stream->is_lost() && stream->is_active();
     if (is_missing && rank_ < peer) moved |= call(*stream);
   }
-  for (Knock& knock : knocks_) {
-    if (advance(knock)) continue;
-    knock.file.close();
-    moved = true;
-  }
-  std::erase_if(knocks_, [](const Knock& knock) { return !knock.file.is_open(); });
-  return moved;
+  const auto ended = std::erase_if(knocks_, [this](Knock& knock) { return !advance(knock); });
+  return moved || ended > 0;
 }
 
 // Unless it is done already.
@@ -105,8 +94,9 @@ bool TcpWire::call(Stream& stream) {
   if (is_called) return false;
   Knock knock;
   knock.peer = stream.peer();
+  knock.first_ns = now_ns();
   try_next_way(knock);
-  if (knock.file.is_open()) knocks_.push_back(std::move(knock));
+  if (!stream.is_lost()) knocks_.push_back(std::move(knock));
   return true;
 }
 
@@ -114,56 +104,90 @@ void TcpWire::try_next_way(Knock& knock) {
   const auto ways = ways_to(doors_[knock.peer]);
   knock.file.close();
   knock.is_through = false;
+  knock.handshake.reset();
   knock.since_ns = now_ns();
   while (!knock.file.is_open() && knock.next_way < ways.size()) {
     knock.file = start_connecting(ways[knock.next_way++]);
   }
   if (knock.file.is_open()) return;
+  if (knock.was_dropped && knock.since_ns - knock.first_ns < kRetryTime) {
+    knock.next_way = 0;
+    knock.since_ns += kRetryPause;
+    return;
+  }
   streams_[knock.peer]->lose();
   --unconnected_;
 }
 
 bool TcpWire::admit() {
   bool moved = false;
-  for (;;) {
-    File file(::accept4(door_.file.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!file.is_open()) return moved;
-    Knock knock;
-    knock.file = std::move(file);
-    knock.is_through = moved = true;
-    knock.since_ns = now_ns();
-    knocks_.push_back(std::move(knock));
+  for (const File& listener : door_.files) {
+    for (const int socket : visitors_.accept_from(listener.number())) {
+      Knock knock;
+      knock.file = File(socket);
+      ::fcntl(socket, F_SETFL, O_NONBLOCK);
+      knock.is_through = moved = true;
+      knock.since_ns = now_ns();
+      knocks_.push_back(std::move(knock));
+    }
   }
+  return moved;
+}
+
+short TcpWire::Knock::events() const {
+  if (!is_through) return POLLOUT;
+  return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
 }
 
 bool TcpWire::advance(Knock& knock) {
   const bool is_mine = knock.peer >= 0;
-  pollfd ready{knock.file.number(), static_cast<short>(knock.is_through ? POLLIN : POLLOUT), 0};
+  if (!knock.file.is_open()) {
+    if (now_ns() >= knock.since_ns) try_next_way(knock);
+    return !streams_[knock.peer]->is_lost();
+  }
+  pollfd ready{knock.file.number(), knock.events(), 0};
   if (::poll(&ready, 1, 0) == 0) {
     if (now_ns() - knock.since_ns < kConnectTime) return true;
-  } else if (!knock.is_through) {
-    const Hello hello{job_, rank_, knock.peer};
-    knock.is_through =
-        has_connected(knock.file.number()) &&
-        ::send(knock.file.number(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
-    if (knock.is_through) return true;
-  } else if (hear(knock)) {
-    establish(knock);
-    return false;
+  } else {
+    bool is_over = false;
+    if (step(knock, &is_over)) return !is_over;
+    knock.was_dropped |= knock.is_through;
   }
   if (is_mine) try_next_way(knock);
-  return is_mine && knock.file.is_open();
+  return is_mine && !streams_[knock.peer]->is_lost();
+}
+
+bool TcpWire::step(Knock& knock, bool* is_over) {
+  if (!knock.is_through) {
+    knock.is_through = has_connected(knock.file.number());
+    if (knock.is_through) knock.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
+    return knock.is_through;
+  }
+  if (knock.handshake) return authenticate(knock);
+  if (!hear(knock)) return false;
+  establish(knock);
+  *is_over = true;
+  return true;
+}
+
+bool TcpWire::authenticate(Knock& knock) const {
+  const auto state = knock.handshake->advance(knock.file.number());
+  if (state == auth::Handshake::State::kInProgress) return true;
+  if (state == auth::Handshake::State::kRejected) return false;
+  knock.handshake.reset();
+  const Hello hello{rank_, knock.peer};
+  return ::send(knock.file.number(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
 // Whether the other end said who it is, and is who it should be. A visitor is answered.
 bool TcpWire::hear(Knock& knock) {
   Hello hello;
   const auto bytes = ::recv(knock.file.number(), &hello, sizeof hello, MSG_DONTWAIT);
-  if (bytes != sizeof hello || hello.job != job_ || hello.to != rank_) return false;
+  if (bytes != sizeof hello || hello.to != rank_) return false;
   if (knock.peer >= 0) return hello.from == knock.peer;
   if (hello.from < 0 || hello.from >= rank_) return false;
   knock.peer = hello.from;
-  const Hello answer{job_, rank_, knock.peer};
+  const Hello answer{rank_, knock.peer};
   return ::send(knock.file.number(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
@@ -188,11 +212,11 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
           (stream->wants_to_read() ? POLLIN : 0) | (stream->wants_to_write() ? POLLOUT : 0);
       files.push_back({stream->file(), static_cast<short>(wanted), 0});
     }
-    if (unconnected_ > 0) files.push_back({door_.file.number(), POLLIN, 0});
-    for (const Knock& knock : knocks_) {
-      files.push_back(
-          {knock.file.number(), static_cast<short>(knock.is_through ? POLLIN : POLLOUT), 0});
+    if (unconnected_ > 0) {
+      for (const File& listener : door_.files) files.push_back({listener.number(), POLLIN, 0});
+      visitors_.add_files(&files);
     }
+    for (const Knock& knock : knocks_) files.push_back({knock.file.number(), knock.events(), 0});
     ++sleepers_;
   }
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
