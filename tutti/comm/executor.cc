@@ -28,7 +28,6 @@ Result Executor::run(const plan::Plan& plan, const Operation& operation, const O
   operation_ = &operation;
   record_ = &record;
   width_ = size_of(operation.dtype);
-  times_ = {};
   Result ready = prepare_memory(plan, operation, record)
                  << [&] { return send_greetings(plan, record); };
   if (!ready) return ready;
@@ -48,6 +47,7 @@ Result Executor::run(const plan::Plan& plan, const Operation& operation, const O
   }
   farewells_.clear();
   greetings_.clear();
+  if (outcome) release_large_blocks();
   return outcome;
 }
 

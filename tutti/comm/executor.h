@@ -45,7 +45,9 @@ class Executor {
   // operation.
   Result run(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
 
+  // Over all plans since `reset_times`.
   const DimensionTimes& times() const { return times_; }
+  void reset_times() { times_ = {}; }
 
  private:
   struct LaneState;
@@ -71,6 +73,7 @@ class Executor {
 
   Result prepare_memory(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
   std::byte* library_memory(std::size_t slot, std::size_t bytes);
+  void release_large_blocks();
   void stage_in(const plan::Lane& lane);
   void stage_out(const plan::Lane& lane);
   std::byte* own(const plan::Range& range) const;
@@ -110,7 +113,10 @@ class Executor {
     void* data = nullptr;
     std::size_t bytes = 0;
   };
-  std::array<Block, 3> blocks_{};  // library memory kept between operations: input, output, scratch
+  // Library memory for input, output and scratch. Kept between operations up to this size each: a
+  // program that once moved a gigabyte shall not hold a copy of it for ever.
+  static constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20;
+  std::array<Block, 3> blocks_{};
 };
 
 }  // namespace tutti::comm

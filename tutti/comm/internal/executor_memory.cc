@@ -37,6 +37,15 @@ std::byte* Executor::library_memory(std::size_t slot, std::size_t bytes) {
   return static_cast<std::byte*>(block.data);
 }
 
+// Not after a failure: peers may still read it.
+void Executor::release_large_blocks() {
+  for (Block& block : blocks_) {
+    if (block.bytes <= kMostKeptBytes) continue;
+    parts_.arena->free(block.data);
+    block = {};
+  }
+}
+
 // Memory that peers map must lie in the arena; what does not is staged lane by lane through memory
 // that does.
 Result Executor::prepare_memory(const plan::Plan& plan, const Operation& operation,

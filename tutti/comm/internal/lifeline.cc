@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tutti/core/clock.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
@@ -96,9 +97,19 @@ std::size_t Lifeline::established() const {
       std::ranges::count_if(lines_, [](const Line& line) { return line.is_established; }));
 }
 
+void Lifeline::settle(std::size_t lines, double seconds) {
+  const Stopwatch watch;
+  while (established() < lines && watch.seconds() < seconds && dead_.empty()) {
+    std::vector<pollfd> files;
+    add_files(files);
+    ::poll(files.data(), files.size(), 10);
+    dead_ = find_dead();
+  }
+}
+
 std::vector<int> Lifeline::find_dead() {
   admit();
-  std::vector<int> dead;
+  std::vector<int> dead = std::exchange(dead_, {});
   for (Line& line : lines_) {
     pollfd file{line.file, line.events(), 0};
     if (::poll(&file, 1, 0) <= 0) continue;

@@ -36,6 +36,9 @@ class Lifeline {
 
   // Number of lines on which both ends are known.
   std::size_t established() const;
+  // Waits until there are so many, for at most `seconds`: a process that dies before its line is
+  // established would not be noticed.
+  void settle(std::size_t lines, double seconds);
 
   // What to wait for.
   void add_files(std::vector<pollfd>& files) const;
@@ -71,6 +74,7 @@ class Lifeline {
   Door door_;
   std::optional<auth::AcceptQueue> visitors_;  // that have not proved that they know the secret
   std::vector<Line> lines_;
+  std::vector<int> dead_;  // seen by `settle`
 };
 
 }  // namespace tutti::comm

@@ -64,6 +64,7 @@ class Monitor {
   }
   void hold_on_to(int job_rank, const std::string& address) {
     lifeline_.connect(job_rank, address);
+    lifeline_.settle(2, 1);  // to the next host and from the one before
   }
   // Asks where the ranks of other hosts are. The answers come to the roster.
   void ask_other_hosts(Roster& roster, std::int64_t patience_ns);

@@ -1,5 +1,6 @@
 #include "tutti/comm/internal/state.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,8 @@ Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, i
   auto* vendor = dynamic_cast<VendorCollectives*>(job->transport.get());
   planner = std::make_unique<Planner>(grid, rank, job->options, vendor);
   reduces_on_host_ = planner->reduces_on_host();
+  shares_hosts_ =
+      std::ranges::any_of(layout.hosts, [](const topo::Host& one) { return one.ranks.size() > 1; });
   executor = std::make_unique<Executor>(ExecutorParts{.rank = rank,
                                                       .wire = &router,
                                                       .host = host.get(),
@@ -158,7 +161,33 @@ Result Communicator::State::dispatch(const Operation& operation, FlightEntry& en
   return run_plan(operation, entry);
 }
 
+// Memory that peers cannot map is copied through library memory. In chunks, so that this memory
+// stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides.
 Result Communicator::State::run_plan(const Operation& operation, FlightEntry& entry) {
+  using plan::Collective;
+  constexpr std::int64_t kMostBytes = 32 << 20;
+  const bool has_pieces = operation.collective != Collective::kAllReduce &&
+                          operation.collective != Collective::kReduce &&
+                          operation.collective != Collective::kBroadcast;
+  const auto width = static_cast<std::int64_t>(size_of(operation.dtype));
+  executor->reset_times();
+  if (has_pieces || !shares_hosts_ || operation.count * width <= kMostBytes) {
+    return run_chunk(operation, entry);
+  }
+  Operation chunk = operation;
+  for (std::int64_t begin = 0; begin < operation.count; begin += chunk.count) {
+    chunk.count = std::min(kMostBytes / width, operation.count - begin);
+    if (operation.input) {
+      chunk.input = static_cast<const std::byte*>(operation.input) + begin * width;
+    }
+    if (operation.output) chunk.output = static_cast<std::byte*>(operation.output) + begin * width;
+    Result outcome = run_chunk(chunk, entry);
+    if (!outcome) return outcome;
+  }
+  return Result::ok();
+}
+
+Result Communicator::State::run_chunk(const Operation& operation, FlightEntry& entry) {
   const auto plan = planner->plan_for(operation);
   entry.algorithm = job->flight.keep(plan->algorithm);
   return executor->run(*plan, operation, entry.record);
