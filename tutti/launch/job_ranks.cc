@@ -17,16 +17,18 @@
 namespace tutti::launch {
 namespace {
 
-// Credit of one stream of one rank. Both streams fit into the receive buffer of the socket, so the
-// kernel takes all that an agent may send even while ddlrun is stopped (Ctrl-Z).
-constexpr std::uint32_t kMostWindow = 96 << 10, kLeastWindow = 4 << 10;
+constexpr int kReceiveBuffer = 1 << 20;
+constexpr std::uint32_t kMostWindow = 512 << 10, kLeastWindow = 4 << 10;
 constexpr std::uint32_t kWindowOfAllRanks = 64 << 20;  // bounds the memory of ddlrun
-constexpr int kReceiveBuffer = 512 << 10;
 constexpr std::size_t kReadBytes = 256 << 10;
 
-std::uint32_t window_for(int ranks) {
-  return std::clamp(kWindowOfAllRanks / static_cast<std::uint32_t>(std::max(ranks, 1)),
-                    kLeastWindow, kMostWindow);
+// Credit of one stream of one rank. Both streams fit into the receive buffer of the socket, half of
+// which is overhead, so the kernel takes all that an agent may send even while ddlrun is stopped
+// (Ctrl-Z).
+std::uint32_t window_for(int ranks, int receive_buffer) {
+  const auto share = kWindowOfAllRanks / static_cast<std::uint32_t>(std::max(ranks, 1));
+  return std::clamp(std::min(share, static_cast<std::uint32_t>(receive_buffer) / 4), kLeastWindow,
+                    kMostWindow);
 }
 
 // Few and small: they always fit into the send buffer.
@@ -54,7 +56,6 @@ JobRanks::JobRanks(const JobSpec& spec, RunFolder& folder, JobOutput& output, Ev
       folder_(folder),
       output_(output),
       events_(std::move(events)),
-      window_(window_for(spec.rankfile.size())),
       queue_(spec.secret, kAgentPurpose),
       pool_(kReadBytes) {
   for (const std::string& address : spec.addresses) {
@@ -66,6 +67,7 @@ JobRanks::JobRanks(const JobSpec& spec, RunFolder& folder, JobOutput& output, Ev
                                           "of this host and its free ports: ss -tan",
                                           fmt::join(spec.addresses, ", "), std::strerror(errno)));
   }
+  window_ = window_for(spec.rankfile.size(), receive_buffer_of(listeners_.front().second));
   for (int rank = 0; rank < spec.rankfile.size(); ++rank) {
     const std::string tag = spec.tag_output ? fmt::format("[{} {}] ", rank, host_of(rank)) : "";
     ranks_.push_back(std::make_unique<Rank>(tag, *this, folder.log(log_name(rank))));

@@ -98,7 +98,7 @@ class JobRanks {
   RunFolder& folder_;
   JobOutput& output_;
   Events events_;
-  std::uint32_t window_;
+  std::uint32_t window_ = 0;
   auth::AcceptQueue queue_;
   BufferPool pool_;
   std::shared_ptr<BufferPool::Buffer> buffer_;           // what is being read

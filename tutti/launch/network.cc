@@ -84,7 +84,10 @@ File listen_at(const std::string& address, int receive_buffer) {
   const SocketAddress here = socket_address(address, 0);
   File socket(::socket(here.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // Accepted connections inherit it; it must be set before they advertise their window.
-  if (receive_buffer > 0) set(socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
+  if (receive_buffer > 0) {
+    set(socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
+    set(socket, SOL_SOCKET, SO_RCVBUFFORCE, receive_buffer);  // for root, above the usual limit
+  }
   const bool listens =
       ::bind(socket.get(), here.data(), here.size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0;
   if (!listens) {
@@ -93,6 +96,13 @@ File listen_at(const std::string& address, int receive_buffer) {
     errno = error;
   }
   return socket;
+}
+
+int receive_buffer_of(const File& socket) {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+  return bytes;
 }
 
 // Bound, but never listening: nothing can connect to it.

@@ -24,8 +24,10 @@ std::string host_name();
 std::string boot_id();
 
 // A non-blocking socket that listens on a free port of `address`, and on no other address; not open
-// when it cannot (errno says why). `receive_buffer`: bytes for each connection; 0: the default.
+// when it cannot (errno says why). `receive_buffer`: bytes for each connection, as far as the
+// system permits; 0: the default.
 File listen_at(const std::string& address, int receive_buffer = 0);
+int receive_buffer_of(const File& socket);
 // Whether `port` could be listened on; 0: whether any could. Returns the port, or 0.
 int find_free_port(int port);
 int port_of(const File& socket);
