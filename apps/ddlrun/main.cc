@@ -1,5 +1,7 @@
 // ddlrun: one line starts a job on all processors of one or many hosts.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +31,13 @@ void hide_words(int argc, char** argv) {
   const auto room = static_cast<std::size_t>(end - argv[0]);
   std::memset(argv[0], 0, room);
   std::snprintf(argv[0], room, "ddlrun --agent");
+}
+
+// A file that is opened later must not become standard output, and receive what is printed.
+void open_standard_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // the lowest number that is free
+  }
 }
 
 void check_ddl_options(const std::string& text) {
@@ -73,6 +82,7 @@ int run(const Words& words) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  open_standard_files();
   const Words words(argv + 1, argv + argc);
   const bool is_inner = !words.empty() && (words[0] == "--serve" || words[0] == "--agent" ||
                                            words[0] == "--start-here");

@@ -91,6 +91,17 @@ class SlowReaders(Case):
         self.assertEqual(run.wait().code, 0, run.errors)
 
 
+class ClosedFiles(Case):
+    def test_do_not_end_a_job(self):
+        for closed in ("1>&-", "2>&-", "0<&-", "0<&- 1>&- 2>&-"):
+            with self.subTest(closed=closed):
+                run = self.start(*ONE, "sh", "-c", "echo out; echo err >&2", before=["sh", "-c", f'"$@" {closed}', "sh"]).wait()
+                self.assertEqual(run.code, 0, run.errors)
+                self.assertEqual(run.output, "" if "1>&-" in closed else "out\n")
+                log = (run.run_folder / "rank-0.log").read_text().splitlines()
+                self.assertEqual(sorted(log), ["err", "out"])
+
+
 class LongLines(Case):
     def test_pass_unchanged(self):
         program = "import sys; [sys.stdout.write(chr(97 + i % 26) * 100000) for i in range(300)]"

@@ -33,15 +33,19 @@ namespace {
 
 constexpr double kConnectSeconds = 5;
 
+constexpr int kAttempts = 3;  // a flood of other connections may displace ours
+
 // `watch` is "<address> <port> ...": where ddlrun listens, the likeliest first.
 File connect_to_launcher(const std::string& watch, const auth::Secret& secret) {
-  std::istringstream words(watch);
-  int port = 0;
-  for (std::string address; words >> address >> port;) {
-    File socket = connect_to(address, port, kConnectSeconds, nullptr);
-    if (socket.is_open() && auth::authenticate(socket.get(), secret, auth::Role::kConnector,
-                                               kAgentPurpose, kConnectSeconds)) {
-      return socket;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::istringstream words(watch);
+    int port = 0;
+    for (std::string address; words >> address >> port;) {
+      File socket = connect_to(address, port, kConnectSeconds, nullptr);
+      if (socket.is_open() && auth::authenticate(socket.get(), secret, auth::Role::kConnector,
+                                                 kAgentPurpose, kConnectSeconds)) {
+        return socket;
+      }
     }
   }
   return File();

@@ -31,6 +31,11 @@ std::uint32_t window_for(int ranks, int receive_buffer) {
                     kMostWindow);
 }
 
+// The agents of a large job connect at the same moment and must not displace each other.
+std::size_t max_pending(int ranks) {
+  return 128 + 2 * static_cast<std::size_t>(ranks);
+}
+
 // Few and small: they always fit into the send buffer.
 void send_frame(const File& socket, const std::string& frame) {
   ::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -56,7 +61,7 @@ JobRanks::JobRanks(const JobSpec& spec, RunFolder& folder, JobOutput& output, Ev
       folder_(folder),
       output_(output),
       events_(std::move(events)),
-      queue_(spec.secret, kAgentPurpose),
+      queue_(spec.secret, kAgentPurpose, {.max_pending = max_pending(spec.rankfile.size())}),
       pool_(kReadBytes) {
   for (const std::string& address : spec.addresses) {
     File listener = listen_at(address, kReceiveBuffer);

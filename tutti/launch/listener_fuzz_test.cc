@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -51,7 +52,7 @@ class Loop {
       : folder_(testing::TempDir()), output_(folder_), ranks_(spec, folder_, output_, events()) {}
   ~Loop() { std::filesystem::remove_all(folder_.path()); }
   int port() const { return std::stoi(ranks_.listen_addresses().substr(10)); }  // "127.0.0.1 N"
-  bool has_come() const { return ranks_.has_come(0); }
+  bool has_come(int rank = 0) const { return ranks_.has_come(rank); }
   void step(int milliseconds) {
     std::vector<pollfd> files;
     ranks_.add_files(&files);
@@ -71,14 +72,15 @@ class Loop {
   JobRanks ranks_;
 };
 
-JobSpec one_rank() {
+JobSpec job_of(int ranks) {
   return {.addresses = {"127.0.0.1"},
           .secret = auth::Secret::generate(),
-          .rankfile = place({{"a"}}, topo::synthetic_machine("core:1 pu:1"), {.ranks = 1})};
+          .rankfile = place({{"a"}}, topo::synthetic_machine("core:1 pu:1"),
+                            {.ranks = ranks, .oversubscribe = true})};
 }
 
 TEST(ListenerFuzz, NoInputEndsAJobOrKeepsAnAgentOut) {
-  const JobSpec spec = one_rank();
+  const JobSpec spec = job_of(1);
   Loop loop(spec);
   std::mt19937 random(1);
   for (int i = 0; i < input_count(); ++i) {
@@ -95,6 +97,32 @@ TEST(ListenerFuzz, NoInputEndsAJobOrKeepsAnAgentOut) {
   const std::string hello = encode(Hello{0, 1, 2, "boot"});
   ASSERT_TRUE(send_all(agent.get(), hello.data(), hello.size()));
   while (!loop.has_come()) loop.step(1000);
+}
+
+TEST(Listener, AdmitsAllAgentsOfALargeJobAtOnce) {
+  constexpr int kRanks = 300;
+  const JobSpec spec = job_of(kRanks);
+  Loop loop(spec);
+  std::vector<File> agents;
+  std::vector<auth::Handshake> handshakes;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    agents.push_back(connect_to("127.0.0.1", loop.port(), 60, nullptr));
+    handshakes.emplace_back(spec.secret, auth::Role::kConnector, kAgentPurpose);
+  }
+  const auto is_open = [](const auth::Handshake& one) {
+    return one.state() == auth::Handshake::State::kInProgress;
+  };
+  while (std::ranges::any_of(handshakes, is_open)) {
+    for (std::size_t i = 0; i < agents.size(); ++i) handshakes[i].advance(agents[i].get());
+    loop.step(1);
+  }
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    ASSERT_EQ(handshakes[at].state(), auth::Handshake::State::kAuthenticated) << rank;
+    const std::string hello = encode(Hello{rank, 1, 2, "boot"});
+    ASSERT_TRUE(send_all(agents[at].get(), hello.data(), hello.size()));
+  }
+  while (!loop.has_come(kRanks - 1)) loop.step(1000);
 }
 
 TEST(ListenerFuzz, NoInputEndsTheTrafficService) {
