@@ -29,7 +29,11 @@ struct WriteThread::State {
     for (;;) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return is_closing || !items.empty(); });
-      if (is_closing) break;
+      if (is_closing) {
+        has_ended = true;
+        changed.notify_all();
+        return;
+      }
       Item item = std::move(items.front());
       items.pop_front();
       lock.unlock();
@@ -38,8 +42,6 @@ struct WriteThread::State {
       const std::size_t before = pending.fetch_sub(item.bytes);
       progressed(before, before - item.bytes);
     }
-    has_ended = true;
-    changed.notify_all();
   }
 
   Progressed progressed;
