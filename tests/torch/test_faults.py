@@ -133,3 +133,16 @@ def test_groups_and_waits_have_time_outs_of_their_own():
             job.processes[CULPRIT].kill()
             job.end()
         assert words in text, text
+
+
+def late_at_monitored_barrier(everyone):
+    dist.monitored_barrier(timeout=timedelta(seconds=30))
+    if dist.get_rank() == CULPRIT:
+        dist.recv(torch.zeros(1), 0)  # ends when the others have given up
+    dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=everyone)
+
+
+def test_a_monitored_barrier_names_the_rank_that_does_not_come():
+    for everyone in (False, True):
+        for text in told(ranks.Job(3, late_at_monitored_barrier, everyone), 3):
+            assert re.search(r"Rank 1 failed to pass monitoredBarrier in 1000 ms", text), text

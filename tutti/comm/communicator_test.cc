@@ -125,6 +125,7 @@ void check_integer_averages(Communicator& comm) {
   const auto want = [&](std::int64_t i) { return average_of<T>(n, i, extreme_value<T>); };
   for (const std::int64_t count : {1, 1000, 600'001}) {
     const std::int64_t total = count * (count > 1000 ? 1 : n);
+    const std::int64_t stride = count > 1000 ? 37 : 1;  // of what is looked at
     std::vector<T> values(static_cast<std::size_t>(total)), piece(values.size() / n + 1);
     for (std::int64_t i = 0; i < total; ++i) values[i] = extreme_value<T>(comm.rank(), i);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(n), total / n);
@@ -133,14 +134,14 @@ void check_integer_averages(Communicator& comm) {
     comm.reduce_scatter(ConstBuffer::of(std::span<const T>(values)), Buffer::of(std::span(piece)),
                         ReduceOp::kAverage, counts);
     const std::int64_t begin = comm.rank() * (total / n);
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      ASSERT_EQ(+piece[i], +want(begin + static_cast<std::int64_t>(i))) << count << " " << i;
+    for (std::int64_t i = 0; i < counts[comm.rank()]; i += stride) {
+      ASSERT_EQ(+piece[i], +want(begin + i)) << count << " " << i;
     }
     std::vector<T> reduced(values.size());
     comm.reduce(ConstBuffer::of(std::span<const T>(values)), Buffer::of(std::span(reduced)),
                 ReduceOp::kAverage, n - 1);
     comm.all_reduce(Buffer::of(std::span(values)), ReduceOp::kAverage);
-    for (std::int64_t i = 0; i < total; ++i) {
+    for (std::int64_t i = 0; i < total; i += stride) {
       ASSERT_EQ(+values[i], +want(i)) << count << " " << i;
       if (comm.rank() == n - 1) {
         ASSERT_EQ(+reduced[i], +want(i)) << count << " " << i;

@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _torch
+from tutti.torch import barrier
 from tutti.job import failure_of_program
 
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
@@ -37,6 +38,8 @@ def register():
     dist.Backend.register_backend(_BACKEND, _create, extended_api=True, **devices)
     handlers = _rendezvous._rendezvous_handlers
     handlers["env"] = functools.partial(_after_filling, handlers["env"])
+    dist.monitored_barrier = barrier.for_backend(_BACKEND, dist.monitored_barrier)
+    dist.distributed_c10d.monitored_barrier = dist.monitored_barrier
     atexit.register(_end_of_program)
 
 

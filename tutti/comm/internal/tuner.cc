@@ -151,9 +151,14 @@ bool Tuner::is_eager_faster(std::int64_t bytes) {
   return eager < least(times[0]);
 }
 
-// The slots are faster up to some size, then folding only a slice is.
+// The slots are faster up to some size, then folding only a slice is. Where one comparison would
+// take longer than there is time, as with many more ranks than cores, the default stays.
 std::int64_t Tuner::measure_eager() {
   std::int64_t limit = kKiB / 2;
+  const double once_each = agree(once(2 * limit));
+  if (2 * kStreaks * (kStreak + 2) * once_each > budget_) {
+    return state_.job->options.integer("eager_bytes");
+  }
   while (limit < static_cast<std::int64_t>(kEagerBytes) && elapsed_ < budget_ &&
          is_eager_faster(2 * limit)) {
     limit *= 2;
@@ -215,11 +220,15 @@ void tune(Communicator& communicator, Communicator::State& state) {
     file = tuning_file(state.job->options, key);
     if (!file.empty()) kept = read_tuning(file);
   }
-  key = state.exchange(key)[0];
-  kept = state.exchange(kept)[0];
+  // One exchange: with many ranks per core each takes long.
+  const auto texts =
+      state.exchange(fmt::format("{} {} {}{}", load_per_processor(), key.size(), key, kept));
   double load = 0;
-  for (const std::string& one : state.exchange(std::to_string(load_per_processor())))
-    load = std::max(load, std::stod(one));
+  for (const std::string& text : texts) load = std::max(load, std::stod(text));
+  const std::size_t length_at = texts[0].find(' ') + 1, key_at = texts[0].find(' ', length_at) + 1;
+  const std::size_t length = std::stoul(texts[0].substr(length_at));
+  key = texts[0].substr(key_at, length);
+  kept = texts[0].substr(key_at + length);
   std::optional<Tuning> tuning = parse_tuning(kept, key, state.grid);
   if (tuning && !is_outdated(*tuning, load)) {
     state.tuning = "read from " + file.string();

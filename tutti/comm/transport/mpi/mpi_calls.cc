@@ -53,10 +53,11 @@ bool wait_politely(const std::function<bool()>& is_over, double seconds) {
   const Stopwatch watch;
   for (int polls = 0; !is_over(); ++polls) {
     if (seconds >= 0 && watch.seconds() > seconds) return false;
-    if (polls < 1000) {
+    // Few yields: where ranks share cores, each one runs all the others that wait.
+    if (polls < 50) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(std::min(polls / 10, 1000)));
+      std::this_thread::sleep_for(std::chrono::microseconds(std::min(polls, 1000)));
     }
   }
   return true;

@@ -1,0 +1,32 @@
+"""torch.distributed.monitored_barrier for the backend `ddl`; torch's own works with Gloo only."""
+
+import functools
+import re
+
+import torch.distributed as dist
+
+
+def for_backend(backend, original):
+    """Returns monitored_barrier that serves groups of `backend`, and leaves the others to `original`."""
+
+    @functools.wraps(original)
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+        if dist.distributed_c10d._rank_not_in_group(group) or dist.get_backend(group) != backend:
+            return original(group, timeout, wait_all_ranks)
+        options = dist.BarrierOptions()
+        options.timeout = timeout or dist.default_pg_timeout
+        try:
+            (group or dist.distributed_c10d._get_default_group()).barrier(options).wait()
+        except RuntimeError as error:
+            raise RuntimeError(_message(str(error), options.timeout, wait_all_ranks)) from error
+
+    return monitored_barrier
+
+
+def _message(text, timeout, wait_all_ranks):
+    """In the words of torch, which programs look for. Our barrier has named the missing ranks."""
+    missing = re.findall(r"rank (\d+) on ", text)
+    if "DDL-4-05" not in text or not missing:
+        return text
+    named = f"Ranks {', '.join(missing)}" if wait_all_ranks and len(missing) > 1 else f"Rank {missing[0]}"
+    return f"{named} failed to pass monitoredBarrier in {round(timeout.total_seconds() * 1000)} ms. {text}"
