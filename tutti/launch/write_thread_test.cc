@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <future>
+#include <memory>
 #include <string>
 
 #include "tutti/launch/process.h"
@@ -20,16 +21,17 @@ class WriteThreadTest : public testing::Test {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     reading_ = File(ends[0]);
-    writing_ = File(ends[1]);
+    writing_ = std::make_shared<File>(ends[1]);
   }
   // More than a pipe holds, so the write blocks until it is read.
   void post_large(WriteThread& thread) {
-    thread.post(kBytes, [file = writing_.get()] {
-      write_all(file, std::string(kBytes, 'x').data(), kBytes);
+    thread.post(kBytes, [file = writing_] {
+      write_all(file->get(), std::string(kBytes, 'x').data(), kBytes);
     });
   }
   static constexpr std::size_t kBytes = 1 << 20;
-  File reading_, writing_;
+  File reading_;
+  std::shared_ptr<File> writing_;  // also held by a thread that outlives the test
 };
 
 TEST_F(WriteThreadTest, TheCallerNeverWaitsForAReader) {
@@ -67,7 +69,7 @@ TEST_F(WriteThreadTest, DoesNotWaitForABlockedWriteAtItsEnd) {
 }
 
 TEST_F(WriteThreadTest, WritesToNonBlockingFilesToo) {
-  ::fcntl(writing_.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(writing_->get(), F_SETFL, O_NONBLOCK);
   WriteThread thread([](std::size_t, std::size_t) {});
   post_large(thread);
   std::size_t bytes = 0;
