@@ -95,13 +95,16 @@ class Hosts(unittest.TestCase):
 
     def test_a_killed_agent_leaves_nothing_behind(self):
         script = "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &); echo agent $RANK $PPID; sleep 1000; sleep 1000"
-        run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", script)
-        run.wait_for(r"agent \d \d+\n", 4)
-        agent = re.search(r"agent 1 (\d+)", run.output).group(1)
-        on("host2", "kill", "-KILL", agent)
-        run.wait()
-        self.assertRegex(run.errors, r"DDL-3-42 Rank 1 on host2 was lost")
-        self.assertEqual(run.left_behind(), [])
+        for with_guard in (False, True):
+            with self.subTest(with_guard=with_guard):
+                run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", script)
+                run.wait_for(r"agent \d \d+\n", 4)
+                agent = re.search(r"agent 1 (\d+)", run.output).group(1)
+                guard = on("host2", "awk", "/^PPid/ {print $2}", f"/proc/{agent}/status")
+                on("host2", "kill", "-KILL", *([guard] if with_guard else []), agent)
+                run.wait()
+                self.assertRegex(run.errors, r"DDL-3-42 Rank 1 on host2 was lost")
+                self.assertEqual(run.left_behind(), [])
 
     def test_the_secret_is_on_no_command_line_of_any_host(self):
         run = self.start("-H", HOSTS, "-n", 4, "sh", "-c", "echo secret $TUTTI_JOB_SECRET; exec sleep 1000")

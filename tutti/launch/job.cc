@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "tutti/core/clock.h"
 #include "tutti/launch/job_ranks.h"
+#include "tutti/launch/network.h"
 #include "tutti/launch/process_tree.h"
 #include "tutti/launch/root_cause.h"
 
@@ -258,7 +260,17 @@ class Job {
     // A job that succeeded is never repeated, whatever happened around it.
     end_.may_restart = end_.may_restart && !is_interrupted_ && succeeded_ < ranks_.size();
     end_.is_interrupted = is_interrupted_;
+    end_.lost_hosts = lost_hosts();
     if (is_ending_ && end_.may_restart) report_first_done();
+  }
+
+  std::vector<std::string> lost_hosts() const {
+    std::set<std::string> hosts;
+    for (const RankFailure& failure : failures_) {
+      const std::string& host = ranks_.host_of(failure.rank);
+      if (failure.is_lost && !is_this_host(host)) hosts.insert(host);
+    }
+    return {hosts.begin(), hosts.end()};
   }
 
   // Ranks did not fail, or never connected.

@@ -30,6 +30,7 @@ struct JobEnd {
   std::string message = {};     // coded, what went wrong first; empty: nothing
   bool may_restart = false;     // a rank or host failed; not: interrupted, out of time, succeeded
   bool is_interrupted = false;  // by a signal, the timeout, or the reader of the output
+  std::vector<std::string> lost_hosts = {};  // other hosts, on which processes may be left
 };
 
 // The signals that end a job.

@@ -146,13 +146,18 @@ class Launch {
                            {"hosts", hosts},
                            {"restart", std::int64_t{restart}}});
     });
-    const SignalFile signals(kEndSignals);
-    const JobEnd end = run_job(spec, folder, *output_, signals);
+    const JobEnd end = [&] {
+      const SignalFile signals(kEndSignals);
+      return run_job(spec, folder, *output_, signals);
+    }();
     output_->event([end](EventLog& log) {
       log.write("job_end", {{"code", std::int64_t{end.exit_code}}, {"message", end.message}});
     });
     output_->log(folder.log("ddlrun.log"), fmt::format("+ {}\n{}\n", line, end.message));
     print_message(end);
+    if (!end.lost_hosts.empty()) {
+      end_job_on(end.lost_hosts, spec.secret, wishes_.shell, own_.program);
+    }
     return end;
   }
 

@@ -65,6 +65,20 @@ TEST(Process, ItsGroupEndsWithIt) {
 }
 
 // In a process of its own, since it adopts and kills whatever this program has started.
+TEST(ProcessTree, ProcessesAreFoundByTheirEnvironment) {
+  const std::string value = std::to_string(::getpid());
+  const Environment mark = {{"TUTTI_TEST_MARK", value}};
+  Process marked(
+      {.words = {"sh", "-c", "setsid sleep 1000 & echo started; wait"}, .environment = &mark});
+  char text[8] = {};
+  ASSERT_GT(::read(marked.output().get(), text, sizeof text), 0);
+  Process other({.words = {"sleep", "1000"}});
+  EXPECT_GE(kill_processes_with("TUTTI_TEST_MARK=" + value, 60), 2);
+  while (!marked.has_ended()) ::usleep(1000);
+  EXPECT_EQ(marked.exit_code(), 128 + SIGKILL);
+  EXPECT_FALSE(other.has_ended());
+}
+
 TEST(ProcessTree, NobodyHides) {
   const pid_t tester = ::fork();
   if (tester == 0) {

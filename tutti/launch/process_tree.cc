@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -29,20 +30,36 @@ pid_t parent_of(const std::string& stat) {
   return parent;
 }
 
-std::multimap<pid_t, pid_t> children_by_parent() {
-  std::multimap<pid_t, pid_t> all;
+// Calls `visit` with each process and its folder in /proc.
+template <class Visit>
+void for_each_process(Visit visit) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     pid_t process = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    std::ifstream file(entry.path() / "stat");
+    if (error == std::errc() && end == name.data() + name.size()) visit(process, entry.path());
+  }
+}
+
+std::multimap<pid_t, pid_t> children_by_parent() {
+  std::multimap<pid_t, pid_t> all;
+  for_each_process([&](pid_t process, const std::filesystem::path& folder) {
+    std::ifstream file(folder / "stat");
     std::string stat;
     std::getline(file, stat);
     all.emplace(parent_of(stat), process);
-  }
+  });
   return all;
+}
+
+// Entries of an environment end with NUL. Processes of other users, and zombies, show nothing.
+bool has_entry(const std::filesystem::path& folder, const std::string& entry) {
+  std::ifstream file(folder / "environ", std::ios::binary);
+  for (std::string one; std::getline(file, one, '\0');) {
+    if (one == entry) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -64,6 +81,21 @@ std::vector<pid_t> descendants() {
 
 void signal_descendants(int signal) {
   for (const pid_t process : descendants()) ::kill(process, signal);
+}
+
+int kill_processes_with(const std::string& entry, double seconds) {
+  int killed = 0;
+  for (const Stopwatch watch; watch.seconds() < seconds;) {
+    int found = 0;
+    for_each_process([&](pid_t process, const std::filesystem::path& folder) {
+      if (process == ::getpid() || !has_entry(folder, entry)) return;
+      if (::kill(process, SIGKILL) == 0) ++found;
+    });
+    killed = std::max(killed, found);
+    if (found == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return killed;
 }
 
 void kill_descendants(double seconds) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace tutti::launch {
@@ -19,5 +20,10 @@ void signal_descendants(int signal);
 // Kills them until none is left, also those that are started meanwhile; waits for their end, at
 // most `seconds`. Their exit codes are lost.
 void kill_descendants(double seconds);
+
+// Kills all processes of this user that were started with `entry`, "NAME=value", in their
+// environment, except the calling one, until none is left, for at most `seconds`. Returns how many
+// were found.
+int kill_processes_with(const std::string& entry, double seconds);
 
 }  // namespace tutti::launch

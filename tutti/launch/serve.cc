@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tutti/core/error.h"
+#include "tutti/launch/process_tree.h"
 #include "tutti/launch/report.h"
 #include "tutti/launch/session.h"
 #include "tutti/launch/traffic.h"
@@ -29,6 +30,13 @@ std::string measured(const Json& request) {
       .dump();
 }
 
+// Ranks whose agents were killed may have left descendants, which inherited the secret.
+int end_job(const Json& request) {
+  constexpr double kSeconds = 2;
+  const std::string secret = secret_of(request).to_hex();
+  return kill_processes_with(std::string(auth::Secret::kVariable) + "=" + secret, kSeconds);
+}
+
 }  // namespace
 
 void serve(std::istream& in, std::ostream& out, const std::string& version) {
@@ -38,6 +46,7 @@ void serve(std::istream& in, std::ostream& out, const std::string& version) {
     const std::string what = request.at("do");
     if (what == "report") return to_json(make_report(parse_question(line), version));
     if (what == "measure") return measured(request);
+    if (what == "end") return Json{{"killed", end_job(request)}}.dump();
     if (what == "listen") {
       service = std::make_unique<TrafficService>(secret_of(request), request.at("addresses"));
       return Json{{"ports", service->ports()}}.dump();

@@ -100,6 +100,19 @@ std::vector<std::string> serve_command(const std::string& host, bool is_here, Re
   return words;
 }
 
+void end_job_on(const std::vector<std::string>& hosts, const auth::Secret& secret,
+                RemoteShell shell, const std::string& program) {
+  constexpr double kSeconds = 8;
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<Session*> all;
+  for (const std::string& host : hosts) {
+    sessions.push_back(std::make_unique<Session>(host, serve_command(host, false, shell, program)));
+    all.push_back(sessions.back().get());
+  }
+  const std::string line = fmt::format(R"({{"do":"end","secret":"{}"}})", secret.to_hex());
+  ask(all, std::vector<std::string>(all.size(), line), kSeconds);
+}
+
 Failure explain(const std::string& host, const Answer& answer, const std::string& program) {
   const auto said = [&](const char* words) {
     return answer.errors.find(words) != std::string::npos;

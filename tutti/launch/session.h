@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tutti/auth/secret.h"
 #include "tutti/launch/process.h"
 
 namespace tutti::launch {
@@ -48,9 +49,14 @@ enum class RemoteShell { kSsh, kSrun };
 std::vector<std::string> serve_command(const std::string& host, bool is_here, RemoteShell shell,
                                        const std::string& program, const std::string& user = "");
 
+// Kills what the job with this secret has left on the hosts, where `ask` can reach them.
+void end_job_on(const std::vector<std::string>& hosts, const auth::Secret& secret,
+                RemoteShell shell, const std::string& program);
+
 // The other end: answers the lines of `in` on `out` until there are no more. Takes
 // {"do":"report",...}, {"do":"listen","secret":K,"addresses":[A]} and {"do":"measure","address":A,
-// "port":P,"secret":K,"seconds":S}; an answer to anything else is {"error":"..."}.
+// "port":P,"secret":K,"seconds":S}; {"do":"end","secret":K} kills all processes of the job with
+// this secret. An answer to anything else is {"error":"..."}.
 void serve(std::istream& in, std::ostream& out, const std::string& version);
 
 // Why a host gave no answer: code and sentence.
