@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
+#include "tutti/core/spelling.h"
 
 namespace tutti::app {
 namespace {
@@ -26,9 +28,14 @@ int dispatch(std::string_view program, std::span<const Command> commands, int ar
   const std::string_view name = argc > 1 ? argv[1] : "help";
   for (const Command& command : commands)
     if (command.name == name) return command.run(argc - 1, argv + 1);
-  if (name != "help" && name != "--help" && name != "-h")
-    throw ConfigError("DDL-8-50",
-                      fmt::format("'{0}' has no command '{1}'. See {0} help.", program, name));
+  if (name != "help" && name != "--help" && name != "-h") {
+    std::vector<std::string_view> names;
+    for (const Command& command : commands) names.push_back(command.name);
+    const std::string_view nearest = nearest_name(name, names);
+    throw ConfigError(
+        "DDL-8-50", fmt::format("'{0}' has no command '{1}'.{2} See {0} help.", program, name,
+                                nearest.empty() ? "" : fmt::format(" Did you mean {}?", nearest)));
+  }
   print_help(program, commands);
   return 0;
 }

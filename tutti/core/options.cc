@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
-#include <numeric>
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
+#include "tutti/core/spelling.h"
 
 namespace tutti {
 namespace {
@@ -46,8 +47,10 @@ std::string range_text(const OptionSpec& spec) {
   return fmt::format("{:g} to {:g}", spec.minimum, spec.maximum);
 }
 
+// NaN compares false with any limit, so it is rejected before the comparison.
 void check_range(const OptionSpec& spec, std::string_view text, double value) {
   const bool limited = spec.minimum != 0 || spec.maximum != 0;
+  if (std::isnan(value)) reject(spec, text, limited ? range_text(spec) : "a number");
   if (limited && (value < spec.minimum || value > spec.maximum))
     reject(spec, text, range_text(spec));
 }
@@ -74,21 +77,6 @@ void check(const OptionSpec& spec, std::string_view text) {
   }
 }
 
-// Number of single-letter edits between two words.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 Options::Options(const OptionTable& table) : table_(table) {
@@ -99,24 +87,17 @@ Options::Options(const OptionTable& table) : table_(table) {
 }
 
 const OptionSpec& Options::find(std::string_view name) const {
-  const OptionSpec* nearest = nullptr;
-  std::size_t nearest_distance = 0;
+  std::vector<std::string_view> names;
   for (const OptionSpec& spec : table_) {
     if (spec.name == name) return spec;
-    const std::size_t distance = edit_distance(spec.name, name);
-    if (!nearest || distance < nearest_distance) {
-      nearest = &spec;
-      nearest_distance = distance;
-    }
+    names.push_back(spec.name);
   }
   // Of a slip only the right name, out of dozens, is worth saying.
-  if (nearest && nearest_distance <= 2) {
+  if (const std::string_view nearest = nearest_name(name, names); !nearest.empty())
     throw ConfigError("DDL-1-04",
-                      fmt::format("Unknown option {}. Did you mean {}?", name, nearest->name));
-  }
-  std::string known;
-  for (const OptionSpec& spec : table_) known += (known.empty() ? "" : ", ") + spec.name;
-  throw ConfigError("DDL-1-04", fmt::format("Unknown option {}. Known: {}.", name, known));
+                      fmt::format("Unknown option {}. Did you mean {}?", name, nearest));
+  throw ConfigError("DDL-1-04",
+                    fmt::format("Unknown option {}. Known: {}.", name, fmt::join(names, ", ")));
 }
 
 void Options::set(std::string_view name, std::string_view text, std::string_view source) {

@@ -48,6 +48,9 @@ TEST(Options, WrongInputSaysWhatWouldBeRight) {
               HasSubstr("Known: bucket_bytes, timeout, check, mode, memory."));
   EXPECT_THAT(message_of([&] { options.set("timeout", "soon"); }), HasSubstr("a number"));
   EXPECT_THAT(message_of([&] { options.set("timeout", "0"); }), HasSubstr("0.1 to 86400"));
+  for (const char* not_a_number : {"nan", "-nan", "NaN"})
+    EXPECT_THAT(message_of([&] { options.set("timeout", not_a_number); }),
+                HasSubstr("0.1 to 86400"));
   EXPECT_THAT(message_of([&] { options.set("bucket_bytes", "1"); }), HasSubstr("1KiB to 1GiB"));
   EXPECT_THAT(message_of([&] { options.set("memory", "other"); }), HasSubstr("library, foreign"));
   EXPECT_THAT(message_of([&] { options.set("check", "maybe"); }), HasSubstr("0 or 1"));

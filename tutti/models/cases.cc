@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 #include "tutti/core/error.h"
+#include "tutti/core/spelling.h"
 #include "tutti/models/science/climate_detect/case.h"
 #include "tutti/models/science/climate_segment/case.h"
 #include "tutti/models/science/cosmoflow/case.h"
@@ -25,19 +27,22 @@ std::span<const train::CaseInfo* const> cases() {
 }
 
 const train::CaseInfo& find_case(std::string_view name) {
-  std::string known;
+  std::vector<std::string_view> names;
   for (const train::CaseInfo* info : cases()) {
     if (info->name == name) return *info;
-    known += fmt::format(" {}", info->name);
+    names.push_back(info->name);
   }
+  const std::string known = fmt::format("{}", fmt::join(names, ", "));
   if (name.empty())
     throw ConfigError("DDL-1-85",
                       fmt::format("Name a case or a TOML file with `case = \"...\"`, or "
-                                  "give --model. The cases are:{}.",
+                                  "give --model. The cases are: {}.",
                                   known));
+  const std::string_view nearest = nearest_name(name, names);
   throw ConfigError(
       "DDL-1-85",
-      fmt::format("There is no case '{}'. There are:{}; or give a TOML file.", name, known));
+      fmt::format("Unknown case '{}'.{} Valid cases: {}; or give a TOML file.", name,
+                  nearest.empty() ? "" : fmt::format(" Did you mean {}?", nearest), known));
 }
 
 }  // namespace tutti::models
