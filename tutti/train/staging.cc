@@ -1,6 +1,7 @@
 #include "tutti/train/staging.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -72,7 +73,8 @@ void pass(comm::Communicator& communicator, const File& file, int reader, const 
           const fs::path& local) {
   std::ifstream in;
   if (communicator.rank() == reader) in.open(source / file.name, std::ios::binary);
-  const fs::path draft = (local / file.name).string() + ".part";
+  // Two runs may stage to the same folder at once.
+  const fs::path draft = (local / file.name).string() + fmt::format(".{}.part", getpid());
   std::optional<std::ofstream> out;
   if (communicator.local_rank() == 0) {
     fs::create_directories(draft.parent_path());

@@ -1,14 +1,21 @@
 #include "tutti/train/data/h5.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "tutti/core/error.h"
 #include "tutti/io/hdf5.h"
+#include "tutti/train/run/finite.h"
 
 namespace tutti::train {
 namespace {
@@ -27,10 +34,38 @@ std::vector<hsize_t> row_dimensions(std::int64_t rows, std::span<const std::int6
   return dimensions;
 }
 
+// Two processes, on any host, may create the same file at once: each has a draft of its own.
+fs::path draft_of(const fs::path& path) {
+  static std::atomic<int> count = 0;
+  char host[64] = "host";
+  gethostname(host, sizeof host - 1);
+  return path.string() + fmt::format(".{}-{}-{}.part", host, getpid(), count++);
+}
+
+// The system's reason why a file cannot be opened; empty: it can.
+std::string open_error(const fs::path& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (file < 0) return strerror(errno);
+  ::close(file);
+  return "";
+}
+
+// Integers, floating-point numbers and the booleans of h5py.
+bool holds_numbers(hid_t set) {
+  const Handle type(H5Dget_type(set), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type);
+  return kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
+}
+
+herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
 }  // namespace
 
 struct H5File::State {
-  fs::path path;
+  fs::path path, draft;  // `draft` until it is renamed; empty: none
   Mode mode;
   hid_t file = -1;
   mutable std::map<std::string, Handle> sets;
@@ -44,8 +79,44 @@ struct H5File::State {
   const Handle& open(const std::string& name) const {
     if (const auto found = sets.find(name); found != sets.end()) return found->second;
     Handle set(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (set < 0) fail(fmt::format("it has no data set '{}'", name));
+    if (set < 0)
+      fail(fmt::format("it has no data set '{}'; it has: {}", name, fmt::join(names(), ", ")));
+    if (!holds_numbers(set))
+      throw IoError("DDL-7-95",
+                    fmt::format("{}: data set '{}' holds text or records instead of numbers. Store "
+                                "labels as class numbers from 0, as numpy.unique(labels, "
+                                "return_inverse=True)[1] gives them.",
+                                path.string(), name));
     return sets.emplace(name, std::move(set)).first->second;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_name, &all);
+    return all;
+  }
+  void create() {
+    draft = draft_of(path);
+    const std::string error = open_error(draft, O_WRONLY | O_CREAT);
+    if (error.empty()) file = H5Fcreate(draft.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    if (file < 0) fail(fmt::format("cannot be made: {}", error.empty() ? "HDF5 refuses" : error));
+  }
+  void open_to_read() {
+    if (const std::string error = open_error(path, O_RDONLY); !error.empty())
+      fail(fmt::format("cannot be opened: {}", error));
+    file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (file < 0) fail("is not a whole HDF5 file");
+  }
+  // Throws when a value is NaN or infinite: every result that it enters would be, too.
+  void check_finite(const std::string& name, std::int64_t first, std::int64_t row,
+                    std::span<const float> values) const {
+    if (all_finite(values)) return;
+    const auto bad = std::find_if(values.begin(), values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+    throw IoError(
+        kNotFinite,
+        fmt::format("{}: row {} (from 0) of data set '{}' has a value that is not finite: {}. "
+                    "Remove the row, or fill in the value.",
+                    path.string(), first + (bad - values.begin()) / row, name, *bad));
   }
   // Compressed in chunks of one large row or many small ones: rows are read one by one, in any
   // order.
@@ -77,13 +148,10 @@ H5File::H5File(fs::path path, Mode mode) : state_(std::make_unique<State>()) {
   const io::Hdf5Lock lock;
   state_->path = std::move(path);
   state_->mode = mode;
-  const std::string name = state_->path.string();
-  state_->file = mode == Mode::kRead
-                     ? H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)
-                     : H5Fcreate((name + ".part").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  if (state_->file < 0)
-    state_->fail(mode == Mode::kRead ? "cannot be opened as HDF5"
-                                     : "cannot be made; check that there is room");
+  if (mode == Mode::kRead)
+    state_->open_to_read();
+  else
+    state_->create();
 }
 
 H5File::~H5File() {
@@ -91,6 +159,8 @@ H5File::~H5File() {
   const io::Hdf5Lock lock;
   state_->sets.clear();
   if (state_->file >= 0) H5Fclose(state_->file);
+  std::error_code ignored;
+  if (!state_->draft.empty()) fs::remove(state_->draft, ignored);
 }
 H5File::H5File(H5File&& other) noexcept = default;
 
@@ -120,7 +190,10 @@ void H5File::close() {
   const io::Hdf5Lock lock;
   state_->sets.clear();
   state_->check(H5Fclose(std::exchange(state_->file, -1)) >= 0, "close the file");
-  if (state_->mode == Mode::kCreate) fs::rename(state_->path.string() + ".part", state_->path);
+  if (state_->mode == Mode::kCreate) {
+    fs::rename(state_->draft, state_->path);
+    state_->draft.clear();
+  }
 }
 
 bool H5File::has(const std::string& name) const {
@@ -132,6 +205,8 @@ std::vector<std::int64_t> H5File::shape(const std::string& name) const {
   const io::Hdf5Lock lock;
   Handle space(H5Dget_space(state_->open(name)), H5Sclose);
   std::vector<hsize_t> extent(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+  if (extent.empty())
+    state_->fail(fmt::format("data set '{}' is a single value, and rows are needed", name));
   H5Sget_simple_extent_dims(space, extent.data(), nullptr);
   return {extent.begin(), extent.end()};
 }
@@ -156,14 +231,18 @@ void H5File::read(const std::string& name, std::int64_t first, std::int64_t coun
                 H5Sclose);
   state_->check(H5Dread(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >= 0,
                 "read rows; the file is damaged");
+  state_->check_finite(name, first, row, values);
 }
 
 std::vector<fs::path> h5_files(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().extension() == ".h5" || entry.path().extension() == ".hdf5")
       files.push_back(entry.path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw IoError("DDL-7-65",
+                  fmt::format("{}: cannot be listed: {}.", folder.string(), error.message()));
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -10,12 +10,15 @@
 
 namespace tutti::train {
 
+inline constexpr const char* kNotFinite = "DDL-7-94";
+
 // One thread of the process at a time may use HDF5; calls of this class wait for each other.
 class H5File {
  public:
   enum class Mode { kRead, kCreate };
-  // kCreate writes to `<path>.part` and gives it its name in close(), so that a file that has its
-  // name is whole. Throws IoError when the file cannot be opened or is not HDF5.
+  // kCreate writes to a draft beside `path`, whose name no other process uses, and renames it in
+  // close(): a file that has its name is whole. Without close() the draft is removed. Throws
+  // IoError when the file cannot be opened or is not HDF5.
   H5File(std::filesystem::path path, Mode mode);
   ~H5File();
   H5File(H5File&& other) noexcept;
@@ -29,9 +32,10 @@ class H5File {
   void close();
 
   bool has(const std::string& name) const;
-  // Rows first. Throws IoError when there is no such data set.
+  // Rows first. Throws IoError when there is no such data set, or it does not hold rows of numbers.
   std::vector<std::int64_t> shape(const std::string& name) const;
-  // Rows `first` to `first + count` as f32, whatever type the file has, into `values`.
+  // Rows `first` to `first + count` as f32, whatever type the file has, into `values`. Throws
+  // IoError kNotFinite, which names file and row, when a value is not finite.
   void read(const std::string& name, std::int64_t first, std::int64_t count,
             std::span<float> values) const;
 
@@ -40,7 +44,8 @@ class H5File {
   std::unique_ptr<State> state_;
 };
 
-// All `*.h5` and `*.hdf5` files of a folder, by name.
+// All `*.h5` and `*.hdf5` files of a folder, by name; none when it is missing. Throws IoError when
+// it cannot be listed.
 std::vector<std::filesystem::path> h5_files(const std::filesystem::path& folder);
 
 }  // namespace tutti::train

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
+#include "tutti/train/run/file_lock.h"
 
 namespace tutti::train {
 namespace {
@@ -36,6 +38,29 @@ std::vector<MadeFile> missing_files(const fs::path& folder, const MadeFiles& fil
   return missing;
 }
 
+// The byte of the lock file that stands for this file.
+std::int64_t lock_byte(const MadeFile& file) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char letter : file.path.filename().string())
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return static_cast<std::int64_t>(hash >> 2);
+}
+
+// Drafts that are in the folder now: of runs that were killed, or that write them right now.
+std::vector<fs::path> drafts_in(const fs::path& folder) {
+  std::vector<fs::path> drafts;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".part") drafts.push_back(entry.path());
+  return drafts;
+}
+
+void remove_drafts(const std::vector<fs::path>& drafts, const MadeFile& file) {
+  std::error_code ignored;
+  for (const fs::path& draft : drafts)
+    if (draft.string().starts_with(file.path.string() + ".")) fs::remove(draft, ignored);
+}
+
 }  // namespace
 
 std::string val_prefix(std::int64_t samples) {
@@ -57,26 +82,84 @@ void check_room(const fs::path& folder, double needed, double available) {
                             folder.string(), available * 1e-9, needed * 1e-9));
 }
 
-void make_files(const fs::path& folder, const MadeFiles& files, int rank, int ranks,
-                const MakeProgress& progress,
-                const std::function<void(const MadeFile&, const FileProgress&)>& make) {
-  fs::create_directories(folder);
-  const std::vector<MadeFile> missing = missing_files(folder, files, rank, ranks);
-  const int all = static_cast<int>(missing.size());
-  double bytes = 0;  // of what was made here; other ranks make as much
-  for (int done = 0; done < all; ++done) {
-    auto tell = [&](double share) {
-      if (progress) progress(done + share, all);
-    };
-    if (done == 0) tell(0);
-    const MadeFile& file = missing[static_cast<std::size_t>(done)];
-    make(file, tell);
-    tell(1);
-    std::error_code unknown;
-    bytes += double(fs::file_size(file.path, unknown));
-    const double left = bytes / (done + 1) * (all - done - 1) * ranks;
-    if (!unknown) check_room(folder, left, double(fs::space(folder).available));
+namespace {
+
+// Several runs may fill a folder at once, as the jobs of an array do. Every file is made under a
+// lock of its own: a first pass makes the files that no other run is making, a second one waits for
+// those. On file systems without locks two runs may make the same file; their drafts have different
+// names and the same content, so it does not matter which is renamed last.
+class FolderFiller {
+ public:
+  FolderFiller(const fs::path& folder, std::vector<MadeFile> missing, int ranks,
+               const MakeProgress& progress, const MakeFile& make)
+      : folder_(folder),
+        missing_(std::move(missing)),
+        drafts_(drafts_in(folder)),
+        lock_(folder / ".lock"),
+        ranks_(ranks),
+        progress_(progress),
+        make_(make) {}
+
+  void run() {
+    tell(0);
+    std::vector<MadeFile> busy;
+    for (const MadeFile& file : missing_) {
+      if (lock_.try_lock(lock_byte(file)))
+        make_locked(file);
+      else
+        busy.push_back(file);
+    }
+    if (!busy.empty())
+      log::info("another run makes {} of the files in {}; waiting for it", busy.size(),
+                folder_.string());
+    for (const MadeFile& file : busy) {
+      lock_.lock(lock_byte(file));
+      make_locked(file);
+    }
   }
+
+ private:
+  void tell(double share) const {
+    if (progress_) progress_(done_ + share, static_cast<int>(missing_.size()));
+  }
+
+  void make_locked(const MadeFile& file) {
+    const bool is_there = fs::exists(file.path);  // another run has made it meanwhile
+    if (!is_there) {
+      remove_drafts(drafts_, file);
+      make_(file, [this](double share) { tell(share); });
+    }
+    lock_.unlock(lock_byte(file));
+    tell(1);
+    ++done_;
+    if (!is_there) check_room_for_rest(file);
+  }
+
+  void check_room_for_rest(const MadeFile& file) {
+    std::error_code unknown;
+    bytes_ += double(fs::file_size(file.path, unknown));
+    const double left = bytes_ / ++made_ * (double(missing_.size()) - done_) * ranks_;
+    if (!unknown) check_room(folder_, left, double(fs::space(folder_).available));
+  }
+
+  const fs::path& folder_;
+  const std::vector<MadeFile> missing_;
+  const std::vector<fs::path> drafts_;
+  FileLock lock_;
+  const int ranks_;
+  const MakeProgress& progress_;
+  const MakeFile& make_;
+  int done_ = 0, made_ = 0;
+  double bytes_ = 0;  // of what was made here; other ranks make as much
+};
+
+}  // namespace
+
+void make_files(const fs::path& folder, const MadeFiles& files, int rank, int ranks,
+                const MakeProgress& progress, const MakeFile& make) {
+  fs::create_directories(folder);
+  std::vector<MadeFile> missing = missing_files(folder, files, rank, ranks);
+  if (!missing.empty()) FolderFiller(folder, std::move(missing), ranks, progress, make).run();
 }
 
 }  // namespace tutti::train

@@ -40,13 +40,15 @@ using MakeProgress = std::function<void(double done, int all)>;
 // Hears which share of a file is made, from 0 to 1.
 using FileProgress = std::function<void(double share)>;
 
+using MakeFile = std::function<void(const MadeFile&, const FileProgress&)>;
+
 // Calls `make` for each file of this rank that is not there yet, in a folder that it makes;
-// `progress`, when given, is called before the first and whenever `make` tells of its file. Files
-// that are written whole or not at all can so be made in several starts. Throws IoError when what
-// is missing, judged by what was made, would not fit on the disk.
+// `progress`, when given, is called before the first and whenever `make` tells of its file. `make`
+// must write a file whole or not at all, as H5File does. Files can then be made in several starts,
+// and by several runs at once: a file that another run is making is waited for. Throws IoError when
+// what is missing, judged by what was made, would not fit on the disk.
 void make_files(const std::filesystem::path& folder, const MadeFiles& files, int rank, int ranks,
-                const MakeProgress& progress,
-                const std::function<void(const MadeFile&, const FileProgress&)>& make);
+                const MakeProgress& progress, const MakeFile& make);
 
 // Throws IoError when `needed` bytes more do not fit into `available`.
 void check_room(const std::filesystem::path& folder, double needed, double available);

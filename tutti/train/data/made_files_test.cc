@@ -5,6 +5,11 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <latch>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "tutti/core/error.h"
 
@@ -88,6 +93,52 @@ TEST_F(MadeFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
   made(0, {.train = 3, .test = 1});
   EXPECT_THAT(told_, ElementsAre(0, 0.5, 1, 1.5, 2));
   EXPECT_EQ(starts_, 1);
+}
+
+// The first run is at its first file until the second one has made the next: the second neither
+// makes the same file, nor goes on before it is there.
+TEST_F(MadeFilesTest, TwoRunsFillAFolderTogether) {
+  const MadeFiles files{.train = 3, .test = 1};
+  std::latch first_has_begun(1), second_has_gone_on(1);
+  std::mutex mutex;
+  std::map<std::string, int> made;
+  const auto make = [&](const MadeFile& file) {
+    EXPECT_FALSE(fs::exists(file.path));
+    std::ofstream(file.path) << "x";
+    const std::lock_guard lock(mutex);
+    ++made[file.path.filename().string()];
+  };
+  std::thread first([&] {
+    make_files(folder_, files, 0, 1, {}, [&](const MadeFile& file, const FileProgress&) {
+      if (file.first == 0 && file.kind == MadeKind::kTrain) {
+        first_has_begun.count_down();
+        second_has_gone_on.wait();
+      }
+      make(file);
+    });
+  });
+  first_has_begun.wait();
+  bool has_gone_on = false;
+  make_files(folder_, files, 0, 1, {}, [&](const MadeFile& file, const FileProgress&) {
+    make(file);
+    if (!std::exchange(has_gone_on, true)) second_has_gone_on.count_down();
+  });
+  EXPECT_TRUE(fs::exists(folder_ / "train-00000.h5"));
+  first.join();
+  EXPECT_EQ(made, (std::map<std::string, int>{{"train-00000.h5", 1},
+                                              {"train-00001.h5", 1},
+                                              {"train-00002.h5", 1},
+                                              {"test-00000.h5", 1}}));
+}
+
+TEST_F(MadeFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
+  fs::create_directories(folder_ / "data");
+  for (const char* draft : {"train-00000.h5.part", "train-00000.h5.host-7-0.part", "other.part"})
+    std::ofstream(folder_ / "data" / draft) << "x";
+  made(0, {.train = 1, .test = 1});
+  EXPECT_FALSE(fs::exists(folder_ / "data/train-00000.h5.part"));
+  EXPECT_FALSE(fs::exists(folder_ / "data/train-00000.h5.host-7-0.part"));
+  EXPECT_TRUE(fs::exists(folder_ / "data/other.part"));
 }
 
 TEST_F(MadeFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
