@@ -5,14 +5,18 @@
 //   train_rank export RUN OUT.pt                the network as TorchScript
 //   train_rank train ARGUMENTS                  as typed by the user, under a launcher
 //   train_rank speed CASE STEPS [option=value]  one JSON line with the time of each step
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
+#include "apps/tutti/output_file.h"
 #include "apps/tutti/train_request.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
@@ -35,10 +39,15 @@ using comm::Communicator;
 constexpr int kStoppedCode = 130;  // as a shell says of what Ctrl-C ended
 
 struct Prepared {
-  explicit Prepared(const train::Request& request)
+  // For the run of `folder`; empty: for none.
+  Prepared(const train::Request& request, const fs::path& folder)
       : info(models::find_case(request.case_name)),
         table(info.table()),
-        options(train::resolve(info, table, request.settings)) {}
+        options(train::resolve(info, table, request.settings)) {
+    if (!folder.empty()) use_kept_network(folder, options);
+  }
+  explicit Prepared(const fs::path& folder)
+      : Prepared(train::read_toml(folder / "config.toml"), folder) {}
   const train::CaseInfo& info;
   const OptionTable table;
   Options options;
@@ -75,6 +84,7 @@ void introduce(const Prepared& prepared, const Communicator& communicator, int t
 
 void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
                   const std::string& verdict, int ranks) {
+  const char* chosen_by = outcome.is_best ? "validation" : "none";
   nlohmann::ordered_json result = {{"steps", outcome.steps},
                                    {"seconds", outcome.seconds},
                                    {"ranks", ranks},
@@ -85,6 +95,7 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
   result["judged_step"] = outcome.judged_step;
+  result["chosen_by"] = chosen_by;
   result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
   train::write_text(folder / "result.json", result.dump(2) + "\n");
@@ -100,8 +111,9 @@ void stage(Options& options, Communicator& communicator) {
 
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
-  Prepared prepared(request);
+  Prepared prepared(request, folder);
   std::unique_ptr<train::Task> task;
+  train::together(communicator, [&] { check_data_folder(prepared.options); });
   train::together(communicator, [&] {
     stage(prepared.options, communicator);
     const int threads = train::threads_of(prepared.options, communicator.local_size());
@@ -127,8 +139,10 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   std::string verdict = task->verdict(outcome.metrics);
   if (task->has_validation())
     verdict = fmt::format(
-        "On the test samples, with the weights of step {}, the best on those for validation:\n{}",
-        outcome.judged_step, verdict);
+        "On the test samples, with the weights of step {}, {}:\n{}", outcome.judged_step,
+        outcome.is_best ? "the best on those for validation"
+                        : "the last ones, as no result on those for validation was finite",
+        verdict);
   write_result(folder, outcome, verdict, communicator.size());
   fmt::print("\n{}", verdict);
   if (outcome.samples_per_second > 0)
@@ -140,16 +154,24 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   return 0;
 }
 
+// Where plots of an evaluation go: nowhere, when this user may not write there.
+fs::path plots_of(const fs::path& folder) {
+  const fs::path plots = folder / "plots", place = fs::exists(plots) ? plots : folder;
+  return faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0 ? plots : fs::path();
+}
+
 int evaluate(Communicator& communicator, const fs::path& folder) {
-  const Prepared prepared(train::read_toml(folder / "config.toml"));
+  const Prepared prepared(folder);
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   std::unique_ptr<train::Task> task;
   train::SavedResult result;
+  train::together(communicator, [&] { check_data_folder(prepared.options); });
   train::together(communicator, [&] {
     task = models::make_task(prepared.info.name, prepared.options);
     task->prepare(communicator);
-    result = train::evaluate_run(*task, communicator,
-                                 {prepared.info.name, prepared.options, folder, true});
+    result =
+        train::evaluate_run(*task, communicator,
+                            {prepared.info.name, prepared.options, folder, true}, plots_of(folder));
   });
   if (communicator.rank() != 0) return 0;
   const train::Metrics& metrics = result.metrics;
@@ -157,7 +179,12 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   for (const auto& [name, value] : metrics) width = std::max(width, name.size());
   for (const auto& [name, value] : metrics) fmt::print("{:<{}}  {:.6g}\n", name, width, value);
   fmt::print("\n{}", task->verdict(metrics));
-  if (result.chosen_by == train::Task::Judged::kTest)
+  if (!result.is_best)
+    fmt::print(
+        "No evaluation of this run has chosen weights: these are of its last checkpoint, "
+        "step {}.\n",
+        result.step);
+  else if (result.chosen_by == train::Task::Judged::kTest)
     fmt::print(
         "These weights were the best of their run on these very samples. For a result to publish "
         "train with others for the choice: val*.h5 beside test*.h5 or, where the case makes its "
@@ -165,30 +192,41 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   return 0;
 }
 
-// With the best weights of the run: a CSV file of predictions, or the network as TorchScript.
+std::string csv_text(const train::Task& task, const std::vector<std::vector<float>>& rows) {
+  std::string text = fmt::format("{}\n", fmt::join(task.prediction_names(), ","));
+  for (const std::vector<float>& row : rows) text += fmt::format("{}\n", fmt::join(row, ","));
+  return text;
+}
+
+// With the best weights of the run: a CSV file of predictions, or the network as TorchScript. Both
+// in f32, whatever the run was trained in, so that they agree.
 int use_weights(Communicator& communicator, const std::vector<std::string>& arguments) {
-  const fs::path folder = arguments.at(1);
-  const Prepared prepared(train::read_toml(folder / "config.toml"));
+  const bool exports = arguments[0] == "export";
+  const fs::path folder = arguments.at(1), output = arguments.at(exports ? 2 : 3);
+  Prepared prepared(folder);
+  prepared.options.set("precision", "f32", arguments[0]);
+  train::make_parent(output);
+  check_writable(output);
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   const auto task = models::make_task(prepared.info.name, prepared.options);
   train::load_weights(task->model(), folder, communicator, prepared.options.flag("channels_last"));
   task->model().eval();
   const torch::NoGradGuard no_gradients;
-  if (arguments[0] == "export") {
-    train::make_parent(arguments.at(2));
-    task->export_script(arguments.at(2));
+  if (exports) {
+    // In memory first: libtorch ends the program when it cannot write to a file.
+    std::ostringstream script;
+    task->export_script(script);
+    write_whole(output, script.str());
     return 0;
   }
-  const fs::path samples = fs::absolute(arguments.at(2)), output = arguments.at(3);
+  const fs::path samples = fs::absolute(arguments.at(2));
   if (output.extension() == ".h5") {
     if (task->predict_samples(samples, output)) return 0;
     throw ConfigError("DDL-1-90", fmt::format("The case {} gives rows of numbers: name a CSV file.",
                                               prepared.info.name));
   }
   const auto rows = task->predict(samples);
-  std::string text = fmt::format("{}\n", fmt::join(task->prediction_names(), ","));
-  for (const std::vector<float>& row : rows) text += fmt::format("{}\n", fmt::join(row, ","));
-  train::write_text(output, text);
+  write_whole(output, csv_text(*task, rows));
   return 0;
 }
 
@@ -197,7 +235,7 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
   for (std::size_t i = 3; i < arguments.size(); ++i)
     request.settings.emplace_back(arguments[i].substr(0, arguments[i].find('=')),
                                   arguments[i].substr(arguments[i].find('=') + 1));
-  const Prepared prepared(request);
+  const Prepared prepared(request, {});
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   const auto task = models::make_task(prepared.info.name, prepared.options);
   const train::SpeedReport report =

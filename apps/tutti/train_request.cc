@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
 
 #include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
@@ -56,10 +58,48 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
   return {what, {}};
 }
 
+// Threads of OpenMP that wait for each other sleep instead of spinning. GCC's libgomp spins for up
+// to 300,000 rounds, milliseconds, at the end of every parallel loop. Where other programs use the
+// same processors, a thread spins away the time slice of the one it waits for.
+void set_wait_policy() {
+  for (const char* chosen : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"})
+    if (getenv(chosen)) return;
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
 // What libraries look for when a rank starts; what the user has set wins.
 void prepare_environment() {
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
   set_openblas_kernels();
+  set_wait_policy();
+}
+
+bool has_option(const Options& options, std::string_view name) {
+  return std::any_of(options.table().begin(), options.table().end(),
+                     [&](const OptionSpec& spec) { return spec.name == name; });
+}
+
+// Throws where a new run could not read the network of the user.
+void check_model(const Options& options) {
+  if (!has_option(options, "model")) return;
+  const std::string& file = options.text("model");
+  if (file.empty())
+    throw ConfigError("DDL-1-89", "No network was named. Give a TorchScript file: --model file.pt");
+  errno = 0;
+  if (!std::ifstream(file) || fs::is_directory(file))
+    throw IoError("DDL-7-90", fmt::format("Cannot read the network {}: {}.", file,
+                                          strerror(errno != 0 ? errno : EISDIR)));
+}
+
+// A resumed run has its own network.
+void check_same_model(const fs::path& folder, const Options& options) {
+  if (!has_option(options, "model") || !fs::exists(folder / train::kNetworkFile)) return;
+  for (const auto& [name, value] : train::read_toml(folder / "config.toml").settings)
+    if (name == "model" && value != options.text("model"))
+      throw ConfigError("DDL-1-77",
+                        fmt::format("{} keeps the network it was started with, {}. Leave out the "
+                                    "other one, or start a new run with it: {}.",
+                                    folder.string(), value, options.text("model")));
 }
 
 std::string worker_program() {
@@ -120,18 +160,61 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
     request.what.settings.push_back(split_setting(setting));
   const train::CaseInfo& info = models::find_case(request.what.case_name);
   const OptionTable table = info.table();
-  train::resolve(info, table, request.what.settings);
+  const Options options = train::resolve(info, table, request.what.settings);
+  train::check_strategy(options);
+  if (request.resumes.empty()) check_model(options);
   return true;
 }
 
 RunStart::RunStart(const TrainRequest& request) {
   const train::CaseInfo& info = models::find_case(request.what.case_name);
   const OptionTable table = info.table();
-  const Options options = train::resolve(info, table, request.what.settings);
-  const bool is_new = request.resumes.empty();
-  folder_ = is_new ? train::new_run_folder(options.text("runs"), info.name) : request.resumes;
-  if (!is_new) options_before_ = read_text(folder_ / "config.toml");
+  Options options = train::resolve(info, table, request.what.settings);
+  train::make_paths_absolute(options);
+  if (!request.resumes.empty()) {
+    folder_ = request.resumes;
+    lock_.emplace(train::lock_run(folder_));
+    check_same_model(folder_, options);
+    options_before_ = read_text(folder_ / "config.toml");
+    begin(info, options);
+    return;
+  }
+  folder_ = train::new_run_folder(options.text("runs"), info.name);
+  try {
+    lock_.emplace(train::lock_run(folder_));
+    begin(info, options);
+  } catch (...) {
+    train::forget_if_empty(folder_);
+    throw;
+  }
+}
+
+void RunStart::begin(const train::CaseInfo& info, const Options& options) {
+  const fs::path network = folder_ / train::kNetworkFile;
+  if (has_option(options, "model") && !fs::exists(network)) {
+    check_model(options);
+    train::write_text(network, read_text(options.text("model")));
+  }
   train::write_text(folder_ / "config.toml", train::toml_text(info.name, options));
+}
+
+void use_kept_network(const fs::path& folder, Options& options) {
+  const fs::path network = folder / train::kNetworkFile;
+  if (has_option(options, "model") && fs::exists(network))
+    options.set("model", network.string(), "run");
+}
+
+void check_data_folder(const Options& options) {
+  const std::string& folder = options.text("data");
+  if (folder.empty()) return;
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  if (error)
+    throw IoError("DDL-7-99",
+                  fmt::format("Cannot read the folder of the data, {}: {}. Set `data` to "
+                              "a folder, or leave it empty where the case makes its "
+                              "data.",
+                              folder, error.message()));
 }
 
 bool RunStart::has_taken_steps() const {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tutti/train/run/config.h"
+#include "tutti/train/run/file_lock.h"
 
 namespace tutti::app {
 
@@ -19,10 +21,13 @@ struct TrainRequest {
 // ConfigError, also when the case does not know an option.
 bool parse_train(int argc, char** argv, TrainRequest& request);
 
-// A run that is about to begin.
+// A run that is about to begin. While this lives, and while ranks that this process has started
+// live, no other process can train in its folder.
 class RunStart {
  public:
-  // Writes config.toml into a new folder, or the one to go on with.
+  // Writes config.toml into a new folder, or the one to go on with, and a copy of the user's
+  // network where the case has none: the run does not change when the user saves the network again.
+  // Throws ConfigError or IoError; a new folder is then removed.
   explicit RunStart(const TrainRequest& request);
   const std::filesystem::path& folder() const { return folder_; }
   bool has_taken_steps() const;  // since
@@ -31,9 +36,19 @@ class RunStart {
   void undo() const;
 
  private:
+  void begin(const train::CaseInfo& info, const Options& options);
+
   std::filesystem::path folder_;
   std::string options_before_;  // of a run to go on with; empty: it is new
+  std::optional<train::FileLock> lock_;
 };
+
+// Lets `options` name the copy of the network that the run of `folder` keeps, if it keeps one that
+// this host can see.
+void use_kept_network(const std::filesystem::path& folder, Options& options);
+
+// Throws IoError when the option `data` names a folder that cannot be read.
+void check_data_folder(const Options& options);
 
 // Throws ConfigError when `folder` is not that of a run.
 void check_run(const std::filesystem::path& folder);

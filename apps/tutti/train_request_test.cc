@@ -1,13 +1,17 @@
 #include "apps/tutti/train_request.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/core/text_file.h"
 #include "tutti/models/cases.h"
+#include "tutti/train/run/run_folder.h"
 
 namespace tutti::app {
 namespace {
@@ -50,9 +54,97 @@ TEST_F(TrainRequestTest, CaseAndSettings) {
 }
 
 TEST_F(TrainRequestTest, ANetworkOfTheUser) {
+  EXPECT_THROW(parse({"script"}), ConfigError);
+  EXPECT_THROW(parse({"--model", (base_ / "net.pt").string()}), IoError);
+  EXPECT_THROW(parse({"--model", base_.string()}), IoError);
+  std::ofstream(base_ / "net.pt") << "network";
+  const fs::path before = fs::current_path();
+  fs::current_path(base_);
   const TrainRequest request = parse({"--model", "net.pt", "--set", "loss=mean_squared"});
+  fs::current_path(before);
   EXPECT_EQ(request.what.case_name, "script");
-  EXPECT_EQ(request.what.settings[0].second, (fs::current_path() / "net.pt").string());
+  EXPECT_EQ(request.what.settings[0].second, (base_ / "net.pt").string());
+}
+
+std::string value_in(const fs::path& folder, const std::string& option) {
+  for (const auto& [name, value] : train::read_toml(folder / "config.toml").settings)
+    if (name == option) return value;
+  return "missing";
+}
+
+TEST_F(TrainRequestTest, ARunKeepsItsNetworkAndAbsolutePaths) {
+  std::ofstream(base_ / "net.pt") << "first";
+  std::ofstream(base_ / "other.pt") << "other";
+  const fs::path before = fs::current_path();
+  fs::current_path(base_);
+  const fs::path folder = fs::absolute(RunStart(parse({"script", "--set", "model=net.pt", "--set",
+                                                       "data=./samples", "--set", "runs=runs"}))
+                                           .folder());
+  fs::current_path(before);
+  EXPECT_EQ(value_in(folder, "model"), (base_ / "net.pt").string());
+  EXPECT_EQ(value_in(folder, "data"), (base_ / "samples").string());
+  EXPECT_EQ(value_in(folder, "stage"), "");
+  std::ofstream(base_ / "net.pt") << "saved again";
+  EXPECT_EQ(read_text(folder / "network.pt"), "first");
+  fs::remove(base_ / "net.pt");
+  RunStart(parse({"--resume", folder.string()}));  // from another directory, without the original
+  EXPECT_EQ(read_text(folder / "network.pt"), "first");
+  const OptionTable table = models::find_case("script").table();
+  Options options(table);
+  use_kept_network(folder, options);
+  EXPECT_EQ(options.text("model"), folder / "network.pt");
+  EXPECT_THROW(RunStart(parse({"--resume", folder.string(), "--model", base_ / "other.pt"})),
+               ConfigError);
+}
+
+// Runs of before there were copies get theirs when they are resumed.
+TEST_F(TrainRequestTest, AnOlderRunGetsItsCopyWhenResumed) {
+  std::ofstream(base_ / "net.pt") << "network";
+  std::ofstream(base_ / "config.toml")
+      << "case = \"script\"\nmodel = \"" << (base_ / "net.pt").string() << "\"\n";
+  RunStart(parse({"--resume", base_.string()}));
+  EXPECT_EQ(read_text(base_ / "network.pt"), "network");
+}
+
+TEST_F(TrainRequestTest, OneProcessTrainsARun) {
+  const RunStart first(parse({"hep", "--set", "runs=" + (base_ / "runs").string()}));
+  const std::string again = first.folder().string();
+  EXPECT_THAT(
+      [&] {
+        RunStart(parse({"--resume", again, "--set", "filters=16"}));
+      },
+      testing::ThrowsMessage<IoError>(
+          testing::AllOf(testing::HasSubstr("DDL-7-97"),
+                         testing::HasSubstr("process " + std::to_string(getpid()) + " on "))));
+  EXPECT_NE(value_in(first.folder(), "filters"), "16");  // nothing was written
+}
+
+TEST_F(TrainRequestTest, OptionsThatWouldBeIgnoredAreRefused) {
+  for (const char* strategy : {"strategy=async", "strategy=hybrid", "strategy=local_sgd"})
+    for (const char* ignored : {"lag=1", "update=slice"})
+      EXPECT_THROW(parse({"hep", "--set", strategy, "--set", ignored}), ConfigError) << ignored;
+  parse({"climate-segment", "--set", "strategy=async"});  // whose own default is lag 1
+  EXPECT_THROW(parse({"climate-segment", "--set", "strategy=async", "--set", "lag=1"}),
+               ConfigError);
+  parse({"hep", "--set", "lag=1"});
+  parse({"hep", "--set", "update=slice"});
+  EXPECT_THROW(parse({"hep", "--set", "learning_rate=nan"}), ConfigError);
+}
+
+TEST_F(TrainRequestTest, AMisspelledCaseIsSuggested) {
+  EXPECT_THAT([] { parse({"hpe"}); },
+              testing::ThrowsMessage<ConfigError>(testing::HasSubstr("Did you mean hep?")));
+}
+
+TEST_F(TrainRequestTest, AFolderOfDataThatIsMissingIsNamed) {
+  const OptionTable table = models::find_case("hep").table();
+  Options options(table);
+  check_data_folder(options);
+  options.set("data", (base_ / "none").string());
+  EXPECT_THAT([&] { check_data_folder(options); },
+              testing::ThrowsMessage<IoError>(
+                  testing::AllOf(testing::HasSubstr((base_ / "none").string()),
+                                 testing::HasSubstr("No such file or directory"))));
 }
 
 TEST_F(TrainRequestTest, WhatCannotBe) {
@@ -88,10 +180,12 @@ TEST_F(TrainRequestTest, OptionsThatFailedBeforeAStepAreNotKept) {
     return std::string("128");
   };
   const TrainRequest changed = parse({"--resume", folder.string(), "--set", "filters=64"});
-  const RunStart failed(changed);
-  EXPECT_EQ(filters(), "64");
-  failed.undo();
-  EXPECT_EQ(filters(), "128");
+  {
+    const RunStart failed(changed);
+    EXPECT_EQ(filters(), "64");
+    failed.undo();
+    EXPECT_EQ(filters(), "128");
+  }
   const RunStart went_on(changed);
   std::ofstream(folder / "metrics.csv") << "step,epoch,loss\n1,0.1,0.7\n";
   went_on.undo();

@@ -309,7 +309,7 @@ class TrainTest(unittest.TestCase):
             self.assertEqual(self.tutti(*command, self.base, code=2).count("DDL-1-70"), 1)
         runs = self.base / "mistakes"
         for code, arguments in (("DDL-7-90", ["--model", self.base / "none.pt"]),
-                                ("DDL-7-68", ["hep", "--set", "data=/none"]),
+                                ("DDL-7-99", ["hep", "--set", "data=/none"]),
                                 ("DDL-1-84", ["hep", "--size", "tiny", "--set", "strategy=hybrid"])):
             output = self.tutti("train", *arguments, "--ranks", 2, "--set", f"runs={runs}", code=2 if code.startswith("DDL-1") else 1)
             self.assertEqual(output.count(code), 1, output)
@@ -323,7 +323,7 @@ class TrainTest(unittest.TestCase):
         ranks = [subprocess.Popen(arguments, env={**launched, "RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE, text=True)
                  for rank in "01"]
         errors = [process.communicate(timeout=100)[1] for process in ranks]
-        self.assertIn("DDL-7-68", errors[0])
+        self.assertIn("DDL-7-99", errors[0])
         self.assertNotIn("DDL-", errors[1])
         self.assertEqual([process.returncode for process in ranks], [1, 1])
         self.assertEqual(list(runs.iterdir()), [])

@@ -59,24 +59,62 @@ void FlatParameters::begin(int buffer) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].mutable_grad() = views_[k][i];
 }
 
-std::vector<float> FlatParameters::buffers() const {
-  std::vector<float> all;
+std::vector<std::byte> FlatParameters::buffers() const {
+  std::vector<std::byte> all;
   for (const torch::Tensor& buffer : model_.buffers()) {
-    const torch::Tensor values = buffer.to(torch::kFloat32).contiguous();
-    all.insert(all.end(), values.data_ptr<float>(), values.data_ptr<float>() + values.numel());
+    const torch::Tensor values = buffer.detach().contiguous();
+    const auto* bytes = static_cast<const std::byte*>(values.data_ptr());
+    all.insert(all.end(), bytes, bytes + values.nbytes());
   }
   return all;
 }
 
-void FlatParameters::set_buffers(std::span<const float> values) {
+void FlatParameters::set_buffers(std::span<const std::byte> bytes) {
   const torch::NoGradGuard no_gradients;
-  std::size_t at = 0;
+  for (torch::Tensor& buffer : model_.buffers()) {
+    torch::Tensor values = torch::empty(buffer.sizes(), buffer.scalar_type());
+    std::copy_n(bytes.begin(), values.nbytes(), static_cast<std::byte*>(values.data_ptr()));
+    buffer.copy_(values);
+    bytes = bytes.subspan(values.nbytes());
+  }
+}
+
+std::int64_t FlatParameters::buffer_values() const {
+  std::int64_t count = 0;
+  for (const torch::Tensor& buffer : model_.buffers()) count += buffer.numel();
+  return count;
+}
+
+void FlatParameters::set_f32_buffers(std::span<const float> values) {
+  const torch::NoGradGuard no_gradients;
   for (torch::Tensor& buffer : model_.buffers()) {
     const auto count = static_cast<std::size_t>(buffer.numel());
     buffer.copy_(
-        torch::from_blob(const_cast<float*>(values.data() + at), buffer.sizes(), torch::kFloat32));
-    at += count;
+        torch::from_blob(const_cast<float*>(values.data()), buffer.sizes(), torch::kFloat32));
+    values = values.subspan(count);
   }
+}
+
+std::vector<std::byte> FlatParameters::mean_of_buffers(std::span<const std::byte> all) const {
+  std::size_t state = 0;
+  for (const torch::Tensor& buffer : model_.buffers()) state += buffer.nbytes();
+  std::vector<std::byte> mean(all.begin(), all.begin() + std::ptrdiff_t(state));
+  const std::int64_t ranks = state == 0 ? 1 : std::int64_t(all.size() / state);
+  std::size_t at = 0;
+  for (const torch::Tensor& buffer : model_.buffers()) {
+    const std::size_t bytes = buffer.nbytes();
+    if (buffer.is_floating_point()) {
+      torch::Tensor each = torch::empty({ranks, buffer.numel()}, buffer.scalar_type());
+      auto* const to = static_cast<std::byte*>(each.data_ptr());
+      for (std::size_t r = 0; r < std::size_t(ranks); ++r)
+        std::copy_n(all.begin() + std::ptrdiff_t(r * state + at), bytes, to + r * bytes);
+      const torch::Tensor values = (each.to(torch::kFloat64).sum(0) / double(ranks)).to(each);
+      std::copy_n(static_cast<const std::byte*>(values.data_ptr()), bytes,
+                  mean.begin() + std::ptrdiff_t(at));
+    }
+    at += bytes;
+  }
+  return mean;
 }
 
 }  // namespace tutti::train

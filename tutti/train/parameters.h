@@ -34,9 +34,16 @@ class FlatParameters {
   // Gradients of the next backward pass are added up in this buffer, from zero.
   void begin(int buffer = 0);
 
-  // What the model keeps besides parameters (running means), as one array of f32.
-  std::vector<float> buffers() const;
-  void set_buffers(std::span<const float> values);
+  // State of the model besides its parameters (running means, counters), tensor after tensor, each
+  // in its own dtype.
+  std::vector<std::byte> buffers() const;
+  void set_buffers(std::span<const std::byte> bytes);
+  // The same from checkpoints before version 3, which have every tensor as f32.
+  std::int64_t buffer_values() const;
+  void set_f32_buffers(std::span<const float> values);
+  // The mean of the states of several ranks, one after the other in `all`: of tensors of
+  // floating-point numbers. The others are those of the first rank.
+  std::vector<std::byte> mean_of_buffers(std::span<const std::byte> all) const;
 
  private:
   torch::nn::Module& model_;

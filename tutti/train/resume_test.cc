@@ -101,6 +101,7 @@ TEST_F(TrainerTest, CheckpointsOfVersionOneAreRead) {
   const fs::path file = base_ / "old/checkpoints/step-000000000004.ckpt";
   Checkpoint old = read_checkpoint(file);
   for (const char* name : {"samples", "epoch", "epoch_samples"}) old.texts.erase(name);
+  ASSERT_EQ(old.version(), kCheckpointVersion);
   old.texts["version"] = "1";
   write_checkpoint(file, old);
   EXPECT_EQ(whole.weights, run(2, "old", {{"steps", "10"}}, true).weights);
@@ -152,6 +153,30 @@ TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
   }
 }
 
+// Nothing was chosen, and the result does not claim it.
+TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
+  validates_ = true;
+  run(2, "finite", {{"epochs", "2"}});
+  EXPECT_TRUE(is_best_);
+  validation_is_nan_ = true;
+  run(2, "nan", {{"epochs", "2"}});
+  EXPECT_FALSE(is_best_);
+  EXPECT_FALSE(fs::exists(base_ / "nan/checkpoints/best.ckpt"));
+}
+
+// Going on from an earlier one, or from the beginning, would throw away what is there.
+TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
+  run(1, "hidden", {{"steps", "2"}});
+  fs::rename(base_ / "hidden/checkpoints", base_ / "hidden/moved");
+  std::ofstream(base_ / "hidden/checkpoints") << "not a folder";
+  try {
+    CheckpointFolder(base_ / "hidden/checkpoints", 1).newest();
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.code(), "DDL-7-98");
+  }
+}
+
 // Scores of other samples say nothing of those to come.
 TEST_F(TrainerTest, ChosenByOtherSamplesTheChoiceBeginsAnew) {
   run(2, "chosen", {{"epochs", "2"}});
@@ -181,7 +206,7 @@ TEST_F(TrainerTest, BestWeightsAreReadByOneRankAndGivenToAll) {
       ToyTask task;
       try {
         const TrainJob job{"toy", options, base_ / folders[rank], true};
-        scores[rank] = evaluate_run(task, *communicator, job).metrics.at(0).second;
+        scores[rank] = evaluate_run(task, *communicator, job, "").metrics.at(0).second;
       } catch (const Error& error) {
         codes[rank] = error.code();
       }

@@ -15,13 +15,15 @@ namespace {
 // other may see them before it has written the last one.
 struct Found {
   std::int64_t step = 0;
+  bool is_best = false;  // else the newest
   char chosen_by[16] = {};
   char code[16] = {}, message[1000] = {};  // of what failed
 };
 
-Checkpoint read_best(const std::filesystem::path& folder) {
+Checkpoint read_best(const std::filesystem::path& folder, bool& is_best) {
   const CheckpointFolder checkpoints(folder / "checkpoints", 1);
   std::optional<Checkpoint> checkpoint = checkpoints.best();
+  is_best = checkpoint.has_value();
   if (!checkpoint) checkpoint = checkpoints.newest();
   if (!checkpoint)
     throw IoError("DDL-7-66",
@@ -30,14 +32,26 @@ Checkpoint read_best(const std::filesystem::path& folder) {
   return *std::move(checkpoint);
 }
 
-Found read_weights(const std::filesystem::path& folder, std::span<float> weights,
-                   std::span<float> buffers) {
+void read_buffers(const Checkpoint& checkpoint, FlatParameters& parameters) {
+  if (checkpoint.version() < 3) {
+    std::vector<float> values(static_cast<std::size_t>(parameters.buffer_values()));
+    checkpoint.get("buffers", std::as_writable_bytes(std::span(values)));
+    parameters.set_f32_buffers(values);
+    return;
+  }
+  std::vector<std::byte> bytes(parameters.buffers().size());
+  checkpoint.get("buffers", bytes);
+  parameters.set_buffers(bytes);
+}
+
+Found read_weights(const std::filesystem::path& folder, FlatParameters& parameters) {
   Found found;
   try {
-    Checkpoint checkpoint = read_best(folder);
+    Checkpoint checkpoint = read_best(folder, found.is_best);
     const bool has_average = checkpoint.arrays.contains("average");
-    checkpoint.get(has_average ? "average" : "weights", std::as_writable_bytes(weights));
-    checkpoint.get("buffers", std::as_writable_bytes(buffers));
+    checkpoint.get(has_average ? "average" : "weights",
+                   std::as_writable_bytes(parameters.weights()));
+    read_buffers(checkpoint, parameters);
     found.step = checkpoint.step;
     checkpoint.texts["chosen_by"].copy(found.chosen_by, sizeof found.chosen_by - 1);
   } catch (const Error& error) {
@@ -49,24 +63,30 @@ Found read_weights(const std::filesystem::path& folder, std::span<float> weights
   return found;
 }
 
-// Returns the checkpoint without its arrays.
-Checkpoint load(torch::nn::Module& model, const std::filesystem::path& folder,
-                comm::Communicator& communicator, bool channels_last) {
+struct Loaded {
+  Checkpoint checkpoint;  // without its arrays
+  bool is_best = false;
+};
+
+Loaded load(torch::nn::Module& model, const std::filesystem::path& folder,
+            comm::Communicator& communicator, bool channels_last) {
   // They were written in the order they lay in.
   FlatParameters parameters(model, communicator, channels_last);
-  std::vector<float> buffers(parameters.buffers().size());
   Found found;
-  if (communicator.rank() == 0) found = read_weights(folder, parameters.weights(), buffers);
+  if (communicator.rank() == 0) found = read_weights(folder, parameters);
   communicator.broadcast({&found, sizeof found, DType::kU8}, 0, {.name = "best weights"});
   if (found.code[0] != 0) throw IoError(found.code, found.message);
   communicator.broadcast(Buffer::of(parameters.weights()), 0, {.name = "best weights"});
+  std::vector<std::byte> buffers = parameters.buffers();
   if (!buffers.empty())
-    communicator.broadcast(Buffer::of(std::span(buffers)), 0, {.name = "best weights"});
+    communicator.broadcast({buffers.data(), std::ssize(buffers), DType::kU8}, 0,
+                           {.name = "best weights"});
   parameters.set_buffers(buffers);
-  Checkpoint checkpoint;
-  checkpoint.step = found.step;
-  if (found.chosen_by[0] != 0) checkpoint.texts["chosen_by"] = found.chosen_by;
-  return checkpoint;
+  Loaded loaded;
+  loaded.is_best = found.is_best;
+  loaded.checkpoint.step = found.step;
+  if (found.chosen_by[0] != 0) loaded.checkpoint.texts["chosen_by"] = found.chosen_by;
+  return loaded;
 }
 
 }  // namespace
@@ -76,13 +96,14 @@ void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
   load(model, folder, communicator, channels_last);
 }
 
-SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job) {
-  const Checkpoint checkpoint =
+SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job,
+                         const std::filesystem::path& plots) {
+  const auto [checkpoint, is_best] =
       load(task.model(), job.folder, communicator, job.options.flag("channels_last"));
   ProgressLine line(communicator.rank() == 0 && isatty(STDOUT_FILENO) == 1);
-  Metrics metrics = judge(task, communicator, job.folder / "plots", "test", line);
+  Metrics metrics = judge(task, communicator, plots, "test", line);
   line.clear();
-  return {metrics, chosen_by(checkpoint, task, job.options), checkpoint.step};
+  return {metrics, chosen_by(checkpoint, task, job.options), checkpoint.step, is_best};
 }
 
 }  // namespace tutti::train

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -83,8 +84,8 @@ class Task {
   virtual bool predict_samples(const std::filesystem::path&, const std::filesystem::path&) {
     return false;
   }
-  // Writes the network with its weights as TorchScript, for programs that do without us.
-  virtual void export_script(const std::filesystem::path& file) = 0;
+  // Writes the network with its weights, in f32, as TorchScript, for programs that do without us.
+  virtual void export_script(std::ostream& out) = 0;
   // Of one sample: forward, gradient of the data, gradient of the weights; 2 per multiply and add.
   virtual double flops_per_sample() const = 0;
   // Memory that a forward and backward pass take for each sample, besides weights and gradients, at

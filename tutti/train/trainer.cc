@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/internal/judge.h"
 #include "tutti/train/internal/pace.h"
@@ -173,6 +174,11 @@ class Trainer {
     if (parts_.rank != 0) return;
     line_.clear();
     const bool is_best = state_.is_best(outcome_.metrics);
+    if (!outcome_.metrics.empty() && !std::isfinite(outcome_.metrics[0].second))
+      log::warning(
+          "DDL-9-67 Step {}: {} is not finite, so these weights cannot become the best ones. Lower "
+          "learning_rate, set clip_norm, or look at the data.",
+          step_, outcome_.metrics[0].first);
     fmt::print("{}\n", evaluation_text(what, outcome_.metrics, is_best));
     fflush(stdout);
     if (is_best) state_.keep_best(reached(), outcome_.metrics);
@@ -206,9 +212,11 @@ TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob&
   // The only look at the test samples, with the weights that others chose.
   if (task.has_validation() && !outcome.was_stopped) {
     SavedResult best;
-    together(communicator, [&] { best = evaluate_run(task, communicator, job); });
+    together(communicator,
+             [&] { best = evaluate_run(task, communicator, job, job.folder / "plots"); });
     outcome.metrics = best.metrics;
     outcome.judged_step = best.step;
+    outcome.is_best = best.is_best;
   }
   if (communicator.rank() == 0) plot_run(job.folder);
   return outcome;

@@ -28,6 +28,7 @@ struct TrainOutcome {
   // test.
   Metrics metrics;
   std::int64_t judged_step = 0;  // of the weights that these are of
+  bool is_best = false;          // the validation set has chosen these weights
   bool was_stopped = false;      // by a signal before its last step, with a checkpoint
 };
 
@@ -57,9 +58,12 @@ struct SavedResult {
   Metrics metrics;  // on the test samples
   Task::Judged chosen_by = Task::Judged::kTest;
   std::int64_t step = 0;  // of the weights
+  bool is_best = false;   // false: no evaluation has chosen any, these are the newest
 };
 // Loads the best weights of the run, or else the newest, into the task's network and evaluates it.
-SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job);
+// Rank 0 writes plots into `plots`, unless it is empty.
+SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job,
+                         const std::filesystem::path& plots);
 
 // Loads the weights of a run into the network: the best ones, or else the newest. Collective: rank
 // 0 reads them. `channels_last` as in training.

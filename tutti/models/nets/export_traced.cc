@@ -9,15 +9,15 @@ namespace tutti::models {
 using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
 
 void export_traced(LayerStack& network, const Forward& forward, const torch::Tensor& example,
-                   const std::filesystem::path& file) {
+                   std::ostream& out) {
   const torch::ScalarType before = network.dtype();
   network.compute_in(torch::kFloat32);
-  export_traced(static_cast<const torch::nn::Module&>(network), forward, example, file);
+  export_traced(static_cast<const torch::nn::Module&>(network), forward, example, out);
   network.compute_in(before);
 }
 
 void export_traced(const torch::nn::Module& network, const Forward& forward,
-                   const torch::Tensor& example, const std::filesystem::path& file) {
+                   const torch::Tensor& example, std::ostream& out) {
   const torch::NoGradGuard no_gradients;
   torch::jit::Module script("network");
   // The same tensors, so that the recorder knows them.
@@ -33,7 +33,7 @@ void export_traced(const torch::nn::Module& network, const Forward& forward,
   const c10::QualifiedName name(*script.type()->name(), "forward");
   script.type()->addMethod(
       script._ivalue()->compilation_unit()->create_function(name, recorded.first->graph));
-  script.save(file.string());
+  script.save(out);
 }
 
 }  // namespace tutti::models

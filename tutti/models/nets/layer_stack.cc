@@ -134,12 +134,23 @@ torch::Tensor at_least_f32(const torch::Tensor& tensor) {
   return tensor.scalar_type() == torch::kBFloat16 ? tensor.to(torch::kFloat32) : tensor;
 }
 
+// Integers and booleans count or select; their mean would be neither.
 void average_buffers(torch::nn::Module& module, comm::Communicator& communicator) {
   const torch::NoGradGuard no_gradients;
   for (torch::Tensor& buffer : module.buffers()) {
-    torch::Tensor values = buffer.to(torch::kFloat32).contiguous();
+    if (buffer.numel() == 0) continue;
+    if (!buffer.is_floating_point()) {
+      torch::Tensor values = buffer.contiguous();
+      communicator.broadcast(
+          {values.data_ptr(), static_cast<std::int64_t>(values.nbytes()), DType::kU8}, 0,
+          {.name = "buffers"});
+      buffer.copy_(values);
+      continue;
+    }
+    const bool is_double = buffer.scalar_type() == torch::kFloat64;
+    torch::Tensor values = buffer.to(is_double ? torch::kFloat64 : torch::kFloat32).contiguous();
     communicator.all_reduce(
-        Buffer::of(std::span(values.data_ptr<float>(), static_cast<std::size_t>(values.numel()))),
+        {values.data_ptr(), values.numel(), is_double ? DType::kF64 : DType::kF32},
         ReduceOp::kAverage, {.name = "buffers"});
     buffer.copy_(values);
   }

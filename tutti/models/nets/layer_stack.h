@@ -63,10 +63,10 @@ void average_buffers(torch::nn::Module& module, comm::Communicator& communicator
 // not.
 void export_traced(LayerStack& network,
                    const std::function<torch::Tensor(const torch::Tensor&)>& forward,
-                   const torch::Tensor& example, const std::filesystem::path& file);
+                   const torch::Tensor& example, std::ostream& out);
 // The same for any network, as it computes now.
 void export_traced(const torch::nn::Module& network,
                    const std::function<torch::Tensor(const torch::Tensor&)>& forward,
-                   const torch::Tensor& example, const std::filesystem::path& file);
+                   const torch::Tensor& example, std::ostream& out);
 
 }  // namespace tutti::models

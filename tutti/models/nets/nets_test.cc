@@ -3,6 +3,8 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include <sstream>
+
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/amx.h"
@@ -152,7 +154,7 @@ TEST(ExportTraced, GivesTheSameForOtherBatches) {
   LayerStack stack(some_layers(), 5, torch::kFloat32);
   run(stack, torch::randn({4, 2, 8, 12}));  // norms see something
   stack.eval();
-  const std::string file = testing::TempDir() + "nets_test.pt";
+  std::stringstream file;
   export_traced(
       stack, [&](const torch::Tensor& x) { return run(stack, x); }, torch::zeros({1, 2, 8, 12}),
       file);
@@ -174,7 +176,7 @@ TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
     const torch::Tensor y = conv_same({x}, w, b, torch::kFloat32, {.has_relu = true});
     return conv_same({x, y}, last_w, last_b, torch::kFloat32);
   };
-  const std::string file = testing::TempDir() + "nets_wide_test.pt";
+  std::stringstream file;
   export_traced(network, forward, torch::zeros({1, 16, 8, 12}), file);
   const torch::Tensor x = torch::randn({3, 16, 8, 12});
   const torch::NoGradGuard no_gradients;

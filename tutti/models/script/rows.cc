@@ -29,13 +29,16 @@ RowFiles::RowFiles(const fs::path& file, std::string input)
 
 void RowFiles::add(const fs::path& path) {
   files_.emplace_back(path, train::H5File::Mode::kRead);
+  paths_.push_back(path);
   const std::int64_t rows = files_.back().shape(input_.name).at(0);
   take_shape(input_, path);
   if (!target_.name.empty()) {
     take_shape(target_, path);
-    if (files_.back().shape(target_.name).at(0) != rows)
-      throw IoError("DDL-7-88", fmt::format("{}: `{}` and `{}` must have as many rows.",
-                                            path.string(), input_.name, target_.name));
+    if (const std::int64_t targets = files_.back().shape(target_.name).at(0); targets != rows)
+      throw IoError("DDL-7-88",
+                    fmt::format("{}: data set '{}' has {} rows and '{}' has {}. They must "
+                                "have as many.",
+                                path.string(), input_.name, rows, target_.name, targets));
   }
   for (std::int64_t row = 0; row < rows; ++row) places_.push_back({files_.size() - 1, row});
   input_.kept.add(rows);
@@ -47,8 +50,9 @@ void RowFiles::take_shape(Column& column, const fs::path& path) {
   shape.erase(shape.begin());
   if (column.count >= 0 && shape != column.shape)
     throw IoError("DDL-7-89",
-                  fmt::format("{}: rows of `{}` have another shape than in the files before it.",
-                              path.string(), column.name));
+                  fmt::format("{}: rows of data set '{}' have shape ({}), and in {} ({}).",
+                              path.string(), column.name, fmt::join(shape, ", "), first_file(),
+                              fmt::join(column.shape, ", ")));
   column.shape = shape;
   column.count = 1;
   for (std::int64_t size : shape) column.count *= size;
@@ -63,6 +67,46 @@ void RowFiles::read(Column& column, std::span<const std::int64_t> rows, float* o
     });
     out = std::copy(values.begin(), values.end(), out);
   }
+}
+
+RowFiles::Origin RowFiles::origin(std::int64_t row) const {
+  const Place& place = places_[static_cast<std::size_t>(row)];
+  return {paths_[place.file].string(), place.row};
+}
+
+bool RowFiles::reads(const Column& column, const Place& place, std::int64_t rows,
+                     std::span<float> values) const try {
+  files_[place.file].read(column.name, place.row, rows, values);
+  return true;
+} catch (const IoError& error) {
+  if (error.code() != train::kNotFinite) throw;
+  return false;
+}
+
+// Neighbours are read together, as fast as the file allows.
+std::int64_t RowFiles::first_bad(const Column& column, int part, int parts,
+                                 const std::function<bool(float)>& is_bad) const {
+  constexpr std::int64_t kBlockValues = 1 << 18;
+  const std::int64_t count = std::max<std::int64_t>(1, column.count),
+                     block = std::max<std::int64_t>(1, kBlockValues / count);
+  std::vector<float> values;
+  std::int64_t number = 0;
+  for (std::int64_t row = 0, next; row < size(); row = next, ++number) {
+    const Place& place = places_[static_cast<std::size_t>(row)];
+    for (next = row + 1; next < size() && next < row + block; ++next)
+      if (places_[static_cast<std::size_t>(next)].file != place.file) break;
+    if (number % parts != part) continue;
+    values.resize(static_cast<std::size_t>((next - row) * count));
+    if (!reads(column, place, next - row, values)) {
+      values.resize(static_cast<std::size_t>(count));
+      while (reads(column, places_[static_cast<std::size_t>(row)], 1, values)) ++row;
+      return row;
+    }
+    if (!is_bad) continue;
+    const auto bad = std::find_if(values.begin(), values.end(), is_bad);
+    if (bad != values.end()) return row + (bad - values.begin()) / count;
+  }
+  return size();
 }
 
 }  // namespace tutti::models::script

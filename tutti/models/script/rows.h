@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,11 +28,31 @@ class RowFiles {
   const std::vector<std::int64_t>& target_shape() const { return target_.shape; }
   std::int64_t input_count() const { return input_.count; }
   std::int64_t target_count() const { return target_.count; }
+  const std::string& input_name() const { return input_.name; }
+  const std::string& target_name() const { return target_.name; }
+  std::string first_file() const { return paths_.front().string(); }
+  // File and row of a sample.
+  struct Origin {
+    std::string file;
+    std::int64_t row;
+  };
+  Origin origin(std::int64_t row) const;
 
   // The rows of these numbers one after the other. Rows that were read stay in memory as far
   // as the budget goes. Safe from one thread.
   void inputs(std::span<const std::int64_t> rows, float* out) { read(input_, rows, out); }
   void targets(std::span<const std::int64_t> rows, float* out) { read(target_, rows, out); }
+
+  // The first row of those that part `part` of `parts` looks at whose target (or input) has a value
+  // that is not finite or, of targets, for which `is_bad`; size() when there is none. Nothing is
+  // kept.
+  std::int64_t first_bad_target(int part, int parts,
+                                const std::function<bool(float)>& is_bad) const {
+    return first_bad(target_, part, parts, is_bad);
+  }
+  std::int64_t first_bad_input(int part, int parts) const {
+    return first_bad(input_, part, parts, {});
+  }
 
  private:
   struct Column {
@@ -46,10 +67,16 @@ class RowFiles {
   };
   void add(const std::filesystem::path& path);
   void take_shape(Column& column, const std::filesystem::path& path);
+  std::int64_t first_bad(const Column& column, int part, int parts,
+                         const std::function<bool(float)>& is_bad) const;
+  // False: a value is not finite.
+  bool reads(const Column& column, const Place& place, std::int64_t rows,
+             std::span<float> values) const;
   void read(Column& column, std::span<const std::int64_t> rows, float* out);
 
   Column input_, target_;
   std::vector<train::H5File> files_;
+  std::vector<std::filesystem::path> paths_;
   std::vector<Place> places_;
 };
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <limits>
+
 #include "tutti/core/error.h"
 
 namespace tutti::models::script {
@@ -60,6 +62,34 @@ TEST_F(RowFilesTest, WhatDoesNotFitIsTold) {
   EXPECT_THROW(RowFiles(base_, "train", "x", "y"), IoError);
   write("train-1.h5", 2, 0, 2, 1);
   EXPECT_THROW(RowFiles(base_, "train", "x", "y"), IoError);
+}
+
+// Row 4 of the second file: parts find it wherever they look.
+TEST_F(RowFilesTest, BadTargetsAndTheirOrigin) {
+  write("train-0.h5", 3, 0);
+  write("train-1.h5", 5, 100);
+  RowFiles rows(base_, "train", "x", "y");
+  const auto is_bad = [](float value) { return value == 1040; };
+  EXPECT_EQ(rows.first_bad_target(0, 1, is_bad), 7);
+  EXPECT_EQ(rows.first_bad_target(0, 2, is_bad), rows.size());  // the blocks of the first file
+  EXPECT_EQ(rows.first_bad_target(1, 2, is_bad), 7);
+  EXPECT_EQ(rows.first_bad_target(0, 1, [](float) { return false; }), rows.size());
+  EXPECT_EQ(rows.origin(7).file, (base_ / "train-1.h5").string());
+  EXPECT_EQ(rows.origin(7).row, 4);
+}
+
+TEST_F(RowFilesTest, RowsThatAreNotFiniteAreFound) {
+  {
+    H5File file(base_ / "train.h5", H5File::Mode::kCreate);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    file.append("x", std::vector<std::int64_t>{2}, std::vector<float>{1, 2, 3, 4, 5, nan});
+    file.append("y", {}, std::vector<float>{0, nan, 1});
+    file.close();
+  }
+  RowFiles rows(base_, "train", "x", "y");
+  EXPECT_EQ(rows.first_bad_target(0, 1, [](float) { return false; }), 1);
+  EXPECT_EQ(rows.first_bad_input(0, 1), 2);
+  EXPECT_EQ(rows.first_bad_input(1, 2), rows.size());
 }
 
 }  // namespace

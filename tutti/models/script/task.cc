@@ -1,16 +1,18 @@
 #include "tutti/models/script/task.h"
 
 #include <fmt/format.h>
-#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 #include "tutti/core/error.h"
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
+#include "tutti/models/script/network.h"
 #include "tutti/models/script/rows.h"
+#include "tutti/models/script/score.h"
+#include "tutti/models/script/targets.h"
 
 namespace tutti::models::script {
 namespace {
@@ -18,54 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-std::string plain_name(std::string name) {
-  std::replace(name.begin(), name.end(), '.', '/');  // libtorch has no dots in names of parameters
-  return name;
-}
-
-// The parameters and buffers of the script under the eyes of the trainer; they stay the same
-// tensors.
-class ScriptNetwork : public torch::nn::Module {
- public:
-  explicit ScriptNetwork(torch::jit::Module script) : script_(std::move(script)) {
-    for (const auto& item : script_.named_parameters())
-      register_parameter(plain_name(item.name), item.value, item.value.requires_grad());
-    for (const auto& item : script_.named_buffers())
-      register_buffer(plain_name(item.name), item.value);
-  }
-  void train(bool on) override {
-    torch::nn::Module::train(on);
-    script_.train(on);
-  }
-  torch::Tensor forward(const torch::Tensor& input) { return script_.forward({input}).toTensor(); }
-  void save(const fs::path& file) const { script_.save(file.string()); }
-
- private:
-  torch::jit::Module script_;
-};
-
-torch::jit::Module load_script(const std::string& file) {
-  if (file.empty())
-    throw ConfigError("DDL-1-89", "No network was named. Give a TorchScript file: --model file.pt");
-  if (!fs::exists(file)) throw IoError("DDL-7-90", fmt::format("There is no file {}.", file));
-  // What libtorch makes of a script after its first calls differs in the last bits, and a resumed
-  // run would too.
-  torch::jit::setGraphExecutorOptimize(false);
-  try {
-    return torch::jit::load(file);
-  } catch (const c10::Error& error) {
-    throw IoError("DDL-7-90", fmt::format("Cannot read {} as TorchScript ({}). In Python: "
-                                          "torch.jit.script(network).save('file.pt').",
-                                          file, error.what_without_backtrace()));
-  }
-}
+constexpr std::array<std::int64_t, 1> kFirstRow = {0};
 
 class ScriptTask : public train::Task {
  public:
   explicit ScriptTask(const Options& options)
       : options_(options),
         loss_(options.text("loss")),
-        network_(std::make_shared<ScriptNetwork>(load_script(options.text("model")))) {}
+        network_(std::make_shared<ScriptNetwork>(options.text("model"))) {}
 
   torch::nn::Module& model() override { return *network_; }
   double flops_per_sample() const override { return options_.number("flops"); }
@@ -82,6 +44,7 @@ class ScriptTask : public train::Task {
     train_ = files("train");
     test_ = files("test");
     if (has_validation_files(options_.text("data"), "val")) validation_ = files("val");
+    check_files(communicator);
   }
   bool has_validation() const override { return validation_ != nullptr; }
   std::int64_t train_samples() const override { return train_->size(); }
@@ -104,32 +67,11 @@ class ScriptTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path&) override {
     average_buffers(*network_, communicator);
-    // Sums over the samples: losses, right ones, count; then of the targets and their squares.
-    std::vector<double> sums(6);
+    Score score(loss_, test_->target_count(), batch_of(*test_, kFirstRow, true).target);
     each_batch(communicator, [&](const train::Batch& batch, const torch::Tensor& out) {
-      const auto count = static_cast<double>(batch.input.size(0));
-      sums[0] += count * loss_of(out, batch.target).item<double>();
-      sums[1] += count;
-      if (loss_ == "cross_entropy") {
-        sums[2] += (out.argmax(1) == batch.target).sum().item<double>();
-      } else if (loss_ == "binary_cross_entropy") {
-        sums[2] += count * ((out.reshape_as(batch.target) > 0) == (batch.target > 0.5))
-                               .to(torch::kFloat64)
-                               .mean()
-                               .item<double>();
-      } else {
-        const torch::Tensor target = batch.target.to(torch::kFloat64);
-        sums[2] += (out.reshape_as(target) - target).square().sum().item<double>();
-        sums[3] += target.sum().item<double>();
-        sums[4] += target.square().sum().item<double>();
-        sums[5] += static_cast<double>(target.numel());
-      }
+      score.add(out, batch.target, loss_of(out, batch.target).item<double>());
     });
-    communicator.all_reduce(Buffer::of(std::span(sums)), ReduceOp::kSum, {.name = "evaluation"});
-    const double mean_loss = sums[0] / sums[1];
-    if (sums[5] == 0) return {{"accuracy", sums[2] / sums[1]}, {"loss", mean_loss}};
-    const double spread = sums[4] - sums[3] * sums[3] / sums[5];
-    return {{"explained", 1 - sums[2] / std::max(spread, 1e-30)}, {"loss", mean_loss}};
+    return score.metrics(communicator);
   }
 
   std::vector<std::string> prediction_names() const override {
@@ -151,7 +93,7 @@ class ScriptTask : public train::Task {
     return all;
   }
 
-  void export_script(const fs::path& file) override { network_->save(file); }
+  void export_script(std::ostream& out) override { network_->save(out); }
 
   std::string verdict(const train::Metrics& metrics) const override {
     std::string text = "On the test files:";
@@ -162,15 +104,68 @@ class ScriptTask : public train::Task {
  private:
   void swap_validation() override { std::swap(test_, validation_); }
 
+  // Runs two samples through the network, then looks at the shape of all inputs and targets and at
+  // their values: mistakes are reported before hours of training.
+  void check_files(Communicator& communicator) {
+    const std::array<std::int64_t, 2> rows = {0, train_->size() - 1};
+    const train::Batch batch = batch_of(*train_, rows, false);
+    const torch::Tensor output = network_->probe(
+        batch.input,
+        fmt::format("rows of data set '{}' of {}", train_->input_name(), train_->first_file()));
+    if (output.dim() == 0 || output.size(0) != batch.input.size(0))
+      throw ConfigError("DDL-9-62",
+                        fmt::format("The network gives ({}) for a batch of 2 samples. The first "
+                                    "extent must be that of the batch.",
+                                    fmt::join(output.sizes(), ", ")));
+    const Expected expected = expected_target(loss_, output.sizes().slice(1).vec());
+    for (RowFiles* files : {train_.get(), test_.get(), validation_.get()}) {
+      if (!files) continue;
+      if (files->input_shape() != train_->input_shape())
+        throw IoError(
+            "DDL-7-89",
+            fmt::format("{}: rows of data set '{}' have shape {}, and in {} {}.",
+                        files->first_file(), files->input_name(), shape_text(files->input_shape()),
+                        train_->first_file(), shape_text(train_->input_shape())));
+      check_target_shape(loss_, expected, *files);
+      check_targets(communicator, *files, expected.classes);
+      check_inputs(communicator, *files);
+    }
+  }
+
+  // Ranks share the rows; all throw the same.
+  void check_targets(Communicator& communicator, RowFiles& files, std::int64_t classes) const {
+    const auto is_bad = [&](float value) { return !target_fault(loss_, classes, value).empty(); };
+    const std::int64_t row = first_of_all(
+        communicator, files.first_bad_target(communicator.rank(), communicator.size(), is_bad));
+    if (row == files.size()) return;
+    std::vector<float> values(static_cast<std::size_t>(files.target_count()));
+    files.targets({&row, 1}, values.data());
+    const float value = *std::find_if(values.begin(), values.end(), is_bad);
+    const auto [file, place] = files.origin(row);
+    throw IoError(
+        "DDL-9-69",
+        fmt::format("{}: row {} (from 0) of data set '{}' is {}. {} needs {}.", file, place,
+                    files.target_name(), value, loss_, target_fault(loss_, classes, value)));
+  }
+
+  // Where there are too many to read them twice, a bad one is found when it is used.
+  void check_inputs(Communicator& communicator, RowFiles& files) const {
+    constexpr double kMostBytes = 4e9;
+    if (4.0 * double(files.size()) * double(files.input_count()) > kMostBytes) return;
+    const std::int64_t row =
+        first_of_all(communicator, files.first_bad_input(communicator.rank(), communicator.size()));
+    if (row == files.size()) return;
+    std::vector<float> values(static_cast<std::size_t>(files.input_count()));
+    files.inputs({&row, 1}, values.data());  // throws
+  }
+
+  static std::int64_t first_of_all(Communicator& communicator, std::int64_t row) {
+    communicator.all_reduce(Buffer::of(std::span(&row, 1)), ReduceOp::kMin, {.name = "data check"});
+    return row;
+  }
+
   torch::Tensor loss_of(const torch::Tensor& out, const torch::Tensor& target) const {
     if (loss_ == "cross_entropy") return torch::cross_entropy_loss(out, target);
-    if (out.numel() != target.numel())
-      throw ConfigError(
-          "DDL-9-62",
-          fmt::format(
-              "The network gives ({}) for a batch whose targets are ({}). `loss` {} needs as "
-              "many numbers of both; cross_entropy takes a class per sample.",
-              fmt::join(out.sizes(), ", "), fmt::join(target.sizes(), ", "), loss_));
     const torch::Tensor shaped = out.reshape_as(target);
     if (loss_ == "binary_cross_entropy")
       return torch::binary_cross_entropy_with_logits(shaped, target);

@@ -13,10 +13,10 @@
 namespace tutti::train {
 namespace {
 
-// Whether the parts of `all`, `count` numbers each, are not all the same.
-bool differ(const std::vector<float>& all, std::size_t count) {
+// Whether the parts of `all`, `count` bytes each, are not all the same.
+bool differ(const std::vector<std::byte>& all, std::size_t count) {
   for (std::size_t at = count; at < all.size(); at += count)
-    if (std::memcmp(&all[at], all.data(), count * sizeof(float)) != 0) return true;
+    if (std::memcmp(&all[at], all.data(), count) != 0) return true;
   return false;
 }
 
@@ -68,27 +68,34 @@ void RunState::resume(comm::Communicator& communicator) {
 }
 
 void RunState::read_buffers(const Checkpoint& checkpoint) {
-  std::vector<float> mine(parts_.parameters.buffers().size());
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(mine));
-  checkpoint.get("buffers", bytes);
-  const auto all = checkpoint.arrays.find("buffers.ranks");
-  if (all != checkpoint.arrays.end() && parts_.strategy.trains()) {
-    const comm::Communicator& group = parts_.strategy.group();
-    if (all->second.size() == bytes.size() * static_cast<std::size_t>(group.size()))
-      std::copy_n(all->second.begin() + std::ssize(bytes) * group.rank(), bytes.size(),
-                  bytes.begin());
+  if (checkpoint.version() < 3) {
+    std::vector<float> mine(static_cast<std::size_t>(parts_.parameters.buffer_values()));
+    get_buffers(checkpoint, std::as_writable_bytes(std::span(mine)));
+    parts_.parameters.set_f32_buffers(mine);
+    return;
   }
+  std::vector<std::byte> mine(parts_.parameters.buffers().size());
+  get_buffers(checkpoint, mine);
   parts_.parameters.set_buffers(mine);
 }
 
-std::vector<float> RunState::all_buffers() {
-  const std::vector<float> mine = parts_.parameters.buffers();
+void RunState::get_buffers(const Checkpoint& checkpoint, std::span<std::byte> mine) {
+  checkpoint.get("buffers", mine);
+  const auto all = checkpoint.arrays.find("buffers.ranks");
+  if (all == checkpoint.arrays.end() || !parts_.strategy.trains()) return;
+  const comm::Communicator& group = parts_.strategy.group();
+  if (all->second.size() == mine.size() * static_cast<std::size_t>(group.size()))
+    std::copy_n(all->second.begin() + std::ssize(mine) * group.rank(), mine.size(), mine.begin());
+}
+
+std::vector<std::byte> RunState::all_buffers() {
+  std::vector<std::byte> mine = parts_.parameters.buffers();
   comm::Communicator& group = parts_.strategy.group();
   if (mine.empty() || group.size() == 1) return mine;
-  std::vector<float> all(group.rank() == 0 ? mine.size() * static_cast<std::size_t>(group.size())
-                                           : 0);
-  group.gather(ConstBuffer::of(std::span<const float>(mine)), Buffer::of(std::span(all)), 0, {},
-               {.name = "buffers"});
+  std::vector<std::byte> all(
+      group.rank() == 0 ? mine.size() * static_cast<std::size_t>(group.size()) : 0);
+  group.gather({mine.data(), std::ssize(mine), DType::kU8},
+               {all.data(), std::ssize(all), DType::kU8}, 0, {}, {.name = "buffers"});
   return all;
 }
 
@@ -133,7 +140,7 @@ void RunState::write(const Reached& now) {
   since_written_.restart();
   written_step_ = now.step;
   gather();
-  const std::vector<float> buffers = all_buffers();
+  const std::vector<std::byte> buffers = all_buffers();
   if (parts_.rank != 0) return;
   finish();
   if (!all_finite(parts_.parameters.weights())) {
@@ -182,25 +189,18 @@ Checkpoint RunState::weights_of(const Reached& now) {
   checkpoint.texts["epoch"] = std::to_string(now.place.epoch);
   checkpoint.texts["epoch_samples"] = std::to_string(now.place.samples);
   checkpoint.put<float>("weights", parts_.parameters.weights());
-  checkpoint.put<float>("buffers", parts_.parameters.buffers());
+  checkpoint.put<std::byte>("buffers", parts_.parameters.buffers());
   if (!average_.empty()) checkpoint.put<float>("average", average_);
   return checkpoint;
 }
 
 // Ranks take means of batch norm over their own samples. Their mean is the best there is; to go on
 // as if never stopped, each needs its own.
-Checkpoint RunState::snapshot(const Reached& now, const std::vector<float>& all_buffers) {
+Checkpoint RunState::snapshot(const Reached& now, const std::vector<std::byte>& all_buffers) {
   Checkpoint checkpoint = weights_of(now);
-  std::vector<float> mean = parts_.parameters.buffers();
-  if (differ(all_buffers, mean.size())) {
-    const std::size_t ranks = all_buffers.size() / mean.size();
-    for (std::size_t i = 0; i < mean.size(); ++i) {
-      double sum = 0;
-      for (std::size_t r = 0; r < ranks; ++r) sum += all_buffers[r * mean.size() + i];
-      mean[i] = static_cast<float>(sum / static_cast<double>(ranks));
-    }
-    checkpoint.put<float>("buffers", mean);
-    checkpoint.put<float>("buffers.ranks", all_buffers);
+  if (differ(all_buffers, checkpoint.arrays.at("buffers").size())) {
+    checkpoint.put<std::byte>("buffers", parts_.parameters.mean_of_buffers(all_buffers));
+    checkpoint.put<std::byte>("buffers.ranks", all_buffers);
   }
   const std::vector<std::vector<float>>& moments = parts_.optimizer.state();
   for (std::size_t i = 0; i < moments.size(); ++i)

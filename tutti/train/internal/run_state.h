@@ -67,12 +67,14 @@ class RunState {
  private:
   // What everybody needs who uses the weights; and what is needed besides to go on training.
   Checkpoint weights_of(const Reached& now);
-  Checkpoint snapshot(const Reached& now, const std::vector<float>& all_buffers);
+  Checkpoint snapshot(const Reached& now, const std::vector<std::byte>& all_buffers);
   void resume(comm::Communicator& communicator);
   // Each rank its own where they are there, and else the mean of those who wrote them.
   void read_buffers(const Checkpoint& checkpoint);
+  // Copies the array `buffers`, or this rank's part of `buffers.ranks`, into `mine`.
+  void get_buffers(const Checkpoint& checkpoint, std::span<std::byte> mine);
   // Of all ranks of the group one after the other, on its first rank. Collective over the group.
-  std::vector<float> all_buffers();
+  std::vector<std::byte> all_buffers();
   void read_place(const Checkpoint& checkpoint);
 
   RunParts& parts_;

@@ -72,10 +72,11 @@ class ToyTask : public Task {
     std::iota(all.begin(), all.end(), 0);
     judged += is_validating_ ? 'v' : 't';
     const double score = -loss(load(all), 0).item<double>();
+    if (is_validating_ && validation_is_nan) return {{"score", std::nan("")}};
     return {{"score", is_validating_ ? -score : score}};  // validation likes the first weights best
   }
   bool has_validation() const override { return validates; }
-  bool validates = false;
+  bool validates = false, validation_is_nan = false;
   std::string judged;  // what was looked at
 
   std::vector<Layer> layers() override {
@@ -91,7 +92,7 @@ class ToyTask : public Task {
   }
   std::vector<std::string> prediction_names() const override { return {}; }
   std::vector<std::vector<float>> predict(const fs::path&) override { return {}; }
-  void export_script(const fs::path&) override {}
+  void export_script(std::ostream&) override {}
   double flops_per_sample() const override { return 30; }
   std::string verdict(const Metrics&) const override { return ""; }
   bool casts_itself() const override { return true; }
@@ -164,6 +165,7 @@ class TrainerTest : public testing::Test {
       task.has_bad_gradient = has_bad_gradient_;
       task.stays_bad = stays_bad_;
       task.validates = validates_;
+      task.validation_is_nan = validation_is_nan_;
       task.has_bad_layer = bad_rank_ == transport.rank() && stages_are_bad_;
       task.on_samples = [&](const torch::Tensor& indices) {
         const std::lock_guard lock(mutex_);
@@ -175,6 +177,7 @@ class TrainerTest : public testing::Test {
         if (communicator->rank() == 0) {
           result.score = outcome.metrics.at(0).second;
           judged_ = task.judged;
+          is_best_ = outcome.is_best;
         }
       } catch (const AlreadyTold&) {
         EXPECT_NE(communicator->rank(), 0);  // it tells what fails on all
@@ -203,7 +206,8 @@ class TrainerTest : public testing::Test {
   bool has_bad_gradient_ = false, stays_bad_ = false, stages_are_bad_ = false;
   bool all_are_bad_ = false;
   float bad_gradient_ = 0;
-  bool validates_ = false;
+  bool validates_ = false, validation_is_nan_ = false;
+  bool is_best_ = false;         // of the outcome
   std::string judged_;           // 'v' for each look at the validation, 't' at the test
   std::optional<int> bad_rank_;  // the last, unless it is told
   std::mutex mutex_;

@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kUnopenedCheckpoint = "DDL-7-98";
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'C', 'K', '1'};
 constexpr std::uint32_t kTextRecord = 0, kArrayRecord = 1, kEndRecord = 2;
 
@@ -37,13 +38,11 @@ static_assert(sizeof(RecordHead) == 24);
 }
 
 void check_version(const fs::path& path, const Checkpoint& checkpoint) {
-  const auto version = checkpoint.texts.find("version");
-  if (version == checkpoint.texts.end() || std::atoi(version->second.c_str()) <= kCheckpointVersion)
-    return;
+  if (checkpoint.version() <= kCheckpointVersion) return;
   throw IoError(kNewerCheckpoint,
                 fmt::format("The checkpoint {} has version {}, and this program knows {}. Use the "
                             "tutti that wrote it, or a later one.",
-                            path.string(), version->second, kCheckpointVersion));
+                            path.string(), checkpoint.version(), kCheckpointVersion));
 }
 
 // -1: not the name of a checkpoint of a step.
@@ -113,6 +112,11 @@ void Checkpoint::get(const std::string& name, std::span<std::byte> values) const
   if (!values.empty()) std::memcpy(values.data(), found->second.data(), values.size());
 }
 
+int Checkpoint::version() const {
+  const auto found = texts.find("version");
+  return found == texts.end() ? 1 : std::atoi(found->second.c_str());
+}
+
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   const fs::path draft = path.string() + ".part";
   Writer writer(draft);
@@ -131,8 +135,11 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint read_checkpoint(const fs::path& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path, "cannot be opened");
+  if (!file)
+    throw IoError(kUnopenedCheckpoint, fmt::format("Cannot open the checkpoint {}: {}.",
+                                                   path.string(), strerror(errno)));
   const std::uint64_t file_bytes = fs::file_size(path);
   char magic[sizeof kMagic];
   if (!file.read(magic, sizeof magic) || std::memcmp(magic, kMagic, sizeof magic) != 0)
@@ -169,9 +176,12 @@ CheckpointFolder::CheckpointFolder(fs::path folder, int keep)
 
 std::vector<fs::path> CheckpointFolder::files() const {
   std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored))
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error))
     if (step_of(entry.path()) >= 0) found.push_back(entry.path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw IoError(kUnopenedCheckpoint, fmt::format("Cannot list the checkpoints in {}: {}.",
+                                                   folder_.string(), error.message()));
   std::sort(found.begin(), found.end(),
             [](const fs::path& a, const fs::path& b) { return step_of(a) < step_of(b); });
   return found;
@@ -197,7 +207,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() const {
     try {
       return read_checkpoint(*file);
     } catch (const IoError& error) {
-      if (error.code() == kNewerCheckpoint) throw;
+      if (error.code() == kNewerCheckpoint || error.code() == kUnopenedCheckpoint) throw;
       log::warning("{} It is passed over.", error.what());
     }
   }

@@ -25,9 +25,12 @@ struct Checkpoint {
   }
   // Copies the array into `values`; throws IoError when it is missing or has another size.
   void get(const std::string& name, std::span<std::byte> values) const;
+  // Of the program that wrote it.
+  int version() const;
 };
 
-inline constexpr int kCheckpointVersion = 2;  // 1 did not tell the place in the data
+// 1 did not have the position in the data; 1 and 2 had all buffers as f32.
+inline constexpr int kCheckpointVersion = 3;
 inline constexpr const char* kNewerCheckpoint = "DDL-7-69";
 
 // Writes beside `path`, flushes to the disk and renames. Throws IoError when that fails; the old
@@ -48,7 +51,8 @@ class CheckpointFolder {
   void write(const Checkpoint& checkpoint);
   void write_best(const Checkpoint& checkpoint);
   // The newest that can be read; damaged ones are passed over with a warning. Throws IoError when a
-  // later version of us has written it.
+  // later version of us has written it, or when the folder or a file cannot be opened: going on
+  // from an earlier one would throw away what is there.
   std::optional<Checkpoint> newest() const;
   std::optional<Checkpoint> best() const;
 

@@ -104,9 +104,9 @@ TEST_F(CheckpointTest, NamesSortAsSteps) {
 TEST_F(CheckpointTest, ALaterVersionIsToldNotPassedOver) {
   CheckpointFolder checkpoints(folder_ / "all", 9);
   checkpoints.write(example(1));
-  EXPECT_EQ(checkpoints.newest()->texts.at("version"), "2");
+  EXPECT_EQ(checkpoints.newest()->texts.at("version"), "3");
   Checkpoint later = example(2);
-  later.texts["version"] = "3";
+  later.texts["version"] = "4";
   checkpoints.write(later);
   try {
     checkpoints.newest();

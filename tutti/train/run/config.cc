@@ -1,8 +1,11 @@
 #include "tutti/train/run/config.h"
 
 #include <fmt/format.h>
+#include <string.h>
 
 #include <toml++/toml.h>
+#include <cerrno>
+#include <fstream>
 #include <sstream>
 
 #include "tutti/core/error.h"
@@ -37,8 +40,10 @@ OptionTable CaseInfo::table() const {
 
 Request read_toml(const std::filesystem::path& file) {
   toml::table table;
-  if (!std::filesystem::is_regular_file(file))
-    throw ConfigError("DDL-1-83", fmt::format("There is no file {}.", file.string()));
+  errno = 0;
+  if (!std::ifstream(file) || std::filesystem::is_directory(file))
+    throw ConfigError("DDL-1-83", fmt::format("Cannot read {}: {}.", file.string(),
+                                              strerror(errno != 0 ? errno : EISDIR)));
   try {
     table = toml::parse_file(file.string());
   } catch (const toml::parse_error& error) {
@@ -74,7 +79,34 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
         (recipe.size.empty() || recipe.size == options.text("size")))
       for (const auto& [name, value] : recipe.defaults) options.set(name, value, "case");
   for (const auto& [name, value] : settings) options.set(name, value, "user");
+  // A default of the case is for its default strategy.
+  if (options.text("strategy") != "sync" && options.source("lag") == "case")
+    options.set("lag", "0", "case");
   return options;
+}
+
+void make_paths_absolute(Options& options) {
+  for (const OptionSpec& spec : options.table()) {
+    if (spec.name != "data" && spec.name != "stage" && spec.name != "model") continue;
+    const std::string& path = options.text(spec.name);
+    if (path.empty()) continue;
+    const std::string source(options.source(spec.name));
+    options.set(spec.name, std::filesystem::absolute(path).lexically_normal().string(), source);
+  }
+}
+
+void check_strategy(const Options& options) {
+  const std::string& strategy = options.text("strategy");
+  if (strategy == "sync") return;
+  if (options.integer("lag") != 0)
+    throw ConfigError("DDL-1-78", fmt::format("`lag` {} needs strategy sync: with {} nothing is "
+                                              "late by a fixed number of steps. Set lag=0.",
+                                              options.integer("lag"), strategy));
+  if (options.text("update") != "all")
+    throw ConfigError(
+        "DDL-1-78", fmt::format("`update` {} needs strategy sync: with {} no gradient is shared by "
+                                "all ranks. Set update=all.",
+                                options.text("update"), strategy));
 }
 
 std::string toml_text(std::string_view case_name, const Options& options) {

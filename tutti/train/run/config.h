@@ -43,6 +43,13 @@ Request read_toml(const std::filesystem::path& file);
 // `table` must outlive the result. Throws ConfigError.
 Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings);
 
+// Makes the paths in options absolute, those of `data`, `stage` and `model`: a run can then be used
+// from any directory.
+void make_paths_absolute(Options& options);
+
+// Throws ConfigError when an option is set that the strategy would ignore.
+void check_strategy(const Options& options);
+
 // Every option with its value, where it came from and what it means; read_toml reads it back.
 std::string toml_text(std::string_view case_name, const Options& options);
 

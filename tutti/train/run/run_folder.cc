@@ -3,17 +3,21 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <span>
 #include <sstream>
 
 #include "tutti/core/error.h"
+#include "tutti/core/text_file.h"
 #include "tutti/plot/chart.h"
 
 namespace tutti::train {
@@ -23,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStepsFile = "metrics.csv";
 constexpr const char* kValidationsFile = "validation.csv";
+constexpr const char* kLockFile = ".lock";
 
 std::string host_name() {
   char host[64] = "host";
@@ -67,9 +72,26 @@ fs::path new_run_folder(const fs::path& runs, const std::string& case_name) {
     std::error_code error;
     if (fs::create_directory(runs / name, error)) return runs / name;
     if (error || attempt > 1000)
-      throw IoError("DDL-7-63", fmt::format("Cannot make {}. Check that you may write there.",
-                                            (runs / name).string()));
+      throw IoError("DDL-7-63",
+                    fmt::format("Cannot make {}: {}. Name another folder with --set runs=FOLDER.",
+                                (runs / name).string(),
+                                error ? error.message() : "too many runs began in this second"));
   }
+}
+
+FileLock lock_run(const fs::path& folder) {
+  const fs::path file = folder / kLockFile;
+  FileLock lock(file, FileLock::Children::kHold);
+  if (!lock.try_lock()) {
+    std::string holder = read_text(file);
+    if (holder.empty()) holder = "another process";
+    throw IoError("DDL-7-97",
+                  fmt::format("{} is being trained by {}. Wait until that ends, or stop it; `tutti "
+                              "evaluate` works meanwhile.",
+                              folder.string(), holder));
+  }
+  std::ofstream(file, std::ios::trunc) << fmt::format("process {} on {}", getpid(), host_name());
+  return lock;
 }
 
 RunLog::RunLog(fs::path folder, int rank)
@@ -124,7 +146,8 @@ void forget_if_empty(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
     if (entry.is_regular_file() && entry.file_size() > 0 &&
-        entry.path() != folder / "config.toml" &&
+        entry.path() != folder / "config.toml" && entry.path() != folder / kLockFile &&
+        entry.path() != folder / kNetworkFile &&
         entry.path().parent_path() != folder / "tensorboard")
       return;
   fs::remove_all(folder, ignored);
@@ -137,13 +160,16 @@ void make_parent(const fs::path& file) {
 void write_text(const fs::path& file, const std::string& text) {
   make_parent(file);
   const fs::path draft = file.string() + ".part";
-  std::ofstream stream(draft);
+  errno = 0;
+  std::ofstream stream(draft, std::ios::binary);
   stream << text;
   stream.close();
-  if (!stream)
-    throw IoError("DDL-7-64", fmt::format("Cannot write {}. Check that there is room and that you "
-                                          "may write there.",
-                                          file.string()));
+  if (!stream) {
+    const std::string reason = strerror(errno != 0 ? errno : EIO);
+    std::error_code ignored;
+    fs::remove(draft, ignored);
+    throw IoError("DDL-7-64", fmt::format("Cannot write {}: {}.", file.string(), reason));
+  }
   fs::rename(draft, file);
 }
 

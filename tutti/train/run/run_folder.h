@@ -11,6 +11,7 @@
 
 #include "tutti/core/events.h"
 #include "tutti/train/run/csv_file.h"
+#include "tutti/train/run/file_lock.h"
 #include "tutti/train/run/tensorboard.h"
 
 namespace tutti::train {
@@ -18,6 +19,13 @@ namespace tutti::train {
 // A new folder `<runs>/<case>-<date>-<time>`, made by this call. Throws IoError when it cannot.
 std::filesystem::path new_run_folder(const std::filesystem::path& runs,
                                      const std::string& case_name);
+
+// The copy of the user's network in the folder of a run, for cases that have none of their own.
+inline constexpr const char* kNetworkFile = "network.pt";
+
+// Makes this process, and those that it starts, the only ones that train the run of `folder`.
+// Throws IoError DDL-7-97, which names the process, when another one does.
+FileLock lock_run(const std::filesystem::path& folder);
 
 // Everything that rank 0 writes while it trains. Other ranks only have events.
 class RunLog {
@@ -50,12 +58,13 @@ std::map<std::string, std::vector<double>> read_metrics(const std::filesystem::p
 void cut_metrics(const std::filesystem::path& folder, std::int64_t step);
 
 // Removes the folder of a run that ended before its first step and left nothing to read but what it
-// was asked to do.
+// was asked to do, and with which network.
 void forget_if_empty(const std::filesystem::path& folder);
 
 // Makes the folder that `file` is to stand in.
 void make_parent(const std::filesystem::path& file);
-// Writes the file whole or not at all, in a folder that is made if need be. Throws IoError.
+// Writes the file whole or not at all, in a folder that is made if need be. Throws IoError with the
+// system's reason.
 void write_text(const std::filesystem::path& file, const std::string& text);
 
 // Each SVG of the folder as PNG beside it; none where rsvg-convert (Debian: librsvg2-bin) is not

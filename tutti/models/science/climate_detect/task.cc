@@ -168,7 +168,7 @@ class DetectTask : public train::Task {
 
   // Takes fields in their units; gives (N, 4 + 2 + kinds, rows, columns): places, storm or not,
   // kinds.
-  void export_script(const fs::path& file) override {
+  void export_script(std::ostream& out) override {
     export_traced(
         *network_,
         [&](const torch::Tensor& x) {
@@ -176,7 +176,7 @@ class DetectTask : public train::Task {
           return torch::cat(
               {said.place, torch::softmax(said.has_storm, 1), torch::softmax(said.kind, 1)}, 1);
         },
-        torch::zeros({1, kFields, shape_.height, shape_.width}), file);
+        torch::zeros({1, kFields, shape_.height, shape_.width}), out);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {

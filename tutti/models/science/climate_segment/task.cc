@@ -207,10 +207,10 @@ class SegmentTask : public train::Task {
   }
 
   // Takes fields in their units; gives the share of each class per pixel.
-  void export_script(const fs::path& file) override {
+  void export_script(std::ostream& out) override {
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },
-        torch::zeros({1, kFields, grid_.rows, grid_.columns}), file);
+        torch::zeros({1, kFields, grid_.rows, grid_.columns}), out);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {

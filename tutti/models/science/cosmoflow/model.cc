@@ -213,7 +213,7 @@ std::size_t Network::step_buffers(int step) const {
   return shape_.has_norm && static_cast<std::size_t>(step) == layers_.size() ? 2 : 0;
 }
 
-void Network::export_script(const std::filesystem::path& file, const std::string& input,
+void Network::export_script(std::ostream& out, const std::string& input,
                             const std::vector<double>& centres,
                             const std::vector<double>& scales) const {
   torch::jit::Module script("cosmoflow");
@@ -249,7 +249,7 @@ void Network::export_script(const std::filesystem::path& file, const std::string
   code += fmt::format("  return torch.tensor([{}]) + torch.tensor([{}]) * x\n",
                       fmt::join(centres, ", "), fmt::join(scales, ", "));
   script.define(code);
-  script.save(file.string());
+  script.save(out);
 }
 
 }  // namespace tutti::models::cosmoflow

@@ -68,7 +68,7 @@ class Network : public torch::nn::Module {
 
   // As TorchScript, which takes densities, prepared as the option `input` says, and gives physical
   // units: centre + scale * output.
-  void export_script(const std::filesystem::path& file, const std::string& input,
+  void export_script(std::ostream& out, const std::string& input,
                      const std::vector<double>& centres, const std::vector<double>& scales) const;
 
  private:

@@ -147,13 +147,13 @@ class CosmoflowTask : public train::Task {
     return rows;
   }
 
-  void export_script(const fs::path& file) override {
+  void export_script(std::ostream& out) override {
     std::vector<double> centres, scales;
     for (const Parameter& parameter : parameters_) {
       centres.push_back(parameter.centre);
       scales.push_back(parameter.scale);
     }
-    network_->export_script(file, options_.text("input"), centres, scales);
+    network_->export_script(out, options_.text("input"), centres, scales);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {

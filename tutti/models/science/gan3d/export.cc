@@ -8,7 +8,7 @@
 namespace tutti::models::gan3d {
 
 // As the layers are written, with volumes that are really enlarged: independent of ours.
-void Generator::export_script(const std::filesystem::path& file) const {
+void Generator::export_script(std::ostream& out) const {
   torch::jit::Module script("gan3d");
   for (const auto& item : named_parameters())
     script.register_parameter(item.key(), item.value().detach().clone().contiguous(), false);
@@ -46,7 +46,7 @@ void Generator::export_script(const std::filesystem::path& file) const {
         "1)\n";
   code += fmt::format("  return torch.threshold(x, {}, 0)\n", kThreshold);
   script.define(code);
-  script.save(file.string());
+  script.save(out);
 }
 
 }  // namespace tutti::models::gan3d

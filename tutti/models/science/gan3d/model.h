@@ -82,7 +82,7 @@ class Generator : public VolumeStack {
   // is kept with the weights.
   void set_mean_shower(const torch::Tensor& shares);
   // As TorchScript: forward(energies in GeV (N), noise (N, latent)) -> (N, 25, 25, 25).
-  void export_script(const std::filesystem::path& file) const;
+  void export_script(std::ostream& out) const;
 
  private:
   const bool is_relative_;

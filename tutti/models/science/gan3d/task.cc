@@ -206,7 +206,7 @@ class Gan3dTask : public train::Task {
     return true;
   }
 
-  void export_script(const fs::path& file) override { gan_.generator->export_script(file); }
+  void export_script(std::ostream& out) override { gan_.generator->export_script(out); }
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto percent = [&](const std::string& name) { return 100 * value_of(metrics, name); };

@@ -6,7 +6,7 @@
 
 namespace tutti::models::hep {
 
-void Network::export_script(const std::filesystem::path& file) const {
+void Network::export_script(std::ostream& out) const {
   torch::jit::Module script("hep");
   for (const auto& item : named_parameters())
     script.register_parameter(item.key(), item.value().detach().clone().contiguous(), false);
@@ -22,7 +22,7 @@ void Network::export_script(const std::filesystem::path& file) const {
       "  x = torch.addmm(self.linear_bias, torch.mean(x, [2, 3]), self.linear_weight.t())\n"
       "  return torch.softmax(x, 1)\n";
   script.define(code);
-  script.save(file.string());
+  script.save(out);
 }
 
 }  // namespace tutti::models::hep

@@ -3,6 +3,8 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include <sstream>
+
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/science/hep/model.h"
 
@@ -75,7 +77,7 @@ TEST(HepModel, ExportedNetworkGivesTheSameScores) {
   shape.filters = 8;
   Network network(shape, 1, torch::kFloat32);
   network.eval();
-  const std::string file = testing::TempDir() + "hep_model_test.pt";
+  std::stringstream file;
   network.export_script(file);
   const torch::Tensor raw = torch::rand({2, 3, 16, 16}) * 100;
   torch::jit::Module script = torch::jit::load(file);

@@ -35,7 +35,7 @@ class Network : public torch::nn::Module {
 
   // The same in f32 and without dropout as TorchScript, with the softmax: (N, channels, H, W) in
   // GeV and tracks -> (N, classes).
-  void export_script(const std::filesystem::path& file) const;
+  void export_script(std::ostream& out) const;
 
  private:
   NetworkShape shape_;

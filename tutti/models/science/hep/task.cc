@@ -118,7 +118,7 @@ class HepTask : public train::Task {
     return rows;
   }
 
-  void export_script(const fs::path& file) override { network_->export_script(file); }
+  void export_script(std::ostream& out) override { network_->export_script(out); }
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto value = [&](const char* name) { return value_of(metrics, name); };

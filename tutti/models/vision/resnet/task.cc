@@ -133,10 +133,10 @@ class ResnetTask : public train::Task {
     return rows;
   }
 
-  void export_script(const fs::path& file) override {
+  void export_script(std::ostream& out) override {
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },
-        torch::zeros({1, 3, shape_.image, shape_.image}), file);
+        torch::zeros({1, 3, shape_.image, shape_.image}), out);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {

@@ -175,13 +175,13 @@ class UnetTask : public train::Task {
   }
 
   // Takes images as they are in the files; gives the likelihood of the labels 1, 2 and 4.
-  void export_script(const fs::path& file) override {
+  void export_script(std::ostream& out) override {
     const torch::ScalarType before = network_->dtype();
     network_->compute_in(torch::kFloat32);
     const std::int64_t side = shape_.volume;
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::sigmoid(network_->forward(x)); },
-        torch::rand({1, kModalities, side, side, side}), file);
+        torch::rand({1, kModalities, side, side, side}), out);
     network_->compute_in(before);
   }
 

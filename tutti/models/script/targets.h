@@ -1,0 +1,35 @@
+// Targets that a loss can be computed with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutti/models/script/rows.h"
+
+namespace tutti::models::script {
+
+using Shape = std::vector<std::int64_t>;
+
+// "(3, 32, 32)"; "()" for single numbers.
+std::string shape_text(const Shape& shape);
+
+// The shape that one target must have for a network that makes `output` of one sample, and the
+// number of its classes (cross_entropy only). Throws ConfigError when the loss cannot be computed
+// from such an output.
+struct Expected {
+  Shape target;
+  std::int64_t classes = 0;
+};
+Expected expected_target(std::string_view loss, const Shape& output);
+
+// Throws IoError, which names the file, when the targets of `files` have another shape. Extents of
+// 1 do not count where a loss compares numbers one by one.
+void check_target_shape(std::string_view loss, const Expected& expected, const RowFiles& files);
+
+// What is wrong with a target of this value, and what would be right; empty: nothing. Finite values
+// only: files with others cannot be read.
+std::string target_fault(std::string_view loss, std::int64_t classes, float value);
+
+}  // namespace tutti::models::script
