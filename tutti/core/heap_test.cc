@@ -28,7 +28,7 @@ namespace {
 }
 
 TEST(TrimHeap, IsCallableFromManyThreadsAtOnce) {
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const pid_t child = ::fork();
     if (child == 0) trim_from_many_threads();
     int status = -1;
