@@ -154,7 +154,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   return 0;
 }
 
-// Where plots of an evaluation go: nowhere, when this user may not write there.
+// The folder for the plots of an evaluation; empty if the user may not write to it.
 fs::path plots_of(const fs::path& folder) {
   const fs::path plots = folder / "plots", place = fs::exists(plots) ? plots : folder;
   return faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0 ? plots : fs::path();

@@ -45,7 +45,7 @@ inline constexpr std::initializer_list<int> kEndSignals = {SIGINT, SIGTERM, SIGH
 JobEnd run_job(const JobSpec& spec, RunFolder& folder, JobOutput& output,
                const SignalFile& signals);
 
-// What a signal to ddlrun, or the timeout, makes of a job.
+// The outcome of a job that a signal to ddlrun or the timeout ended.
 JobEnd interrupted_by(int signal);
 JobEnd timed_out();
 // The reader of the output has closed it.

@@ -89,8 +89,8 @@ ArgumentGroup checks() {
 ArgumentGroup watching() {
   return {
       "While it runs",
-      {{{"timeout", kFloat, "", "End the job after so many seconds.", "", 0.1, 1e9}, {}, "S"},
-       {{"max_restarts", kInt, "0", "Start a failed job again, at most so often.", "", 0, 1e6},
+      {{{"timeout", kFloat, "", "Time limit of the job in seconds.", "", 0.1, 1e9}, {}, "S"},
+       {{"max_restarts", kInt, "0", "Restarts of a job that failed, at most.", "", 0, 1e6},
         {},
         "N"},
        flag("tag_output", {}, "Begin every line of output with its rank and host."),

@@ -45,7 +45,7 @@ unsigned char mask_of(int prefix, std::size_t place) {
   return static_cast<unsigned char>(0xff00U >> bits);
 }
 
-// Gives back `socket`, or closes it and gives -1 with errno.
+// Returns `socket`, or closes it and returns -1 with errno set.
 int bind_and_listen(int socket, const SocketAddress& address) {
   if (socket < 0) return -1;
   const int one = 1;

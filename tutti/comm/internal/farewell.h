@@ -33,7 +33,7 @@ class Farewell : private Patience {
   Monitor& monitor_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<HostGroup> host_;  // asks the watch
-  std::unique_ptr<Roster> roster_;   // reads the board of the host group
+  std::unique_ptr<Roster> roster_;   // reads the shared control block of the host
 };
 
 }  // namespace tutti::comm

@@ -28,7 +28,7 @@ Expected expected_target(std::string_view loss, const Shape& output);
 // 1 do not count where a loss compares numbers one by one.
 void check_target_shape(std::string_view loss, const Expected& expected, const RowFiles& files);
 
-// What is wrong with a target of this value, and what would be right; empty: nothing. Finite values
+// The error in a target of this value and the valid values; empty if it is valid. Finite values
 // only: files with others cannot be read.
 std::string target_fault(std::string_view loss, std::int64_t classes, float value);
 

@@ -13,7 +13,7 @@
 namespace tutti::train {
 namespace {
 
-// Whether the parts of `all`, `count` bytes each, are not all the same.
+// True if the parts of `all`, `count` bytes each, differ.
 bool differ(const std::vector<std::byte>& all, std::size_t count) {
   for (std::size_t at = count; at < all.size(); at += count)
     if (std::memcmp(&all[at], all.data(), count) != 0) return true;
