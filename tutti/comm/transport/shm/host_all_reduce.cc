@@ -142,7 +142,7 @@ void HostGroup::fold_pieces(const Operation& operation, int owner, std::uint32_t
 Result HostGroup::staged(const Operation& operation) {
   last_way_ = "staged";
   const std::size_t width = size_of(operation.dtype);
-  const std::int64_t per_round = static_cast<std::int64_t>(kStageBytes / width);
+  const std::int64_t per_round = static_cast<std::int64_t>(stage_bytes(size()) / width);
   const std::int64_t rounds = (operation.count + per_round - 1) / per_round;
   const std::uint32_t first_turn = stage_turn_ + 1;
   const auto* input = static_cast<const std::byte*>(operation.input);
@@ -150,8 +150,8 @@ Result HostGroup::staged(const Operation& operation) {
   const auto count_in = [&](std::int64_t round) {
     return std::min(per_round, operation.count - round * per_round);
   };
-  const auto slot = [&](int member, std::int64_t round) -> StageSlot& {
-    return board_.block(member).stage[(first_turn + round) % 2];
+  const auto slot = [&](int member, std::int64_t round) {
+    return board_.stage(member, static_cast<std::uint32_t>(first_turn + round) % 2);
   };
   const auto show = [&](std::int64_t round) {
     const std::byte* from = input + static_cast<std::size_t>(round * per_round) * width;
@@ -180,7 +180,7 @@ Result HostGroup::staged(const Operation& operation) {
     }
     if (own.count > 0) {
       targets_[0] = output + round_offset + own_offset;
-      targets_[1] = slot(index_, round).out + own_offset;
+      targets_[1] = slot(index_, round).out;
       reduce(operation.dtype, operation.op, sources_, {targets_.data(), 2}, own.count, size());
     }
     raise_flag(mine().stage_out, turn);
@@ -190,7 +190,7 @@ Result HostGroup::staged(const Operation& operation) {
       if (!arrived) return arrived;
       const Slice slice = slice_of(member, count_in(round), width);
       const std::size_t offset = static_cast<std::size_t>(slice.begin) * width;
-      std::memcpy(output + round_offset + offset, slot(member, round).out + offset,
+      std::memcpy(output + round_offset + offset, slot(member, round).out,
                   static_cast<std::size_t>(slice.count) * width);
     }
   }

@@ -1,16 +1,17 @@
 // The ranks of a communicator that share a host, and the all-reduce between them in shared memory.
 //
 // P ranks of S bytes must move 2PS bytes: every input read once, every output written once. Three
-// ways, by size and by where the memory lies; all fold in rank order, so the result does not depend
+// ways, by size and by where the memory is. All fold in rank order, so the result does not depend
 // on the way:
-//   eager   small: each rank puts its vector into its slot, then folds everybody's slots by itself.
-//   One wait. direct  all vectors in library memory: each rank folds its slice straight from all
-//   vectors and stores it into all
-//           of them; who is early takes pieces of the slices of the late. 2PS bytes, two waits.
-//   staged  foreign memory: in pieces that stay in the second-level cache, each rank shows the
-//   slices that others own,
-//           folds its own, shows the result, and takes the others' results. Close to 2PS bytes of
-//           main memory.
+//
+//   eager   Small vectors: each rank puts its vector into its slot, then folds all slots by itself.
+//           One wait.
+//   direct  All vectors in library memory: each rank folds its slice straight from all vectors and
+//           stores it into all of them. Early ranks take pieces of the slices of late ones. 2PS
+//           bytes, two waits.
+//   staged  Ordinary memory: in rounds whose data stays in the cache, each rank copies the slices
+//           that others own to shared memory, folds its own slice, stores the result there, and
+//           copies the results of the others. Close to 2PS bytes of main memory, two waits a round.
 #pragma once
 
 #include <cstdint>
