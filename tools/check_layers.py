@@ -1,16 +1,19 @@
 #!/usr/bin/python3
-"""The architecture as a table: which folder may include which, and where names from outside may appear.
+"""Checks the architecture: which library may include which, where external names may appear, include cycles.
 
-  tools/check_layers.py [ROOT]      one line per broken rule; exit 1 if there is any
+  tools/check_layers.py [ROOT]      prints one line per violation; exit 1 if there is any
+  tools/check_layers.py --graph     prints the libraries that each library includes
 """
 
 import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import source_tree
 
-# Component -> components it may include. Lowest level first; whoever is not named here may not exist under tutti/.
+# Library (a folder under tutti/) -> libraries it may include, lowest level first. A file belongs to the library with the
+# longest matching path. A name stands for exactly one library, "name/*" for it and all libraries below its folder.
 MAY_INCLUDE = {
     "core": [],
     "auth": ["core"],
@@ -19,17 +22,22 @@ MAY_INCLUDE = {
     "topo": ["core"],
     "plan": ["topo", "core"],
     "comm": ["plan", "topo", "auth", "core"],
+    "comm/fusion": ["comm", "core"],
     "sim": ["plan", "topo", "core"],
     "launch": ["topo", "auth", "core"],
     "learn": ["comm", "io", "core"],
+    "learn/tree": ["learn", "comm", "core"],
     "lms": ["core"],
     "torch_backend": ["comm", "core"],
-    "train": ["torch_backend", "comm", "lms", "topo", "plot", "io", "core"],
-    "models": ["train", "plot", "core"],
+    "train/run": ["plot", "core"],
+    "train/data": ["train/run", "io", "core"],
+    "train": ["train/run", "comm", "core"],
+    "models/ops": ["core"],
+    "models": ["models/ops", "train", "train/*", "plot", "core"],
 }
 
-# Beginnings of include names from outside -> the only folders under tutti/ and python/ that may use them.
-OUTSIDE = {
+# Prefixes of external include names -> the only folders under tutti/ and python/ that may use them.
+EXTERNAL = {
     r"mpi\.h|mpi/|mpi-ext\.h": ["tutti/comm/transport/mpi"],
     r"hwloc\.h|hwloc/": ["tutti/topo"],
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
@@ -45,8 +53,11 @@ OUTSIDE = {
     r"gloo/": [],
 }
 
-# These put the parts together or measure them against others, so they may include everything.
+# Programs, benchmarks and tests may include everything.
 FREE = ("apps", "bench", "examples", "tests")
+
+# Units (x.h with x.cc) under tutti/ that take part in an include cycle. Lower this number when it falls; never raise it.
+MOST_UNITS_IN_CYCLES = 65
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
@@ -55,15 +66,31 @@ def is_inside(path, folder):
     return path.as_posix().startswith(folder + "/")
 
 
-def outside_trouble(path, name):
-    for pattern, rooms in OUTSIDE.items():
-        if re.match(pattern, name) and not any(is_inside(path, room) for room in rooms):
-            return f"<{name}> may be used only in {', '.join(rooms) or 'bench and tests'}"
+def library_of(path):
+    """The library of a path such as tutti/comm/fusion/engine.h, or None."""
+    parts = path.parts[1:-1]
+    names = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in MAY_INCLUDE), None)
+
+
+def is_allowed(source, target):
+    if source == target:
+        return True
+    for name in MAY_INCLUDE[source]:
+        if name == target or (name.endswith("/*") and (target + "/").startswith(name[:-1])):
+            return True
+    return False
+
+
+def external_violation(path, name):
+    for pattern, folders in EXTERNAL.items():
+        if re.match(pattern, name) and not any(is_inside(path, folder) for folder in folders):
+            return f"<{name}> may be used only in {', '.join(folders) or 'bench and tests'}"
     return None
 
 
-def inside_trouble(path, name):
-    """What is wrong with the include of our own header `name` by the file `path`, or None."""
+def internal_violation(path, name):
+    """Describes what is wrong with including our header `name` in the file `path`, or returns None."""
     target = Path(name)
     if "internal" in target.parts:
         owner = Path(*target.parts[: target.parts.index("internal")])
@@ -71,41 +98,113 @@ def inside_trouble(path, name):
             return f"{name} is private to {owner}"
     if path.parts[0] != "tutti" or len(target.parts) < 3:
         return None
-    source, wanted = path.parts[1], target.parts[1]
-    if source == wanted or wanted in MAY_INCLUDE.get(source, []):
+    source, wanted = library_of(path), library_of(target)
+    if wanted is None or is_allowed(source, wanted):
         return None
     return f"{source} may not include {wanted} ({name})"
 
 
-def troubles_of(root, path):
+def violations_in(root, path):
     text = (root / path).read_text(encoding="utf-8")
-    if path.parts[0] == "tutti" and path.parts[1] not in MAY_INCLUDE:
-        yield f"{path}: the table has no component {path.parts[1]}; add it to tools/check_layers.py and the design"
+    if path.parts[0] == "tutti" and library_of(path) is None:
+        yield f"{path}: the table has no component {path.parts[1]}; add it to tools/check_layers.py and ARCHITECTURE.md"
         return
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
-        trouble = None
+        violation = None
         if name.startswith("tutti/"):
-            trouble = inside_trouble(path, name)
+            violation = internal_violation(path, name)
         elif quote == '"' and (root / path.parent / name).exists() and not (root / name).exists():
-            trouble = f'"{name}" must be written with its whole path'
+            violation = f'"{name}" must be written with its whole path'
         if path.parts[0] not in FREE:
-            trouble = trouble or outside_trouble(path, name)
-        if trouble:
+            violation = violation or external_violation(path, name)
+        if violation:
             line = text.count("\n", 0, match.start(2)) + 1
-            yield f"{path}:{line}: {trouble}"
+            yield f"{path}:{line}: {violation}"
+
+
+def unit_graph(root, paths):
+    """Include graph between units: a header and the source of the same name are one unit. Tests are left out."""
+    units = {path.with_suffix("") for path in paths if path.parts[0] == "tutti" and not source_tree.is_test(path)}
+    graph = {unit: set() for unit in units}
+    for path in paths:
+        unit = path.with_suffix("")
+        if unit not in units:
+            continue
+        for _, name in INCLUDE.findall((root / path).read_text(encoding="utf-8")):
+            target = Path(name).with_suffix("")
+            if target in units and target != unit:
+                graph[unit].add(target)
+    return graph
+
+
+def cycles(graph):
+    """Strongly connected components with more than one node (Tarjan's algorithm, iterative), each sorted."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+    for root in sorted(graph):
+        if root in index:
+            continue
+        work = [(root, iter(sorted(graph[root])))]
+        while work:
+            node, edges = work[-1]
+            if node not in index:
+                index[node] = low[node] = len(index)
+                stack.append(node)
+                on_stack.add(node)
+            for target in edges:
+                if target not in index:
+                    work.append((target, iter(sorted(graph[target]))))
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[node])
+                if low[node] == index[node]:
+                    component = []
+                    while not component or component[-1] != node:
+                        component.append(stack.pop())
+                        on_stack.discard(component[-1])
+                    if len(component) > 1:
+                        found.append(sorted(component))
+    return sorted(found, key=len, reverse=True)
 
 
 def check(root):
-    """All broken rules below `root`, as sentences that start with the place."""
+    """Returns all violations below `root`, and one line with the counts."""
     paths = [path for path in source_tree.files(root, source_tree.CXX) if len(path.parts) > 1]
-    return [trouble for path in paths for trouble in troubles_of(root, path)], len(paths)
+    violations = [violation for path in paths for violation in violations_in(root, path)]
+    graph = unit_graph(root, paths)
+    found = cycles(graph)
+    count = sum(len(cycle) for cycle in found)
+    if count > MOST_UNITS_IN_CYCLES:
+        violations += ["include cycle: " + ", ".join(unit.as_posix() for unit in cycle) for cycle in found]
+        violations.append(f"{count} units are in include cycles; at most {MOST_UNITS_IN_CYCLES} may be")
+    share = 100 * count / max(1, len(graph))
+    summary = f"{len(paths)} files, {len(violations)} violations, {count} of {len(graph)} units ({share:.1f} %) in include cycles"
+    return violations, summary
+
+
+def print_graph(root):
+    edges = defaultdict(set)
+    for path in source_tree.files(root / "tutti", source_tree.CXX):
+        path = Path("tutti") / path
+        for _, name in INCLUDE.findall((root / path).read_text(encoding="utf-8")):
+            if name.startswith("tutti/") and library_of(path) and library_of(Path(name)):
+                edges[library_of(path)].add(library_of(Path(name)))
+    for source in MAY_INCLUDE:
+        print(f"{source}: {' '.join(sorted(edges[source] - {source}))}")
 
 
 def main():
-    troubles, count = check(Path(sys.argv[1]) if len(sys.argv) > 1 else source_tree.ROOT)
-    print("\n".join(troubles + [f"check_layers: {count} files, {len(troubles)} broken rules"]))
-    return 1 if troubles else 0
+    if "--graph" in sys.argv:
+        print_graph(source_tree.ROOT)
+        return 0
+    violations, summary = check(Path(sys.argv[1]) if len(sys.argv) > 1 else source_tree.ROOT)
+    print("\n".join([*violations, f"check_layers: {summary}"]))
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""Small files, small functions, a heart that can be read in one afternoon.
+"""Checks the sizes of files, functions, classes and folders.
 
-  tools/check_sizes.py [ROOT]       warns above the aims, exit 1 above a ceiling
+  tools/check_sizes.py [ROOT]       prints the largest of each kind on one screen; exit 1 above a ceiling
+  tools/check_sizes.py --all        prints everything above its aim
 """
 
 import ast
+import collections
+import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -13,8 +16,13 @@ import source_tree
 
 FILE_CEILING = 500
 FUNCTION_CEILING = 80
-AIMS = {".h": 90, ".cc": 150}
+FILE_AIMS = {".h": 120, ".cc": 300}
 FUNCTION_AIM = 30
+FOLDER_AIM = 30  # C++ files in one folder, tests not counted
+METHOD_AIM = 15
+MEMBER_AIM = 10
+PLURALS = {"folder": "folders", "class": "classes", "file": "files", "function": "functions", "core": ""}
+SHOWN = 6  # of each kind, unless --all
 HEART = ("core", "topo", "plan", "comm")
 HEART_AIM = 17_000  # docs/decisions/0004-size-of-the-heart.md
 NOT_HEART = "tutti/comm/fusion"  # stands on comm, as learn does
@@ -93,23 +101,85 @@ def python_programs(root):
     return [path for path in plain if (root / path).read_text(encoding="utf-8").startswith("#!/usr/bin/python3")]
 
 
+CLASS = re.compile(r"\b(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([\w:]+)(?:\s+final)?\s*(?::[^;{]*)?\{")
+MEMBER = re.compile(r"\w_\s*(?:\{[^;]*\}|=[^;]*|\[[^;]*\])?\s*$")
+
+
+def class_body(code, start):
+    """Declarations of the class whose `{` is before `start`, without bodies of functions and nested classes."""
+    depth, declarations, current = 1, [], []
+    for char in code[start:]:
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                break
+            if depth == 1 and "(" in "".join(current):  # the body of a function ends its declaration
+                declarations.append("".join(current))
+                current = []
+        elif depth == 1:
+            if char == ";":
+                declarations.append("".join(current))
+                current = []
+            else:
+                current.append(char)
+    return declarations
+
+
+def cxx_classes(text):
+    """(line, name, methods, members) of every class; a member is a variable whose name ends in an underscore."""
+    code = blanked(text)
+    found = []
+    for match in CLASS.finditer(code):
+        declarations = class_body(code, match.end())
+        members = sum(1 for one in declarations if MEMBER.search(one))
+        methods = sum(1 for one in declarations if is_method(one))
+        found.append((code.count("\n", 0, match.start()) + 1, match.group(1), methods, members))
+    return found
+
+
+def is_method(declaration):
+    if "(" not in declaration or MEMBER.search(declaration):
+        return False
+    return not re.search(r"=\s*(delete|default)\s*$|\b(using|friend|static_assert|typedef)\b", declaration)
+
+
+@dataclasses.dataclass
+class Finding:
+    kind: str  # file, function, class, folder
+    size: int
+    text: str
+
+
 def measure(root, path):
-    """(errors, warnings) of one file."""
+    """(errors, findings above an aim) of one file."""
     text = (root / path).read_text(encoding="utf-8")
     lines = text.count("\n")
     is_test = source_tree.is_test(path)
-    errors, warnings = [], []
+    is_cxx = path.suffix in source_tree.CXX
+    errors, findings = [], []
     if lines > FILE_CEILING:
         errors.append(f"{path}: {lines} lines; no file has more than {FILE_CEILING}")
-    elif not is_test and lines > AIMS.get(path.suffix, FILE_CEILING):
-        warnings.append(f"{path}: {lines} lines; aim at {AIMS[path.suffix]}")
-    functions = cxx_functions(text) if path.suffix in source_tree.CXX else python_functions(text)
-    for line, name, length in functions:
+    elif not is_test and lines > FILE_AIMS.get(path.suffix, FILE_CEILING):
+        findings.append(Finding("file", lines, f"{path}: {lines} lines; aim at {FILE_AIMS[path.suffix]}"))
+    for line, name, length in cxx_functions(text) if is_cxx else python_functions(text):
         if length > FUNCTION_CEILING:
             errors.append(f"{path}:{line}: {name} has {length} lines; no function has more than {FUNCTION_CEILING}")
         elif not is_test and length > FUNCTION_AIM:
-            warnings.append(f"{path}:{line}: {name} has {length} lines; aim at {FUNCTION_AIM}")
-    return errors, warnings
+            findings.append(Finding("function", length, f"{path}:{line}: {name} has {length} lines; aim at {FUNCTION_AIM}"))
+    if is_cxx and not is_test:
+        for line, name, methods, members in cxx_classes(text):
+            if methods > METHOD_AIM or members > MEMBER_AIM:
+                counts = f"{methods} methods and {members} members; aim at {METHOD_AIM} and {MEMBER_AIM}"
+                findings.append(Finding("class", methods + members, f"{path}:{line}: {name} has {counts}"))
+    return errors, findings
+
+
+def folder_findings(paths):
+    counts = collections.Counter(path.parent for path in paths if not source_tree.is_test(path))
+    return [Finding("folder", count, f"{folder}: {count} files; aim at {FOLDER_AIM}")
+            for folder, count in counts.items() if count > FOLDER_AIM]
 
 
 def code_lines(text):
@@ -123,25 +193,38 @@ def heart_lines(root):
 
 
 def check(root):
-    """(errors, warnings, lines of code of the heart) of the whole tree."""
-    errors, warnings = [], []
-    for path in source_tree.files(root, (*source_tree.CXX, ".py")) + python_programs(root):
-        more_errors, more_warnings = measure(root, path)
+    """(errors, findings above an aim, lines of code of the core libraries) of the whole tree."""
+    errors, findings = [], []
+    cxx = source_tree.files(root, source_tree.CXX)
+    for path in cxx + source_tree.files(root, ".py") + python_programs(root):
+        more_errors, more_findings = measure(root, path)
         errors += more_errors
-        warnings += more_warnings
+        findings += more_findings
+    findings += folder_findings(cxx)
     heart = heart_lines(root)
     if heart > HEART_AIM:
-        warnings.append(f"{' + '.join(HEART)} have {heart} lines of code; aim at {HEART_AIM} together")
-    return errors, warnings, heart
+        findings.append(Finding("core", heart, f"{' + '.join(HEART)} have {heart} lines of code; aim at {HEART_AIM} together"))
+    return errors, findings, heart
+
+
+def report(findings, shown):
+    for kind in ("core", "folder", "class", "file", "function"):
+        ordered = sorted((one for one in findings if one.kind == kind), key=lambda one: -one.size)
+        for one in ordered[:shown]:
+            print(f"warning: {one.text}")
+        if len(ordered) > shown:
+            print(f"warning: ... and {len(ordered) - shown} more {PLURALS[kind]} above the aim (--all lists them)")
 
 
 def main():
-    errors, warnings, heart = check(Path(sys.argv[1]) if len(sys.argv) > 1 else source_tree.ROOT)
-    for text in warnings:
-        print(f"warning: {text}")
+    arguments = [one for one in sys.argv[1:] if one != "--all"]
+    errors, findings, heart = check(Path(arguments[0]) if arguments else source_tree.ROOT)
+    report(findings, len(findings) if "--all" in sys.argv else SHOWN)
     for text in errors:
         print(f"error: {text}")
-    print(f"check_sizes: {len(errors)} above a ceiling, {len(warnings)} above an aim; {' + '.join(HEART)}: {heart} lines of code")
+    counts = collections.Counter(one.kind for one in findings)
+    above = ", ".join(f"{counts[kind]} {PLURALS[kind]}" for kind in ("folder", "class", "file", "function"))
+    print(f"check_sizes: {len(errors)} above a ceiling; above the aim: {above}; {' + '.join(HEART)}: {heart} lines of code")
     return 1 if errors else 0
 
 

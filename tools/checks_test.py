@@ -4,6 +4,7 @@
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import check_docs
@@ -61,6 +62,19 @@ class Layers(TreeTest):
     def test_unknown_component(self):
         self.assertIn("no component misc", self.troubles("tutti/misc/a.cc", "")[0])
 
+    def test_rows_are_per_library(self):
+        self.assertEqual(self.troubles("tutti/comm/fusion/a.cc", '#include "tutti/comm/work.h"\n'), [])
+        self.assertIn("comm may not include comm/fusion", self.troubles("tutti/comm/a.cc", '#include "tutti/comm/fusion/a.h"\n')[0])
+
+    def test_include_cycles_are_counted_by_unit(self):
+        self.write("tutti/plan/a.h", "")
+        self.write("tutti/plan/a.cc", '#include "tutti/plan/a.h"\n#include "tutti/plan/b.h"\n')
+        self.write("tutti/plan/b.h", '#include "tutti/plan/a.h"\n')
+        self.write("tutti/plan/c.h", '#include "tutti/plan/a.h"\n')
+        self.assertIn("2 of 3 units", check_layers.check(self.root)[1])
+        with unittest.mock.patch.object(check_layers, "MOST_UNITS_IN_CYCLES", 1):
+            self.assertIn("include cycle: tutti/plan/a, tutti/plan/b", check_layers.check(self.root)[0])
+
     def test_headers_are_named_in_full(self):
         self.write("tutti/core/a.h", "")
         self.assertIn("whole path", self.troubles("tutti/core/a.cc", '#include "a.h"\n')[0])
@@ -87,9 +101,26 @@ class Sizes(TreeTest):
         body = "void f() {\n" + "  g();\n" * 40 + "}\n"
         self.write("tutti/core/f.cc", body)
         self.write("tutti/core/f_test.cc", body)
-        errors, warnings, heart = check_sizes.check(self.root)
+        errors, findings, heart = check_sizes.check(self.root)
         self.assertEqual((errors, heart), ([], 42))
-        self.assertEqual(warnings, ["tutti/core/f.cc:1: f has 42 lines; aim at 30"])
+        self.assertEqual([one.text for one in findings], ["tutti/core/f.cc:1: f has 42 lines; aim at 30"])
+
+    def test_methods_and_members_are_counted(self):
+        text = (
+            "class A {\n public:\n  A() = default;\n  int f() const { return g(); }\n  void h(int a = 0);\n"
+            "  struct B {\n    int inner() { return 1; }\n  };\n private:\n  int x_ = f(1);\n  std::vector<int> y_{};\n};\n"
+        )
+        self.assertEqual(check_sizes.cxx_classes(text), [(1, "A", 2, 2), (6, "B", 1, 0)])
+
+    def test_large_folders_and_classes_are_reported(self):
+        for name in range(31):
+            self.write(f"tutti/core/{name}.h", "")
+        self.write("tutti/core/x_test.cc", "")
+        methods = "".join(f"  void f{name}();\n" for name in range(16))
+        self.write("tutti/plan/a.h", f"class A {{\n{methods}}};\n")
+        texts = [one.text for one in check_sizes.check(self.root)[1]]
+        self.assertEqual(texts, ["tutti/plan/a.h:1: A has 16 methods and 0 members; aim at 15 and 10",
+                                 "tutti/core: 31 files; aim at 30"])
 
     def test_heart(self):
         for name in range(34):
@@ -97,11 +128,11 @@ class Sizes(TreeTest):
         self.write("tutti/comm/fusion/apart.h", "int x;\n")
         self.write("tutti/plan/words.h", "// told before it is coded\n\n/* and\n   more */\n")
         self.write("tutti/plan/test_grids.h", "int x;\n")
-        _, warnings, heart = check_sizes.check(self.root)
+        _, findings, heart = check_sizes.check(self.root)
         self.assertEqual(heart, 17_000)
-        self.assertNotIn("together", warnings[-1])
+        self.assertNotIn("core", [one.kind for one in findings])
         self.write("tutti/core/one_more.h", "int x;\n")
-        self.assertIn("have 17001 lines of code; aim at 17000 together", check_sizes.check(self.root)[1][-1])
+        self.assertIn("have 17001 lines of code; aim at 17000 together", check_sizes.check(self.root)[1][-1].text)
 
 
 class InstallDeps(TreeTest):
