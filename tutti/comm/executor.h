@@ -45,6 +45,9 @@ class Executor {
   // operation.
   Result run(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
 
+  // Running the plan takes little library memory beyond the caller's own buffers.
+  bool has_room_for(const plan::Plan& plan, const Operation& operation) const;
+
   // Over all plans since `reset_times`.
   const DimensionTimes& times() const { return times_; }
   void reset_times() { times_ = {}; }
@@ -74,6 +77,8 @@ class Executor {
   Result prepare_memory(const plan::Plan& plan, const Operation& operation, const OpRecord& record);
   std::byte* library_memory(std::size_t slot, std::size_t bytes);
   void release_large_blocks();
+  template <class Copy>
+  void for_each_piece(const Copy& copy) const;
   void stage_in(const plan::Lane& lane);
   void stage_out(const plan::Lane& lane);
   std::byte* own(const plan::Range& range) const;

@@ -24,8 +24,20 @@ struct Operation {
   std::vector<std::int64_t> counts = {};  // pieces per rank, as plan::Request has them
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
+  // First elements of the pieces in a buffer with one per rank; empty: they are contiguous.
+  std::vector<std::int64_t> offsets = {};
   std::string_view name = {};  // the tensor's or bucket's; part of the fingerprint
   double timeout = 0;          // s; 0: the communicator's
+
+  // The input (of the root, if there is one) consists of one piece per rank.
+  bool has_pieces_in_input() const {
+    return collective == plan::Collective::kReduceScatter ||
+           collective == plan::Collective::kScatter || collective == plan::Collective::kAllToAll;
+  }
+  bool has_pieces_in_output() const {
+    return collective == plan::Collective::kAllGather || collective == plan::Collective::kGather ||
+           collective == plan::Collective::kAllToAll;
+  }
 };
 
 // What identifies an operation: 64 bytes, sent to peers and kept in the flight record. All ranks

@@ -37,6 +37,16 @@ std::byte* Executor::library_memory(std::size_t slot, std::size_t bytes) {
   return static_cast<std::byte*>(block.data);
 }
 
+bool Executor::has_room_for(const plan::Plan& plan, const Operation& operation) const {
+  const std::size_t width = size_of(operation.dtype);
+  const auto is_mapped = [&](const void* data, std::int64_t count) {
+    return count == 0 || parts_.arena->find(data, static_cast<std::size_t>(count) * width);
+  };
+  if (static_cast<std::size_t>(plan.scratch_count) * width > kMostKeptBytes) return false;
+  return !plan.uses_mapped_memory() || (is_mapped(operation.input, plan.input_count) &&
+                                        is_mapped(operation.output, plan.output_count));
+}
+
 // Not after a failure: peers may still read it.
 void Executor::release_large_blocks() {
   for (Block& block : blocks_) {
@@ -47,7 +57,7 @@ void Executor::release_large_blocks() {
 }
 
 // Memory that peers map must lie in the arena; what does not is staged lane by lane through memory
-// that does.
+// that does. So are pieces with gaps between them: plans know contiguous ones only.
 Result Executor::prepare_memory(const plan::Plan& plan, const Operation& operation,
                                 const OpRecord& record) {
   const std::size_t input_bytes = static_cast<std::size_t>(plan.input_count) * width_;
@@ -57,28 +67,56 @@ Result Executor::prepare_memory(const plan::Plan& plan, const Operation& operati
   scratch_ = plan.scratch_count > 0
                  ? library_memory(2, static_cast<std::size_t>(plan.scratch_count) * width_)
                  : nullptr;
-  stages_input_ = stages_output_ = false;
-  if (!plan.uses_mapped_memory()) return Result::ok();
-  stages_input_ = input_bytes > 0 && !parts_.arena->find(input_, input_bytes);
-  stages_output_ = output_bytes > 0 && !parts_.arena->find(output_, output_bytes);
-  const bool in_place = operation.input == operation.output;
+  const bool has_gaps = !operation.offsets.empty();
+  const bool is_mapped = plan.uses_mapped_memory();
+  stages_input_ = input_bytes > 0 && ((has_gaps && operation.has_pieces_in_input()) ||
+                                      (is_mapped && !parts_.arena->find(input_, input_bytes)));
+  stages_output_ = output_bytes > 0 && ((has_gaps && operation.has_pieces_in_output()) ||
+                                        (is_mapped && !parts_.arena->find(output_, output_bytes)));
+  const bool is_shared =
+      operation.input == operation.output && !has_gaps && input_bytes <= output_bytes;
   if (stages_output_) output_ = library_memory(1, output_bytes);
-  if (stages_input_) input_ = in_place && stages_output_ ? output_ : library_memory(0, input_bytes);
-  return parts_.host->open_windows(record, input_, output_, scratch_);
+  if (stages_input_) {
+    input_ = is_shared && stages_output_ ? output_ : library_memory(0, input_bytes);
+  }
+  return is_mapped ? parts_.host->open_windows(record, input_, output_, scratch_) : Result::ok();
+}
+
+// Calls `copy` with the places of each piece in the caller's memory and in ours.
+template <class Copy>
+void Executor::for_each_piece(const Copy& copy) const {
+  const Operation& operation = *operation_;
+  std::int64_t filled = 0;
+  for (std::size_t rank = 0; rank < operation.offsets.size(); ++rank) {
+    const std::int64_t count = operation.counts.empty() ? operation.count : operation.counts[rank];
+    copy(static_cast<std::size_t>(operation.offsets[rank]) * width_,
+         static_cast<std::size_t>(filled) * width_, static_cast<std::size_t>(count) * width_);
+    filled += count;
+  }
 }
 
 void Executor::stage_in(const plan::Lane& lane) {
   if (!stages_input_ || lane.input.count == 0) return;
+  const auto* input = static_cast<const std::byte*>(operation_->input);
+  if (!operation_->offsets.empty() && operation_->has_pieces_in_input()) {
+    return for_each_piece([&](std::size_t theirs, std::size_t ours, std::size_t bytes) {
+      std::memcpy(const_cast<std::byte*>(input_) + ours, input + theirs, bytes);
+    });
+  }
   const std::size_t offset = static_cast<std::size_t>(lane.input.begin) * width_;
-  std::memcpy(own(lane.input), static_cast<const std::byte*>(operation_->input) + offset,
-              bytes_of(lane.input));
+  std::memcpy(own(lane.input), input + offset, bytes_of(lane.input));
 }
 
 void Executor::stage_out(const plan::Lane& lane) {
   if (!stages_output_ || lane.output.count == 0) return;
+  auto* output = static_cast<std::byte*>(operation_->output);
+  if (!operation_->offsets.empty() && operation_->has_pieces_in_output()) {
+    return for_each_piece([&](std::size_t theirs, std::size_t ours, std::size_t bytes) {
+      stream_copy(output + theirs, output_ + ours, bytes);
+    });
+  }
   const std::size_t offset = static_cast<std::size_t>(lane.output.begin) * width_;
-  stream_copy(static_cast<std::byte*>(operation_->output) + offset, own(lane.output),
-              bytes_of(lane.output));
+  stream_copy(output + offset, own(lane.output), bytes_of(lane.output));
 }
 
 int Executor::neighbour(const std::vector<int>& group, int rank, int distance) {

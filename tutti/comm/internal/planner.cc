@@ -47,20 +47,23 @@ bool Planner::vendor_can(const Operation& operation) const {
   return vendor_ && vendor_->supports(operation.collective, operation.dtype, op);
 }
 
-std::shared_ptr<const plan::Plan> Planner::plan_for(const Operation& operation) {
-  if (!operation.send_counts.empty()) return build(operation);
+std::shared_ptr<const plan::Plan> Planner::plan_for(const Operation& chunk,
+                                                    const Operation& whole) {
+  if (!chunk.send_counts.empty()) return build(chunk, whole);
   if (plans_.size() >= kMaxPlans) plans_.clear();
-  auto& plan = plans_[Key{operation.collective, operation.count, operation.counts, operation.root,
-                          size_of(operation.dtype), vendor_can(operation)}];
-  if (!plan) plan = build(operation);
+  auto& plan = plans_[Key{chunk.collective, chunk.count, chunk.counts, whole.count, whole.counts,
+                          chunk.root, size_of(chunk.dtype), vendor_can(chunk)}];
+  if (!plan) plan = build(chunk, whole);
   return plan;
 }
 
-std::shared_ptr<const plan::Plan> Planner::build(const Operation& operation) const {
-  const plan::Request request = request_of(operation, reproducible_);
-  const plan::Override& override = vendor_can(operation) ? override_ : plan::Override{};
-  const plan::Choice choice = plan::choose(grid_, request, measured_, override);
-  return std::make_shared<plan::Plan>(plan::build(grid_, request, choice, rank_));
+std::shared_ptr<const plan::Plan> Planner::build(const Operation& chunk,
+                                                 const Operation& whole) const {
+  const plan::Override& override = vendor_can(chunk) ? override_ : plan::Override{};
+  const plan::Choice choice =
+      plan::choose(grid_, request_of(whole, reproducible_), measured_, override);
+  return std::make_shared<plan::Plan>(
+      plan::build(grid_, request_of(chunk, reproducible_), choice, rank_));
 }
 
 plan::Choice Planner::all_reduce_choice(std::int64_t bytes) const {

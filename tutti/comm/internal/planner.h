@@ -24,7 +24,12 @@ class Planner {
           const VendorCollectives* vendor);
 
   // This rank's plan of the operation. The same on all ranks that pass agreeing operations.
-  std::shared_ptr<const plan::Plan> plan_for(const Operation& operation);
+  std::shared_ptr<const plan::Plan> plan_for(const Operation& operation) {
+    return plan_for(operation, operation);
+  }
+  // The plan of a chunk of `whole`, with the algorithms of the whole: the order of folds does not
+  // depend on chunks.
+  std::shared_ptr<const plan::Plan> plan_for(const Operation& chunk, const Operation& whole);
   // An all_reduce is one direct step of the whole communicator, which the host group does without a
   // plan.
   bool reduces_on_host() const;
@@ -39,10 +44,11 @@ class Planner {
 
  private:
   static constexpr std::size_t kMaxPlans = 4096;
-  using Key =
-      std::tuple<plan::Collective, std::int64_t, std::vector<std::int64_t>, int, std::size_t, bool>;
+  using Counts = std::vector<std::int64_t>;
+  using Key = std::tuple<plan::Collective, std::int64_t, Counts, std::int64_t, Counts, int,
+                         std::size_t, bool>;
   bool vendor_can(const Operation& operation) const;
-  std::shared_ptr<const plan::Plan> build(const Operation& operation) const;
+  std::shared_ptr<const plan::Plan> build(const Operation& chunk, const Operation& whole) const;
 
   const topo::Grid& grid_;
   const int rank_;

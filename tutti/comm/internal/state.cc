@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tutti/comm/internal/chunks.h"
 #include "tutti/comm/internal/wide_average.h"
 #include "tutti/core/clock.h"
 
@@ -162,35 +163,43 @@ Result Communicator::State::dispatch(const Operation& operation, FlightEntry& en
 }
 
 // Memory that peers cannot map is copied through library memory. In chunks, so that this memory
-// stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides.
+// stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides
+// about vectors. Chunks of pieces are packed and cost copies even of library memory; ranks agree on
+// them.
 Result Communicator::State::run_plan(const Operation& operation, FlightEntry& entry) {
-  using plan::Collective;
-  constexpr std::int64_t kMostBytes = 32 << 20;
-  const bool has_pieces = operation.collective != Collective::kAllReduce &&
-                          operation.collective != Collective::kReduce &&
-                          operation.collective != Collective::kBroadcast;
-  const auto width = static_cast<std::int64_t>(size_of(operation.dtype));
+  const int size = static_cast<int>(ranks.size());
   executor->reset_times();
-  if (has_pieces || !shares_hosts_ || operation.count * width <= kMostBytes) {
-    return run_chunk(operation, entry);
+  if (!shares_hosts_ || total_bytes(operation, size) <= kMostStagedBytes) {
+    return run_chunk(operation, operation, entry);
   }
-  Operation chunk = operation;
-  for (std::int64_t begin = 0; begin < operation.count; begin += chunk.count) {
-    chunk.count = std::min(kMostBytes / width, operation.count - begin);
-    if (operation.input) {
-      chunk.input = static_cast<const std::byte*>(operation.input) + begin * width;
-    }
-    if (operation.output) chunk.output = static_cast<std::byte*>(operation.output) + begin * width;
-    Result outcome = run_chunk(chunk, entry);
-    if (!outcome) return outcome;
+  if (!has_pieces(operation)) {
+    return for_each_chunk(operation, rank, size,
+                          [&](const Operation& chunk) { return run_chunk(chunk, chunk, entry); });
   }
-  return Result::ok();
+  bool cuts = false;
+  Result agreed =
+      agree(!executor->has_room_for(*planner->plan_for(operation), operation), &cuts, entry);
+  if (!agreed) return agreed;
+  if (!cuts) return run_chunk(operation, operation, entry);
+  return for_each_chunk(operation, rank, size,
+                        [&](const Operation& chunk) { return run_chunk(chunk, operation, entry); });
 }
 
-Result Communicator::State::run_chunk(const Operation& operation, FlightEntry& entry) {
-  const auto plan = planner->plan_for(operation);
+// Whether any rank of the operation at hand says yes.
+Result Communicator::State::agree(bool mine, bool* anyone, FlightEntry& entry) {
+  std::int32_t answer = mine ? 1 : 0;
+  const Operation question{
+      .dtype = DType::kI32, .op = ReduceOp::kMax, .input = &answer, .output = &answer, .count = 1};
+  Result outcome = run_chunk(question, question, entry);
+  *anyone = answer != 0;
+  return outcome;
+}
+
+Result Communicator::State::run_chunk(const Operation& chunk, const Operation& whole,
+                                      FlightEntry& entry) {
+  const auto plan = planner->plan_for(chunk, whole);
   entry.algorithm = job->flight.keep(plan->algorithm);
-  return executor->run(*plan, operation, entry.record);
+  return executor->run(*plan, chunk, entry.record);
 }
 
 }  // namespace tutti::comm

@@ -72,7 +72,8 @@ struct Communicator::State {
   Result fail(Result outcome);
   Result dispatch(const Operation& operation, FlightEntry& entry);
   Result run_plan(const Operation& operation, FlightEntry& entry);
-  Result run_chunk(const Operation& operation, FlightEntry& entry);
+  Result agree(bool mine, bool* anyone, FlightEntry& entry);
+  Result run_chunk(const Operation& chunk, const Operation& whole, FlightEntry& entry);
   DimensionTimes times_of(const Operation& operation, const FlightEntry& entry) const;
   Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
   void find_layout();

@@ -63,6 +63,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usa
   void* address = take(size, alignment);
   if (!address) address = grow(size, alignment);
   allocated_bytes_ += size;
+  peak_bytes_ = std::max(peak_bytes_, allocated_bytes_);
   if (usable) *usable = size;
   return address;
 }
@@ -136,6 +137,16 @@ MemoryHandle Arena::directory() const {
 std::size_t Arena::allocated_bytes() const {
   const std::lock_guard lock(mutex_);
   return allocated_bytes_;
+}
+
+std::size_t Arena::peak_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return peak_bytes_;
+}
+
+void Arena::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_bytes_ = allocated_bytes_;
 }
 
 struct PeerArena::State {

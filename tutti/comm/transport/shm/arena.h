@@ -47,6 +47,9 @@ class Arena {
   // What a peer needs to map this arena: the handle of its directory.
   MemoryHandle directory() const;
   std::size_t allocated_bytes() const;
+  // The most that was allocated at one time, since the start or the last reset.
+  std::size_t peak_bytes() const;
+  void reset_peak();
 
  private:
   friend class PeerArena;
@@ -60,6 +63,7 @@ class Arena {
   std::array<std::shared_ptr<internal::Segment>, kMaxSegments> segments_;
   std::atomic<int> segment_count_ = 0;
   std::size_t allocated_bytes_ = 0;
+  std::size_t peak_bytes_ = 0;
   mutable std::mutex mutex_;
 };
 
