@@ -10,10 +10,10 @@
 
 #include "apps/tutti/output_file.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/glm/fit.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/model_json.h"
-#include "tutti/learn/tree/predictor.h"
+#include "tutti/learn/tree/io/model_json.h"
+#include "tutti/learn/tree/predict/predictor.h"
 
 namespace tutti::app {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tutti/learn/data/data_set.h"
-#include "tutti/learn/tree/model.h"
+#include "tutti/learn/tree/model/model.h"
 
 namespace tutti::app {
 

@@ -9,13 +9,13 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/fit_file.h"
 #include "tutti/learn/glm/multinomial.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/tree/bins/joined_chunks.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
-#include "tutti/learn/tree/joined_chunks.h"
 
 namespace tutti::app {
 namespace {

@@ -14,10 +14,10 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/core/prefix.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/binned_data.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/bins/binned_data.h"
 #include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/predictor.h"
+#include "tutti/learn/tree/predict/predictor.h"
 
 namespace tutti::bench {
 namespace {

@@ -10,6 +10,7 @@
 #include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/any_file.h"
 #include "tutti/learn/data/data_file.h"
 #include "tutti/learn/data/row_stream.h"
@@ -18,7 +19,6 @@
 #include "tutti/learn/glm/fit.h"
 #include "tutti/learn/glm/fit_file.h"
 #include "tutti/learn/glm/multinomial.h"
-#include "tutti/learn/threads.h"
 
 namespace py = pybind11;
 
@@ -157,7 +157,7 @@ py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& w
   return result;
 }
 
-py::dict use_of(const StreamUse& use) {
+py::dict use_of(const StreamStats& use) {
   py::dict stream;
   stream["chunks"] = use.chunks;
   stream["residents"] = use.residents;
@@ -172,7 +172,7 @@ py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& lab
   FitWatch watch;
   listen(options, asked, watch);
   GlmModel model;
-  StreamUse use;
+  StreamStats use;
   {
     const py::gil_scoped_release release;
     model = fit_file(file, span_of(labels), span_of(weights), options, memory_limit, &use);
@@ -222,7 +222,7 @@ py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& 
   FitWatch watch;
   listen(options, asked, watch);
   MultinomialModel model;
-  StreamUse use;
+  StreamStats use;
   {
     const py::gil_scoped_release release;
     model = fit_multinomial_file(file, {classes.data(), static_cast<std::size_t>(classes.size())},

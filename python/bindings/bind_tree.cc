@@ -9,14 +9,14 @@
 #include "python/bindings/learn_arrays.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/export.h"
 #include "tutti/learn/tree/forest.h"
-#include "tutti/learn/tree/import.h"
-#include "tutti/learn/tree/model_json.h"
-#include "tutti/learn/tree/predictor.h"
-#include "tutti/learn/tree/shap.h"
+#include "tutti/learn/tree/io/export.h"
+#include "tutti/learn/tree/io/import.h"
+#include "tutti/learn/tree/io/model_json.h"
+#include "tutti/learn/tree/predict/predictor.h"
+#include "tutti/learn/tree/predict/shap.h"
 
 namespace py = pybind11;
 
@@ -107,10 +107,10 @@ BoostOptions boost_options(const py::dict& from) {
   take(from, "subsample", options.subsample);
   take(from, "columns_per_tree", options.columns_per_tree);
   take(from, "tree_probability", options.tree_probability);
-  take(from, "wave_components", options.wave_components);
-  take(from, "wave_gamma", options.wave_gamma);
-  take(from, "wave_l2", options.wave_l2);
-  take(from, "wave_constant", options.wave_constant);
+  take(from, "fourier_components", options.fourier_components);
+  take(from, "fourier_gamma", options.fourier_gamma);
+  take(from, "fourier_l2", options.fourier_l2);
+  take(from, "fourier_constant", options.fourier_constant);
   take(from, "columns_per_node", options.columns_per_node);
   if (from.contains("base_score")) options.base_score = from["base_score"].cast<double>();
   take(from, "early_stopping_rounds", options.early_stopping_rounds);

@@ -164,7 +164,7 @@ class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
 
 class _BoostingMachine:
     """Options under the names of Snap ML: every tree draws its greatest depth from [min_max_depth, max_max_depth]. With
-    tree_select_probability below 1 the other rounds add ridge regression (regularizer, fit_intercept) on n_components random waves
+    tree_select_probability below 1 the other rounds add ridge regression (regularizer, fit_intercept) on n_components random Fourier features
     that stand for a kernel of width gamma; columns are measured in their own spread, so nothing needs to be scaled. Of several
     classes steps are those of XGBoost, from which the names come: half of GradientBoosting's at the same learning_rate."""
 
@@ -191,10 +191,10 @@ class _BoostingMachine:
             columns_per_tree=float(self.colsample_bytree),
             base_score=None if self.base_score is None else float(self.base_score),
             tree_probability=float(self.tree_select_probability),
-            wave_components=int(self.n_components),
-            wave_gamma=float(self.gamma),
-            wave_l2=float(self.regularizer),
-            wave_constant=bool(self.fit_intercept),
+            fourier_components=int(self.n_components),
+            fourier_gamma=float(self.gamma),
+            fourier_l2=float(self.regularizer),
+            fourier_constant=bool(self.fit_intercept),
             max_bins=min(255, int(self.hist_nbins)),
             categorical=self._categorical(),
             seed=self._seed(),

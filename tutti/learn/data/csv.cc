@@ -10,11 +10,11 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/csv_fields.h"
 #include "tutti/learn/data/internal/numbers.h"
 #include "tutti/learn/data/internal/text_writer.h"
 #include "tutti/learn/data/mapped_file.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

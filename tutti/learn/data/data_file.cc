@@ -10,12 +10,12 @@
 #include <span>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/huge_pages.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/chunk_check.h"
 #include "tutti/learn/data/internal/read_pieces.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
-#include "tutti/learn/internal/huge_pages.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

@@ -8,12 +8,12 @@
 #include <random>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/chunk_check.h"
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

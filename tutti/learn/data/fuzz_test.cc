@@ -9,6 +9,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/io/hdf5.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/data_file.h"
 #include "tutti/learn/data/hdf5_file.h"
@@ -16,7 +17,6 @@
 #include "tutti/learn/data/snap_file.h"
 #include "tutti/learn/data/svmlight.h"
 #include "tutti/learn/data/test_bytes.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "tutti/comm/kernels.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

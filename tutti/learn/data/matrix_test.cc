@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/data_set.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

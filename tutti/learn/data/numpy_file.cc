@@ -8,11 +8,11 @@
 #include <string>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/npy.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/data/internal/zip.h"
 #include "tutti/learn/data/mapped_file.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/internal/huge_pages.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/huge_pages.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn {
 namespace {

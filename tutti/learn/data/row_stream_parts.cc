@@ -12,9 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/chunk_check.h"
 #include "tutti/learn/data/row_stream.h"
-#include "tutti/learn/threads.h"
 
 namespace tutti::learn {
 namespace {

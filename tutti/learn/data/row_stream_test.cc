@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn {
 namespace {

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/data/mapped_file.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

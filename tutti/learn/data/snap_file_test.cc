@@ -9,8 +9,8 @@
 #include <random>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/svmlight.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/numbers.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 #include "tutti/learn/data/internal/text_writer.h"
 #include "tutti/learn/data/mapped_file.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

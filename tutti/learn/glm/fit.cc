@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/glm/internal/solve.h"
+#include "tutti/learn/glm/solvers/solve.h"
 
 namespace tutti::learn {
 namespace {
@@ -26,11 +26,11 @@ GlmModel fit_typed(const Matrix& features, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options, Solver solver,
                    Threads& threads) {
   if (solver != Solver::kWorkingSet) {
-    const auto design = Design<T>::create(features, threads, options.ranks);
+    const auto design = DesignMatrix<T>::create(features, threads, options.ranks);
     return solve(*design, nullptr, labels, weights, options, solver);
   }
   const Matrix no_columns{.dtype = features.dtype, .rows = features.rows};
-  const auto design = Design<T>::create(no_columns, threads, options.ranks);
+  const auto design = DesignMatrix<T>::create(no_columns, threads, options.ranks);
   return solve(*design, &features, labels, weights, options, solver);
 }
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "tutti/learn/data/matrix.h"
-#include "tutti/learn/glm/options.h"
+#include "tutti/learn/glm/problem/options.h"
 
 namespace tutti::learn {
 

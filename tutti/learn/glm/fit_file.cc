@@ -6,12 +6,12 @@
 #include <exception>
 
 #include "tutti/core/error.h"
+#include "tutti/learn/base/huge_pages.h"
+#include "tutti/learn/base/vector_kernels.h"
 #include "tutti/learn/glm/fit.h"
-#include "tutti/learn/glm/internal/newton.h"
-#include "tutti/learn/glm/internal/solve.h"
-#include "tutti/learn/glm/internal/solve_multinomial.h"
-#include "tutti/learn/internal/huge_pages.h"
-#include "tutti/learn/internal/vector_kernels.h"
+#include "tutti/learn/glm/solvers/newton.h"
+#include "tutti/learn/glm/solvers/solve.h"
+#include "tutti/learn/glm/solvers/solve_multinomial.h"
 
 namespace tutti::learn {
 namespace {
@@ -163,7 +163,7 @@ std::unique_ptr<RowStream> open_stream(const std::shared_ptr<const DataFile>& fi
   return stream;
 }
 
-void note(const RowStream& stream, StreamUse* use) {
+void note(const RowStream& stream, StreamStats* use) {
   if (use == nullptr) return;
   use->residents = stream.residents();
   use->bytes_read = stream.bytes_read();
@@ -173,7 +173,7 @@ void note(const RowStream& stream, StreamUse* use) {
 // Whether the whole file may be in memory, with a second copy and what reading needs; all ranks
 // must be able to.
 bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
-          comm::Communicator* ranks, StreamUse* use) {
+          comm::Communicator* ranks, StreamStats* use) {
   std::int64_t all = 0;
   for (std::int64_t chunk = 0; chunk < file.chunks(); ++chunk) all += file.bytes_of(chunk);
   if (use != nullptr)
@@ -210,7 +210,7 @@ template <class T>
 GlmModel fit_stream(RowStream& stream, std::span<const double> labels,
                     std::span<const double> weights, const GlmOptions& options, Solver solver) {
   Threads threads(options.threads);
-  const auto design = Design<T>::create(stream, threads, options.ranks);
+  const auto design = DesignMatrix<T>::create(stream, threads, options.ranks);
   return solve<T>(*design, nullptr, labels, weights, options, solver);
 }
 
@@ -218,7 +218,7 @@ template <class T>
 MultinomialModel fit_stream(RowStream& stream, std::span<const std::int32_t> classes, int count,
                             std::span<const double> weights, const GlmOptions& options) {
   Threads threads(options.threads);
-  const auto design = Design<T>::create(stream, threads, options.ranks);
+  const auto design = DesignMatrix<T>::create(stream, threads, options.ranks);
   return solve_multinomial<T>(*design, classes, count, weights, options);
 }
 
@@ -226,7 +226,7 @@ MultinomialModel fit_stream(RowStream& stream, std::span<const std::int32_t> cla
 
 GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const double> labels,
                   std::span<const double> weights, const GlmOptions& options,
-                  std::int64_t memory_limit, StreamUse* use) {
+                  std::int64_t memory_limit, StreamStats* use) {
   const DataSchema& schema = file->schema();
   const bool is_sparse = schema.form != Form::kDense;
   const Shape shape{file->rows(), schema.columns, is_sparse};
@@ -265,7 +265,7 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
 MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& file,
                                       std::span<const std::int32_t> classes, int count,
                                       std::span<const double> weights, const GlmOptions& options,
-                                      std::int64_t memory_limit, StreamUse* use) {
+                                      std::int64_t memory_limit, StreamStats* use) {
   check_multinomial({file->rows(), file->schema().columns}, classes, count, weights, options);
   const std::int64_t held = static_cast<std::int64_t>(classes.size() * 4 + weights.size() * 8);
   const std::int64_t others =

@@ -8,11 +8,11 @@
 
 #include "tutti/learn/data/data_file.h"
 #include "tutti/learn/glm/multinomial.h"
-#include "tutti/learn/glm/options.h"
+#include "tutti/learn/glm/problem/options.h"
 
 namespace tutti::learn {
 
-struct StreamUse {
+struct StreamStats {
   std::int64_t chunks = 0, residents = 0;  // of the file; of them always in memory
   std::int64_t bytes_read = 0;             // from the disk, in all passes
   std::string engine;                      // io_uring or threads; empty: all was in memory
@@ -26,12 +26,12 @@ struct StreamUse {
 // working_set, which needs columns.
 GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const double> labels,
                   std::span<const double> weights, const GlmOptions& options,
-                  std::int64_t memory_limit, StreamUse* use = nullptr);
+                  std::int64_t memory_limit, StreamStats* use = nullptr);
 
 // `fit_multinomial` in the same way. Each class reads the file once where other models do so once.
 MultinomialModel fit_multinomial_file(const std::shared_ptr<const DataFile>& file,
                                       std::span<const std::int32_t> classes, int count,
                                       std::span<const double> weights, const GlmOptions& options,
-                                      std::int64_t memory_limit, StreamUse* use = nullptr);
+                                      std::int64_t memory_limit, StreamStats* use = nullptr);
 
 }  // namespace tutti::learn

@@ -39,7 +39,7 @@ class FitFile : public testing::Test {
                    std::int64_t limit, double tolerance) {
     const auto file = write(small, is_sparse, chunk_rows);
     options.tolerance = 1e-12;
-    StreamUse use;
+    StreamStats use;
     const GlmModel streamed = fit_file(file, small.labels, small.weights, options, limit, &use);
     EXPECT_LT(use.residents, use.chunks);
     EXPECT_GT(use.residents, 0);
@@ -92,7 +92,7 @@ TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
   for (const bool has_intercept : {false, true}) {
     const GlmOptions options{
         .l2 = 3, .fit_intercept = has_intercept, .solver = Solver::kNewtonCg, .tolerance = 1e-4};
-    StreamUse use;
+    StreamStats use;
     const GlmModel model = fit_file(file, small.labels, {}, options, 9 * kMiB, &use);
     EXPECT_TRUE(model.has_converged);
     EXPECT_LT(use.residents, use.chunks);
@@ -106,7 +106,7 @@ TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
   const auto file = write(small, false, 500);
   GlmOptions options{
       .l2 = 3, .fit_intercept = false, .solver = Solver::kNewtonCg, .tolerance = 1e-2};
-  StreamUse use;
+  StreamStats use;
   const GlmModel model = fit_file(file, small.labels, {}, options, 9 * kMiB, &use);
   EXPECT_TRUE(model.has_converged);
   EXPECT_EQ(model.history.size(), 1u);
@@ -147,7 +147,7 @@ TEST_F(FitFile, HingeGoesThroughTheChunks) {
   for (const bool is_sparse : {false, true}) {
     const auto file = write(small, is_sparse, 1000);
     const GlmOptions options{.loss = Loss::kHinge, .l2 = 500, .tolerance = 1e-4};
-    StreamUse use;
+    StreamStats use;
     const GlmModel model = fit_file(file, small.labels, small.weights, options, 8 * kMiB, &use);
     EXPECT_LT(use.residents, use.chunks);
     EXPECT_TRUE(model.has_converged);
@@ -165,7 +165,7 @@ TEST_F(FitFile, SeveralClassesAtOnce) {
     const GlmOptions options{.l1 = l1, .l2 = 1, .tolerance = 1e-10};
     const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 3, {}, options);
     for (const bool is_sparse : {false, true}) {
-      StreamUse use;
+      StreamStats use;
       const MultinomialModel model =
           fit_multinomial_file(write(small, is_sparse, 400), classes, 3, {}, options,
                                (l1 > 0 ? 6400 : 7300) << 10, &use);
@@ -198,7 +198,7 @@ TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
       GlmOptions own = one.options;
       own.ranks = communicator.get();
       const auto file = std::make_shared<DataFile>(path_, transport.rank(), 3);
-      StreamUse use;
+      StreamStats use;
       const GlmModel model = fit_file(file, file->labels(), {}, own, one.limit, &use);
       EXPECT_EQ(use.residents<use.chunks, one.limit> 0);
       EXPECT_TRUE(model.has_converged);
@@ -285,7 +285,7 @@ TEST_F(FitFile, RefusesWhatCannotBe) {
 
 TEST_F(FitFile, FitsInMemoryWhatFits) {
   const Small small = make_small(300, 5, Loss::kLogistic, 6);
-  StreamUse use;
+  StreamStats use;
   const GlmModel model = fit_file(write(small, false, 100), small.labels, {}, {}, 0, &use);
   EXPECT_EQ(use.engine, "");
   EXPECT_EQ(model.coefficients, small.fit({}).coefficients);

@@ -8,8 +8,8 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/glm/test_problems.h"
-#include "tutti/learn/internal/threads.h"
 
 namespace tutti::learn {
 namespace {

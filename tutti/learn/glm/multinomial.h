@@ -7,17 +7,9 @@
 #include <vector>
 
 #include "tutti/learn/data/matrix.h"
-#include "tutti/learn/glm/options.h"
+#include "tutti/learn/glm/problem/options.h"
 
 namespace tutti::learn {
-
-struct MultinomialModel {
-  std::vector<double> coefficients;  // class by class, one per column
-  std::vector<double> intercepts;    // one per class; they sum to 0
-  double objective = 0, dual_gap = 0;
-  bool has_converged = false;
-  std::vector<Progress> history;
-};
 
 // Minimises  sum over rows of weight * -log(probability of its class)  +  l2 / 2 * |W|^2  +
 // l1 * |W|_1  by Newton's method with conjugate gradients. `classes` are 0 .. count - 1. Of the

@@ -1,4 +1,4 @@
-#include "tutti/learn/tree/bins.h"
+#include "tutti/learn/tree/bins/bins.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/binned_data.h"
-#include "tutti/learn/tree/internal/sample.h"
-#include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/bins/binned_data.h"
+#include "tutti/learn/tree/bins/sample.h"
+#include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -7,16 +7,16 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/internal/dense_rows.h"
-#include "tutti/learn/tree/internal/exact.h"
-#include "tutti/learn/tree/internal/fixed_sum.h"
+#include "tutti/learn/base/hash.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/data/dense_rows.h"
+#include "tutti/learn/tree/bins/fixed_point_sum.h"
+#include "tutti/learn/tree/grow/exact.h"
+#include "tutti/learn/tree/grow/external_memory.h"
+#include "tutti/learn/tree/internal/fourier_learner.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/group_quantiles.h"
-#include "tutti/learn/tree/internal/hash.h"
-#include "tutti/learn/tree/internal/streamed.h"
 #include "tutti/learn/tree/internal/targets.h"
-#include "tutti/learn/tree/internal/waves.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -38,8 +38,10 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
     refuse("early stopping needs a validation set.");
   if (!(options.tree_probability >= 0 && options.tree_probability <= 1))
     refuse("tree_probability must be from 0 to 1.");
-  if (options.wave_components < 1 || !(options.wave_gamma > 0) || options.wave_l2 < 0)
-    refuse("waves need a component, a gamma above 0 and an l2 that is not negative.");
+  if (options.fourier_components < 1 || !(options.fourier_gamma > 0) || options.fourier_l2 < 0)
+    refuse(
+        "random Fourier features need a component, a gamma above 0 and an l2 that is not "
+        "negative.");
   if (options.min_max_depth > options.max_depth) refuse("min_max_depth is more than max_depth.");
 }
 
@@ -77,8 +79,9 @@ class Booster {
   double find_base_quantile(const Targets& targets, double alpha) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                        std::span<const double> base) const;
-  Waves add_waves(const GradientTask& task, std::span<const WaveColumn> columns, ScoredRows& rows,
-                  ScoredRows* others);
+  FourierLearner add_fourier_scores(const GradientTask& task,
+                                    std::span<const FourierColumn> columns, ScoredRows& rows,
+                                    ScoredRows* others);
   GrowOptions grow_options(std::uint64_t seed) const;
   template <class Record>
   Tree add_tree(const GradientTask& task, const GradientScales& scales, ScoredRows& rows,
@@ -125,7 +128,8 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
   }
   if (communicator_ != nullptr)
     communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
-  const FixedSum moment(greatest[0] * greatest[1], place.total), weight(greatest[1], place.total);
+  const FixedPointSum moment(greatest[0] * greatest[1], place.total),
+      weight(greatest[1], place.total);
   std::vector<std::int64_t> sums(outputs + 1);
   std::vector<double> one(outputs);
   for (std::size_t i = 0; i < targets.labels.size(); ++i) {
@@ -295,7 +299,7 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   const SplitSearch search(bins_, shape, rules);
   GrownTree grown;
   if (limit_.exists()) {
-    grown.nodes = grow_streamed<Record>(
+    grown.nodes = grow_external_memory<Record>(
         {rows.data, search, options, source, limit_.left(), communicator_}, threads_);
   } else {
     fill(source, rows.matrix.rows, threads_, records);
@@ -316,17 +320,18 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   return std::move(grown.tree);
 }
 
-Waves Booster::add_waves(const GradientTask& task, std::span<const WaveColumn> columns,
-                         ScoredRows& rows, ScoredRows* others) {
-  const WaveOptions options = {options_.wave_components, options_.wave_gamma, options_.wave_l2,
-                               options_.wave_constant};
-  Waves waves = fit_waves(rows.matrix, columns, task, options, options_.learning_rate, threads_,
-                          communicator_);
+FourierLearner Booster::add_fourier_scores(const GradientTask& task,
+                                           std::span<const FourierColumn> columns, ScoredRows& rows,
+                                           ScoredRows* others) {
+  const FourierOptions options = {options_.fourier_components, options_.fourier_gamma,
+                                  options_.fourier_l2, options_.fourier_constant};
+  FourierLearner learner = fit_fourier_learner(rows.matrix, columns, task, options,
+                                               options_.learning_rate, threads_, communicator_);
   for (ScoredRows* scored : {&rows, others})
     if (scored != nullptr)
-      tree::add_waves(scored->matrix, columns, waves, scored->scores, objective_->outputs(),
-                      threads_);
-  return waves;
+      tree::add_fourier_scores(scored->matrix, columns, learner, scored->scores,
+                               objective_->outputs(), threads_);
+  return learner;
 }
 
 double Booster::mean_loss(const ScoredRows& rows) const {
@@ -343,7 +348,7 @@ double Booster::mean_loss(const ScoredRows& rows) const {
   }
   if (communicator_ != nullptr)
     communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
-  const FixedSum loss(greatest[0], rows.place.total), weight(greatest[1], rows.place.total);
+  const FixedPointSum loss(greatest[0], rows.place.total), weight(greatest[1], rows.place.total);
   std::int64_t sums[] = {0, 0};
   for (std::size_t i = 0; i < size; ++i) {
     sums[0] += loss.units(losses[i]);
@@ -429,9 +434,10 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        options_.subsample,
                        0};
   if (options_.tree_probability < 1)
-    model.wave_columns = find_wave_columns(bins_, options_.wave_gamma);
+    model.fourier_columns = find_fourier_columns(bins_, options_.fourier_gamma);
   std::vector<double> before;  // all outputs of a round correct the same scores
-  std::vector<std::pair<std::size_t, std::size_t>> made;  // trees and waves after each round
+  std::vector<std::pair<std::size_t, std::size_t>>
+      made;  // trees and Fourier learners after each round
   ScoredRows* const watched = others ? &*others : nullptr;
   for (int round = 0; round < options_.rounds; ++round) {
     if (model.outputs > 1) {
@@ -446,7 +452,8 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                                              static_cast<std::uint64_t>(model.outputs) +
                                          static_cast<std::uint64_t>(k));
       if (!adds_trees) {
-        model.waves.push_back(add_waves(task, model.wave_columns, rows, watched));
+        model.fourier_learners.push_back(
+            add_fourier_scores(task, model.fourier_columns, rows, watched));
         continue;
       }
       const GradientScales scales = find_units(task, threads_, communicator_);
@@ -455,14 +462,14 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                                 : add_tree(task, scales, rows, watched, wide_, wide_scratch_));
       model.tree_output.push_back(k);
     }
-    made.emplace_back(model.trees.size(), model.waves.size());
+    made.emplace_back(model.trees.size(), model.fourier_learners.size());
     if (is_finished(boosted, watched, round)) break;
   }
   if (options_.early_stopping_rounds == 0) boosted.best_round = static_cast<int>(made.size());
-  const auto [trees, waves] = made[static_cast<std::size_t>(boosted.best_round) - 1];
+  const auto [trees, learners] = made[static_cast<std::size_t>(boosted.best_round) - 1];
   model.trees.resize(trees);
   model.tree_output.resize(trees);
-  model.waves.resize(waves);
+  model.fourier_learners.resize(learners);
   return boosted;
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tutti/learn/tree/bins.h"
+#include "tutti/learn/tree/bins/bins.h"
 #include "tutti/learn/tree/forest.h"
-#include "tutti/learn/tree/model.h"
+#include "tutti/learn/tree/model/model.h"
 
 namespace tutti::learn::tree {
 
@@ -33,12 +33,12 @@ struct BoostOptions {
   double max_step = 0;   // of a leaf's value; 0: no limit
   double subsample = 1;  // share of rows each tree sees
   // Heterogeneous boosting: a round adds trees with this probability, else ridge regression on
-  // random waves, which stand for a kernel exp(-gamma / columns * distance^2) between rows, each
-  // column measured in its own spread.
+  // random Fourier features, which approximate a kernel exp(-gamma / columns * distance^2) between
+  // rows, each column measured in its own spread.
   double tree_probability = 1;
-  int wave_components = 10;
-  double wave_gamma = 1, wave_l2 = 1;
-  bool wave_constant = false;
+  int fourier_components = 10;
+  double fourier_gamma = 1, fourier_l2 = 1;
+  bool fourier_constant = false;
   double columns_per_tree = 1;       // share
   int columns_per_node = 0;          // 0: all
   std::optional<double> base_score;  // instead of that from the labels, before the link

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/export.h"
-#include "tutti/learn/tree/internal/testing.h"
-#include "tutti/learn/tree/model_json.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/io/export.h"
+#include "tutti/learn/tree/io/model_json.h"
+#include "tutti/learn/tree/model/test_data.h"
 #include "tutti/learn/tree/objective.h"
-#include "tutti/learn/tree/shap.h"
+#include "tutti/learn/tree/predict/shap.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -240,13 +240,13 @@ TEST(Boosting, WavesLearnBesideTreesTheSameForAnyNumberOfThreads) {
   options.rounds = 40;
   options.learning_rate = 0.3;
   options.tree_probability = 0;
-  options.wave_components = 20;
+  options.fourier_components = 20;
   Threads one(1), three(3);
   const Targets targets = {data.labels, {}};
   const ValidationSet set = {data.matrix(), targets};
   const Boosted only = train_boosting(data.matrix(), targets, options, one, &set);
   EXPECT_TRUE(only.model.trees.empty());
-  EXPECT_EQ(only.model.waves.size(), 40U);
+  EXPECT_EQ(only.model.fourier_learners.size(), 40U);
   EXPECT_LT(only.validation_losses.back(), 0.8 * only.validation_losses.front());
   EXPECT_GT(accuracy(predict_raw(only.model, data.matrix(), three), data.labels, 1), 0.75);
 
@@ -254,8 +254,8 @@ TEST(Boosting, WavesLearnBesideTreesTheSameForAnyNumberOfThreads) {
   options.max_depth = 3;
   const Boosted mixed = train_boosting(data.matrix(), targets, options, one, &set);
   EXPECT_FALSE(mixed.model.trees.empty());
-  EXPECT_FALSE(mixed.model.waves.empty());
-  EXPECT_EQ(mixed.model.trees.size() + mixed.model.waves.size(), 40U);
+  EXPECT_FALSE(mixed.model.fourier_learners.empty());
+  EXPECT_EQ(mixed.model.trees.size() + mixed.model.fourier_learners.size(), 40U);
   EXPECT_LT(mixed.validation_losses.back(), only.validation_losses.back());
   const std::string text = to_json(mixed.model);
   EXPECT_EQ(to_json(train_boosting(data.matrix(), targets, options, three, &set).model), text);

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
-#include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/internal/exact.h"
-#include "tutti/learn/tree/internal/grower.h"
-#include "tutti/learn/tree/internal/hash.h"
-#include "tutti/learn/tree/internal/streamed.h"
+#include "tutti/learn/base/hash.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/grow/exact.h"
+#include "tutti/learn/tree/grow/external_memory.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/internal/targets.h"
 
 namespace tutti::learn::tree {
@@ -143,7 +143,7 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   const SplitSearch search(problem.bins, shape_of(problem), rules);
   std::vector<GrownNode> grown;
   if (problem.limit.exists()) {
-    grown = grow_streamed<Record>(
+    grown = grow_external_memory<Record>(
         {*problem.data, search, grow_options, source, problem.limit.left(), problem.communicator},
         threads);
   } else {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "tutti/learn/tree/bins.h"
-#include "tutti/learn/tree/model.h"
+#include "tutti/learn/tree/bins/bins.h"
+#include "tutti/learn/tree/model/model.h"
 
 namespace tutti::learn::tree {
 

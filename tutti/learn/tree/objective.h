@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tutti/learn/tree/model.h"
+#include "tutti/learn/tree/model/model.h"
 
 namespace tutti::learn::tree {
 

@@ -1,11 +1,11 @@
-#include "tutti/learn/tree/predictor.h"
+#include "tutti/learn/tree/predict/predictor.h"
 
 #include <gtest/gtest.h>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/forest.h"
-#include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/transport/thread/thread_world.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/internal/residency.h"
-#include "tutti/learn/tree/internal/streamed.h"
-#include "tutti/learn/tree/internal/testing.h"
+#include "tutti/learn/tree/grow/external_memory.h"
+#include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -151,7 +151,7 @@ TEST(Ranks, SplitLargeNodesByPassesTogether) {
                                              std::filesystem::temp_directory_path(), threads);
       const auto source = source_from(begin);
       const std::int64_t memory = (communicator->rank() + 3) << 19;
-      expect_same(tree_of(grow_streamed<NarrowRecord>(
+      expect_same(tree_of(grow_external_memory<NarrowRecord>(
                       {in_file, search, options, source, memory, communicator.get()}, threads)),
                   expected);
     });

@@ -1,14 +1,14 @@
-#include "tutti/learn/tree/shap.h"
+#include "tutti/learn/tree/predict/shap.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/internal/testing.h"
-#include "tutti/learn/tree/model_json.h"
+#include "tutti/learn/tree/io/model_json.h"
+#include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tutti/comm/kernels.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn {
 

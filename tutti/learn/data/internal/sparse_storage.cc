@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "tutti/learn/internal/huge_pages.h"
-#include "tutti/learn/internal/threads.h"
+#include "tutti/learn/base/huge_pages.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn {
 namespace {

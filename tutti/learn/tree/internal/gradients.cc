@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/internal/hash.h"
+#include "tutti/learn/base/hash.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "tutti/learn/tree/bins/rank_rows.h"
 #include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/internal/grower.h"
-#include "tutti/learn/tree/internal/rank_rows.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/objective.h"
 
 namespace tutti::learn::tree {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "tutti/learn/tree/internal/fixed_sum.h"
+#include "tutti/learn/tree/bins/fixed_point_sum.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -50,7 +50,7 @@ class Entries {
 
  private:
   const GroupedRows& rows_;
-  FixedSum units_;
+  FixedPointSum units_;
 };
 
 Sorted sort_by_group(const GroupedRows& rows, std::size_t groups, Threads& threads) {

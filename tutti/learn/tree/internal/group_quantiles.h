@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/learn/threads.h"
+#include "tutti/learn/base/threads.h"
 
 namespace tutti::learn::tree {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tutti/core/error.h"
-#include "tutti/learn/threads.h"
-#include "tutti/learn/tree/internal/rank_rows.h"
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/bins/rank_rows.h"
 
 namespace tutti::learn::tree {
 namespace {

@@ -1,0 +1,101 @@
+#include "tutti/learn/base/threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace tutti::learn {
+namespace {
+
+constexpr int kLooks = 2000;  // before a thread sleeps
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+int usable_processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+Threads::Threads(int count) {
+  if (count < 1) count = usable_processors();
+  for (int i = 1; i < count; ++i) helpers_.emplace_back([this] { help(); });
+}
+
+Threads::~Threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+    ++generation_;
+  }
+  started_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& body) {
+  if (parts <= 1 || helpers_.empty()) {
+    for (std::int64_t part = 0; part < parts; ++part) body(part);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    body_ = &body;
+    parts_ = parts;
+    next_part_ = 0;
+    error_ = nullptr;
+    is_open_ = true;
+    ++generation_;
+  }
+  started_.notify_all();
+  take_parts();
+  // The others are about to finish their last part, too: sleeping would cost more than that. A
+  // helper that has not come yet, because its processor has other things to do, is not waited for.
+  for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
+  std::unique_lock lock(mutex_);
+  is_open_ = false;
+  finished_.wait(lock, [&] { return busy_ == 0; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Threads::for_range(std::int64_t size, std::int64_t grain,
+                        const std::function<void(std::int64_t, std::int64_t)>& body) {
+  run((size + grain - 1) / grain,
+      [&](std::int64_t part) { body(part * grain, std::min(size, (part + 1) * grain)); });
+}
+
+void Threads::take_parts() {
+  for (std::int64_t part; (part = next_part_++) < parts_;) {
+    try {
+      (*body_)(part);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      next_part_ = parts_;
+    }
+  }
+}
+
+void Threads::help() {
+  for (std::int64_t seen = 0;;) {
+    // Calls come in quick succession while a fit runs: a short look before the thread sleeps.
+    for (int i = 0; i < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
+    {
+      std::unique_lock lock(mutex_);
+      started_.wait(lock, [&] { return generation_ != seen; });
+      seen = generation_;
+      if (stops_) return;
+      if (!is_open_) continue;
+      ++busy_;
+    }
+    take_parts();
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) finished_.notify_one();
+  }
+}
+
+}  // namespace tutti::learn

@@ -1,0 +1,54 @@
+// Sparse rows. Frequent columns come first, so that what they need of a vector lies close together
+// and stays in the cache; in hashed data they are spread over all of it.
+#pragma once
+
+#include "tutti/learn/base/vector_kernels.h"
+#include "tutti/learn/glm/design/design.h"
+
+namespace tutti::learn {
+
+template <class T>
+class SparseDesign final : public DesignMatrix<T> {
+ public:
+  SparseDesign(Matrix by_rows, Threads& threads, comm::Communicator* ranks);
+  SparseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks);
+  bool is_sparse() const override { return true; }
+  std::int64_t original(std::int64_t column) const override {
+    return order_.empty() ? column : order_[column];
+  }
+  const SparseRows<T>& rows_view() const { return view_; }
+
+  void multiply(const T* vector, T constant, T* products) const override;
+  void transpose_multiply(const T* factors, T* target) override;
+  void gradient_and_diagonal(const T* first, const T* second, T* gradient, T* diagonal) override;
+  using FillBody = typename DesignMatrix<T>::FillBody;
+  void multiply_and_gradient(const T* vector, T constant, const FillBody& fill, T* products,
+                             const T* first, const T* second, T* gradient, T* diagonal) override;
+  double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
+                            T* target) override;
+  void block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
+                  std::vector<double>& gram) override;
+
+ private:
+  void show(const Matrix& rows, std::int64_t first) const override;
+  void reorder();
+  std::vector<std::int32_t> count_columns() const;
+  // Runs `body(begin, end, sums)` over the selected blocks, where it adds to `width` values per
+  // column, and puts the sums over all parts into `target`.
+  void sum_scattered(std::int64_t width,
+                     const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* target);
+
+  // The same with two values per column, which end in an array each.
+  void sum_pairs(const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* evens,
+                 T* odds);
+
+  Matrix matrix_;
+  std::vector<std::int32_t> order_;
+  std::vector<std::int32_t> places_;           // of a stream: the inverse of `order`
+  std::unique_ptr<std::int32_t[]> indices_;    // of the columns in their new order
+  mutable SparseRows<T> view_;                 // of all rows, or of the chunk in use
+  std::vector<std::vector<T>> sums_;           // per part, kept from call to call
+  std::vector<std::vector<double>> frequent_;  // f64 sums of the first columns, per part
+};
+
+}  // namespace tutti::learn

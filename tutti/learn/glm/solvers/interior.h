@@ -1,0 +1,20 @@
+// Interior points for the hinge loss on few columns.
+//
+// The fit is a quadratic program: minimise l2 / 2 |w|^2 + sum of weight * excess, where for every
+// row excess >= 0 and slack = label * margin - 1 + excess >= 0. A row's dual variable lies between
+// 0 and its weight. Every product of a bound's slack with its dual variable is held at about the
+// same number, which goes to 0. A step solves the linear equations of that, which come down to one
+// system of the columns' size: l2 and the rows' Gram matrix with one positive weight each. How
+// columns are scaled does not matter, and about 20 steps are enough, each of two passes over the
+// rows.
+#pragma once
+
+#include "tutti/learn/glm/problem/problem.h"
+
+namespace tutti::learn {
+
+// The hinge loss, l2 > 0, no l1; rows in memory.
+template <class T>
+Solution solve_interior(Problem<T>& problem, Tracker& tracker);
+
+}  // namespace tutti::learn

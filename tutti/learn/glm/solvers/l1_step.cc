@@ -1,0 +1,142 @@
+#include "tutti/learn/glm/solvers/l1_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tutti/learn/base/vector_kernels.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr double kL1Forcing = 0.1;
+constexpr int kL1Halvings = 30;
+constexpr double kL1Descent = 1e-4;  // share of what the slope promises
+
+}  // namespace
+
+template <class T>
+L1Step<T>::L1Step(std::int64_t width, const GlmOptions& options, Place place, Rows rows)
+    : diagonal(place.weights.size()),
+      slopes(place.weights.size()),
+      side(place.weights.size()),
+      width_(width),
+      has_intercept_(options.fit_intercept),
+      l1_(options.l1),
+      l2_(options.l2),
+      place_(place),
+      rows_(std::move(rows)),
+      next_(place.weights.size()) {
+  for (auto* vector : {&direction_, &residual_, &search_, &curved_, &solved_})
+    vector->resize(place.weights.size());
+}
+
+template <class T>
+double L1Step<T>::penalty(const std::vector<double>& weights) const {
+  double sum = 0;
+  for_weights([&](std::int64_t i, bool is_intercept) {
+    if (!is_intercept) sum += l1_ * std::abs(weights[i]) + l2_ / 2 * weights[i] * weights[i];
+  });
+  return sum;
+}
+
+// solved = residual / diagonal on the free weights; returns their product.
+template <class T>
+double L1Step<T>::precondition() {
+  double product = 0;
+  for_weights([&](std::int64_t i, bool is_intercept) {
+    const double residual = static_cast<double>(residual_[i]);
+    const double scale = scale_of(i, is_intercept ? 0 : l2_);
+    solved_[i] = is_free(i, is_intercept) ? static_cast<T>(residual / scale) : T{0};
+    product += static_cast<double>(solved_[i]) * residual;
+  });
+  return product;
+}
+
+// curved = Hessian * search on the free weights; returns the curvature along it.
+template <class T>
+double L1Step<T>::multiply_hessian() {
+  rows_.curve(search_, place_.products, curved_);
+  double curvature = 0;
+  for_weights([&](std::int64_t i, bool is_intercept) {
+    const T ridge = static_cast<T>(is_intercept ? 0 : l2_);
+    curved_[i] = is_free(i, is_intercept) ? curved_[i] + ridge * search_[i] : T{0};
+    curvature += static_cast<double>(curved_[i]) * static_cast<double>(search_[i]);
+  });
+  return curvature;
+}
+
+template <class T>
+void L1Step<T>::find_direction(int most_products) {
+  std::fill(direction_.begin(), direction_.end(), T{0});
+  std::fill(place_.moves.begin(), place_.moves.end(), T{0});
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -slopes[i];
+  double length = precondition();
+  search_ = solved_;
+  const double end = kL1Forcing * kL1Forcing * length;
+  for (int step = 0; step < most_products && length > end; ++step) {
+    const double curvature = multiply_hessian();
+    if (!(curvature > 0)) break;
+    const T share = static_cast<T>(length / curvature);
+    add_scaled(share, place_.products.data(), std::ssize(place_.products), place_.moves.data());
+    add_scaled(share, search_.data(), size(), direction_.data());
+    add_scaled(-share, curved_.data(), size(), residual_.data());
+    const double before = length;
+    length = precondition();
+    const T keep = static_cast<T>(length / before);
+    for (std::int64_t i = 0; i < size(); ++i) search_[i] = solved_[i] + keep * search_[i];
+  }
+}
+
+template <class T>
+void L1Step<T>::take_slopes() {
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -slopes[i];
+  precondition();
+  direction_ = solved_;
+  rows_.multiply(direction_, place_.moves);
+}
+
+// The weights after this share of the step, and what the slopes promise of it. Whether one stopped
+// at 0.
+template <class T>
+bool L1Step<T>::take_trial(double share, double& slope) {
+  bool has_stopped = false;
+  slope = 0;
+  for_weights([&](std::int64_t i, bool is_intercept) {
+    next_[i] = place_.weights[i] + share * static_cast<double>(direction_[i]);
+    if (!is_intercept && next_[i] * side[i] < 0) {
+      next_[i] = 0;
+      has_stopped = true;
+    }
+    slope += static_cast<double>(slopes[i]) * (next_[i] - place_.weights[i]);
+  });
+  return has_stopped;
+}
+
+// Where no weight stopped at 0, a trial needs no pass.
+template <class T>
+bool L1Step<T>::search_line() {
+  double share = 1, slope = 0;
+  for (int attempt = 0; attempt < kL1Halvings; ++attempt, share /= 2) {
+    if (take_trial(share, slope)) {
+      std::copy(next_.begin(), next_.end(), search_.begin());
+      rows_.multiply(search_, place_.trial);
+    } else {
+      for (std::size_t r = 0; r < place_.trial.size(); ++r)
+        place_.trial[r] = place_.margins[r] + static_cast<T>(share) * place_.moves[r];
+    }
+    const double value = rows_.evaluate(place_.trial) + penalty(next_);
+    if (!(value < place_.objective) || value > place_.objective + kL1Descent * slope) continue;
+    place_.margins.swap(place_.trial);
+    place_.weights.swap(next_);
+    place_.objective = value;
+    return true;
+  }
+  rows_.evaluate(place_.margins);
+  return false;
+}
+
+template class L1Step<float>;
+template class L1Step<double>;
+
+}  // namespace tutti::learn

@@ -1,0 +1,279 @@
+#include "tutti/learn/glm/solvers/sdca.h"
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "tutti/learn/base/vector_kernels.h"
+#include "tutti/learn/glm/design/dense_design.h"
+#include "tutti/learn/glm/design/sparse_design.h"
+#include "tutti/learn/glm/problem/conjugate.h"
+#include "tutti/learn/glm/problem/dual_step.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::int64_t kBucketRows = 64;
+constexpr std::int64_t kRowsPerReplica = 50000;
+constexpr std::int64_t kMostReplicas = 4;
+constexpr int kRoundsPerEpoch = 4;
+constexpr double kMeetingsPerRound = 4;  // as long as this many meetings of ranks a round may take
+
+template <class T>
+class Sdca {
+ public:
+  Sdca(Problem<T>& problem, Tracker& tracker)
+      : problem_(problem),
+        tracker_(tracker),
+        design_(problem.design),
+        dense_(dynamic_cast<DenseDesign<T>*>(&problem.design)),
+        sparse_(dynamic_cast<SparseDesign<T>*>(&problem.design)),
+        columns_(design_.columns()),
+        duals_(design_.rows()),
+        margins_(design_.rows()),
+        weights_(columns_ + 1) {}
+
+  Solution run();
+
+ private:
+  void start();
+  void run_epochs();
+  void run_epoch(std::mt19937_64& random);
+  void run_round(std::int64_t end, int round, int rounds);
+  void run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights);
+  void meet();
+  void measure();
+  T product(std::int64_t row, const T* vector) const {
+    if (sparse_ != nullptr) return sparse_dot(sparse_->rows_view(), row, vector);
+    return static_cast<T>(dot(dense_->row(row), vector, columns_));
+  }
+  void add(std::int64_t row, T factor, T* target) const {
+    if (sparse_ != nullptr) return add_sparse_row(sparse_->rows_view(), row, factor, target);
+    add_scaled(factor, dense_->row(row), columns_, target);
+  }
+
+  Problem<T>& problem_;
+  Tracker& tracker_;
+  DesignMatrix<T>& design_;
+  DenseDesign<T>* dense_;
+  SparseDesign<T>* sparse_;
+  std::int64_t columns_;
+  std::vector<T> duals_, margins_, squares_;
+  std::vector<T> weights_;  // with the intercept last
+  std::vector<std::vector<T>> replicas_;
+  std::vector<std::int64_t> deal_;  // first rows of the buckets, in the order of this epoch
+  std::vector<T> met_;              // the weights when the ranks last met
+  int inner_rounds_ = 1, rounds_since_ = 0;
+  double meeting_seconds_ = 0;
+  Stopwatch watch_;
+  double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, crowd_ = 1;
+  bool has_intercept_ = false, is_free_ = false;
+  double objective_ = 0, gap_ = 0;
+};
+
+template <class T>
+void Sdca<T>::start() {
+  const GlmOptions& options = problem_.options;
+  has_intercept_ = options.fit_intercept;
+  is_free_ = has_intercept_ && !options.penalise_intercept;
+  ridge_ = options.l2;
+  squares_.resize(design_.rows());
+  design_.for_data_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      if (dense_ != nullptr) {
+        squares_[r] = static_cast<T>(dot(dense_->row(r), dense_->row(r), columns_));
+        continue;
+      }
+      const SparseRows<T>& rows = sparse_->rows_view();
+      const std::int64_t count = rows.offsets[r + 1] - rows.offsets[r];
+      const T* values = rows.values + rows.offsets[r];
+      squares_[r] = rows.values != nullptr ? static_cast<T>(dot(values, values, count))
+                    : rows.has_row_length  ? T(count > 0)
+                                           : static_cast<T>(count);
+    }
+  });
+  const double mean_square = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return std::accumulate(squares_.begin() + begin, squares_.begin() + end, 0.0);
+  }) / static_cast<double>(std::max<std::int64_t>(1, design_.total_rows()));
+  const double value = options.intercept_value;
+  intercept_ridge_ = is_free_ ? ridge_ / std::max(mean_square, 1e-12) : ridge_ / (value * value);
+  const std::int64_t count =
+      std::clamp<std::int64_t>(design_.rows() / kRowsPerReplica, 1, kMostReplicas);
+  replicas_.resize(count);
+  crowd_ = static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
+  inner_rounds_ = std::max(1, options.inner_rounds);
+}
+
+template <class T>
+void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights) {
+  const Loss loss = problem_.options.loss;
+  const double intercept_lift = has_intercept_ ? 1 / intercept_ridge_ : 0;
+  for (std::int64_t r = begin; r < end; ++r) {
+    const double margin = static_cast<double>(product(r, weights.data()) + weights[columns_]);
+    const double lift = crowd_ * (static_cast<double>(squares_[r]) / ridge_ + intercept_lift);
+    if (!(lift > 0)) continue;
+    const double weight = problem_.weights.empty() ? 1 : static_cast<double>(problem_.weights[r]);
+    const double before = static_cast<double>(duals_[r]);
+    const T after =
+        static_cast<T>(dual_step(loss, before, margin, problem_.labels[r], weight, lift));
+    const double change = static_cast<double>(after) - before;
+    if (change == 0) continue;
+    duals_[r] = after;
+    add(r, static_cast<T>(crowd_ * change / ridge_), weights.data());
+    weights[columns_] += static_cast<T>(crowd_ * change * intercept_lift);
+  }
+}
+
+// One share of the buckets that are dealt: each replica its part, then what all replicas of this
+// rank have changed is added up.
+template <class T>
+void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
+  const std::int64_t count = static_cast<std::int64_t>(replicas_.size());
+  const std::int64_t buckets = static_cast<std::int64_t>(deal_.size());
+  design_.threads().run(count, [&](std::int64_t k) {
+    replicas_[k] = weights_;
+    const std::int64_t pieces = count * rounds, piece = round * count + k;
+    for (std::int64_t i = buckets * piece / pieces; i < buckets * (piece + 1) / pieces; ++i)
+      run_bucket(deal_[i], std::min(end, deal_[i] + kBucketRows), replicas_[k]);
+  });
+  design_.threads().for_range(columns_ + 1, 16384, [&](std::int64_t begin, std::int64_t last) {
+    for (std::int64_t j = begin; j < last; ++j) {
+      double change = 0;
+      for (const auto& replica : replicas_)
+        change += static_cast<double>(replica[j]) - static_cast<double>(weights_[j]);
+      weights_[j] =
+          static_cast<T>(static_cast<double>(weights_[j]) + change / static_cast<double>(count));
+    }
+  });
+}
+
+// What all ranks have changed since they last met is added up. How long that took, beside the
+// rounds before it, goes along with the changes, so that all ranks choose the same number of rounds
+// until they meet again: so many that meeting takes at most a fifth of the time.
+template <class T>
+void Sdca<T>::meet() {
+  if (design_.ranks() == nullptr) return;
+  const double computing = watch_.seconds();
+  std::vector<double> changes(columns_ + 3);
+  for (std::int64_t j = 0; j <= columns_; ++j)
+    changes[j] = static_cast<double>(weights_[j]) - static_cast<double>(met_[j]);
+  changes[columns_ + 1] = computing / rounds_since_;
+  changes[columns_ + 2] = meeting_seconds_;
+  watch_ = Stopwatch();
+  design_.ranks()->all_reduce(Buffer::of(std::span<double>(changes)));
+  const double ranks = design_.ranks()->size();
+  for (std::int64_t j = 0; j <= columns_; ++j)
+    weights_[j] = static_cast<T>(static_cast<double>(met_[j]) + changes[j] / ranks);
+  met_ = weights_;
+  rounds_since_ = 0;
+  if (problem_.options.inner_rounds == 0 && changes[columns_ + 1] > 0)
+    inner_rounds_ = static_cast<int>(
+        std::clamp(std::ceil(kMeetingsPerRound * changes[columns_ + 2] / changes[columns_ + 1]),
+                   1.0, static_cast<double>(kRoundsPerEpoch)));
+  meeting_seconds_ = watch_.seconds();
+  watch_ = Stopwatch();
+}
+
+template <class T>
+void Sdca<T>::run_epoch(std::mt19937_64& random) {
+  // Ranks have different numbers of chunks, so they meet after all of them.
+  const int rounds = design_.is_streamed() ? 1 : kRoundsPerEpoch;
+  design_.for_ranges([&](std::int64_t begin, std::int64_t end) {
+    deal_.clear();
+    for (std::int64_t row = begin; row < end; row += kBucketRows) deal_.push_back(row);
+    for (std::size_t i = deal_.size(); i > 1; --i) std::swap(deal_[i - 1], deal_[random() % i]);
+    for (int round = 0; round < rounds; ++round) {
+      run_round(end, round, rounds);
+      ++rounds_since_;
+      if (!design_.is_streamed() && rounds_since_ >= inner_rounds_) meet();
+    }
+  });
+  if (design_.is_streamed()) rounds_since_ = std::max(1, rounds_since_);
+  if (rounds_since_ > 0) meet();
+  tracker_.add_passes(1);
+}
+
+// Objective and gap, with weights that belong to the dual variables exactly.
+template <class T>
+void Sdca<T>::measure() {
+  design_.transpose_multiply(duals_.data(), weights_.data());
+  double squares = 0;
+  for (std::int64_t j = 0; j < columns_; ++j) {
+    weights_[j] = static_cast<T>(static_cast<double>(weights_[j]) / ridge_);
+    squares += static_cast<double>(weights_[j]) * static_cast<double>(weights_[j]);
+  }
+  const double dual_sum = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return std::accumulate(duals_.begin() + begin, duals_.begin() + end, 0.0);
+  });
+  const double intercept = has_intercept_ ? centre_ + dual_sum / intercept_ridge_ : 0;
+  weights_[columns_] = static_cast<T>(intercept);
+  design_.multiply(weights_.data(), weights_[columns_], margins_.data());
+  tracker_.add_passes(1);
+  const Loss loss = problem_.options.loss;
+  std::vector<T> first(design_.rows()), second(design_.rows());
+  double primal = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return loss_terms(loss, margins_.data() + begin, problem_.labels.data() + begin,
+                      problem_.weights_at(begin), end - begin, first.data() + begin,
+                      second.data() + begin);
+  });
+  double dual = -design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t r = begin; r < end; ++r)
+      sum += conjugate(loss, -static_cast<double>(duals_[r]), problem_.labels[r],
+                       problem_.weights.empty() ? 1.0 : static_cast<double>(problem_.weights[r]));
+    return sum;
+  });
+  primal += ridge_ * squares / 2;
+  dual -= ridge_ * squares / 2;
+  if (has_intercept_) dual -= dual_sum * dual_sum / (2 * intercept_ridge_) + centre_ * dual_sum;
+  if (has_intercept_ && !is_free_) primal += intercept_ridge_ * intercept * intercept / 2;
+  objective_ = primal;
+  // While a free intercept still moves, what moving it costs is not in the primal value yet.
+  gap_ = std::abs(primal - dual) + (is_free_ ? dual_sum * dual_sum / intercept_ridge_ : 0);
+}
+
+template <class T>
+void Sdca<T>::run_epochs() {
+  start();
+  measure();
+  tracker_.set_scale(objective_);
+  std::mt19937_64 random(problem_.options.seed + 1);
+  int until_measured = 1;
+  for (int epoch = 1; epoch <= problem_.options.max_iterations; ++epoch) {
+    if (is_free_) {  // the duals stay, so the weight moves on by as much as it was drawn back
+      const double intercept = static_cast<double>(weights_[columns_]);
+      weights_[columns_] = static_cast<T>(2 * intercept - centre_);
+      centre_ = intercept;
+    }
+    met_ = weights_;
+    rounds_since_ = 0;
+    watch_ = Stopwatch();
+    run_epoch(random);
+    if (--until_measured == 0 || epoch == problem_.options.max_iterations) {
+      measure();
+      if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
+      until_measured = epoch < 8 ? 1 : epoch / 8;
+    }
+  }
+}
+
+template <class T>
+Solution Sdca<T>::run() {
+  tracker_.run([&] { run_epochs(); });
+  Solution solution = tracker_.found(weights_, objective_, gap_);
+  if (!has_intercept_) solution.intercept = 0;
+  solution.inner_rounds = inner_rounds_;
+  return solution;
+}
+
+}  // namespace
+
+template <class T>
+Solution solve_sdca(Problem<T>& problem, Tracker& tracker) {
+  return Sdca<T>(problem, tracker).run();
+}
+
+template Solution solve_sdca(Problem<float>&, Tracker&);
+template Solution solve_sdca(Problem<double>&, Tracker&);
+
+}  // namespace tutti::learn

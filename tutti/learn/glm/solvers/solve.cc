@@ -1,0 +1,158 @@
+#include "tutti/learn/glm/solvers/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tutti/core/error.h"
+#include "tutti/learn/data/data_set.h"
+#include "tutti/learn/glm/problem/dual_step.h"
+#include "tutti/learn/glm/solvers/interior.h"
+#include "tutti/learn/glm/solvers/l1_newton_cg.h"
+#include "tutti/learn/glm/solvers/newton.h"
+#include "tutti/learn/glm/solvers/newton_cg.h"
+#include "tutti/learn/glm/solvers/sdca.h"
+#include "tutti/learn/glm/solvers/working_set.h"
+
+namespace tutti::learn {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw ConfigError("DDL-9-11", sentence);
+}
+
+[[noreturn]] void refuse_label(Loss loss, double label, std::size_t row) {
+  if (!std::isfinite(label)) refuse(fmt::format("The label of row {} is {}.", row, label));
+  if (is_classification(loss))
+    refuse(fmt::format("The label of row {} is {}; a loss that classifies needs -1 or 1.", row,
+                       label));
+  if (loss == Loss::kPoisson)
+    refuse(fmt::format("The label of row {} is {}; counts are not negative.", row, label));
+  refuse(
+      fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
+}
+
+// The number of the first label that the loss cannot have, or how many there are.
+std::size_t first_wrong(Loss loss, std::span<const double> labels) {
+  const auto first = [&](auto is_right) {
+    return static_cast<std::size_t>(std::find_if_not(labels.begin(), labels.end(), is_right) -
+                                    labels.begin());
+  };
+  constexpr double kMost = std::numeric_limits<double>::max();
+  if (is_classification(loss)) return first([](double y) { return std::abs(y) == 1; });
+  if (loss == Loss::kPoisson) return first([](double y) { return y >= 0 && y <= kMost; });
+  if (loss == Loss::kGamma) return first([](double y) { return y > 0 && y <= kMost; });
+  return first([](double y) { return y >= -kMost && y <= kMost; });
+}
+
+}  // namespace
+
+Shape Shape::over(comm::Communicator* ranks) const {
+  Shape all = *this;
+  if (ranks != nullptr) ranks->all_reduce({&all.rows, 1, DType::kI64});
+  return all;
+}
+
+void check_options(const Shape& shape, std::span<const double> labels,
+                   std::span<const double> weights, const GlmOptions& options) {
+  check_length(shape.rows, labels.size(), "labels");
+  if (options.penalise_intercept && !(options.intercept_value > 0))
+    refuse("intercept_value must be above 0.");
+  if (!options.start_coefficients.empty() &&
+      static_cast<std::int64_t>(options.start_coefficients.size()) != shape.columns)
+    refuse(fmt::format("There are {} coefficients to start with for {} columns.",
+                       options.start_coefficients.size(), shape.columns));
+  const std::size_t wrong = first_wrong(options.loss, labels);
+  if (wrong < labels.size()) refuse_label(options.loss, labels[wrong], wrong);
+  check_weights(shape.rows, weights, options);
+}
+
+void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options) {
+  if (!weights.empty()) check_length(rows, weights.size(), "weights");
+  if (!(options.l1 >= 0) || !(options.l2 >= 0) || !(options.tolerance >= 0))
+    refuse("Penalties and tolerance are not negative.");
+  double total = 0;
+  for (std::size_t row = 0; row < weights.size(); ++row) {
+    if (!(weights[row] >= 0) || !std::isfinite(weights[row]))
+      refuse(fmt::format("The weight of row {} is {}; weights are finite and not negative.", row,
+                         weights[row]));
+    total += weights[row];
+  }
+  const bool is_empty = rows == 0 || (!weights.empty() && total == 0);
+  if (is_empty && options.ranks == nullptr) refuse("There are no rows to learn from.");
+}
+
+void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) {
+  const std::string_view name = name_of(solver);
+  const std::string_view loss = name_of(options.loss);
+  if (solver == Solver::kSdca) {
+    if (!has_dual_step(options.loss))
+      refuse(fmt::format("Solver {} has no {} loss. Use auto.", name, loss));
+    if (options.l1 > 0 || !(options.l2 > 0))
+      refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
+    return;
+  }
+  if (solver == Solver::kInterior &&
+      (options.loss != Loss::kHinge || options.l1 > 0 || !(options.l2 > 0)))
+    refuse(fmt::format("Solver {} is for the hinge loss, with l2 > 0 and no l1.", name));
+  if (!is_smooth(options.loss) && solver != Solver::kInterior)
+    refuse(fmt::format("The {} loss needs solver sdca or interior, l2 > 0 and no l1; not {}.", loss,
+                       name));
+  const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInterior;
+  if (has_cholesky && shape.columns > kMostColumnsForNewton)
+    refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
+                       kMostColumnsForNewton, shape.columns));
+  const bool is_penalised = options.fit_intercept && options.penalise_intercept;
+  if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
+  if (solver == Solver::kWorkingSet && options.ranks != nullptr)
+    refuse(fmt::format("Solver {} needs all rows in one process. Use auto.", name));
+}
+
+Solver choose_solver(const Shape& shape, const GlmOptions& options) {
+  if (options.solver != Solver::kAuto) return options.solver;
+  const bool is_small = shape.rows * shape.columns <= 1 << 20;
+  const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
+  if (!is_smooth(options.loss)) return has_few ? Solver::kInterior : Solver::kSdca;
+  if (has_few) return Solver::kNewton;
+  const bool has_columns = options.ranks == nullptr;
+  return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
+}
+
+template <class T>
+GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<const double> labels,
+               std::span<const double> weights, const GlmOptions& options, Solver solver) {
+  Tracker tracker(options, sizeof(T) == 4);
+  Problem<T> problem(design, labels, weights, options);
+  const Solution solution = [&] {
+    switch (solver) {
+      case Solver::kNewton: return solve_newton(problem, tracker);
+      case Solver::kSdca: return solve_sdca(problem, tracker);
+      case Solver::kInterior: return solve_interior(problem, tracker);
+      case Solver::kWorkingSet: return solve_working_set(problem, *by_columns, tracker);
+      default:
+        return options.l1 > 0 ? solve_l1_newton_cg(problem, tracker)
+                              : solve_newton_cg(problem, tracker);
+    }
+  }();
+  GlmModel model;
+  model.coefficients.assign(by_columns != nullptr ? by_columns->columns : design.all_columns(), 0);
+  for (std::size_t j = 0; j < solution.coefficients.size(); ++j)
+    model.coefficients[by_columns != nullptr ? j : design.original(j)] = solution.coefficients[j];
+  model.intercept = solution.intercept;
+  model.objective = solution.objective;
+  model.dual_gap = solution.dual_gap;
+  model.has_converged = solution.has_converged;
+  model.solver = solver;
+  model.inner_rounds = solution.inner_rounds;
+  model.history = tracker.take();
+  return model;
+}
+
+template GlmModel solve(DesignMatrix<float>&, const Matrix*, std::span<const double>,
+                        std::span<const double>, const GlmOptions&, Solver);
+template GlmModel solve(DesignMatrix<double>&, const Matrix*, std::span<const double>,
+                        std::span<const double>, const GlmOptions&, Solver);
+
+}  // namespace tutti::learn

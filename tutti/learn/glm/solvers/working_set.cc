@@ -1,0 +1,416 @@
+#include "tutti/learn/glm/solvers/working_set.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "tutti/learn/base/vector_kernels.h"
+#include "tutti/learn/glm/linalg/quadratic.h"
+#include "tutti/learn/glm/problem/l1_bound.h"
+#include "tutti/learn/glm/problem/stall_detector.h"
+
+namespace tutti::learn {
+namespace {
+
+constexpr std::int64_t kSmallestSet = 100;
+constexpr int kNewtonSteps = 10;  // on one working set
+constexpr int kSweeps = 100;      // of one Newton step
+constexpr int kSlowSweeps = 25;   // after which the columns are taken to depend on each other
+constexpr std::size_t kMostForGram = 256;
+constexpr int kStalls = 5;
+
+// How fast the derivative of the loss may grow; infinity where there is no limit.
+double smoothness(Loss loss) {
+  switch (loss) {
+    case Loss::kSquared: return 1;
+    case Loss::kLogistic: return 0.25;
+    case Loss::kSquaredHinge: return 2;
+    default: return std::numeric_limits<double>::infinity();
+  }
+}
+
+template <class T>
+class WorkingSet {
+ public:
+  WorkingSet(Problem<T>& problem, const Matrix& columns, Tracker& tracker)
+      : problem_(problem),
+        tracker_(tracker),
+        design_(problem.design),
+        view_{columns.offsets, columns.indices, static_cast<const T*>(columns.values), false},
+        count_(columns.columns),
+        is_free_(problem.options.fit_intercept && !problem.options.penalise_intercept),
+        l1_(problem.options.l1),
+        l2_(problem.options.l2),
+        weights_(count_),
+        loss_gradient_(count_) {
+    for (auto* rows : {&margins_, &trial_, &moves_, &first_, &second_, &changed_})
+      rows->resize(design_.rows());
+    alive_.resize(count_);
+    std::iota(alive_.begin(), alive_.end(), 0);
+  }
+
+  Solution run();
+
+ private:
+  void start();
+  double evaluate(const std::vector<T>& margins);
+  double penalty(double share) const;
+  void find_intercept();
+  void compute_gradient();
+  void find_gap();
+  void drop_columns();
+  void choose_set();
+  void minimise_on_set();
+  double sweep(const std::vector<double>& curvatures);
+  double sweep_until_small(const std::vector<double>& curvatures);
+  double solve_by_gram();
+  std::vector<double> gram_of_set() const;
+  double slope_of(std::int64_t j, const std::vector<T>& rows) const;
+  void move_column(std::int64_t j, T step);
+  bool search_line(double promised);
+  double sum_of(const std::vector<T>& rows) const;
+  double value_of(std::int64_t i) const { return view_.values == nullptr ? 1 : view_.values[i]; }
+
+  Problem<T>& problem_;
+  Tracker& tracker_;
+  DesignMatrix<T>& design_;
+  SparseRows<T> view_;  // its rows are columns
+  std::int64_t count_;
+  bool is_free_;
+  double l1_, l2_;
+  std::vector<double> weights_;
+  double intercept_ = 0, intercept_step_ = 0;
+  double objective_ = 0, gap_ = 0, bound_ = -std::numeric_limits<double>::infinity();
+  bool is_slow_ = false;                       // sweeps over the set do not get far
+  double scale_ = 1;                           // of the dual point
+  std::vector<double> loss_gradient_, norms_;  // per column: of the loss alone; of its values
+  std::vector<std::int64_t> alive_, set_;
+  std::vector<double> steps_;  // per column of the set
+  // Per row; `changed` is the first derivative in the quadratic model after the step so far.
+  std::vector<T> margins_, trial_, moves_, first_, second_, changed_;
+};
+
+template <class T>
+double WorkingSet<T>::sum_of(const std::vector<T>& rows) const {
+  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return std::accumulate(rows.begin() + begin, rows.begin() + end, 0.0);
+  });
+}
+
+template <class T>
+double WorkingSet<T>::evaluate(const std::vector<T>& margins) {
+  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
+                      problem_.weights_at(begin), end - begin, first_.data() + begin,
+                      second_.data() + begin);
+  });
+}
+
+// Of the weights plus `share` of the steps.
+template <class T>
+double WorkingSet<T>::penalty(double share) const {
+  double sum = 0;
+  const auto add = [&](double w) { sum += l1_ * std::abs(w) + l2_ / 2 * w * w; };
+  for (std::size_t k = 0; k < set_.size(); ++k) add(weights_[set_[k]] + share * steps_[k]);
+  return sum;
+}
+
+template <class T>
+void WorkingSet<T>::start() {
+  const GlmOptions& options = problem_.options;
+  norms_.resize(count_);
+  design_.threads().for_range(count_, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      double sum = 0;
+      for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i)
+        sum += value_of(i) * value_of(i);
+      norms_[j] = std::sqrt(sum);
+    }
+  });
+  if (!options.start_coefficients.empty()) {
+    weights_ = options.start_coefficients;
+    intercept_ = is_free_ ? options.start_intercept : 0;
+  }
+  std::fill(margins_.begin(), margins_.end(), static_cast<T>(intercept_));
+  for (std::int64_t j = 0; j < count_; ++j) {
+    if (weights_[j] == 0) continue;
+    add_sparse_row(view_, j, static_cast<T>(weights_[j]), margins_.data());
+    set_.push_back(j);
+  }
+  steps_.assign(set_.size(), 0);
+  objective_ = evaluate(margins_) + penalty(0);
+}
+
+template <class T>
+void WorkingSet<T>::find_intercept() {
+  for (int step = 0; is_free_ && step < 30; ++step) {
+    const double curvature = sum_of(second_), slope = sum_of(first_);
+    if (!(curvature > 0) || slope * slope <= 1e-18 * curvature * std::abs(objective_)) return;
+    const double move = -slope / curvature;
+    for (std::size_t r = 0; r < margins_.size(); ++r)
+      trial_[r] = margins_[r] + static_cast<T>(move);
+    const double value = evaluate(trial_) + penalty(0);
+    if (!(value < objective_)) {
+      evaluate(margins_);
+      return;
+    }
+    margins_.swap(trial_);
+    intercept_ += move;
+    objective_ = value;
+  }
+}
+
+template <class T>
+void WorkingSet<T>::compute_gradient() {
+  design_.threads().for_range(
+      static_cast<std::int64_t>(alive_.size()), 128, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
+          double& slope = loss_gradient_[alive_[k]];
+          slope = static_cast<double>(sparse_dot(view_, alive_[k], first_.data()));
+          // The gap hangs on the few that are largest.
+          if (std::abs(slope) > 0.999 * l1_) slope = slope_of(alive_[k], first_);
+        }
+      });
+  tracker_.add_passes(static_cast<double>(alive_.size()) /
+                      static_cast<double>(std::max<std::int64_t>(1, count_)));
+}
+
+// Summed in f64, whatever the type of the rows.
+template <class T>
+double WorkingSet<T>::slope_of(std::int64_t j, const std::vector<T>& rows) const {
+  double sum = 0;
+  for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i)
+    sum += value_of(i) * static_cast<double>(rows[view_.indices[i]]);
+  return sum;
+}
+
+template <class T>
+void WorkingSet<T>::find_gap() {
+  std::vector<double> sums;
+  for (const std::int64_t j : alive_) sums.push_back(loss_gradient_[j]);
+  const double bound = l1_lower_bound(problem_, first_.data(), sums.data(),
+                                      static_cast<std::int64_t>(sums.size()), &scale_);
+  bound_ = std::max(bound_, bound);
+  gap_ = std::max(0.0, objective_ - bound_);
+}
+
+// The dual optimum lies in a ball around the dual point, whose radius the gap gives: a column that
+// stays below l1 in all of it has no weight.
+template <class T>
+void WorkingSet<T>::drop_columns() {
+  const T heaviest = problem_.weights.empty()
+                         ? T{1}
+                         : *std::max_element(problem_.weights.begin(), problem_.weights.end());
+  const double radius =
+      std::sqrt(2 * smoothness(problem_.options.loss) * static_cast<double>(heaviest) * gap_);
+  if (!std::isfinite(radius)) return;
+  std::erase_if(alive_, [&](std::int64_t j) {
+    return weights_[j] == 0 && std::abs(scale_ * loss_gradient_[j]) + radius * norms_[j] < l1_;
+  });
+}
+
+template <class T>
+void WorkingSet<T>::choose_set() {
+  std::vector<std::int64_t> idle;
+  set_.clear();
+  for (const std::int64_t j : alive_) {
+    if (weights_[j] != 0) {
+      set_.push_back(j);
+    } else if (std::abs(loss_gradient_[j]) > l1_ && norms_[j] > 0) {
+      idle.push_back(j);
+    }
+  }
+  const std::size_t wanted = std::max<std::size_t>(kSmallestSet, 2 * set_.size()) - set_.size();
+  const auto is_better = [&](std::int64_t a, std::int64_t b) {
+    const double x = std::abs(loss_gradient_[a]), y = std::abs(loss_gradient_[b]);
+    return x != y ? x > y : a < b;
+  };
+  if (idle.size() > wanted) {
+    std::nth_element(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(wanted), idle.end(),
+                     is_better);
+    idle.resize(wanted);
+  }
+  set_.insert(set_.end(), idle.begin(), idle.end());
+  std::sort(set_.begin(), set_.end());
+}
+
+template <class T>
+void WorkingSet<T>::move_column(std::int64_t j, T step) {
+  for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i) {
+    const std::int32_t r = view_.indices[i];
+    const T move = step * static_cast<T>(value_of(i));
+    moves_[r] += move;
+    changed_[r] += second_[r] * move;
+  }
+}
+
+// One round over the set; returns what the quadratic model gains.
+template <class T>
+double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
+  double gain = 0;
+  for (std::size_t k = 0; k < set_.size(); ++k) {
+    const double curvature = curvatures[k] + l2_, now = weights_[set_[k]] + steps_[k];
+    if (!(curvature > 0)) continue;
+    const double slope =
+        static_cast<double>(sparse_dot(view_, set_[k], changed_.data())) + l2_ * now;
+    const double next = soft_threshold(now - slope / curvature, l1_ / curvature), move = next - now;
+    if (move == 0) continue;
+    gain -= slope * move + curvature * move * move / 2 + l1_ * (std::abs(next) - std::abs(now));
+    steps_[k] += move;
+    move_column(set_[k], static_cast<T>(move));
+  }
+  if (!is_free_) return gain;
+  const double curvature = sum_of(second_), slope = sum_of(changed_);
+  if (!(curvature > 0)) return gain;
+  const double move = -slope / curvature;
+  intercept_step_ += move;
+  for (std::size_t r = 0; r < moves_.size(); ++r) {
+    moves_[r] += static_cast<T>(move);
+    changed_[r] += second_[r] * static_cast<T>(move);
+  }
+  return gain + slope * slope / (2 * curvature);
+}
+
+template <class T>
+double WorkingSet<T>::sweep_until_small(const std::vector<double>& curvatures) {
+  double gain = 0;
+  for (int i = 0; i < kSweeps; ++i) {
+    const double swept = sweep(curvatures);
+    gain += swept;
+    if (swept <= 0.02 * gain || swept <= 1e-16 * std::abs(objective_)) break;
+    is_slow_ = is_slow_ || i == kSlowSweeps;
+  }
+  return gain;
+}
+
+// Second derivatives by the weights of the set and, last, the intercept.
+template <class T>
+std::vector<double> WorkingSet<T>::gram_of_set() const {
+  const std::int64_t count = static_cast<std::int64_t>(set_.size()), size = count + is_free_;
+  std::vector<double> gram(size * size);
+  const auto put = [&](std::int64_t a, std::int64_t b, double value) {
+    gram[a * size + b] = gram[b * size + a] = value;
+  };
+  design_.threads().run(count, [&](std::int64_t a) {
+    std::vector<T> curved(second_.size());
+    for (std::int64_t i = view_.offsets[set_[a]]; i < view_.offsets[set_[a] + 1]; ++i) {
+      const std::int32_t r = view_.indices[i];
+      curved[r] = second_[r] * static_cast<T>(value_of(i));
+    }
+    for (std::int64_t b = 0; b <= a; ++b) put(a, b, slope_of(set_[b], curved));
+    if (is_free_) put(a, count, std::accumulate(curved.begin(), curved.end(), 0.0));
+    gram[a * size + a] += l2_;
+  });
+  if (is_free_) put(count, count, sum_of(second_));
+  return gram;
+}
+
+// Minimises the quadratic model on the set without going over the rows again: for columns that go
+// together, where sweeps over the rows would need hundreds. Returns what the model gains.
+template <class T>
+double WorkingSet<T>::solve_by_gram() {
+  const std::size_t count = set_.size();
+  const std::vector<double> gram = gram_of_set();
+  std::vector<double> gradient(count + is_free_), weights(count + is_free_);
+  for (std::size_t k = 0; k < count; ++k) {
+    weights[k] = weights_[set_[k]];
+    gradient[k] = slope_of(set_[k], first_) + l2_ * weights[k];
+  }
+  if (is_free_) gradient[count] = sum_of(first_);
+  const std::vector<double> steps =
+      minimise_quadratic(gradient, gram, weights, l1_, static_cast<std::int64_t>(count));
+  double gain = 0;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    double curved = 0;
+    for (std::size_t l = 0; l < steps.size(); ++l) curved += gram[k * steps.size() + l] * steps[l];
+    gain -= steps[k] * (gradient[k] + curved / 2);
+    if (k == count) continue;
+    gain -= l1_ * (std::abs(weights[k] + steps[k]) - std::abs(weights[k]));
+    steps_[k] = steps[k];
+    add_sparse_row(view_, set_[k], static_cast<T>(steps[k]), moves_.data());
+  }
+  if (!is_free_) return gain;
+  intercept_step_ = steps[count];
+  for (T& move : moves_) move += static_cast<T>(steps[count]);
+  return gain;
+}
+
+template <class T>
+bool WorkingSet<T>::search_line(double promised) {
+  double share = 1;
+  for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
+    for (std::size_t r = 0; r < margins_.size(); ++r)
+      trial_[r] = margins_[r] + static_cast<T>(share) * moves_[r];
+    const double value = evaluate(trial_) + penalty(share);
+    if (value > objective_ - 1e-4 * share * promised) continue;
+    margins_.swap(trial_);
+    for (std::size_t k = 0; k < set_.size(); ++k) weights_[set_[k]] += share * steps_[k];
+    intercept_ += share * intercept_step_;
+    objective_ = value;
+    return true;
+  }
+  evaluate(margins_);
+  return false;
+}
+
+template <class T>
+void WorkingSet<T>::minimise_on_set() {
+  std::vector<double> curvatures(set_.size());
+  for (int newton = 0; newton < kNewtonSteps; ++newton) {
+    design_.threads().for_range(
+        static_cast<std::int64_t>(set_.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t k = begin; k < end; ++k) {
+            curvatures[k] = 0;
+            for (std::int64_t i = view_.offsets[set_[k]]; i < view_.offsets[set_[k] + 1]; ++i)
+              curvatures[k] +=
+                  value_of(i) * value_of(i) * static_cast<double>(second_[view_.indices[i]]);
+          }
+        });
+    steps_.assign(set_.size(), 0);
+    intercept_step_ = 0;
+    std::fill(moves_.begin(), moves_.end(), T{0});
+    changed_ = first_;
+    const bool by_gram = is_slow_ && set_.size() <= kMostForGram;
+    const double gain = by_gram ? solve_by_gram() : sweep_until_small(curvatures);
+    if (gain <= 1e-16 * std::abs(objective_) || !search_line(gain)) return;
+    if (gain < 0.1 * gap_) return;
+  }
+}
+
+template <class T>
+Solution WorkingSet<T>::run() {
+  start();
+  tracker_.set_scale(objective_);
+  double before = std::numeric_limits<double>::infinity();
+  StallDetector<T> stalls(kStalls);
+  bool is_stuck = false;
+  for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
+    find_intercept();
+    compute_gradient();
+    find_gap();
+    if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
+    stalls.note(before, objective_);
+    is_stuck = !(objective_ < before) || stalls.is_stalled();  // rounding decides now
+    if (is_stuck) break;
+    is_slow_ = is_slow_ || stalls.count() > 0;
+    before = objective_;
+    if (iteration % 2 == 0) drop_columns();
+    choose_set();
+    minimise_on_set();
+    steps_.assign(set_.size(), 0);
+  }
+  weights_.push_back(intercept_);
+  return tracker_.found(weights_, objective_, gap_, is_stuck);
+}
+
+}  // namespace
+
+template <class T>
+Solution solve_working_set(Problem<T>& problem, const Matrix& columns, Tracker& tracker) {
+  return WorkingSet<T>(problem, columns, tracker).run();
+}
+
+template Solution solve_working_set(Problem<float>&, const Matrix&, Tracker&);
+template Solution solve_working_set(Problem<double>&, const Matrix&, Tracker&);
+
+}  // namespace tutti::learn

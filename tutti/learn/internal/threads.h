@@ -1,4 +1,0 @@
-// The threads of a fit, by their former name.
-#pragma once
-
-#include "tutti/learn/threads.h"

@@ -1,0 +1,224 @@
+// In which order nodes are split. `Work` knows how: begin, expand, expand_level_wise, drop and
+// grow_subtree as in NodeExpander.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/grow/grower.h"
+
+namespace tutti::learn::tree {
+
+// A node whose split is not known, or not yet used.
+struct ExpandEntry {
+  std::int32_t index = 0;              // in the list of grown nodes
+  std::uint64_t* histogram = nullptr;  // of the pool; none: the rows are few, or columns are drawn
+};
+
+// Rows of a subtree that one thread grows, with a copy of their bins that stays in a cache.
+inline constexpr std::int64_t kSubtreeRows = 65536;
+
+// Rows of a node that one thread splits alone, best first.
+inline constexpr std::int64_t kAloneRows = 32768;
+
+// Nodes that are split together, most of them ahead of their turn: enough that no thread waits long
+// for another.
+inline constexpr int kSplitAhead = 8;
+
+// The most useful at the end; of equal ones that which is older.
+struct HasLowerGain {
+  const std::vector<GrownNode>& nodes;
+  bool operator()(std::int32_t a, std::int32_t b) const {
+    const double gain_a = nodes[static_cast<std::size_t>(a)].split.gain;
+    const double gain_b = nodes[static_cast<std::size_t>(b)].split.gain;
+    return gain_a != gain_b ? gain_a < gain_b : a > b;
+  }
+};
+
+template <class Work>
+void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root, int max_leaves) {
+  std::vector<ExpandEntry> open;
+  const auto less = [&](const ExpandEntry& a, const ExpandEntry& b) {
+    return HasLowerGain{nodes}(a.index, b.index);
+  };
+  if (nodes[0].split.exists()) open.push_back(root);
+  int leaves = 1;
+  while (!open.empty() && leaves < max_leaves) {
+    std::pop_heap(open.begin(), open.end(), less);
+    const ExpandEntry best = open.back();
+    open.pop_back();
+    for (const ExpandEntry& child : work.expand(nodes, best)) {
+      open.push_back(child);
+      std::push_heap(open.begin(), open.end(), less);
+    }
+    ++leaves;
+  }
+  for (ExpandEntry& rest : open) {
+    nodes[static_cast<std::size_t>(rest.index)].split = Split();
+    work.drop(rest);
+  }
+}
+
+// The same tree by several threads. Nodes of many rows are split by all threads together; of the
+// others some are split ahead of their turn, each by one thread. What is never used is cut off.
+template <class Work, class MakeAlone>
+class BestFirst {
+ public:
+  BestFirst(Work& work, const MakeAlone& make_alone, Threads& threads,
+            std::vector<GrownNode>& nodes)
+      : work_(work), threads_(threads), nodes_(nodes) {
+    for (int i = 0; i < threads.count(); ++i) alone_.push_back(make_alone());
+  }
+
+  void grow(ExpandEntry root, int max_leaves) {
+    std::vector<Waiting> open = {{root, 0}};
+    const auto less = [this](const Waiting& a, const Waiting& b) { return is_less(a, b); };
+    for (int leaves = 1; !open.empty() && leaves < max_leaves; ++leaves) {
+      std::pop_heap(open.begin(), open.end(), less);
+      const Waiting best = open.back();
+      open.pop_back();
+      if (at(best).left < 0) split(best, open, static_cast<std::size_t>(max_leaves - leaves));
+      for (const ExpandEntry& child : children_[static_cast<std::size_t>(best.node.index)]) {
+        open.push_back({child, 2 * leaves - (child.index == at(best).left ? 1 : 0)});
+        std::push_heap(open.begin(), open.end(), less);
+      }
+    }
+    for (GrownNode& node : nodes_)
+      if (node.left < 0) node.split = Split();
+    nodes_ = take_best(nodes_, max_leaves);
+  }
+
+ private:
+  struct Waiting {
+    ExpandEntry node;
+    std::int32_t place;  // that it has in the list when nodes are split one by one
+  };
+  const GrownNode& at(const Waiting& waiting) const {
+    return nodes_[static_cast<std::size_t>(waiting.node.index)];
+  }
+  bool is_less(const Waiting& a, const Waiting& b) const {
+    const double gain_a = at(a).split.gain, gain_b = at(b).split.gain;
+    return gain_a != gain_b ? gain_a < gain_b : a.place > b.place;
+  }
+
+  void split(const Waiting& best, const std::vector<Waiting>& open, std::size_t most) {
+    if (at(best).size() > kAloneRows) {
+      keep(static_cast<std::size_t>(best.node.index), work_.expand(nodes_, best.node));
+      return;
+    }
+    std::vector<Waiting> chosen;
+    for (const Waiting& one : open)
+      if (at(one).left < 0 && at(one).size() <= kAloneRows) chosen.push_back(one);
+    const std::size_t size = std::min({chosen.size(), most - 1, std::size_t{kSplitAhead - 1}});
+    std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size),
+                      chosen.end(),
+                      [this](const Waiting& a, const Waiting& b) { return is_less(b, a); });
+    chosen.resize(size);
+    chosen.insert(chosen.begin(), best);
+    split_together(chosen);
+  }
+
+  void split_together(const std::vector<Waiting>& chosen) {
+    std::vector<std::vector<GrownNode>> grown(chosen.size());
+    std::vector<std::vector<ExpandEntry>> open(chosen.size());
+    std::atomic<std::size_t> next = 0;
+    threads_.run(threads_.count(), [&](std::int64_t slot) {
+      for (std::size_t i; (i = next++) < chosen.size();) {
+        grown[i] = {at(chosen[i])};
+        open[i] =
+            alone_[static_cast<std::size_t>(slot)].expand(grown[i], {0, chosen[i].node.histogram});
+      }
+    });
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto shift = static_cast<std::int32_t>(nodes_.size()) - 1;
+      for (ExpandEntry& child : open[i]) child.index += shift;
+      attach(nodes_, static_cast<std::size_t>(chosen[i].node.index), grown[i]);
+      keep(static_cast<std::size_t>(chosen[i].node.index), std::move(open[i]));
+    }
+  }
+
+  void keep(std::size_t parent, std::vector<ExpandEntry> open) {
+    children_.resize(nodes_.size());
+    children_[parent] = std::move(open);
+  }
+
+  using Alone = decltype(std::declval<const MakeAlone&>()());
+  Work& work_;
+  std::vector<Alone> alone_;
+  Threads& threads_;
+  std::vector<GrownNode>& nodes_;
+  std::vector<std::vector<ExpandEntry>>
+      children_;  // of each node that is split: those with a split
+};
+
+template <class Work>
+void grow_depth_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root) {
+  std::vector<ExpandEntry> open = {root};
+  while (!open.empty()) {
+    const ExpandEntry next = open.back();
+    open.pop_back();
+    for (const ExpandEntry& child : work.expand(nodes, next)) open.push_back(child);
+  }
+}
+
+// Each thread grows subtrees of its own, with work that `make_alone()` gives it.
+template <class MakeAlone>
+void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<GrownNode>& nodes,
+                   std::span<const ExpandEntry> roots) {
+  std::vector<std::vector<GrownNode>> subtrees(roots.size());
+  std::atomic<std::size_t> next = 0;
+  threads.run(threads.count(), [&](std::int64_t) {
+    auto work = make_alone();
+    for (std::size_t i; (i = next++) < roots.size();) {
+      subtrees[i] = {nodes[static_cast<std::size_t>(roots[i].index)]};
+      work.grow_subtree(subtrees[i], {0, roots[i].histogram});
+    }
+  });
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    attach(nodes, static_cast<std::size_t>(roots[i].index), subtrees[i]);
+}
+
+// Breadth first with all threads on each node; once a node has few rows, its subtree is one
+// thread's. `has_ranks`: every node is met by all ranks, there is no subtree for one thread alone.
+template <class Work, class MakeAlone>
+void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks, Threads& threads,
+                        std::vector<GrownNode>& nodes, ExpandEntry root) {
+  std::deque<ExpandEntry> open;
+  std::vector<ExpandEntry> roots;
+  const auto add = [&](ExpandEntry node) {
+    const bool is_small = nodes[static_cast<std::size_t>(node.index)].size() <= kSubtreeRows;
+    if (is_small && !has_ranks)
+      roots.push_back(node);
+    else
+      open.push_back(node);
+  };
+  for (const ExpandEntry& node : work.expand_level_wise(nodes, root)) add(node);
+  while (!open.empty()) {
+    const ExpandEntry next = open.front();
+    open.pop_front();
+    for (const ExpandEntry& child : work.expand(nodes, next)) add(child);
+  }
+  grow_subtrees(make_alone, threads, nodes, roots);
+}
+
+template <class Work, class MakeAlone>
+std::vector<GrownNode> grow_in_order(Work& work, const MakeAlone& make_alone, int max_leaves,
+                                     bool has_ranks, Threads& threads) {
+  std::vector<GrownNode> nodes;
+  const ExpandEntry root = work.begin(nodes);
+  if (!nodes[0].split.exists()) return nodes;
+  if (max_leaves > 0 && threads.count() > 1 && !has_ranks)
+    BestFirst(work, make_alone, threads, nodes).grow(root, max_leaves);
+  else if (max_leaves > 0)
+    grow_best_first(work, nodes, root, max_leaves);
+  else
+    grow_breadth_first(work, make_alone, has_ranks, threads, nodes, root);
+  return nodes;
+}
+
+}  // namespace tutti::learn::tree

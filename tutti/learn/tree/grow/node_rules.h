@@ -1,0 +1,43 @@
+// What every way of growing asks about a node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/base/hash.h"
+#include "tutti/learn/tree/grow/grower.h"
+
+namespace tutti::learn::tree {
+
+// Whether its split is worth looking for.
+bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRules& rules);
+
+// Takes the split back unless it explains enough.
+void keep_if_good(GrownNode& node, const GrowOptions& options, const SplitSearch& search);
+
+// Hands the columns to `try_columns(columns, tried)` in a random order of the node's own, as many
+// at a time as are wanted. Those in which all rows of the node are alike do not count as tried, and
+// the search goes on until there is a split.
+template <class TryColumns>
+void sample_columns(GrownNode& node, const GrowOptions& options, const TryColumns& try_columns) {
+  std::vector<int> columns = options.columns;
+  const auto size = static_cast<std::int64_t>(columns.size());
+  const int wanted = options.columns_per_node;
+  std::int64_t drawn = 0;
+  for (int tried = 0; drawn < size && (tried < wanted || !node.split.exists());) {
+    const std::int64_t batch = std::clamp<std::int64_t>(wanted - tried, 1, size - drawn);
+    for (std::int64_t i = drawn; i < drawn + batch; ++i) {
+      const auto other =
+          i + static_cast<std::int64_t>(below(mix(node.path, static_cast<std::uint64_t>(i)),
+                                              static_cast<std::uint64_t>(size - i)));
+      std::swap(columns[static_cast<std::size_t>(i)], columns[static_cast<std::size_t>(other)]);
+    }
+    try_columns(std::span<const int>(columns.data() + drawn, static_cast<std::size_t>(batch)),
+                tried);
+    drawn += batch;
+  }
+}
+
+}  // namespace tutti::learn::tree

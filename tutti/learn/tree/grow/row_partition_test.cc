@@ -1,0 +1,45 @@
+#include "tutti/learn/tree/grow/row_partition.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tutti::learn::tree {
+namespace {
+
+// More places than are looked ahead, and fewer; the highest bit belongs to the row, not to its
+// place.
+TEST(PartPlaces, BothSidesKeepTheirOrder) {
+  std::array<std::uint8_t, kBins> goes_left = {};
+  for (std::size_t bin = 0; bin < 100; ++bin) goes_left[bin] = 1;
+  for (const std::size_t size : {0, 1, 63, 64, 65, 1000}) {
+    std::vector<std::uint8_t> bins(size + 1);
+    std::vector<std::uint16_t> places(size), rights(size + 1), left, right;
+    for (std::size_t i = 0; i < size; ++i) {
+      bins[i] = static_cast<std::uint8_t>(i * 37);
+      places[i] = static_cast<std::uint16_t>(i | (i % 3 == 0 ? 0x8000 : 0));
+      (bins[i] < 100 ? left : right).push_back(places[i]);
+    }
+    Ahead ahead = {bins.data(), bins.data()};
+    const auto bin_of = [&](std::size_t place) { return bins.data() + (place & 0x7fff); };
+    const std::int64_t found =
+        partition_offsets(places.data(), static_cast<std::int64_t>(size), places.data(),
+                          rights.data(), bin_of, goes_left, ahead);
+    ASSERT_EQ(found, static_cast<std::int64_t>(left.size())) << size;
+    places.resize(left.size());
+    rights.resize(right.size());
+    EXPECT_EQ(places, left);
+    EXPECT_EQ(rights, right);
+    EXPECT_EQ(ahead.next, bins.data());
+  }
+}
+
+TEST(Ahead, StopsAtTheEnd) {
+  const std::vector<std::uint8_t> memory(1000);
+  Ahead ahead = {memory.data(), memory.data() + 640};
+  for (int i = 0; i < 20; ++i) ahead.fetch();
+  EXPECT_EQ(ahead.next, ahead.end);
+}
+
+}  // namespace
+}  // namespace tutti::learn::tree

@@ -1,0 +1,147 @@
+#include "tutti/learn/tree/histogram/histogram.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::learn::tree {
+namespace {
+
+// Two words that are loaded, added and stored as one.
+using Pair = std::int64_t __attribute__((vector_size(16), aligned(8), may_alias));
+
+inline void add(const NarrowRecord& record, std::uint64_t* bins, unsigned bin, int /*classes*/) {
+  bins[bin] += pack(record.gradient, record.hessian);
+}
+
+template <Kind kKind>
+inline void add(const WideRecord& record, std::uint64_t* bins, unsigned bin, int classes) {
+  if constexpr (kKind == Kind::kWide)
+    reinterpret_cast<Pair*>(bins)[bin] += Pair{record.gradient, record.hessian};
+  else
+    bins[static_cast<int>(bin) * classes + record.gradient] += record.hessian;
+}
+
+template <Kind kKind, class Record>
+inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int classes) {
+  if constexpr (kKind == Kind::kNarrow)
+    add(record, bins, bin, classes);
+  else
+    add<kKind>(record, bins, bin, classes);
+}
+
+// One row after the other, all columns of it: between two additions to the same bin of a column lie
+// those to all others, so no addition waits for the one before. Eight bins come with one load.
+template <Kind kKind, int kColumns, class Record>
+void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> records, int classes,
+              std::uint64_t* histogram, Ahead& soon) {
+  const std::size_t column_words = kBins * (kKind == Kind::kNarrow ? 1
+                                            : kKind == Kind::kWide ? 2
+                                                                   : classes);
+  const Record* record = records.data();
+  Ahead later = soon;
+  for (const Record* const end = record + records.size(); record != end; ++record) {
+    // Not beyond the end: the records there are another thread's.
+    const Record* ahead =
+        end - record > std::ptrdiff_t{kAddLookahead} ? record + kAddLookahead : record;
+    __builtin_prefetch(bins + static_cast<std::size_t>(ahead->row) * stride);
+    const std::uint8_t* row = bins + static_cast<std::size_t>(record->row) * stride;
+    const Record one = *record;
+    later.fetch();
+#pragma GCC unroll 32
+    for (int c = 0; c < kColumns; ++c)
+      add<kKind>(one, histogram + c * column_words, row[c], classes);
+  }
+  soon = later;
+}
+
+// Into how many groups of columns a tile is cut, each of which goes through all records: as many as
+// make the sums of a group stay in the first cache. Few records do not meet all bins anyway.
+int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
+  constexpr std::size_t kFirstCache = 28 << 10, kFewRecords = 256;
+  const std::size_t bytes = static_cast<std::size_t>(columns) * column_bytes;
+  const std::size_t groups = records < kFewRecords ? 1 : (bytes + kFirstCache - 1) / kFirstCache;
+  return std::min(columns, static_cast<int>(groups));
+}
+
+template <Kind kKind, class Record>
+void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+  using Function =
+      void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*, Ahead&);
+  static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+    return std::array<Function, sizeof...(kIndex)>{&add_tile<kKind, kIndex + 1, Record>...};
+  }
+  (std::make_integer_sequence<int, BinnedData::kTileColumns>());
+  const int columns = data.tile_columns(tile);
+  const std::size_t words = shape.words_per_column();
+  const int groups = groups_of(columns, words * sizeof(std::uint64_t), records.size());
+  std::uint64_t* sums =
+      histogram + static_cast<std::size_t>(tile * BinnedData::kTileColumns) * words;
+  Ahead nothing = {data.tile(tile), data.tile(tile)};
+  for (int group = 0; group < groups; ++group) {
+    const int first = columns * group / groups, end = columns * (group + 1) / groups;
+    kFunctions[static_cast<std::size_t>(end - first - 1)](
+        data.tile(tile) + first, data.stride(), records, shape.classes,
+        sums + static_cast<std::size_t>(first) * words, ahead != nullptr ? *ahead : nothing);
+  }
+}
+
+template <Kind kKind, class Record>
+void add_columns(const BinnedData& data, std::span<const int> columns,
+                 std::span<const Record> records, const HistogramShape& shape,
+                 std::uint64_t* histogram) {
+  const int stride = data.stride();
+  for (const int column : columns) {
+    const std::uint8_t* bins = data.column(column);
+    std::uint64_t* sums = histogram + static_cast<std::size_t>(column) * shape.words_per_column();
+    for (const Record& record : records)
+      add<kKind>(record, sums, bins[static_cast<std::size_t>(record.row) * stride], shape.classes);
+  }
+}
+
+// Rows are taken in blocks that stay in the cache while one column after the other reads them.
+template <Kind kKind, class Record>
+void add_blocks(const BinnedData& data, std::span<const int> columns,
+                std::span<const Record> records, const HistogramShape& shape,
+                std::uint64_t* histogram) {
+  constexpr std::size_t kBlock = 256;
+  const std::uint8_t* first = columns.empty() ? nullptr : data.column(columns[0]);
+  for (std::size_t begin = 0; begin < records.size(); begin += kBlock) {
+    const auto block = records.subspan(begin, std::min(kBlock, records.size() - begin));
+    for (const Record& record : block)
+      __builtin_prefetch(first + static_cast<std::size_t>(record.row) * data.stride());
+    add_columns<kKind>(data, columns, block, shape, histogram);
+  }
+}
+
+}  // namespace
+
+void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+  add_tile<Kind::kNarrow>(data, tile, records, shape, histogram, ahead);
+}
+
+void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
+              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+  if (shape.kind == Kind::kWide)
+    add_tile<Kind::kWide>(data, tile, records, shape, histogram, ahead);
+  else
+    add_tile<Kind::kClasses>(data, tile, records, shape, histogram, ahead);
+}
+
+void add_rows(const BinnedData& data, std::span<const int> columns,
+              std::span<const NarrowRecord> records, const HistogramShape& shape,
+              std::uint64_t* histogram) {
+  add_blocks<Kind::kNarrow>(data, columns, records, shape, histogram);
+}
+
+void add_rows(const BinnedData& data, std::span<const int> columns,
+              std::span<const WideRecord> records, const HistogramShape& shape,
+              std::uint64_t* histogram) {
+  if (shape.kind == Kind::kWide)
+    add_blocks<Kind::kWide>(data, columns, records, shape, histogram);
+  else
+    add_blocks<Kind::kClasses>(data, columns, records, shape, histogram);
+}
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,109 @@
+// Where to cut a node: the column and the bins whose cut explains most.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/tree/bins/bins.h"
+#include "tutti/learn/tree/histogram/column_sums.h"
+
+namespace tutti::learn::tree {
+
+enum class Criterion : std::uint8_t {
+  kSquares,  // gradient^2 / (hessian + l2): variance, Newton's step, and Gini's index of classes
+  kEntropy,  // of classes
+};
+
+struct SplitRules {
+  Criterion criterion = Criterion::kSquares;
+  double l2 = 0;
+  double min_child_weight = 0;     // in hessian of the data, not of the sums
+  double min_samples_leaf = 1;     // estimated from hessians when these are not all equal
+  bool random_thresholds = false;  // one random cut of each column
+  SumScales scales = {};
+};
+
+// What the rows of a node add up to.
+struct NodeSums {
+  std::int64_t gradient = 0, hessian = 0;
+  std::int64_t count = 0;             // rows
+  std::vector<std::int64_t> classes;  // kClasses only
+};
+
+struct Split {
+  double gain = -std::numeric_limits<double>::infinity();
+  int column = -1;                              // -1: none
+  int bin = -1;                                 // numbers: bins up to this one go left
+  std::array<std::uint64_t, 4> left_bins = {};  // one bit for each bin, the missing one too
+  bool left_is_smaller = false;                 // by its hessian
+  // Of exact cuts: numbers up to this one go left. Of those between bins: NaN.
+  double threshold = std::numeric_limits<double>::quiet_NaN();
+  bool exists() const { return column >= 0; }
+  bool goes_left(int at) const {
+    return (left_bins[static_cast<std::size_t>(at) / 64] >> (at % 64) & 1) != 0;
+  }
+  // Columns are tried in any order: the lower one wins between equals.
+  bool is_better_than(const Split& other) const {
+    return gain != other.gain ? gain > other.gain
+                              : exists() && (!other.exists() || column < other.column);
+  }
+};
+
+// How much hessian may go left, in units of the sums.
+struct LeftBounds {
+  std::int64_t least = 0, most = -1;
+  bool is_empty() const { return most < least; }
+};
+
+// Tries columns of a node; safe from several threads.
+class SplitSearch {
+ public:
+  SplitSearch(const Bins& bins, const HistogramShape& shape, const SplitRules& rules)
+      : bins_(bins), shape_(shape), rules_(rules) {}
+
+  // Replaces `best` by the best split of this column if that is better. `random` is a random number
+  // of the node.
+  void try_column(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
+                  Split& best) const;
+
+  // The same from the histogram of the column, `words` being those of its bin 0.
+  void try_histogram(int column, const std::uint64_t* words, const NodeSums& node,
+                     std::uint64_t random, Split& best) const;
+
+  // What a split must exceed: its gain is the sum of its sides' scores less that of the node.
+  double score(const NodeSums& node) const;
+  // What each side of a cut must have.
+  double least_hessian(const NodeSums& node) const;
+  LeftBounds left_bounds(const NodeSums& node) const;
+  // Whether cuts are judged by weights of classes, not by gradient and hessian.
+  bool counts_classes() const {
+    return shape_.kind == Kind::kClasses || rules_.criterion == Criterion::kEntropy;
+  }
+  const SplitRules& rules() const { return rules_; }
+  const HistogramShape& shape() const { return shape_; }
+  const ColumnBins& bins(int column) const {
+    return bins_.columns[static_cast<std::size_t>(column)];
+  }
+
+ private:
+  struct Candidate;
+  struct SplitRange;
+  Candidate best_of(const ColumnSums& sums, const NodeSums& node, const SplitRange& range) const;
+  void try_numbers(int column, const ColumnSums& sums, const NodeSums& node, std::uint64_t random,
+                   Split& best) const;
+  void try_words(int column, const std::uint64_t* words, const NodeSums& node, Split& best) const;
+  Candidate best_of_words(std::span<const std::uint64_t> left, const NodeSums& node) const;
+  void keep_if_better(int column, int bin, bool has_missing, const Candidate& found,
+                      const NodeSums& node, Split& best) const;
+  void try_categories(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
+                      Split& best) const;
+
+  const Bins& bins_;
+  HistogramShape shape_;
+  SplitRules rules_;
+};
+
+}  // namespace tutti::learn::tree
