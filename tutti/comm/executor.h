@@ -95,7 +95,10 @@ class Executor {
   ExecutorParts parts_;
   std::array<std::uint32_t, kMaxLanes> syncs_passed_{};  // over all operations so far
   DimensionTimes times_;
-  Wakefulness wakefulness_;
+  // Longer than for flags: other ranks on this core, also of other jobs, send and receive packets
+  // between two yields. A process that computes keeps the core for more than a millisecond.
+  static constexpr std::int64_t kLongYield = 1'000'000;  // ns
+  Wakefulness wakefulness_{kLongYield};
 
   // Of the running operation.
   const plan::Plan* plan_ = nullptr;
