@@ -20,7 +20,7 @@ test-deep:  ## tests of the vector kernels with the instruction sets of older CP
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py --deep
 
-check:  ## only the quick checks: layers, sizes, format, documents
+check:  ## only the quick checks: layers, sizes, format, documents, error codes
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py checks
 

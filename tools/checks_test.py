@@ -10,6 +10,7 @@ from pathlib import Path
 import check_docs
 import check_layers
 import check_sizes
+import error_codes
 import source_tree
 
 SCRIPT = source_tree.ROOT / "scripts/install-deps.sh"
@@ -183,6 +184,63 @@ class Docs(TreeTest):
     def test_only_marked_blocks_are_run(self):
         self.write("a.md", "x\n```sh\nfalse\n```\n```sh test\ntrue\n```\n```sh test namespaces\ntrue\n```\n")
         self.assertEqual([(line, needs) for _, line, needs, _ in check_docs.commands(self.root)], [(5, False), (8, True)])
+
+
+class ErrorCodes(TreeTest):
+    """A tree with one part, two codes in the sources, and the page of both."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("tutti/core/a.cc", 'throw ConfigError("DDL-1-01", "http://a // b"); /* DDL-1-97 */ // DDL-1-98\n')
+        self.write("python/a.py", 'raise ValueError("DDL-1-20 # Wrong.")  # DDL-1-99\n')
+        self.write_table('DDL-1-01 = ["Unknown name.", "Use another."]', 'DDL-1-20 = ["Wrong value.", "See `--help`."]')
+        self.write("docs/reference/errors.md", error_codes.page(error_codes.read_table(self.root)))
+
+    def write_table(self, *rows):
+        head = '[part.1]\nname = "Options"\nthrown = "`ConfigError`"\npages = "[a](a.md)"\n[part.1.codes]\n'
+        self.write(error_codes.TABLE, head + "\n".join(rows) + "\n")
+
+    def test_codes_in_comments_and_tests_need_no_row(self):
+        self.write("tutti/core/a_test.cc", '"DDL-1-95"')
+        self.write("python/tests/ranks/b.py", '"DDL-1-96"')
+        self.write("docs/a.md", "DDL-1-01 and DDL-1-20\n")
+        self.assertEqual(error_codes.check(self.root), [])
+
+    def test_code_without_a_row(self):
+        self.write("bench/b.cc", '\nthrow IoError("DDL-1-02", "");')
+        self.write("scripts/tool", '#!/usr/bin/python3\nprint("DDL-1-03")\n')
+        self.write("docs/a.md", "DDL-1-04\n")
+        missing = [f"docs/a.md:1: DDL-1-04 has no row in {error_codes.TABLE}",
+                   f"bench/b.cc:2: DDL-1-02 has no row in {error_codes.TABLE}",
+                   f"scripts/tool:2: DDL-1-03 has no row in {error_codes.TABLE}"]
+        self.assertEqual(error_codes.check(self.root), missing)
+
+    def test_row_without_a_code(self):
+        self.write("tutti/core/a.cc", "// DDL-1-01\n")
+        self.assertEqual(error_codes.check(self.root), [f"{error_codes.TABLE}: DDL-1-01 is not used in the sources; remove its row"])
+
+    def test_page_differs_until_it_is_written(self):
+        self.write_table('DDL-1-01 = ["Unknown type.", "Use another."]', 'DDL-1-20 = ["Wrong value.", "See `--help`."]')
+        self.assertIn("error_codes.py --write", error_codes.check(self.root)[0])
+        self.assertEqual(error_codes.write(self.root) + error_codes.check(self.root), [])
+        self.assertIn("| DDL-1-01 | Unknown type. | Use another. |", (self.root / error_codes.PAGE).read_text(encoding="utf-8"))
+        self.assertIn("(#ddl-1-options)", (self.root / error_codes.PAGE).read_text(encoding="utf-8"))
+
+    def test_malformed_rows(self):
+        good = 'DDL-1-01 = ["Unknown name.", "Use another."]'
+        for row, words in (('DDL-1-20 = ["Wrong value.", ""]', "period"), ('DDL-1-20 = "Wrong."', "period"),
+                           ('DDL-1-20 = ["a | b.", "c."]', "Markdown"), ('DDL-2-20 = ["a.", "b."]', "of part 1"),
+                           ('DDL-1-x = ["a.", "b."]', "of part 1")):
+            self.write_table(good, row)
+            self.assertIn(words, error_codes.write(self.root)[0], row)
+        self.write_table('DDL-1-20 = ["a.", "b."]', good)
+        self.assertIn("DDL-1-01 is not in the order", error_codes.write(self.root)[0])
+
+    def test_next_free_code_counts_table_and_sources(self):
+        self.assertEqual(error_codes.next_free(self.root, 1), "DDL-1-21")
+        self.write("apps/b.cc", '"DDL-1-99"')
+        self.assertEqual(error_codes.next_free(self.root, 1), "DDL-1-100")
+        self.assertEqual(error_codes.next_free(self.root, 2), "DDL-2-01")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// The typed errors that leave the library. Each carries a code (`DDL-4-02`) that
-// docs/reference/errors.md explains, and a sentence that says what happened and what to do about
-// it.
+// Exception types of the library. Each exception has a code (`DDL-4-02`) and a message that says
+// what is wrong and what to do. error_codes.toml lists all codes; the reference page
+// docs/reference/errors.md is generated from it.
 #pragma once
 
 #include <stdexcept>
