@@ -59,8 +59,10 @@ python3-torch          the scripts whose process group torch_backend is
 libhdf5-dev            train, learn: data sets
 python3-h5py           examples and tests: data sets from Python
 zlib1g-dev             learn: packed .npz files
+libfftw3-dev           models: Fourier transforms of the cosmology case
 libfastjet-dev         models: jets of the particle physics case
 libfastjettools-dev    models: trimming of jets
+libnifti2-dev          models: brain scans as NIfTI files
 librsvg2-bin           train: plots as PNG
 fonts-dejavu-core      train: their letters
 LIST

@@ -64,6 +64,8 @@ EXTERNAL = {
     r"sodium": ["tutti/auth"],
     r"liburing": ["tutti/learn/data/internal", "tutti/lms/pager"],
     r"fastjet/": ["tutti/models/science/hep"],
+    r"fftw3": ["tutti/models/science/cosmoflow"],
+    r"nifti|znzlib": ["tutti/models/vision/unet3d"],
     r"pybind11/": ["python/bindings"],
     r"boost/beast|httplib": ["tutti/console", "tutti/vision"],
     r"gloo/": [],

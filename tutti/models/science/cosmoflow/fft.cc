@@ -1,57 +1,68 @@
 #include "tutti/models/science/cosmoflow/fft.h"
 
+#include <fftw3.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <numbers>
-#include <utility>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
 
 #include "tutti/core/error.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
 
-// So many lines are transformed side by side, real and imaginary parts apart: each operation of the
-// algorithm is one on a whole vector register.
-constexpr int kLines = 16;
+// Only the execution of a plan is safe from several threads.
+std::mutex planner;
 
-struct Lines {
-  float *re, *im;
+struct DestroyPlan {
+  void operator()(fftwf_plan plan) const {
+    const std::scoped_lock lock(planner);
+    fftwf_destroy_plan(plan);
+  }
+};
+using Plan = std::unique_ptr<std::remove_pointer_t<fftwf_plan>, DestroyPlan>;
+
+// A square of the cube, copied to rows that are padded: in place the columns of a large cube would
+// all share few sets of the caches. FFTW_ESTIMATE does not measure, so the same machine always
+// computes the same bits.
+class Square {
+ public:
+  Square(int side, int sign)
+      : side_(side), pitch_(side + 8), values_(std::size_t(side) * std::size_t(pitch_)) {
+    const int both[] = {side, side}, rows[] = {side, pitch_};
+    auto* values = reinterpret_cast<fftwf_complex*>(values_.data());
+    const std::scoped_lock lock(planner);
+    both_.reset(fftwf_plan_many_dft(2, both, 1, values, rows, 1, 0, values, rows, 1, 0, sign,
+                                    FFTW_ESTIMATE));
+    columns_.reset(fftwf_plan_many_dft(1, both, side, values, nullptr, pitch_, 1, values, nullptr,
+                                       pitch_, 1, sign, FFTW_ESTIMATE));
+  }
+
+  // Both axes, or only the first, of the square at `from` whose rows are `step` apart.
+  void transform(CubeFft::Complex* from, std::size_t step, bool is_both) {
+    const auto side = std::size_t(side_), pitch = std::size_t(pitch_);
+    for (std::size_t i = 0; i < side; ++i)
+      std::copy_n(from + i * step, side, values_.data() + i * pitch);
+    fftwf_execute((is_both ? both_ : columns_).get());
+    for (std::size_t i = 0; i < side; ++i)
+      std::copy_n(values_.data() + i * pitch, side, from + i * step);
+  }
+
+ private:
+  int side_, pitch_;
+  std::vector<CubeFft::Complex> values_;
+  Plan both_, columns_;
 };
 
-// Stockham's algorithm: at each of log2(n) stages, element p + r/2 (n = 2r-fold blocks) is turned
-// and combined with element p, and results are stored so that they end in order, without a
-// reversal of bits. Returns where the result lies.
-__attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"))) bool
-transform_lines(Lines a, Lines b, int n, const float* cosines, const float* sines, float sign) {
-  bool is_in_b = false;
-  for (int length = n, stride = 1; length > 1; length /= 2, stride *= 2) {
-    const int half = length / 2;
-    for (int p = 0; p < half; ++p) {
-      const float c = cosines[p * stride], s = sign * sines[p * stride];
-      for (int q = 0; q < stride; ++q) {
-        const float* __restrict xr = a.re + (q + stride * p) * kLines;
-        const float* __restrict xi = a.im + (q + stride * p) * kLines;
-        const float* __restrict yr = a.re + (q + stride * (p + half)) * kLines;
-        const float* __restrict yi = a.im + (q + stride * (p + half)) * kLines;
-        float* __restrict ur = b.re + (q + stride * 2 * p) * kLines;
-        float* __restrict ui = b.im + (q + stride * 2 * p) * kLines;
-        float* __restrict vr = b.re + (q + stride * (2 * p + 1)) * kLines;
-        float* __restrict vi = b.im + (q + stride * (2 * p + 1)) * kLines;
-        for (int i = 0; i < kLines; ++i) {
-          const float dr = xr[i] - yr[i], di = xi[i] - yi[i];
-          ur[i] = xr[i] + yr[i];
-          ui[i] = xi[i] + yi[i];
-          vr[i] = dr * c - di * s;
-          vi[i] = dr * s + di * c;
-        }
-      }
-    }
-    std::swap(a, b);
-    is_in_b = !is_in_b;
-  }
-  return is_in_b;
+void transform(int side, std::span<CubeFft::Complex> cube, int sign) {
+  Square square(side, sign);
+  const auto n = std::size_t(side);
+  for (std::size_t x = 0; x < n; ++x) square.transform(&cube[x * n * n], n, true);
+  for (std::size_t y = 0; y < n; ++y) square.transform(&cube[y * n], n * n, false);
 }
 
 }  // namespace
@@ -62,39 +73,16 @@ CubeFft::CubeFft(int side) : side_(side) {
                       fmt::format("A grid of {} cells a side cannot be transformed. Take a power "
                                   "of two.",
                                   side));
-  for (int i = 0; i < side; ++i) {
-    cos_.push_back(static_cast<float>(std::cos(2 * std::numbers::pi * i / side)));
-    sin_.push_back(static_cast<float>(std::sin(2 * std::numbers::pi * i / side)));
-  }
 }
 
-void CubeFft::transform(std::span<Complex> cube, bool is_inverse) const {
-  const std::int64_t n = side_, lines = n * n;
-  std::vector<float> memory(static_cast<std::size_t>(4 * n * kLines));
-  auto part = [&](int i) { return memory.data() + i * n * kLines; };
-  const float scale = is_inverse ? 1 / static_cast<float>(n) : 1;
-  for (std::int64_t step : {std::int64_t{1}, n, n * n}) {  // between neighbours along the axis
-    // Line l along this axis begins at the l-th of those places whose coordinate on it is 0.
-    auto begin_of = [&](std::int64_t line) { return line / step * step * n + line % step; };
-    for (std::int64_t first = 0; first < lines; first += kLines) {
-      const int count = static_cast<int>(std::min<std::int64_t>(kLines, lines - first));
-      for (int l = 0; l < count; ++l) {
-        const Complex* line = cube.data() + begin_of(first + l);
-        for (std::int64_t i = 0; i < n; ++i) {
-          part(0)[i * kLines + l] = line[i * step].real();
-          part(1)[i * kLines + l] = line[i * step].imag();
-        }
-      }
-      const bool is_in_b = transform_lines({part(0), part(1)}, {part(2), part(3)}, side_,
-                                           cos_.data(), sin_.data(), is_inverse ? 1.f : -1.f);
-      const float *re = part(is_in_b ? 2 : 0), *im = part(is_in_b ? 3 : 1);
-      for (int l = 0; l < count; ++l) {
-        Complex* line = cube.data() + begin_of(first + l);
-        for (std::int64_t i = 0; i < n; ++i)
-          line[i * step] = {scale * re[i * kLines + l], scale * im[i * kLines + l]};
-      }
-    }
-  }
+void CubeFft::forward(std::span<Complex> cube) const {
+  transform(side_, cube, FFTW_FORWARD);
+}
+
+void CubeFft::inverse(std::span<Complex> cube) const {
+  transform(side_, cube, FFTW_BACKWARD);
+  const float scale = 1 / static_cast<float>(cube.size());
+  for (Complex& value : cube) value *= scale;
 }
 
 }  // namespace tutti::models::cosmoflow

@@ -1,10 +1,8 @@
-// The discrete Fourier transform of a cube.
+// The discrete Fourier transform of a cube, computed by FFTW.
 #pragma once
 
 #include <complex>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 namespace tutti::models::cosmoflow {
 
@@ -17,15 +15,12 @@ class CubeFft {
 
   int side() const { return side_; }
   // In place, side^3 values, the last index fastest. forward has exp(-i k x) and no factor; inverse
-  // divides by side^3, so that it undoes forward.
-  void forward(std::span<Complex> cube) const { transform(cube, false); }
-  void inverse(std::span<Complex> cube) const { transform(cube, true); }
+  // divides by side^3 and so undoes forward. Callable from several threads.
+  void forward(std::span<Complex> cube) const;
+  void inverse(std::span<Complex> cube) const;
 
  private:
-  void transform(std::span<Complex> cube, bool is_inverse) const;
-
   int side_;
-  std::vector<float> cos_, sin_;  // of 2 pi i / side
 };
 
 }  // namespace tutti::models::cosmoflow

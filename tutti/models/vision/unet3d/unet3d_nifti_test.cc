@@ -3,6 +3,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 
@@ -84,6 +86,34 @@ TEST_F(Nifti, DamagedFilesAreRefused) {
   EXPECT_THROW(read_nifti(write("type.nii", nifti_bytes<float>({2, 1, 1}, 99, {1, 2}))), IoError);
   EXPECT_THROW(read_nifti(write("size.nii", nifti_bytes<float>({0, 1, 1}, 16, {1, 2}))), IoError);
   EXPECT_THROW(read_nifti(folder_ / "none.nii"), IoError);
+}
+
+TEST_F(Nifti, BothByteOrders) {
+  const std::vector<std::int16_t> values = {-1, 2, 3, 4, 5, 600};
+  std::string bytes = nifti_bytes({3, 2, 1}, 4, values);
+  auto swap = [&](std::size_t offset, std::size_t size) {
+    std::reverse(bytes.data() + offset, bytes.data() + offset + size);
+  };
+  for (const std::size_t offset : {0, 108, 112, 116}) swap(offset, 4);
+  for (std::size_t offset = 40; offset < 56; offset += 2) swap(offset, 2);
+  swap(70, 2);
+  for (std::size_t offset = 352; offset < bytes.size(); offset += 2) swap(offset, 2);
+  for (const char* name : {"big.nii", "big.nii.gz"})
+    EXPECT_EQ(read_nifti(write(name, bytes)).values, (std::vector<float>{-1, 2, 3, 4, 5, 600}));
+}
+
+TEST_F(Nifti, ValuesThatAreNotFiniteAreNamed) {
+  for (const float bad : {NAN, INFINITY}) {
+    const fs::path file = write("bad.nii.gz", nifti_bytes<float>({2, 2, 1}, 16, {1, 2, 3, bad}));
+    try {
+      read_nifti(file);
+      FAIL() << "is accepted";
+    } catch (const IoError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find(file.string()), std::string::npos) << text;
+      EXPECT_NE(text.find("voxel (1, 1, 0)"), std::string::npos) << text;
+    }
+  }
 }
 
 // A brain of 4x4x4 in a box of 9x8x6, as files have empty space round it.
