@@ -18,7 +18,7 @@ libfmt-dev             text formatting (no std::format in g++ 12)
 libhwloc-dev           topo: sockets, caches, cores, accelerators
 hwloc-nox              lstopo, to look at what topo sees
 libhwy-dev             comm: SIMD kernels with run-time dispatch
-liburing-dev           learn: reading ahead of the computing
+liburing-dev           io: reading ahead of the computing
 libsodium-dev          auth: keyed hashes and random secrets
 nlohmann-json3-dev     reading and writing JSON
 libcli11-dev           command lines
@@ -58,7 +58,8 @@ libtorch-dev           torch_backend, train: tensors and networks
 python3-torch          the scripts whose process group torch_backend is
 libhdf5-dev            train, learn: data sets
 python3-h5py           examples and tests: data sets from Python
-zlib1g-dev             learn: packed .npz files
+zlib1g-dev             tests: compressed .npz files
+libzip-dev             io: .npz files
 libfftw3-dev           models: Fourier transforms of the cosmology case
 libfastjet-dev         models: jets of the particle physics case
 libfastjettools-dev    models: trimming of jets

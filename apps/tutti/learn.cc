@@ -1,6 +1,7 @@
 #include "apps/tutti/learn.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -8,13 +9,12 @@
 #include <cstdlib>
 
 #include "apps/tutti/command.h"
-#include "apps/tutti/learn_model.h"
-#include "apps/tutti/learn_train.h"
-#include "apps/tutti/output_file.h"
-#include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/io/output_file.h"
 #include "tutti/learn/data/any_file.h"
+#include "tutti/learn/model/predict.h"
+#include "tutti/learn/model/train.h"
 
 namespace tutti::app {
 namespace {
@@ -95,36 +95,39 @@ struct TrainCommand {
   TrainSettings settings;
 };
 
+// From the table, except for `threads`, which all commands have.
+void add_table_option(CLI::App& app, const LearnOption& option, Options& options) {
+  const OptionSpec& spec = option.spec;
+  std::string flag = "--" + spec.name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  const auto set = [&options, name = spec.name](const std::string& text) {
+    options.set(name, text, "command line");
+  };
+  const std::string scope = option.scope == "all" ? "" : fmt::format("{}: ", option.scope);
+  if (spec.name == "fit_intercept") {
+    app.add_flag_callback(
+        "--no-intercept", [set] { set("0"); }, scope + "no intercept");
+  } else if (spec.type == OptionType::kBool) {
+    app.add_flag_callback(
+        flag, [set] { set("1"); }, scope + spec.help);
+  } else {
+    std::string help = fmt::format("{}{} [{}]", scope, spec.help, spec.default_value);
+    if (!spec.choices.empty()) help += fmt::format(" {}", fmt::join(spec.choices, ", "));
+    app.add_option_function<std::string>(flag, set, help);
+  }
+}
+
 void add_train_options(CLI::App& app, TrainCommand& command) {
-  TrainSettings& s = command.settings;
   app.add_option("data", command.data, "file to learn from")->required();
   app.add_option("--out", command.out, "file for the model")->required();
   app.add_option("--test", command.test, "file to measure the model on");
-  app.add_option("--model", s.model, model_names() + " [logistic]");
-  app.add_option("--l1", s.l1, "linear: l1 * |w|_1 beside the sum of the losses [0]");
-  app.add_option("--l2", s.l2, "linear: l2 / 2 * |w|^2 beside it [1]");
-  app.add_flag("!--no-intercept", s.has_intercept, "linear: none");
-  app.add_option("--solver", s.solver,
-                 "linear: auto, newton, newton_cg, sdca, working_set, interior [auto]");
-  app.add_option("--tolerance", s.tolerance,
-                 "linear: share of the objective the gap may be [1e-6]");
-  app.add_option("--max-iterations", s.max_iterations, "linear [1000]");
-  app.add_option_function<std::string>(
-      "--memory-limit", [&s](const std::string& text) { s.memory_limit = parse_bytes(text); },
-      "own files: bytes, as in 2GB (2e9) or 2GiB (2^31) [none]");
-  app.add_option("--task", s.task, "trees: classes or numbers [by the labels]");
-  app.add_option("--trees", s.trees, "forests: trees; boosting: rounds [100]")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--max-depth", s.max_depth, "trees: 0: no limit [0]");
-  app.add_flag("--exact-splits", s.has_exact_splits, "trees: between any two values, not 255 bins");
-  app.add_option("--max-leaves", s.max_leaves, "boosting [31]");
-  app.add_option("--learning-rate", s.learning_rate, "boosting [0.1]");
-  app.add_option("--seed", s.seed, "[0]");
+  for (const LearnOption& option : learn_options())
+    if (option.spec.name != "threads") add_table_option(app, option, command.settings.options);
   add_file_options(app, command.file);
 }
 
 // In `out`; where that cannot be written any more, in the temporary folder, so that no fit is lost.
-void keep_model(const std::string& out, const LearnModel& model) try {
+void keep_model(const std::string& out, const SavedModel& model) try {
   save_model(out, model);
 } catch (const IoError& error) {
   std::string folder = std::filesystem::temp_directory_path() / "tutti-model-XXXXXX";
@@ -146,16 +149,17 @@ int run_learn_train(int argc, char** argv) {
   add_train_options(app, command);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
-  check_writable(command.out);
+  io::check_writable(command.out);
   TrainSettings& settings = command.settings;
-  settings.threads = command.file.threads;
+  const int threads = command.file.threads;
+  settings.options.set("threads", std::to_string(threads), "command line");
   Lines lines;
   settings.on_progress = [&](const std::string& line) { return lines.show(line); };
   settings.should_stop = [] { return is_interrupted.load(); };
   listen_for_interrupt();
   const Stopwatch watch;
-  const bool is_streamed = settings.memory_limit > 0;
-  LearnModel model;
+  const bool is_streamed = settings.options.integer("memory_limit") > 0;
+  SavedModel model;
   if (is_streamed) {
     const auto file = std::make_shared<DataFile>(command.data);
     fmt::print("{}: {} rows, {} columns in {} chunks\n", command.data, file->rows(),
@@ -173,7 +177,7 @@ int run_learn_train(int argc, char** argv) {
     fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),
                is_interrupted ? ", interrupted: the model is what was there" : "");
     fmt::print("on these rows: {}\n",
-               quality_of(model, predict(model, data.features, settings.threads), data.labels));
+               quality_of(model, predict(model, data.features, threads), data.labels));
   }
   keep_model(command.out, model);
   fmt::print("{} written\n", command.out);
@@ -186,7 +190,7 @@ int run_learn_train(int argc, char** argv) {
   if (test.labels.empty())
     throw ConfigError("DDL-9-05", fmt::format("{} has no labels to measure by.", command.test));
   fmt::print("on {}: {}\n", command.test,
-             quality_of(model, predict(model, test.features, settings.threads), test.labels));
+             quality_of(model, predict(model, test.features, threads), test.labels));
   return 0;
 }
 
@@ -203,8 +207,8 @@ int run_learn_predict(int argc, char** argv) {
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
-  if (!out.empty()) check_writable(out);
-  const LearnModel model = load_model(model_path);
+  if (!out.empty()) io::check_writable(out);
+  const SavedModel model = load_model(model_path);
   if (wants_probabilities && !model.has_probabilities())
     throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
   if (options.columns == 0) options.columns = model.columns;
@@ -222,7 +226,7 @@ int run_learn_predict(int argc, char** argv) {
   if (out.empty()) {
     fmt::print("{}", text);
   } else {
-    write_whole(out, text);
+    io::write_whole(out, text);
   }
   if (!data.labels.empty()) fmt::print(stderr, "{}\n", quality_of(model, found, data.labels));
   return 0;
@@ -244,14 +248,14 @@ int run_learn_convert(int argc, char** argv) {
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
-  check_writable(to);
+  io::check_writable(to);
   DataSet data = read_any(from, options);
   if (spreads) {
     data.features = spread_words(data.features, data.words);
     data.words.columns.clear();
   }
   if (kind != FileKind::kCsv) print_words(data.words);
-  write_whole(to, [&](const std::filesystem::path& draft) {
+  io::write_whole(to, [&](const std::filesystem::path& draft) {
     if (kind == FileKind::kOwn) {
       write_data_file(draft, data, chunk_rows);
     } else {
@@ -262,7 +266,7 @@ int run_learn_convert(int argc, char** argv) {
   return 0;
 }
 
-void print_model(const LearnModel& model) {
+void print_model(const SavedModel& model) {
   std::vector<std::string> classes;
   for (const double label : model.classes) classes.push_back(label_text(model, label));
   fmt::print(
@@ -313,6 +317,14 @@ int run_learn_info(int argc, char** argv) {
   return 0;
 }
 
+int run_learn_options(int argc, char** argv) {
+  CLI::App app("Prints the reference page of the options of models", "tutti learn options");
+  int code = 0;
+  if (!parse(app, argc, argv, code)) return code;
+  fmt::print("{}", learn_options_markdown());
+  return 0;
+}
+
 }  // namespace
 
 int run_learn(int argc, char** argv) {
@@ -321,6 +333,7 @@ int run_learn(int argc, char** argv) {
       {"predict", "predict the labels of a file", run_learn_predict},
       {"convert", "write a data file in another format", run_learn_convert},
       {"info", "what is in a data file or a model", run_learn_info},
+      {"options", "print the reference page of the options of models", run_learn_options},
   };
   return dispatch("tutti learn", kCommands, argc, argv);
 }

@@ -133,7 +133,7 @@ class LearnTest(unittest.TestCase):
         (self.base / "slip.csv").write_text((self.base / "train.csv").read_text() + "1,2,n/a,1,1\n")
         for model in ("logistic", "tree"):
             self.assertIn("Column 1 holds numbers, and 'n/a'", self.tutti("train", "slip.csv", "--model", model, "--out", "m.json", code=2))
-        self.assertIn("There is no model 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
+        self.assertIn("Option model cannot be 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
         self.assertIn("cannot open", self.tutti("info", "nothing.csv", code=1))
         (self.base / "empty.svm").write_text("")
         self.assertIn("DDL-9-03 empty.svm: it has no rows.", self.tutti("info", "empty.svm", code=1))

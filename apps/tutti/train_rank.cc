@@ -16,11 +16,11 @@
 #include <sstream>
 #include <thread>
 
-#include "apps/tutti/output_file.h"
 #include "apps/tutti/train_request.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
+#include "tutti/io/output_file.h"
 #include "tutti/models/cases.h"
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
@@ -206,7 +206,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   Prepared prepared(folder);
   prepared.options.set("precision", "f32", arguments[0]);
   train::make_parent(output);
-  check_writable(output);
+  io::check_writable(output);
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   const auto task = models::make_task(prepared.info.name, prepared.options);
   train::load_weights(task->model(), folder, communicator, prepared.options.flag("channels_last"));
@@ -216,7 +216,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
     // In memory first: libtorch ends the program when it cannot write to a file.
     std::ostringstream script;
     task->export_script(script);
-    write_whole(output, script.str());
+    io::write_whole(output, script.str());
     return 0;
   }
   const fs::path samples = fs::absolute(arguments.at(2));
@@ -226,7 +226,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
                                               prepared.info.name));
   }
   const auto rows = task->predict(samples);
-  write_whole(output, csv_text(*task, rows));
+  io::write_whole(output, csv_text(*task, rows));
   return 0;
 }
 

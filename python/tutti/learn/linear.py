@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tutti import _learn
 from tutti.learn.data import DataFile
+from tutti.learn.defaults import FIT_INTERCEPT, MAX_ITER, SOLVER, TOL
 from tutti.learn.linear_base import Linear
 from tutti.learn.matrices import NO_WEIGHTS, as_matrix
 
@@ -128,8 +129,8 @@ class LinearClassifier(ClassifierMixin, Linear):
 class LogisticRegression(LinearClassifier):
     """As sklearn.linear_model.LogisticRegression: l2, l1, elasticnet or no penalty; multinomial for more than two classes."""
 
-    def __init__(self, penalty="l2", *, C=1.0, l1_ratio=None, fit_intercept=True, class_weight=None, tol=1e-6, max_iter=1000,
-                 solver="auto", multi_class="auto", penalise_intercept=False, intercept_scaling=1.0, warm_start=False,
+    def __init__(self, penalty="l2", *, C=1.0, l1_ratio=None, fit_intercept=FIT_INTERCEPT, class_weight=None, tol=TOL, max_iter=MAX_ITER,
+                 solver=SOLVER, multi_class="auto", penalise_intercept=False, intercept_scaling=1.0, warm_start=False,
                  random_state=None, n_jobs=None, memory_limit=None, verbose=0):
         self.penalty = penalty
         self.C = C
@@ -191,7 +192,7 @@ class LogisticRegression(LinearClassifier):
 class LinearSVC(LinearClassifier):
     """As sklearn.svm.LinearSVC with an l2 penalty, but the intercept is not penalised unless penalise_intercept says so."""
 
-    def __init__(self, loss="squared_hinge", *, C=1.0, fit_intercept=True, class_weight=None, tol=1e-6, max_iter=1000, solver="auto",
+    def __init__(self, loss="squared_hinge", *, C=1.0, fit_intercept=FIT_INTERCEPT, class_weight=None, tol=TOL, max_iter=MAX_ITER, solver=SOLVER,
                  penalise_intercept=False, intercept_scaling=1.0, random_state=None, n_jobs=None, memory_limit=None, verbose=0):
         self.loss = loss
         self.C = C
@@ -224,7 +225,7 @@ class LinearRegressor(RegressorMixin, Linear):
     _loss = "squared"
     _link = staticmethod(lambda margins: margins)
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", warm_start=False, n_jobs=None,
+    def __init__(self, alpha=1.0, *, fit_intercept=FIT_INTERCEPT, tol=TOL, max_iter=MAX_ITER, solver=SOLVER, warm_start=False, n_jobs=None,
                  memory_limit=None, verbose=0):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -267,7 +268,7 @@ class Ridge(LinearRegressor):
 class LinearRegression(LinearRegressor):
     """Least squares."""
 
-    def __init__(self, *, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", n_jobs=None, memory_limit=None, verbose=0):
+    def __init__(self, *, fit_intercept=FIT_INTERCEPT, tol=TOL, max_iter=MAX_ITER, solver=SOLVER, n_jobs=None, memory_limit=None, verbose=0):
         super().__init__(0.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, n_jobs=n_jobs,
                          memory_limit=memory_limit, verbose=verbose)
         del self.alpha, self.warm_start
@@ -281,7 +282,7 @@ class LinearRegression(LinearRegressor):
 class ElasticNet(LinearRegressor):
     """Mean of half the squares plus alpha * (l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2), as in scikit-learn."""
 
-    def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True, tol=1e-6, max_iter=1000, solver="auto", warm_start=False,
+    def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=FIT_INTERCEPT, tol=TOL, max_iter=MAX_ITER, solver=SOLVER, warm_start=False,
                  n_jobs=None, memory_limit=None, verbose=0):
         super().__init__(alpha, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, warm_start=warm_start,
                          n_jobs=n_jobs, memory_limit=memory_limit, verbose=verbose)

@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
+from tutti.learn.defaults import LEARNING_RATE, MAX_LEAVES, TREES
 from tutti.learn.matrices import byte_count
 from tutti.learn.tree_base import (NO_VALUES, TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep)
 
@@ -141,7 +142,7 @@ class _GradientBoosting:
 
 
 class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
-    def __init__(self, *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None, min_samples_leaf=20,
+    def __init__(self, *, learning_rate=LEARNING_RATE, max_iter=TREES, max_leaf_nodes=MAX_LEAVES, max_depth=None, min_samples_leaf=20,
                  l2_regularization=0.0, use_histograms=True, max_bins=255, subsample=1.0, colsample_bytree=1.0, max_features=None,
                  categorical_features=None, early_stopping="auto", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7,
                  class_weight=None, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
@@ -149,7 +150,7 @@ class GradientBoostingClassifier(_GradientBoosting, _BoostedClassifier):
 
 
 class GradientBoostingRegressor(_GradientBoosting, _BoostedRegressor):
-    def __init__(self, *, loss="squared_error", quantile=0.5, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
+    def __init__(self, *, loss="squared_error", quantile=0.5, learning_rate=LEARNING_RATE, max_iter=TREES, max_leaf_nodes=MAX_LEAVES, max_depth=None,
                  min_samples_leaf=20, l2_regularization=0.0, use_histograms=True, max_bins=255, subsample=1.0, colsample_bytree=1.0,
                  max_features=None, categorical_features=None, early_stopping="auto", validation_fraction=0.1,
                  n_iter_no_change=10, tol=1e-7, n_jobs=None, random_state=None, memory_limit=None, verbose=False):
@@ -209,7 +210,7 @@ class _BoostingMachine:
 
 
 class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
-    def __init__(self, *, num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
+    def __init__(self, *, num_round=TREES, learning_rate=LEARNING_RATE, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, class_weight=None, subsample=1.0, colsample_bytree=1.0,
                  lambda_l2=0.0, max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0,
                  n_components=10, use_histograms=True, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None,
@@ -218,7 +219,7 @@ class BoostingMachineClassifier(_BoostingMachine, _BoostedClassifier):
 
 
 class BoostingMachineRegressor(_BoostingMachine, _BoostedRegressor):
-    def __init__(self, *, objective="mse", num_round=100, learning_rate=0.1, max_depth=None, min_max_depth=1, max_max_depth=5,
+    def __init__(self, *, objective="mse", num_round=TREES, learning_rate=LEARNING_RATE, max_depth=None, min_max_depth=1, max_max_depth=5,
                  early_stopping_rounds=10, base_score=None, alpha=0.5, subsample=1.0, colsample_bytree=1.0, lambda_l2=0.0,
                  max_delta_step=0.0, tree_select_probability=1.0, regularizer=1.0, fit_intercept=False, gamma=1.0, n_components=10,
                  use_histograms=True, hist_nbins=256, categorical_features=None, random_state=0, n_jobs=None, num_threads=None, use_gpu=False, gpu_id=0,

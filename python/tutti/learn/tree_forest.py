@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from tutti import _tree
+from tutti.learn.defaults import TREES
 from tutti.learn.matrices import byte_count
 from tutti.learn.tree_base import (TreeClassifier, TreeRegressor, check_at_least, columns_per_node, keep, share_or_count)
 from tutti.learn.tree_nodes import as_known_tree, paths
@@ -195,7 +196,7 @@ class RandomForestClassifier(_Forest, _Classifier):
     _single = DecisionTreeClassifier
     _default_max_features = "sqrt"
 
-    def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
+    def __init__(self, n_estimators=TREES, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=True, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
                  categorical_features=None, num_threads=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
@@ -205,7 +206,7 @@ class RandomForestClassifier(_Forest, _Classifier):
 class RandomForestRegressor(_Forest, _Regressor):
     _single = DecisionTreeRegressor
 
-    def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
+    def __init__(self, n_estimators=TREES, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=True,
                  n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None,
                  num_threads=None, use_gpu=False, gpu_ids=None, compress_trees=False, memory_limit=None, verbose=False):
@@ -217,7 +218,7 @@ class ExtraTreesClassifier(_Forest, _Classifier):
     _default_max_features = "sqrt"
     _random_thresholds = True
 
-    def __init__(self, n_estimators=100, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
+    def __init__(self, n_estimators=TREES, *, criterion="gini", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features="sqrt", max_leaf_nodes=None, min_impurity_decrease=0.0,
                  bootstrap=False, n_jobs=None, random_state=None, class_weight=None, max_samples=None, use_histograms=True, hist_nbins=256,
                  categorical_features=None, num_threads=None, memory_limit=None, verbose=False):
@@ -228,7 +229,7 @@ class ExtraTreesRegressor(_Forest, _Regressor):
     _single = DecisionTreeRegressor
     _random_thresholds = True
 
-    def __init__(self, n_estimators=100, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
+    def __init__(self, n_estimators=TREES, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=1.0, max_leaf_nodes=None, min_impurity_decrease=0.0, bootstrap=False,
                  n_jobs=None, random_state=None, max_samples=None, use_histograms=True, hist_nbins=256, categorical_features=None,
                  num_threads=None, memory_limit=None, verbose=False):

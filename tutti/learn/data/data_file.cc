@@ -10,11 +10,11 @@
 #include <span>
 
 #include "tutti/core/error.h"
+#include "tutti/io/read_pieces.h"
 #include "tutti/learn/base/huge_pages.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/checksum.h"
 #include "tutti/learn/data/internal/chunk_check.h"
-#include "tutti/learn/data/internal/read_pieces.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
 
 namespace tutti::learn {
@@ -327,14 +327,14 @@ std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
   std::vector<double> all;
   if (!is_there) return all;
   reserve_large(all, static_cast<std::size_t>(rows_));
-  std::vector<FilePiece> pieces;
+  std::vector<io::FilePiece> pieces;
   for (const DataFileWriter::Chunk& chunk : index_) {
     const Places places = places_of(schema_, chunk.rows, chunk.entries);
     pieces.push_back({static_cast<std::int64_t>(chunk.offset) +
                           static_cast<std::int64_t>(are_weights ? places.weights : places.labels),
                       static_cast<std::int64_t>(chunk.rows) * 8});
   }
-  read_pieces(name_, pieces, [&](std::span<const std::byte> bytes) {
+  io::read_pieces(name_, pieces, [&](std::span<const std::byte> bytes) {
     const auto* from = reinterpret_cast<const double*>(bytes.data());
     all.insert(all.end(), from, from + bytes.size() / 8);
   });

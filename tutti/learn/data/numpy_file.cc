@@ -8,27 +8,23 @@
 #include <string>
 
 #include "tutti/core/error.h"
+#include "tutti/io/zip.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/npy.h"
 #include "tutti/learn/data/internal/sparse_storage.h"
-#include "tutti/learn/data/internal/zip.h"
 #include "tutti/learn/data/mapped_file.h"
 
 namespace tutti::learn {
 namespace {
 
-[[noreturn]] void fail(std::string_view name, const std::string& what) {
-  throw IoError("DDL-9-03", fmt::format("{}: {}.", name, what));
-}
-
 // The array's own memory where `keeper` holds it and it can be used as it is; else a copy.
 Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper,
                 std::string_view name) {
   if (array.shape.size() != 2 || array.kind == 'S')
-    fail(name, fmt::format("an array of {} dimensions is no matrix", array.shape.size()));
+    refuse_array(name, fmt::format("an array of {} dimensions is no matrix", array.shape.size()));
   Matrix m{.rows = array.shape[0], .columns = array.shape[1]};
   if (m.columns > std::numeric_limits<std::int32_t>::max())
-    fail(name, fmt::format("it has {} columns; there may be 2147483647", m.columns));
+    refuse_array(name, fmt::format("it has {} columns; there may be 2147483647", m.columns));
   m.row_stride = array.by_columns ? 1 : m.columns;
   m.column_stride = array.by_columns ? m.rows : 1;
   m.dtype = array.kind == 'f' && array.size == 4 ? DType::kF32 : DType::kF64;
@@ -59,18 +55,19 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper
 // The arrays of an .npz file by name.
 class Arrays {
  public:
-  Arrays(std::string_view bytes, std::string_view name) : files_(unzip(bytes, name)), name_(name) {}
+  Arrays(std::string_view bytes, std::string_view name)
+      : files_(io::unzip(bytes, name)), name_(name) {}
 
   bool has(const std::string& key) const { return files_.contains(key + ".npy"); }
   NpyArray get(const std::string& key) const {
-    if (!has(key)) fail(name_, fmt::format("it has no array '{}'", key));
+    if (!has(key)) refuse_array(name_, fmt::format("it has no array '{}'", key));
     return read_npy_array(files_.at(key + ".npy"), fmt::format("{}: {}.npy", name_, key));
   }
   std::vector<double> vector(const std::string& key) const {
     std::vector<double> values;
     if (!has(key)) return values;
     const NpyArray array = get(key);
-    if (array.kind == 'S') fail(name_, fmt::format("'{}' has no numbers", key));
+    if (array.kind == 'S') refuse_array(name_, fmt::format("'{}' has no numbers", key));
     values.resize(static_cast<std::size_t>(array.count()));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = array.at(static_cast<std::int64_t>(i));
@@ -81,12 +78,12 @@ class Arrays {
   std::vector<T> places(const std::string& key, std::int64_t most) const {
     const NpyArray array = get(key);
     if (array.kind != 'i' && array.kind != 'u')
-      fail(name_, fmt::format("'{}' has no whole numbers", key));
+      refuse_array(name_, fmt::format("'{}' has no whole numbers", key));
     std::vector<T> values(static_cast<std::size_t>(array.count()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double value = array.at(static_cast<std::int64_t>(i));
       if (!(value >= 0 && value <= static_cast<double>(most)))
-        fail(name_, fmt::format("'{}' has {} at {}, outside of the matrix", key, value, i));
+        refuse_array(name_, fmt::format("'{}' has {} at {}, outside of the matrix", key, value, i));
       values[i] = static_cast<T>(value);
     }
     return values;
@@ -101,14 +98,15 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
   const NpyArray kind = arrays.get("format"), values = arrays.get("data");
   const bool by_rows = kind.kind == 'S' && kind.data.starts_with("csr");
   if (!by_rows && !(kind.kind == 'S' && kind.data.starts_with("csc")))
-    fail(name, "a sparse matrix must be CSR or CSC");
+    refuse_array(name, "a sparse matrix must be CSR or CSC");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto shape = arrays.places<std::int64_t>("shape", std::int64_t{1} << 50);
-  if (shape.size() != 2) fail(name, "its shape cannot be");
+  if (shape.size() != 2) refuse_array(name, "its shape cannot be");
   if (shape[by_rows ? 1 : 0] > kMost)
-    fail(name, fmt::format("it has {} {}; there may be {}. Number anew those that occur, or hash "
-                           "them to fewer",
-                           shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
+    refuse_array(name,
+                 fmt::format("it has {} {}; there may be {}. Number anew those that occur, or hash "
+                             "them to fewer",
+                             shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
   auto storage = std::make_shared<SparseStorage>();
   Matrix m{.form = by_rows ? Form::kSparseRows : Form::kSparseColumns,
            .dtype = values.kind == 'f' && values.size == 4 ? DType::kF32 : DType::kF64,
@@ -122,7 +120,7 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
       !std::is_sorted(storage->offsets.begin(), storage->offsets.end()) ||
       storage->offsets.back() != values.count() ||
       static_cast<std::int64_t>(storage->indices.size()) != values.count())
-    fail(name, "its arrays do not make a sparse matrix");
+    refuse_array(name, "its arrays do not make a sparse matrix");
   for (std::int64_t i = 0; i < values.count(); ++i) {
     if (m.dtype == DType::kF32) {
       storage->values_f32.push_back(static_cast<float>(values.at(i)));
@@ -161,8 +159,8 @@ DataSet parse_npz(std::string_view bytes, std::string_view name) {
   data.weights = arrays.vector("sample_weight");
   for (const auto* vector : {&data.labels, &data.weights})
     if (!vector->empty() && static_cast<std::int64_t>(vector->size()) != data.features.rows)
-      fail(name, fmt::format("it has {} rows, but {} labels or weights", data.features.rows,
-                             vector->size()));
+      refuse_array(name, fmt::format("it has {} rows, but {} labels or weights", data.features.rows,
+                                     vector->size()));
   return data;
 }
 

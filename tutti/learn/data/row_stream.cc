@@ -15,16 +15,16 @@ constexpr std::int64_t kAhead = 8;          // buffers used in turn, where there
 constexpr std::int64_t kFewestBuffers = 3;  // one chunk in memory, one in use, one being read
 
 std::int64_t rounded(std::int64_t bytes) {
-  return (bytes + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+  return (bytes + io::kReadAlignment - 1) / io::kReadAlignment * io::kReadAlignment;
 }
 
 }  // namespace
 
 RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
-                     ReadQueue::Engine engine)
+                     io::ReadQueue::Engine engine)
     : file_(std::move(file)) {
   const std::int64_t chunks = file_->chunks();
-  std::int64_t largest = kReadAlignment, row = 0, all = 0;
+  std::int64_t largest = io::kReadAlignment, row = 0, all = 0;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     const std::int64_t size = rounded(file_->bytes_of(chunk));
     largest = std::max(largest, size);
@@ -56,7 +56,7 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   std::vector<std::span<std::byte>> in_turn;
   for (const std::int64_t buffer : free_)
     in_turn.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
-  queue_ = ReadQueue::open(file_->name(), engine);
+  queue_ = io::ReadQueue::open(file_->name(), engine);
   // From the end on, while the first chunks are being read to other buffers: emptying pages takes
   // longer than reading.
   claimer_ = std::jthread([this](const std::stop_token& stop) { memory_->claim(stop); });
@@ -76,7 +76,7 @@ std::byte* RowStream::buffer_at(std::int64_t chunk) const {
 void RowStream::start_read(std::int64_t chunk) {
   // Labels and weights are needed only where the whole chunk is checked.
   const std::int64_t skipped =
-      is_checked_[chunk] ? file_->features_at(chunk) / kReadAlignment * kReadAlignment : 0;
+      is_checked_[chunk] ? file_->features_at(chunk) / io::kReadAlignment * io::kReadAlignment : 0;
   const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
   queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes, buffer_at(chunk) + skipped);
   states_[chunk] = State::kBeingRead;

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tutti/io/read_queue.h"
 #include "tutti/learn/data/data_file.h"
-#include "tutti/learn/data/read_queue.h"
 
 namespace tutti::learn {
 
@@ -25,7 +25,7 @@ class RowStream {
  public:
   // `bytes` may be taken for chunks. Throws ConfigError when three of them do not fit.
   RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
-            ReadQueue::Engine engine = ReadQueue::Engine::kAuto);
+            io::ReadQueue::Engine engine = io::ReadQueue::Engine::kAuto);
   ~RowStream();
 
   const DataFile& file() const { return *file_; }
@@ -84,7 +84,7 @@ class RowStream {
   std::shared_ptr<const DataFile> file_;
   std::unique_ptr<LargePages> memory_;  // of all buffers: of the residents, then those used in turn
   std::jthread claimer_;                // has the kernel find that memory
-  std::unique_ptr<ReadQueue> queue_;    // ends its reads before the buffers go
+  std::unique_ptr<io::ReadQueue> queue_;   // ends its reads before the buffers go
   std::int64_t residents_ = 0, next_ = 0;  // the chunk to be read next
   std::int64_t being_read_ = 0;            // chunks
   std::vector<std::int64_t> free_;         // where buffers used in turn begin

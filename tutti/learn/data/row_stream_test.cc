@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kChunkRows = 1000, kColumns = 4;
 
 // `rows` of numbers that say where they are, in chunks.
-class RowStreamTest : public testing::TestWithParam<ReadQueue::Engine> {
+class RowStreamTest : public testing::TestWithParam<io::ReadQueue::Engine> {
  protected:
   std::shared_ptr<const DataFile> write(std::int64_t rows) {
     std::vector<float> values(static_cast<std::size_t>(rows * kColumns));
@@ -242,9 +242,10 @@ TEST_P(RowStreamTest, RefusesTooLittleMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, RowStreamTest,
-                         testing::Values(ReadQueue::Engine::kAuto, ReadQueue::Engine::kThreads),
+                         testing::Values(io::ReadQueue::Engine::kAuto,
+                                         io::ReadQueue::Engine::kThreads),
                          [](const auto& test) {
-                           return test.param == ReadQueue::Engine::kAuto ? "Auto" : "Threads";
+                           return test.param == io::ReadQueue::Engine::kAuto ? "Auto" : "Threads";
                          });
 
 TEST(RowStream, RenamesColumnsOfWhatIsThereAndWhatComes) {

@@ -65,13 +65,17 @@ std::string_view name_of(Solver solver) {
   return "";
 }
 
+std::vector<std::string> solver_names() {
+  std::vector<std::string> names;
+  for (const auto& [solver, name] : kNames) names.emplace_back(name);
+  return names;
+}
+
 Solver parse_solver(std::string_view name) {
-  std::string all;
-  for (const auto& [value, known] : kNames) {
+  for (const auto& [value, known] : kNames)
     if (known == name) return value;
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", known);
-  }
-  throw ConfigError("DDL-9-10", fmt::format("There is no solver '{}'. There are: {}.", name, all));
+  throw ConfigError("DDL-9-10", fmt::format("There is no solver '{}'. There are: {}.", name,
+                                            fmt::join(solver_names(), ", ")));
 }
 
 Solver choose_solver(const Matrix& features, const GlmOptions& options) {

@@ -9,16 +9,17 @@
 #include "tutti/core/error.h"
 
 namespace tutti::learn {
-namespace {
 
-[[noreturn]] void fail(std::string_view name, const std::string& what) {
+void refuse_array(std::string_view name, const std::string& what) {
   throw IoError("DDL-9-03", fmt::format("{}: {}.", name, what));
 }
+
+namespace {
 
 // What stands after 'key': in the text of a dictionary of Python.
 std::string_view value_of(std::string_view header, std::string_view key, std::string_view name) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
-  if (at == std::string_view::npos) fail(name, fmt::format("its header has no '{}'", key));
+  if (at == std::string_view::npos) refuse_array(name, fmt::format("its header has no '{}'", key));
   std::string_view rest = header.substr(at + key.size() + 3);
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   return rest;
@@ -26,17 +27,17 @@ std::string_view value_of(std::string_view header, std::string_view key, std::st
 
 std::vector<std::int64_t> shape_of(std::string_view text, std::string_view name) {
   std::vector<std::int64_t> shape;
-  if (text.empty() || text.front() != '(') fail(name, "its header has no shape");
+  if (text.empty() || text.front() != '(') refuse_array(name, "its header has no shape");
   const char *at = text.data() + 1, *end = text.data() + text.size();
   while (at < end && *at != ')') {
     std::int64_t size = 0;
     const auto [stop, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0) fail(name, "its shape is no list of sizes");
+    if (error != std::errc() || size < 0) refuse_array(name, "its shape is no list of sizes");
     shape.push_back(size);
     for (at = stop; at < end && (*at == ',' || *at == ' '); ++at) {
     }
   }
-  if (at == end) fail(name, "its shape does not end");
+  if (at == end) refuse_array(name, "its shape does not end");
   return shape;
 }
 
@@ -70,12 +71,14 @@ double NpyArray::at(std::int64_t place) const {
 
 NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
   constexpr std::string_view kMagic("\x93NUMPY", 6);
-  if (bytes.size() < 12 || !bytes.starts_with(kMagic)) fail(name, "it is no array of NumPy");
+  if (bytes.size() < 12 || !bytes.starts_with(kMagic))
+    refuse_array(name, "it is no array of NumPy");
   const int version = bytes[6];
   std::size_t length = 0, start = version == 1 ? 10 : 12;
   std::memcpy(&length, bytes.data() + 8, version == 1 ? 2 : 4);
-  if (version < 1 || version > 3) fail(name, fmt::format("its version {} is not known", version));
-  if (length > bytes.size() - start) fail(name, "it ends in its header");
+  if (version < 1 || version > 3)
+    refuse_array(name, fmt::format("its version {} is not known", version));
+  if (length > bytes.size() - start) refuse_array(name, "it ends in its header");
   const std::string_view header = bytes.substr(start, length);
   NpyArray array;
   const std::string_view type = value_of(header, "descr", name);
@@ -91,16 +94,17 @@ NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
   const bool is_known = is_whole || (array.kind == 'f' && (array.size == 4 || array.size == 8)) ||
                         (array.kind == 'S' && array.size > 0 && array.size < 1024);
   if (order == '>' || !is_known)
-    fail(name, fmt::format("elements of type {} are not read; there are little-endian f4, f8 and "
-                           "whole numbers",
-                           type.substr(0, is_text ? end + 1 : 0)));
+    refuse_array(name,
+                 fmt::format("elements of type {} are not read; there are little-endian f4, f8 and "
+                             "whole numbers",
+                             type.substr(0, is_text ? end + 1 : 0)));
   array.by_columns = value_of(header, "fortran_order", name).starts_with("True");
   array.shape = shape_of(value_of(header, "shape", name), name);
   array.data = bytes.substr(start + length);
   std::int64_t room = static_cast<std::int64_t>(array.data.size()) / array.size;
   for (const std::int64_t one : array.shape) room = one == 0 ? room : room / one;
   const bool is_empty = std::count(array.shape.begin(), array.shape.end(), 0) > 0;
-  if (!is_empty && room < 1) fail(name, "it ends before its last element");
+  if (!is_empty && room < 1) refuse_array(name, "it ends before its last element");
   return array;
 }
 

@@ -21,4 +21,7 @@ struct NpyArray {
 // Little-endian numbers of 1 to 8 bytes, or text. Throws IoError that names `name`.
 NpyArray read_npy_array(std::string_view bytes, std::string_view name);
 
+// Throws IoError (DDL-9-03): `name` is the file, `what` is wrong with it.
+[[noreturn]] void refuse_array(std::string_view name, const std::string& what);
+
 }  // namespace tutti::learn

@@ -23,6 +23,7 @@ enum class Solver : std::uint8_t {
 std::string_view name_of(Solver solver);
 // The inverse; throws ConfigError that lists the names.
 Solver parse_solver(std::string_view name);
+std::vector<std::string> solver_names();
 
 // How far a fit is.
 struct Progress {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-namespace tutti::app {
+namespace tutti::io {
 
 // Throws IoError with the system's own words when `path` cannot be written; to be asked before
 // hours of work are. Leaves nothing behind, and what is there as it is.
@@ -20,4 +20,4 @@ void write_whole(const std::filesystem::path& path,
 // The same with a text.
 void write_whole(const std::filesystem::path& path, std::string_view text);
 
-}  // namespace tutti::app
+}  // namespace tutti::io

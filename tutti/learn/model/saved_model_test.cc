@@ -1,4 +1,4 @@
-#include "apps/tutti/learn_model.h"
+#include "tutti/learn/model/saved_model.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,15 +6,16 @@
 #include <fstream>
 #include <random>
 
-#include "apps/tutti/learn_train.h"
 #include "tutti/core/error.h"
+#include "tutti/learn/model/predict.h"
+#include "tutti/learn/model/train.h"
 
-namespace tutti::app {
+namespace tutti::learn {
 namespace {
 
-class LearnModels : public testing::Test {
+class SavedModels : public testing::Test {
  protected:
-  LearnModels() {
+  SavedModels() {
     std::mt19937 random(2);
     std::normal_distribution<float> normal;
     for (int row = 0; row < kRows; ++row) {
@@ -25,23 +26,23 @@ class LearnModels : public testing::Test {
     }
     data_.features = {.rows = kRows, .columns = 3, .values = values_.data(), .row_stride = 3};
   }
-  ~LearnModels() override { std::filesystem::remove(path_); }
+  ~SavedModels() override { std::filesystem::remove(path_); }
 
-  LearnModel fit(const std::string& name, const std::vector<double>& labels,
-                 const std::string& task = "") {
+  SavedModel fit(const std::string& name, const std::vector<double>& labels,
+                 const std::string& task = "auto") {
     data_.labels = labels;
     TrainSettings settings;
-    settings.model = name;
-    settings.task = task;
-    settings.trees = 20;
-    settings.threads = 2;
+    settings.options.set("model", name);
+    settings.options.set("task", task);
+    settings.options.set("trees", "20");
+    settings.options.set("threads", "2");
     return train(data_, settings);
   }
 
   static constexpr int kRows = 600;
   std::vector<float> values_;
   std::vector<double> kinds_, numbers_;
-  learn::DataSet data_;
+  DataSet data_;
   std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("tutti-model-" + std::to_string(::getpid()));
 };
@@ -52,14 +53,14 @@ double right_share(const Predictions& found, const std::vector<double>& labels) 
   return right / static_cast<double>(labels.size());
 }
 
-TEST_F(LearnModels, EveryModelTellsClassesApartAndComesBackFromItsFile) {
+TEST_F(SavedModels, EveryModelTellsClassesApartAndComesBackFromItsFile) {
   for (const char* name :
        {"logistic", "hinge", "squared_hinge", "tree", "forest", "extra_trees", "boosting"}) {
     for (const bool is_binary : {true, false}) {
       std::vector<double> labels = kinds_;
       if (is_binary)
         for (double& label : labels) label = label == 30 ? 5 : -5;
-      const LearnModel model = fit(name, labels);
+      const SavedModel model = fit(name, labels);
       EXPECT_EQ(model.classes.size(), is_binary ? 2u : 3u) << name;
       const Predictions found = predict(model, data_.features, 2);
       EXPECT_GT(right_share(found, labels), 0.8) << name << is_binary;
@@ -71,7 +72,7 @@ TEST_F(LearnModels, EveryModelTellsClassesApartAndComesBackFromItsFile) {
   }
 }
 
-TEST_F(LearnModels, ProbabilitiesSumToOne) {
+TEST_F(SavedModels, ProbabilitiesSumToOne) {
   for (const char* name : {"logistic", "forest", "boosting"}) {
     const Predictions found = predict(fit(name, kinds_), data_.features, 1);
     ASSERT_EQ(found.probabilities.size(), 3u * kRows);
@@ -83,9 +84,9 @@ TEST_F(LearnModels, ProbabilitiesSumToOne) {
   }
 }
 
-TEST_F(LearnModels, PredictsNumbers) {
+TEST_F(SavedModels, PredictsNumbers) {
   for (const char* name : {"squared", "poisson", "gamma", "tree", "boosting"}) {
-    const LearnModel model = fit(name, numbers_, "numbers");
+    const SavedModel model = fit(name, numbers_, "numbers");
     EXPECT_TRUE(model.classes.empty());
     save_model(path_, model);
     const Predictions found = predict(load_model(path_), data_.features, 1);
@@ -96,13 +97,13 @@ TEST_F(LearnModels, PredictsNumbers) {
   }
 }
 
-TEST_F(LearnModels, WhatCannotBeIsRefused) {
+TEST_F(SavedModels, WhatCannotBeIsRefused) {
   EXPECT_THROW(fit("guess", kinds_), ConfigError);
   EXPECT_THROW(fit("logistic", {}), ConfigError);
   EXPECT_THROW(fit("logistic", std::vector<double>(kRows, 1)), ConfigError);
   EXPECT_THROW(fit("tree", kinds_, "what"), ConfigError);
   save_model(path_, fit("logistic", kinds_));
-  learn::Matrix other = data_.features;
+  Matrix other = data_.features;
   other.columns = 2;
   EXPECT_THROW(predict(load_model(path_), other, 1), ConfigError);
   for (
@@ -117,4 +118,4 @@ TEST_F(LearnModels, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace tutti::app
+}  // namespace tutti::learn

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace tutti::learn {
+namespace tutti::io {
 
 // Places and buffers of reads begin at multiples of this, so that the disk can write straight into
 // them.
@@ -38,4 +38,4 @@ class ReadQueue {
   virtual std::string_view name() const = 0;
 };
 
-}  // namespace tutti::learn
+}  // namespace tutti::io

@@ -1,4 +1,4 @@
-#include "tutti/learn/data/read_queue.h"
+#include "tutti/io/read_queue.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
 
-namespace tutti::learn {
+namespace tutti::io {
 namespace {
 
 constexpr unsigned kDepth = 128;                 // requests that the disk may know of
@@ -274,4 +274,4 @@ std::unique_ptr<ReadQueue> ReadQueue::open(const std::filesystem::path& path, En
   return std::make_unique<ThreadQueue>(OpenFile(path));
 }
 
-}  // namespace tutti::learn
+}  // namespace tutti::io

@@ -7,7 +7,7 @@
 #include <functional>
 #include <span>
 
-namespace tutti::learn {
+namespace tutti::io {
 
 struct FilePiece {
   std::int64_t offset, bytes;
@@ -20,4 +20,4 @@ struct FilePiece {
 void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> pieces,
                  const std::function<void(std::span<const std::byte>)>& take);
 
-}  // namespace tutti::learn
+}  // namespace tutti::io

@@ -1,67 +1,37 @@
-#include "apps/tutti/learn_model.h"
+#include "tutti/learn/model/predict.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/tutti/output_file.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/glm/fit.h"
-#include "tutti/learn/tree/io/model_json.h"
 #include "tutti/learn/tree/predict/predictor.h"
 
-namespace tutti::app {
+namespace tutti::learn {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// Weights that are 0 are left out.
-Json json_of(const LinearPart& part) {
-  Json columns = Json::array(), values = Json::array();
-  for (std::size_t j = 0; j < part.coefficients.size(); ++j) {
-    if (part.coefficients[j] == 0) continue;
-    columns.push_back(j);
-    values.push_back(part.coefficients[j]);
-  }
-  return {{"intercept", part.intercept}, {"columns", columns}, {"weights", values}};
-}
-
-LinearPart part_of(const Json& json, std::int64_t columns) {
-  LinearPart part{.coefficients = std::vector<double>(static_cast<std::size_t>(columns)),
-                  .intercept = json.at("intercept")};
-  const Json &places = json.at("columns"), &weights = json.at("weights");
-  if (places.size() != weights.size())
-    throw std::out_of_range("columns and weights differ in number");
-  for (std::size_t i = 0; i < places.size(); ++i)
-    part.coefficients.at(places[i].get<std::size_t>()) = weights[i].get<double>();
-  return part;
-}
-
-std::vector<double> margins_of_parts(const LearnModel& model, const learn::Matrix& features,
-                                     int threads) {
-  const learn::Matrix numbers = spread_words(features, model.words);
+std::vector<double> margins_of_parts(const SavedModel& model, const Matrix& features, int threads) {
+  const Matrix numbers = spread_words(features, model.words);
   const std::size_t count = model.parts.size();
   std::vector<double> all(static_cast<std::size_t>(features.rows) * count);
   for (std::size_t k = 0; k < count; ++k) {
     const auto margins =
-        learn::margins_of(numbers, model.parts[k].coefficients, model.parts[k].intercept, threads);
+        margins_of(numbers, model.parts[k].coefficients, model.parts[k].intercept, threads);
     for (std::size_t row = 0; row < margins.size(); ++row) all[row * count + k] = margins[row];
   }
   return all;
 }
 
-std::vector<double> raw_of_trees(const LearnModel& model, const learn::Matrix& features,
-                                 int threads) {
-  learn::Threads workers(threads);
-  const learn::tree::Predictor predictor(*model.trees);
+std::vector<double> raw_of_trees(const SavedModel& model, const Matrix& features, int threads) {
+  Threads workers(threads);
+  const tree::Predictor predictor(*model.trees);
   std::vector<double> raw(static_cast<std::size_t>(features.rows * predictor.outputs()));
   predictor.predict(features, raw, workers);
-  learn::tree::apply_link(model.trees->link, predictor.outputs(), raw);
+  tree::apply_link(model.trees->link, predictor.outputs(), raw);
   return raw;
 }
 
@@ -87,7 +57,7 @@ double logistic(double margin) {
 }
 
 // Rows x classes: probabilities, or margins where there are none.
-std::vector<double> scores_of(const LearnModel& model, const learn::Matrix& features, int threads) {
+std::vector<double> scores_of(const SavedModel& model, const Matrix& features, int threads) {
   const std::size_t classes = model.classes.size();
   if (model.trees) {
     const std::vector<double> values = raw_of_trees(model, features, threads);
@@ -117,75 +87,7 @@ std::vector<double> scores_of(const LearnModel& model, const learn::Matrix& feat
 
 }  // namespace
 
-std::string label_text(const LearnModel& model, double label) {
-  const auto place = static_cast<std::size_t>(std::max(0.0, label));
-  return place < model.words.labels.size() ? model.words.labels[place] : fmt::format("{}", label);
-}
-
-void save_model(const std::filesystem::path& path, const LearnModel& model) {
-  Json json = {{"format", "tutti-model"},
-               {"version", 1},
-               {"model", model.name},
-               {"columns", model.columns},
-               {"classes", model.classes}};
-  if (!model.words.empty())
-    json["words"] = {{"columns", model.words.columns}, {"labels", model.words.labels}};
-  if (model.trees) {
-    json["trees"] = Json::parse(learn::tree::to_json(*model.trees));
-  } else {
-    json["link"] = model.has_log_link ? "exp" : model.is_multinomial ? "softmax" : "identity";
-    json["parts"] = Json::array();
-    for (const LinearPart& part : model.parts) json["parts"].push_back(json_of(part));
-  }
-  write_whole(path, json.dump() + '\n');
-}
-
-bool is_model(const std::filesystem::path& path) {
-  constexpr std::string_view kBegin = R"({"format":"tutti-model")";
-  std::string begin(kBegin.size(), ' ');
-  std::ifstream(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == kBegin;
-}
-
-LearnModel load_model(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open it.", path.string()));
-  const auto fail = [&](const std::string& what) {
-    throw IoError("DDL-9-03",
-                  fmt::format("{}: it is no model of tutti learn: {}.", path.string(), what));
-  };
-  LearnModel model;
-  try {
-    const Json json = Json::parse(file);
-    if (json.at("format") != "tutti-model" || json.at("version") != 1)
-      fail("other format or version");
-    model.name = json.at("model");
-    model.columns = json.at("columns");
-    model.classes = json.at("classes").get<std::vector<double>>();
-    if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
-    if (json.contains("words")) {
-      json["words"].at("columns").get_to(model.words.columns);
-      json["words"].at("labels").get_to(model.words.labels);
-    }
-    if (json.contains("trees")) {
-      model.trees = learn::tree::from_json(json["trees"].dump());
-    } else {
-      model.has_log_link = json.at("link") == "exp";
-      model.is_multinomial = json.at("link") == "softmax";
-      const std::int64_t columns = learn::spread_columns(model.columns, model.words);
-      for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, columns));
-    }
-  } catch (const nlohmann::json::exception& error) {
-    fail(error.what());
-  } catch (const std::out_of_range& error) {
-    fail(error.what());
-  }
-  const std::size_t wanted = model.classes.size() > 2 ? model.classes.size() : 1;
-  if (!model.trees && model.parts.size() != wanted) fail("its parts do not fit its classes");
-  return model;
-}
-
-Predictions predict(const LearnModel& model, const learn::Matrix& features, int threads) {
+Predictions predict(const SavedModel& model, const Matrix& features, int threads) {
   if (features.columns != model.columns)
     throw ConfigError("DDL-9-21", fmt::format("The model has {} columns, the data {}.",
                                               model.columns, features.columns));
@@ -208,7 +110,7 @@ Predictions predict(const LearnModel& model, const learn::Matrix& features, int 
   return found;
 }
 
-std::string quality_of(const LearnModel& model, const Predictions& predictions,
+std::string quality_of(const SavedModel& model, const Predictions& predictions,
                        std::span<const double> labels) {
   const double rows = static_cast<double>(labels.size());
   const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / rows;
@@ -236,4 +138,4 @@ std::string quality_of(const LearnModel& model, const Predictions& predictions,
   return text;
 }
 
-}  // namespace tutti::app
+}  // namespace tutti::learn

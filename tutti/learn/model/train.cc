@@ -1,9 +1,8 @@
-#include "apps/tutti/learn_train.h"
+#include "tutti/learn/model/train.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -17,18 +16,14 @@
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
 
-namespace tutti::app {
+namespace tutti::learn {
 namespace {
 
-using namespace learn;
-
-constexpr std::array<std::string_view, 6> kLinear = {"logistic", "hinge",   "squared_hinge",
-                                                     "squared",  "poisson", "gamma"};
-constexpr std::array<std::string_view, 4> kTrees = {"tree", "forest", "extra_trees", "boosting"};
 constexpr std::size_t kMostClasses = 100;  // of labels that are taken for classes unasked
 
-bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool is_trees(const TrainSettings& settings) {
+  const auto& names = tree_model_names();
+  return std::find(names.begin(), names.end(), settings.options.text("model")) != names.end();
 }
 
 std::vector<double> distinct(std::vector<double> values) {
@@ -37,10 +32,7 @@ std::vector<double> distinct(std::vector<double> values) {
   return values;
 }
 
-void check_model(const TrainSettings& settings, std::size_t labels, std::int64_t rows) {
-  if (!is_one_of(settings.model, kLinear) && !is_one_of(settings.model, kTrees))
-    throw ConfigError("DDL-9-05", fmt::format("There is no model '{}'. There are: {}.",
-                                              settings.model, model_names()));
+void check_labels(std::size_t labels, std::int64_t rows) {
   if (static_cast<std::int64_t>(labels) != rows)
     throw ConfigError("DDL-9-05", "The data has no labels to learn from.");
 }
@@ -67,16 +59,21 @@ void check_words(const Words& words) {
   }
 }
 
+int count_of(const Options& options, std::string_view name) {
+  return static_cast<int>(options.integer(name));
+}
+
 GlmOptions options_of(const TrainSettings& settings, Loss loss) {
+  const Options& given = settings.options;
   GlmOptions options{.loss = loss,
-                     .l1 = settings.l1,
-                     .l2 = settings.l2,
-                     .fit_intercept = settings.has_intercept,
-                     .solver = parse_solver(settings.solver),
-                     .tolerance = settings.tolerance,
-                     .max_iterations = settings.max_iterations,
-                     .threads = settings.threads,
-                     .seed = settings.seed};
+                     .l1 = given.number("l1"),
+                     .l2 = given.number("l2"),
+                     .fit_intercept = given.flag("fit_intercept"),
+                     .solver = parse_solver(given.text("solver")),
+                     .tolerance = given.number("tolerance"),
+                     .max_iterations = count_of(given, "max_iterations"),
+                     .threads = count_of(given, "threads"),
+                     .seed = static_cast<std::uint64_t>(given.integer("seed"))};
   if (settings.on_progress)
     options.on_progress = [&settings](const Progress& p) {
       return settings.on_progress(
@@ -93,15 +90,15 @@ template <class Model>
 void warn_of(const Model& found, const TrainSettings& settings) {
   if (found.has_converged || (settings.should_stop && settings.should_stop())) return;
   log::warning("the gap is {:.2g}, above --tolerance {:g} of the objective {:.8g}; {}",
-               found.dual_gap, settings.tolerance, found.objective,
-               static_cast<int>(found.history.size()) < settings.max_iterations
+               found.dual_gap, settings.options.number("tolerance"), found.objective,
+               static_cast<int>(found.history.size()) < count_of(settings.options, "max_iterations")
                    ? "rounding decides now: --f64 has more digits"
                    : "--max-iterations ended the fit");
 }
 
 // One model, or one per class against the rest.
 void fit_parts(const FitOne& fit_one, const std::vector<double>& labels, const GlmOptions& options,
-               const TrainSettings& settings, LearnModel& model) {
+               const TrainSettings& settings, SavedModel& model) {
   const auto add = [&](std::span<const double> targets) {
     GlmModel found = fit_one(targets, options);
     warn_of(found, settings);
@@ -127,20 +124,23 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
 
 // A fit of all classes at once.
 void keep_together(const MultinomialModel& found, const TrainSettings& settings,
-                   LearnModel& model) {
+                   SavedModel& model) {
   warn_of(found, settings);
   model.is_multinomial = true;
-  const std::ptrdiff_t columns = learn::spread_columns(model.columns, model.words);
+  const std::ptrdiff_t columns = spread_columns(model.columns, model.words);
   for (std::size_t k = 0; k < model.classes.size(); ++k) {
     const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * columns;
     model.parts.push_back({{begin, begin + columns}, found.intercepts[k]});
   }
 }
 
-LearnModel linear_model(const TrainSettings& settings, Loss loss, const std::vector<double>& labels,
+SavedModel linear_model(const TrainSettings& settings, Loss loss, const std::vector<double>& labels,
                         std::int64_t columns) {
-  LearnModel model{
-      .name = settings.model, .columns = columns, .classes = {}, .parts = {}, .trees = {}};
+  SavedModel model{.name = settings.options.text("model"),
+                   .columns = columns,
+                   .classes = {},
+                   .parts = {},
+                   .trees = {}};
   model.has_log_link = loss == Loss::kPoisson || loss == Loss::kGamma;
   if (!is_classification(loss)) return model;
   model.classes = distinct(labels);
@@ -152,28 +152,34 @@ LearnModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
 // Whether the labels are classes.
 bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
                  const std::vector<double>& values, bool has_words) {
+  const std::string& task = settings.options.text("task");
   if (has_words) return true;
-  if (settings.task == "classes" || settings.task == "numbers") return settings.task == "classes";
-  if (!settings.task.empty())
-    throw ConfigError("DDL-9-05", fmt::format("There is no task '{}'. There are: classes, numbers.",
-                                              settings.task));
+  if (task != "auto") return task == "classes";
   return values.size() <= std::min(kMostClasses, labels.size() / 2) &&
          std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
 }
 
+// Options that forests and boosting share.
+template <class TreeOptions>
+void set_common(const TrainSettings& settings, const DataSet& data, TreeOptions& options) {
+  const Options& given = settings.options;
+  options.max_depth = count_of(given, "max_depth");
+  options.seed = static_cast<std::uint64_t>(given.integer("seed"));
+  options.exact_splits = given.flag("exact_splits");
+  options.memory_limit = given.integer("memory_limit");
+  options.bins.categorical = data.words.categorical();
+}
+
 tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
                         const std::vector<double>& targets, int classes, Threads& threads) {
-  tree::ForestOptions options{.trees = settings.model == "tree" ? 1 : settings.trees,
+  const std::string& model = settings.options.text("model");
+  tree::ForestOptions options{.trees = model == "tree" ? 1 : count_of(settings.options, "trees"),
                               .classes = classes};
-  options.max_depth = settings.max_depth;
-  options.seed = settings.seed;
-  options.bootstrap = settings.model == "forest";
-  options.random_thresholds = settings.model == "extra_trees";
-  options.exact_splits = settings.has_exact_splits;
-  options.memory_limit = settings.memory_limit;
-  options.bins.categorical = data.words.categorical();
+  set_common(settings, data, options);
+  options.bootstrap = model == "forest";
+  options.random_thresholds = model == "extra_trees";
   const double columns = static_cast<double>(data.features.columns);
-  if (settings.model != "tree" && classes > 0)
+  if (model != "tree" && classes > 0)
     options.columns_per_node = std::max(1, static_cast<int>(std::sqrt(columns)));
   if (settings.on_progress)
     options.progress = [&](int trees) {
@@ -185,25 +191,21 @@ tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
 tree::Model boost(const DataSet& data, const TrainSettings& settings,
                   const std::vector<double>& targets, int classes, Threads& threads) {
   tree::BoostOptions options;
+  set_common(settings, data, options);
   options.objective = classes == 0 ? "squared_error" : classes == 2 ? "logistic" : "softmax";
   options.classes = classes > 2 ? classes : 0;
-  options.rounds = settings.trees;
-  options.learning_rate = settings.learning_rate;
-  options.max_depth = settings.max_depth;
-  options.max_leaves = settings.max_leaves;
-  options.seed = settings.seed;
-  options.exact_splits = settings.has_exact_splits;
-  options.memory_limit = settings.memory_limit;
-  options.bins.categorical = data.words.categorical();
+  options.rounds = count_of(settings.options, "trees");
+  options.learning_rate = settings.options.number("learning_rate");
+  options.max_leaves = count_of(settings.options, "max_leaves");
   if (settings.on_progress)
     options.progress = [&](int round, double) {
-      return settings.on_progress(fmt::format("round {} of {}", round, settings.trees));
+      return settings.on_progress(fmt::format("round {} of {}", round, options.rounds));
     };
   return tree::train_boosting(data.features, {targets, data.weights}, options, threads).model;
 }
 
-LearnModel train_trees(const DataSet& data, const TrainSettings& settings) {
-  LearnModel model{.name = settings.model,
+SavedModel train_trees(const DataSet& data, const TrainSettings& settings) {
+  SavedModel model{.name = settings.options.text("model"),
                    .columns = data.features.columns,
                    .classes = {},
                    .parts = {},
@@ -215,10 +217,10 @@ LearnModel train_trees(const DataSet& data, const TrainSettings& settings) {
     const std::vector<std::int32_t> codes = codes_of(data.labels, values);
     targets.assign(codes.begin(), codes.end());
   }
-  Threads threads(settings.threads);
+  Threads threads(count_of(settings.options, "threads"));
   const int classes = static_cast<int>(model.classes.size());
   model.words = data.words;
-  model.trees = settings.model == "boosting"
+  model.trees = settings.options.text("model") == "boosting"
                     ? boost(data, settings, targets, classes, threads)
                     : grow_forest(data, settings, targets, classes, threads);
   return model;
@@ -226,20 +228,17 @@ LearnModel train_trees(const DataSet& data, const TrainSettings& settings) {
 
 }  // namespace
 
-std::string model_names() {
-  return fmt::format("{}, {}", fmt::join(kLinear, ", "), fmt::join(kTrees, ", "));
-}
-
-LearnModel train(const DataSet& data, const TrainSettings& settings) {
-  check_model(settings, data.labels.size(), data.features.rows);
+SavedModel train(const DataSet& data, const TrainSettings& settings) {
+  check_labels(data.labels.size(), data.features.rows);
   check_words(data.words);
-  if (is_one_of(settings.model, kTrees)) return train_trees(data, settings);
-  const Loss loss = parse_loss(settings.model);
+  if (is_trees(settings)) return train_trees(data, settings);
+  const Loss loss = parse_loss(settings.options.text("model"));
   if (!is_classification(loss) && !data.words.labels.empty())
-    throw ConfigError("DDL-9-05", fmt::format("The labels are words, as '{}'; model '{}' predicts "
-                                              "numbers. --label names their column.",
-                                              data.words.labels[0], settings.model));
-  LearnModel model = linear_model(settings, loss, data.labels, data.features.columns);
+    throw ConfigError("DDL-9-05",
+                      fmt::format("The labels are words, as '{}'; model '{}' predicts "
+                                  "numbers. --label names their column.",
+                                  data.words.labels[0], settings.options.text("model")));
+  SavedModel model = linear_model(settings, loss, data.labels, data.features.columns);
   model.words = data.words;
   const Matrix numbers = spread_words(data.features, data.words);
   const GlmOptions options = options_of(settings, loss);
@@ -255,32 +254,33 @@ LearnModel train(const DataSet& data, const TrainSettings& settings) {
   return model;
 }
 
-LearnModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings) {
+SavedModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings) {
   const std::vector<double> labels = file->labels(), weights = file->weights();
-  check_model(settings, labels.size(), file->rows());
-  if (is_one_of(settings.model, kTrees)) {
-    Threads threads(settings.threads);
+  check_labels(labels.size(), file->rows());
+  if (is_trees(settings)) {
+    Threads threads(count_of(settings.options, "threads"));
     const auto folder = std::filesystem::temp_directory_path();
     return train_trees({.features = tree::join_chunks(*file, folder, threads),
                         .labels = labels,
                         .weights = weights},
                        settings);
   }
-  const Loss loss = parse_loss(settings.model);
-  LearnModel model = linear_model(settings, loss, labels, file->schema().columns);
+  const Loss loss = parse_loss(settings.options.text("model"));
+  SavedModel model = linear_model(settings, loss, labels, file->schema().columns);
   if (loss == Loss::kLogistic && model.classes.size() > 2) {
     const auto codes = codes_of(labels, model.classes);
-    keep_together(fit_multinomial_file(file, codes, static_cast<int>(model.classes.size()), weights,
-                                       options_of(settings, loss), settings.memory_limit),
-                  settings, model);
+    keep_together(
+        fit_multinomial_file(file, codes, static_cast<int>(model.classes.size()), weights,
+                             options_of(settings, loss), settings.options.integer("memory_limit")),
+        settings, model);
     return model;
   }
   fit_parts(
       [&](std::span<const double> targets, const GlmOptions& asked) {
-        return fit_file(file, targets, weights, asked, settings.memory_limit);
+        return fit_file(file, targets, weights, asked, settings.options.integer("memory_limit"));
       },
       labels, options_of(settings, loss), settings, model);
   return model;
 }
 
-}  // namespace tutti::app
+}  // namespace tutti::learn

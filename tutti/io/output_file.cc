@@ -1,4 +1,4 @@
-#include "apps/tutti/output_file.h"
+#include "tutti/io/output_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 #include "tutti/core/error.h"
 
-namespace tutti::app {
+namespace tutti::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ void write_whole(const fs::path& path, std::string_view text) {
   });
 }
 
-}  // namespace tutti::app
+}  // namespace tutti::io

@@ -1,13 +1,13 @@
-#include "tutti/learn/data/internal/read_pieces.h"
+#include "tutti/io/read_pieces.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <new>
 
-#include "tutti/learn/data/read_queue.h"
+#include "tutti/io/read_queue.h"
 
-namespace tutti::learn {
+namespace tutti::io {
 namespace {
 
 constexpr std::size_t kAhead = 8;
@@ -46,4 +46,4 @@ void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> p
   }
 }
 
-}  // namespace tutti::learn
+}  // namespace tutti::io

@@ -1,0 +1,110 @@
+#include "tutti/learn/model/saved_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tutti/core/error.h"
+#include "tutti/io/output_file.h"
+#include "tutti/learn/tree/io/model_json.h"
+
+namespace tutti::learn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Weights that are 0 are left out.
+Json json_of(const LinearPart& part) {
+  Json columns = Json::array(), values = Json::array();
+  for (std::size_t j = 0; j < part.coefficients.size(); ++j) {
+    if (part.coefficients[j] == 0) continue;
+    columns.push_back(j);
+    values.push_back(part.coefficients[j]);
+  }
+  return {{"intercept", part.intercept}, {"columns", columns}, {"weights", values}};
+}
+
+LinearPart part_of(const Json& json, std::int64_t columns) {
+  LinearPart part{.coefficients = std::vector<double>(static_cast<std::size_t>(columns)),
+                  .intercept = json.at("intercept")};
+  const Json &places = json.at("columns"), &weights = json.at("weights");
+  if (places.size() != weights.size())
+    throw std::out_of_range("columns and weights differ in number");
+  for (std::size_t i = 0; i < places.size(); ++i)
+    part.coefficients.at(places[i].get<std::size_t>()) = weights[i].get<double>();
+  return part;
+}
+
+}  // namespace
+
+std::string label_text(const SavedModel& model, double label) {
+  const auto place = static_cast<std::size_t>(std::max(0.0, label));
+  return place < model.words.labels.size() ? model.words.labels[place] : fmt::format("{}", label);
+}
+
+void save_model(const std::filesystem::path& path, const SavedModel& model) {
+  Json json = {{"format", "tutti-model"},
+               {"version", 1},
+               {"model", model.name},
+               {"columns", model.columns},
+               {"classes", model.classes}};
+  if (!model.words.empty())
+    json["words"] = {{"columns", model.words.columns}, {"labels", model.words.labels}};
+  if (model.trees) {
+    json["trees"] = Json::parse(tree::to_json(*model.trees));
+  } else {
+    json["link"] = model.has_log_link ? "exp" : model.is_multinomial ? "softmax" : "identity";
+    json["parts"] = Json::array();
+    for (const LinearPart& part : model.parts) json["parts"].push_back(json_of(part));
+  }
+  io::write_whole(path, json.dump() + '\n');
+}
+
+bool is_model(const std::filesystem::path& path) {
+  constexpr std::string_view kBegin = R"({"format":"tutti-model")";
+  std::string begin(kBegin.size(), ' ');
+  std::ifstream(path).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kBegin;
+}
+
+SavedModel load_model(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open it.", path.string()));
+  const auto fail = [&](const std::string& what) {
+    throw IoError("DDL-9-03",
+                  fmt::format("{}: not a model of tutti learn: {}.", path.string(), what));
+  };
+  SavedModel model;
+  try {
+    const Json json = Json::parse(file);
+    if (json.at("format") != "tutti-model" || json.at("version") != 1)
+      fail("other format or version");
+    model.name = json.at("model");
+    model.columns = json.at("columns");
+    model.classes = json.at("classes").get<std::vector<double>>();
+    if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
+    if (json.contains("words")) {
+      json["words"].at("columns").get_to(model.words.columns);
+      json["words"].at("labels").get_to(model.words.labels);
+    }
+    if (json.contains("trees")) {
+      model.trees = tree::from_json(json["trees"].dump());
+    } else {
+      model.has_log_link = json.at("link") == "exp";
+      model.is_multinomial = json.at("link") == "softmax";
+      const std::int64_t columns = spread_columns(model.columns, model.words);
+      for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, columns));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fail(error.what());
+  } catch (const std::out_of_range& error) {
+    fail(error.what());
+  }
+  const std::size_t wanted = model.classes.size() > 2 ? model.classes.size() : 1;
+  if (!model.trees && model.parts.size() != wanted) fail("its parts do not fit its classes");
+  return model;
+}
+
+}  // namespace tutti::learn
