@@ -42,6 +42,9 @@ MAY_INCLUDE = {
     "learn/tree/grow": [
         "learn/tree/split", "learn/tree/histogram", "learn/tree/bins", "learn/tree/model", "learn/data", "learn/base",
         "comm", "core"],
+    "learn/tree/exact": [
+        "learn/tree/grow", "learn/tree/split", "learn/tree/histogram", "learn/tree/bins", "learn/tree/model", "learn/data",
+        "learn/base", "comm", "core"],
     "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "core"],
     "learn/model": ["learn/*", "io", "core"],
     "lms": ["core"],
@@ -77,7 +80,7 @@ EXTERNAL = {
 FREE = ("apps", "bench", "examples", "tests")
 
 # Units (x.h with x.cc) under tutti/ that take part in an include cycle. Lower this number when it falls; never raise it.
-MOST_UNITS_IN_CYCLES = 65
+MOST_UNITS_IN_CYCLES = 47
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 

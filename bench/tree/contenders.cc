@@ -17,6 +17,7 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/bins/binned_data.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/predict/predictor.h"
 
 namespace tutti::bench {

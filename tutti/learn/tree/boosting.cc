@@ -11,12 +11,13 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/dense_rows.h"
 #include "tutti/learn/tree/bins/fixed_point_sum.h"
-#include "tutti/learn/tree/grow/exact.h"
+#include "tutti/learn/tree/exact/exact.h"
 #include "tutti/learn/tree/grow/external_memory.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/internal/fourier_learner.h"
 #include "tutti/learn/tree/internal/gradients.h"
 #include "tutti/learn/tree/internal/group_quantiles.h"
-#include "tutti/learn/tree/internal/targets.h"
+#include "tutti/learn/tree/internal/target_scales.h"
 
 namespace tutti::learn::tree {
 namespace {

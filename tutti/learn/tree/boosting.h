@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tutti/learn/tree/bins/bins.h"
-#include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/model/model.h"
+#include "tutti/learn/tree/targets.h"
 
 namespace tutti::learn::tree {
 

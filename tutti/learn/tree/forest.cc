@@ -12,10 +12,10 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/base/hash.h"
 #include "tutti/learn/base/threads.h"
-#include "tutti/learn/tree/grow/exact.h"
+#include "tutti/learn/tree/exact/exact.h"
 #include "tutti/learn/tree/grow/external_memory.h"
 #include "tutti/learn/tree/grow/grower.h"
-#include "tutti/learn/tree/internal/targets.h"
+#include "tutti/learn/tree/internal/target_scales.h"
 
 namespace tutti::learn::tree {
 namespace {

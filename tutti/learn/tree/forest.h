@@ -8,6 +8,7 @@
 
 #include "tutti/learn/tree/bins/bins.h"
 #include "tutti/learn/tree/model/model.h"
+#include "tutti/learn/tree/targets.h"
 
 namespace tutti::learn::tree {
 
@@ -37,11 +38,6 @@ struct ForestOptions {
   // Called on the caller's thread after each tree that it has grown, with the number of all trees
   // so far; false ends the training, and what is there is returned. Not over ranks.
   std::function<bool(int trees)> progress = {};
-};
-
-struct Targets {
-  std::span<const double> labels;   // regression: numbers; else classes 0, 1, ...
-  std::span<const double> weights;  // empty: all 1; 0: the row is not there
 };
 
 // Leaves hold the mean of the labels, or the share of each class. The same model for any number of

@@ -1,4 +1,4 @@
-// What boosting makes small.
+// Objective functions of gradient boosting.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tutti/learn/tree/gradient_pair.h"
 #include "tutti/learn/tree/model/model.h"
 
 namespace tutti::learn::tree {
-
-struct GradientPair {
-  float gradient, hessian;
-};
 
 // Scores are rows x outputs, row by row. All calls are safe from several threads.
 class Objective {

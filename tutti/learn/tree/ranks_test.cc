@@ -9,6 +9,7 @@
 #include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/grow/external_memory.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/model/test_data.h"
 
 namespace tutti::learn::tree {

@@ -1,5 +1,4 @@
-// How values become small whole numbers: every column is cut into at most 255 bins once, and all
-// that grows trees afterwards reads bytes.
+// Quantisation: every column is divided into at most 255 bins once, and trees grow on bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "tutti/learn/data/matrix.h"
+#include "tutti/learn/tree/bins/bin_options.h"
 
 namespace tutti::comm {
 class Communicator;
@@ -34,15 +34,6 @@ struct ColumnBins {
   int count() const { return static_cast<int>(is_categorical ? codes.size() : edges.size() + 1); }
   std::uint8_t bin_of(double value) const;
   void set_codes(std::vector<std::int64_t> most_frequent_first);
-};
-
-struct BinOptions {
-  int max_bins = 255;                    // of values, 2 to 255
-  std::int64_t sample = 100'000;         // rows to look at; all when there are fewer
-  std::uint64_t seed = 0;                // which rows
-  std::vector<int> categorical = {};     // columns whose values are codes 0, 1, 2, ...
-  std::span<const double> weights = {};  // rows that weigh 0 are not looked at
-  bool is_streamed = false;              // lets go what it has read of a mapped matrix
 };
 
 struct Bins {

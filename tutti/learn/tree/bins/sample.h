@@ -4,7 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/learn/tree/bins/bins.h"
+#include "tutti/learn/data/matrix.h"
+#include "tutti/learn/tree/bins/bin_options.h"
+
+namespace tutti::comm {
+class Communicator;
+}
 
 namespace tutti::learn::tree {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/model/test_data.h"
 #include "tutti/learn/tree/split/class_kernel.h"
 

@@ -11,6 +11,7 @@
 #include "tutti/core/heap.h"
 #include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/grow/grow_policy.h"
+#include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/grow/node_rules.h"
 #include "tutti/learn/tree/grow/row_partition.h"
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
 

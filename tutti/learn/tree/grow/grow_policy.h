@@ -1,16 +1,17 @@
-// In which order nodes are split. `Work` knows how: begin, expand, expand_level_wise, drop and
-// grow_subtree as in NodeExpander.
+// Order in which nodes are expanded (XGBoost: grow_policy). `Work` has begin, expand,
+// expand_level_wise, drop and grow_subtree as NodeExpander has.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "tutti/learn/base/threads.h"
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
 
@@ -29,16 +30,6 @@ inline constexpr std::int64_t kAloneRows = 32768;
 // Nodes that are split together, most of them ahead of their turn: enough that no thread waits long
 // for another.
 inline constexpr int kSplitAhead = 8;
-
-// The most useful at the end; of equal ones that which is older.
-struct HasLowerGain {
-  const std::vector<GrownNode>& nodes;
-  bool operator()(std::int32_t a, std::int32_t b) const {
-    const double gain_a = nodes[static_cast<std::size_t>(a)].split.gain;
-    const double gain_b = nodes[static_cast<std::size_t>(b)].split.gain;
-    return gain_a != gain_b ? gain_a < gain_b : a > b;
-  }
-};
 
 template <class Work>
 void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root, int max_leaves) {
@@ -72,7 +63,7 @@ class BestFirst {
   BestFirst(Work& work, const MakeAlone& make_alone, Threads& threads,
             std::vector<GrownNode>& nodes)
       : work_(work), threads_(threads), nodes_(nodes) {
-    for (int i = 0; i < threads.count(); ++i) alone_.push_back(make_alone());
+    for (int i = 0; i < threads.count(); ++i) alone_.emplace_back(new Alone(make_alone()));
   }
 
   void grow(ExpandEntry root, int max_leaves) {
@@ -131,7 +122,7 @@ class BestFirst {
       for (std::size_t i; (i = next++) < chosen.size();) {
         grown[i] = {at(chosen[i])};
         open[i] =
-            alone_[static_cast<std::size_t>(slot)].expand(grown[i], {0, chosen[i].node.histogram});
+            alone_[static_cast<std::size_t>(slot)]->expand(grown[i], {0, chosen[i].node.histogram});
       }
     });
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -149,7 +140,7 @@ class BestFirst {
 
   using Alone = decltype(std::declval<const MakeAlone&>()());
   Work& work_;
-  std::vector<Alone> alone_;
+  std::vector<std::unique_ptr<Alone>> alone_;
   Threads& threads_;
   std::vector<GrownNode>& nodes_;
   std::vector<std::vector<ExpandEntry>>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tutti/learn/base/hash.h"
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "tutti/learn/tree/bins/rank_rows.h"
-#include "tutti/learn/tree/boosting.h"
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/grow/growth.h"
 #include "tutti/learn/tree/objective.h"
+#include "tutti/learn/tree/targets.h"
 
 namespace tutti::learn::tree {
 

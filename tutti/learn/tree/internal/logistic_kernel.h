@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tutti/learn/tree/objective.h"
+#include "tutti/learn/tree/gradient_pair.h"
 
 namespace tutti::learn::tree {
 

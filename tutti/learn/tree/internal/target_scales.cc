@@ -1,4 +1,4 @@
-#include "tutti/learn/tree/internal/targets.h"
+#include "tutti/learn/tree/internal/target_scales.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tutti/learn/tree/grow/exact.h"
+#include "tutti/learn/tree/exact/exact.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/bins/radix.h"
-#include "tutti/learn/tree/grow/exact_sweep.h"
+#include "tutti/learn/tree/exact/exact_sweep.h"
 #include "tutti/learn/tree/grow/grow_policy.h"
 #include "tutti/learn/tree/grow/node_rules.h"
 

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "tutti/learn/tree/grow/exact_data.h"
-#include "tutti/learn/tree/grow/grower.h"
+#include "tutti/learn/tree/exact/exact_data.h"
+#include "tutti/learn/tree/grow/growth.h"
 
 namespace tutti::learn::tree {
 

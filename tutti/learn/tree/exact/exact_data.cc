@@ -1,4 +1,4 @@
-#include "tutti/learn/tree/grow/exact_data.h"
+#include "tutti/learn/tree/exact/exact_data.h"
 
 #include <algorithm>
 #include <bit>

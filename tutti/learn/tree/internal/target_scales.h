@@ -4,7 +4,14 @@
 #include <cstdint>
 #include <span>
 
-#include "tutti/learn/tree/forest.h"
+#include "tutti/learn/tree/targets.h"
+
+namespace tutti::comm {
+class Communicator;
+}
+namespace tutti::learn {
+class Threads;
+}
 
 namespace tutti::learn::tree {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tutti/learn/base/hash.h"
-#include "tutti/learn/tree/grow/exact_data.h"
+#include "tutti/learn/tree/exact/exact_data.h"
 #include "tutti/learn/tree/grow/row_partition.h"
 #include "tutti/learn/tree/split/class_score.h"
 #include "tutti/learn/tree/split/split.h"

@@ -1,0 +1,60 @@
+// State that the steps of expanding nodes share.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "tutti/learn/base/threads.h"
+#include "tutti/learn/tree/grow/growth.h"
+
+namespace tutti::learn::tree {
+
+// Below this many rows most of the 256 bins are empty, and reading the rows themselves is faster.
+inline constexpr std::int64_t kRowsWithoutHistogram = 128;
+
+inline std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
+  return (size + chunk - 1) / chunk;
+}
+
+template <class Record>
+struct NodeContext {
+  // With `threads_` all of them work on each step. Without, steps are serial and may run beside
+  // those of other contexts.
+  NodeContext(const Growth<Record>& growth_, Threads* threads_)
+      : growth(growth_),
+        data(&growth_.data),
+        threads(threads_),
+        slots(threads_ == nullptr ? 1 : static_cast<std::size_t>(threads_->count())) {}
+
+  const Growth<Record>& growth;
+  const BinnedData* data;  // that of the growth, or the copy of a subtree
+  Threads* threads;
+  std::size_t slots;                   // threads that take part in a step
+  bool records_are_contiguous = true;  // those of each node; not while levels are split
+
+  bool samples_columns() const { return growth.options.columns_per_node > 0; }
+  // Whether the node is searched by its records instead of a histogram.
+  bool uses_records(const GrownNode& node) const {
+    return growth.communicator == nullptr && records_are_contiguous &&
+           node.size() <= kRowsWithoutHistogram;
+  }
+  // Rows that one thread takes at a time: partitioning leaves them in the cache for the histogram.
+  // With many tiles longer stretches of each are faster.
+  std::int64_t chunk_rows() const { return growth.data.tiles() > 1 ? 16384 : 2048; }
+
+  // Calls body(slot, part) for every part in [0, parts); calls of one slot do not overlap.
+  template <class Body>
+  void run(std::int64_t parts, const Body& body) const {
+    if (threads == nullptr || parts <= 1) {
+      for (std::int64_t part = 0; part < parts; ++part) body(std::size_t{0}, part);
+      return;
+    }
+    std::atomic<std::int64_t> next = 0;
+    threads->run(std::min(static_cast<std::int64_t>(slots), parts), [&](std::int64_t slot) {
+      for (std::int64_t part; (part = next++) < parts;) body(static_cast<std::size_t>(slot), part);
+    });
+  }
+};
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,38 @@
+// Sums and splits of all ranks. Without a communicator nothing changes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tutti/learn/tree/split/split.h"
+
+namespace tutti::comm {
+class Communicator;
+}
+
+namespace tutti::learn::tree {
+
+class RankExchange {
+ public:
+  // `is_by_column`: histograms are scattered, each rank searching its own columns.
+  RankExchange(comm::Communicator* communicator, const HistogramShape& shape, int columns,
+               bool is_by_column);
+
+  // Whether this rank searches the column.
+  bool owns(int column) const { return column >= first_column_ && column < end_column_; }
+  void reduce(NodeSums& sums) const;
+  // Afterwards the histogram has the sums of this rank's columns; the others are not used.
+  void reduce_scatter(std::uint64_t* histogram) const;
+  // The sums of one column, on all ranks.
+  void reduce_column(std::uint64_t* words) const;
+  // The best split of all ranks.
+  void choose_best(Split& split) const;
+
+ private:
+  comm::Communicator* communicator_;
+  const HistogramShape& shape_;
+  int first_column_ = 0, end_column_ = 0;
+  std::vector<std::int64_t> words_of_ranks_;
+};
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,122 @@
+#include "tutti/learn/tree/grow/row_partitioner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "tutti/learn/tree/grow/grow_policy.h"
+#include "tutti/learn/tree/grow/row_partition.h"
+
+namespace tutti::learn::tree {
+namespace {
+
+// Copying the bins of a subtree is worthwhile when its rows are partitioned at least this often.
+constexpr int kLevelsToCopy = 2;
+
+// Copies the bins of the records' rows together, and makes the records count them.
+template <int kStride, class Record>
+void gather(const std::uint8_t* from, std::span<Record> records, std::uint8_t* to,
+            std::uint32_t* originals) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::size_t ahead = std::min(i + kPartitionLookahead, records.size() - 1);
+    __builtin_prefetch(from + static_cast<std::size_t>(records[ahead].row) * kStride);
+    originals[i] = records[i].row;
+    std::memcpy(to + i * kStride, from + static_cast<std::size_t>(records[i].row) * kStride,
+                kStride);
+    records[i].row = static_cast<std::uint32_t>(i);
+  }
+}
+
+}  // namespace
+
+// Every chunk is partitioned within its own place of the scratch memory; once the sizes of all left
+// parts are known, everything is copied back to where it belongs, in order.
+template <class Record>
+std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
+                                               std::uint64_t* small_histogram,
+                                               NodeSums* left_sums) {
+  const std::int64_t chunk = context_.chunk_rows();
+  const std::int64_t parts = parts_of(parent.size(), chunk);
+  const auto table = table_of(parent.split);
+  const auto [bins, stride] = context_.data->one_column(parent.split.column);
+  Record* const rows = context_.growth.records.data() + parent.begin;
+  // Small nodes are partitioned in memory that stays in the cache, from one to the next.
+  const bool is_small =
+      context_.threads == nullptr && context_.growth.has_room && parent.size() <= kSubtreeRows;
+  if (is_small) partitioned_.resize(kSubtreeRows);
+  Record* const partitioned =
+      is_small ? partitioned_.data() : context_.growth.scratch.data() + parent.begin;
+  std::vector<std::int64_t> lefts(static_cast<std::size_t>(parts));
+  std::vector<NodeSums> sums(context_.slots);
+  for (NodeSums& one : sums) one.classes.resize(parent.sums.classes.size());
+  std::vector<std::uint64_t*> histograms;
+  if (small_histogram != nullptr) histograms = histograms_.slot_histograms(small_histogram, parts);
+  context_.run(parts, [&, bins = bins, stride = stride](std::size_t slot, std::int64_t index) {
+    const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
+    Record* target = partitioned + begin;
+    const std::int64_t left = partition_rows(rows + begin, size, target, bins, stride, table);
+    lefts[static_cast<std::size_t>(index)] = left;
+    if (left_sums != nullptr)
+      add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
+    if (small_histogram == nullptr) return;
+    if (parent.split.left_is_smaller)
+      histograms_.add_rows_of({target, static_cast<std::size_t>(left)}, histograms[slot]);
+    else
+      histograms_.add_rows_of({target + left, static_cast<std::size_t>(size - left)},
+                              histograms[slot]);
+  });
+  histograms_.merge(histograms);
+  const std::int64_t left_size = std::accumulate(lefts.begin(), lefts.end(), std::int64_t{0});
+  std::vector<std::int64_t> starts(lefts.size());
+  std::exclusive_scan(lefts.begin(), lefts.end(), starts.begin(), std::int64_t{0});
+  context_.run(parts, [&](std::size_t, std::int64_t index) {
+    const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
+    const std::int64_t left = lefts[static_cast<std::size_t>(index)];
+    const std::int64_t start = starts[static_cast<std::size_t>(index)];
+    std::copy_n(partitioned + begin, left, rows + start);
+    std::reverse_copy(partitioned + begin + left, partitioned + begin + size,
+                      rows + left_size + begin - start);
+  });
+  if (left_sums == nullptr) return left_size;
+  for (std::size_t slot = 1; slot < context_.slots; ++slot) add(sums[0], sums[slot]);
+  exchange_.reduce(sums[0]);
+  *left_sums = sums[0];
+  return left_size;
+}
+
+template <class Record>
+void RowPartitioner<Record>::enter(const GrownNode& root) {
+  const BinnedData& data = context_.growth.data;
+  const int most = context_.growth.options.max_depth;
+  const bool is_soon_done =
+      (most > 0 && most - root.depth < kLevelsToCopy) || context_.uses_records(root);
+  if (!context_.growth.has_room || data.tiles() > 1 || is_soon_done) return;
+  if (!copy_) copy_.emplace(kSubtreeRows, data.columns());
+  originals_.resize(static_cast<std::size_t>(root.size()));
+  const std::span<Record> records(context_.growth.records.data() + root.begin, originals_.size());
+  const auto gather_by = [&]<int kStride>() {
+    gather<kStride>(data.tile(0), records, copy_->tile(0), originals_.data());
+  };
+  switch (data.stride()) {
+    case 4: gather_by.template operator()<4>(); break;
+    case 8: gather_by.template operator()<8>(); break;
+    case 16: gather_by.template operator()<16>(); break;
+    default: gather_by.template operator()<32>();
+  }
+  context_.data = &*copy_;
+}
+
+template <class Record>
+void RowPartitioner<Record>::leave(const GrownNode& root) {
+  if (context_.data == &context_.growth.data) return;
+  for (std::int64_t i = root.begin; i < root.end; ++i) {
+    Record& record = context_.growth.records.data()[i];
+    record.row = originals_[record.row];
+  }
+  context_.data = &context_.growth.data;
+}
+
+template class RowPartitioner<NarrowRecord>;
+template class RowPartitioner<WideRecord>;
+
+}  // namespace tutti::learn::tree

@@ -1,0 +1,38 @@
+// The best split of nodes: from histograms, from the records of small nodes, or in columns that
+// each node samples.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tutti/learn/tree/grow/grow_policy.h"
+#include "tutti/learn/tree/grow/histogram_builder.h"
+
+namespace tutti::learn::tree {
+
+template <class Record>
+class SplitFinder {
+ public:
+  SplitFinder(const NodeContext<Record>& context, HistogramBuilder<Record>& histograms,
+              const RankExchange& exchange);
+
+  // Afterwards nodes that will not be split have neither split nor histogram.
+  void find(std::vector<GrownNode>& nodes, std::span<ExpandEntry> open);
+  // Gives the histogram back.
+  void drop(ExpandEntry& open);
+
+ private:
+  void search_histograms(std::vector<GrownNode>& nodes, std::span<const ExpandEntry> open);
+  void search_records(GrownNode& node);
+  void search_sampled(GrownNode& node);
+  void try_sampled(GrownNode& node, std::span<const int> columns, std::uint64_t* histogram,
+                   int& tried);
+
+  const NodeContext<Record>& context_;
+  HistogramBuilder<Record>& histograms_;
+  const RankExchange& exchange_;
+  std::vector<std::uint64_t> zeros_;  // for RecordSums
+};
+
+}  // namespace tutti::learn::tree
