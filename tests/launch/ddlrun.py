@@ -33,6 +33,17 @@ def processes_with(mark):
     return found
 
 
+def command_lines_with(mark):
+    """Command lines of the processes whose environment has the mark. Processes come and go meanwhile."""
+    lines = []
+    for process in processes_with(mark):
+        try:
+            lines.append(Path(f"/proc/{process}/cmdline").read_bytes())
+        except OSError:
+            pass
+    return lines
+
+
 def listeners(process):
     """Address and port, both in hexadecimal as in /proc/net/tcp, of the listening sockets of a process."""
     inodes = set()

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ddlrun import Run, listeners, processes_with
+from ddlrun import Run, command_lines_with, listeners
 
 DDLRUN, KINDS = Path(sys.argv[1]).resolve(), sys.argv[2:] or ["none"]
 TWO = ("--oversubscribe", "-n", 2)
@@ -72,7 +72,7 @@ class Listeners(Case):
             with self.subTest(mpi=kind):
                 run = self.start_waiting(kind, "echo secret $TUTTI_JOB_SECRET")
                 (secret,) = set(re.findall(r"secret ([0-9a-f]{64})", run.output))
-                lines = [Path(f"/proc/{process}/cmdline").read_bytes() for process in processes_with(run.mark)]
+                lines = command_lines_with(run.mark)
                 self.assertGreaterEqual(len(lines), 4)
                 self.assertFalse([line for line in lines if secret.encode() in line])
                 self.finish(run)
