@@ -95,11 +95,16 @@ class Job {
     if (files[0].revents) take_signal();
     if (files[1].revents) read_mpirun(mpirun_->output(), mpirun_output_);
     if (files[2].revents) read_mpirun(mpirun_->errors(), mpirun_errors_);
-    if (files[3].revents) mpirun_->has_ended();
+    if (files[3].revents) look_at_mpirun();
     flush(false);
     ranks_.grant_credit();
     output_.report_failures();
     look_at_clock();
+  }
+
+  // The signal that another process sent to mpirun explains ranks that are lost at the same time.
+  void look_at_mpirun() {
+    if (mpirun_->has_ended() && !is_ending_) was_mpirun_killed_ = mpirun_->was_killed();
   }
 
   int wait_milliseconds() const {
@@ -116,13 +121,19 @@ class Job {
     if (spec_.timeout > 0 && since_start_.seconds() > spec_.timeout) end_all(timed_out());
     if (output_.has_lost_reader()) end_all(output_closed());
     if (has_mpirun_ended() && ranks_.connected() > 0) {
-      suspect(fmt::format("DDL-3-43 {} {} while ranks were running.", spec_.command.front(),
-                          mpirun_->how_it_ended()),
-              std::max(mpirun_->exit_code(), 1));
+      JobEnd end = mpirun_ended_early();
+      suspect(std::move(end.message), end.exit_code);
     }
     if (all_have_ended_ || since_failure_.seconds() > kLastWordsSeconds) end_for_failure();
     const bool is_late = all_have_ended_ && since_all_ended_.seconds() > kMpirunSeconds;
     if (is_ending_ || is_late) end_mpirun();
+  }
+
+  JobEnd mpirun_ended_early() const {
+    return {std::max(mpirun_->exit_code(), 1),
+            fmt::format("DDL-3-43 {} {} while ranks were running.", spec_.command.front(),
+                        mpirun_->how_it_ended()),
+            true};
   }
 
   void end_mpirun() {
@@ -157,6 +168,7 @@ class Job {
   }
 
   void rank_was_lost(int rank) {
+    look_at_mpirun();
     rank_has_ended();
     add_failure({.rank = rank, .is_lost = true, .when_ns = now_ns()});
   }
@@ -169,6 +181,7 @@ class Job {
 
   JobEnd describe(const RankFailure& failure) const {
     const std::string& host = ranks_.host_of(failure.rank);
+    if (failure.is_lost && was_mpirun_killed_) return mpirun_ended_early();
     if (failure.is_lost) {
       return {1,
               fmt::format("DDL-3-42 Rank {} on {} was lost: its host is down, cannot be reached, "
@@ -310,7 +323,7 @@ class Job {
   int first_done_ = -1;  // the rank that ended well before all others
   int succeeded_ = 0;    // ranks that exited with 0
   bool is_ending_ = false, is_failure_ = false, is_suspicion_ = false, is_asked_ = false;
-  bool was_interrupted_ = false, all_have_ended_ = false, is_interrupted_ = false;
+  bool was_mpirun_killed_ = false, was_interrupted_ = false, all_have_ended_ = false, is_interrupted_ = false;
   JobEnd end_;
 };
 

@@ -133,6 +133,8 @@ bool Process::has_ended() {
   return ended_;
 }
 
+bool Process::was_killed() const { return WIFSIGNALED(status_); }
+
 int Process::exit_code() const {
   return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
 }

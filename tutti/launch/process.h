@@ -64,6 +64,8 @@ class Process {
   bool is_known_to_have_ended() const { return ended_; }
   // After its end: the exit code, 128 + signal for a killed one.
   int exit_code() const;
+  // After its end: whether a signal ended it.
+  bool was_killed() const;
   // "ended with exit code 7", "was killed by signal 9 (Killed)"
   std::string how_it_ended() const;
   void signal_group(int signal) const;
