@@ -46,8 +46,12 @@ function(add_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "WITH_TORCH" "" "SOURCES;DEPENDS;LABELS")
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest_main GTest::gmock)
-  if(TUTTI_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0)  # what is tested is optimised; tests would only take longer to compile
+  # The library under test is optimised; optimising the tests would only take longer to compile. The precompiled headers
+  # of libtorch require optimisation.
+  if(arg_WITH_TORCH)
+    target_compile_options(${name} PRIVATE -O1)
+  else()
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   list(TRANSFORM arg_LABELS PREPEND tests- OUTPUT_VARIABLE groups)
   foreach(group tests ${groups})
@@ -58,7 +62,6 @@ function(add_test_program name)
   endforeach()
   if(arg_WITH_TORCH)
     use_torch(${name})
-    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # the header of libtorch is the most of it
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
     return()

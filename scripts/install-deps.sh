@@ -12,6 +12,7 @@ g++                    the compiler (12 or later)
 cmake                  configures the build
 ninja-build            runs the build
 ccache                 makes the second build quick
+mold                   links quickly
 git                    fetches and describes the source
 pkg-config             finds hwloc and Highway, checks our own tutti.pc
 libfmt-dev             text formatting (no std::format in g++ 12)

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/models/nets/layer_stack.h"

@@ -1,7 +1,8 @@
 // The case cosmoflow with universes held out to choose settings by.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/models/nets/task_parts.h"

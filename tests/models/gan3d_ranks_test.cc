@@ -1,7 +1,8 @@
 // The case gan3d on two ranks, which are threads.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"

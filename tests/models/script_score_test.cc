@@ -1,7 +1,7 @@
 #include "tutti/models/script/score.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <array>
 

@@ -1,6 +1,7 @@
 #include "tutti/train/batch_norm.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include <numeric>
 

@@ -1,7 +1,8 @@
 #include "tutti/train/batch_norm.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 

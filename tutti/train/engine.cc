@@ -3,7 +3,8 @@
 #include <ATen/autocast_mode.h>
 #include <malloc.h>
 #include <sched.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 

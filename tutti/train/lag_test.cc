@@ -1,7 +1,8 @@
 // With lag 1 a step updates with the gradient of the step before, and with nothing else. Gradients
 // are given, weights are followed by hand.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <functional>
 

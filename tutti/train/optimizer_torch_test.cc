@@ -1,6 +1,8 @@
 // The update rules that libtorch has as well, side by side.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/optim.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/train/run/optimizer.h"
 

@@ -1,7 +1,8 @@
 #include "tutti/train/parameters.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/comm/transport/thread/thread_world.h"
 

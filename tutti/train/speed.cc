@@ -1,4 +1,4 @@
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tutti/core/clock.h"
 #include "tutti/train/engine.h"

@@ -1,7 +1,7 @@
 #include "tutti/train/trainer.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 

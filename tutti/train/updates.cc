@@ -1,6 +1,6 @@
 #include "tutti/train/updates.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 

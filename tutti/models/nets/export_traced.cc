@@ -1,6 +1,8 @@
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/models/nets/layer_stack.h"
 

@@ -1,7 +1,9 @@
 #include "tutti/models/nets/layer_stack.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

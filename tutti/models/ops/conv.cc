@@ -1,7 +1,8 @@
 #include "tutti/models/ops/conv.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/few_filters.h"

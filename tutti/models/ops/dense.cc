@@ -1,7 +1,8 @@
 #include "tutti/models/ops/dense.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/conv.h"
 #include "tutti/models/ops/float_slices.h"

@@ -1,6 +1,7 @@
 #include "tutti/models/ops/few_filters.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/images.h"
 #include "tutti/models/ops/joined_rows.h"

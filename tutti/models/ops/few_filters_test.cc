@@ -2,7 +2,9 @@
 #include "tutti/models/ops/few_filters.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <numeric>
 

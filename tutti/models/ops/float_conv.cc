@@ -1,6 +1,7 @@
 #include "tutti/models/ops/float_conv.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/float_slices.h"
 #include "tutti/models/ops/joined_conv.h"

@@ -2,7 +2,8 @@
 // libtorch; what computes it is `Kernels`.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/conv_shape.h"
 #include "tutti/models/ops/images.h"

@@ -1,6 +1,8 @@
 // Our operations against libtorch's own, forward and backward.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <numeric>
 

@@ -1,4 +1,5 @@
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/conv.h"
 #include "tutti/models/ops/pool_rows.h"

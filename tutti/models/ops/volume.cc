@@ -1,6 +1,7 @@
 #include "tutti/models/ops/volume.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/ops/volume_kernels.h"

@@ -1,6 +1,7 @@
 // Against libtorch's own operations, in f32 closely and in bf16 as closely as it can be.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 #include "tutti/models/script/score.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::models::script {
 namespace {

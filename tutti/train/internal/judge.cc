@@ -1,6 +1,7 @@
 #include "tutti/train/internal/judge.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/core/clock.h"
 

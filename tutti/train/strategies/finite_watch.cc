@@ -1,6 +1,6 @@
 #include "tutti/train/strategies/finite_watch.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tutti/train/run/finite.h"
 

@@ -1,6 +1,6 @@
 // Every rank trains by itself; every `local_steps` steps all take the mean of their weights. What
 // the update rule remembers stays with the rank.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tutti/core/clock.h"
 #include "tutti/train/strategies/finite_watch.h"

@@ -14,7 +14,7 @@
 // G groups act like extra momentum of about 1 - 1/G, so servers use (m - (1 - 1/G)) / (1/G), the
 // explicit momentum that makes the sum m, and not less than 0.
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,7 @@
 // Staleness, where it is known who updates when.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <condition_variable>
 #include <map>

@@ -1,6 +1,7 @@
 // The network against its published size, its loss by hand, its gradients by finite differences.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/science/climate_detect/case.h"

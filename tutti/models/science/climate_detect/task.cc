@@ -1,7 +1,8 @@
 #include "tutti/models/science/climate_detect/task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/core/error.h"
 #include "tutti/models/nets/task_parts.h"

@@ -1,7 +1,9 @@
 #include "tutti/models/science/climate_segment/model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace tutti::models::climate_segment {
 namespace {

@@ -1,6 +1,7 @@
 // The networks against their published tables and against independent formulations.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 

@@ -1,7 +1,9 @@
 #include "tutti/models/science/climate_segment/task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/core/error.h"
 #include "tutti/models/nets/task_parts.h"

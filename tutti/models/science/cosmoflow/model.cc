@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 

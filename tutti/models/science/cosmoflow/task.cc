@@ -1,7 +1,8 @@
 #include "tutti/models/science/cosmoflow/task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"

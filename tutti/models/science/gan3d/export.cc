@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/models/science/gan3d/model.h"
 #include "tutti/models/science/gan3d/shower.h"

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional.h>
+#include <torch/optim/adam.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <sstream>
 

@@ -1,6 +1,7 @@
 #include "tutti/models/science/gan3d/leaky_drop.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include <bit>
 

@@ -1,6 +1,6 @@
 #include "tutti/models/science/gan3d/losses.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tutti/models/science/gan3d/shower.h"
 

@@ -1,7 +1,8 @@
 #include "tutti/models/science/gan3d/model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 

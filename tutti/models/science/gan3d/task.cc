@@ -1,7 +1,9 @@
 #include "tutti/models/science/gan3d/task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/core/clock.h"
 #include "tutti/models/nets/layer_stack.h"

@@ -1,6 +1,6 @@
 #include "tutti/models/science/gan3d/upsampled_conv.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::models::gan3d {
 namespace {

@@ -1,7 +1,8 @@
 #include "tutti/models/science/hep/model.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 

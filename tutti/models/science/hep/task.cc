@@ -1,7 +1,8 @@
 #include "tutti/models/science/hep/task.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/hep/events.h"

@@ -1,6 +1,10 @@
 // The networks against their published tables and an independent formulation.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "tutti/core/error.h"
 #include "tutti/models/ops/amx.h"

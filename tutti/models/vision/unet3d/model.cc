@@ -1,6 +1,7 @@
 #include "tutti/models/vision/unet3d/model.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <array>
 #include <cmath>

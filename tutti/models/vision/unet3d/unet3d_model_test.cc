@@ -1,7 +1,11 @@
 // The network against an independent formulation, finite differences and itself in steps.
 #include <gtest/gtest.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional.h>
+#include <torch/optim/adam.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <unistd.h>
 
 #include <sstream>
