@@ -24,8 +24,11 @@ function(add_component name)
     else()
       list(APPEND labels asan)
     endif()
-    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|comm|learn)(/|$)")  # where threads meet
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|os|comm|learn)(/|$)")  # where threads meet
       list(APPEND labels tsan)
+    endif()
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/launch/" AND NOT name STREQUAL "launch")
+      list(APPEND labels launch)  # its folders are tested together
     endif()
     add_test_program(${name}_test ${with_torch} SOURCES ${arg_TESTS} LABELS ${labels}
                      DEPENDS tutti::${name} ${arg_PRIVATE_DEPENDS} ${arg_TEST_DEPENDS})

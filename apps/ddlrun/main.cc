@@ -14,16 +14,16 @@
 
 #include "tutti/comm/options.h"
 #include "tutti/core/error.h"
-#include "tutti/launch/agent.h"
-#include "tutti/launch/command_line.h"
-#include "tutti/launch/launch.h"
-#include "tutti/launch/options.h"
-#include "tutti/launch/session.h"
+#include "tutti/launch/agent/agent.h"
+#include "tutti/launch/cli/command_line.h"
+#include "tutti/launch/cli/launch.h"
+#include "tutti/launch/cli/options.h"
+#include "tutti/launch/probe/session.h"
 #include "tutti/plan/mode.h"
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Args = std::vector<std::string>;
 
 // Nothing that runs or lists processes by command line shall take an agent for its program.
 void hide_words(int argc, char** argv) {
@@ -47,7 +47,7 @@ void check_ddl_options(const std::string& text) {
 }
 
 // What ddlrun starts of itself on hosts and for ranks.
-int run_inner(const Words& words, int argc, char** argv) {
+int run_inner(const Args& words, int argc, char** argv) {
   if (words[0] == "--serve") {
     tutti::launch::serve(std::cin, std::cout, TUTTI_VERSION);
     return 0;
@@ -61,7 +61,7 @@ int run_inner(const Words& words, int argc, char** argv) {
       count, {words.begin() + std::min<long>(2, static_cast<long>(words.size())), words.end()});
 }
 
-int run(const Words& words) {
+int run(const Args& words) {
   const tutti::launch::CommandLine line = tutti::launch::parse_command_line(words);
   const tutti::Options& options = line.options;
   if (options.flag("version")) {
@@ -83,7 +83,7 @@ int run(const Words& words) {
 
 int main(int argc, char** argv) try {
   open_standard_files();
-  const Words words(argv + 1, argv + argc);
+  const Args words(argv + 1, argv + argc);
   const bool is_inner = !words.empty() && (words[0] == "--serve" || words[0] == "--agent" ||
                                            words[0] == "--start-here");
   return is_inner ? run_inner(words, argc, argv) : run(words);

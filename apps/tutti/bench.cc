@@ -6,7 +6,7 @@
 #include "bench/hybrid/hybrid.h"
 #include "bench/summary/summary.h"
 #include "bench/train/train.h"
-#include "tutti/core/openblas.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::app {
 
@@ -22,7 +22,7 @@ int run_bench(int argc, char** argv) {
        run_in_learn_program},
       {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
   };
-  set_openblas_kernels();  // peers are to be at their best
+  os::set_openblas_kernels();  // peers are to be at their best
   try {
     return dispatch("tutti bench", kBenchmarks, argc, argv);
   } catch (const bench::Interrupted& interrupted) {

@@ -7,10 +7,10 @@
 #include "apps/tutti/command.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/kernels.h"
-#include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
+#include "tutti/os/launcher_environment.h"
 #include "tutti/plan/algorithms/table.h"
 #include "tutti/topo/machine.h"
 #include "tutti/topo/render.h"
@@ -84,8 +84,8 @@ int run_info(int argc, char** argv) {
   }
   const Options options = comm::environment_options();
   const topo::Machine machine = topo::discover_machine();
-  const comm::JobEnvironment job = comm::find_job();
-  if (job.kind == comm::JobKind::kAlone) {
+  const os::JobEnvironment job = os::find_job();
+  if (job.kind == os::JobKind::kAlone) {
     print_with_threads(ranks > 0 ? ranks : machine.usable_cpus(), machine, options);
     return 0;
   }

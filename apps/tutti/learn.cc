@@ -11,10 +11,10 @@
 #include "apps/tutti/command.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/io/output_file.h"
 #include "tutti/learn/data/any_file.h"
 #include "tutti/learn/model/predict.h"
 #include "tutti/learn/model/train.h"
+#include "tutti/os/output_file.h"
 
 namespace tutti::app {
 namespace {
@@ -149,7 +149,7 @@ int run_learn_train(int argc, char** argv) {
   add_train_options(app, command);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
-  io::check_writable(command.out);
+  os::check_writable(command.out);
   TrainSettings& settings = command.settings;
   const int threads = command.file.threads;
   settings.options.set("threads", std::to_string(threads), "command line");
@@ -207,7 +207,7 @@ int run_learn_predict(int argc, char** argv) {
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
-  if (!out.empty()) io::check_writable(out);
+  if (!out.empty()) os::check_writable(out);
   const SavedModel model = load_model(model_path);
   if (wants_probabilities && !model.has_probabilities())
     throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
@@ -226,7 +226,7 @@ int run_learn_predict(int argc, char** argv) {
   if (out.empty()) {
     fmt::print("{}", text);
   } else {
-    io::write_whole(out, text);
+    os::write_whole(out, text);
   }
   if (!data.labels.empty()) fmt::print(stderr, "{}\n", quality_of(model, found, data.labels));
   return 0;
@@ -248,14 +248,14 @@ int run_learn_convert(int argc, char** argv) {
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
-  io::check_writable(to);
+  os::check_writable(to);
   DataSet data = read_any(from, options);
   if (spreads) {
     data.features = spread_words(data.features, data.words);
     data.words.columns.clear();
   }
   if (kind != FileKind::kCsv) print_words(data.words);
-  io::write_whole(to, [&](const std::filesystem::path& draft) {
+  os::write_whole(to, [&](const std::filesystem::path& draft) {
     if (kind == FileKind::kOwn) {
       write_data_file(draft, data, chunk_rows);
     } else {

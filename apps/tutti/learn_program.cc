@@ -7,12 +7,12 @@
 
 #include "apps/tutti/command.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::app {
 
 int run_in_learn_program(int argc, char** argv) {
-  std::string program = prefix() / "bin/tutti-learn";
+  std::string program = os::prefix() / "bin/tutti-learn";
   std::vector<char*> arguments = {program.data()};
   arguments.insert(arguments.end(), argv, argv + argc);
   arguments.push_back(nullptr);

@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "apps/tutti/command.h"
 #include "apps/tutti/train_request.h"
+#include "tutti/runs/run_index.h"
 #include "tutti/train/run/options.h"
-#include "tutti/train/run/run_folder.h"
+#include "tutti/train/run/plots.h"
 
 namespace tutti::app {
 namespace {
@@ -18,20 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string line_of(const fs::path& run) {
-  const auto metrics = train::read_metrics(run);
-  const auto steps = metrics.find("step");
+  const runs::RunSummary summary = runs::summarize(run);
   std::string text = fmt::format("{:<32}", run.filename().string());
-  if (steps == metrics.end() || steps->second.empty()) return text + "  no step yet";
-  text += fmt::format("  step {:>8.0f}  loss {:>8.4f}", steps->second.back(),
-                      metrics.at("loss").back());
-  std::ifstream file(run / "result.json");
-  // In the order of the file: the first metric is the one that counts.
-  const auto result = nlohmann::ordered_json::parse(file, nullptr, false);
-  if (result.is_discarded()) return text + "  not finished";
-  text += fmt::format("  {:>8.0f} samples/s", result.value("samples_per_second", 0.0));
-  const auto& all = result.value("metrics", nlohmann::ordered_json::object());
-  if (!all.empty())
-    text += fmt::format("  {} {:.4g}", all.begin().key(), all.begin().value().get<double>());
+  if (summary.steps == 0) return text + "  no step yet";
+  text += fmt::format("  step {:>8}  loss {:>8.4f}", summary.steps, summary.loss);
+  if (!summary.is_finished) return text + "  not finished";
+  text += fmt::format("  {:>8.0f} samples/s", summary.samples_per_second);
+  if (summary.first_metric)
+    text += fmt::format("  {} {:.4g}", summary.first_metric->first, summary.first_metric->second);
   return text;
 }
 
@@ -47,11 +39,7 @@ int run_runs(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  std::vector<fs::path> runs;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (fs::exists(entry.path() / "config.toml")) runs.push_back(entry.path());
-  std::sort(runs.begin(), runs.end());
+  const std::vector<fs::path> runs = runs::list_runs(folder);
   for (const fs::path& run : runs) fmt::print("{}\n", line_of(run));
   if (runs.empty()) fmt::print("no runs in {}\n", folder);
   return 0;

@@ -5,15 +5,15 @@
 
 #include "apps/tutti/command.h"
 #include "apps/tutti/train_request.h"
-#include "tutti/comm/transport/mpi/mpi_environment.h"
-#include "tutti/train/run/run_folder.h"
+#include "tutti/os/launcher_environment.h"
+#include "tutti/runs/training_log.h"
 
 namespace tutti::app {
 
 int run_train(int argc, char** argv) {
   // Ranks of a launcher read the command line and agree on the folder once they can talk to each
   // other.
-  if (comm::find_job().kind != comm::JobKind::kAlone)
+  if (os::find_job().kind != os::JobKind::kAlone)
     return run_ranks(0, std::vector<std::string>(argv, argv + argc));
   TrainRequest request;
   if (!parse_train(argc, argv, request)) return 0;

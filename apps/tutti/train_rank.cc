@@ -21,10 +21,12 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
-#include "tutti/io/output_file.h"
 #include "tutti/models/cases.h"
 #include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
+#include "tutti/os/output_file.h"
+#include "tutti/runs/schema.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/memory.h"
 #include "tutti/train/staging.h"
@@ -48,7 +50,7 @@ struct Prepared {
     if (!folder.empty()) use_kept_network(folder, options);
   }
   explicit Prepared(const fs::path& folder)
-      : Prepared(train::read_toml(folder / "config.toml"), folder) {}
+      : Prepared(train::read_toml(folder / runs::kConfigFile), folder) {}
   const train::CaseInfo& info;
   const OptionTable table;
   Options options;
@@ -92,15 +94,15 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
                                    {"samples_per_second", outcome.samples_per_second},
                                    {"exposed_share", outcome.exposed_share}};
   // Resumed after its last step: the speed is that of those who took it.
-  std::ifstream file(folder / "result.json");
+  std::ifstream file(folder / runs::kResultFile);
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
   result["judged_step"] = outcome.judged_step;
   result["chosen_by"] = chosen_by;
   result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
-  train::write_text(folder / "result.json", result.dump(2) + "\n");
-  train::write_text(folder / "result.txt", verdict);
+  runs::write_text(folder / runs::kResultFile, result.dump(2) + "\n");
+  runs::write_text(folder / runs::kVerdictFile, verdict);
 }
 
 void stage(Options& options, Communicator& communicator) {
@@ -206,8 +208,8 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   const fs::path folder = arguments.at(1), output = arguments.at(exports ? 2 : 3);
   Prepared prepared(folder);
   prepared.options.set("precision", "f32", arguments[0]);
-  train::make_parent(output);
-  io::check_writable(output);
+  runs::make_parent(output);
+  os::check_writable(output);
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   const auto task = models::make_task(prepared.info.name, prepared.options);
   train::load_weights(task->model(), folder, communicator, prepared.options.flag("channels_last"));
@@ -217,7 +219,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
     // In memory first: libtorch ends the program when it cannot write to a file.
     std::ostringstream script;
     task->export_script(script);
-    io::write_whole(output, script.str());
+    os::write_whole(output, script.str());
     return 0;
   }
   const fs::path samples = fs::absolute(arguments.at(2));
@@ -227,7 +229,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
                                               prepared.info.name));
   }
   const auto rows = task->predict(samples);
-  io::write_whole(output, csv_text(*task, rows));
+  os::write_whole(output, csv_text(*task, rows));
   return 0;
 }
 
@@ -276,7 +278,7 @@ int run(int argc, char** argv) {
   if (verb == "evaluate") return evaluate(*communicator, arguments[1]);
   if (verb == "start" || verb == "resume")
     return train_run(*communicator, arguments[1], verb == "resume",
-                     train::read_toml(fs::path(arguments[1]) / "config.toml"));
+                     train::read_toml(fs::path(arguments[1]) / runs::kConfigFile));
   TrainRequest request;
   std::optional<RunStart> start;  // on rank 0
   const fs::path folder = agreed_folder(*communicator, argc - 1, argv + 1, request, start);

@@ -1,7 +1,6 @@
 #include "apps/tutti/train_request.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,15 +9,16 @@
 #include <cerrno>
 #include <fstream>
 
-#include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/core/error.h"
-#include "tutti/core/openblas.h"
-#include "tutti/core/prefix.h"
-#include "tutti/core/text_file.h"
 #include "tutti/models/cases.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/environment.h"
+#include "tutti/os/launcher_environment.h"
+#include "tutti/os/text_file.h"
+#include "tutti/runs/schema.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/run/local_ranks.h"
 #include "tutti/train/run/options.h"
-#include "tutti/train/run/run_folder.h"
 
 namespace tutti::app {
 namespace {
@@ -47,7 +47,7 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 train::Request asked_for(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
     check_run(resumes);
-    train::Request before = train::read_toml(resumes / "config.toml");
+    train::Request before = train::read_toml(resumes / runs::kConfigFile);
     if (!what.empty() && what != before.case_name)
       throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and goes on with its own "
                                                 "options: leave out '{}'; --set changes some.",
@@ -70,7 +70,7 @@ void set_wait_policy() {
 // What libraries look for when a rank starts; what the user has set wins.
 void prepare_environment() {
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
-  set_openblas_kernels();
+  os::set_openblas_kernels();
   set_wait_policy();
 }
 
@@ -93,8 +93,8 @@ void check_model(const Options& options) {
 
 // A resumed run has its own network.
 void check_same_model(const fs::path& folder, const Options& options) {
-  if (!has_option(options, "model") || !fs::exists(folder / train::kNetworkFile)) return;
-  for (const auto& [name, value] : train::read_toml(folder / "config.toml").settings)
+  if (!has_option(options, "model") || !fs::exists(folder / runs::kNetworkFile)) return;
+  for (const auto& [name, value] : train::read_toml(folder / runs::kConfigFile).settings)
     if (name == "model" && value != options.text("model"))
       throw ConfigError("DDL-1-77",
                         fmt::format("{} keeps the network it was started with, {}. Leave out the "
@@ -103,23 +103,16 @@ void check_same_model(const fs::path& folder, const Options& options) {
 }
 
 std::string worker_program() {
-  return (prefix() / "libexec/tutti/train_rank").string();
+  return (os::prefix() / "libexec/tutti/train_rank").string();
 }
 
 }  // namespace
 
 void check_run(const fs::path& folder) {
-  if (!fs::exists(folder / "config.toml"))
+  if (!fs::exists(folder / runs::kConfigFile))
     throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
                                               "config.toml. `tutti runs` lists those there are.",
                                               folder.string()));
-}
-
-int usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  return std::max(1, CPU_COUNT(&set));
 }
 
 bool parse_train(int argc, char** argv, TrainRequest& request) {
@@ -173,33 +166,33 @@ RunStart::RunStart(const TrainRequest& request) {
   train::make_paths_absolute(options);
   if (!request.resumes.empty()) {
     folder_ = request.resumes;
-    lock_.emplace(train::lock_run(folder_));
+    lock_.emplace(runs::lock_run(folder_));
     check_same_model(folder_, options);
-    options_before_ = read_text(folder_ / "config.toml");
+    options_before_ = os::read_text(folder_ / runs::kConfigFile);
     begin(info, options);
     return;
   }
-  folder_ = train::new_run_folder(options.text("runs"), info.name);
+  folder_ = runs::new_run_folder(options.text("runs"), info.name);
   try {
-    lock_.emplace(train::lock_run(folder_));
+    lock_.emplace(runs::lock_run(folder_));
     begin(info, options);
   } catch (...) {
-    train::forget_if_empty(folder_);
+    runs::forget_if_empty(folder_);
     throw;
   }
 }
 
 void RunStart::begin(const train::CaseInfo& info, const Options& options) {
-  const fs::path network = folder_ / train::kNetworkFile;
+  const fs::path network = folder_ / runs::kNetworkFile;
   if (has_option(options, "model") && !fs::exists(network)) {
     check_model(options);
-    train::write_text(network, read_text(options.text("model")));
+    runs::write_text(network, os::read_text(options.text("model")));
   }
-  train::write_text(folder_ / "config.toml", train::toml_text(info.name, options));
+  runs::write_text(folder_ / runs::kConfigFile, train::toml_text(info.name, options));
 }
 
 void use_kept_network(const fs::path& folder, Options& options) {
-  const fs::path network = folder / train::kNetworkFile;
+  const fs::path network = folder / runs::kNetworkFile;
   if (has_option(options, "model") && fs::exists(network))
     options.set("model", network.string(), "run");
 }
@@ -219,29 +212,29 @@ void check_data_folder(const Options& options) {
 
 bool RunStart::has_taken_steps() const {
   std::error_code none;  // no file, no step
-  const auto last_step = fs::last_write_time(folder_ / "metrics.csv", none);
-  return !none && last_step >= fs::last_write_time(folder_ / "config.toml");
+  const auto last_step = fs::last_write_time(folder_ / runs::kStepsFile, none);
+  return !none && last_step >= fs::last_write_time(folder_ / runs::kConfigFile);
 }
 
 void RunStart::undo() const {
   if (options_before_.empty())
-    train::forget_if_empty(folder_);
+    runs::forget_if_empty(folder_);
   else if (!has_taken_steps())
-    train::write_text(folder_ / "config.toml", options_before_);
+    runs::write_text(folder_ / runs::kConfigFile, options_before_);
 }
 
 int run_ranks(int ranks, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), worker_program());
   prepare_environment();
-  if (comm::find_job().kind != comm::JobKind::kAlone) {
+  if (os::find_job().kind != os::JobKind::kAlone) {
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     execv(argv[0], argv.data());
     throw IoError("DDL-3-61", fmt::format("Cannot start {}: {}.", arguments[0], strerror(errno)));
   }
-  train::LocalRanks job{std::move(arguments), ranks > 0 ? ranks : usable_processors(), {}};
-  const std::string threads = std::to_string(std::max(1, usable_processors() / job.ranks));
+  train::LocalRanks job{std::move(arguments), ranks > 0 ? ranks : os::allowed_cpu_count(), {}};
+  const std::string threads = std::to_string(std::max(1, os::allowed_cpu_count() / job.ranks));
   // No more threads than there are processors for.
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     if (!getenv(name)) job.environment.push_back(name + ("=" + threads));

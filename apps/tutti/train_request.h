@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tutti/os/file_lock.h"
 #include "tutti/train/run/config.h"
-#include "tutti/train/run/file_lock.h"
 
 namespace tutti::app {
 
@@ -40,7 +40,7 @@ class RunStart {
 
   std::filesystem::path folder_;
   std::string options_before_;  // of a run to go on with; empty: it is new
-  std::optional<train::FileLock> lock_;
+  std::optional<os::FileLock> lock_;
 };
 
 // Lets `options` name the copy of the network that the run of `folder` keeps, if it keeps one that
@@ -52,9 +52,6 @@ void check_data_folder(const Options& options);
 
 // Throws ConfigError when `folder` is not that of a run.
 void check_run(const std::filesystem::path& folder);
-
-// Processors that this process may use.
-int usable_processors();
 
 // Runs the program that trains (beside this one, in ../libexec/tutti) on `ranks` processes of this
 // host; when a launcher has started this process as a rank, becomes it instead. Returns its exit

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "tutti/core/error.h"
-#include "tutti/core/text_file.h"
 #include "tutti/models/cases.h"
-#include "tutti/train/run/run_folder.h"
+#include "tutti/os/text_file.h"
+#include "tutti/runs/training_log.h"
 
 namespace tutti::app {
 namespace {
@@ -85,10 +85,10 @@ TEST_F(TrainRequestTest, ARunKeepsItsNetworkAndAbsolutePaths) {
   EXPECT_EQ(value_in(folder, "data"), (base_ / "samples").string());
   EXPECT_EQ(value_in(folder, "stage"), "");
   std::ofstream(base_ / "net.pt") << "saved again";
-  EXPECT_EQ(read_text(folder / "network.pt"), "first");
+  EXPECT_EQ(os::read_text(folder / "network.pt"), "first");
   fs::remove(base_ / "net.pt");
   RunStart(parse({"--resume", folder.string()}));  // from another directory, without the original
-  EXPECT_EQ(read_text(folder / "network.pt"), "first");
+  EXPECT_EQ(os::read_text(folder / "network.pt"), "first");
   const OptionTable table = models::find_case("script").table();
   Options options(table);
   use_kept_network(folder, options);
@@ -103,7 +103,7 @@ TEST_F(TrainRequestTest, AnOlderRunGetsItsCopyWhenResumed) {
   std::ofstream(base_ / "config.toml")
       << "case = \"script\"\nmodel = \"" << (base_ / "net.pt").string() << "\"\n";
   RunStart(parse({"--resume", base_.string()}));
-  EXPECT_EQ(read_text(base_ / "network.pt"), "network");
+  EXPECT_EQ(os::read_text(base_ / "network.pt"), "network");
 }
 
 TEST_F(TrainRequestTest, OneProcessTrainsARun) {

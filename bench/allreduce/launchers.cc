@@ -107,7 +107,7 @@ std::vector<ProcessSpec> launch_directly(const LaunchTask& task) {
                    fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
     append(words, task.worker);
     ProcessSpec spec{on_host(task, host_of(settings, rank), words), {}};
-    if (!is_oversubscribed(task)) spec.cores = {task.cores[static_cast<std::size_t>(rank)]};
+    if (!is_oversubscribed(task)) spec.cpus = {task.cores[static_cast<std::size_t>(rank)]};
     processes.push_back(std::move(spec));
   }
   return processes;

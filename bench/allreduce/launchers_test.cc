@@ -31,7 +31,7 @@ TEST_F(Launching, EveryRankHasACore) {
   EXPECT_EQ(line_of(launch_mpich(task)[0]), "mpirun.mpich -np 2 -bind-to core worker folder");
   auto direct = launch_directly(task);
   ASSERT_EQ(direct.size(), 2u);
-  EXPECT_EQ(direct[1].cores, std::vector<int>{6});
+  EXPECT_EQ(direct[1].cpus, std::vector<int>{6});
   EXPECT_THAT(line_of(direct[1]), HasSubstr("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2"));
 }
 
@@ -39,7 +39,7 @@ TEST_F(Launching, MoreRanksThanCoresAreLeftToTheScheduler) {
   settings.ranks_per_host = 3;
   EXPECT_THAT(line_of(launch_openmpi(task)[0]), HasSubstr("mpi_yield_when_idle 1"));
   EXPECT_THAT(line_of(launch_mpich(task)[0]), Not(HasSubstr("-bind-to")));
-  EXPECT_TRUE(launch_directly(task)[2].cores.empty());
+  EXPECT_TRUE(launch_directly(task)[2].cpus.empty());
 }
 
 TEST_F(Launching, TunedWorkersKeepTheirHeap) {

@@ -1,7 +1,6 @@
 #include "bench/allreduce/systems.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,7 +9,9 @@
 #include "bench/allreduce/launchers.h"
 #include "bench/harness/testbed.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/environment.h"
+#include "tutti/os/shell.h"
 
 namespace tutti::bench {
 namespace {
@@ -57,23 +58,6 @@ const System& find(const std::string& name) {
   throw ConfigError("DDL-8-32", fmt::format("No system is called '{}'.", name));
 }
 
-bool is_in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  return false;
-}
-
-std::vector<int> usable_cores() {
-  std::vector<int> cores;
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
-
 }  // namespace
 
 std::vector<std::string> peer_names() {
@@ -93,12 +77,14 @@ std::vector<std::string> default_peers() {
 Launch launch_of(const std::string& name, const AllreduceSettings& settings,
                  const fs::path& folder) {
   const System& system = find(name);
-  const std::string program = prefix() / "libexec" / "tutti" / system.program;
+  const std::string program = os::prefix() / "libexec" / "tutti" / system.program;
   if (access(program.c_str(), X_OK) != 0) return {{}, program + " was not built"};
-  if (!system.launcher.empty() && !is_in_path(system.launcher))
+  if (!system.launcher.empty() &&
+      os::find_program(system.launcher, os::own_environment()["PATH"]).empty())
     return {{}, system.launcher + " is not installed"};
-  return {system.launch({settings, {program, folder.string()}, usable_cores(), testbed_script()}),
-          ""};
+  return {
+      system.launch({settings, {program, folder.string()}, os::allowed_cpus(), testbed_script()}),
+      ""};
 }
 
 std::string settings_note(const std::string& name) {

@@ -13,7 +13,7 @@
 #include "bench/harness/testbed.h"
 #include "bench/harness/worker_group.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::bench {
 namespace {
@@ -38,7 +38,7 @@ Words on_host(const DdpSettings& settings, int host, const Words& words) {
 // What torch's users set. One thread of torch for each rank: there are not more cores.
 Words environment_of(const DdpSettings& settings, int port) {
   return {"env",
-          fmt::format("PYTHONPATH={}", (prefix() / "python").string()),
+          fmt::format("PYTHONPATH={}", (os::prefix() / "python").string()),
           "OMP_NUM_THREADS=1",
           "TUTTI_RUN_FOLDER=none",
           fmt::format("WORLD_SIZE={}", settings.ranks()),
@@ -55,7 +55,7 @@ std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& 
     Words words = environment;
     words.insert(words.end(),
                  {fmt::format("RANK={}", rank), "/usr/bin/python3", "-B",
-                  prefix() / "libexec" / "tutti" / "worker_ddp.py", system, folder.string()});
+                  os::prefix() / "libexec" / "tutti" / "worker_ddp.py", system, folder.string()});
     processes.push_back({on_host(settings, host_of(settings, rank), words), {}});
   }
   return processes;

@@ -70,7 +70,7 @@ struct Click {
 };
 
 Click make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns) {
-  Random random(mix(seed) + static_cast<std::uint64_t>(row));
+  Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
   std::array<std::uint64_t, 3> groups;
   for (int g = 0; g < 3; ++g)
     groups[g] =
@@ -81,7 +81,7 @@ Click make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns) {
     const std::int64_t value = field_value(field, groups, random);
     logit += 0.62 * effect_of(field, value);
     const std::uint64_t hash =
-        mix(static_cast<std::uint64_t>(field) << 40 ^ static_cast<std::uint64_t>(value + 1));
+        split_mix(static_cast<std::uint64_t>(field) << 40 ^ static_cast<std::uint64_t>(value + 1));
     click.columns[click.count++] =
         static_cast<std::int32_t>(hash % static_cast<std::uint64_t>(columns));
   }
@@ -136,7 +136,7 @@ DataSet make_clicks(std::int64_t rows, std::int64_t columns, std::uint64_t seed)
 
 DataSet make_collisions(std::int64_t rows, std::uint64_t seed) {
   return dense_set(rows, 28, [seed](std::int64_t row, float* x) {
-    Random random(mix(seed) + static_cast<std::uint64_t>(row));
+    Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
     const bool is_signal = random.uniform() < 0.53;
     std::array<double, 7> momentum;
     for (int i = 0; i < 7; ++i) {
@@ -163,13 +163,13 @@ DataSet make_factors(std::int64_t rows, std::int64_t columns, std::uint64_t seed
   constexpr int kFactors = 300;
   std::vector<float> loadings(static_cast<std::size_t>(kFactors * columns));
   std::vector<double> teacher(columns);
-  Random random(mix(seed) ^ 0x5eed);
+  Random random(split_mix(seed) ^ 0x5eed);
   for (int k = 0; k < kFactors; ++k)
     for (std::int64_t j = 0; j < columns; ++j)
       loadings[k * columns + j] = static_cast<float>(random.normal() * std::pow(k + 1.0, -0.8));
   for (double& weight : teacher) weight = random.normal();
   return dense_set(rows, columns, [&](std::int64_t row, float* x) {
-    Random own(mix(seed) + static_cast<std::uint64_t>(row));
+    Random own(split_mix(seed) + static_cast<std::uint64_t>(row));
     for (std::int64_t j = 0; j < columns; ++j) x[j] = static_cast<float>(0.4 * own.quick_normal());
     for (int k = 0; k < kFactors; ++k) {
       const float factor = static_cast<float>(own.normal());
@@ -198,7 +198,7 @@ DataSet make_pages(std::int64_t rows, std::int64_t columns, std::int64_t mean_en
     std::vector<std::int32_t> drawn;
     const std::int64_t end = std::min(rows, (piece + 1) * kRowsAtOnce);
     for (std::int64_t row = piece * kRowsAtOnce; row < end; ++row) {
-      Random random(mix(seed) + static_cast<std::uint64_t>(row));
+      Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
       const double length =
           static_cast<double>(mean_entries) * std::exp(0.8 * random.normal() - 0.32);
       drawn.clear();
@@ -206,9 +206,9 @@ DataSet make_pages(std::int64_t rows, std::int64_t columns, std::int64_t mean_en
       for (int i = std::clamp(static_cast<int>(length), 20, 40000); i > 0; --i) {
         const std::int64_t rank = random.zipf(columns, 1.1);
         // Some columns are for one of the kinds of pages.
-        const std::uint64_t kind = mix(static_cast<std::uint64_t>(rank) + 99) % 40;
+        const std::uint64_t kind = split_mix(static_cast<std::uint64_t>(rank) + 99) % 40;
         if (kind < 2 && (kind == 0) != is_spam && random.uniform() < 0.6) continue;
-        drawn.push_back(static_cast<std::int32_t>(mix(static_cast<std::uint64_t>(rank)) %
+        drawn.push_back(static_cast<std::int32_t>(split_mix(static_cast<std::uint64_t>(rank)) %
                                                   static_cast<std::uint64_t>(columns)));
       }
       std::sort(drawn.begin(), drawn.end());

@@ -15,7 +15,7 @@
 #include "bench/harness/row_file.h"
 #include "bench/harness/scratch_folder.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::bench {
 namespace {
@@ -70,7 +70,7 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
   ProcessSpec spec;
   spec.arguments = {"/usr/bin/python3",
                     "-B",
-                    (prefix() / "libexec/tutti/worker_glm.py").string(),
+                    (os::prefix() / "libexec/tutti/worker_glm.py").string(),
                     folder.string(),
                     std::string(one.name),
                     std::string(one.penalty),
@@ -79,7 +79,7 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     fmt::format("{}", settings.has_peers ? settings.seconds : 0),
                     settings.peers,
                     fmt::format("{}", settings.memory_share)};
-  spec.environment = {fmt::format("PYTHONPATH={}", (prefix() / "python").string())};
+  spec.environment = {fmt::format("PYTHONPATH={}", (os::prefix() / "python").string())};
   Process worker(spec, folder / "log");
   pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
   while (!worker.has_ended()) {

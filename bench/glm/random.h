@@ -5,21 +5,15 @@
 #include <cstdint>
 #include <numbers>
 
-namespace tutti::bench {
+#include "tutti/core/random.h"
 
-// Spreads the bits of a number (splitmix64's last step).
-inline std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
+namespace tutti::bench {
 
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
+  explicit Random(std::uint64_t seed) : state_(split_mix(seed)) {}
 
-  std::uint64_t bits() { return mix(state_ += 0x9e3779b97f4a7c15); }
+  std::uint64_t bits() { return split_mix(state_ += kSplitMixIncrement); }
   double uniform() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }  // never 0 or 1
   double normal() {
     return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());

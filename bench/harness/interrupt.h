@@ -1,10 +1,11 @@
-// Ctrl-C as an event that a poll can wait for, so that whoever runs long can leave through its
-// destructors.
+// Ctrl-C as an event that a poll can wait for, so long runs can leave through their destructors.
 #pragma once
 
 #include <signal.h>
 
 #include <stdexcept>
+
+#include "tutti/os/signal_fd.h"
 
 namespace tutti::bench {
 
@@ -19,18 +20,14 @@ struct Interrupted : std::runtime_error {
 // One per process, made before any other thread starts.
 class InterruptScope {
  public:
-  InterruptScope();
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
-  int fd() const { return fd_; }
+  int fd() const { return signals_.get(); }
   // Throws Interrupted when a signal has come.
-  void check() const;
+  void check() const {
+    if (const int signal = signals_.take()) throw Interrupted(signal);
+  }
 
  private:
-  int fd_ = -1;
-  sigset_t before_{};
+  os::SignalFd signals_{SIGINT, SIGTERM, SIGHUP};
 };
 
 }  // namespace tutti::bench

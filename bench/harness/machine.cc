@@ -1,7 +1,6 @@
 #include "bench/harness/machine.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -11,14 +10,11 @@
 #include <sstream>
 
 #include "tutti/core/bytes.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/text_file.h"
 
 namespace tutti::bench {
 namespace {
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\n";
@@ -58,13 +54,8 @@ std::string widest_simd(std::string_view flags) {
 // "2048K" as the kernel writes it.
 std::int64_t cache_bytes(int index) {
   std::string text =
-      read_text(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+      os::read_text(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
   return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10) * 1024;
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 }  // namespace
@@ -89,8 +80,8 @@ Machine parse_machine(std::string_view cpuinfo, std::string_view meminfo) {
 }
 
 Machine describe_machine() {
-  Machine machine = parse_machine(read_text("/proc/cpuinfo"), read_text("/proc/meminfo"));
-  machine.cores = usable_cores();
+  Machine machine = parse_machine(os::read_text("/proc/cpuinfo"), os::read_text("/proc/meminfo"));
+  machine.cores = os::allowed_cpu_count();
   machine.l2_bytes = cache_bytes(2);
   machine.l3_bytes = cache_bytes(3);
   utsname system{};

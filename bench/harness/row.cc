@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/os/atomic_file.h"
 
 namespace tutti::bench {
 namespace {
@@ -61,19 +62,14 @@ void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
   Json all = keeps ? read_rows(path) : Json::array();
   for (const Row& row : rows) all.push_back(to_json(row, machine));
 
-  std::filesystem::path part = path;
-  part += ".part";
-  std::ofstream file(part);
+  std::string text;
   const char* separator = "[\n";
   for (const Json& row : all) {
-    file << separator << row.dump();
+    text += separator + row.dump();
     separator = ",\n";
   }
-  file << (all.empty() ? "[]\n" : "\n]\n");
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  if (!file || error) cannot_write(path);
+  text += all.empty() ? "[]\n" : "\n]\n";
+  if (os::write_atomically(path, text)) cannot_write(path);
 }
 
 Json read_rows(const std::filesystem::path& path) {

@@ -15,8 +15,8 @@
 #include "bench/harness/testbed.h"
 #include "bench/hybrid/quota.h"
 #include "tutti/core/clock.h"
-#include "tutti/core/prefix.h"
-#include "tutti/train/run/run_folder.h"
+#include "tutti/os/environment.h"
+#include "tutti/runs/training_log.h"
 
 namespace tutti::bench {
 namespace {
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kBatch = 16;
 
 fs::path rank_program() {
-  return prefix() / "libexec/tutti/train_rank";
+  return os::prefix() / "libexec/tutti/train_rank";
 }
 
 // A network and data that learn within seconds on a part of a processor. The rate is that of the
@@ -127,7 +127,7 @@ class Team {
 HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy, bool is_slow,
                     const InterruptScope& interrupt) {
   const ScratchFolder folder;
-  train::write_text(folder.path() / "config.toml", config_of(settings, strategy));
+  runs::write_text(folder.path() / "config.toml", config_of(settings, strategy));
   const int slow_rank = is_slow ? workers_of(settings, strategy) - 1 : -1;
   Team team(folder.path(), {settings.ranks, slow_rank, settings.slowness, settings.on_testbed});
   const double batch = kBatch * group_of(settings, strategy);
@@ -136,7 +136,7 @@ HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy,
     interrupt.check();
     team.wait(0.2);
     ended = team.has_ended();
-    const auto metrics = train::read_metrics(folder.path());
+    const auto metrics = runs::read_metrics(folder.path());
     turn = read_turn(metrics, batch, settings);
     if (turn.seconds_to_target >= 0) break;
     if (metrics.contains("seconds") && metrics.at("seconds").back() > settings.seconds) break;
@@ -148,7 +148,7 @@ HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy,
 // The events are made before the first run, so that no run waits for them.
 void make_events(const HybridSettings& settings) {
   const ScratchFolder folder;
-  train::write_text(folder.path() / "config.toml", config_of(settings, "sync") + "steps = 1\n");
+  runs::write_text(folder.path() / "config.toml", config_of(settings, "sync") + "steps = 1\n");
   Team team(folder.path(), {});
   while (!team.has_ended()) team.wait(1);
 }

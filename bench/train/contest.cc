@@ -11,7 +11,7 @@
 #include "bench/harness/scratch_folder.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::bench {
 namespace {
@@ -22,7 +22,7 @@ constexpr double kTimeout = 300;
 constexpr const char* kWithoutMatrixUnits = "DNNL_MAX_CPU_ISA=AVX512_CORE_BF16";
 
 fs::path worker_folder() {
-  return prefix() / "libexec/tutti";
+  return os::prefix() / "libexec/tutti";
 }
 
 std::vector<std::string> rank_environment(const TrainSystem& system, int rank,

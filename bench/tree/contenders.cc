@@ -13,12 +13,12 @@
 #include "bench/harness/statistics.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/core/prefix.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/bins/binned_data.h"
 #include "tutti/learn/tree/boosting.h"
 #include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/predict/predictor.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::bench {
 namespace {
@@ -162,7 +162,7 @@ void write_data(const TreeData& data, const std::filesystem::path& folder) {
 TreeResult measure_peer(const std::string& system, const TreeCase& one,
                         const TreeSettings& settings, const std::filesystem::path& folder,
                         const InterruptScope& interrupt) {
-  const auto program = prefix() / "libexec/tutti/peer_trees.py";
+  const auto program = os::prefix() / "libexec/tutti/peer_trees.py";
   const std::string threads = std::to_string(settings.threads);
   const auto log = folder / (system + ".log");
   Process process(

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tutti/core/random.h"
+
 namespace tutti::bench {
 namespace {
 
@@ -11,13 +13,8 @@ namespace {
 class Dice {
  public:
   Dice(std::uint64_t seed, std::uint64_t row)
-      : state_(seed * 0x9e3779b97f4a7c15ull + row * 0xd1b54a32d192ed03ull) {}
-  double unit() {
-    std::uint64_t x = state_ += 0x9e3779b97f4a7c15ull;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
-  }
+      : state_(seed * kSplitMixIncrement + row * 0xd1b54a32d192ed03ull) {}
+  double unit() { return unit_interval(split_mix_output(state_ += kSplitMixIncrement)); }
   double normal() {
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return radius * std::cos(2 * std::numbers::pi * unit());

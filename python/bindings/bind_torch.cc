@@ -5,7 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "tutti/comm/transport/mpi/mpi_environment.h"
+#include "tutti/os/launcher_environment.h"
 #include "tutti/torch_backend/shared_memory.h"
 #include "tutti/torch_backend/world.h"
 
@@ -31,12 +31,12 @@ ProcessGroupDdl& ours(const Group& group) {
 }
 
 py::dict find_job() {
-  const comm::JobEnvironment job = comm::find_job();
+  const os::JobEnvironment job = os::find_job();
   py::dict found;
   found["rank"] = job.rank;
   found["size"] = job.size;
-  found["by_mpi"] = job.kind == comm::JobKind::kMpi;
-  found["is_alone"] = job.kind == comm::JobKind::kAlone;
+  found["by_mpi"] = job.kind == os::JobKind::kMpi;
+  found["is_alone"] = job.kind == os::JobKind::kAlone;
   return found;
 }
 

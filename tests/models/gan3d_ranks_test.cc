@@ -10,6 +10,7 @@
 #include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/gan3d/losses.h"
 #include "tutti/models/science/gan3d/task.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/batch_norm.h"
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/together.h"
@@ -132,13 +133,13 @@ TEST_F(Gan3dRanks, KnowTheMeanShower) {
 TEST_F(Gan3dRanks, ResumedIsBitForBitTheSame) {
   const Options chosen = options({{"steps", "3"}, {"checkpoint_steps", "2"}});
   const auto whole = train_on(2, "run", chosen);
-  const auto losses = train::read_metrics(base_ / "run").at("loss_generator");
+  const auto losses = runs::read_metrics(base_ / "run").at("loss_generator");
   EXPECT_TRUE(fs::exists(base_ / "run/plots/longitudinal.svg"));
   ASSERT_TRUE(fs::remove(base_ / "run/checkpoints/step-000000000003.ckpt"));
   ASSERT_TRUE(fs::exists(base_ / "run/checkpoints/step-000000000002.ckpt"));
   EXPECT_EQ(whole, train_on(2, "run", chosen, true));
   EXPECT_EQ(losses.size(), 3u);
-  EXPECT_EQ(losses, train::read_metrics(base_ / "run").at("loss_generator"));
+  EXPECT_EQ(losses, runs::read_metrics(base_ / "run").at("loss_generator"));
 }
 
 TEST_F(Gan3dRanks, OnlySynchronousWithoutLag) {

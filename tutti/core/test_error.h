@@ -17,4 +17,14 @@ std::string message_of(auto&& action) {
   return "no error";
 }
 
+// The message of the Error that `action` throws; empty if it throws none.
+std::string error_of(auto&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace tutti

@@ -1,11 +1,8 @@
 #include "tutti/topo/identity.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +10,8 @@
 #include <sstream>
 
 #include "tutti/core/error.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::topo {
 namespace {
@@ -34,20 +33,11 @@ std::string namespace_number(const char* kind) {
                                                          : link.substr(begin + 1, end - begin - 1);
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 // From sysfs and not from hwloc: every rank asks this at start, and full discovery takes much
 // longer.
 int bound_socket() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
   std::set<std::string> sockets;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
+  for (const int cpu : os::allowed_cpus()) {
     sockets.insert(first_word_of(
         fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu)));
     if (sockets.size() > 1) return -1;
@@ -67,7 +57,7 @@ std::string without_spaces(std::string text) {
 
 HostIdentity this_host_identity() {
   const char* const host_id = std::getenv("TUTTI_HOST_ID");
-  return {.name = without_spaces(host_name()),
+  return {.name = without_spaces(os::host_name()),
           .boot_id = first_word_of("/proc/sys/kernel/random/boot_id"),
           .network_namespace = namespace_number("net"),
           .process_namespace = namespace_number("pid"),

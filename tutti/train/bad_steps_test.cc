@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tutti/core/error.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/internal/testing.h"
 
 namespace tutti::train {
@@ -40,7 +41,7 @@ TEST_P(BadGradientTest, IsSkippedByAll) {
   settings.insert(settings.end(), {{"steps", "8"}, {"momentum", "0"}});
   const Result result = run(ranks, "bad", settings, false, 5);
   for (float weight : result.weights) EXPECT_TRUE(std::isfinite(weight));
-  for (double loss : read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
+  for (double loss : runs::read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
   const int bad_rank = bad_rank_.value_or(ranks - 1);
   for (int rank = 0; rank < ranks; ++rank)
     EXPECT_EQ(events("bad", rank).find("\"what\":\"gradient\",\"where\":\"layer matrix\"") !=
@@ -58,7 +59,7 @@ TEST_P(BadGradientTest, SumThatIsNotFiniteIsSkippedByAll) {
   settings.insert(settings.end(), {{"steps", "8"}, {"momentum", "0"}});
   const Result result = run(ranks, "bad", settings, false, 5);
   for (float weight : result.weights) EXPECT_LT(std::abs(weight), 100);
-  for (double loss : read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
+  for (double loss : runs::read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
 }
 
 // Adam would remember an infinite square, and never change these weights again.

@@ -2,7 +2,6 @@
 
 #include <ATen/autocast_mode.h>
 #include <malloc.h>
-#include <sched.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -10,6 +9,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/cpu_isa.h"
+#include "tutti/os/cpus.h"
 
 namespace tutti::train {
 
@@ -27,10 +27,7 @@ void prepare_process(int threads) {
 int threads_of(const Options& options, int local_ranks) {
   if (const std::int64_t wanted = options.integer("threads"); wanted > 0)
     return static_cast<int>(wanted);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  const int usable = CPU_COUNT(&set), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int usable = os::allowed_cpu_count(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   // A rank that is bound to a part of the processors has that part for itself.
   return std::max(1, usable < all ? usable : usable / std::max(1, local_ranks));
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tutti/core/error.h"
-#include "tutti/train/run/free_memory.h"
+#include "tutti/os/memory.h"
 #include "tutti/train/run/optimizer.h"
 #include "tutti/train/strategy.h"
 
@@ -55,7 +55,7 @@ void check_need(const MemoryNeed& need, std::int64_t batch, int ranks, double fr
 
 void check_memory(Task& task, comm::Communicator& communicator, const Options& options) {
   if (!options.flag("check_memory")) return;
-  double free = free_memory();
+  auto free = static_cast<double>(os::free_memory().bytes());
   communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
   check_need(memory_need(task, options), options.integer("batch"), communicator.local_size(), free);
 }

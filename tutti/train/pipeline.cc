@@ -14,8 +14,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::train {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/internal/testing.h"
 
 namespace tutti::train {
@@ -54,9 +55,9 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
   EXPECT_EQ(whole.weights, parts.weights);
   EXPECT_EQ(newest("whole").arrays, newest("parts").arrays);  // and what each rank keeps besides
   EXPECT_TRUE(newest("whole").arrays.contains("buffers.ranks"));
-  const auto columns = read_metrics(base_ / "parts");
+  const auto columns = runs::read_metrics(base_ / "parts");
   ASSERT_EQ(columns.at("step").size(), 20u);
-  EXPECT_EQ(columns.at("loss"), read_metrics(base_ / "whole").at("loss"));
+  EXPECT_EQ(columns.at("loss"), runs::read_metrics(base_ / "whole").at("loss"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice", "late"),
@@ -78,7 +79,7 @@ TEST_F(TrainerTest, AnotherNumberOfRanksGoesOnAtTheSameSample) {
     ASSERT_EQ(samples_.size(), 64u);
     run(ranks, name, with({{"epochs", "2"}}), true);
     const std::int64_t rest = 32 / (8 * ranks), epoch = 96 / (8 * ranks);
-    const auto columns = read_metrics(base_ / name);
+    const auto columns = runs::read_metrics(base_ / name);
     ASSERT_EQ(columns.at("step").size(), std::size_t(4 + rest + epoch)) << ranks;
     const double rounding = 32 % (8 * ranks) == 0 ? 1e-7 : 0.2 * third;  // to whole steps
     EXPECT_NEAR(columns.at("learning_rate").at(4), third, rounding) << ranks;

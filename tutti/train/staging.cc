@@ -1,7 +1,6 @@
 #include "tutti/train/staging.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "tutti/core/error.h"
+#include "tutti/os/atomic_file.h"
 
 namespace tutti::train {
 namespace {
@@ -74,11 +74,11 @@ void pass(comm::Communicator& communicator, const File& file, int reader, const 
   std::ifstream in;
   if (communicator.rank() == reader) in.open(source / file.name, std::ios::binary);
   // Two runs may stage to the same folder at once.
-  const fs::path draft = (local / file.name).string() + fmt::format(".{}.part", getpid());
+  os::AtomicFile copy(local / file.name);
   std::optional<std::ofstream> out;
   if (communicator.local_rank() == 0) {
-    fs::create_directories(draft.parent_path());
-    out.emplace(draft, std::ios::binary);
+    fs::create_directories(copy.draft().parent_path());
+    out.emplace(copy.draft(), std::ios::binary);
   }
   std::vector<char> chunk;
   for (std::int64_t at = 0; at < file.bytes; at += kChunkBytes) {
@@ -93,11 +93,10 @@ void pass(comm::Communicator& communicator, const File& file, int reader, const 
   }
   if (!out) return;
   out->close();
-  if (!*out)
+  if (!*out || copy.commit())
     throw IoError("DDL-7-86", fmt::format("Cannot write {}. Check that the disk has room, or set "
                                           "`stage` to another folder.",
-                                          draft.string()));
-  fs::rename(draft, local / file.name);
+                                          copy.target().string()));
 }
 
 }  // namespace

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/train/run/run_folder.h"
+#include "tutti/runs/training_log.h"
 
 namespace tutti::train {
+
+using runs::Metrics;
 
 struct Batch {
   torch::Tensor input, target;

@@ -7,9 +7,9 @@
 #include <array>
 #include <new>
 
+#include "tutti/core/crc32c.h"
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
-#include "tutti/train/run/crc32c.h"
 
 namespace tutti::train {
 namespace {

@@ -14,6 +14,7 @@
 #include "tutti/train/internal/run_state.h"
 #include "tutti/train/internal/step_rows.h"
 #include "tutti/train/internal/stepper.h"
+#include "tutti/train/run/plots.h"
 #include "tutti/train/run/schedule.h"
 #include "tutti/train/together.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tutti/core/error.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/internal/testing.h"
 
 namespace tutti::train {
@@ -106,7 +107,7 @@ TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
     EXPECT_NEAR(one.weights[i], three.weights[i], 1e-5);
     EXPECT_NEAR(one.weights[i], accumulated.weights[i], 1e-5);
   }
-  const auto columns = read_metrics(base_ / "one");
+  const auto columns = runs::read_metrics(base_ / "one");
   EXPECT_EQ(columns.at("first").size(), 5u);
   EXPECT_LT(columns.at("second")[0] / 1.5, columns.at("first")[0]);  // all of the same batch
   EXPECT_LT(columns.at("third")[0] / 2, columns.at("second")[0] / 1.5);
@@ -150,7 +151,7 @@ TEST_F(TrainerTest, EveryStrategyLearns) {
 TEST_F(TrainerTest, StepsOfAllGroupsAreInTheFile) {
   for (const char* strategy : {"async", "hybrid"}) {
     run(5, strategy, {{"strategy", strategy}, {"groups", "2"}, {"steps", "25"}});
-    const auto columns = read_metrics(base_ / strategy);
+    const auto columns = runs::read_metrics(base_ / strategy);
     std::vector<double> all(25);
     std::iota(all.begin(), all.end(), 1.0);
     EXPECT_EQ(columns.at("step"), all) << strategy;

@@ -9,7 +9,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/core/events.h"
+#include "tutti/core/json_quoted.h"
+#include "tutti/os/environment.h"
 
 namespace tutti::comm::fusion {
 namespace {
@@ -22,12 +23,6 @@ void write_file(const std::string& path, const std::string& text) {
   if (!(file << text) || !file.flush())
     throw IoError("DDL-7-70",
                   fmt::format("The timeline cannot be written to {}. Give another file.", path));
-}
-
-std::string own_host() {
-  char host[HOST_NAME_MAX + 1] = "unknown";
-  gethostname(host, sizeof host - 1);
-  return host;
 }
 
 }  // namespace
@@ -89,7 +84,7 @@ void Timeline::write(Communicator& communicator) {
   {
     const std::lock_guard lock(mutex_);
     const int rank = communicator.rank();
-    if (!file_.empty()) text = events_of(rank, own_host(), mine - clocks[0]);
+    if (!file_.empty()) text = events_of(rank, os::host_name(), mine - clocks[0]);
     file = std::exchange(file_, "");
     spans_.clear();
   }
@@ -118,7 +113,8 @@ void Timeline::write(Communicator& communicator) {
 void Timeline::write_alone(int rank) {
   const std::lock_guard lock(mutex_);
   if (file_.empty()) return;
-  write_file(fmt::format("{}.rank{}", file_, rank), kBegin + events_of(rank, own_host(), 0) + kEnd);
+  write_file(fmt::format("{}.rank{}", file_, rank),
+             kBegin + events_of(rank, os::host_name(), 0) + kEnd);
   file_.clear();
   spans_.clear();
 }

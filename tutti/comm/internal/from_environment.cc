@@ -8,20 +8,20 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/internal/fork_guard.h"
 #include "tutti/comm/transport/local/local_transport.h"
-#include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
+#include "tutti/os/launcher_environment.h"
 
 namespace tutti::comm {
 namespace {
 
-std::shared_ptr<Transport> transport_of(const JobEnvironment& job, const Options& options) {
+std::shared_ptr<Transport> transport_of(const os::JobEnvironment& job, const Options& options) {
   switch (job.kind) {
-    case JobKind::kAlone: return ThreadWorld(1).transport(0);
-    case JobKind::kLocal:
+    case os::JobKind::kAlone: return ThreadWorld(1).transport(0);
+    case os::JobKind::kLocal:
       return start_local(local_job_from_environment(), options.text("interface"));
-    case JobKind::kMpi: return start_mpi();
+    case os::JobKind::kMpi: return start_mpi();
   }
   return nullptr;
 }
@@ -61,7 +61,7 @@ class KeptMpi {
 
 std::unique_ptr<Communicator> Communicator::from_environment(const Options& options) {
   std::shared_ptr<Transport> transport = KeptMpi::instance().take();
-  if (!transport) transport = transport_of(find_job(), options);
+  if (!transport) transport = transport_of(os::find_job(), options);
   try {
     return create(transport, options);
   } catch (const ConfigError&) {

@@ -72,8 +72,8 @@ void Lifeline::try_next(Line& line) {
 }
 
 void Lifeline::admit() {
-  for (const File& listener : door_.files) {
-    for (const int file : visitors_->accept_from(listener.number())) {
+  for (const os::UniqueFd& listener : door_.files) {
+    for (const int file : visitors_->accept_from(listener.get())) {
       if (lines_.size() >= kMostLines) {
         ::close(file);
         continue;
@@ -87,7 +87,7 @@ void Lifeline::admit() {
 }
 
 void Lifeline::add_files(std::vector<pollfd>& files) const {
-  for (const File& listener : door_.files) files.push_back({listener.number(), POLLIN, 0});
+  for (const os::UniqueFd& listener : door_.files) files.push_back({listener.get(), POLLIN, 0});
   if (visitors_) visitors_->add_files(&files);
   for (const Line& line : lines_) files.push_back({line.file, line.events(), 0});
 }

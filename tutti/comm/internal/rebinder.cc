@@ -9,30 +9,22 @@
 #include <vector>
 
 #include "tutti/core/log.h"
-#include "tutti/core/text_file.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/text_file.h"
 
 namespace tutti::comm {
 namespace {
 
 CpuTimes cpu_times() {
-  return parse_cpu_times(read_text("/proc/stat"));
+  return parse_cpu_times(os::read_text("/proc/stat"));
 }
 
-cpu_set_t affinity_of(pid_t thread) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  ::sched_getaffinity(thread, sizeof set, &set);
-  return set;
-}
-
-// All that the operating system lets this process have, whatever it is bound to now.
-cpu_set_t allowed_cpus() {
-  const cpu_set_t bound = affinity_of(0);
-  cpu_set_t all;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
-  if (::sched_setaffinity(0, sizeof all, &all) != 0) return bound;
-  const cpu_set_t allowed = affinity_of(0);
-  ::sched_setaffinity(0, sizeof bound, &bound);
+// CPUs that the cpuset of this process allows, whatever it is bound to now.
+cpu_set_t bindable_cpus() {
+  const cpu_set_t bound = os::affinity_of();
+  if (!os::set_affinity(os::any_cpu())) return bound;
+  const cpu_set_t allowed = os::affinity_of();
+  os::set_affinity(bound);
   return allowed;
 }
 
@@ -41,8 +33,8 @@ void widen_threads(const cpu_set_t& bound, const cpu_set_t& wider) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     const pid_t thread = std::atoi(entry.path().filename().c_str());
-    const cpu_set_t now = affinity_of(thread);
-    if (CPU_EQUAL(&now, &bound)) ::sched_setaffinity(thread, sizeof wider, &wider);
+    const cpu_set_t now = os::affinity_of(thread);
+    if (CPU_EQUAL(&now, &bound)) os::set_affinity(wider, thread);
   }
 }
 
@@ -104,8 +96,8 @@ bool Rebinder::look(const Summary& summary) {
 void Rebinder::widen(const Summary& summary) {
   const std::string story = fmt::format("rank {} was the last in {} checks in a row, by {:.1f} us",
                                         rank_, kChecks, 1e6 * summary.lateness);
-  const cpu_set_t allowed = allowed_cpus();
-  const cpu_set_t bound = affinity_of(0);
+  const cpu_set_t allowed = bindable_cpus();
+  const cpu_set_t bound = os::affinity_of();
   double busy = 0;
   const auto cpu = least_busy(
       before_, cpu_times(),

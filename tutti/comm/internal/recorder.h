@@ -9,8 +9,9 @@
 #include <string_view>
 
 #include "tutti/comm/flight_record.h"
-#include "tutti/core/events.h"
 #include "tutti/core/options.h"
+#include "tutti/runs/events.h"
+#include "tutti/runs/trace_file.h"
 
 namespace tutti::comm {
 
@@ -19,7 +20,7 @@ class Recorder {
  public:
   // `flight` must outlive the recorder. Throws IoError when the folder cannot be written.
   Recorder(const Options& options, const FlightRecord& flight, int rank, std::string host);
-  ~Recorder();
+  ~Recorder() { flush(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -27,18 +28,16 @@ class Recorder {
   // All ranks pass the same.
   void set_job_name(const std::string& name);
 
-  EventLog& events() { return events_; }
+  runs::EventLog& events() { return events_; }
   // Writes flight-rank<r>.json anew.
   void write_flight(std::string_view reason);
-  bool traces() const { return trace_file_ >= 0; }
+  bool traces() const { return trace_.is_open(); }
   // Adds a finished operation to trace-rank<r>.json; it is there after some operations or `flush`.
   void trace(const FlightEntry& entry);
   void flush();
 
  private:
-  static constexpr std::size_t kBufferBytes = 256 * 1024;
-  void open_trace();
-  void write_buffer();
+  void note_gaps(bool is_whole);
 
   const FlightRecord& flight_;
   const int rank_;
@@ -47,9 +46,8 @@ class Recorder {
   bool may_make_folder_ = false;  // was not told one
   bool wants_trace_ = false;
   std::filesystem::path folder_;  // empty: none
-  EventLog events_;
-  int trace_file_ = -1;
-  std::string buffer_;  // of the trace
+  runs::EventLog events_;
+  runs::TraceFile trace_;
   bool has_complained_ = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "tutti/comm/internal/state.h"
 #include "tutti/core/error.h"
+#include "tutti/os/cpus.h"
 
 namespace tutti::comm {
 namespace {
@@ -29,14 +30,6 @@ topo::HostIdentity identity_of(const Transport& transport) {
   // Thread-ranks are on the hosts that the test says.
   if (std::string_view(transport.name()) == "thread") identity.host_id = "thread-" + identity.name;
   return identity;
-}
-
-// The cores this process may run on; bound ranks of one host each have their own.
-cpu_set_t own_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  ::sched_getaffinity(0, sizeof cores, &cores);
-  return cores;
 }
 
 int first_rank_of_next_host(const topo::Layout& layout, int rank) {
@@ -115,7 +108,7 @@ void Communicator::State::join_host() {
   const auto hellos =
       exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
                                   .arena = job->arena->directory(),
-                                  .cores = own_cores()}));
+                                  .cores = os::affinity_of()}));
   if (!memory) SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).board, &memory).raise();
   std::vector<std::unique_ptr<PeerArena>> arenas(members.size());
   cpu_set_t cores;

@@ -8,13 +8,13 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tutti/comm/transport/shm/board.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
-#include "tutti/core/text_file.h"
+#include "tutti/os/atomic_file.h"
+#include "tutti/os/text_file.h"
 #include "tutti/plan/algorithms/table.h"
 #include "tutti/plan/cost.h"
 
@@ -141,21 +141,14 @@ std::filesystem::path tuning_file(const Options& options, const std::string& key
 }
 
 std::string read_tuning(const std::filesystem::path& file) {
-  return read_text(file);
+  return os::read_text(file);
 }
 
 void write_tuning(const std::filesystem::path& file, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  const std::filesystem::path draft = fmt::format("{}.{}", file.string(), ::getpid());
-  std::ofstream stream(draft, std::ios::binary);
-  stream << text;
-  stream.close();
-  if (stream) std::filesystem::rename(draft, file, error);
-  if (!stream || error) {
+  if (os::write_atomically(file, text))
     log::debug("the measured choices cannot be kept in {}", file.string());
-    std::filesystem::remove(draft, error);
-  }
 }
 
 }  // namespace tutti::comm

@@ -1,11 +1,11 @@
 // No MPI: ddlrun starts the ranks of this machine itself.
 #include <fmt/format.h>
 
-#include "tutti/launch/mpi/flavour.h"
+#include "tutti/launch/mpi/launcher.h"
 
 namespace tutti::launch {
 
-Words direct_command(const Mpi& mpi, const Start& start) {
+Args direct_command(const Mpi& mpi, const Start& start) {
   return with_program({mpi.program, "--start-here", fmt::format("{}", start.ranks)}, start);
 }
 

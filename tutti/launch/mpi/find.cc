@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tutti/core/error.h"
-#include "tutti/launch/process.h"
-#include "tutti/launch/shell.h"
+#include "tutti/os/process.h"
+#include "tutti/os/shell.h"
 
 namespace tutti::launch {
 namespace {
@@ -24,7 +24,7 @@ bool is_in_system_folder(const std::string& program) {
 
 std::optional<Mpi> look_at(const std::string& name, const MpiSearch& search,
                            const Answers& answers) {
-  const std::string program = find_program(name, search.path);
+  const std::string program = os::find_program(name, search.path);
   if (program.empty()) return std::nullopt;
   std::optional<Mpi> mpi = recognise(answers(program, "--version"));
   if (mpi) mpi->program = is_in_system_folder(program) ? name : program;
@@ -34,7 +34,7 @@ std::optional<Mpi> look_at(const std::string& name, const MpiSearch& search,
 std::optional<Mpi> look_at_srun(const MpiSearch& search, const Answers& answers) {
   std::optional<Mpi> mpi = look_at("srun", search, answers);
   if (!mpi) return mpi;
-  const std::string plugins = answers(find_program("srun", search.path), "--mpi=list");
+  const std::string plugins = answers(os::find_program("srun", search.path), "--mpi=list");
   mpi->plugin = plugins.find("pmix") != plugins.npos   ? "pmix"
                 : plugins.find("pmi2") != plugins.npos ? "pmi2"
                                                        : "";
@@ -42,7 +42,7 @@ std::optional<Mpi> look_at_srun(const MpiSearch& search, const Answers& answers)
 }
 
 [[noreturn]] void give_up(const MpiSearch& search) {
-  const std::string what = search.wanted == "auto" ? "MPI" : flavour_named(search.wanted).title;
+  const std::string what = search.wanted == "auto" ? "MPI" : launcher_named(search.wanted).title;
   throw ConfigError("DDL-3-13",
                     fmt::format("No {} was found in PATH. Install one (Debian: openmpi-bin), load "
                                 "its module, or, for this machine alone, use --mpi none.",
@@ -52,19 +52,19 @@ std::optional<Mpi> look_at_srun(const MpiSearch& search, const Answers& answers)
 }  // namespace
 
 std::string ask_program(const std::string& program, const std::string& argument) {
-  const Outcome outcome = run({.words = {program, argument}}, kPatience);
+  const os::Outcome outcome = os::run({.arguments = {program, argument}}, kPatience);
   return outcome.output + outcome.errors;
 }
 
 Mpi find_mpi(const MpiSearch& search, const Answers& answers) {
-  if (search.wanted == "none") return {&flavour_named("none"), "", search.own_program};
+  if (search.wanted == "none") return {&launcher_named("none"), "", search.own_program};
   const std::string preferred = search.wanted == "auto" ? search.built_with : search.wanted;
   std::optional<Mpi> other;
   if (search.wanted != "srun") {
     for (const char* name : kNames) {
       std::optional<Mpi> mpi = look_at(name, search, answers);
       if (!mpi) continue;
-      if (mpi->flavour->name == preferred || preferred.empty()) return *mpi;
+      if (mpi->launcher->name == preferred || preferred.empty()) return *mpi;
       if (!other) other = std::move(mpi);
     }
   }

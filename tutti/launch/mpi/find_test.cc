@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
-#include "tutti/launch/test_text.h"
+#include "tutti/core/test_error.h"
 
 namespace tutti::launch {
 namespace {
@@ -44,7 +45,7 @@ TEST_F(FindMpi, NoneIsAnError) {
 
 TEST_F(FindMpi, TheOneThatTuttiWasBuiltWithIsPreferred) {
   add("mpirun", "HYDRA build details:\n Version: 4.0.2");
-  EXPECT_EQ(find({.built_with = "openmpi"}).flavour->name, "mpich");
+  EXPECT_EQ(find({.built_with = "openmpi"}).launcher->name, "mpich");
   add("mpirun.openmpi", "mpirun.openmpi (Open MPI) 4.1.4");
   EXPECT_EQ(find({.built_with = "openmpi"}).program, folder_ / "mpirun.openmpi");
   EXPECT_EQ(find({.built_with = "mpich"}).program, folder_ / "mpirun");
@@ -57,7 +58,7 @@ TEST_F(FindMpi, SrunOnlyInsideSlurmOrWhenAsked) {
   EXPECT_THAT(error_of([&] { find({}); }), HasSubstr("DDL-3-13"));
   for (const MpiSearch& search : {MpiSearch{.in_slurm = true}, MpiSearch{.wanted = "srun"}}) {
     const Mpi mpi = find(search);
-    EXPECT_EQ(mpi.flavour->name, "srun");
+    EXPECT_EQ(mpi.launcher->name, "srun");
     EXPECT_EQ(mpi.plugin, "pmix");
   }
 }

@@ -2,12 +2,12 @@
 // cores by the ranks themselves.
 #include <fmt/format.h>
 
-#include "tutti/launch/mpi/flavour.h"
+#include "tutti/launch/mpi/launcher.h"
 
 namespace tutti::launch {
 
-Words mpich_command(const Mpi& mpi, const Start& start) {
-  Words words = {mpi.program};
+Args mpich_command(const Mpi& mpi, const Start& start) {
+  Args words = {mpi.program};
   if (!start.exports.empty()) {
     words.insert(words.end(), {"-genvlist", fmt::format("{}", fmt::join(start.exports, ","))});
   }

@@ -3,21 +3,21 @@
 
 #include <algorithm>
 
-#include "tutti/launch/mpi/flavour.h"
+#include "tutti/launch/mpi/launcher.h"
 
 namespace tutti::launch {
 namespace {
 
 bool is_new(const Mpi& mpi) {
-  return mpi.flavour->name == "openmpi" && mpi.major() >= 5;
+  return mpi.launcher->name == "openmpi" && mpi.major() >= 5;
 }
 
-void add(Words* words, std::initializer_list<std::string> more) {
+void add(Args* words, std::initializer_list<std::string> more) {
   words->insert(words->end(), more);
 }
 
-Words begin(const Mpi& mpi, const Start& start) {
-  Words words = {mpi.program};
+Args begin(const Mpi& mpi, const Start& start) {
+  Args words = {mpi.program};
   if (start.is_root) add(&words, {"--allow-run-as-root"});
   // The agents give programs time to end; mpirun must not wait for its own sake.
   if (!is_new(mpi)) add(&words, {"--mca", "odls_base_sigkill_timeout", "0"});
@@ -26,7 +26,7 @@ Words begin(const Mpi& mpi, const Start& start) {
 }
 
 // Several networks that are up make Open MPI use all of them, also those that lead nowhere.
-void add_network(Words* words, const Mpi& mpi, const Start& start) {
+void add_network(Args* words, const Mpi& mpi, const Start& start) {
   if (start.hosts.size() < 2) return;
   if (start.tcp) {
     const std::string shared_memory = is_new(mpi) ? "sm" : "vader";
@@ -45,7 +45,7 @@ void add_network(Words* words, const Mpi& mpi, const Start& start) {
 }
 
 // All hosts are called at once, none waits for a password.
-void add_remote_shell(Words* words, const Mpi& mpi, const Start& start) {
+void add_remote_shell(Args* words, const Mpi& mpi, const Start& start) {
   if (start.is_here) return;
   const std::string concurrent = fmt::format("{}", std::max<std::size_t>(start.hosts.size(), 128));
   const std::string arguments =
@@ -60,8 +60,8 @@ void add_remote_shell(Words* words, const Mpi& mpi, const Start& start) {
 
 }  // namespace
 
-Words open_mpi_command(const Mpi& mpi, const Start& start) {
-  Words words = begin(mpi, start);
+Args open_mpi_command(const Mpi& mpi, const Start& start) {
+  Args words = begin(mpi, start);
   add(&words, {"--host", hosts_with_slots(start)});
   if (start.is_pinned && is_new(mpi)) {
     add(&words, {"--map-by", "rankfile:file=" + start.rankfile});
@@ -78,8 +78,8 @@ Words open_mpi_command(const Mpi& mpi, const Start& start) {
   return with_program(std::move(words), start);
 }
 
-Words spectrum_command(const Mpi& mpi, const Start& start) {
-  Words words = begin(mpi, start);
+Args spectrum_command(const Mpi& mpi, const Start& start) {
+  Args words = begin(mpi, start);
   if (start.has_accelerators) add(&words, {"-gpu"});
   if (start.tcp && start.hosts.size() > 1) add(&words, {"-TCP"});
   add(&words, {"--host", hosts_with_slots(start)});

@@ -1,16 +1,16 @@
 // Slurm starts the ranks itself; inside an allocation only.
 #include <fmt/format.h>
 
-#include "tutti/launch/mpi/flavour.h"
+#include "tutti/launch/mpi/launcher.h"
 
 namespace tutti::launch {
 
-Words srun_command(const Mpi& mpi, const Start& start) {
+Args srun_command(const Mpi& mpi, const Start& start) {
   std::vector<std::string> names;
   for (const Host& host : start.hosts) names.push_back(host.name);
-  Words words = {mpi.program, fmt::format("--ntasks={}", start.ranks),
-                 fmt::format("--nodes={}", start.hosts.size()),
-                 fmt::format("--nodelist={}", fmt::join(names, ","))};
+  Args words = {mpi.program, fmt::format("--ntasks={}", start.ranks),
+                fmt::format("--nodes={}", start.hosts.size()),
+                fmt::format("--nodelist={}", fmt::join(names, ","))};
   if (start.is_even) {
     words.push_back(fmt::format("--ntasks-per-node={}", start.hosts.front().slots));
     words.push_back("--distribution=cyclic");

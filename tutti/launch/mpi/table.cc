@@ -5,14 +5,14 @@
 #include <cstdlib>
 
 #include "tutti/core/error.h"
-#include "tutti/launch/mpi/flavour.h"
+#include "tutti/launch/mpi/launcher.h"
 
 namespace tutti::launch {
 namespace {
 
 struct Signature {
   const char* words;  // in the answer to --version
-  const char* flavour;
+  const char* launcher;
 };
 
 // Spectrum and Intel's are descendants and come before what they descend from.
@@ -37,8 +37,8 @@ std::string version_in(std::string_view text, std::size_t begin) {
 
 }  // namespace
 
-const std::vector<Flavour>& flavours() {
-  static const std::vector<Flavour> table = {
+const std::vector<Launcher>& launchers() {
+  static const std::vector<Launcher> table = {
       {"openmpi", "Open MPI", true, true, open_mpi_command},
       {"mpich", "MPICH", false, true, mpich_command},
       {"spectrum", "Spectrum MPI", true, true, spectrum_command},
@@ -48,9 +48,9 @@ const std::vector<Flavour>& flavours() {
   return table;
 }
 
-const Flavour& flavour_named(std::string_view name) {
-  for (const Flavour& flavour : flavours()) {
-    if (flavour.name == name) return flavour;
+const Launcher& launcher_named(std::string_view name) {
+  for (const Launcher& launcher : launchers()) {
+    if (launcher.name == name) return launcher;
   }
   throw ConfigError("DDL-3-14", fmt::format("There is no MPI called '{}'.", name));
 }
@@ -60,7 +60,7 @@ std::optional<Mpi> recognise(std::string_view text) {
     const std::size_t at = text.find(signature.words);
     if (at == text.npos) continue;
     const std::size_t version = text.find("Version", at);
-    return Mpi{&flavour_named(signature.flavour),
+    return Mpi{&launcher_named(signature.launcher),
                version_in(text, version == text.npos ? at : version)};
   }
   return std::nullopt;
@@ -71,7 +71,7 @@ int Mpi::major() const {
 }
 
 std::string Mpi::title() const {
-  return version.empty() ? flavour->title : flavour->title + " " + version;
+  return version.empty() ? launcher->title : launcher->title + " " + version;
 }
 
 std::string hosts_with_slots(const Start& start) {
@@ -82,7 +82,7 @@ std::string hosts_with_slots(const Start& start) {
   return text;
 }
 
-Words with_program(Words words, const Start& start) {
+Args with_program(Args words, const Start& start) {
   words.insert(words.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
   words.insert(words.end(), start.program.begin(), start.program.end());
   return words;

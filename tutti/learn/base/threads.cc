@@ -1,8 +1,8 @@
 #include "tutti/learn/base/threads.h"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "tutti/os/cpus.h"
 
 namespace tutti::learn {
 namespace {
@@ -15,15 +15,10 @@ void pause() {
 #endif
 }
 
-int usable_processors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 Threads::Threads(int count) {
-  if (count < 1) count = usable_processors();
+  if (count < 1) count = os::allowed_cpu_count();
   for (int i = 1; i < count; ++i) helpers_.emplace_back([this] { help(); });
 }
 

@@ -93,21 +93,15 @@ DataSchema schema_of(const Header& header, const std::string& name) {
 }  // namespace
 
 DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& schema)
-    : path_(std::move(path)),
-      unfinished_(path_.string() + fmt::format(".{}.tmp", ::getpid())),
-      schema_(schema) {
+    : target_(std::move(path)), schema_(schema) {
   if (schema_.form == Form::kSparseColumns)
     throw ConfigError("DDL-9-01", "Data files have rows, not columns.");
   check_columns(schema_.columns);
   if (schema_.form == Form::kDense) schema_.has_values = true;
-  file_.open(unfinished_, std::ios::binary);
-  if (!file_) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path_.string()));
+  file_.open(target_.draft(), std::ios::binary);
+  if (!file_)
+    throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", target_.target().string()));
   align(kChunkAlignment);
-}
-
-DataFileWriter::~DataFileWriter() {
-  std::error_code ignored;
-  std::filesystem::remove(unfinished_, ignored);
 }
 
 void DataFileWriter::align(std::size_t to) {
@@ -157,7 +151,7 @@ void DataFileWriter::add(const DataSet& rows) {
   align(kChunkAlignment);
   if (!file_)
     throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it. Is the disk full?", path_.string()));
+                  fmt::format("{}: cannot write it. Is the disk full?", target_.target().string()));
 }
 
 void DataFileWriter::finish() {
@@ -187,11 +181,9 @@ void DataFileWriter::finish() {
   file_.seekp(0);
   file_.write(reinterpret_cast<const char*>(&header), sizeof(Header));
   file_.close();
-  std::error_code error;
-  if (file_) std::filesystem::rename(unfinished_, path_, error);
-  if (!file_ || error)
+  if (!file_ || target_.commit())
     throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it. Is the disk full?", path_.string()));
+                  fmt::format("{}: cannot write it. Is the disk full?", target_.target().string()));
 }
 
 DataFile::DataFile(const std::filesystem::path& path)

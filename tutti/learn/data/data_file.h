@@ -11,6 +11,7 @@
 
 #include "tutti/learn/data/data_set.h"
 #include "tutti/learn/data/mapped_file.h"
+#include "tutti/os/atomic_file.h"
 
 namespace tutti::learn {
 
@@ -32,7 +33,6 @@ class DataFileWriter {
  public:
   // Throws IoError when the file cannot be made.
   DataFileWriter(std::filesystem::path path, const DataSchema& schema);
-  ~DataFileWriter();
   DataFileWriter(const DataFileWriter&) = delete;
   DataFileWriter& operator=(const DataFileWriter&) = delete;
 
@@ -48,7 +48,7 @@ class DataFileWriter {
  private:
   void align(std::size_t to);
 
-  std::filesystem::path path_, unfinished_;
+  os::AtomicFile target_;
   DataSchema schema_;
   std::ofstream file_;
   std::uint64_t place_ = 0;

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tutti/core/error.h"
-#include "tutti/io/output_file.h"
 #include "tutti/learn/tree/io/model_json.h"
+#include "tutti/os/output_file.h"
 
 namespace tutti::learn {
 namespace {
@@ -59,7 +59,7 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
     json["parts"] = Json::array();
     for (const LinearPart& part : model.parts) json["parts"].push_back(json_of(part));
   }
-  io::write_whole(path, json.dump() + '\n');
+  os::write_whole(path, json.dump() + '\n');
 }
 
 bool is_model(const std::filesystem::path& path) {

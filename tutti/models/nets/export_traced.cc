@@ -1,5 +1,5 @@
-#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/autograd.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>

@@ -1,10 +1,10 @@
 // Layers against libtorch's own modules and against finite differences.
 #include <gtest/gtest.h>
-#include <torch/script.h>
 #include <torch/autograd.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 

@@ -7,10 +7,10 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/core/heap.h"
 #include "tutti/models/ops/amx.h"
+#include "tutti/os/heap.h"
+#include "tutti/os/memory.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/run/free_memory.h"
 #include "tutti/train/run/progress.h"
 
 namespace tutti::models {
@@ -36,7 +36,7 @@ struct Maker {
 };
 
 Maker maker_of(comm::Communicator& communicator, double bytes) {
-  double free = train::free_memory();
+  auto free = static_cast<double>(os::free_memory().bytes());
   communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
   const int makers = ranks_that_fit(communicator.local_size(), bytes, free);
   if (makers == 0)
@@ -72,14 +72,15 @@ fs::path make_data(const std::string& name, std::string_view what, comm::Communi
                           folder.string(), done, all, left));
   };
   if (maker.rank >= 0) generate(folder, maker.rank, maker.ranks, show);
-  trim_heap();  // what it took is for training now
+  os::trim_heap();  // what it took is for training now
   communicator.barrier({.name = "data", .timeout = kPatience});
   return folder;
 }
 
 double keep_bytes(const Options& options, const comm::Communicator& communicator) {
   if (const std::int64_t wanted = options.integer("keep_bytes"); wanted > 0) return double(wanted);
-  return std::min(train::free_memory(), 1e15) / 4 / std::max(1, communicator.local_size());
+  return std::min(double(os::free_memory().bytes()), 1e15) / 4 /
+         std::max(1, communicator.local_size());
 }
 
 double ValueBytes::at(torch::ScalarType dtype) const {

@@ -1,7 +1,7 @@
 #include "tutti/models/ops/dense.h"
 
-#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/autograd.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/types.h>
 
 #include "tutti/models/ops/conv.h"

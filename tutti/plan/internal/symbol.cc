@@ -2,21 +2,14 @@
 
 #include <algorithm>
 
+#include "tutti/core/random.h"
+
 namespace tutti::plan::internal {
-namespace {
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64
-  x += 0x9e37'79b9'7f4a'7c15;
-  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
-  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 Symbol Symbol::of(int rank, std::int64_t element) {
   Symbol symbol;
-  symbol.sum = mix(mix(static_cast<std::uint64_t>(rank)) + static_cast<std::uint64_t>(element));
+  symbol.sum =
+      split_mix(split_mix(static_cast<std::uint64_t>(rank)) + static_cast<std::uint64_t>(element));
   symbol.terms = 1;
   symbol.first = symbol.last = rank;
   symbol.in_order = true;

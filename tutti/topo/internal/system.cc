@@ -5,8 +5,9 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tutti/os/cgroup.h"
 
 namespace tutti::topo::internal {
 namespace {
@@ -33,24 +34,6 @@ double limit_in(const fs::path& folder) {
   return limit_of(quota, period);
 }
 
-// A container may see its own group as the root, so that the path is not below `mount`: then only
-// what exists on the way up counts.
-double smallest_limit(const fs::path& mount, const std::string& group) {
-  double smallest = 0;
-  for (fs::path path = fs::path(group).relative_path();; path = path.parent_path()) {
-    smallest = smaller_limit(smallest, limit_in(mount / path));
-    if (path.empty()) return smallest;
-  }
-}
-
-bool has_controller(const std::string& controllers, const std::string& wanted) {
-  std::istringstream stream(controllers);
-  for (std::string one; std::getline(stream, one, ',');) {
-    if (one == wanted) return true;
-  }
-  return false;
-}
-
 // The number at the end of "nvidia12" when it starts with `prefix` and nothing else is there; -1
 // otherwise.
 int device_number(const std::string& file, std::string_view prefix) {
@@ -67,25 +50,9 @@ int device_number(const std::string& file, std::string_view prefix) {
 }  // namespace
 
 double cpu_quota(const fs::path& root) {
-  const fs::path mount = root / "sys/fs/cgroup";
-  std::ifstream groups(root / "proc/self/cgroup");
   double smallest = 0;
-  const auto take = [&](const fs::path& folder, const std::string& group) {
-    smallest = smaller_limit(smallest, smallest_limit(folder, group));
-  };
-  // Lines are "number:controllers:path"; version 2 has number 0 and no controllers.
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == line.npos || second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    if (controllers.empty()) {
-      take(mount, group);
-    } else if (has_controller(controllers, "cpu")) {
-      take(mount / controllers, group);
-      take(mount / "cpu", group);
-    }
-  }
+  for (const fs::path& directory : os::cgroup_directories("cpu", root))
+    smallest = smaller_limit(smallest, limit_in(directory));
   return smallest;
 }
 

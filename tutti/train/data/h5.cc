@@ -6,15 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "tutti/core/error.h"
 #include "tutti/io/hdf5.h"
+#include "tutti/os/atomic_file.h"
 #include "tutti/train/run/finite.h"
 
 namespace tutti::train {
@@ -32,14 +33,6 @@ std::vector<hsize_t> row_dimensions(std::int64_t rows, std::span<const std::int6
   std::vector<hsize_t> dimensions = {static_cast<hsize_t>(rows)};
   for (std::int64_t extent : row_shape) dimensions.push_back(static_cast<hsize_t>(extent));
   return dimensions;
-}
-
-// Two processes, on any host, may create the same file at once: each has a draft of its own.
-fs::path draft_of(const fs::path& path) {
-  static std::atomic<int> count = 0;
-  char host[64] = "host";
-  gethostname(host, sizeof host - 1);
-  return path.string() + fmt::format(".{}-{}-{}.part", host, getpid(), count++);
 }
 
 // The system's reason why a file cannot be opened; empty: it can.
@@ -65,7 +58,8 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
 }  // namespace
 
 struct H5File::State {
-  fs::path path, draft;  // `draft` until it is renamed; empty: none
+  fs::path path;
+  std::optional<os::AtomicFile> made;  // until it is complete
   Mode mode;
   hid_t file = -1;
   mutable std::map<std::string, Handle> sets;
@@ -95,7 +89,7 @@ struct H5File::State {
     return all;
   }
   void create() {
-    draft = draft_of(path);
+    const fs::path& draft = made.emplace(path).draft();
     const std::string error = open_error(draft, O_WRONLY | O_CREAT);
     if (error.empty()) file = H5Fcreate(draft.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     if (file < 0) fail(fmt::format("cannot be made: {}", error.empty() ? "HDF5 refuses" : error));
@@ -159,8 +153,6 @@ H5File::~H5File() {
   const io::Hdf5Lock lock;
   state_->sets.clear();
   if (state_->file >= 0) H5Fclose(state_->file);
-  std::error_code ignored;
-  if (!state_->draft.empty()) fs::remove(state_->draft, ignored);
 }
 H5File::H5File(H5File&& other) noexcept = default;
 
@@ -191,8 +183,8 @@ void H5File::close() {
   state_->sets.clear();
   state_->check(H5Fclose(std::exchange(state_->file, -1)) >= 0, "close the file");
   if (state_->mode == Mode::kCreate) {
-    fs::rename(state_->draft, state_->path);
-    state_->draft.clear();
+    if (const std::error_code error = state_->made->commit())
+      throw fs::filesystem_error("rename", state_->path, error);
   }
 }
 

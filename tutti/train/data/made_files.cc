@@ -7,7 +7,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
-#include "tutti/train/run/file_lock.h"
+#include "tutti/os/file_lock.h"
 
 namespace tutti::train {
 namespace {
@@ -145,7 +145,7 @@ class FolderFiller {
   const fs::path& folder_;
   const std::vector<MadeFile> missing_;
   const std::vector<fs::path> drafts_;
-  FileLock lock_;
+  os::FileLock lock_;
   const int ranks_;
   const MakeProgress& progress_;
   const MakeFile& make_;

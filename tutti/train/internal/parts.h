@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "tutti/runs/training_log.h"
 #include "tutti/train/parameters.h"
 #include "tutti/train/pipeline.h"
 #include "tutti/train/trainer.h"
@@ -28,7 +29,7 @@ struct RunParts {
   Optimizer optimizer;
   StepUpdates updates;
   Strategy& strategy;  // of the first update
-  RunLog log;
+  runs::RunLog log;
 
  private:
   StrategyParts strategy_parts(comm::Communicator& communicator);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tutti/core/log.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/internal/judge.h"
 #include "tutti/train/run/finite.h"
 
@@ -61,7 +62,7 @@ void RunState::resume(comm::Communicator& communicator) {
     log::info("The best weights so far were chosen by other samples; the choice begins anew.");
   read_place(*checkpoint);
   if (parts_.rank == 0) {
-    cut_metrics(parts_.job.folder, start_.step + 1);
+    runs::cut_metrics(parts_.job.folder, start_.step + 1);
     log::info("resumed at step {}", start_.step);
   }
   communicator.barrier({.name = "resumed"});

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "tutti/runs/training_log.h"
+
 namespace tutti::train {
 
 void StepRows::add(std::int64_t step, double epoch, Metrics metrics) {
@@ -27,9 +29,9 @@ void StepRows::share() {
   workers.gather(ConstBuffer::of(std::span<const double>(waiting_)), Buffer::of(std::span(all)), 0,
                  counts, {.name = "rows"});
   waiting_.clear();
-  std::vector<StepRow> rows;
+  std::vector<runs::StepRow> rows;
   for (auto number = all.begin(); number != all.end();) {
-    StepRow row{static_cast<std::int64_t>(number[0]), number[1], form_};
+    runs::StepRow row{static_cast<std::int64_t>(number[0]), number[1], form_};
     number += 2;
     for (auto& [name, value] : row.metrics) value = *number++;
     rows.push_back(std::move(row));

@@ -7,6 +7,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/random.h"
 #include "tutti/train/batch_norm.h"
 #include "tutti/train/engine.h"
 #include "tutti/train/together.h"

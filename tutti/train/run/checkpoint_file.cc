@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,9 +10,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "tutti/core/crc32c.h"
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
-#include "tutti/train/run/crc32c.h"
+#include "tutti/os/atomic_file.h"
+#include "tutti/os/unique_fd.h"
 
 namespace tutti::train {
 namespace {
@@ -57,12 +58,9 @@ std::int64_t step_of(const fs::path& path) {
 class Writer {
  public:
   explicit Writer(fs::path path) : path_(std::move(path)) {
-    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file_ < 0) fail(path_, fmt::format("cannot be written ({})", strerror(errno)));
+    file_ = os::UniqueFd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!file_.is_open()) fail(path_, fmt::format("cannot be written ({})", strerror(errno)));
     put(kMagic, sizeof kMagic);
-  }
-  ~Writer() {
-    if (file_ >= 0) close(file_);
   }
   void record(std::uint32_t kind, const std::string& name, const void* data, std::size_t bytes) {
     const std::uint32_t checksum = crc32c(data, bytes, crc32c(name.data(), name.size()));
@@ -71,33 +69,15 @@ class Writer {
     put(name.data(), name.size());
     put(data, bytes);
   }
-  void finish() {
-    if (fsync(file_) != 0 || close(std::exchange(file_, -1)) != 0)
-      fail(path_, fmt::format("cannot be brought to the disk ({})", strerror(errno)));
-  }
 
  private:
   void put(const void* data, std::size_t bytes) {
-    const char* at = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t written = ::write(file_, at, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0)
-        fail(path_, fmt::format("cannot be written ({}); make room and resume", strerror(errno)));
-      at += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
+    if (const int error = os::write_all(file_.get(), data, bytes); error != 0)
+      fail(path_, fmt::format("cannot be written ({}); make room and resume", strerror(error)));
   }
   fs::path path_;
-  int file_ = -1;
+  os::UniqueFd file_;
 };
-
-void flush_folder(const fs::path& folder) {
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  fsync(file);
-  close(file);
-}
 
 }  // namespace
 
@@ -118,8 +98,8 @@ int Checkpoint::version() const {
 }
 
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
-  const fs::path draft = path.string() + ".part";
-  Writer writer(draft);
+  os::AtomicFile file(path, os::Writers::kOne);
+  Writer writer(file.draft());
   writer.record(kTextRecord, "step", std::to_string(checkpoint.step).data(),
                 std::to_string(checkpoint.step).size());
   const std::string version = std::to_string(kCheckpointVersion);
@@ -129,9 +109,8 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   for (const auto& [name, bytes] : checkpoint.arrays)
     writer.record(kArrayRecord, name, bytes.data(), bytes.size());
   writer.record(kEndRecord, "", nullptr, 0);
-  writer.finish();
-  fs::rename(draft, path);
-  flush_folder(path.parent_path());
+  if (const std::error_code error = file.commit(os::Durability::kDisk))
+    fail(path, fmt::format("cannot be brought to the disk ({})", error.message()));
 }
 
 Checkpoint read_checkpoint(const fs::path& path) {

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
+#include "tutti/core/crc32c.h"
 #include "tutti/core/error.h"
-#include "tutti/train/run/crc32c.h"
 
 namespace tutti::train {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "tutti/core/error.h"
-#include "tutti/core/events.h"
+#include "tutti/core/json_quoted.h"
 #include "tutti/train/run/options.h"
 
 namespace tutti::train {

@@ -1,98 +1,74 @@
 #include "tutti/train/run/local_ranks.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <list>
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/os/cpus.h"
+#include "tutti/os/launcher_environment.h"
+#include "tutti/os/process.h"
 
 namespace tutti::train {
 namespace {
 
 constexpr double kLastWordsSeconds = 2;
 
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
+// Rank r of n gets the r-th n-th of the CPUs; when there are more ranks than CPUs, all may run
+// everywhere.
+std::vector<int> share_of(const std::vector<int>& cpus, int rank, int ranks) {
+  const auto count = static_cast<int>(cpus.size());
+  if (count < ranks) return cpus;
+  return {cpus.begin() + rank * count / ranks, cpus.begin() + (rank + 1) * count / ranks};
 }
 
-// Rank r of n gets the r-th n-th of the processors; when there are more ranks than processors, all
-// may run everywhere.
-cpu_set_t share_of(const std::vector<int>& cpus, int rank, int ranks) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int count = static_cast<int>(cpus.size());
-  const int first = count >= ranks ? rank * count / ranks : 0;
-  const int last = count >= ranks ? (rank + 1) * count / ranks : count;
-  for (int i = first; i < last; ++i) CPU_SET(cpus[static_cast<std::size_t>(i)], &set);
-  return set;
+os::Process start_rank(const LocalRanks& job, int rank, const std::vector<int>& cpus,
+                       const std::string& job_id) {
+  os::ProcessSpec spec{
+      .arguments = job.arguments,
+      .environment = os::entries_of(os::torch_variables({rank, job.ranks, rank, job.ranks})),
+      .cpus = share_of(cpus, rank, job.ranks),
+      .input = os::ProcessSpec::Input::kInherit,
+      .output = os::ProcessSpec::Output::kInherit};
+  spec.environment.push_back("TUTTI_JOB=" + job_id);
+  spec.environment.insert(spec.environment.end(), job.environment.begin(), job.environment.end());
+  try {
+    return os::Process(spec);
+  } catch (const IoError& error) {
+    throw IoError("DDL-3-60", fmt::format("Cannot start rank {}: {}", rank, error.what()));
+  }
 }
 
-[[noreturn]] void become_rank(const LocalRanks& job, int rank, const cpu_set_t& cpus,
-                              const std::string& job_id, const sigset_t& mask) {
-  setpgid(0, 0);  // what it starts goes with it
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  sched_setaffinity(0, sizeof cpus, &cpus);
-  const std::string number = std::to_string(rank), size = std::to_string(job.ranks);
-  for (const auto& [name, value] :
-       {std::pair("RANK", number), std::pair("LOCAL_RANK", number), std::pair("WORLD_SIZE", size),
-        std::pair("LOCAL_WORLD_SIZE", size), std::pair("TUTTI_JOB", job_id)})
-    setenv(name, value.c_str(), 1);
-  for (const std::string& entry : job.environment) putenv(strdup(entry.c_str()));
-  std::vector<char*> argv;
-  for (const std::string& argument : job.arguments) argv.push_back(strdup(argument.c_str()));
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  fmt::print(stderr, "cannot start {}: {}\n", argv[0], strerror(errno));
-  _exit(127);
-}
-
-int exit_code(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-class Children {
+class Ranks {
  public:
-  void add(int rank, pid_t pid) { children_.push_back({rank, pid}); }
-  bool any() const { return !children_.empty(); }
+  void add(int rank, os::Process process) { ranks_.push_back({rank, std::move(process)}); }
+  bool any() const { return !ranks_.empty(); }
   void signal(int number) const {
-    for (const Child& child : children_) kill(-child.pid, number);
+    for (const Rank& rank : ranks_) rank.process.signal_group(number);
   }
   // Takes those that have ended; returns the code of the first that failed, or 0.
   int reap(bool is_killed_by_us) {
     int code = 0;
-    std::erase_if(children_, [&](const Child& child) {
-      int status = 0;
-      if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-      kill(-child.pid, SIGKILL);  // what it left behind
-      if (!is_killed_by_us) complain(child.rank, status);
-      if (code == 0) code = exit_code(status);
+    ranks_.remove_if([&](Rank& rank) {
+      if (!rank.process.has_ended()) return false;
+      if (!is_killed_by_us) complain(rank.number, rank.process.end_signal());
+      if (code == 0) code = rank.process.exit_code();
       return true;
     });
     return code;
   }
 
  private:
-  struct Child {
-    int rank;
-    pid_t pid;
+  struct Rank {
+    int number;
+    os::Process process;
   };
-  // A rank that is killed has no last words of its own.
-  static void complain(int rank, int status) {
-    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  // A rank that is killed cannot report that itself.
+  static void complain(int rank, int number) {
     if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
     fmt::print(stderr, "DDL-3-62 Rank {} was ended by signal {} ({}).{}\n", rank, number,
                strsignal(number),
@@ -102,7 +78,7 @@ class Children {
                    : "");
     fflush(stderr);
   }
-  std::vector<Child> children_;
+  std::list<Rank> ranks_;
 };
 
 }  // namespace
@@ -112,33 +88,23 @@ int run_local_ranks(const LocalRanks& job) {
   sigemptyset(&wanted);
   for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, number);
   sigprocmask(SIG_BLOCK, &wanted, &before);
-  const std::vector<int> cpus = usable_cpus();
+  const std::vector<int> cpus = os::allowed_cpus();
   const std::string job_id = fmt::format("train-{}-{}", getpid(), now_ns());
-  Children children;
+  Ranks ranks;
   fflush(nullptr);
-  for (int rank = 0; rank < job.ranks; ++rank) {
-    const cpu_set_t share = share_of(cpus, rank, job.ranks);
-    const pid_t pid = fork();
-    if (pid == 0) become_rank(job, rank, share, job_id, before);
-    if (pid < 0) {
-      children.signal(SIGKILL);
-      throw IoError("DDL-3-60", fmt::format("Cannot start rank {}: {}.", rank, strerror(errno)));
-    }
-    setpgid(pid, pid);  // whichever of the two is first
-    children.add(rank, pid);
-  }
+  for (int rank = 0; rank < job.ranks; ++rank) ranks.add(rank, start_rank(job, rank, cpus, job_id));
   int code = 0;
   Stopwatch since_failure;
-  for (bool is_killed = false; children.any();) {
+  for (bool is_killed = false; ranks.any();) {
     const timespec patience{0, 200'000'000};
     const int number = sigtimedwait(&wanted, nullptr, &patience);
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP) children.signal(number);
-    if (const int failed = children.reap(is_killed); failed != 0 && code == 0) {
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) ranks.signal(number);
+    if (const int failed = ranks.reap(is_killed); failed != 0 && code == 0) {
       code = failed;
       since_failure.restart();
     }
     if (code != 0 && !is_killed && since_failure.seconds() > kLastWordsSeconds) {
-      children.signal(SIGKILL);
+      ranks.signal(SIGKILL);
       is_killed = true;
     }
   }

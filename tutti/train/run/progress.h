@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "tutti/train/run/run_folder.h"
+#include "tutti/runs/training_log.h"
 
 namespace tutti::train {
+
+using runs::Metrics;
 
 struct ProgressState {
   std::int64_t step = 0, total_steps = 0;

@@ -1,39 +1,11 @@
 #include "tutti/train/run/sampler.h"
 
-#include <cmath>
-#include <numbers>
 #include <numeric>
 #include <utility>
 
+#include "tutti/core/random.h"
+
 namespace tutti::train {
-
-std::uint64_t Random::next() {
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-std::uint64_t Random::below(std::uint64_t limit) {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64);
-}
-
-double Random::uniform() {
-  return static_cast<double>(next() >> 11) * 0x1p-53;
-}
-
-double Random::gaussian() {
-  if (std::exchange(has_spare_, false)) return spare_;
-  const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-  const double angle = 2 * std::numbers::pi * uniform();
-  spare_ = radius * std::sin(angle);
-  has_spare_ = true;
-  return radius * std::cos(angle);
-}
-
-std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index) {
-  return Random(Random(seed).next() + index * 0x9e3779b97f4a7c15).next();
-}
 
 Sampler::Sampler(std::int64_t samples, const Course& course, std::int64_t batch, int rank,
                  int ranks, std::uint64_t seed)

@@ -11,23 +11,6 @@
 
 namespace tutti::train {
 
-// A small generator of our own, so that the same seed gives the same data everywhere.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();                      // splitmix64
-  std::uint64_t below(std::uint64_t limit);  // uniform in [0, limit)
-  double uniform();                          // [0, 1)
-  double gaussian();                         // mean 0, width 1
- private:
-  std::uint64_t state_;
-  double spare_ = 0;
-  bool has_spare_ = false;
-};
-
-// A seed for the `index`-th of many independent streams.
-std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index);
-
 class Sampler {
  public:
   // A step of the course has one batch of `batch` samples for every rank, or several parts of that.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace tutti::train {
@@ -62,23 +61,6 @@ TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
   take(after, 3, stop, after.end_of_epoch(stop));
   EXPECT_EQ(seen.size(), 96u);
   EXPECT_EQ(std::set<std::int64_t>(seen.begin(), seen.end()).size(), 96u);
-}
-
-TEST(Random, IsUniformAndGaussian) {
-  Random random(5);
-  double sum = 0, squares = 0;
-  std::vector<int> counts(10);
-  const int n = 20000;
-  for (int i = 0; i < n; ++i) {
-    ++counts[random.below(10)];
-    const double x = random.gaussian();
-    sum += x;
-    squares += x * x;
-  }
-  for (int count : counts) EXPECT_NEAR(count, n / 10, 5 * std::sqrt(n / 10));
-  EXPECT_NEAR(sum / n, 0, 0.03);
-  EXPECT_NEAR(squares / n, 1, 0.05);
-  EXPECT_NE(mixed_seed(1, 2), mixed_seed(2, 1));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "tutti/train/strategies/buckets.h"
 
+#include <torch/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
-#include <torch/autograd.h>
 #include <torch/types.h>
 
 #include "tutti/core/clock.h"

@@ -10,9 +10,10 @@
 
 #include "tutti/comm/transport/local/meeting.h"
 #include "tutti/comm/transport/local/wire_notices.h"
-#include "tutti/comm/transport/mpi/mpi_environment.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/tcp/tcp_wire.h"
+#include "tutti/os/environment.h"
+#include "tutti/os/launcher_environment.h"
 
 namespace tutti::comm {
 namespace {
@@ -37,11 +38,7 @@ class MeetingTransport : public Transport {
   const char* name() const override { return job_.master.empty() ? "local" : "tcp"; }
   int rank() const override { return job_.rank; }
   int size() const override { return job_.size; }
-  std::string host_name() const override {
-    char host[HOST_NAME_MAX + 1] = "unknown";
-    gethostname(host, sizeof host - 1);
-    return host;
-  }
+  std::string host_name() const override { return os::host_name(); }
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {
     return messages_->send(peer, channel, data, bytes);
@@ -112,8 +109,8 @@ int meeting_port() {
 }  // namespace
 
 LocalJob local_job_from_environment() {
-  const JobEnvironment found = find_job();
-  if (found.kind == JobKind::kMpi) {
+  const os::JobEnvironment found = os::find_job();
+  if (found.kind == os::JobKind::kMpi) {
     throw ConfigError("DDL-6-25", fmt::format("{} started this job: use MPI.", found.launcher));
   }
   const std::string local_size = text_of("LOCAL_WORLD_SIZE"), master = text_of("MASTER_ADDR");

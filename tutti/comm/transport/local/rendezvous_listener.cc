@@ -47,15 +47,15 @@ std::vector<SocketAddress> own_addresses_of(const std::string& host, int port) {
   return addresses;
 }
 
-std::vector<File> listen_over_tcp(const LocalJob& job) {
-  std::vector<File> files;
+std::vector<os::UniqueFd> listen_over_tcp(const LocalJob& job) {
+  std::vector<os::UniqueFd> files;
   for (const SocketAddress& address : own_addresses_of(job.master, job.port)) {
-    File file(topo::listen_on(address, SOCK_NONBLOCK));
+    os::UniqueFd file(topo::listen_on(address, SOCK_NONBLOCK));
     if (!file.is_open() && errno == EADDRINUSE) return {};
     if (file.is_open()) files.push_back(std::move(file));
   }
   if (!files.empty()) return files;
-  File file(topo::listen_everywhere(job.port, SOCK_NONBLOCK));
+  os::UniqueFd file(topo::listen_everywhere(job.port, SOCK_NONBLOCK));
   if (file.is_open()) files.push_back(std::move(file));
   return files;
 }
@@ -77,13 +77,13 @@ RendezvousListener::RendezvousListener(const LocalJob& job) {
     files_ = listen_over_tcp(job);
     return;
   }
-  File file(listen_unix(rendezvous_socket_name(job)));
+  os::UniqueFd file(listen_unix(rendezvous_socket_name(job)));
   if (file.is_open()) files_.push_back(std::move(file));
 }
 
 std::vector<RendezvousListener::Arrival> RendezvousListener::accept(double seconds) {
   std::vector<pollfd> files;
-  for (const File& file : files_) files.push_back({file.number(), POLLIN, 0});
+  for (const os::UniqueFd& file : files_) files.push_back({file.get(), POLLIN, 0});
   if (unauthenticated_) unauthenticated_->add_files(&files);
   for (const Pending& one : pending_) files.push_back({one.connection.file(), POLLIN, 0});
   // Often enough to close connections whose time is over.
@@ -104,13 +104,13 @@ std::vector<RendezvousListener::Arrival> RendezvousListener::accept(double secon
 }
 
 void RendezvousListener::admit() {
-  for (const File& file : files_) {
+  for (const os::UniqueFd& file : files_) {
     if (unauthenticated_) {
-      for (const int socket : unauthenticated_->accept_from(file.number())) add(socket);
+      for (const int socket : unauthenticated_->accept_from(file.get())) add(socket);
       continue;
     }
     for (std::size_t i = 0; i < kMaxPending; ++i) {
-      const int socket = ::accept4(file.number(), nullptr, nullptr, SOCK_CLOEXEC);
+      const int socket = ::accept4(file.get(), nullptr, nullptr, SOCK_CLOEXEC);
       if (socket < 0) break;
       add(socket);
     }

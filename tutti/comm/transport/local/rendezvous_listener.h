@@ -60,7 +60,7 @@ class RendezvousListener {
   // False when the connection is over.
   static bool read_hello(Pending& pending);
 
-  std::vector<File> files_;
+  std::vector<os::UniqueFd> files_;
   std::optional<auth::AcceptQueue> unauthenticated_;  // with a secret only
   std::vector<Pending> pending_;                      // oldest first
 };

@@ -18,6 +18,8 @@
 #include "tutti/comm/transport/mpi/mpi_transfer.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/os/environment.h"
+#include "tutti/os/launcher_environment.h"
 
 namespace tutti::comm {
 namespace {
@@ -99,9 +101,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
   const auto lock = MpiCalls::guard();
   MPI_Comm_rank(messages_, &rank_);
   MPI_Comm_size(messages_, &size_);
-  char host[HOST_NAME_MAX + 1] = "unknown";
-  gethostname(host, sizeof host - 1);
-  host_name_ = host;
+  host_name_ = os::host_name();
   check_tags();
 }
 
@@ -206,10 +206,10 @@ MpiTransport::~MpiTransport() {
 
 // A launcher of another MPI leaves each rank alone in its own job.
 void check_launcher() {
-  const JobEnvironment job = find_job();
+  const os::JobEnvironment job = os::find_job();
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (job.kind != JobKind::kMpi || job.size < 0 || job.size == size) return;
+  if (job.kind != os::JobKind::kMpi || job.size < 0 || job.size == size) return;
   throw ConfigError(
       "DDL-6-12",
       fmt::format("{} started {} ranks, but MPI found {}: this library uses {}. Start it with the "

@@ -14,8 +14,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "tutti/comm/transport/shm/internal/free_memory.h"
 #include "tutti/comm/transport/shm/internal/nameless_file.h"
+#include "tutti/os/memory.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -51,8 +51,7 @@ std::string refusal(std::size_t bytes, const std::string& why) {
       "{} of shared memory cannot be had: {}. Free: {}. Use smaller buffers or fewer ranks on this "
       "host, end other "
       "programs, or raise the container's limit.",
-      internal::rounded_bytes(static_cast<std::int64_t>(bytes)), why,
-      internal::free_memory().text());
+      os::rounded_bytes(static_cast<std::int64_t>(bytes)), why, os::free_memory().text());
 }
 
 std::uint64_t random_nonce() {
@@ -185,7 +184,7 @@ Result SharedMemory::reserve(std::size_t offset, std::size_t bytes) {
   const std::size_t end = whole_pages(offset + bytes);
   for (std::size_t at = offset / page_bytes() * page_bytes(); at < end; at += kReserveBytes) {
     // The whole rest is compared, so that a hopeless wish fails before it has taken anything.
-    const auto free = internal::free_memory().bytes() - kHeadroom;
+    const auto free = os::free_memory().bytes() - kHeadroom;
     if (static_cast<std::int64_t>(end - at) > free) return failure("not enough is free");
     const std::size_t part = std::min(kReserveBytes, end - at);
     // Touching through the mapping also spares this process the page faults, and may give huge

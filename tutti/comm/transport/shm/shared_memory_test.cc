@@ -13,9 +13,9 @@
 #include <set>
 #include <string>
 
-#include "tutti/comm/transport/shm/internal/free_memory.h"
 #include "tutti/comm/transport/shm/internal/nameless_file.h"
 #include "tutti/comm/transport/shm/internal/test_process.h"
+#include "tutti/os/memory.h"
 
 namespace tutti::comm {
 namespace {
@@ -140,12 +140,12 @@ TEST(SharedMemory, ReservedPagesExistAndReleasedOnesGo) {
 TEST(SharedMemory, AnAbsurdWishIsAnErrorThatTellsWhatIsFree) {
   EXPECT_THROW(SharedMemory::create(SIZE_MAX), MemoryError);
   EXPECT_THROW(SharedMemory::create(std::size_t{1} << 60), MemoryError);
-  const auto huge = static_cast<std::size_t>(internal::free_memory().machine) * 2;
+  const auto huge = static_cast<std::size_t>(os::free_memory().machine) * 2;
   const auto memory = SharedMemory::create(huge);  // addresses only
   const Result result = memory->reserve(0, huge);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.code(), "DDL-5-02");
-  EXPECT_THAT(result.message(), HasSubstr(internal::rounded_bytes(huge)));
+  EXPECT_THAT(result.message(), HasSubstr(os::rounded_bytes(huge)));
   EXPECT_THAT(result.message(), HasSubstr("on this machine"));
   EXPECT_FALSE(memory->reserve(huge - 1, 2)) << "past the end";
   EXPECT_TRUE(memory->reserve(huge, 0));
@@ -176,52 +176,6 @@ TEST(NamelessFile, LeavesNoNameWithoutMemfd) {
   close(file);
   std::filesystem::remove(folder);
   EXPECT_EQ(internal::open_nameless_file_in("/no/such/folder"), -1);
-}
-
-class FreeMemoryTest : public ::testing::Test {
- protected:
-  void SetUp() override { std::filesystem::remove_all(root_); }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void put(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ + path).substr(0, (root_ + path).rfind('/')));
-    std::ofstream(root_ + path) << text;
-  }
-  const std::string root_ = scratch_folder();
-};
-
-TEST_F(FreeMemoryTest, TheMachineWithoutContainer) {
-  put("/proc/meminfo", "MemTotal: 100 kB\nMemAvailable:  50 kB\n");
-  put("/proc/self/cgroup", "0::/\n");
-  const auto free = internal::free_memory(root_);
-  EXPECT_EQ(free.bytes(), 50 * 1024);
-  EXPECT_EQ(free.text(), "50.0 KiB on this machine");
-}
-
-TEST_F(FreeMemoryTest, TheTightestGroupAboveCounts) {
-  put("/proc/meminfo", "MemAvailable: 500 kB\n");
-  put("/proc/self/cgroup", "0::/job/step\n");
-  put("/sys/fs/cgroup/job/step/memory.max", "max\n");
-  put("/sys/fs/cgroup/job/step/memory.current", "7\n");
-  put("/sys/fs/cgroup/job/memory.max", "4096\n");
-  put("/sys/fs/cgroup/job/memory.current", "3000\n");
-  put("/sys/fs/cgroup/job/memory.stat", "anon 5\nactive_file 100\ninactive_file 200\n");
-  const auto free = internal::free_memory(root_);
-  EXPECT_EQ(free.bytes(), 4096 - 3000 + 300);
-  EXPECT_THAT(free.text(), HasSubstr("1.4 KiB under the limit"));
-}
-
-TEST_F(FreeMemoryTest, TheFirstGenerationOfGroups) {
-  put("/proc/meminfo", "MemAvailable: 500 kB\n");
-  put("/proc/self/cgroup", "5:cpu:/\n4:memory:/docker/abc\n0::/\n");
-  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2048");  // the container's own root
-  put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "3000");
-  EXPECT_EQ(internal::free_memory(root_).bytes(), 0);
-  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
-  EXPECT_FALSE(internal::free_memory(root_).container);
-}
-
-TEST_F(FreeMemoryTest, WhatCannotBeReadLimitsNothing) {
-  EXPECT_GT(internal::free_memory(root_).bytes(), std::int64_t{1} << 62);
 }
 
 }  // namespace

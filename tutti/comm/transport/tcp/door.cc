@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -38,13 +37,13 @@ int speed_towards(const SocketAddress& address, const std::vector<topo::Interfac
 }
 
 // On the loopback interface and on these addresses, all with one port. Empty if that port is taken.
-std::vector<File> listen_on_all(const std::vector<std::string>& addresses, int port) {
-  std::vector<File> files;
+std::vector<os::UniqueFd> listen_on_all(const std::vector<std::string>& addresses, int port) {
+  std::vector<os::UniqueFd> files;
   const auto add = [&](const std::string& text) {
     const auto address = SocketAddress::parse(text, port);
-    File file(address ? topo::listen_on(*address, SOCK_NONBLOCK) : -1);
+    os::UniqueFd file(address ? topo::listen_on(*address, SOCK_NONBLOCK) : -1);
     if (!file.is_open()) return errno != EADDRINUSE && errno != EACCES;
-    port = SocketAddress::of(file.number()).port();
+    port = SocketAddress::of(file.get()).port();
     files.push_back(std::move(file));
     return true;
   };
@@ -55,10 +54,6 @@ std::vector<File> listen_on_all(const std::vector<std::string>& addresses, int p
 }
 
 }  // namespace
-
-void File::close() {
-  if (number_ >= 0) ::close(std::exchange(number_, -1));
-}
 
 void set_socket_option(int file, int level, int option, int value) {
   ::setsockopt(file, level, option, &value, sizeof value);
@@ -76,7 +71,7 @@ Door Door::open(const std::string& interfaces, int port) {
     if (!door.is_open() && (port != 0 || errno != EADDRINUSE)) return door;
   }
   if (!door.is_open()) return door;
-  door.text = fmt::format("{} {} {}", SocketAddress::of(door.files[0].number()).port(),
+  door.text = fmt::format("{} {} {}", SocketAddress::of(door.files[0].get()).port(),
                           topo::this_host_identity().boot_id, fmt::join(addresses, " "));
   return door;
 }
@@ -101,10 +96,10 @@ std::vector<SocketAddress> ways_to(const std::string& door) {
   return out;
 }
 
-File start_connecting(const SocketAddress& address) {
-  File file(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+os::UniqueFd start_connecting(const SocketAddress& address) {
+  os::UniqueFd file(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!file.is_open()) return file;
-  if (::connect(file.number(), address.data(), address.size) != 0 && errno != EINPROGRESS)
+  if (::connect(file.get(), address.data(), address.size) != 0 && errno != EINPROGRESS)
     file.close();
   return file;
 }

@@ -35,10 +35,10 @@ Stream::~Stream() {
   }
 }
 
-void Stream::open(File file) {
+void Stream::open(os::UniqueFd file) {
   file_ = std::move(file);
   ahead_.resize(kReadAheadBytes);
-  set_socket_option(file_.number(), IPPROTO_TCP, TCP_NODELAY, 1);
+  set_socket_option(file_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 void Stream::lose() {
@@ -106,7 +106,7 @@ bool Stream::write() {
     msghdr call{};
     call.msg_iov = pieces.data();
     call.msg_iovlen = count;
-    const ssize_t sent = ::sendmsg(file_.number(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::sendmsg(file_.get(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && !would_block()) lose();
     if (sent <= 0) return moved;
     moved = true;
@@ -185,7 +185,7 @@ bool Stream::read() {
     const std::size_t body = inbox_.is_open() ? incoming_left_ : 0;
     iovec pieces[2] = {piece(body > 0 ? inbox_.place() : nullptr, body),
                        piece(ahead_.data() + end_, ahead_.size() - end_)};
-    const ssize_t got = ::readv(file_.number(), pieces, 2);
+    const ssize_t got = ::readv(file_.get(), pieces, 2);
     if (got == 0 || (got < 0 && !would_block())) lose();
     if (got <= 0) return moved;
     moved = true;

@@ -25,9 +25,9 @@ class Stream : public MessageEnds {
 
   int peer() const { return peer_; }
   // Takes over a connection that is established.
-  void open(File file);
+  void open(os::UniqueFd file);
   bool is_open() const { return file_.is_open(); }
-  int file() const { return file_.number(); }
+  int file() const { return file_.get(); }
   bool wants_to_read() const { return !inbox_.is_idle(); }
   bool wants_to_write() const { return !queue_.empty(); }
   bool is_active() const { return wants_to_read() || wants_to_write(); }
@@ -69,7 +69,7 @@ class Stream : public MessageEnds {
   bool sort();
 
   const int peer_;
-  File file_;
+  os::UniqueFd file_;
   std::int64_t lost_ns_ = 0;
   std::deque<Entry> queue_;
   Inbox inbox_;

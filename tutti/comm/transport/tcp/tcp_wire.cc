@@ -73,7 +73,7 @@ void TcpWire::progress() {
   }
   if (!moved) return;
   events_.fetch_add(1, std::memory_order_release);
-  if (sleepers_ > 0) ::eventfd_write(wake_.number(), 1);
+  if (sleepers_ > 0) ::eventfd_write(wake_.get(), 1);
 }
 
 bool TcpWire::progress_connections() {
@@ -121,10 +121,10 @@ void TcpWire::try_next_way(Knock& knock) {
 
 bool TcpWire::admit() {
   bool moved = false;
-  for (const File& listener : door_.files) {
-    for (const int socket : visitors_.accept_from(listener.number())) {
+  for (const os::UniqueFd& listener : door_.files) {
+    for (const int socket : visitors_.accept_from(listener.get())) {
       Knock knock;
-      knock.file = File(socket);
+      knock.file = os::UniqueFd(socket);
       ::fcntl(socket, F_SETFL, O_NONBLOCK);
       knock.is_through = moved = true;
       knock.since_ns = now_ns();
@@ -145,7 +145,7 @@ bool TcpWire::advance(Knock& knock) {
     if (now_ns() >= knock.since_ns) try_next_way(knock);
     return !streams_[knock.peer]->is_lost();
   }
-  pollfd ready{knock.file.number(), knock.events(), 0};
+  pollfd ready{knock.file.get(), knock.events(), 0};
   if (::poll(&ready, 1, 0) == 0) {
     if (now_ns() - knock.since_ns < kConnectTime) return true;
   } else {
@@ -159,7 +159,7 @@ bool TcpWire::advance(Knock& knock) {
 
 bool TcpWire::step(Knock& knock, bool* is_over) {
   if (!knock.is_through) {
-    knock.is_through = has_connected(knock.file.number());
+    knock.is_through = has_connected(knock.file.get());
     if (knock.is_through) knock.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
     return knock.is_through;
   }
@@ -171,24 +171,24 @@ bool TcpWire::step(Knock& knock, bool* is_over) {
 }
 
 bool TcpWire::authenticate(Knock& knock) const {
-  const auto state = knock.handshake->advance(knock.file.number());
+  const auto state = knock.handshake->advance(knock.file.get());
   if (state == auth::Handshake::State::kInProgress) return true;
   if (state == auth::Handshake::State::kRejected) return false;
   knock.handshake.reset();
   const Hello hello{rank_, knock.peer};
-  return ::send(knock.file.number(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+  return ::send(knock.file.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
 // Whether the other end said who it is, and is who it should be. A visitor is answered.
 bool TcpWire::hear(Knock& knock) {
   Hello hello;
-  const auto bytes = ::recv(knock.file.number(), &hello, sizeof hello, MSG_DONTWAIT);
+  const auto bytes = ::recv(knock.file.get(), &hello, sizeof hello, MSG_DONTWAIT);
   if (bytes != sizeof hello || hello.to != rank_) return false;
   if (knock.peer >= 0) return hello.from == knock.peer;
   if (hello.from < 0 || hello.from >= rank_) return false;
   knock.peer = hello.from;
   const Hello answer{rank_, knock.peer};
-  return ::send(knock.file.number(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
+  return ::send(knock.file.get(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
 void TcpWire::establish(Knock& knock) {
@@ -205,7 +205,7 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
     const std::lock_guard lock(mutex_);
     progress();
     if (events() != seen) return true;
-    files.push_back({wake_.number(), POLLIN, 0});
+    files.push_back({wake_.get(), POLLIN, 0});
     for (const auto& [peer, stream] : streams_) {
       if (!stream->is_open() || !stream->is_active()) continue;
       const int wanted =
@@ -213,10 +213,10 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
       files.push_back({stream->file(), static_cast<short>(wanted), 0});
     }
     if (unconnected_ > 0) {
-      for (const File& listener : door_.files) files.push_back({listener.number(), POLLIN, 0});
+      for (const os::UniqueFd& listener : door_.files) files.push_back({listener.get(), POLLIN, 0});
       visitors_.add_files(&files);
     }
-    for (const Knock& knock : knocks_) files.push_back({knock.file.number(), knock.events(), 0});
+    for (const Knock& knock : knocks_) files.push_back({knock.file.get(), knock.events(), 0});
     ++sleepers_;
   }
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
@@ -224,7 +224,7 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
   const std::lock_guard lock(mutex_);
   --sleepers_;
   eventfd_t ignored = 0;
-  if (files[0].revents && sleepers_ == 0) ::eventfd_read(wake_.number(), &ignored);
+  if (files[0].revents && sleepers_ == 0) ::eventfd_read(wake_.get(), &ignored);
   return true;
 }
 

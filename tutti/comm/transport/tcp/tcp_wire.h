@@ -52,8 +52,8 @@ class TcpWire : public MessageWire {
   // A connection that is being made, by this rank, or by another one that has proved to belong to
   // the job.
   struct Knock {
-    File file;      // not open: the next attempt begins at `since_ns`
-    int peer = -1;  // -1: not known yet who it is
+    os::UniqueFd file;  // not open: the next attempt begins at `since_ns`
+    int peer = -1;      // -1: not known yet who it is
     bool is_through = false;
     bool was_dropped = false;                       // after it was through
     std::optional<auth::Handshake> handshake = {};  // while it runs
@@ -91,8 +91,8 @@ class TcpWire : public MessageWire {
   std::vector<Knock> knocks_;
   int unconnected_ = 0;  // streams that wait for a connection
   std::atomic<std::uint64_t> events_ = 0;
-  File wake_;         // readable when another thread has moved something
-  int sleepers_ = 0;  // threads in `wait`
+  os::UniqueFd wake_;  // readable when another thread has moved something
+  int sleepers_ = 0;   // threads in `wait`
 };
 
 }  // namespace tutti::comm

@@ -8,12 +8,12 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
-#include "tutti/core/heap.h"
 #include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/grow/grow_policy.h"
 #include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/grow/node_rules.h"
 #include "tutti/learn/tree/grow/row_partition.h"
+#include "tutti/os/heap.h"
 
 namespace tutti::learn::tree {
 namespace {
@@ -117,7 +117,7 @@ class StreamedGrower {
 
 template <class Record>
 void StreamedGrower<Record>::pass(const Take& take) {
-  trim_heap();  // what the pass before has freed is needed in other pieces now
+  os::trim_heap();  // what the pass before has freed is needed in other pieces now
   const std::int64_t rows = growth_.data.rows(), block = plan_.block_rows;
   const std::int64_t ahead = block * threads_.count();
   std::atomic<std::int64_t> next = 0;
@@ -345,7 +345,7 @@ template <class Record>
 std::vector<GrownNode> grow_external_memory(const ExternalMemoryGrowth<Record>& growth,
                                             Threads& threads) {
   auto nodes = StreamedGrower<Record>(growth, threads).grow();
-  trim_heap();
+  os::trim_heap();
   return nodes;
 }
 template std::vector<GrownNode> grow_external_memory(const ExternalMemoryGrowth<NarrowRecord>&,
@@ -354,7 +354,7 @@ template std::vector<GrownNode> grow_external_memory(const ExternalMemoryGrowth<
                                                      Threads&);
 
 std::int64_t MemoryLimit::left() const {
-  trim_heap();
+  os::trim_heap();
   const std::int64_t left = bytes_ - resident_bytes();
   return left - std::max<std::int64_t>(0, left) / 8;
 }

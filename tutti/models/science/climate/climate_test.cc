@@ -24,7 +24,7 @@ TEST(ClimateGrid, DistancesOnTheGlobe) {
 
 // Mean 0, spread 1, smoother for greater lengths, one piece round the globe.
 TEST(ClimateRandomField, HasItsSpectrum) {
-  train::Random random(1);
+  Random random(1);
   double squares = 0, steps[2] = {0, 0}, seam = 0, inside = 0;
   for (int i = 0; i < 12; ++i)
     for (int k = 0; k < 2; ++k) {
@@ -58,7 +58,7 @@ TEST(ClimateStorms, WindsOfTheHollandVortex) {
 }
 
 TEST(ClimateStorms, NumbersAreThoseOfPoisson) {
-  train::Random random(2);
+  Random random(2);
   double sum = 0, squares = 0;
   for (int i = 0; i < 4000; ++i) {
     const int n = poisson(6, random);
@@ -72,7 +72,7 @@ TEST(ClimateStorms, NumbersAreThoseOfPoisson) {
 // Shares of the classes and how well the rules find what was put in: as the recipe says, with more
 // cyclone per storm because cells are large.
 TEST(ClimateWeather, FramesLookLikeTheWorld) {
-  train::Random random(3);
+  Random random(3);
   double share[kClasses] = {}, cut[kClasses] = {}, joined[kClasses] = {};
   double storms[kStormKinds] = {}, found = 0;
   const int n = 12;

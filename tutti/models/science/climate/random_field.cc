@@ -13,7 +13,7 @@ struct Wave {
 
 // Sums waves first along the columns for each wave number of the rows, then along the rows. Both
 // directions have the period of the whole circle; rows use half of theirs, so poles do not meet.
-Plane random_field(const Grid& grid, double length_km, train::Random& random) {
+Plane random_field(const Grid& grid, double length_km, Random& random) {
   const int most = std::min(grid.rows, grid.columns) / 3;
   const auto columns = static_cast<std::size_t>(grid.columns);
   std::vector<Wave> turns(columns);  // e^(i longitude)

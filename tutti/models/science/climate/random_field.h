@@ -1,13 +1,13 @@
 // Smooth noise on the globe.
 #pragma once
 
+#include "tutti/core/random.h"
 #include "tutti/models/science/climate/grid.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::climate {
 
 // Waves of random amplitude and phase with the spectrum (k^2 + 1/length^2)^(-3/2): mean 0 and
 // spread 1 over many fields, periodic in longitude, without a seam at the poles.
-Plane random_field(const Grid& grid, double length_km, train::Random& random);
+Plane random_field(const Grid& grid, double length_km, Random& random);
 
 }  // namespace tutti::models::climate

@@ -52,7 +52,7 @@ double holland_wind(double drop_pa, double radius_km, double shape, double corio
   return std::sqrt(shape * drop_pa / 1.15 * power * std::exp(-power) + spin * spin) - spin;
 }
 
-Cyclone draw_cyclone(const Grid& grid, bool is_depression, train::Random& random) {
+Cyclone draw_cyclone(const Grid& grid, bool is_depression, Random& random) {
   Cyclone c;
   c.centre = {between(8, 30, random) * (random.below(2) ? 1 : -1), between(0, 360, random)};
   c.drop_pa = is_depression ? between(500, 1500, random) : between(1500, 8000, random);
@@ -97,7 +97,7 @@ void add_cyclone(const Cyclone& c, Frame& frame) {
                           box_around(frame.grid, c.centre, 2.5)});
 }
 
-River draw_river(train::Random& random) {
+River draw_river(Random& random) {
   constexpr double kStepKm = 50;
   River river;
   const double sense = random.below(2) ? 1 : -1;
@@ -173,7 +173,7 @@ void add_river(const River& river, Frame& frame) {
                                                            row_max + rows, column_max + columns})});
 }
 
-void add_extratropical(Frame& frame, train::Random& random) {
+void add_extratropical(Frame& frame, Random& random) {
   const Position centre{between(35, 65, random) * (random.below(2) ? 1 : -1),
                         between(0, 360, random)};
   const double depth = between(1500, 4000, random), radius = between(600, 1000, random);
@@ -185,7 +185,7 @@ void add_extratropical(Frame& frame, train::Random& random) {
   frame.storms.push_back({StormKind::kExtratropical, box_around(frame.grid, centre, 6)});
 }
 
-void add_moist_pool(Frame& frame, train::Random& random) {
+void add_moist_pool(Frame& frame, Random& random) {
   const Position centre{between(15, 50, random) * (random.below(2) ? 1 : -1),
                         between(0, 360, random)};
   const double radius = between(400, 600, random);

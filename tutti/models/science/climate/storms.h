@@ -11,7 +11,7 @@ struct Cyclone {
   Offset motion;  // m/s
   bool is_depression;
 };
-Cyclone draw_cyclone(const Grid& grid, bool is_depression, train::Random& random);
+Cyclone draw_cyclone(const Grid& grid, bool is_depression, Random& random);
 // Pressure, winds, warm core, moisture, rain.
 void add_cyclone(const Cyclone& cyclone, Frame& frame);
 
@@ -23,17 +23,17 @@ struct River {
   std::vector<Point> axis;
   double sigma_km, moisture, wind;
 };
-River draw_river(train::Random& random);
+River draw_river(Random& random);
 // The low at its head, before winds are made from the pressure.
 void add_river_low(const River& river, Frame& frame);
 void add_river(const River& river, Frame& frame);
 
 // A cold low of middle latitudes: pressure and temperature, before winds are made.
-void add_extratropical(Frame& frame, train::Random& random);
+void add_extratropical(Frame& frame, Random& random);
 // Round, moist, harmless.
-void add_moist_pool(Frame& frame, train::Random& random);
+void add_moist_pool(Frame& frame, Random& random);
 
-inline double between(double low, double high, train::Random& random) {
+inline double between(double low, double high, Random& random) {
   return low + (high - low) * random.uniform();
 }
 // Never smaller than near the equator, where it would vanish.

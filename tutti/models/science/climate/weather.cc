@@ -15,7 +15,7 @@ double bell(double x) {
 // Builds the quiet world: temperatures, pressure, moisture, land.
 class World {
  public:
-  World(Frame& frame, train::Random& random) : frame_(frame), grid_(frame.grid), random_(random) {
+  World(Frame& frame, Random& random) : frame_(frame), grid_(frame.grid), random_(random) {
     season_ = std::sin(between(0, 2 * std::numbers::pi, random));
     height_ = field(2000, 1);
     Plane sorted = height_;
@@ -117,7 +117,7 @@ class World {
 
   Frame& frame_;
   const Grid& grid_;
-  train::Random& random_;
+  Random& random_;
   double season_;
   Plane height_;
 };
@@ -145,7 +145,7 @@ const std::array<const char*, kStormKinds>& storm_names() {
   return names;
 }
 
-int poisson(double mean, train::Random& random) {
+int poisson(double mean, Random& random) {
   int count = 0;
   for (double left = std::exp(-mean), p = random.uniform(); p > left; p *= random.uniform())
     ++count;
@@ -153,7 +153,7 @@ int poisson(double mean, train::Random& random) {
 }
 
 // Lows come before the winds that blow round them; vortices bring winds of their own.
-Frame make_frame(const Grid& grid, const WeatherSettings& settings, train::Random& random) {
+Frame make_frame(const Grid& grid, const WeatherSettings& settings, Random& random) {
   Frame frame{grid, {}, {}, std::vector<std::uint8_t>(grid.size())};
   for (Plane& plane : frame.fields) plane.assign(grid.size(), 0.f);
   World world(frame, random);

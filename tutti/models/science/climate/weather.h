@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "tutti/core/random.h"
 #include "tutti/models/science/climate/grid.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::climate {
 
@@ -36,12 +36,12 @@ struct WeatherSettings {
 // Tropical cyclones are Holland vortices with a warm core and spiral bands; rivers are filaments of
 // moisture with wind along them; extratropical lows (cold), depressions (weak) and round pools of
 // moisture are there to be confused with them.
-Frame make_frame(const Grid& grid, const WeatherSettings& settings, train::Random& random);
+Frame make_frame(const Grid& grid, const WeatherSettings& settings, Random& random);
 
 // The tangential wind in m/s of a Holland vortex, `km` from its centre. `coriolis` in 1/s.
 double holland_wind(double drop_pa, double radius_km, double shape, double coriolis, double km);
 
 // Number with this mean, of a Poisson law.
-int poisson(double mean, train::Random& random);
+int poisson(double mean, Random& random);
 
 }  // namespace tutti::models::climate

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "tutti/core/error.h"
-#include "tutti/train/run/sampler.h"
+#include "tutti/core/random.h"
 
 namespace tutti::models::climate_detect {
 namespace {
@@ -32,7 +32,7 @@ std::vector<float> box_rows(const climate::Frame& frame, int columns) {
 
 void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
                std::uint64_t stream, const train::FileProgress& tell) {
-  train::Random random(train::mixed_seed(kSeed, stream));
+  Random random(mixed_seed(kSeed, stream));
   const climate::Grid grid{plan.rows, plan.rows * 3 / 2};
   const std::vector<std::int64_t> shape = {kFields, plan.rows, plan.columns};
   H5File file(path, H5File::Mode::kCreate);

@@ -5,10 +5,12 @@
 #include <torch/types.h>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/climate/map_chart.h"
 #include "tutti/models/science/climate_detect/frames.h"
 #include "tutti/models/science/climate_detect/model.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
 
 namespace tutti::models::climate_detect {
@@ -200,7 +202,7 @@ class DetectTask : public train::Task {
 
   // The same frames whatever the seed and the ranks.
   bool is_labelled(std::int64_t index) const {
-    return train::Random(train::mixed_seed(7, static_cast<std::uint64_t>(index))).uniform() <
+    return Random(mixed_seed(7, static_cast<std::uint64_t>(index))).uniform() <
            options_.number("labelled");
   }
 
@@ -290,7 +292,7 @@ class DetectTask : public train::Task {
     found.title = fmt::format("Boxes of the network, of a confidence of {} at least: {}",
                               options_.text("confidence"), found.boxes.size());
     const std::vector<climate::MapPanel> panels = {truth, found};
-    train::write_text(folder / "boxes.svg", map_svg(grid, panels, legend));
+    runs::write_text(folder / "boxes.svg", map_svg(grid, panels, legend));
   }
 
   const Options& options_;

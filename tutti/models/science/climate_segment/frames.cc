@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/train/data/h5.h"
 
 namespace tutti::models::climate_segment {
@@ -36,7 +37,7 @@ std::vector<float> as_floats(const std::vector<std::uint8_t>& values) {
 }
 
 void make_file(const fs::path& path, const Grid& grid, std::uint64_t stream) {
-  train::Random random(train::mixed_seed(kSeed, stream));
+  Random random(mixed_seed(kSeed, stream));
   const climate::Frame frame = make_frame(grid, {}, random);
   std::vector<float> fields(grid.size() * kFields);
   for (std::size_t c = 0; c < kFields; ++c)

@@ -11,6 +11,7 @@
 #include "tutti/models/science/climate_segment/frames.h"
 #include "tutti/models/science/climate_segment/metric.h"
 #include "tutti/models/science/climate_segment/model.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/data/h5.h"
 #include "tutti/train/engine.h"
 
@@ -267,7 +268,7 @@ class SegmentTask : public train::Task {
     const std::vector<climate::Legend> legend = {
         {climate::kCyclone, climate::class_names()[climate::kCyclone]},
         {climate::kRiver, climate::class_names()[climate::kRiver]}};
-    train::write_text(folder / "masks.svg", map_svg(grid_, panels, legend));
+    runs::write_text(folder / "masks.svg", map_svg(grid_, panels, legend));
   }
 
   const Options& options_;

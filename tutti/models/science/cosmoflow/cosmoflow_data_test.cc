@@ -5,10 +5,10 @@
 #include <numbers>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
-#include "tutti/train/run/sampler.h"
 #include "tutti/train/run/schedule.h"
 
 namespace tutti::models::cosmoflow {
@@ -20,7 +20,7 @@ using Complex = CubeFft::Complex;
 TEST(CubeFft, IsTheSumOfWaves) {
   const int n = 8;
   const CubeFft fft(n);
-  train::Random random(1);
+  Random random(1);
   Field field(n * n * n);
   for (Complex& x : field)
     x = {static_cast<float>(random.gaussian()), static_cast<float>(random.gaussian())};
@@ -105,7 +105,7 @@ TEST(Universe, DepositKeepsMassAndUnmovedMatterIsEven) {
   for (Deposit deposit : {Deposit::kCloud, Deposit::kNearest})
     for (int cells : {4, 8})
       for (float x : density(still, n, 80, cells, deposit)) EXPECT_NEAR(x, 1, 1e-5);
-  train::Random random(3);
+  Random random(3);
   for (auto& axis : still)
     for (float& x : axis) x = static_cast<float>(100 * random.gaussian());
   for (Deposit deposit : {Deposit::kCloud, Deposit::kNearest}) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "tutti/core/random.h"
 #include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
@@ -18,7 +18,7 @@ float rounded(float x) {
 }
 
 void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t number) {
-  train::Random random(train::mixed_seed(kSeed, number));
+  Random random(mixed_seed(kSeed, number));
   std::vector<double> values;
   for (const Parameter& parameter : parameters(plan.variant))
     values.push_back(parameter.low + (parameter.high - parameter.low) * random.uniform());

@@ -1,16 +1,16 @@
 #include "tutti/models/science/cosmoflow/model.h"
 
 #include <fmt/format.h>
-#include <torch/script.h>
 #include <torch/nn/module.h>
+#include <torch/script.h>
 #include <torch/types.h>
 
 #include <cmath>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/models/ops/volume.h"
 #include "tutti/train/batch_norm.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
@@ -159,7 +159,7 @@ torch::Tensor Network::dense(std::size_t i, torch::Tensor x, std::uint64_t seed)
                           norm_variance_, is_training(), kNormMomentum, kNormEpsilon);
   // The paper drops before each dense layer, MLPerf behind each hidden one.
   if (is_training() && shape_.dropout > 0 && (i > 0 || !shape_.is_mlperf)) {
-    const torch::Generator generator = at::detail::createCPUGenerator(train::mixed_seed(seed, i));
+    const torch::Generator generator = at::detail::createCPUGenerator(mixed_seed(seed, i));
     x = x * torch::bernoulli(torch::full_like(x, 1 - shape_.dropout), generator) /
         (1 - shape_.dropout);
   }

@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include "tutti/core/random.h"
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/volume.h"
@@ -11,8 +12,8 @@
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/model.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
@@ -120,8 +121,8 @@ class CosmoflowTask : public train::Task {
     const std::vector<ParameterScore> all = scores(parameters_, guesses);
     if (!folder.empty())
       for (std::size_t i = 0; i < parameters_.size(); ++i)
-        train::write_text(folder / (parameters_[i].name + ".svg"),
-                          plot::render_svg(truth_chart(parameters_, guesses, i)));
+        runs::write_text(folder / (parameters_[i].name + ".svg"),
+                         plot::render_svg(truth_chart(parameters_, guesses, i)));
     train::Metrics metrics = {{"skill", skill(all)}};
     for (const ParameterScore& score : all) {
       metrics.emplace_back(score.name + "_error", score.error);
@@ -200,7 +201,7 @@ class CosmoflowTask : public train::Task {
   // Turned and mirrored: its parameters stay what they are.
   torch::Tensor augmented(const torch::Tensor& volumes, std::uint64_t seed) const {
     if (!options_.flag("augment")) return volumes;
-    return turned(volumes, train::Random(train::mixed_seed(seed, 99)).below(kCubeSymmetries));
+    return turned(volumes, Random(mixed_seed(seed, 99)).below(kCubeSymmetries));
   }
 
   // Whole universes are held out: pieces of one know of each other.

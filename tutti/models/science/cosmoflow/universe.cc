@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tutti/train/run/sampler.h"
+#include "tutti/core/random.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
@@ -74,7 +74,7 @@ int wrapped(int i, int side) {
 
 Field linear_modes(const CubeFft& fft, const PowerSpectrum& spectrum, double box,
                    std::uint64_t seed) {
-  train::Random random(seed);
+  Random random(seed);
   Field modes(cube(fft.side()));
   for (Complex& value : modes) value = static_cast<float>(random.gaussian());
   fft.forward(modes);

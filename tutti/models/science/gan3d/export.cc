@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <torch/script.h>
 #include <torch/nn/module.h>
+#include <torch/script.h>
 #include <torch/types.h>
 
 #include "tutti/models/science/gan3d/model.h"

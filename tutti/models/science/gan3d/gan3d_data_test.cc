@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<Shape> showers(double energy, int count, std::uint64_t seed) {
-  train::Random random(seed);
+  Random random(seed);
   std::vector<Shape> shapes;
   for (int i = 0; i < count; ++i) shapes.push_back(shape_of(make_shower(energy, random)));
   return shapes;
@@ -66,7 +66,7 @@ TEST(Longitudinal, MaximumAndContainment) {
 }
 
 TEST(Longitudinal, FluctuationsAreCorrelated) {
-  train::Random random(1);
+  Random random(1);
   std::vector<double> maxima, as;
   double product = 0;
   const int n = 4000;
@@ -137,7 +137,7 @@ TEST(Showers, MeanProfilesAreThoseOfTheFormulas) {
 }
 
 TEST(Showers, TheSameSeedGivesTheSame) {
-  train::Random first(5), second(5);
+  Random first(5), second(5);
   EXPECT_EQ(make_shower(50, first), make_shower(50, second));
   EXPECT_NE(make_shower(50, first), make_shower(50, first));
 }
@@ -225,7 +225,7 @@ TEST(Shape, MomentsOfTwoCells) {
 }
 
 Comparison compared(int count, double stretch) {
-  train::Random random(11);
+  Random random(11);
   Comparison comparison;
   for (int i = 0; i < count; ++i) {
     const double energy = 60 + 380 * random.uniform();

@@ -2,10 +2,10 @@
 // differences; what an update changes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <torch/script.h>
 #include <torch/autograd.h>
 #include <torch/nn/functional.h>
 #include <torch/optim/adam.h>
+#include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -44,7 +44,7 @@ struct TrueShowers {
   torch::Tensor cells, energies;  // GeV, 100 GeV
 };
 TrueShowers true_showers(std::int64_t count) {
-  train::Random random(4);
+  Random random(4);
   TrueShowers showers{torch::empty({count, kSide, kSide, kSide}), torch::empty({count})};
   for (std::int64_t i = 0; i < count; ++i) {
     const double energy = 20 + 180 * random.uniform();

@@ -6,11 +6,11 @@
 
 #include <cmath>
 
+#include "tutti/core/random.h"
 #include "tutti/models/ops/volume.h"
 #include "tutti/models/science/gan3d/leaky_drop.h"
 #include "tutti/models/science/gan3d/shower.h"
 #include "tutti/train/batch_norm.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::gan3d {
 namespace {
@@ -241,7 +241,7 @@ Judgement Discriminator::forward(const torch::Tensor& cells, std::uint64_t seed,
   const double drop = is_training() ? dropout_ : 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = convolved(i, x, dtype_);
-    const std::uint64_t own = train::mixed_seed(seed, i);
+    const std::uint64_t own = mixed_seed(seed, i);
     if (!layers_[i].has_norm) {
       x = leaky_drop(x, layers_[i].slope, drop, own);
       continue;

@@ -44,7 +44,7 @@ double lower_gamma(double a, double x) {
 }
 
 // Marsaglia and Tsang: the cube of a shifted normal number, sometimes refused.
-double draw_gamma(double shape, train::Random& random) {
+double draw_gamma(double shape, Random& random) {
   if (shape <= 0) return 0;
   if (shape < 1) return draw_gamma(shape + 1, random) * std::pow(1 - random.uniform(), 1 / shape);
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -55,7 +55,7 @@ double draw_gamma(double shape, train::Random& random) {
   }
 }
 
-std::int64_t draw_poisson(double mean, train::Random& random) {
+std::int64_t draw_poisson(double mean, Random& random) {
   if (mean > 50)
     return std::max<std::int64_t>(0, std::llround(mean + std::sqrt(mean) * random.gaussian()));
   const double limit = std::exp(-mean);
@@ -91,7 +91,7 @@ Longitudinal mean_longitudinal(double energy) {
           0.81 + (0.458 + 2.26 / kZ) * ln_y - 0.476 / kFrequency};
 }
 
-Longitudinal draw_longitudinal(double energy, train::Random& random) {
+Longitudinal draw_longitudinal(double energy, Random& random) {
   Longitudinal drawn = mean_longitudinal(energy);
   const auto [of_maximum, of_a, correlation] = spread(energy);
   const double both = std::sqrt((1 + correlation) / 2) * random.gaussian(),
@@ -137,7 +137,7 @@ double contained(double energy) {
 // The energy of a layer is what the profile gives it, as sampling makes it fluctuate: by a gamma
 // distribution with a variance of kSampling^2 GeV per GeV. It is shared by spots, whose number
 // fluctuates too and whose places are drawn from the lateral profile.
-std::vector<float> make_shower(double energy, train::Random& random) {
+std::vector<float> make_shower(double energy, Random& random) {
   const Longitudinal along = draw_longitudinal(energy, random),
                      spots_along = {along.maximum * (0.813 + 0.0019 * kZ),
                                     along.a * (0.844 + 0.0026 * kZ)};

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/train/run/sampler.h"
+#include "tutti/core/random.h"
 
 namespace tutti::models::gan3d {
 
@@ -31,7 +31,7 @@ struct Longitudinal {
 };
 // The shower in the middle of all of that energy; and one of them.
 Longitudinal mean_longitudinal(double energy);
-Longitudinal draw_longitudinal(double energy, train::Random& random);
+Longitudinal draw_longitudinal(double energy, Random& random);
 
 // Across, at a depth of `tau` times that of the maximum: a share `core` of the energy has the
 // radius `core_radius`, the rest `tail_radius`; of each, r^2 / (r^2 + R^2) lies within r.
@@ -52,6 +52,6 @@ double contained(double energy);
 
 // One shower: GeV in each cell (x, y, z), kCells of them. Its electron enters somewhere in the cell
 // in the middle.
-std::vector<float> make_shower(double energy, train::Random& random);
+std::vector<float> make_shower(double energy, Random& random);
 
 }  // namespace tutti::models::gan3d

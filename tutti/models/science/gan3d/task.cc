@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 
 #include "tutti/core/clock.h"
+#include "tutti/core/random.h"
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/gan3d/generate.h"
@@ -13,8 +14,8 @@
 #include "tutti/models/science/gan3d/metric.h"
 #include "tutti/models/science/gan3d/model.h"
 #include "tutti/models/science/gan3d/showers.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::gan3d {
 namespace {
@@ -118,7 +119,7 @@ class Gan3dTask : public train::Task {
 
   torch::Tensor update_loss(std::size_t update, const train::Batch& batch,
                             std::uint64_t seed) override {
-    const std::uint64_t own = train::mixed_seed(seed, update);
+    const std::uint64_t own = mixed_seed(seed, update);
     if (update == 0) return judged_loss(batch.input, batch.target, 1, own);
     Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
     if (update > 1) {
@@ -289,7 +290,7 @@ class Gan3dTask : public train::Task {
   // Of showers that are all true (1) or all made (0); a few labels are turned.
   torch::Tensor judged_loss(const torch::Tensor& cells, const torch::Tensor& energies, float label,
                             std::uint64_t seed) {
-    const torch::Generator random = at::detail::createCPUGenerator(train::mixed_seed(seed, 1));
+    const torch::Generator random = at::detail::createCPUGenerator(mixed_seed(seed, 1));
     const torch::Tensor turned = torch::rand({energies.size(0)}, random) < options_.number("flip");
     const torch::Tensor labels = (turned.to(torch::kFloat32) - label).abs();
     return discriminator_loss(gan_.discriminator->forward(cells, seed), labels, energies, weights_);
@@ -299,7 +300,7 @@ class Gan3dTask : public train::Task {
   Timed showers_of(const std::vector<double>& energies, std::int64_t number) {
     const auto count = static_cast<std::int64_t>(energies.size());
     Electrons electrons = draw_electrons(
-        count, shape_.latent, train::mixed_seed(kJudgeSeed, static_cast<std::uint64_t>(number)));
+        count, shape_.latent, mixed_seed(kJudgeSeed, static_cast<std::uint64_t>(number)));
     for (std::int64_t i = 0; i < count; ++i)
       electrons.energies[i] = energies[static_cast<std::size_t>(i)] / 100;
     const Stopwatch watch;
@@ -355,7 +356,7 @@ class Gan3dTask : public train::Task {
   // For one shower, over energies as they come.
   static double parametrisation_seconds() {
     constexpr int kShowers = 50;
-    train::Random random(kJudgeSeed);
+    Random random(kJudgeSeed);
     const Stopwatch watch;
     for (int i = 0; i < kShowers; ++i)
       make_shower(kLowest + (kHighest - kLowest) * random.uniform(), random);
@@ -364,7 +365,7 @@ class Gan3dTask : public train::Task {
 
   static void write_plots(const Comparison& comparison, const fs::path& folder) {
     auto write = [&](const char* name, const plot::Chart& chart) {
-      train::write_text(folder / name, plot::render_svg(chart));
+      runs::write_text(folder / name, plot::render_svg(chart));
     };
     write("longitudinal.svg", profile_chart(comparison, 2));
     write("lateral.svg", profile_chart(comparison, 0));

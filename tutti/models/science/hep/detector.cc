@@ -8,7 +8,6 @@ namespace tutti::models::hep {
 namespace {
 
 using std::numbers::pi;
-using train::Random;
 constexpr double kEtaEnd = 2.5, kPhiEnd = 3.15;
 constexpr double kChargedShare = 0.62, kPhotonShare = 0.28;
 

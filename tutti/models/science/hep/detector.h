@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "tutti/core/random.h"
 #include "tutti/models/science/hep/four_vector.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::hep {
 
@@ -17,7 +17,7 @@ struct Particle {
 };
 
 // Breaks a parton into hadrons: shares of its energy from (1-z)^2/z, with small transverse kicks.
-void hadronise(const FourVector& parton, std::vector<Particle>& out, train::Random& random);
+void hadronise(const FourVector& parton, std::vector<Particle>& out, Random& random);
 
 struct Tower {
   double eta = 0, phi = 0, energy = 0;
@@ -28,7 +28,7 @@ struct Readout {
   std::vector<Tower> towers;       // above threshold
   std::vector<FourVector> tracks;  // of charged particles that were seen
 };
-Readout detect(std::span<const Particle> particles, train::Random& random);
+Readout detect(std::span<const Particle> particles, Random& random);
 
 // `size` x `size` bins of eta (-2.5..2.5, rows) and phi (-3.15..3.15, columns) with three channels,
 // one after the other: energy of all towers, of the electromagnetic ones, number of tracks.

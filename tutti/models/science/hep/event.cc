@@ -4,7 +4,7 @@
 
 namespace tutti::models::hep {
 
-std::optional<Event> collide(const Slice* slice, int image_size, train::Random& random) {
+std::optional<Event> collide(const Slice* slice, int image_size, Random& random) {
   const HardEvent hard = slice ? make_background(*slice, random) : make_signal(random);
   std::vector<FourVector> partons;
   for (const System& system : hard.systems) {

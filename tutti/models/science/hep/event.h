@@ -20,6 +20,6 @@ struct Event {
 
 // What one collision gave, or nothing when it does not pass the baseline selection: such events are
 // not recorded. `slice` null: signal. `image_size` 0: no picture.
-std::optional<Event> collide(const Slice* slice, int image_size, train::Random& random);
+std::optional<Event> collide(const Slice* slice, int image_size, Random& random);
 
 }  // namespace tutti::models::hep

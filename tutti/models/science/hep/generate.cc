@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "tutti/core/random.h"
 #include "tutti/train/data/h5.h"
 
 namespace tutti::models::hep {
@@ -58,7 +59,7 @@ class EventWriter {
 
 // Collides until `wanted` events have passed. Their weights then give the cross-section of the part
 // of the slice that passes.
-void fill(const Slice* slice, std::int64_t wanted, int image_size, train::Random& random,
+void fill(const Slice* slice, std::int64_t wanted, int image_size, Random& random,
           EventWriter& out) {
   const std::size_t first = out.size();
   std::int64_t tries = 0;
@@ -72,7 +73,7 @@ void fill(const Slice* slice, std::int64_t wanted, int image_size, train::Random
 
 void make_file(const std::filesystem::path& path, const FilePlan& plan, std::uint64_t number,
                const train::FileProgress& tell) {
-  train::Random random(train::mixed_seed(kSeed, number));
+  Random random(mixed_seed(kSeed, number));
   EventWriter out(path, plan, tell);
   fill(nullptr, plan.signal, plan.image_size, random, out);
   for (std::size_t i = 0; i < plan.background.size(); ++i)

@@ -10,7 +10,6 @@ namespace tutti::models::hep {
 namespace {
 
 using std::numbers::pi;
-using train::Random;
 constexpr double kBeamEnergy = 13000;  // GeV, both protons
 
 constexpr std::array<Slice, 5> kSlices = {{{4, 400, 800, 1.997e-6},

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "tutti/core/random.h"
 #include "tutti/models/science/hep/four_vector.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::hep {
 
@@ -35,12 +35,12 @@ inline constexpr double kSignalCrossSection = 1.436e-11;  // millibarn
 inline constexpr double kGluinoMass = 1400, kNeutralinoMass = 850;
 
 // g g -> gluino gluino, each gluino -> q q X, X -> q q q, flat in the Dalitz plane.
-HardEvent make_signal(train::Random& random);
+HardEvent make_signal(Random& random);
 // Two partons back to back. Harder ones than nature's are made on purpose, and weighted back.
-HardEvent make_background(const Slice& slice, train::Random& random);
+HardEvent make_background(const Slice& slice, Random& random);
 
 // Three massive or massless bodies from one at rest, flat in the Dalitz plane, oriented at random;
 // `mass3` belongs to the last, the other two are massless.
-std::vector<FourVector> three_body_decay(double mass, double mass3, train::Random& random);
+std::vector<FourVector> three_body_decay(double mass, double mass3, Random& random);
 
 }  // namespace tutti::models::hep

@@ -25,7 +25,7 @@ void expect_near(const FourVector& a, const FourVector& b, double tolerance) {
 }
 
 TEST(HepHardProcess, DecaysConserveMomentumAndFillTheDalitzPlane) {
-  train::Random random(1);
+  Random random(1);
   double mean = 0;
   const int n = 4000;
   for (int i = 0; i < n; ++i) {
@@ -41,7 +41,7 @@ TEST(HepHardProcess, DecaysConserveMomentumAndFillTheDalitzPlane) {
 }
 
 TEST(HepHardProcess, TenQuarksFromTwoGluinos) {
-  train::Random random(2);
+  Random random(2);
   const HardEvent event = make_signal(random);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(event.systems[static_cast<std::size_t>(i)].size(), 5u);
@@ -53,7 +53,7 @@ TEST(HepHardProcess, TenQuarksFromTwoGluinos) {
 }
 
 TEST(HepHardProcess, WeightsUndoTheFlatterSpectrum) {
-  train::Random random(3);
+  Random random(3);
   double weights = 0, soft = 0;
   const int n = 20000;
   for (int i = 0; i < n; ++i) {
@@ -68,7 +68,7 @@ TEST(HepHardProcess, WeightsUndoTheFlatterSpectrum) {
 }
 
 TEST(HepShower, KeepsTheSumAndMakesGluonsWiderThanQuarks) {
-  train::Random random(4);
+  Random random(4);
   double partons[2] = {0, 0};
   for (int i = 0; i < 300; ++i) {
     for (int gluon = 0; gluon < 2; ++gluon) {
@@ -87,7 +87,7 @@ TEST(HepShower, KeepsTheSumAndMakesGluonsWiderThanQuarks) {
 
 // Measured by the experiments at LEP in decays of Z bosons: 20.8 charged hadrons.
 TEST(HepShower, ZBosonsDecayToAsManyHadronsAsMeasured) {
-  train::Random random(8);
+  Random random(8);
   const double half = 91.2 / 2;
   double charged = 0;
   const int n = 400;
@@ -102,7 +102,7 @@ TEST(HepShower, ZBosonsDecayToAsManyHadronsAsMeasured) {
 }
 
 TEST(HepHardProcess, InitialRadiationIsSoft) {
-  train::Random random(9);
+  Random random(9);
   double all = 0, hard = 0;
   const int n = 1000;
   for (int i = 0; i < n; ++i) {
@@ -121,7 +121,7 @@ TEST(HepHardProcess, InitialRadiationIsSoft) {
 }
 
 TEST(HepDetector, HadronsCarryThePartonAndTowersMostOfThem) {
-  train::Random random(5);
+  Random random(5);
   double charged = 0, energy = 0, towers = 0, all = 0;
   for (int i = 0; i < 300; ++i) {
     std::vector<Particle> particles;
@@ -179,7 +179,7 @@ TEST(HepJets, TwoTowersFarApartAreTwoJets) {
 
 // Signal passes often and has heavy jets; background the more, the harder it is.
 TEST(HepEvent, EfficienciesAreThoseOfTheRecipe) {
-  train::Random random(6);
+  Random random(6);
   auto efficiency = [&](const Slice* slice, int tries, double& mass) {
     int passed = 0;
     mass = 0;

@@ -1,7 +1,7 @@
 // The network against its published table and an independent formulation.
 #include <gtest/gtest.h>
-#include <torch/script.h>
 #include <torch/nn/functional.h>
+#include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 

@@ -6,7 +6,6 @@ namespace tutti::models::hep {
 namespace {
 
 using std::numbers::pi;
-using train::Random;
 constexpr double kFlavours = 5;
 constexpr double kLargestCoupling = 0.35;
 

@@ -16,6 +16,6 @@ double strong_coupling(double q2);
 // The partons that are left when none can radiate any more. Their sum is the system's.
 // A parton that is alone radiates as if it recoiled against a partner it does not have: it keeps
 // its direction and energy, on average.
-std::vector<FourVector> shower(const System& system, train::Random& random);
+std::vector<FourVector> shower(const System& system, Random& random);
 
 }  // namespace tutti::models::hep

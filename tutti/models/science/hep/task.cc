@@ -9,6 +9,7 @@
 #include "tutti/models/science/hep/generate.h"
 #include "tutti/models/science/hep/metric.h"
 #include "tutti/models/science/hep/model.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
 
 namespace tutti::models::hep {
@@ -94,8 +95,8 @@ class HepTask : public train::Task {
     const std::vector<Scored> events = scores(communicator);
     const Verdict verdict = judge(events);
     if (!folder.empty()) {
-      train::write_text(folder / "roc.svg", plot::render_svg(roc_chart(events, verdict)));
-      train::write_text(folder / "score.svg", plot::render_svg(score_chart(events)));
+      runs::write_text(folder / "roc.svg", plot::render_svg(roc_chart(events, verdict)));
+      runs::write_text(folder / "score.svg", plot::render_svg(score_chart(events)));
     }
     return {{"ratio", verdict.ratio},
             {"ratio_error", verdict.ratio_error},

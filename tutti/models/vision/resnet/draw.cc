@@ -48,14 +48,14 @@ bool in_shape(int shape, Place p) {
   }
 }
 
-Colour random_colour(train::Random& random) {
+Colour random_colour(Random& random) {
   return {255 * random.uniform(), 255 * random.uniform(), 255 * random.uniform()};
 }
 
 // Two colours in waves of any direction and length.
 class Texture {
  public:
-  explicit Texture(train::Random& random) : first_(random_colour(random)) {
+  explicit Texture(Random& random) : first_(random_colour(random)) {
     const double contrast = 0.4 * random.uniform(), angle = 2 * pi * random.uniform();
     const Colour other = random_colour(random);
     for (std::size_t i = 0; i < 3; ++i) second_[i] = first_[i] + contrast * (other[i] - first_[i]);
@@ -88,7 +88,7 @@ double brightness(const Colour& colour) {
 
 // Where the shape is, and the bar that hides a part of it.
 struct Scene {
-  Scene(int which, train::Random& random)
+  Scene(int which, Random& random)
       : shape(which), centre{0.25 * (2 * random.uniform() - 1), 0.25 * (2 * random.uniform() - 1)} {
     const double angle = 2 * pi * random.uniform(), size = 0.5 + 0.3 * random.uniform(),
                  squeeze = std::exp(0.25 * (2 * random.uniform() - 1));
@@ -124,7 +124,7 @@ const std::array<const char*, kShapes>& shape_names() {
   return names;
 }
 
-Picture draw_picture(int shape, int side, train::Random& random) {
+Picture draw_picture(int shape, int side, Random& random) {
   const Scene scene(shape, random);
   Texture ground(random), body(random);
   while (brightness(body.mean()) - brightness(ground.mean()) < kLeastContrast) {

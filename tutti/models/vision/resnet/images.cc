@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/train/data/h5.h"
 
 namespace tutti::models::resnet {
@@ -20,7 +21,7 @@ constexpr std::int64_t kScalePictures = 10000;
 
 void make_file(const fs::path& path, const ImagePlan& plan, std::int64_t count,
                std::uint64_t number, const train::FileProgress& tell) {
-  train::Random random(train::mixed_seed(kSeed, number));
+  Random random(mixed_seed(kSeed, number));
   train::H5File file(path, train::H5File::Mode::kCreate);
   std::vector<float> labels;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -184,8 +185,8 @@ ChannelScale scale_of(ImageSet& set) {
 
 void fill_batch(ImageSet& set, std::span<const std::int64_t> indices, bool augments, float* out) {
   std::uint64_t seed = indices.size();  // of the batch: another one in every epoch
-  for (std::int64_t index : indices) seed = train::mixed_seed(seed, std::uint64_t(index));
-  train::Random random(seed);
+  for (std::int64_t index : indices) seed = mixed_seed(seed, std::uint64_t(index));
+  Random random(seed);
   const int reach = set.side() / 8;
   for (std::int64_t index : indices) {
     View view;

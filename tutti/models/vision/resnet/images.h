@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tutti/core/random.h"
 #include "tutti/train/data/h5.h"
 #include "tutti/train/data/keep_budget.h"
 #include "tutti/train/data/made_files.h"
-#include "tutti/train/run/sampler.h"
 
 namespace tutti::models::resnet {
 
@@ -53,7 +53,7 @@ class ImageSet {
 // shape.
 inline constexpr int kShapes = 10;
 const std::array<const char*, kShapes>& shape_names();
-Picture draw_picture(int shape, int side, train::Random& random);
+Picture draw_picture(int shape, int side, Random& random);
 
 struct ImagePlan {
   int side = 32, classes = kShapes;

@@ -24,7 +24,7 @@ fs::path temporary_folder() {
 // Nobody may tell the class from the colours: shapes differ in brightness by their areas only, and
 // less than pictures of one shape do.
 TEST(ResnetPictures, ColoursSayLittleAboutTheShape) {
-  train::Random random(1);
+  Random random(1);
   const int side = 16, each = 300;
   std::vector<double> mean(kShapes);
   double squares = 0;
@@ -44,7 +44,7 @@ TEST(ResnetPictures, ColoursSayLittleAboutTheShape) {
 }
 
 TEST(ResnetPictures, SameSeedSamePictureOtherSeedAnother) {
-  train::Random a(7), b(7), c(8);
+  Random a(7), b(7), c(8);
   const auto first = draw_picture(4, 32, a);
   EXPECT_EQ(first, draw_picture(4, 32, b));
   EXPECT_NE(first, draw_picture(4, 32, c));

@@ -8,6 +8,7 @@
 #include "tutti/models/vision/resnet/images.h"
 #include "tutti/models/vision/resnet/metric.h"
 #include "tutti/models/vision/resnet/model.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/engine.h"
 
 namespace tutti::models::resnet {
@@ -109,7 +110,7 @@ class ResnetTask : public train::Task {
     communicator.all_reduce(Buffer::of(confusion.counts()), ReduceOp::kSum, {.name = "counts"});
     if (!folder.empty()) {
       const bool is_ours = options_.text("data").empty();
-      train::write_text(folder / "classes.svg", class_plot(confusion, is_ours));
+      runs::write_text(folder / "classes.svg", class_plot(confusion, is_ours));
     }
     return {{"top1", confusion.top1()},
             {"top1_error", confusion.top1_error()},

@@ -10,8 +10,6 @@
 namespace tutti::models::unet3d {
 namespace {
 
-using train::Random;
-
 double between(Random& random, double low, double high) {
   return low + (high - low) * random.uniform();
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/train/run/sampler.h"
+#include "tutti/core/random.h"
 
 namespace tutti::models::unet3d {
 
@@ -23,6 +23,6 @@ struct Scan {
 // dead core in a rim that takes up contrast agent, in a swollen surrounding, all with uneven
 // borders. So that no threshold finds it, there are also harmless bright spots and vessels, every
 // modality has a gain and a smooth bias of its own, and noise as it is in magnitudes (Rician).
-Scan make_scan(int side, train::Random& random);
+Scan make_scan(int side, Random& random);
 
 }  // namespace tutti::models::unet3d

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tutti/core/error.h"
+#include "tutti/core/random.h"
 #include "tutti/models/vision/unet3d/subject.h"
 #include "tutti/train/data/h5.h"
 
@@ -17,7 +18,7 @@ using train::H5File;
 constexpr std::uint64_t kSeed = 20160620;
 
 void make_file(const fs::path& path, int side, std::uint64_t stream) {
-  train::Random random(train::mixed_seed(kSeed, stream));
+  Random random(mixed_seed(kSeed, stream));
   const Scan scan = make_scan(side, random);
   H5File file(path, H5File::Mode::kCreate);
   file.append("data", std::vector<std::int64_t>{kModalities, side, side, side}, scan.images);

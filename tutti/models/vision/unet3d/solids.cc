@@ -7,8 +7,6 @@
 namespace tutti::models::unet3d {
 namespace {
 
-using train::Random;
-
 // A rotation by a quaternion.
 std::array<Place, 3> rotation(double turn, Random& random) {
   std::array<double, 4> q = {1, 0, 0, 0};

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "tutti/train/run/sampler.h"
+#include "tutti/core/random.h"
 
 namespace tutti::models::unet3d {
 
@@ -14,7 +14,7 @@ using Place = std::array<double, 3>;
 // them.
 class SmoothField {
  public:
-  SmoothField(int cells, train::Random& random);
+  SmoothField(int cells, Random& random);
   double at(const Place& p) const;
 
  private:
@@ -26,7 +26,7 @@ class SmoothField {
 class Ellipsoid {
  public:
   static constexpr double kAnyTurn = 10;
-  Ellipsoid(const Place& centre, const Place& axes, double turn, train::Random& random);
+  Ellipsoid(const Place& centre, const Place& axes, double turn, Random& random);
   double at(const Place& p) const;  // 0 in the middle, 1 on the surface
 
  private:

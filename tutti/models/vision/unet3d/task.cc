@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "tutti/core/random.h"
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/volume.h"
@@ -12,6 +13,7 @@
 #include "tutti/models/vision/unet3d/model.h"
 #include "tutti/models/vision/unet3d/scans.h"
 #include "tutti/models/vision/unet3d/slices.h"
+#include "tutti/runs/training_log.h"
 #include "tutti/train/data/h5.h"
 #include "tutti/train/engine.h"
 
@@ -100,7 +102,7 @@ class UnetTask : public train::Task {
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
     if (!options_.flag("augment")) return loss_of(network_->forward(batch.input), batch.target);
-    const std::uint64_t symmetry = train::Random(seed).below(kCubeSymmetries);
+    const std::uint64_t symmetry = Random(seed).below(kCubeSymmetries);
     return loss_of(network_->forward(turned(batch.input, symmetry)),
                    turned(batch.target, symmetry));
   }
@@ -234,7 +236,7 @@ class UnetTask : public train::Task {
       Labels found = find(scan);
       heads.push_back({std::move(scan), std::move(found)});
     }
-    train::write_text(folder / "slices.svg", slices_svg(shape_.volume, heads));
+    runs::write_text(folder / "slices.svg", slices_svg(shape_.volume, heads));
   }
 
   const Options& options_;

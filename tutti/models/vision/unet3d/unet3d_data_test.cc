@@ -77,7 +77,7 @@ struct Brightness {
 };
 
 TEST(Head, TumoursLookAsTheyShould) {
-  train::Random random(5);
+  Random random(5);
   constexpr int kSide = 32, kVoxels = kSide * kSide * kSide, kHeads = 12;
   double shares[5] = {};
   for (int i = 0; i < kHeads; ++i) {
@@ -107,7 +107,7 @@ TEST(Head, TumoursLookAsTheyShould) {
 
 // In the corners there is only noise: magnitudes of complex numbers, with Rayleigh's distribution.
 TEST(Head, NoiseIsThatOfMagnitudes) {
-  train::Random random(6);
+  Random random(6);
   constexpr std::size_t kSide = 32, kVoxels = kSide * kSide * kSide;
   const Scan scan = make_scan(kSide, random);
   for (std::size_t m = 0; m < kModalities; ++m) {
@@ -195,7 +195,7 @@ TEST(UnetMetric, RegionsLieInEachOther) {
 TEST(UnetMetric, TheBestThresholdIsFound) {
   std::vector<std::uint8_t> truth(1000);
   std::vector<float> images(4000);
-  train::Random random(1);
+  Random random(1);
   for (std::size_t i = 0; i < 1000; ++i) {
     truth[i] = i < 20 ? kEnhancing : i < 60 ? kOedema : kHealthy;
     images[1000 + i] = static_cast<float>(100 + (i < 20 ? 50 : 0) + random.gaussian());
@@ -212,7 +212,7 @@ TEST(UnetMetric, TheBestThresholdIsFound) {
 }
 
 TEST(UnetSlices, ShowTheTumour) {
-  train::Random random(2);
+  Random random(2);
   Scan scan = make_scan(16, random);
   const std::vector<std::uint8_t> nothing(scan.labels.size());
   const std::string text = slices_svg(16, {{scan, nothing}});

@@ -1,9 +1,9 @@
 // The network against an independent formulation, finite differences and itself in steps.
 #include <gtest/gtest.h>
-#include <torch/script.h>
 #include <torch/autograd.h>
 #include <torch/nn/functional.h>
 #include <torch/optim/adam.h>
+#include <torch/script.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <unistd.h>
@@ -170,7 +170,7 @@ TEST(UnetModel, TheLikeliestLabelWins) {
 }
 
 train::Batch one_head() {
-  train::Random random(1);
+  Random random(1);
   const Scan scan = make_scan(16, random);
   return {torch::tensor(scan.images).view({1, kModalities, 16, 16, 16}),
           torch::tensor(std::vector<int>(scan.labels.begin(), scan.labels.end()), torch::kUInt8)

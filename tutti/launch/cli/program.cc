@@ -1,0 +1,55 @@
+#include "tutti/launch/cli/program.h"
+
+#include <filesystem>
+
+#include "tutti/core/error.h"
+#include "tutti/os/shell.h"
+
+namespace tutti::launch {
+namespace {
+
+std::string python(std::string_view path) {
+  return os::find_program("python", path).empty() && !os::find_program("python3", path).empty()
+             ? "python3"
+             : "python";
+}
+
+// The script among the words of a Python command line: the first that is neither option nor the
+// value of one; nothing for -m and -c.
+std::string script_of(const std::vector<std::string>& words) {
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "-m" || word == "-c" || word == "-") return "";
+    if (word == "-W" || word == "-X") {
+      ++at;
+    } else if (!word.starts_with('-')) {
+      return word;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Program complete_program(std::vector<std::string> words, std::string_view path) {
+  if (words.empty() || words[0].empty()) {
+    throw ConfigError(
+        "DDL-3-01",
+        "There is no program to run. Write: ddlrun [options] program [arguments], for "
+        "example ddlrun python train.py. See ddlrun --help.");
+  }
+  Program program{std::move(words), {}};
+  const bool is_script = program.words[0].ends_with(".py") &&
+                         std::filesystem::exists(program.words[0]) &&
+                         os::find_program(program.words[0], path).empty();
+  if (is_script) program.words.insert(program.words.begin(), python(path));
+  if (program.words[0] == "python") program.words[0] = python(path);
+  const std::string name = std::filesystem::path(program.words[0]).filename();
+  if (name.starts_with("python")) {
+    const std::string script = script_of(program.words);
+    if (!script.empty()) program.files.push_back(script);
+  }
+  return program;
+}
+
+}  // namespace tutti::launch

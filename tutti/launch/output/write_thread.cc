@@ -1,0 +1,88 @@
+#include "tutti/launch/output/write_thread.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace tutti::launch {
+namespace {
+
+constexpr std::chrono::milliseconds kJoinTime(100);
+
+}  // namespace
+
+struct WriteThread::State {
+  struct Item {
+    std::size_t bytes;
+    std::function<void()> write;
+  };
+
+  void run() {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return is_closing || !items.empty(); });
+      if (is_closing) {
+        has_ended = true;
+        changed.notify_all();
+        return;
+      }
+      Item item = std::move(items.front());
+      items.pop_front();
+      lock.unlock();
+      item.write();
+      item.write = nullptr;  // frees what it owns before the bytes stop counting
+      const std::size_t before = pending.fetch_sub(item.bytes);
+      progressed(before, before - item.bytes);
+    }
+  }
+
+  Progressed progressed;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Item> items;
+  std::atomic<std::size_t> pending = 0;
+  bool is_closing = false, has_ended = false;
+};
+
+WriteThread::WriteThread(Progressed progressed) : state_(std::make_shared<State>()) {
+  state_->progressed = std::move(progressed);
+  // Signals are for the thread that waits for them, and must not interrupt a write.
+  sigset_t all, old;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
+  thread_ = std::thread([state = state_] { state->run(); });
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+WriteThread::~WriteThread() {
+  std::unique_lock lock(state_->mutex);
+  state_->is_closing = true;
+  state_->changed.notify_all();
+  const bool has_ended =
+      state_->changed.wait_for(lock, kJoinTime, [&] { return state_->has_ended; });
+  lock.unlock();
+  has_ended ? thread_.join() : thread_.detach();
+}
+
+void WriteThread::post(std::size_t bytes, std::function<void()> write) {
+  state_->pending += bytes;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->items.push_back({bytes, std::move(write)});
+  }
+  state_->changed.notify_all();
+}
+
+std::size_t WriteThread::pending() const {
+  return state_->pending;
+}
+
+}  // namespace tutti::launch
