@@ -12,11 +12,11 @@ help:  ## this list
 build:  ## the programs, in build/bin
 	@scripts/build.sh release
 
-test:  ## everything needed, then every test: release, asan + ubsan, tsan, checks
+test:  ## every test in a release build, and the checks of the source
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py
 
-test-deep:  ## tests of the vector kernels with the instruction sets of older CPUs
+test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and with the instruction sets of older CPUs
 	@scripts/install-deps.sh
 	@$(PYTHON) scripts/run_tests.py --deep
 

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Runs the tests in parts, each with its own build, and prints the counts of each part at the end.
 
-  scripts/run_tests.py                 the default parts
+  scripts/run_tests.py                 the parts of `make test`
+  scripts/run_tests.py --deep          the parts of `make test-deep`
   scripts/run_tests.py PART ...        only these parts; --list names them
-  scripts/run_tests.py --deep          the parts that are not run by default
   scripts/run_tests.py --repeat N ...  every test up to N times until it fails, with more tests at once than cores
 
 A part fails when a test fails, when its build fails, or when no test of it ran. A failed test is not run again.
+The output of builds and tests is written to logs in the build folders; failures are shown with their last lines.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import time
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import progress
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -27,21 +30,23 @@ class Part:
     preset: str
     targets: tuple  # of ninja
     selection: tuple  # arguments of ctest
-    is_deep: bool = False  # not run by default
+    is_deep: bool = False  # of `make test-deep`
 
 
-# Tests whose results depend on vector instructions. Slow cases and launchers are left out.
+# Tests whose results depend on vector instructions, without slow cases and launchers.
 VECTORIZED = ("-L", "^(comm|conformance|learn|learn_tree|models_.*|torch_backend)$", "-LE", "^(checks|hosts|python)$")
+VECTORIZED_TARGETS = ("tests-unit", "tests-conformance")
 
 PARTS = (
     Part("release", "release", ("all", "tests"), ("-LE", "^checks$")),
-    Part("asan", "asan", ("tests-asan",), ("-L", "^asan$")),
-    Part("tsan", "tsan", ("tests-tsan",), ("-L", "^tsan$")),
     Part("checks", "release", ("build.ninja",), ("-L", "^checks$")),
-    Part("sse4", "release", ("tests-unit", "tests-conformance"), VECTORIZED, is_deep=True),
-    Part("avx2", "release", ("tests-unit", "tests-conformance"), VECTORIZED, is_deep=True),
-    Part("avx512", "release", ("tests-unit", "tests-conformance"), VECTORIZED, is_deep=True),
+    Part("asan", "asan", ("tests-asan",), ("-L", "^asan$"), is_deep=True),
+    Part("tsan", "tsan", ("tests-tsan",), ("-L", "^tsan$"), is_deep=True),
+    Part("sse4", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
+    Part("avx2", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
+    Part("avx512", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
 )
+MOST_LINES = 40  # of a failed test that are shown
 
 # Leaks inside Open MPI and hwloc are theirs; any error stops the test at once with a stack.
 ENVIRONMENT = {
@@ -74,7 +79,7 @@ class Outcome:
 
 
 def without_address_randomisation():
-    """tsan of g++ 12 does not start where the kernel spreads addresses widely; so nothing is spread, where allowed."""
+    """Turns off address space randomisation where allowed: tsan of g++ 12 does not start where the kernel uses many bits."""
     allowed = subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode == 0
     return ["setarch", "-R"] if allowed else []
 
@@ -89,33 +94,42 @@ def count(report, outcome):
         else:
             outcome.failed += 1
             outcome.failures.append(case.get("name"))
+            output = (case.findtext("system-out") or "").splitlines()
+            print(f"--- {case.get('name')} failed; its last lines:", *output[-MOST_LINES:], sep="\n", flush=True)
+
+
+def fail(outcome, reason, log):
+    outcome.trouble = f"{reason}; log: {log.relative_to(ROOT)}"
+    print(*progress.relevant_lines(log), f"--- whole log: {log.relative_to(ROOT)}", sep="\n", flush=True)
+    return outcome
 
 
 def run_part(part, repeat):
     outcome = Outcome(part.name)
     folder = ROOT / ("build" if part.preset == "release" else f"build-{part.preset}")
-    report = folder / f"report-{part.name}.xml"
+    log = folder / f"log-{part.name}.txt"
+    log.unlink(missing_ok=True)
     wrapper = without_address_randomisation() if part.preset == "tsan" else []
-    print(f"\n=== {part.name} ===", flush=True)
-    build = [*wrapper, ROOT / "scripts/build.sh", part.preset, "--quiet", *part.targets]
-    if subprocess.run(build, cwd=ROOT).returncode != 0:
-        outcome.trouble = "the build failed"
-        return outcome
+    build = [*wrapper, ROOT / "scripts/build.sh", part.preset, *part.targets]
+    if progress.run(f"{part.name}: build", build, log, cwd=ROOT):
+        return fail(outcome, "the build failed", log)
+    report = folder / f"report-{part.name}.xml"
     report.unlink(missing_ok=True)
     # Many tests wait rather than compute. Repeated tests are to run under load.
     parallel = (2 if repeat == 1 else 4) * os.cpu_count()
-    subprocess.run(
+    progress.run(
+        f"{part.name}: tests",
         [*wrapper, "ctest", "--test-dir", folder, *part.selection, "--output-on-failure", "--output-junit", report]
         + ["--no-tests=error", "--parallel", str(parallel)]
         + (["--repeat", f"until-fail:{repeat}"] if repeat > 1 else []),
+        log,
         cwd=ROOT,
         env={**os.environ, **ENVIRONMENT.get(part.name, {})},
-        stdin=subprocess.DEVNULL,
     )
     if report.exists():
         count(report, outcome)
     if outcome.passed == 0 and not outcome.failed:
-        outcome.trouble = "no test ran"
+        return fail(outcome, "no test ran", log)
     return outcome
 
 
@@ -133,9 +147,9 @@ def summary(outcomes):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Runs the tests in parts.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="parts to run; default: all that are not deep")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="parts to run; default: those of make test")
     parser.add_argument("--list", action="store_true", help="print the names of the parts")
-    parser.add_argument("--deep", action="store_true", help="run the parts that are not run by default")
+    parser.add_argument("--deep", action="store_true", help="run the parts of make test-deep")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each test until it fails, at most N times")
     arguments = parser.parse_args()
     known = [part.name for part in PARTS]
