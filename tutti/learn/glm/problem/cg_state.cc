@@ -5,38 +5,38 @@
 namespace tutti::learn {
 
 template <class T>
-CgState<T>::CgState(Problem<T>& problem, Tracker& tracker)
-    : problem_(problem),
-      tracker_(tracker),
-      design_(problem.design),
-      columns_(design_.columns()),
-      weights_(columns_ + 1) {
-  for (auto* rows : {&margins_, &trial_, &moves_, &step_products_, &first_, &second_})
-    rows->resize(design_.rows());
+CgState<T>::CgState(Problem<T>& problem_, Tracker& tracker_)
+    : problem(problem_),
+      tracker(tracker_),
+      design(problem_.design),
+      columns(design.columns()),
+      weights(columns + 1) {
+  for (auto* rows : {&margins, &trial, &moves, &step_products, &first, &second})
+    rows->resize(design.rows());
 }
 
 template <class T>
 bool CgState<T>::take_start() {
-  const GlmOptions& options = problem_.options;
+  const GlmOptions& options = problem.options;
   if (options.start_coefficients.empty()) return false;
-  for (std::int64_t j = 0; j < columns_; ++j)
-    weights_[j] = options.start_coefficients[design_.original(j)];
-  weights_[columns_] = options.fit_intercept ? options.start_intercept : 0;
+  for (std::int64_t j = 0; j < columns; ++j)
+    weights[j] = options.start_coefficients[design.original(j)];
+  weights[columns] = options.fit_intercept ? options.start_intercept : 0;
   return true;
 }
 
 template <class T>
-double CgState<T>::evaluate(const std::vector<T>& margins) {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
-                      problem_.weights_at(begin), end - begin, first_.data() + begin,
-                      second_.data() + begin);
+double CgState<T>::evaluate(const std::vector<T>& at) {
+  return design.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+    return loss_terms(problem.options.loss, at.data() + begin, problem.labels.data() + begin,
+                      problem.weights_at(begin), end - begin, first.data() + begin,
+                      second.data() + begin);
   });
 }
 
 template <class T>
 double CgState<T>::sum_of(const std::vector<T>& rows) const {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
+  return design.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r) sum += static_cast<double>(rows[r]);
     return sum;
@@ -46,20 +46,20 @@ double CgState<T>::sum_of(const std::vector<T>& rows) const {
 template <class T>
 void CgState<T>::find_intercept(double penalty) {
   for (int step = 0; step < 20; ++step) {
-    const double curvature = sum_of(second_), slope = sum_of(first_);
-    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective_)) return;
+    const double curvature = sum_of(second), slope = sum_of(first);
+    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective)) return;
     const double move = -slope / curvature;
-    design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) trial_[r] = margins_[r] + static_cast<T>(move);
+    design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) trial[r] = margins[r] + static_cast<T>(move);
     });
-    const double value = evaluate(trial_) + penalty;
-    if (!(value < objective_)) {
-      evaluate(margins_);
+    const double value = evaluate(trial) + penalty;
+    if (!(value < objective)) {
+      evaluate(margins);
       return;
     }
-    margins_.swap(trial_);
-    weights_[columns_] += move;
-    objective_ = value;
+    margins.swap(trial);
+    weights[columns] += move;
+    objective = value;
   }
 }
 

@@ -1,4 +1,4 @@
-// Where a solver by conjugate gradients stands: its weights, and of every row the margin, what a
+// State of a solver by conjugate gradients: its weights, and of every row the margin, what a
 // direction adds to it, and the derivatives of the loss there.
 #pragma once
 
@@ -10,28 +10,27 @@
 namespace tutti::learn {
 
 template <class T>
-class CgState {
- protected:
-  CgState(Problem<T>& problem, Tracker& tracker);
+struct CgState {
+  CgState(Problem<T>& problem_, Tracker& tracker_);
 
   // Coefficients and intercept that the options give to start with; whether they do.
   bool take_start();
-  // The loss at these margins; its derivatives are then those of each row.
-  double evaluate(const std::vector<T>& margins);
+  // The loss at the margins `at`; sets the derivatives of each row.
+  double evaluate(const std::vector<T>& at);
   double sum_of(const std::vector<T>& rows) const;
   // Puts a free intercept where it belongs with the other weights, whose `penalty` is known, as
   // they are; needs no pass. Then the derivatives of the rows sum to 0, and the objective is a
   // function of the penalised weights alone.
   void find_intercept(double penalty);
 
-  Problem<T>& problem_;
-  Tracker& tracker_;
-  DesignMatrix<T>& design_;
-  std::int64_t columns_;
-  std::vector<double> weights_;  // one per column, then the intercept
-  double objective_ = 0, bound_ = -std::numeric_limits<double>::infinity(), gap_ = 0;
+  Problem<T>& problem;
+  Tracker& tracker;
+  DesignMatrix<T>& design;
+  std::int64_t columns;
+  std::vector<double> weights;  // one per column, then the intercept
+  double objective = 0, bound = -std::numeric_limits<double>::infinity(), gap = 0;
   // Per row: margins, those of a trial, what the direction adds, what one search direction adds.
-  std::vector<T> margins_, trial_, moves_, step_products_, first_, second_;
+  std::vector<T> margins, trial, moves, step_products, first, second;
 };
 
 }  // namespace tutti::learn
