@@ -3,10 +3,16 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# install_component(name): the library tutti_<name> of the calling folder with its headers.
+# install_component(name [NONE | a.h ...]): the library tutti_<name> of the calling folder with these headers, by default
+# all that are not private.
 function(install_component name)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "*.h")
-  list(FILTER headers EXCLUDE REGEX "/internal/|/test_[^/]*$")
+  if(ARGN)
+    set(headers ${ARGN})
+    list(REMOVE_ITEM headers NONE)
+  else()
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS "*.h")
+    list(FILTER headers EXCLUDE REGEX "/internal/|/test_[^/]*$")
+  endif()
   target_sources(tutti_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
   install(TARGETS tutti_${name} EXPORT tutti ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" FILE_SET HEADERS)
   set_property(GLOBAL APPEND PROPERTY TUTTI_COMPONENTS ${name})

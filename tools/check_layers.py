@@ -23,8 +23,18 @@ MAY_INCLUDE = {
     "plot": ["core"],
     "topo": ["os", "core"],
     "plan": ["topo", "core"],
-    "comm": ["plan", "topo", "auth", "runs", "os", "core"],
-    "comm/fusion": ["comm", "os", "core"],
+    "comm/base": ["plan", "core"],
+    "comm/kernels": ["core"],
+    "comm/observe": ["comm/base", "topo", "runs", "os", "core"],
+    "comm/transport": ["comm/observe", "comm/kernels", "comm/base", "plan", "topo", "auth", "os", "core"],
+    "comm/faults": ["comm/transport", "comm/observe", "comm/base", "topo", "auth", "os", "core"],
+    "comm/execution": ["comm/transport", "comm/observe", "comm/kernels", "comm/base", "plan", "topo", "core"],
+    "comm/tuning": ["comm/execution", "comm/transport", "comm/base", "plan", "topo", "os", "core"],
+    "comm": [
+        "comm/tuning", "comm/execution", "comm/faults", "comm/transport", "comm/observe", "comm/kernels", "comm/base", "plan",
+        "topo", "auth", "runs", "os", "core"],
+    "comm/c_api": ["comm", "comm/faults", "comm/transport", "comm/base", "plan", "core"],
+    "fusion": ["comm", "comm/transport", "comm/kernels", "comm/base", "os", "core"],
     "sim": ["plan", "topo", "core"],
     "launch/hosts": ["os", "core"],
     "launch/mpi": ["launch/hosts", "os", "core"],
@@ -36,13 +46,13 @@ MAY_INCLUDE = {
     "launch/job": ["launch/output", "launch/net", "launch/placement", "auth", "runs", "os", "core"],
     "launch/cli": ["launch/*", "topo", "auth", "runs", "os", "core"],
     "learn/base": ["os", "core"],
-    "learn/data": ["learn/base", "comm", "io", "os", "core"],
+    "learn/data": ["learn/base", "comm", "comm/kernels", "io", "os", "core"],
     "learn/glm/design": ["learn/data", "learn/base", "comm", "core"],
     "learn/glm/linalg": ["learn/glm/design", "learn/base", "core"],
     "learn/glm/problem": ["learn/glm/design", "learn/base", "comm", "core"],
     "learn/glm/solvers": [
         "learn/glm/design", "learn/glm/linalg", "learn/glm/problem", "learn/data", "learn/base", "comm", "core"],
-    "learn/glm": ["learn/glm/*", "learn/data", "learn/base", "comm", "core"],
+    "learn/glm": ["learn/glm/*", "learn/data", "learn/base", "comm", "comm/transport", "core"],
     "learn/tree/model": ["learn/data", "learn/base", "core"],
     "learn/tree/io": ["learn/tree/model", "core"],
     "learn/tree/predict": ["learn/tree/model", "learn/data", "learn/base", "core"],
@@ -55,20 +65,20 @@ MAY_INCLUDE = {
     "learn/tree/exact": [
         "learn/tree/grow", "learn/tree/split", "learn/tree/histogram", "learn/tree/bins", "learn/tree/model", "learn/data",
         "learn/base", "comm", "core"],
-    "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "core"],
+    "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "comm/transport", "core"],
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["core"],
-    "torch_backend": ["comm", "core"],
+    "torch_backend": ["comm", "comm/transport", "core"],
     "train/run": ["plot", "runs", "os", "core"],
     "train/data": ["train/run", "io", "os", "core"],
-    "train": ["train/run", "comm", "runs", "os", "core"],
+    "train": ["train/run", "comm", "comm/transport", "runs", "os", "core"],
     "models/ops": ["core"],
     "models": ["models/ops", "train", "train/*", "plot", "runs", "os", "core"],
 }
 
 # Prefixes of external include names -> the only folders under tutti/ and python/ that may use them.
 EXTERNAL = {
-    r"mpi\.h|mpi/|mpi-ext\.h": ["tutti/comm/transport/mpi"],
+    r"mpi\.h|mpi/|mpi-ext\.h": ["tutti/comm/transport/mpi", "tutti/comm/c_api/mpi"],
     r"hwloc\.h|hwloc/": ["tutti/topo"],
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
@@ -90,7 +100,7 @@ EXTERNAL = {
 FREE = ("apps", "bench", "examples", "tests")
 
 # Units (x.h with x.cc) under tutti/ that take part in an include cycle. Lower this number when it falls; never raise it.
-MOST_UNITS_IN_CYCLES = 47
+MOST_UNITS_IN_CYCLES = 24
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
@@ -100,7 +110,7 @@ def is_inside(path, folder):
 
 
 def library_of(path):
-    """The library of a path such as tutti/comm/fusion/engine.h, or None."""
+    """The library of a path such as tutti/comm/faults/monitor.h, or None."""
     parts = path.parts[1:-1]
     names = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((name for name in names if name in MAY_INCLUDE), None)

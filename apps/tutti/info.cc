@@ -6,7 +6,7 @@
 
 #include "apps/tutti/command.h"
 #include "tutti/comm/communicator.h"
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"

@@ -12,7 +12,7 @@
 #include "python/bindings/array_view.h"
 #include "python/bindings/bind_comm.h"
 #include "python/bindings/job.h"
-#include "tutti/comm/fusion/gradient_buckets.h"
+#include "tutti/fusion/gradient_buckets.h"
 
 namespace py = pybind11;
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/comm/fusion/engine.h"
+#include "tutti/fusion/engine.h"
 
 namespace tutti::python {
 

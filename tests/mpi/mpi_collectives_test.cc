@@ -13,7 +13,7 @@ namespace {
 using plan::Collective;
 
 VendorCollectives& vendor() {
-  return dynamic_cast<VendorCollectives&>(mpi_under_test());
+  return *mpi_under_test().vendor();
 }
 
 // Until it is through.

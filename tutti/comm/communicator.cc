@@ -8,10 +8,9 @@
 
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/internal/state.h"
-#include "tutti/comm/internal/tuner.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
-#include "tutti/comm/transport/vendor.h"
+#include "tutti/comm/tuning/tuner.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
@@ -39,7 +38,7 @@ void announce(const Communicator& communicator, const Options& options, bool has
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
 
 // In a forked child the state stays as it is: its threads exist in the parent only, and leaving
 // would speak for the parent.
@@ -58,14 +57,12 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> tr
   const int rank = transport->rank();
   auto job = std::make_shared<Job>(std::move(transport), options);
   const int id = job->next_communicator++;
-  std::unique_ptr<Communicator> communicator(
-      new Communicator(std::make_unique<State>(std::move(job), std::move(ranks), rank, id)));
-  tune(*communicator, *communicator->state_);
+  std::unique_ptr<Communicator> communicator(new Communicator(
+      std::make_unique<CommunicatorState>(std::move(job), std::move(ranks), rank, id)));
+  communicator->state_->tune();
   communicator->state_->add_observers();
   if (rank == 0)
-    announce(
-        *communicator, options,
-        dynamic_cast<VendorCollectives*>(communicator->state_->job->transport.get()) != nullptr);
+    announce(*communicator, options, communicator->state_->job->transport->vendor() != nullptr);
   return communicator;
 }
 
@@ -97,7 +94,7 @@ void Communicator::abandon(const std::string& reason) {
   state_->fork_guard.require_parent();
   state_->job->monitor.abandon(
       Result::failure(ErrorKind::kComm, Monitor::kAbandoned,
-                      fmt::format("{} gave up: {}", state_->roster->name_of(rank()), reason)));
+                      fmt::format("{} gave up: {}", state_->membership->name_of(rank()), reason)));
 }
 std::string Communicator::description() const {
   const std::string& tuning = state_->tuning;
@@ -147,7 +144,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   const int new_rank = static_cast<int>(at - members.begin());
   for (int& member : members) member = state_->ranks[member];
   const auto index = std::lower_bound(colors.begin(), colors.end(), color) - colors.begin();
-  return std::unique_ptr<Communicator>(new Communicator(std::make_unique<State>(
+  return std::unique_ptr<Communicator>(new Communicator(std::make_unique<CommunicatorState>(
       state_->job, std::move(members), new_rank, static_cast<int>(first_id + index))));
 }
 
@@ -174,8 +171,8 @@ std::unique_ptr<Communicator> Communicator::group(std::span<const int> members) 
   state_->job->next_communicator = id + 1;
   require(id < Router::kMaxCommunicators, "More than {} communicators were made in this job.",
           Router::kMaxCommunicators);
-  return std::unique_ptr<Communicator>(
-      new Communicator(std::make_unique<State>(state_->job, std::move(ranks), new_rank, id)));
+  return std::unique_ptr<Communicator>(new Communicator(
+      std::make_unique<CommunicatorState>(state_->job, std::move(ranks), new_rank, id)));
 }
 
 void Communicator::all_reduce(Buffer buffer, ReduceOp op, const CallOptions& call) {
@@ -227,25 +224,6 @@ Work Communicator::all_reduce_async(ConstBuffer input, Buffer output, ReduceOp o
   return state_->start(all_reduce_of(input, output, op, call));
 }
 
-Work Communicator::start_compressed(ConstBuffer input, Buffer output, ReduceOp op,
-                                    const CallOptions& call) {
-  const Operation operation = all_reduce_of(input, output, op, call);
-  require(operation.dtype == DType::kF32 && (op == ReduceOp::kSum || op == ReduceOp::kAverage),
-          "Compression works for f32 with sum or average, not for {} with {}.",
-          name_of(operation.dtype), name_of(op));
-  if (!state_->compressed) {
-    state_->compressed = std::make_unique<CompressedReducer>(*this);
-    for (Communicator* part : state_->compressed->parts()) {
-      part->state_->roster->follow(*state_->roster);
-    }
-  }
-  const std::string form = call.compression.text();
-  const std::string shown = call.name.empty() ? form : fmt::format("{} as {}", call.name, form);
-  return state_->start_as(
-      operation, shown,
-      [reducer = state_->compressed.get(), input, output, op, codec = call.compression,
-       name = std::string(call.name)] { reducer->all_reduce(input, output, op, codec, name); });
-}
 Work Communicator::reduce_scatter_async(ConstBuffer input, Buffer output, ReduceOp op,
                                         Counts counts, const CallOptions& call) {
   return state_->start(reduce_scatter_of({rank(), size()}, input, output, op, counts, call));
@@ -263,16 +241,16 @@ Work Communicator::barrier_async(const CallOptions& call) {
 
 Work Communicator::send_async(ConstBuffer buffer, int peer, int tag) {
   check_message(peer, tag);
-  return state_->messenger->send(buffer, peer, tag);
+  return state_->point_to_point->send(buffer, peer, tag);
 }
 Work Communicator::receive_async(Buffer buffer, int peer, int tag) {
   check_message(peer, tag);
-  return state_->messenger->receive(buffer, peer, tag);
+  return state_->point_to_point->receive(buffer, peer, tag);
 }
 Work Communicator::receive_any_async(Buffer buffer, int* peer, int tag) {
   require(size() > 1, "A rank that is alone has nobody to receive from.");
   check_message((rank() + 1) % size(), tag);
-  return state_->messenger->receive_any(buffer, peer, tag);
+  return state_->point_to_point->receive_any(buffer, peer, tag);
 }
 void Communicator::send(ConstBuffer buffer, int peer, int tag) {
   send_async(buffer, peer, tag).wait();

@@ -7,10 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "tutti/comm/compression.h"
+#include "tutti/comm/call_options.h"
 #include "tutti/comm/options.h"
 #include "tutti/comm/work.h"
 #include "tutti/core/buffer.h"
@@ -19,19 +18,9 @@
 namespace tutti::comm {
 
 class Arena;
+struct CommunicatorState;
 class Transport;
 class Wire;
-
-struct CallOptions {
-  // The tensor's or bucket's name: in messages and traces, and part of what ranks must agree on.
-  std::string_view name = {};
-  // all_reduce of f32 sums and averages only: what travels between hosts is shortened. Give each
-  // tensor its own name: what int8 and top-k leave out is kept under it and goes with its next
-  // call.
-  Codec compression = Codec();
-  // Seconds this call waits for its peers; 0: as long as the option `timeout` says.
-  double timeout = 0;
-};
 
 // A group of ranks that communicate. No global state: several live in one process, and in tests
 // each rank is a thread.
@@ -145,13 +134,11 @@ class Communicator {
   static constexpr int kOwnChannel = 248;
   Wire& wire();
 
-  struct State;
-
  private:
-  explicit Communicator(std::unique_ptr<State> state);
+  explicit Communicator(std::unique_ptr<CommunicatorState> state);
   Work start_compressed(ConstBuffer input, Buffer output, ReduceOp op, const CallOptions& call);
   void check_message(int peer, int tag) const;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<CommunicatorState> state_;
 };
 
 }  // namespace tutti::comm

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tutti/comm/flight_record.h"
-#include "tutti/comm/internal/testing.h"
+#include "tutti/comm/observe/flight_record.h"
+#include "tutti/comm/testing.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tutti/comm/internal/testing.h"
+#include "tutti/comm/testing.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tutti/comm/internal/testing.h"
+#include "tutti/comm/testing.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm {

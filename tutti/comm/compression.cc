@@ -9,10 +9,10 @@
 #include <cstring>
 #include <limits>
 
-#include "tutti/comm/internal/sanitizer.h"
-#include "tutti/comm/internal/top_k.h"
-#include "tutti/comm/internal/vector_kernels.h"
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
+#include "tutti/comm/kernels/sanitizer.h"
+#include "tutti/comm/kernels/top_k.h"
+#include "tutti/comm/kernels/vector_kernels.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/comm/internal/testing.h"
+#include "tutti/comm/testing.h"
 #include "tutti/comm/transport/shm/arena.h"
 
 namespace tutti::comm {

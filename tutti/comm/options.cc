@@ -39,10 +39,7 @@ OptionTable options_of_operations() {
        "Wait for the device never (0), before (1), before and after (2) communication; no effect "
        "without devices.",
        "DDL_DEV_SYNC", 0, 2},
-      {"rebind_iter", OptionType::kInt, "0",
-       "Every so many operations look for a rank that is always last, and after three times move "
-       "it to a free core of "
-       "its host; 0: never.",
+      {"rebind_iter", OptionType::kInt, "0", "Accepted for existing scripts and ignored.",
        "DDL_REBIND_ITER", 0, 1e9},
       {"check", OptionType::kBool, "0",
        "Reduce every result a second time in fixed order and compare; trace NaN and Inf to the "

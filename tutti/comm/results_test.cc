@@ -6,8 +6,8 @@
 #include <mutex>
 #include <random>
 
-#include "tutti/comm/internal/self_check.h"
-#include "tutti/comm/internal/testing.h"
+#include "tutti/comm/execution/self_check.h"
+#include "tutti/comm/testing.h"
 #include "tutti/core/error.h"
 
 namespace tutti::comm {

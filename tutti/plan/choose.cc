@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "tutti/plan/algorithms/table.h"
+#include "tutti/plan/candidates.h"
 #include "tutti/plan/cost.h"
-#include "tutti/plan/internal/candidates.h"
 
 namespace tutti::plan {
 namespace {

@@ -34,10 +34,4 @@ struct Override {
 Choice choose(const topo::Grid& grid, const Request& request,
               std::span<const Measurement> measured = {}, const Override& override = {});
 
-// All that is worth measuring for this request, the cheapest by the model first.
-std::vector<Choice> candidates(const topo::Grid& grid, const Request& request);
-
-// One below 1 MiB, then chunks of 1 to 4 MiB, 16 at most.
-int default_lanes(double bytes);
-
 }  // namespace tutti::plan

@@ -5,6 +5,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/plan/build.h"
+#include "tutti/plan/candidates.h"
 #include "tutti/plan/cost.h"
 #include "tutti/plan/test_grids.h"
 #include "tutti/plan/verify.h"

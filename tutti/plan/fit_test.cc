@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tutti/plan/candidates.h"
 #include "tutti/plan/cost.h"
 #include "tutti/plan/test_grids.h"
 

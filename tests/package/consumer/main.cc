@@ -1,7 +1,7 @@
 // Uses each installed library a little, so that a missing one does not link.
 #include <cstdio>
 
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
 #include "tutti/core/bytes.h"
 #include "tutti/plan/plan.h"
 #include "tutti/topo/machine.h"

@@ -1,28 +1,17 @@
 // From what a caller gives to an Operation; wrong input throws ConfigError (DDL-4-01).
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <span>
-#include <utility>
 
-#include "tutti/comm/communicator.h"
-#include "tutti/comm/operation.h"
-#include "tutti/core/error.h"
+#include "tutti/comm/base/operation.h"
+#include "tutti/comm/base/require.h"
+#include "tutti/comm/call_options.h"
+#include "tutti/core/buffer.h"
 
 namespace tutti::comm {
 
 using Counts = std::span<const std::int64_t>;
-
-// Throws ConfigError with the message unless the condition holds. The message is made only then:
-// this is on the path of every call.
-template <class... Args>
-void require(bool condition, fmt::format_string<Args...> form, Args&&... args) {
-  if (!condition) [[unlikely]] {
-    throw ConfigError("DDL-4-01", fmt::format(form, std::forward<Args>(args)...));
-  }
-}
 
 // Who calls: the caller's rank and the size of its communicator.
 struct Caller {

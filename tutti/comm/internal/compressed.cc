@@ -1,11 +1,14 @@
 #include "tutti/comm/internal/compressed.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "tutti/comm/internal/calls.h"
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/internal/state.h"
+#include "tutti/comm/kernels/kernels.h"
 
 namespace tutti::comm {
 namespace {
@@ -166,6 +169,28 @@ void CompressedReducer::reduce_largest(std::span<float> values, const Codec& cod
   rail_->all_gather(bytes_of(std::as_const(mine)), bytes_of(all));
   std::fill(values.begin(), values.end(), 0.0f);
   for (std::size_t at = 0; at < all.size(); at += bytes) codec.accumulate(all.data() + at, values);
+}
+
+// Kept here: the communicator itself must not depend on the reducer, which consists of
+// communicators.
+Work Communicator::start_compressed(ConstBuffer input, Buffer output, ReduceOp op,
+                                    const CallOptions& call) {
+  const Operation operation = all_reduce_of(input, output, op, call);
+  require(operation.dtype == DType::kF32 && (op == ReduceOp::kSum || op == ReduceOp::kAverage),
+          "Compression works for f32 with sum or average, not for {} with {}.",
+          name_of(operation.dtype), name_of(op));
+  if (!state_->compressed) {
+    state_->compressed = std::make_shared<CompressedReducer>(*this);
+    for (Communicator* part : state_->compressed->parts()) {
+      part->state_->membership->follow(*state_->membership);
+    }
+  }
+  const std::string form = call.compression.text();
+  const std::string shown = call.name.empty() ? form : fmt::format("{} as {}", call.name, form);
+  return state_->start_as(
+      operation, shown,
+      [reducer = state_->compressed.get(), input, output, op, codec = call.compression,
+       name = std::string(call.name)] { reducer->all_reduce(input, output, op, codec, name); });
 }
 
 }  // namespace tutti::comm

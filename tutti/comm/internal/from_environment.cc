@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/comm/internal/fork_guard.h"
+#include "tutti/comm/faults/fork_guard.h"
 #include "tutti/comm/transport/local/local_transport.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"

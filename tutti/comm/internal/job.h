@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "tutti/comm/flight_record.h"
-#include "tutti/comm/internal/farewell.h"
-#include "tutti/comm/internal/monitor.h"
-#include "tutti/comm/internal/recorder.h"
-#include "tutti/comm/internal/routes.h"
+#include "tutti/comm/faults/monitor.h"
+#include "tutti/comm/faults/shutdown_barrier.h"
+#include "tutti/comm/observe/flight_record.h"
+#include "tutti/comm/observe/recorder.h"
+#include "tutti/comm/transport/routes.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/core/options.h"
@@ -37,7 +37,8 @@ struct Job {
   // Communicators are numbered the same on all their members; those made later have higher numbers.
   std::atomic<int> next_communicator = 0;
   Monitor monitor;
-  std::unique_ptr<Farewell> farewell;  // once the communicator of all ranks is destroyed
+  std::unique_ptr<ShutdownBarrier>
+      shutdown_barrier;  // once the communicator of all ranks is destroyed
 };
 
 }  // namespace tutti::comm

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tutti/comm/internal/state.h"
+#include "tutti/comm/tuning/tuner.h"
 #include "tutti/core/error.h"
 #include "tutti/os/cpus.h"
 
@@ -28,7 +29,7 @@ topo::HostIdentity identity_of(const Transport& transport) {
   topo::HostIdentity identity = topo::this_host_identity();
   identity.name = transport.host_name();
   // Thread-ranks are on the hosts that the test says.
-  if (std::string_view(transport.name()) == "thread") identity.host_id = "thread-" + identity.name;
+  if (transport.ranks_are_threads()) identity.host_id = "thread-" + identity.name;
   return identity;
 }
 
@@ -54,7 +55,7 @@ struct HostHello {
 
 // Round one: who might share this host, and the handle of everybody's arena. Round two: whose
 // memory this rank could really map.
-void Communicator::State::find_layout() {
+void CommunicatorState::find_layout() {
   const topo::HostIdentity mine = identity_of(*job->transport);
   const auto hellos = exchange(to_bytes(job->arena->directory()) + topo::to_text(mine));
   std::vector<topo::HostIdentity> identities;
@@ -86,7 +87,7 @@ void Communicator::State::find_layout() {
   job->routes.improve(layout, job->options, job->secret);
 }
 
-void Communicator::State::agree_on_secret() {
+void CommunicatorState::agree_on_secret() {
   job->secret = job->transport->secret();
   if (job->secret) return;
   const std::string text = exchange(rank == 0 ? auth::Secret::generate().to_hex() : "")[0];
@@ -94,7 +95,7 @@ void Communicator::State::agree_on_secret() {
 }
 
 // The first rank of each host makes its board, the others map it.
-void Communicator::State::join_host() {
+void CommunicatorState::join_host() {
   std::vector<int> members;
   for (const topo::Host& candidate : layout.hosts) {
     if (std::find(candidate.ranks.begin(), candidate.ranks.end(), rank) != candidate.ranks.end()) {
@@ -104,7 +105,7 @@ void Communicator::State::join_host() {
   std::sort(members.begin(), members.end());
   const int count = static_cast<int>(members.size());
   std::shared_ptr<SharedMemory> memory;
-  if (members[0] == rank) memory = SharedMemory::create(Board::bytes_for(count));
+  if (members[0] == rank) memory = SharedMemory::create(HostControlBlock::bytes_for(count));
   const auto hellos =
       exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
                                   .arena = job->arena->directory(),
@@ -120,16 +121,17 @@ void Communicator::State::join_host() {
   }
   const int index =
       static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
-  const bool are_threads = std::string_view(job->transport->name()) == "thread";
+  const bool are_threads = job->transport->ranks_are_threads();
   const int waiting = are_threads ? static_cast<int>(ranks.size()) : count;
-  host = std::make_unique<HostGroup>(members, index, Board(std::move(memory), count), *job->arena,
-                                     std::move(arenas),
+  host = std::make_unique<HostGroup>(members, index, HostControlBlock(std::move(memory), count),
+                                     *job->arena, std::move(arenas),
                                      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
   host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
   const bool holds_on = id == 0 && index == 0 && layout.hosts.size() > 1 && !are_threads &&
                         job->options.flag("lifeline");
   const std::string door =
-      holds_on ? job->monitor.open_lifeline(*job->secret, job->options.text("interface")) : "";
+      holds_on ? job->monitor.open_keepalive_ring(*job->secret, job->options.text("interface"))
+               : "";
   // Also because the board's maker must not go on, and perhaps fail, before all have mapped it.
   const auto doors = exchange(door);
   if (!holds_on) return;
@@ -137,7 +139,22 @@ void Communicator::State::join_host() {
   job->monitor.hold_on_to(ranks[next], doors[next]);
 }
 
-std::vector<std::string> Communicator::State::exchange(const std::string& mine) {
+void CommunicatorState::tune() {
+  tuning = comm::tune({.options = job->options,
+                       .layout = layout,
+                       .grid = grid,
+                       .links = job->links,
+                       .transport_name = job->transport->name(),
+                       .planner = *planner,
+                       .host = *host,
+                       .arena = *job->arena,
+                       .rank = rank,
+                       .size = static_cast<int>(ranks.size()),
+                       .exchange = [this](const std::string& mine) { return exchange(mine); },
+                       .perform = [this](const Operation& operation) { perform(operation); }});
+}
+
+std::vector<std::string> CommunicatorState::exchange(const std::string& mine) {
   if (id == 0) return job->transport->exchange(mine);
   return exchange_between(*job, router, rank, 0, mine);
 }

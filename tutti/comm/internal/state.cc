@@ -4,67 +4,68 @@
 #include <cstring>
 #include <utility>
 
-#include "tutti/comm/internal/chunks.h"
-#include "tutti/comm/internal/wide_average.h"
+#include "tutti/comm/execution/chunks.h"
+#include "tutti/comm/execution/wide_average.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
 
-Communicator::State::State(std::shared_ptr<Job> job_, std::vector<int> ranks_, int rank_, int id_)
+CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int> ranks_, int rank_,
+                                     int id_)
     : job(std::move(job_)),
       ranks(std::move(ranks_)),
       rank(rank_),
       id(id_),
       router(job->routes, ranks, id) {
   find_layout();
-  watch = std::make_unique<Watch>(job->options);
+  watch = std::make_unique<Watchdog>(job->options);
   join_host();
-  roster = std::make_unique<Roster>(id, rank, ranks, layout, *host);
-  watch->set_roster(roster.get(), &job->monitor);
-  auto* vendor = dynamic_cast<VendorCollectives*>(job->transport.get());
+  membership = std::make_unique<Membership>(id, rank, ranks, layout, *host);
+  watch->set_membership(membership.get(), &job->monitor);
+  VendorCollectives* vendor = job->transport->vendor();
   planner = std::make_unique<Planner>(grid, rank, job->options, vendor);
   reduces_on_host_ = planner->reduces_on_host();
   shares_hosts_ =
       std::ranges::any_of(layout.hosts, [](const topo::Host& one) { return one.ranks.size() > 1; });
-  executor = std::make_unique<Executor>(ExecutorParts{.rank = rank,
-                                                      .wire = &router,
-                                                      .host = host.get(),
-                                                      .arena = job->arena.get(),
-                                                      .patience = watch.get(),
-                                                      .vendor = vendor,
-                                                      .transport_ranks = ranks});
+  executor = std::make_unique<Executor>(ExecutorContext{.rank = rank,
+                                                        .wire = &router,
+                                                        .host = host.get(),
+                                                        .arena = job->arena.get(),
+                                                        .stall_handler = watch.get(),
+                                                        .vendor = vendor,
+                                                        .transport_ranks = ranks});
   if (job->options.flag("check")) {
     self_check_ = std::make_unique<SelfCheck>(
         rank, static_cast<int>(ranks.size()), layout,
         [this](const Operation& operation) { return run_one(operation); });
   }
-  progress = std::make_unique<Progress>("rank " + std::to_string(rank));
-  messenger = std::make_unique<Messenger>(
+  progress = std::make_unique<ProgressThread>("rank " + std::to_string(rank));
+  point_to_point = std::make_unique<PointToPoint>(
       router, *watch, rank, std::make_shared<MessageWaits>(host->board(), host->index()),
       [this](Result outcome) { return fail(outcome); });
-  job->monitor.add(*roster);
+  job->monitor.add(*membership);
 }
 
-Communicator::State::~State() {
+CommunicatorState::~CommunicatorState() {
   progress.reset();
-  messenger.reset();
+  point_to_point.reset();
   executor.reset();
-  job->monitor.leave(*roster);
+  job->monitor.leave(*membership);
   if (id != 0) {
-    job->monitor.remove(*roster);
+    job->monitor.remove(*membership);
     return;
   }
-  job->farewell = std::make_unique<Farewell>(*job->transport, job->monitor, std::move(watch),
-                                             std::move(host), std::move(roster));
+  job->shutdown_barrier = std::make_unique<ShutdownBarrier>(
+      *job->transport, job->monitor, std::move(watch), std::move(host), std::move(membership));
 }
 
-void Communicator::State::perform(Operation operation) {
+void CommunicatorState::perform(Operation operation) {
   fork_guard.require_parent();
   if (!progress->is_idle()) return start(std::move(operation)).wait();
   run(operation).raise();
 }
 
-Work Communicator::State::start(Operation operation) {
+Work CommunicatorState::start(Operation operation) {
   fork_guard.require_parent();
   return progress->start(
       [this, operation = std::move(operation), name = std::string(operation.name)]() mutable {
@@ -73,26 +74,26 @@ Work Communicator::State::start(Operation operation) {
       });
 }
 
-void Communicator::State::check() {
+void CommunicatorState::check() {
   fork_guard.require_parent();
-  const Result failure = roster->look();
+  const Result failure = membership->look();
   if (failure) return;
   // Said before it is thrown: the program may end at once.
-  if (!roster->is_delivered) job->monitor.announce(*roster);
-  roster->is_delivered = true;
+  if (!membership->is_delivered) job->monitor.announce(*membership);
+  membership->is_delivered = true;
   failure.raise();
 }
 
-Result Communicator::State::run(const Operation& operation) {
+Result CommunicatorState::run(const Operation& operation) {
   const std::lock_guard lock(mutex_);
   if (self_check_ && SelfCheck::covers(operation)) [[unlikely]]
     return self_check_->perform(operation);
   return run_one(operation);
 }
 
-Result Communicator::State::run_one(const Operation& operation) {
-  if (roster->has_failed()) [[unlikely]]
-    return fail(roster->failure());
+Result CommunicatorState::run_one(const Operation& operation) {
+  if (membership->has_failed()) [[unlikely]]
+    return fail(membership->failure());
   FlightEntry entry = enter(operation);
   FlightRecord::Slot& slot = job->flight.begin(entry);
   Result outcome = dispatch(operation, entry);
@@ -106,7 +107,7 @@ Result Communicator::State::run_one(const Operation& operation) {
   return outcome;
 }
 
-FlightEntry Communicator::State::enter(const Operation& operation) {
+FlightEntry CommunicatorState::enter(const Operation& operation) {
   const std::int64_t start = ticks();
   const FlightEntry entry{
       .record = OpRecord::of(operation, ++sequence_), .communicator = id, .start_ticks = start};
@@ -115,7 +116,7 @@ FlightEntry Communicator::State::enter(const Operation& operation) {
   return entry;
 }
 
-void Communicator::State::leave(const FlightEntry& entry) {
+void CommunicatorState::leave(const FlightEntry& entry) {
   host->leave(entry.record.sequence, entry.end_ticks);
   if (watch->has_reported()) [[unlikely]]
     watch->report_recovery();
@@ -123,12 +124,12 @@ void Communicator::State::leave(const FlightEntry& entry) {
     job->recorder.trace(entry);
 }
 
-Work Communicator::State::start_as(Operation operation, const std::string& name,
-                                   std::function<void()> body) {
+Work CommunicatorState::start_as(Operation operation, const std::string& name,
+                                 std::function<void()> body) {
   fork_guard.require_parent();
   return progress->start([this, operation = std::move(operation), name, body]() mutable {
     const std::lock_guard lock(mutex_);
-    if (roster->has_failed()) return fail(roster->failure());
+    if (membership->has_failed()) return fail(membership->failure());
     operation.name = name;
     FlightEntry entry = enter(operation);
     body();
@@ -141,14 +142,14 @@ Work Communicator::State::start_as(Operation operation, const std::string& name,
 }
 
 // All later operations end with the first failure, and so do those of the other ranks.
-Result Communicator::State::fail(Result outcome) {
-  if (roster->fail(outcome)) job->monitor.announce(*roster);
-  job->monitor.report(roster->failure());
-  roster->is_delivered = true;
-  return roster->failure();
+Result CommunicatorState::fail(Result outcome) {
+  if (membership->fail(outcome)) job->monitor.announce(*membership);
+  job->monitor.report(membership->failure());
+  membership->is_delivered = true;
+  return membership->failure();
 }
 
-Result Communicator::State::dispatch(const Operation& operation, FlightEntry& entry) {
+Result CommunicatorState::dispatch(const Operation& operation, FlightEntry& entry) {
   if (operation.collective == plan::Collective::kAllReduce && reduces_on_host_) {
     Result outcome = host->all_reduce(operation, entry.record);
     entry.algorithm = host->last_way();
@@ -166,7 +167,7 @@ Result Communicator::State::dispatch(const Operation& operation, FlightEntry& en
 // stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides
 // about vectors. Chunks of pieces are packed and cost copies even of library memory; ranks agree on
 // them.
-Result Communicator::State::run_plan(const Operation& operation, FlightEntry& entry) {
+Result CommunicatorState::run_plan(const Operation& operation, FlightEntry& entry) {
   const int size = static_cast<int>(ranks.size());
   executor->reset_times();
   if (!shares_hosts_ || total_bytes(operation, size) <= kMostStagedBytes) {
@@ -186,7 +187,7 @@ Result Communicator::State::run_plan(const Operation& operation, FlightEntry& en
 }
 
 // Whether any rank of the operation at hand says yes.
-Result Communicator::State::agree(bool mine, bool* anyone, FlightEntry& entry) {
+Result CommunicatorState::agree(bool mine, bool* anyone, FlightEntry& entry) {
   std::int32_t answer = mine ? 1 : 0;
   const Operation question{
       .dtype = DType::kI32, .op = ReduceOp::kMax, .input = &answer, .output = &answer, .count = 1};
@@ -195,8 +196,8 @@ Result Communicator::State::agree(bool mine, bool* anyone, FlightEntry& entry) {
   return outcome;
 }
 
-Result Communicator::State::run_chunk(const Operation& chunk, const Operation& whole,
-                                      FlightEntry& entry) {
+Result CommunicatorState::run_chunk(const Operation& chunk, const Operation& whole,
+                                    FlightEntry& entry) {
   const auto plan = planner->plan_for(chunk, whole);
   entry.algorithm = job->flight.keep(plan->algorithm);
   return executor->run(*plan, chunk, entry.record);

@@ -6,18 +6,16 @@
 #include <mutex>
 #include <vector>
 
-#include "tutti/comm/communicator.h"
-#include "tutti/comm/executor.h"
-#include "tutti/comm/internal/compressed.h"
-#include "tutti/comm/internal/fork_guard.h"
+#include "tutti/comm/execution/executor.h"
+#include "tutti/comm/execution/planner.h"
+#include "tutti/comm/execution/self_check.h"
+#include "tutti/comm/faults/fork_guard.h"
+#include "tutti/comm/faults/watchdog.h"
 #include "tutti/comm/internal/job.h"
-#include "tutti/comm/internal/messenger.h"
-#include "tutti/comm/internal/planner.h"
-#include "tutti/comm/internal/progress.h"
-#include "tutti/comm/internal/router.h"
-#include "tutti/comm/internal/self_check.h"
-#include "tutti/comm/internal/statistics.h"
-#include "tutti/comm/internal/watch.h"
+#include "tutti/comm/internal/point_to_point.h"
+#include "tutti/comm/observe/statistics.h"
+#include "tutti/comm/progress_thread.h"
+#include "tutti/comm/transport/router.h"
 
 namespace tutti::comm {
 
@@ -26,11 +24,13 @@ namespace tutti::comm {
 std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
                                           const std::string& mine);
 
-struct Communicator::State {
+class CompressedReducer;
+
+struct CommunicatorState {
   // Collective over `ranks` (of the job's transport). `id` is the same on all of them and on nobody
   // else.
-  State(std::shared_ptr<Job> job, std::vector<int> ranks, int rank, int id);
-  ~State();
+  CommunicatorState(std::shared_ptr<Job> job, std::vector<int> ranks, int rank, int id);
+  ~CommunicatorState();
 
   // Runs the operation on the calling thread, after those given before. Throws its failure.
   void perform(Operation operation);
@@ -41,6 +41,8 @@ struct Communicator::State {
   Work start_as(Operation operation, const std::string& name, std::function<void()> body);
   // Throws the failure of this or another rank.
   void check();
+  // Mode p: measures the choices that the options leave open, or reads them. Collective.
+  void tune();
   // From now on tells of operations what the options ask for.
   void add_observers();
   // Everybody's bytes, by rank.
@@ -55,14 +57,14 @@ struct Communicator::State {
   topo::Grid grid;
   std::string tuning;  // where the measured choices come from, for people
   Router router;
-  std::unique_ptr<Watch> watch;
+  std::unique_ptr<Watchdog> watch;
   std::unique_ptr<HostGroup> host;
-  std::unique_ptr<Roster> roster;
+  std::unique_ptr<Membership> membership;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Planner> planner;
-  std::unique_ptr<CompressedReducer> compressed;  // made by the first compressed call
-  std::unique_ptr<Progress> progress;
-  std::unique_ptr<Messenger> messenger;
+  std::shared_ptr<CompressedReducer> compressed;  // made by the first compressed call
+  std::unique_ptr<ProgressThread> progress;
+  std::unique_ptr<PointToPoint> point_to_point;
 
  private:
   Result run(const Operation& operation);

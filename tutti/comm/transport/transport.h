@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "tutti/auth/secret.h"
-#include "tutti/comm/patience.h"
+#include "tutti/comm/base/stall_handler.h"
 #include "tutti/core/result.h"
 
 namespace tutti::comm {
+
+class VendorCollectives;
 
 // A message under way. Destroying one that has not finished gives it up: the memory is not touched
 // afterwards.
@@ -61,6 +63,10 @@ class Transport : public Wire {
   virtual int size() const = 0;
   // What this rank's host calls itself: for messages, not for deciding who shares memory.
   virtual std::string host_name() const = 0;
+  // The ranks are threads of one process, and pretend to be on the hosts that `host_name` returns.
+  virtual bool ranks_are_threads() const { return false; }
+  // The collectives of the library behind this transport; nullptr: there are none.
+  virtual VendorCollectives* vendor() { return nullptr; }
   // Every rank gives its bytes and gets everyone's, by rank. Collective and blocking: for set-up
   // only.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
@@ -73,9 +79,9 @@ class Transport : public Wire {
   // A rank is lost: the end of this transport shall not wait for it. Safe from every thread.
   virtual void give_up() {}
   // Blocks until all ranks have called it, where the transport cannot end before (MPI). There is no
-  // time limit: `patience` is asked while it waits, and `give_up` or a failure of `patience` ends
-  // the wait; then it returns false. The last call before the destructor.
-  virtual bool finish(Patience& /*patience*/) { return true; }
+  // time limit: `stall_handler` is asked while it waits, and `give_up` or a failure of
+  // `stall_handler` ends the wait; then it returns false. The last call before the destructor.
+  virtual bool finish(StallHandler& /*stall_handler*/) { return true; }
 };
 
 }  // namespace tutti::comm

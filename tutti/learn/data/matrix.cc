@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/internal/sparse_storage.h"

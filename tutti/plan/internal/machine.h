@@ -9,7 +9,9 @@
 
 #include "tutti/plan/internal/races.h"
 #include "tutti/plan/internal/symbol.h"
-#include "tutti/plan/verify.h"
+#include "tutti/plan/plan.h"
+#include "tutti/plan/verify_report.h"
+#include "tutti/topo/grid.h"
 
 namespace tutti::plan::internal {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tutti/comm/transport/local/meeting.h"
+#include "tutti/comm/transport/local/rendezvous.h"
 #include "tutti/comm/transport/local/wire_notices.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/tcp/tcp_wire.h"
@@ -25,10 +25,10 @@ std::vector<int> ranks_of(const LocalJob& job) {
 }
 
 // Both kinds: the wires differ.
-class MeetingTransport : public Transport {
+class RendezvousTransport : public Transport {
  public:
-  MeetingTransport(const LocalJob& job, Meeting meeting, std::unique_ptr<Wire> messages,
-                   std::unique_ptr<Wire> notice_wire)
+  RendezvousTransport(const LocalJob& job, Rendezvous meeting, std::unique_ptr<Wire> messages,
+                      std::unique_ptr<Wire> notice_wire)
       : job_(job),
         meeting_(std::move(meeting)),
         messages_(std::move(messages)),
@@ -59,13 +59,13 @@ class MeetingTransport : public Transport {
 
  private:
   const LocalJob job_;
-  Meeting meeting_;
+  Rendezvous meeting_;
   std::unique_ptr<Wire> messages_;
   std::unique_ptr<Wire> notice_wire_;
   WireNotices notices_;
 };
 
-std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Meeting& meeting) {
+std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Rendezvous& meeting) {
   auto pipes = std::make_unique<PipeSet>(job.rank, ranks_of(job));
   const MemoryHandle mine = pipes->handle();
   std::vector<MemoryHandle> handles;
@@ -78,7 +78,7 @@ std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Meeting& meeting) {
   return pipes;
 }
 
-std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Meeting& meeting,
+std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Rendezvous& meeting,
                                   const std::string& interfaces, bool for_notices) {
   auto tcp = std::make_unique<TcpWire>(job.rank, meeting.secret(), interfaces);
   tcp->connect(meeting.exchange(tcp->offer()));
@@ -142,15 +142,15 @@ std::unique_ptr<Transport> start_local(const LocalJob& job, const std::string& i
                                               "their number.",
                                               job.rank, job.size));
   }
-  Meeting meeting(job);
+  Rendezvous meeting(job);
   const auto connect = [&](bool for_notices) {
     return job.master.empty() ? connect_pipes(job, meeting)
                               : connect_tcp(job, meeting, interfaces, for_notices);
   };
   auto messages = connect(false);
   auto notice_wire = connect(true);
-  return std::make_unique<MeetingTransport>(job, std::move(meeting), std::move(messages),
-                                            std::move(notice_wire));
+  return std::make_unique<RendezvousTransport>(job, std::move(meeting), std::move(messages),
+                                               std::move(notice_wire));
 }
 
 }  // namespace tutti::comm

@@ -2,25 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "tutti/auth/secret.h"
+#include "tutti/comm/transport/local/local_job.h"
 #include "tutti/comm/transport/transport.h"
 
 namespace tutti::comm {
-
-struct LocalJob {
-  int rank = 0;
-  int size = 1;
-  std::string id = "0";     // tells jobs of one user on one host apart
-  double seconds = 60;      // that ranks wait for each other at the start
-  std::string master = {};  // host of rank 0; empty: all ranks are on one
-  int port = 0;             // there
-  // By which ranks authenticate each other. None: on one host by the user they run as, which is
-  // enough; between hosts not at all, which is logged as a warning.
-  std::optional<auth::Secret> secret = {};
-};
 
 // From RANK, WORLD_SIZE, and TUTTI_JOB or else MASTER_PORT as id. The job has several hosts when
 // LOCAL_WORLD_SIZE is not WORLD_SIZE, or is not given and MASTER_ADDR is not this host's loopback:
@@ -30,7 +17,7 @@ struct LocalJob {
 LocalJob local_job_from_environment();
 
 // Meets the other ranks in a socket that rank 0 serves, without a file on one host. Messages then
-// go through shared memory, with several hosts over TCP (`interfaces`: see Door). Throws
+// go through shared memory, with several hosts over TCP (`interfaces`: see Listener). Throws
 // TimeoutError that names the ranks that did not come, and ConfigError when another job of this
 // user with the same id starts at the same time, a rank comes twice, or ranks disagree about the
 // size. Transfers must end before it.

@@ -8,8 +8,8 @@
 
 #include "tutti/auth/accept_queue.h"
 #include "tutti/comm/transport/local/connection.h"
-#include "tutti/comm/transport/local/local_transport.h"
-#include "tutti/comm/transport/tcp/door.h"
+#include "tutti/comm/transport/local/local_job.h"
+#include "tutti/comm/transport/tcp/listener.h"
 
 namespace tutti::comm {
 

@@ -46,17 +46,18 @@ bool may_alias(const void* piece, std::size_t piece_bytes, const void* whole, st
 // One member's part of a collective under way; keeps what MPI reads and writes meanwhile.
 class RunningCollective : public Transfer {
  public:
-  RunningCollective(MPI_Comm group, DType dtype, ReduceOp op, std::shared_ptr<MpiPatience> patience)
+  RunningCollective(MPI_Comm group, DType dtype, ReduceOp op,
+                    std::shared_ptr<MpiCancelState> cancel_state)
       : group_(group),
         type_(mpi_type(dtype)),
         op_(mpi_op(op)),
         width_(size_of(dtype)),
-        patience_(std::move(patience)) {}
+        cancel_state_(std::move(cancel_state)) {}
   RunningCollective(const RunningCollective&) = delete;
   RunningCollective& operator=(const RunningCollective&) = delete;
   ~RunningCollective() override {
     if (through_ == requests_.size()) return;
-    patience_->has_given_up = patience_->has_abandoned = true;
+    cancel_state_->has_given_up = cancel_state_->has_abandoned = true;
     new Memory(std::move(memory_));  // MPI has it for good
   }
 
@@ -135,7 +136,7 @@ class RunningCollective : public Transfer {
   const MPI_Datatype type_;
   const MPI_Op op_;
   const std::size_t width_;
-  const std::shared_ptr<MpiPatience> patience_;
+  const std::shared_ptr<MpiCancelState> cancel_state_;
   int me_ = 0;
   std::size_t whole_bytes_ = 0;
   Memory memory_;
@@ -171,7 +172,7 @@ Result MpiCollectives::start(Collective collective, std::span<const int> group, 
   const auto lock = MpiCalls::guard();
   MPI_Comm communicator = MPI_COMM_NULL;
   if (Result found = find_group(group, &communicator); !found) return found;
-  auto call = std::make_unique<RunningCollective>(communicator, dtype, op, patience_);
+  auto call = std::make_unique<RunningCollective>(communicator, dtype, op, cancel_state_);
   Result started = collective == Collective::kAllReduce ? call->all_reduce(output, counts[0])
                    : collective == Collective::kReduceScatter
                        ? call->reduce_scatter(input, output, counts)

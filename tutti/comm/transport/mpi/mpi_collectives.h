@@ -14,9 +14,9 @@ namespace tutti::comm {
 
 class MpiCollectives : public VendorCollectives {
  public:
-  // The communicator must outlive this. `patience` is told of collectives that were given up.
-  MpiCollectives(MPI_Comm communicator, std::shared_ptr<MpiPatience> patience)
-      : communicator_(communicator), patience_(std::move(patience)) {}
+  // The communicator must outlive this. `cancel_state` is told of collectives that were given up.
+  MpiCollectives(MPI_Comm communicator, std::shared_ptr<MpiCancelState> cancel_state)
+      : communicator_(communicator), cancel_state_(std::move(cancel_state)) {}
   // Frees the communicators made for groups; MPI must still run.
   void free_groups();
 
@@ -30,7 +30,7 @@ class MpiCollectives : public VendorCollectives {
   Result find_group(std::span<const int> group, MPI_Comm* communicator);
 
   const MPI_Comm communicator_;
-  const std::shared_ptr<MpiPatience> patience_;
+  const std::shared_ptr<MpiCancelState> cancel_state_;
   std::map<std::vector<int>, MPI_Comm> groups_;
 };
 

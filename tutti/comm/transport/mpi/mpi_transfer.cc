@@ -24,8 +24,8 @@ void MpiTransfer::start_pieces(const char* call, Start&& start) {
 
 std::unique_ptr<Transfer> MpiTransfer::send(MPI_Comm communicator, int peer, int tag,
                                             const void* data, std::size_t bytes,
-                                            std::shared_ptr<MpiPatience> patience) {
-  std::unique_ptr<MpiTransfer> transfer(new MpiTransfer(false, bytes, std::move(patience)));
+                                            std::shared_ptr<MpiCancelState> cancel_state) {
+  std::unique_ptr<MpiTransfer> transfer(new MpiTransfer(false, bytes, std::move(cancel_state)));
   transfer->start_pieces("MPI_Isend", [&](std::size_t offset, int piece, MPI_Request* request) {
     return MPI_Isend(static_cast<const std::byte*>(data) + offset, piece, MPI_BYTE, peer, tag,
                      communicator, request);
@@ -35,8 +35,8 @@ std::unique_ptr<Transfer> MpiTransfer::send(MPI_Comm communicator, int peer, int
 
 std::unique_ptr<Transfer> MpiTransfer::receive(MPI_Comm communicator, int peer, int tag, void* data,
                                                std::size_t bytes,
-                                               std::shared_ptr<MpiPatience> patience) {
-  std::unique_ptr<MpiTransfer> transfer(new MpiTransfer(true, bytes, std::move(patience)));
+                                               std::shared_ptr<MpiCancelState> cancel_state) {
+  std::unique_ptr<MpiTransfer> transfer(new MpiTransfer(true, bytes, std::move(cancel_state)));
   transfer->start_pieces("MPI_Irecv", [&](std::size_t offset, int piece, MPI_Request* request) {
     return MPI_Irecv(static_cast<std::byte*>(data) + offset, piece, MPI_BYTE, peer, tag,
                      communicator, request);
@@ -70,7 +70,7 @@ Result MpiTransfer::check_size(const MPI_Status& status) const {
 
 MpiTransfer::~MpiTransfer() {
   if (pieces_through_ == requests_.size()) return;
-  patience_->has_given_up = true;
+  cancel_state_->has_given_up = true;
   const std::int64_t start = now_ns();
   if (is_receive_) {
     const auto lock = MpiCalls::guard();
@@ -85,9 +85,9 @@ MpiTransfer::~MpiTransfer() {
     }
     return true;
   };
-  const double seconds = static_cast<double>(patience_->nanoseconds_left) * 1e-9;
-  if (!wait_politely(is_through, std::max(0.0, seconds))) patience_->has_abandoned = true;
-  patience_->nanoseconds_left -= now_ns() - start;
+  const double seconds = static_cast<double>(cancel_state_->nanoseconds_left) * 1e-9;
+  if (!wait_politely(is_through, std::max(0.0, seconds))) cancel_state_->has_abandoned = true;
+  cancel_state_->nanoseconds_left -= now_ns() - start;
 }
 
 }  // namespace tutti::comm

@@ -12,7 +12,7 @@
 namespace tutti::comm {
 
 // What the transfers of one transport share about giving up.
-struct MpiPatience {
+struct MpiCancelState {
   std::atomic<std::int64_t> nanoseconds_left = 100'000'000;
   std::atomic<bool> has_given_up = false;   // a transfer ended before it was through
   std::atomic<bool> has_abandoned = false;  // MPI would not let go of one
@@ -25,10 +25,11 @@ class MpiTransfer : public Transfer {
   static constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
   static std::unique_ptr<Transfer> send(MPI_Comm communicator, int peer, int tag, const void* data,
-                                        std::size_t bytes, std::shared_ptr<MpiPatience> patience);
+                                        std::size_t bytes,
+                                        std::shared_ptr<MpiCancelState> cancel_state);
   static std::unique_ptr<Transfer> receive(MPI_Comm communicator, int peer, int tag, void* data,
                                            std::size_t bytes,
-                                           std::shared_ptr<MpiPatience> patience);
+                                           std::shared_ptr<MpiCancelState> cancel_state);
   ~MpiTransfer() override;
   MpiTransfer(const MpiTransfer&) = delete;
   MpiTransfer& operator=(const MpiTransfer&) = delete;
@@ -36,8 +37,8 @@ class MpiTransfer : public Transfer {
   Result test(bool* finished) override;
 
  private:
-  MpiTransfer(bool is_receive, std::size_t bytes, std::shared_ptr<MpiPatience> patience)
-      : is_receive_(is_receive), bytes_(bytes), patience_(std::move(patience)) {}
+  MpiTransfer(bool is_receive, std::size_t bytes, std::shared_ptr<MpiCancelState> cancel_state)
+      : is_receive_(is_receive), bytes_(bytes), cancel_state_(std::move(cancel_state)) {}
   // Calls `start(offset, bytes, request)` for each piece.
   template <class Start>
   void start_pieces(const char* call, Start&& start);
@@ -45,7 +46,7 @@ class MpiTransfer : public Transfer {
 
   const bool is_receive_;
   const std::size_t bytes_;
-  const std::shared_ptr<MpiPatience> patience_;
+  const std::shared_ptr<MpiCancelState> cancel_state_;
   std::vector<MPI_Request> requests_;  // one per piece
   std::size_t pieces_through_ = 0;
   Result outcome_ = Result::ok();

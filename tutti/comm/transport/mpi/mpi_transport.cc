@@ -35,7 +35,7 @@ MPI_Comm duplicate(MPI_Comm communicator) {
   return copy;
 }
 
-class MpiTransport : public Transport, public VendorCollectives {
+class MpiTransport : public Transport {
  public:
   MpiTransport(MPI_Comm communicator, bool owns_mpi);
   ~MpiTransport() override;
@@ -48,35 +48,30 @@ class MpiTransport : public Transport, public VendorCollectives {
   std::string host_name() const override { return host_name_; }
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {
-    return MpiTransfer::send(messages_, peer, channel, data, bytes, patience_);
+    return MpiTransfer::send(messages_, peer, channel, data, bytes, cancel_state_);
   }
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return MpiTransfer::receive(messages_, peer, channel, data, bytes, patience_);
+    return MpiTransfer::receive(messages_, peer, channel, data, bytes, cancel_state_);
   }
   std::vector<std::string> exchange(const std::string& mine) override;
   void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
   std::optional<Notice> next_notice() override { return notices_.next(); }
-  void give_up() override { patience_->has_lost_rank = true; }
-  bool finish(Patience& patience) override {
-    has_met_ = meet_at_the_end([&](std::int64_t waited) { return patience.ask(-1, waited); });
+  void give_up() override { cancel_state_->has_lost_rank = true; }
+  bool finish(StallHandler& stall_handler) override {
+    has_met_ =
+        meet_at_the_end([&](std::int64_t waited) { return stall_handler.on_stall(-1, waited); });
     return *has_met_;
   }
 
-  bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override {
-    return collectives_.supports(collective, dtype, op);
-  }
-  Result start(plan::Collective collective, std::span<const int> group, const void* input,
-               void* output, std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
-               std::unique_ptr<Transfer>* running) override {
-    return collectives_.start(collective, group, input, output, counts, dtype, op, running);
-  }
+  VendorCollectives* vendor() override { return &collectives_; }
 
  private:
   // Blocks by polling, so that other threads get into MPI between polls.
   static void wait_for(MPI_Request request, const char* call);
   void check_tags() const;
-  // Whether all ranks have called it. `ask` gets the nanoseconds waited; its failure ends the wait.
-  bool meet_at_the_end(const std::function<Result(std::int64_t)>& ask);
+  // Whether all ranks have called it. `on_stall` gets the nanoseconds waited; its failure ends the
+  // wait.
+  bool meet_at_the_end(const std::function<Result(std::int64_t)>& on_stall);
 
   const bool owns_mpi_;
   MPI_Comm messages_;
@@ -85,7 +80,7 @@ class MpiTransport : public Transport, public VendorCollectives {
   int rank_ = 0;
   int size_ = 1;
   std::string host_name_;
-  const std::shared_ptr<MpiPatience> patience_ = std::make_shared<MpiPatience>();
+  const std::shared_ptr<MpiCancelState> cancel_state_ = std::make_shared<MpiCancelState>();
   MpiNotices notices_;
   MpiCollectives collectives_;
   std::optional<bool> has_met_;  // the result of `finish`
@@ -97,7 +92,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
       notice_communicator_(duplicate(communicator)),
       set_up_(duplicate(communicator)),
       notices_(notice_communicator_),
-      collectives_(set_up_, patience_) {
+      collectives_(set_up_, cancel_state_) {
   const auto lock = MpiCalls::guard();
   MPI_Comm_rank(messages_, &rank_);
   MPI_Comm_size(messages_, &size_);
@@ -156,8 +151,8 @@ std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
   return all;
 }
 
-bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& ask) {
-  if (patience_->has_abandoned || patience_->has_lost_rank) return false;
+bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& on_stall) {
+  if (cancel_state_->has_abandoned || cancel_state_->has_lost_rank) return false;
   MPI_Request request = MPI_REQUEST_NULL;
   {
     const auto lock = MpiCalls::guard();
@@ -167,7 +162,7 @@ bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& as
   const std::int64_t start = now_ns();
   wait_politely([&] {
     const bool is_flushed = notices_.flush();
-    if (patience_->has_lost_rank || !ask(now_ns() - start)) return true;
+    if (cancel_state_->has_lost_rank || !on_stall(now_ns() - start)) return true;
     const auto lock = MpiCalls::guard();
     int flag = 0;
     const int code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);

@@ -37,9 +37,9 @@ WaitPolicy WaitPolicy::for_ranks(int local_ranks, int cores) {
   return {};
 }
 
-bool Wakefulness::yield(std::int64_t waited_ns) {
+bool SpinBackoff::yield(std::int64_t waited_ns) {
   const std::int64_t before = now_ns();
-  if (waited_ns > kLongest || is_sleepy(before)) return false;
+  if (waited_ns > kLongest || prefers_sleep(before)) return false;
   ::sched_yield();
   const std::int64_t after = now_ns();
   const bool was_long = after - before > long_yield_ns_;
@@ -47,14 +47,14 @@ bool Wakefulness::yield(std::int64_t waited_ns) {
   return true;
 }
 
-void Wakefulness::note_stranger(std::int64_t now) {
+void SpinBackoff::note_stranger(std::int64_t now) {
   const bool comes_again = now - sleepy_until_ns_ < sleepy_ns_;
   sleepy_ns_ = comes_again ? std::min(2 * sleepy_ns_, kSleepyTime) : kFirstSleepyTime;
   sleepy_until_ns_ = now + sleepy_ns_;
 }
 
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
-                Wakefulness& wakefulness) {
+                SpinBackoff& wakefulness) {
   if (has_reached(flag, wanted)) return true;
   const auto look = [&] {
     for (int i = 0; i < kLooks; ++i) {
@@ -66,7 +66,7 @@ bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy
   if (policy.spin_ns > 0 && look()) return true;
   const std::int64_t start = now_ns();
   const std::int64_t longest_spin =
-      wakefulness.is_sleepy(start) ? std::min(policy.spin_ns, kSleepySpin) : policy.spin_ns;
+      wakefulness.prefers_sleep(start) ? std::min(policy.spin_ns, kSleepySpin) : policy.spin_ns;
   while (now_ns() - start < longest_spin) {
     if (look()) return true;
   }

@@ -62,17 +62,17 @@ struct WaitPolicy {
 // nothing else wants it the rank only yields. Where somebody computes there, each yield gives him a
 // whole slice of the scheduler, milliseconds: then sleeping is better for both, because whoever is
 // woken goes first.
-class Wakefulness {
+class SpinBackoff {
  public:
   // Whether one of ours computed from one time (now_ns) to the other: it may have had the core.
   using Excuse = std::function<bool(std::int64_t begin, std::int64_t end)>;
 
-  explicit Wakefulness(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns, Excuse excuse = {})
+  explicit SpinBackoff(std::int64_t long_yield_ns = WaitPolicy().long_yield_ns, Excuse excuse = {})
       : long_yield_ns_(long_yield_ns), excuse_(std::move(excuse)) {}
   // Gives the core away and returns true, or returns false: sleep.
   bool yield(std::int64_t waited_ns);
   // After a long yield without excuse, for a while.
-  bool is_sleepy(std::int64_t now) const { return now < sleepy_until_ns_; }
+  bool prefers_sleep(std::int64_t now) const { return now < sleepy_until_ns_; }
   // Such a yield ended now. One alone may have been a stranger that is gone again, or the
   // hypervisor, and sleeping costs as much as it did; each that follows soon doubles the while.
   void note_stranger(std::int64_t now);
@@ -87,7 +87,7 @@ class Wakefulness {
 
 // Spins and yields; true when the flag has reached `wanted`, false when it is time to sleep.
 bool wait_awake(const Flag& flag, std::uint32_t wanted, const WaitPolicy& policy,
-                Wakefulness& wakefulness);
+                SpinBackoff& wakefulness);
 // Sleeps until the flag may have changed, at most `nanoseconds`; true when it has reached `wanted`.
 bool wait_asleep(Flag& flag, std::uint32_t wanted, std::int64_t nanoseconds);
 

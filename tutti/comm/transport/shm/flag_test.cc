@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tutti/comm/flight_record.h"
-#include "tutti/comm/transport/shm/board.h"
+#include "tutti/comm/observe/flight_record.h"
+#include "tutti/comm/transport/shm/host_control_block.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -12,42 +12,42 @@ namespace {
 constexpr std::int64_t kAnyYieldIsLong = -1;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-TEST(Wakefulness, SleepsAfterALongYieldToAStranger) {
-  Wakefulness wakefulness(kAnyYieldIsLong);
+TEST(SpinBackoff, SleepsAfterALongYieldToAStranger) {
+  SpinBackoff wakefulness(kAnyYieldIsLong);
   EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_TRUE(wakefulness.is_sleepy(now_ns()));
+  EXPECT_TRUE(wakefulness.prefers_sleep(now_ns()));
   EXPECT_FALSE(wakefulness.yield(0));
 }
 
-TEST(Wakefulness, StaysAwakeWhenOneOfOursHadTheCore) {
+TEST(SpinBackoff, StaysAwakeWhenOneOfOursHadTheCore) {
   bool is_ours = true;
-  Wakefulness wakefulness(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
+  SpinBackoff wakefulness(kAnyYieldIsLong, [&](std::int64_t begin, std::int64_t end) {
     EXPECT_LE(begin, end);
     return is_ours;
   });
   EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_FALSE(wakefulness.is_sleepy(now_ns()));
+  EXPECT_FALSE(wakefulness.prefers_sleep(now_ns()));
   is_ours = false;
   EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_TRUE(wakefulness.is_sleepy(now_ns()));
+  EXPECT_TRUE(wakefulness.prefers_sleep(now_ns()));
 }
 
-TEST(Wakefulness, IsNotAskedForAnExcuseAfterAShortYield) {
-  Wakefulness wakefulness(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
+TEST(SpinBackoff, IsNotAskedForAnExcuseAfterAShortYield) {
+  SpinBackoff wakefulness(1000 * kSecond, [](std::int64_t, std::int64_t) -> bool {
     ADD_FAILURE() << "asked";
     return false;
   });
   EXPECT_TRUE(wakefulness.yield(0));
-  EXPECT_FALSE(wakefulness.is_sleepy(now_ns()));
+  EXPECT_FALSE(wakefulness.prefers_sleep(now_ns()));
 }
 
-TEST(Wakefulness, SleepsLongerWhereStrangersStay) {
+TEST(SpinBackoff, SleepsLongerWhereStrangersStay) {
   constexpr std::int64_t kMillisecond = 1'000'000;
-  Wakefulness wakefulness;
+  SpinBackoff wakefulness;
   std::int64_t now = now_ns();
   const auto while_ms = [&] {  // and goes on to its end
     const std::int64_t begin = now;
-    for (wakefulness.note_stranger(now); wakefulness.is_sleepy(now);) now += kMillisecond;
+    for (wakefulness.note_stranger(now); wakefulness.prefers_sleep(now);) now += kMillisecond;
     return (now - begin) / kMillisecond;
   };
   for (const int expected : {5, 10, 20, 40, 80, 100, 100}) EXPECT_EQ(while_ms(), expected);
@@ -64,7 +64,7 @@ TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
 // A member that left or entered the library at `moved`, the latter after having been away.
 class Away : public ::testing::Test {
  protected:
-  Away() : board_(SharedMemory::create(Board::bytes_for(1)), 1) {}
+  Away() : board_(SharedMemory::create(HostControlBlock::bytes_for(1)), 1) {}
   void outside_since(std::int64_t ticks) {
     board_.block(0).is_inside = 0;
     board_.block(0).moved_ticks = ticks;
@@ -77,7 +77,7 @@ class Away : public ::testing::Test {
   bool was_away(std::int64_t begin_ticks, std::int64_t end_ticks) {
     return board_.was_away(0, monotonic_ns(begin_ticks), monotonic_ns(end_ticks));
   }
-  Board board_;
+  HostControlBlock board_;
   const std::int64_t now_ = ticks();
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
 #include "tutti/comm/transport/shm/host_group.h"
 
 namespace tutti::comm {

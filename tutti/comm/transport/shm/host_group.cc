@@ -6,8 +6,8 @@
 #include <cstring>
 #include <functional>
 
-#include "tutti/comm/flight_record.h"
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
+#include "tutti/comm/observe/flight_record.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -18,19 +18,19 @@ constexpr std::size_t kBesideFlag = kLine - offsetof(EagerSlot, payload);
 
 }  // namespace
 
-HostGroup::HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
+HostGroup::HostGroup(std::vector<int> ranks, int index, HostControlBlock board, const Arena& arena,
                      std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
-                     Patience& patience)
+                     StallHandler& stall_handler)
     : ranks_(std::move(ranks)),
       index_(index),
       board_(std::move(board)),
       arena_(arena),
       peers_(std::move(peers)),
       policy_(policy),
-      wakefulness_(policy.long_yield_ns, policy.is_crowded
-                                             ? std::bind_front(&HostGroup::is_excused, this)
-                                             : Wakefulness::Excuse()),
-      patience_(patience),
+      backoff_(policy.long_yield_ns, policy.is_crowded
+                                         ? std::bind_front(&HostGroup::is_excused, this)
+                                         : SpinBackoff::Excuse()),
+      stall_handler_(stall_handler),
       sources_(ranks_.size()),
       targets_(ranks_.size()),
       inputs_(ranks_.size()),
@@ -60,8 +60,8 @@ void HostGroup::leave(std::uint64_t sequence, std::int64_t at_ticks) {
 
 Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
   const std::int64_t start = now_ns();
-  while (!wait_asleep(flag, wanted, Patience::kInterval)) {
-    Result verdict = patience_.ask(ranks_[member], now_ns() - start);
+  while (!wait_asleep(flag, wanted, StallHandler::kInterval)) {
+    Result verdict = stall_handler_.on_stall(ranks_[member], now_ns() - start);
     if (!verdict) return verdict;
   }
   return Result::ok();
@@ -124,7 +124,7 @@ bool HostGroup::has_arrived(int member, int lane, std::uint32_t count) const {
 }
 
 void HostGroup::await_arrival(int member, int lane, std::uint32_t count) {
-  wait_asleep(board_.block(member).lanes[lane], count, Patience::kInterval);
+  wait_asleep(board_.block(member).lanes[lane], count, StallHandler::kInterval);
 }
 
 void HostGroup::show(const OpRecord& record, const void* data, std::size_t bytes) {
@@ -145,7 +145,7 @@ bool HostGroup::has_shown(int member) const {
 }
 
 void HostGroup::await_slot(int member) {
-  wait_asleep(slot(member).flag, eager_turn_, Patience::kInterval);
+  wait_asleep(slot(member).flag, eager_turn_, StallHandler::kInterval);
 }
 
 Result HostGroup::shown(int member, const OpRecord& record, const std::byte** data) const {

@@ -18,18 +18,19 @@
 #include <memory>
 #include <vector>
 
-#include "tutti/comm/operation.h"
-#include "tutti/comm/patience.h"
-#include "tutti/comm/transport/shm/board.h"
+#include "tutti/comm/base/operation.h"
+#include "tutti/comm/base/stall_handler.h"
+#include "tutti/comm/transport/shm/host_control_block.h"
 
 namespace tutti::comm {
 
 class HostGroup {
  public:
   // `ranks`: the members' ranks in the communicator, ascending; `index`: which one this rank is.
-  // `patience` must outlive the group.
-  HostGroup(std::vector<int> ranks, int index, Board board, const Arena& arena,
-            std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy, Patience& patience);
+  // `stall_handler` must outlive the group.
+  HostGroup(std::vector<int> ranks, int index, HostControlBlock board, const Arena& arena,
+            std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
+            StallHandler& stall_handler);
 
   HostGroup(const HostGroup&) = delete;
   HostGroup& operator=(const HostGroup&) = delete;
@@ -38,7 +39,7 @@ class HostGroup {
   int index() const { return index_; }
   const std::vector<int>& ranks() const { return ranks_; }
   int index_of(int rank) const;  // -1: not on this host
-  const Board& board() const { return board_; }
+  const HostControlBlock& board() const { return board_; }
 
   // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
   void enter(const OpRecord& record, std::int64_t at_ticks);
@@ -57,7 +58,7 @@ class HostGroup {
   Result check_fingerprint(int member, const OpRecord& record) const;
   void arrive(int lane, std::uint32_t count);
   bool has_arrived(int member, int lane, std::uint32_t count) const;
-  // Sleeps until one member has arrived, at most one interval of patience.
+  // Sleeps until one member has arrived, at most one interval of stall_handler.
   void await_arrival(int member, int lane, std::uint32_t count);
 
   // Slots: each member shows one small vector a turn; all members begin the same turns. What was
@@ -78,7 +79,7 @@ class HostGroup {
   RankBlock& mine() const { return board_.block(index_); }
   EagerSlot& slot(int member) const { return board_.block(member).eager[eager_turn_ % 2]; }
   Result wait(int member, Flag& flag, std::uint32_t wanted) {
-    if (wait_awake(flag, wanted, policy_, wakefulness_)) [[likely]]
+    if (wait_awake(flag, wanted, policy_, backoff_)) [[likely]]
       return Result::ok();
     return wait_long(member, flag, wanted);
   }
@@ -97,12 +98,12 @@ class HostGroup {
 
   std::vector<int> ranks_;
   int index_;
-  Board board_;
+  HostControlBlock board_;
   const Arena& arena_;
   std::vector<std::unique_ptr<PeerArena>> peers_;
   WaitPolicy policy_;
-  Wakefulness wakefulness_;
-  Patience& patience_;
+  SpinBackoff backoff_;
+  StallHandler& stall_handler_;
   std::size_t eager_limit_ = kEagerBytes;
   std::uint32_t eager_turn_ = 0;
   std::uint32_t post_turn_ = 0;

@@ -14,7 +14,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tutti/comm/transport/shm/internal/nameless_file.h"
+#include "tutti/comm/transport/shm/internal/anonymous_file.h"
 #include "tutti/os/memory.h"
 
 #ifndef MADV_POPULATE_WRITE

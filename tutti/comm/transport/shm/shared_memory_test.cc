@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "tutti/comm/transport/shm/internal/nameless_file.h"
+#include "tutti/comm/transport/shm/internal/anonymous_file.h"
 #include "tutti/comm/transport/shm/internal/test_process.h"
 #include "tutti/os/memory.h"
 

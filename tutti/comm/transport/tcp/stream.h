@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tutti/comm/transport/message.h"
-#include "tutti/comm/transport/tcp/door.h"
+#include "tutti/comm/transport/tcp/listener.h"
 
 namespace tutti::comm {
 

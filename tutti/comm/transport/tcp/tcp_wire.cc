@@ -19,10 +19,10 @@ namespace tutti::comm {
 TcpWire::TcpWire(int rank, const auth::Secret& secret, const std::string& interfaces)
     : rank_(rank),
       secret_(secret),
-      door_(Door::open(interfaces)),
+      listener_(Listener::open(interfaces)),
       visitors_(secret, kPurpose),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (door_.is_open() && wake_.is_open()) return;
+  if (listener_.is_open() && wake_.is_open()) return;
   throw CommError("DDL-6-27",
                   fmt::format("no socket for messages between hosts ({}): raise the limit of open "
                               "files (ulimit -n).",
@@ -82,25 +82,26 @@ bool TcpWire::progress_connections() {
     const bool is_missing = !stream->is_open() && !stream->is_lost() && stream->is_active();
     if (is_missing && rank_ < peer) moved |= call(*stream);
   }
-  const auto ended = std::erase_if(knocks_, [this](Knock& knock) { return !advance(knock); });
+  const auto ended = std::erase_if(pending_connections_,
+                                   [this](PendingConnection& knock) { return !advance(knock); });
   return moved || ended > 0;
 }
 
 // Unless it is done already.
 bool TcpWire::call(Stream& stream) {
-  const bool is_called = std::any_of(knocks_.begin(), knocks_.end(), [&](const Knock& knock) {
-    return knock.peer == stream.peer();
-  });
+  const bool is_called =
+      std::any_of(pending_connections_.begin(), pending_connections_.end(),
+                  [&](const PendingConnection& knock) { return knock.peer == stream.peer(); });
   if (is_called) return false;
-  Knock knock;
+  PendingConnection knock;
   knock.peer = stream.peer();
   knock.first_ns = now_ns();
   try_next_way(knock);
-  if (!stream.is_lost()) knocks_.push_back(std::move(knock));
+  if (!stream.is_lost()) pending_connections_.push_back(std::move(knock));
   return true;
 }
 
-void TcpWire::try_next_way(Knock& knock) {
+void TcpWire::try_next_way(PendingConnection& knock) {
   const auto ways = ways_to(doors_[knock.peer]);
   knock.file.close();
   knock.is_through = false;
@@ -121,25 +122,25 @@ void TcpWire::try_next_way(Knock& knock) {
 
 bool TcpWire::admit() {
   bool moved = false;
-  for (const os::UniqueFd& listener : door_.files) {
+  for (const os::UniqueFd& listener : listener_.files) {
     for (const int socket : visitors_.accept_from(listener.get())) {
-      Knock knock;
+      PendingConnection knock;
       knock.file = os::UniqueFd(socket);
       ::fcntl(socket, F_SETFL, O_NONBLOCK);
       knock.is_through = moved = true;
       knock.since_ns = now_ns();
-      knocks_.push_back(std::move(knock));
+      pending_connections_.push_back(std::move(knock));
     }
   }
   return moved;
 }
 
-short TcpWire::Knock::events() const {
+short TcpWire::PendingConnection::events() const {
   if (!is_through) return POLLOUT;
   return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
 }
 
-bool TcpWire::advance(Knock& knock) {
+bool TcpWire::advance(PendingConnection& knock) {
   const bool is_mine = knock.peer >= 0;
   if (!knock.file.is_open()) {
     if (now_ns() >= knock.since_ns) try_next_way(knock);
@@ -157,7 +158,7 @@ bool TcpWire::advance(Knock& knock) {
   return is_mine && !streams_[knock.peer]->is_lost();
 }
 
-bool TcpWire::step(Knock& knock, bool* is_over) {
+bool TcpWire::step(PendingConnection& knock, bool* is_over) {
   if (!knock.is_through) {
     knock.is_through = has_connected(knock.file.get());
     if (knock.is_through) knock.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
@@ -170,7 +171,7 @@ bool TcpWire::step(Knock& knock, bool* is_over) {
   return true;
 }
 
-bool TcpWire::authenticate(Knock& knock) const {
+bool TcpWire::authenticate(PendingConnection& knock) const {
   const auto state = knock.handshake->advance(knock.file.get());
   if (state == auth::Handshake::State::kInProgress) return true;
   if (state == auth::Handshake::State::kRejected) return false;
@@ -180,7 +181,7 @@ bool TcpWire::authenticate(Knock& knock) const {
 }
 
 // Whether the other end said who it is, and is who it should be. A visitor is answered.
-bool TcpWire::hear(Knock& knock) {
+bool TcpWire::hear(PendingConnection& knock) {
   Hello hello;
   const auto bytes = ::recv(knock.file.get(), &hello, sizeof hello, MSG_DONTWAIT);
   if (bytes != sizeof hello || hello.to != rank_) return false;
@@ -191,7 +192,7 @@ bool TcpWire::hear(Knock& knock) {
   return ::send(knock.file.get(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
-void TcpWire::establish(Knock& knock) {
+void TcpWire::establish(PendingConnection& knock) {
   ends_to(knock.peer);  // makes the stream where this rank has not talked to that one yet
   Stream& stream = *streams_[knock.peer];
   if (stream.is_open() || stream.is_lost()) return;
@@ -213,10 +214,12 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
       files.push_back({stream->file(), static_cast<short>(wanted), 0});
     }
     if (unconnected_ > 0) {
-      for (const os::UniqueFd& listener : door_.files) files.push_back({listener.get(), POLLIN, 0});
+      for (const os::UniqueFd& listener : listener_.files)
+        files.push_back({listener.get(), POLLIN, 0});
       visitors_.add_files(&files);
     }
-    for (const Knock& knock : knocks_) files.push_back({knock.file.get(), knock.events(), 0});
+    for (const PendingConnection& knock : pending_connections_)
+      files.push_back({knock.file.get(), knock.events(), 0});
     ++sleepers_;
   }
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};

@@ -15,7 +15,7 @@
 #include "tutti/auth/accept_queue.h"
 #include "tutti/auth/handshake.h"
 #include "tutti/comm/transport/message.h"
-#include "tutti/comm/transport/tcp/door.h"
+#include "tutti/comm/transport/tcp/listener.h"
 #include "tutti/comm/transport/tcp/stream.h"
 
 namespace tutti::comm {
@@ -27,14 +27,14 @@ namespace tutti::comm {
 // time, and have no effect.
 class TcpWire : public MessageWire {
  public:
-  // `interfaces`: see Door. Throws CommError when no socket can be had.
+  // `interfaces`: see Listener. Throws CommError when no socket can be had.
   TcpWire(int rank, const auth::Secret& secret, const std::string& interfaces = "");
   ~TcpWire() override;
   TcpWire(const TcpWire&) = delete;
   TcpWire& operator=(const TcpWire&) = delete;
 
   // What the others need to reach me.
-  std::string offer() const { return door_.text; }
+  std::string offer() const { return listener_.text; }
   // To be called once, before any message, with everyone's offer by rank.
   void connect(const std::vector<std::string>& offers);
   // Makes the connections to everybody at once, which all ranks must do. Throws CommError.
@@ -51,7 +51,7 @@ class TcpWire : public MessageWire {
   };
   // A connection that is being made, by this rank, or by another one that has proved to belong to
   // the job.
-  struct Knock {
+  struct PendingConnection {
     os::UniqueFd file;  // not open: the next attempt begins at `since_ns`
     int peer = -1;      // -1: not known yet who it is
     bool is_through = false;
@@ -71,24 +71,24 @@ class TcpWire : public MessageWire {
   void progress() override;
   bool progress_connections();
   bool call(Stream& stream);
-  void try_next_way(Knock& knock);
+  void try_next_way(PendingConnection& knock);
   bool admit();
   // False when the knock is over, one way or the other.
-  bool advance(Knock& knock);
+  bool advance(PendingConnection& knock);
   // One step further; false when this connection leads nowhere.
-  bool step(Knock& knock, bool* is_over);
-  bool authenticate(Knock& knock) const;
-  bool hear(Knock& knock);
-  void establish(Knock& knock);
+  bool step(PendingConnection& knock, bool* is_over);
+  bool authenticate(PendingConnection& knock) const;
+  bool hear(PendingConnection& knock);
+  void establish(PendingConnection& knock);
 
   const int rank_;
   const auth::Secret secret_;
-  Door door_;
+  Listener listener_;
   auth::AcceptQueue visitors_;      // that have not proved yet that they know the secret
   std::vector<std::string> doors_;  // by rank
   std::map<int, std::unique_ptr<Stream>> streams_;  // of those that were ever talked to
   OwnEnds own_;
-  std::vector<Knock> knocks_;
+  std::vector<PendingConnection> pending_connections_;
   int unconnected_ = 0;  // streams that wait for a connection
   std::atomic<std::uint64_t> events_ = 0;
   os::UniqueFd wake_;  // readable when another thread has moved something

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "tutti/comm/transport/tcp/door.h"
+#include "tutti/comm/transport/tcp/listener.h"
 
 namespace tutti::comm {
 
@@ -13,7 +13,7 @@ inline int free_port() {
   std::random_device random;
   for (;;) {
     const int port = 20'000 + static_cast<int>(random() % 12'000);
-    if (Door::open("", port).is_open()) return port;
+    if (Listener::open("", port).is_open()) return port;
   }
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/comm/transport/wrong_size.h"
 
 namespace tutti::comm {
@@ -57,7 +56,7 @@ std::unique_ptr<Transfer> ThreadTransport::send(int peer, int channel, const voi
   auto post = std::make_shared<Post>();
   post->bytes = bytes;
   post->data = static_cast<std::byte*>(const_cast<void*>(data));
-  post->is_copied = bytes <= ThreadWorld::kCopiedBytes;
+  post->is_copied = bytes <= state_->copied_bytes;
   if (post->is_copied) {
     post->copy.assign(post->data, post->data + bytes);
     post->data = post->copy.data();

@@ -15,8 +15,9 @@ namespace tutti::comm {
 
 // What the ranks of a ThreadWorld share.
 struct ThreadWorldState {
-  ThreadWorldState(int ranks, std::vector<std::string> names)
+  ThreadWorldState(int ranks, std::vector<std::string> names, std::size_t most_copied)
       : size(ranks),
+        copied_bytes(most_copied),
         host_names(std::move(names)),
         mailboxes(static_cast<std::size_t>(ranks) * ranks),
         inboxes(ranks),
@@ -35,6 +36,7 @@ struct ThreadWorldState {
   int first_ended() const;
 
   const int size;
+  const std::size_t copied_bytes;  // messages up to this size are copied by `send`
   const std::vector<std::string> host_names;
   std::vector<Mailbox> mailboxes;  // of each ordered pair
 
@@ -56,6 +58,7 @@ class ThreadTransport : public Transport {
       : state_(std::move(state)), rank_(rank) {}
 
   const char* name() const override { return "thread"; }
+  bool ranks_are_threads() const override { return true; }
   int rank() const override { return rank_; }
   int size() const override { return state_->size; }
   std::string host_name() const override { return state_->host_names[rank_]; }

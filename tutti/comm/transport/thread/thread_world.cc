@@ -24,8 +24,8 @@ std::vector<std::string> names_or_one_host(int size, std::vector<std::string> ho
 }  // namespace
 
 ThreadWorld::ThreadWorld(int size, std::vector<std::string> host_names)
-    : state_(std::make_shared<ThreadWorldState>(size,
-                                                names_or_one_host(size, std::move(host_names)))) {}
+    : state_(std::make_shared<ThreadWorldState>(
+          size, names_or_one_host(size, std::move(host_names)), kCopiedBytes)) {}
 
 int ThreadWorld::size() const {
   return state_->size;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tutti/comm/kernels.h"
+#include "tutti/comm/kernels/kernels.h"
 #include "tutti/learn/base/threads.h"
 
 namespace tutti::learn {

@@ -1,0 +1,44 @@
+// Progress of one lane of a running plan, and the operation headers expected from peers. Private to
+// the executor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tutti/comm/base/operation.h"
+#include "tutti/comm/transport/transport.h"
+#include "tutti/plan/plan.h"
+
+namespace tutti::comm {
+
+struct LaneState {
+  const plan::Lane* lane = nullptr;
+  int index = 0;
+  std::size_t next_step = 0;
+  bool step_started = false;
+  bool receive_started = false;
+  std::int64_t step_start_ns = 0;
+  std::uint32_t syncs = 0;  // passed or waited for in this operation
+  std::unique_ptr<Transfer> sending;
+  std::unique_ptr<Transfer> receiving;
+  std::vector<std::byte> arrived;  // what is received before it is folded
+
+  bool is_finished() const { return next_step == lane->steps.size(); }
+  const plan::Step& step() const { return lane->steps[next_step]; }
+  bool waits_locally() const {
+    return step().kind == plan::StepKind::kSync || step().kind == plan::StepKind::kCollect ||
+           step().kind == plan::StepKind::kSpread;
+  }
+  bool has_transfer() const { return sending || receiving; }
+};
+
+struct ExpectedHeader {
+  int peer = -1;
+  bool is_checked = false;
+  OpRecord record;
+  std::unique_ptr<Transfer> receiving;
+};
+
+}  // namespace tutti::comm

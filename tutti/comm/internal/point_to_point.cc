@@ -1,0 +1,299 @@
+#include "tutti/comm/internal/point_to_point.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "tutti/comm/internal/calls.h"
+#include "tutti/comm/progress_thread.h"
+#include "tutti/core/clock.h"
+
+namespace tutti::comm {
+namespace {
+
+int channel_of(int tag) {
+  return Router::kFirstTag + tag % Communicator::kTags;
+}
+
+}  // namespace
+
+struct PointToPoint::Head {
+  OpRecord record;
+  std::unique_ptr<Transfer> transfer;
+};
+
+struct PointToPoint::Early {
+  int peer = 0;
+  OpRecord header;
+  std::vector<std::byte> data;
+  std::unique_ptr<Transfer> transfer;
+};
+
+struct PointToPoint::Message {
+  bool is_send = false;
+  int peer = 0;  // -1: any, until one has come
+  int channel = 0;
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  Buffer buffer = {};  // of a receive
+  int tag = 0;
+  int* source = nullptr;  // where a receive from any rank says who it was
+  OpRecord expected;      // what this side says the message is
+  OpRecord header;        // what travels
+  std::unique_ptr<Transfer> head, body;
+  std::unique_ptr<Early> early;  // instead of `body` when the message came before its receive
+  bool head_passed = false;
+  std::int64_t since = now_ns();
+  std::optional<Watchdog> watch;  // made when the message is late
+  std::shared_ptr<Work::State> work = std::make_shared<Work::State>();
+};
+
+PointToPoint::PointToPoint(Router& router, const Watchdog& watch, int rank,
+                           std::shared_ptr<MessageWaits> waits, std::function<Result(Result)> fail)
+    : router_(router),
+      watch_(watch),
+      rank_(rank),
+      fail_(std::move(fail)),
+      waits_(std::move(waits)) {}
+
+PointToPoint::~PointToPoint() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+OpRecord PointToPoint::header_of(const ConstBuffer& buffer, int sender, int tag) const {
+  Operation operation;
+  operation.collective = plan::Collective::kSendReceive;
+  operation.dtype = buffer.dtype;
+  operation.count = buffer.count;
+  operation.root = sender;
+  const std::string name = fmt::format("tag {}", tag);
+  operation.name = name;
+  OpRecord record = OpRecord::of(operation, 0);
+  record.name_hash = static_cast<std::uint64_t>(tag);
+  return record;
+}
+
+Work PointToPoint::send(ConstBuffer buffer, int peer, int tag) {
+  auto message = std::make_unique<Message>();
+  message->is_send = true;
+  message->peer = peer;
+  message->channel = channel_of(tag);
+  message->data = const_cast<void*>(buffer.data);  // read only, see advance
+  message->bytes = buffer.bytes();
+  message->tag = tag;
+  message->buffer = {message->data, buffer.count, buffer.dtype};
+  message->expected = message->header = header_of(buffer, rank_, tag);
+  return start(std::move(message));
+}
+
+Work PointToPoint::receive(Buffer buffer, int peer, int tag) {
+  return receive(buffer, peer, nullptr, tag);
+}
+
+Work PointToPoint::receive_any(Buffer buffer, int* peer, int tag) {
+  return receive(buffer, -1, peer, tag);
+}
+
+Work PointToPoint::receive(Buffer buffer, int peer, int* source, int tag) {
+  auto message = std::make_unique<Message>();
+  message->peer = peer;
+  message->source = source;
+  message->channel = channel_of(tag);
+  message->data = buffer.data;
+  message->bytes = buffer.bytes();
+  message->buffer = buffer;
+  message->tag = tag;
+  message->expected = header_of(buffer, peer, tag);
+  return start(std::move(message));
+}
+
+Work PointToPoint::start(std::unique_ptr<Message> message) {
+  const Work work(message->work);
+  message->work->on_wait = [waits = waits_, shown = MessageEnd{.is_send = message->is_send,
+                                                               .peer = message->peer,
+                                                               .tag = message->tag,
+                                                               .count = message->buffer.count,
+                                                               .dtype = message->buffer.dtype}](
+                               bool begins) { begins ? waits->begin(shown) : waits->end(); };
+  const std::lock_guard lock(mutex_);
+  // Posted here, so that the messages of one tag keep the order of the calls.
+  if (message->is_send) {
+    message->head =
+        router_.send(message->peer, message->channel, &message->header, sizeof(OpRecord));
+    message->body = router_.send(message->peer, message->channel, message->data, message->bytes);
+    waits_->add_sends(1);
+  }
+  started_.push_back(std::move(message));
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+  changed_.notify_all();
+  return work;
+}
+
+bool PointToPoint::is_next(std::size_t i, int peer) const {
+  const Message& message = *open_[i];
+  return std::none_of(open_.begin(), open_.begin() + static_cast<long>(i), [&](const auto& other) {
+    return other && !other->is_send && other->tag == message.tag && !other->head_passed &&
+           (other->peer == peer || other->peer < 0);
+  });
+}
+
+// Looks whether the header of a message that this receive may take has come.
+Result PointToPoint::find_head(std::size_t i) {
+  Message& message = *open_[i];
+  const int first = message.peer < 0 ? 0 : message.peer;
+  const int last = message.peer < 0 ? router_.size() - 1 : message.peer;
+  for (int peer = first; peer <= last && !message.head_passed; ++peer) {
+    if (peer == rank_ || !is_next(i, peer) || take_early(message, peer)) continue;
+    Result outcome = sort_heads(peer, message.channel);
+    if (!outcome) return outcome;
+  }
+  return Result::ok();
+}
+
+bool PointToPoint::take_early(Message& message, int peer) {
+  const auto found = std::find_if(early_.begin(), early_.end(), [&](const auto& early) {
+    return early->peer == peer && early->header.name_hash == message.expected.name_hash;
+  });
+  if (found == early_.end()) return false;
+  message.early = std::move(*found);
+  early_.erase(found);
+  message.peer = peer;
+  message.header = message.early->header;
+  message.head_passed = true;
+  return true;
+}
+
+Result PointToPoint::sort_heads(int peer, int channel) {
+  for (;;) {
+    std::unique_ptr<Head>& head = heads_[{peer, channel}];
+    if (!head) {
+      head = std::make_unique<Head>();
+      head->transfer = router_.receive(peer, channel, &head->record, sizeof(OpRecord));
+    }
+    bool has_arrived = false;
+    Result outcome = head->transfer->test(&has_arrived);
+    if (!outcome || !has_arrived) return outcome;
+    const OpRecord record = head->record;
+    heads_.erase({peer, channel});
+    sort_head(peer, channel, record);
+    const bool is_wanted = std::any_of(open_.begin(), open_.end(), [&](const auto& other) {
+      return other && !other->is_send && !other->head_passed && other->channel == channel &&
+             (other->peer == peer || other->peer < 0);
+    });
+    if (!is_wanted) return outcome;
+  }
+}
+
+void PointToPoint::sort_head(int peer, int channel, const OpRecord& record) {
+  const bool is_behind = std::any_of(early_.begin(), early_.end(), [&](const auto& early) {
+    return early->peer == peer && early->header.name_hash == record.name_hash;
+  });
+  for (const auto& message : open_) {
+    const bool is_it = !is_behind && message && !message->is_send && !message->head_passed &&
+                       message->expected.name_hash == record.name_hash &&
+                       message->channel == channel && (message->peer == peer || message->peer < 0);
+    if (!is_it) continue;
+    message->peer = peer;
+    message->header = record;
+    message->head_passed = true;
+    // Posted now, so the header behind it is not taken for its body.
+    if (message->source) message->expected = header_of(message->buffer, peer, message->tag);
+    if (record.agrees_with(message->expected)) {
+      message->body = router_.receive(peer, channel, message->data, message->bytes);
+    }
+    return;
+  }
+  auto early = std::make_unique<Early>();
+  early->peer = peer;
+  early->header = record;
+  early->data.resize(static_cast<std::size_t>(record.count) * size_of(record.dtype));
+  early->transfer = router_.receive(peer, channel, early->data.data(), early->data.size());
+  early_.push_back(std::move(early));
+}
+
+Result PointToPoint::receive_body(Message& message, bool* finished) {
+  if (message.source) {
+    *message.source = message.peer;
+    message.expected = header_of(message.buffer, message.peer, message.tag);
+  }
+  if (!message.header.agrees_with(message.expected)) {
+    return disagreement(rank_, message.expected, message.peer, message.header);
+  }
+  if (!message.early) return message.body->test(finished);
+  Result outcome = message.early->transfer->test(finished);
+  if (outcome && *finished && message.bytes > 0) {
+    std::memcpy(message.data, message.early->data.data(), message.bytes);
+  }
+  return outcome;
+}
+
+Result PointToPoint::advance(std::size_t i, bool* finished) {
+  Message& message = *open_[i];
+  if (!message.head_passed) {
+    Result outcome = message.is_send ? message.head->test(&message.head_passed) : find_head(i);
+    if (!outcome || !message.head_passed) return outcome;
+  }
+  return message.is_send ? message.body->test(finished) : receive_body(message, finished);
+}
+
+Result PointToPoint::check_stall(Message& message) {
+  const std::int64_t waited = now_ns() - message.since;
+  if (waited < StallHandler::kInterval) return Result::ok();
+  if (!message.watch) message.watch.emplace(watch_).begin(message.expected);
+  return message.watch->on_stall(message.peer, waited);
+}
+
+// Receives from one peer with one tag take turns: the next one looks for its header only when the
+// one before has its own.
+void PointToPoint::loop() {
+  int idle_turns = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_ending_ || !started_.empty() || !open_.empty(); });
+      if (is_ending_) break;
+      while (!started_.empty()) {
+        open_.push_back(std::move(started_.front()));
+        started_.pop_front();
+      }
+    }
+    bool advanced = false;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      Message& message = *open_[i];
+      bool finished = false;
+      Result outcome = advance(i, &finished);
+      if (outcome && !finished) outcome = check_stall(message);
+      if (outcome && !finished) continue;
+      if (!outcome) outcome = fail_(std::move(outcome));
+      if (message.is_send) waits_->add_sends(-1);
+      message.work->complete(std::move(outcome));
+      open_[i] = nullptr;
+      advanced = true;
+    }
+    std::erase(open_, nullptr);
+    idle_turns = advanced ? 0 : idle_turns + 1;
+    if (idle_turns > 100) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    } else if (idle_turns > 0) {
+      std::this_thread::yield();
+    }
+  }
+  const auto give_up = [this](Message& message) {
+    if (message.is_send) waits_->add_sends(-1);
+    message.work->complete(
+        Result::failure(ErrorKind::kComm, "DDL-4-07",
+                        "The communicator was destroyed before the message was through."));
+  };
+  for (auto& message : open_) give_up(*message);
+  for (auto& message : started_) give_up(*message);
+}
+
+}  // namespace tutti::comm

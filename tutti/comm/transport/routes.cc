@@ -1,0 +1,93 @@
+#include "tutti/comm/transport/routes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+namespace tutti::comm {
+namespace {
+
+constexpr std::int64_t kNap = 50'000;  // ns
+
+// A network by which MPI does better than TCP: InfiniBand, Omni-Path, RoCE, Slingshot.
+bool has_fabric() {
+  for (const char* folder : {"/sys/class/infiniband", "/sys/class/cxi"}) {
+    std::error_code error;
+    const std::filesystem::directory_iterator devices(folder, error);
+    if (!error && devices != std::filesystem::directory_iterator()) return true;
+  }
+  return false;
+}
+
+std::vector<int> ranks_beside(const topo::Layout& layout, int rank) {
+  for (const topo::Host& host : layout.hosts) {
+    if (std::find(host.ranks.begin(), host.ranks.end(), rank) != host.ranks.end())
+      return host.ranks;
+  }
+  return {rank};
+}
+
+// What a rank tells the others: its pipes' handle, whether it has a fabric, its door.
+struct Offer {
+  MemoryHandle pipes = {};
+  bool has_fabric = false;
+};
+
+}  // namespace
+
+void Routes::improve(const topo::Layout& layout, const Options& options,
+                     const std::optional<auth::Secret>& secret) {
+  const std::string_view name = transport_.name();
+  const std::string& wish = options.text("wire");
+  const int rank = transport_.rank();
+  const bool has_own_pipes = name == "thread" || name == "local";
+  std::vector<int> beside = ranks_beside(layout, rank);
+  std::sort(beside.begin(), beside.end());
+  is_local_.resize(static_cast<std::size_t>(transport_.size()));
+  for (const int peer : beside) is_local_[peer] = true;
+
+  if (!has_own_pipes) pipes_ = std::make_unique<PipeSet>(rank, beside);
+  const bool may_be_tcp =
+      secret && layout.hosts.size() > 1 && (wish == "tcp" || (wish == "auto" && name == "mpi"));
+  if (may_be_tcp) tcp_ = std::make_unique<TcpWire>(rank, *secret, options.text("interface"));
+  if (!pipes_ && !tcp_) return;
+  const Offer mine{pipes_ ? pipes_->handle() : MemoryHandle{}, wish == "auto" && has_fabric()};
+  std::string text(sizeof mine, ' ');
+  std::memcpy(text.data(), &mine, sizeof mine);
+  const auto texts = transport_.exchange(text + (tcp_ ? tcp_->offer() : ""));
+
+  std::vector<MemoryHandle> handles;
+  std::vector<std::string> doors;
+  bool leaves_it_to_transport = false;
+  for (int peer = 0; peer < transport_.size(); ++peer) {
+    Offer offer;
+    std::memcpy(&offer, texts[peer].data(), sizeof offer);
+    leaves_it_to_transport |= offer.has_fabric;
+    if (is_local_[peer]) handles.push_back(offer.pipes);
+    doors.push_back(texts[peer].substr(sizeof offer));
+  }
+  if (pipes_) pipes_->connect(handles).raise();
+  if (tcp_ && leaves_it_to_transport) tcp_.reset();
+  if (tcp_) tcp_->connect(doors);
+}
+
+Wire& Routes::wire_to(int peer) const {
+  const bool is_local = is_local_.empty() || is_local_[peer];
+  if (is_local) return pipes_ ? static_cast<Wire&>(*pipes_) : transport_;
+  return tcp_ ? static_cast<Wire&>(*tcp_) : transport_;
+}
+
+const char* Routes::name_of_route(int peer) const {
+  const Wire& wire = wire_to(peer);
+  if (&wire == &transport_) return transport_.name();
+  return &wire == tcp_.get() ? "tcp" : "shared memory";
+}
+
+bool Routes::wait(std::uint64_t seen, std::int64_t nanoseconds) {
+  const std::int64_t longest =
+      pipes_ && pipes_->is_busy() ? std::min(nanoseconds, kNap) : nanoseconds;
+  return tcp_ ? tcp_->wait(seen, longest) : transport_.wait(seen, longest);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,143 @@
+// The shared page on which the ranks of one host meet: flags, the operation each is in, small
+// messages, staging. One board per communicator and host. Every cache line has one writer, its
+// rank, but for `claim`.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tutti/comm/base/operation.h"
+#include "tutti/comm/transport/shm/arena.h"
+#include "tutti/comm/transport/shm/flag.h"
+
+namespace tutti::comm {
+
+inline constexpr int kMaxLanes = 64;
+inline constexpr std::size_t kEagerBytes = plan::kMostCollectedBytes;  // a slot holds
+
+// Bytes of a vector that pass through the stages in one round, when memory is not the library's.
+// Rounds are few, because each ends in a wait, but a stage must stay in the L2 or L3 cache, and
+// those of all ranks take tens of MiB at most. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256
+// KiB, 180 in rounds of 1 MiB, 250 in rounds of 2 MiB.
+constexpr std::size_t stage_bytes(int ranks) {
+  constexpr std::size_t kLeast = 256 << 10, kMost = 1 << 20, kOfAllRanks = 8 << 20;
+  return std::clamp(kOfAllRanks / static_cast<std::size_t>(ranks) / 4096 * 4096, kLeast, kMost);
+}
+
+// Where a rank's memory of the running operation lies in its arena.
+struct MemoryPost {
+  Flag flag;  // raised to the turn of the post
+  std::uint64_t fingerprint;
+  Location input, output;  // segment < 0: not in library memory
+};
+
+// Flag, fingerprint and the first bytes share a cache line: the smallest messages cost one transfer
+// between cores.
+struct alignas(64) EagerSlot {
+  Flag flag;
+  std::uint64_t fingerprint;
+  std::byte payload[kEagerBytes];
+};
+
+struct StageSlot {
+  std::byte* in;   // stage_bytes: the slices of this rank that others reduce, each at its offset
+  std::byte* out;  // the slice that this rank reduced
+};
+
+// Why a rank gave up, for the others to give up with the same words.
+struct FailureNote {
+  std::atomic<std::uint32_t> is_written;
+  std::uint32_t kind;
+  char code[16];
+  char message[1000];
+};
+
+// The message between two ranks that a rank is blocked on.
+struct BlockedMessage {
+  enum class Kind : std::uint32_t { kNone, kSend, kReceive };
+  std::atomic<std::uint32_t> kind;
+  std::atomic<std::int32_t> peer;  // -1: any rank
+  std::atomic<std::int32_t> tag;
+  std::atomic<std::uint32_t> dtype;
+  std::atomic<std::int64_t> count;
+  std::atomic<std::int64_t> since_ticks;
+};
+
+struct RankBlock {
+  // Who this is, and where it is in its program: read by peers only when they have waited long.
+  alignas(64) std::atomic<std::uint32_t> process;
+  std::atomic<std::uint32_t> has_left;    // it said goodbye: no failure
+  std::atomic<std::uint64_t> completed;   // sequence number of the last operation it finished
+  std::atomic<std::int64_t> moved_ticks;  // when it entered or left the library last
+  std::atomic<std::int64_t> away_ticks;   // how long it had been outside when it entered
+  std::atomic<std::uint32_t> is_inside;
+  std::atomic<std::uint32_t> record_version;  // odd while the record is being written
+  alignas(64) std::array<std::atomic<std::uint64_t>, 8> record;
+
+  alignas(64) BlockedMessage message;
+  std::atomic<std::int32_t> open_sends;  // messages of this rank that have not left it
+
+  alignas(64) FailureNote failure;
+
+  alignas(64) MemoryPost post;
+  Location scratch;
+  // Of planned operations, by turns: a member that passed its only sync may be in the next one
+  // already.
+  std::array<std::uint64_t, 2> plan_fingerprints;
+  alignas(64) Flag done;
+  alignas(64) Flag stage_in;
+  alignas(64) Flag stage_out;
+  // High half: the turn; low half: next piece of this rank's slice that nobody has taken.
+  alignas(64) std::atomic<std::uint64_t> claim;
+  alignas(64) std::array<Flag, kMaxLanes> lanes;
+
+  alignas(4096) std::array<EagerSlot, 2> eager;
+};
+
+class HostControlBlock {
+ public:
+  static std::size_t bytes_for(int ranks) {
+    return (sizeof(RankBlock) + 2 * slot_bytes(ranks)) * static_cast<std::size_t>(ranks);
+  }
+  HostControlBlock() = default;
+  // `memory` was zero when the first rank mapped it.
+  HostControlBlock(std::shared_ptr<SharedMemory> memory, int ranks)
+      : memory_(std::move(memory)), ranks_(ranks) {}
+
+  RankBlock& block(int member) const {
+    return reinterpret_cast<RankBlock*>(memory_->data())[member];
+  }
+  // One of the two stages of `member`.
+  StageSlot stage(int member, std::uint32_t which) const {
+    const std::size_t number = static_cast<std::size_t>(2 * member) + which;
+    std::byte* const slots = memory_->data() + sizeof(RankBlock) * static_cast<std::size_t>(ranks_);
+    std::byte* const in = slots + number * slot_bytes(ranks_);
+    return {in, in + stage_bytes(ranks_)};
+  }
+  int ranks() const { return ranks_; }
+
+  // The operation `member` is in, or was in last. Consistent even while the member goes on.
+  OpRecord record_of(int member) const;
+  void write_record(int member, const OpRecord& record) const;
+  // Whether `member` was outside the library, at its own work, for most of this time (now_ns).
+  bool was_away(int member, std::int64_t begin_ns, std::int64_t end_ns) const;
+  // The first failure that a member wrote down, or success.
+  Result failure_of(int member) const;
+  void write_failure(int member, const Result& failure) const;
+
+ private:
+  // A slice has up to a cache line more than its share.
+  static constexpr std::size_t slot_bytes(int ranks) {
+    const std::size_t slice = stage_bytes(ranks) / static_cast<std::size_t>(ranks) + 64;
+    return stage_bytes(ranks) + (slice + 4095) / 4096 * 4096;
+  }
+
+  std::shared_ptr<SharedMemory> memory_;
+  int ranks_ = 0;
+};
+
+}  // namespace tutti::comm

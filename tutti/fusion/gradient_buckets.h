@@ -1,0 +1,75 @@
+// The gradients of a model, in library memory, reduced bucket by bucket while the backward pass
+// runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tutti/fusion/bucket_plan.h"
+#include "tutti/fusion/engine.h"
+
+namespace tutti::comm::fusion {
+
+// For one thread, but for `mark_ready`, which may come from any.
+class GradientBuckets {
+ public:
+  struct Settings {
+    std::string name = "gradients";  // of all buckets; one object of a name at a time
+    std::size_t bucket_bytes = 4 << 20;
+    std::size_t first_bytes = 1 << 20;
+    int passes = 1;  // backward passes whose sum is reduced
+    Kind kind = Kind::kAllReduce;
+    ReduceOp op = ReduceOp::kAverage;
+    double prescale = 1, postscale = 1;
+    Codec compression = Codec();
+  };
+
+  // `sizes`: the gradients in the order of first use, the same on all ranks. The memory is zero.
+  // `engine` must outlive this object.
+  GradientBuckets(Engine& engine, const std::vector<GradientSize>& sizes, const Settings& settings);
+  // Waits for what is under way.
+  ~GradientBuckets();
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // Where gradient i is. It is reduced there, without a copy.
+  Buffer gradient(std::size_t i) const { return gradients_[i]; }
+  std::size_t buckets() const { return buckets_.size(); }
+
+  // A backward pass has written gradient i. After the last pass its bucket goes as soon as it is
+  // whole. Throws ConfigError when it comes more often than there are passes.
+  void mark_ready(std::size_t i);
+  void set_passes(int passes);
+  // Gives what is missing as it is in memory (not every rank uses every parameter), waits for all,
+  // and begins the next step. Throws what a bucket failed with.
+  void synchronize();
+  // Whether something of this step is under way.
+  bool is_reducing() const;
+
+ private:
+  struct State {
+    PlannedBucket plan;
+    Buffer memory;
+    std::size_t missing = 0;
+    bool is_submitted = false;
+    Work work;
+  };
+  void submit(std::size_t b);
+  void reset();
+
+  Engine& engine_;
+  const std::shared_ptr<Arena> arena_;
+  Settings settings_;
+  mutable std::mutex mutex_;
+  std::byte* memory_ = nullptr;
+  std::vector<State> buckets_;
+  std::vector<Buffer> gradients_;
+  std::vector<std::size_t> bucket_of_;
+  std::vector<int> passes_left_;
+};
+
+}  // namespace tutti::comm::fusion

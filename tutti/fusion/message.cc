@@ -1,0 +1,261 @@
+#include "tutti/fusion/message.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "tutti/core/error.h"
+
+namespace tutti::comm::fusion {
+namespace {
+
+constexpr std::array kKindNames = {"all_reduce", "adasum",         "all_gather", "broadcast",
+                                   "all_to_all", "reduce_scatter", "barrier",    "timeline"};
+
+// Both directions of the wire format are one description: Writer and Reader have the same calls.
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  // Seven bits a byte, so that small numbers are short.
+  void number(std::uint64_t value) {
+    for (; value >= 128; value >>= 7) bytes_ += static_cast<char>(value | 128);
+    bytes_ += static_cast<char>(value);
+  }
+  void text(const std::string& value) {
+    number(value.size());
+    bytes_ += value;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+  explicit Reader(const std::string& bytes) : bytes_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      require(at_ < bytes_.size());
+      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
+      value |= static_cast<std::uint64_t>(byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+    require(false);
+    return 0;
+  }
+  std::string text() {
+    const std::uint64_t length = number();
+    require(length <= bytes_.size() - at_);
+    at_ += length;
+    return bytes_.substr(at_ - length, length);
+  }
+  // A list cannot have more members than there are bytes left.
+  std::uint64_t length() {
+    const std::uint64_t value = number();
+    require(value <= bytes_.size() - at_);
+    return value;
+  }
+  void finish() const { require(at_ == bytes_.size()); }
+
+ private:
+  static void require(bool is_right) {
+    if (!is_right)
+      throw CommError("DDL-4-70",
+                      "A control message of the fusion engine cannot be read: are all ranks of the "
+                      "same version?");
+  }
+  const std::string& bytes_;
+  std::size_t at_ = 0;
+};
+
+// `field(stream, value)`: writes the value, or reads it.
+template <class T>
+requires std::is_integral_v<T> || std::is_enum_v<T>
+void field(Writer& out, T& value) {
+  const auto wide = static_cast<std::int64_t>(value);  // zigzag: -1 is short too
+  out.number((static_cast<std::uint64_t>(wide) << 1) ^ static_cast<std::uint64_t>(wide >> 63));
+}
+template <class T>
+requires std::is_integral_v<T> || std::is_enum_v<T>
+void field(Reader& in, T& value) {
+  const std::uint64_t folded = in.number();
+  value = static_cast<T>(static_cast<std::int64_t>((folded >> 1) ^ (~(folded & 1) + 1)));
+}
+void field(Writer& out, std::string& value) {
+  out.text(value);
+}
+void field(Reader& in, std::string& value) {
+  value = in.text();
+}
+template <class Stream>
+void field(Stream& stream, double& value) {
+  // Scales are mostly 1 or small powers of two, which are short from their high end.
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  bits = __builtin_bswap64(bits);
+  field(stream, bits);
+  value = std::bit_cast<double>(__builtin_bswap64(bits));
+}
+template <class Stream, class T>
+void field(Stream& stream, std::vector<T>& values);
+
+template <class Stream>
+void field(Stream& stream, Signature& s) {
+  field(stream, s.kind);
+  field(stream, s.dtype);
+  field(stream, s.op);
+  field(stream, s.root);
+  field(stream, s.counts);
+  field(stream, s.prescale);
+  field(stream, s.postscale);
+  field(stream, s.compression);
+  field(stream, s.shape);
+  field(stream, s.is_alone);
+}
+template <class Stream>
+void field(Stream& stream, Report& r) {
+  field(stream, r.name);
+  field(stream, r.signature);
+  field(stream, r.priority);
+  field(stream, r.is_kept);
+  field(stream, r.rank);
+  field(stream, r.trouble);
+}
+template <class Stream>
+void field(Stream& stream, Late& l) {
+  field(stream, l.name);
+  field(stream, l.missing);
+}
+template <class Stream>
+void field(Stream& stream, Item& i) {
+  field(stream, i.known);
+  if (i.known != Item::kUnknown) return;
+  field(stream, i.is_remembered);
+  field(stream, i.report);
+}
+template <class Stream>
+void field(Stream& stream, DownMessage::Failure& f) {
+  field(stream, f.name);
+  field(stream, f.code);
+  field(stream, f.text);
+  field(stream, f.is_timeout);
+}
+template <class Stream, class T>
+void field(Stream& stream, std::vector<T>& values) {
+  if constexpr (Stream::kReads) {
+    values.resize(stream.length());
+  } else {
+    stream.number(values.size());
+  }
+  for (T& value : values) field(stream, value);
+}
+
+// Sorted numbers as bits: the first word's index, then 64 numbers a word.
+void known_field(Writer& out, std::vector<std::uint32_t>& known) {
+  std::vector<std::uint64_t> words;
+  std::uint32_t first = 0;
+  if (!known.empty()) {
+    const auto [low, high] = std::minmax_element(known.begin(), known.end());
+    first = *low / 64;
+    words.resize(*high / 64 - first + 1);
+    for (const std::uint32_t number : known) words[number / 64 - first] |= 1ull << (number % 64);
+  }
+  out.number(first);
+  out.number(words.size());
+  for (const std::uint64_t word : words) out.number(word);
+}
+void known_field(Reader& in, std::vector<std::uint32_t>& known) {
+  const std::uint64_t first = in.number();
+  const std::uint64_t words = in.length();
+  for (std::uint64_t w = 0; w < words; ++w) {
+    for (std::uint64_t word = in.number(); word != 0; word &= word - 1) {
+      known.push_back(static_cast<std::uint32_t>((first + w) * 64 +
+                                                 static_cast<unsigned>(std::countr_zero(word))));
+    }
+  }
+}
+
+template <class Stream>
+void field(Stream& stream, UpMessage& m) {
+  known_field(stream, m.known);
+  field(stream, m.reports);
+  field(stream, m.late);
+  field(stream, m.joined);
+  field(stream, m.left);
+}
+template <class Stream>
+void field(Stream& stream, DownMessage& m) {
+  field(stream, m.buckets);
+  field(stream, m.failures);
+  field(stream, m.last_joined);
+  field(stream, m.left);
+  field(stream, m.is_end);
+}
+
+template <class Message>
+std::string encoded(const Message& message) {
+  Writer out;
+  field(out, const_cast<Message&>(message));  // a Writer only reads
+  return out.take();
+}
+
+template <class Message>
+Message decoded(const std::string& bytes) {
+  Reader in(bytes);
+  Message message;
+  field(in, message);
+  in.finish();
+  return message;
+}
+
+}  // namespace
+
+std::size_t Signature::bytes() const {
+  const auto elements = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  return static_cast<std::size_t>(elements) * size_of(dtype);
+}
+
+std::string Signature::text() const {
+  std::string words = fmt::format("{} of {} {}", kKindNames[static_cast<std::size_t>(kind)],
+                                  fmt::join(counts, "+"), name_of(dtype));
+  if (kind == Kind::kBarrier || kind == Kind::kTimeline)
+    return kKindNames[static_cast<std::size_t>(kind)];
+  if (kind == Kind::kAllGather || kind == Kind::kAllToAll) words += " a row";
+  if (kind == Kind::kAllReduce || kind == Kind::kReduceScatter)
+    words += fmt::format(" ({})", name_of(op));
+  if (kind == Kind::kBroadcast) words += fmt::format(" from rank {}", root);
+  if (prescale != 1 || postscale != 1)
+    words += fmt::format(" scaled {} and {}", prescale, postscale);
+  if (!shape.empty()) words += " shaped " + shape;
+  if (compression != "none") words += " as " + compression;
+  return words;
+}
+
+std::string encode(const UpMessage& message) {
+  return encoded(message);
+}
+std::string encode(const DownMessage& message) {
+  return encoded(message);
+}
+UpMessage decode_up(const std::string& bytes) {
+  return decoded<UpMessage>(bytes);
+}
+DownMessage decode_down(const std::string& bytes) {
+  return decoded<DownMessage>(bytes);
+}
+
+std::string key_of(const std::string& name, const Signature& signature) {
+  Writer out;
+  field(out, const_cast<std::string&>(name));
+  field(out, const_cast<Signature&>(signature));
+  return out.take();
+}
+
+}  // namespace tutti::comm::fusion
