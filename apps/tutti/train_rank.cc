@@ -187,7 +187,7 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
         "No evaluation of this run has chosen weights: these are of its last checkpoint, "
         "step {}.\n",
         result.step);
-  else if (result.chosen_by == train::Task::Judged::kTest)
+  else if (result.chosen_by == train::EvalSplit::kTest)
     fmt::print(
         "These weights were the best of their run on these very samples. For a result to publish "
         "train with others for the choice: val*.h5 beside test*.h5 or, where the case makes its "

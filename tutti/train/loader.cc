@@ -2,8 +2,8 @@
 
 namespace tutti::train {
 
-Loader::Loader(Task& task, Sampler sampler)
-    : task_(task), sampler_(std::move(sampler)), thread_([this] { run(); }) {}
+Loader::Loader(DataSet& data, Sampler sampler)
+    : data_(data), sampler_(std::move(sampler)), thread_([this] { run(); }) {}
 
 Loader::~Loader() {
   {
@@ -38,7 +38,7 @@ void Loader::run() try {
     const auto [step, part] = asked_.front();
     asked_.pop_front();
     lock.unlock();
-    Batch batch = task_.load(sampler_.indices(step, part));
+    Batch batch = data_.load(sampler_.indices(step, part));
     lock.lock();
     ready_.push_back(std::move(batch));
     changed_.notify_all();

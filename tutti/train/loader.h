@@ -15,8 +15,8 @@ namespace tutti::train {
 
 class Loader {
  public:
-  // `task` must outlive it.
-  Loader(Task& task, Sampler sampler);
+  // `data` must outlive it.
+  Loader(DataSet& data, Sampler sampler);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -31,7 +31,7 @@ class Loader {
   static constexpr std::size_t kAhead = 2;
   void run();
 
-  Task& task_;
+  DataSet& data_;
   Sampler sampler_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tutti/core/error.h"
-#include "tutti/train/internal/judge.h"
+#include "tutti/train/internal/evaluation.h"
 #include "tutti/train/parameters.h"
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/trainer.h"
@@ -101,9 +101,10 @@ SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const Tra
   const auto [checkpoint, is_best] =
       load(task.model(), job.folder, communicator, job.options.flag("channels_last"));
   ProgressLine line(communicator.rank() == 0 && isatty(STDOUT_FILENO) == 1);
-  Metrics metrics = judge(task, communicator, plots, "test", line);
+  Metrics metrics = evaluate_task(task, communicator, plots, "test", line);
   line.clear();
-  return {metrics, chosen_by(checkpoint, task, job.options), checkpoint.step, is_best};
+  return {metrics, checkpoint_selection_split(checkpoint, task, job.options), checkpoint.step,
+          is_best};
 }
 
 }  // namespace tutti::train

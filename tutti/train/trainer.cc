@@ -8,7 +8,7 @@
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
 #include "tutti/train/engine.h"
-#include "tutti/train/internal/judge.h"
+#include "tutti/train/internal/evaluation.h"
 #include "tutti/train/internal/pace.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/internal/run_state.h"
@@ -164,12 +164,12 @@ class Trainer {
         fmt::format("epoch {:.4g}{}", epoch, parts_.task.has_validation() ? ", validation" : "");
     const bool draws = step_ == length_.total_steps && !parts_.task.has_validation();
     line_.finish();
-    parts_.task.look_at(Task::Judged::kValidation);
+    parts_.task.evaluate_on(EvalSplit::kValidation);
     outcome_.metrics =
-        judge(parts_.task, strategy().workers(),
-              draws ? parts_.job.folder / "plots" : std::filesystem::path(), what, line_);
+        evaluate_task(parts_.task, strategy().workers(),
+                      draws ? parts_.job.folder / "plots" : std::filesystem::path(), what, line_);
     outcome_.judged_step = step_;
-    parts_.task.look_at(Task::Judged::kTest);
+    parts_.task.evaluate_on(EvalSplit::kTest);
     parts_.task.model().train();
     parts_.log.validation(step_, epoch, outcome_.metrics);
     if (parts_.rank != 0) return;

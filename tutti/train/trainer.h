@@ -56,7 +56,7 @@ SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Op
 
 struct SavedResult {
   Metrics metrics;  // on the test samples
-  Task::Judged chosen_by = Task::Judged::kTest;
+  EvalSplit chosen_by = EvalSplit::kTest;
   std::int64_t step = 0;  // of the weights
   bool is_best = false;   // false: no evaluation has chosen any, these are the newest
 };

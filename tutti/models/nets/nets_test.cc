@@ -209,11 +209,11 @@ TEST(TaskParts, OnlySoManyRanksMakeDataAsMemoryIsThereFor) {
 }
 
 // 64 pictures of 224 x 224 would take more memory than a step of training.
-TEST(TaskParts, OfLargePicturesFewerAreJudgedTogether) {
-  EXPECT_EQ(pictures_to_judge(32), 64);
-  EXPECT_EQ(pictures_to_judge(64), 64);
-  EXPECT_EQ(pictures_to_judge(224), 5);
-  EXPECT_EQ(pictures_to_judge(4096), 4);
+TEST(TaskParts, EvalBatchesOfLargeImagesAreSmaller) {
+  EXPECT_EQ(eval_batch(32), 64);
+  EXPECT_EQ(eval_batch(64), 64);
+  EXPECT_EQ(eval_batch(224), 5);
+  EXPECT_EQ(eval_batch(4096), 4);
 }
 
 TEST(TaskParts, MemoryIsThatOfThePrecisionItComputesIn) {

@@ -31,11 +31,11 @@ namespace {
 constexpr double kPatience = 90 * 86400;  // seconds; ranks may be done hours before others
 
 // The number of this rank among those that make data, and how many these are; rank -1: not one.
-struct Maker {
+struct Generating {
   int rank = -1, ranks = 0;
 };
 
-Maker maker_of(comm::Communicator& communicator, double bytes) {
+Generating generator_of(comm::Communicator& communicator, double bytes) {
   auto free = static_cast<double>(os::free_memory().bytes());
   communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
   const int makers = ranks_that_fit(communicator.local_size(), bytes, free);
@@ -58,29 +58,40 @@ int ranks_that_fit(int ranks, double bytes, double free) {
   return bytes <= 0 ? ranks : static_cast<int>(std::clamp(free / bytes, 0.0, double(ranks)));
 }
 
-fs::path make_data(const std::string& name, std::string_view what, comm::Communicator& communicator,
-                   const Generate& generate, double bytes) {
-  const fs::path folder = data_folder(name);
-  const Maker maker = maker_of(communicator, bytes);
+SplitSizes split_sizes(const Options& options, const std::string& unit) {
+  return {options.integer("train_" + unit), options.integer("test_" + unit),
+          options.integer("val_" + unit)};
+}
+
+DataLocation locate_data(const Options& options, comm::Communicator& communicator,
+                         const std::function<GeneratedData()>& generated) {
+  if (!options.text("data").empty()) return {.folder = options.text("data")};
+  const GeneratedData data = generated();
+  const fs::path folder = data_folder(data.name);
+  const Generating maker = generator_of(communicator, data.bytes);
   train::ProgressLine line(communicator.rank() == 0);
   const Stopwatch watch;
   auto show = [&](double done, int all) {
     const std::string left =
         done > 0 ? train::duration_text(watch.seconds() / done * (all - done)) + " left"
                  : "the first begins";
-    line.show(fmt::format("making {} in {}: {:.2f} of {} files of each rank, {}", what,
+    line.show(fmt::format("making {} in {}: {:.2f} of {} files of each rank, {}", data.what,
                           folder.string(), done, all, left));
   };
-  if (maker.rank >= 0) generate(folder, maker.rank, maker.ranks, show);
-  os::trim_heap();  // what it took is for training now
+  if (maker.rank >= 0) data.generate(folder, maker.rank, maker.ranks, show);
+  os::trim_heap();  // leaves the memory to training
   communicator.barrier({.name = "data", .timeout = kPatience});
-  return folder;
+  return {folder, train::val_prefix(data.val), data.most.train, data.most.test};
 }
 
-double keep_bytes(const Options& options, const comm::Communicator& communicator) {
+double cache_bytes(const Options& options, const comm::Communicator& communicator) {
   if (const std::int64_t wanted = options.integer("keep_bytes"); wanted > 0) return double(wanted);
   return std::min(double(os::free_memory().bytes()), 1e15) / 4 /
          std::max(1, communicator.local_size());
+}
+
+std::uint64_t seed_of(const Options& options) {
+  return static_cast<std::uint64_t>(options.integer("seed"));
 }
 
 double ValueBytes::at(torch::ScalarType dtype) const {
@@ -91,19 +102,7 @@ std::int64_t limited(std::int64_t available, std::int64_t most) {
   return most > 0 ? std::min(most, available) : available;
 }
 
-bool has_validation_files(const fs::path& folder, const std::string& prefix) {
-  const std::vector<fs::path> files = train::h5_files(folder);
-  return std::any_of(files.begin(), files.end(), [&](const fs::path& file) {
-    return file.filename().string().starts_with(prefix);
-  });
-}
-
-std::int64_t samples_to_judge(const train::Task& task, const Options& options,
-                              std::int64_t available) {
-  return task.is_choosing() ? limited(available, options.integer("validation_samples")) : available;
-}
-
-std::int64_t pictures_to_judge(std::int64_t side) {
+std::int64_t eval_batch(std::int64_t side) {
   return std::clamp<std::int64_t>(64 * 64 * 64 / (side * side), 4, 64);
 }
 

@@ -1,5 +1,5 @@
-// What the tasks of all cases do alike: data that are made once and kept, the samples they are
-// judged on, batches of them, values by name.
+// Common parts of the tasks of all cases: generated data in the cache, batches of samples, metrics
+// by name.
 #pragma once
 
 #include <cstdint>
@@ -12,55 +12,78 @@
 #include <vector>
 
 #include "tutti/core/options.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models {
 
-// The folder `name` in the user's cache: generated data are kept there for the next run of the same
-// size.
+// The directory `name` in the user's cache, which keeps generated data for later runs.
 std::filesystem::path data_folder(const std::string& name);
 
-// Makes the part of one rank of `ranks`.
+// Generates the part of one rank of `ranks`.
 using Generate = std::function<void(const std::filesystem::path& folder, int rank, int ranks,
-                                    const train::MakeProgress& progress)>;
-// The folder `name` of the cache, filled by all ranks; rank 0 shows how far `what` are. Where a
-// rank takes `bytes` of memory for it, only as many ranks of a host work as there is memory for.
-// Throws MemoryError when there is not enough for one. Collective.
-std::filesystem::path make_data(const std::string& name, std::string_view what,
-                                comm::Communicator& communicator, const Generate& generate,
-                                double bytes = 0);
+                                    const train::GenerateProgress& progress)>;
+
+// `generate` of a case with its plan.
+template <class Plan>
+Generate generator(void (*generate)(const std::filesystem::path&, const Plan&, int, int,
+                                    const train::GenerateProgress&),
+                   Plan plan) {
+  return [=](const std::filesystem::path& folder, int rank, int ranks,
+             const train::GenerateProgress& progress) {
+    generate(folder, plan, rank, ranks, progress);
+  };
+}
+
+struct SplitSizes {
+  std::int64_t train = 0, test = 0, val = 0;  // samples
+};
+// The options train_<unit>, test_<unit> and val_<unit>.
+SplitSizes split_sizes(const Options& options, const std::string& unit);
+
+struct GeneratedData {
+  std::string name;      // of the directory in the cache
+  std::string what;      // for the progress line
+  std::int64_t val = 0;  // validation samples
+  Generate generate;
+  double bytes = 0;      // memory for one sample while it is generated; 0: little
+  SplitSizes most = {};  // samples to use of what the directory has; 0: all
+};
+
+struct DataLocation {
+  std::filesystem::path folder;
+  std::string val_prefix = "val";    // of the files with validation samples
+  std::int64_t train = 0, test = 0;  // samples to use; 0: all
+};
+// The directory of the option `data`, or where that is empty, one in the cache that all ranks fill
+// with generated data; rank 0 shows the progress. If memory is short, only as many ranks of a host
+// generate as fit. Throws MemoryError when not even one fits. Collective.
+DataLocation locate_data(const Options& options, comm::Communicator& communicator,
+                         const std::function<GeneratedData()>& generated);
 
 // How many ranks of a host, of `ranks`, can take `bytes` of memory each.
 int ranks_that_fit(int ranks, double bytes, double free);
 
-// Memory of a rank for samples that were read: what the option `keep_bytes` says, or its share of a
-// quarter of what is free.
-double keep_bytes(const Options& options, const comm::Communicator& communicator);
+// Memory of a rank for the cache of samples: the option `keep_bytes`, or its share of a quarter of
+// the free memory.
+double cache_bytes(const Options& options, const comm::Communicator& communicator);
 
-// Memory that a step takes at its worst moment for each value that the layers give, in bytes;
-// measured.
+// The option `seed`.
+std::uint64_t seed_of(const Options& options);
+
+// Peak memory of a step for each output value of the layers, in bytes; measured.
 struct ValueBytes {
   double f32 = 4;
-  double bf16 = 4;  // on matrix units; without them it is computed in f32
+  double bf16 = 4;  // with AMX; without it bf16 is computed in f32
   double at(torch::ScalarType dtype) const;
 };
 
 // `available`, but no more than `most` where that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 
-// Whether the folder has samples to choose the best weights by: files that begin with `prefix`,
-// those of train::val_prefix where a case has made its data.
-bool has_validation_files(const std::filesystem::path& folder, const std::string& prefix);
-
-// How many of the samples are judged: all, or what `validation_samples` says where the best weights
-// are chosen by them.
-std::int64_t samples_to_judge(const train::Task& task, const Options& options,
-                              std::int64_t available);
-
-// Pictures of this side that are judged together: 64 of 64 x 64 or smaller, and as many pixels of
+// Images of this side in a batch for evaluation: 64 of 64 x 64 or smaller, and as many pixels of
 // larger ones.
-std::int64_t pictures_to_judge(std::int64_t side);
+std::int64_t eval_batch(std::int64_t side);
 
 // Calls use(first, indices) for every `parts`-th batch of [0, count) from batch `part` on.
 template <class Use>

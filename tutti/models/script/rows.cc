@@ -11,11 +11,10 @@ namespace tutti::models::script {
 namespace fs = std::filesystem;
 
 RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::string input,
-                   std::string target, train::KeepBudget* budget)
-    : input_{.name = std::move(input), .kept = train::KeptSamples<float>(budget)},
-      target_{.name = std::move(target), .kept = train::KeptSamples<float>(budget)} {
-  for (const fs::path& path : train::h5_files(folder))
-    if (path.filename().string().starts_with(prefix)) add(path);
+                   std::string target, train::SampleCacheBudget* budget)
+    : input_{.name = std::move(input), .kept = train::SampleCache<float>(budget)},
+      target_{.name = std::move(target), .kept = train::SampleCache<float>(budget)} {
+  for (const fs::path& path : train::h5_files(folder, prefix)) add(path);
   if (places_.empty())
     throw IoError("DDL-7-87", fmt::format("{} has no samples in files {}*.h5. Set `data` to a "
                                           "folder with train*.h5 and test*.h5.",

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/sample_cache.h"
 
 namespace tutti::models::script {
 
@@ -18,7 +18,7 @@ class RowFiles {
   // Throws IoError when there are none, or rows differ in shape between files. Without a budget,
   // which must outlive this, nothing is kept.
   RowFiles(const std::filesystem::path& folder, const std::string& prefix, std::string input,
-           std::string target, train::KeepBudget* budget = nullptr);
+           std::string target, train::SampleCacheBudget* budget = nullptr);
   // One file, of which only the inputs are read.
   RowFiles(const std::filesystem::path& file, std::string input);
 
@@ -59,7 +59,7 @@ class RowFiles {
     std::string name;
     std::vector<std::int64_t> shape = {};
     std::int64_t count = -1;
-    train::KeptSamples<float> kept = train::KeptSamples<float>();
+    train::SampleCache<float> kept = train::SampleCache<float>();
   };
   struct Place {
     std::size_t file;

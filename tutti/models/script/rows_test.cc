@@ -38,7 +38,7 @@ TEST_F(RowFilesTest, RowsOfAllFilesByNumber) {
   write("train-0.h5", 3, 0);
   write("train-1.h5", 2, 100);
   write("test-0.h5", 1, 500);
-  train::KeepBudget budget(1e6);
+  train::SampleCacheBudget budget(1e6);
   RowFiles rows(base_, "train", "x", "y", &budget);
   ASSERT_EQ(rows.size(), 5);
   EXPECT_EQ(rows.input_shape(), std::vector<std::int64_t>{2});

@@ -9,8 +9,8 @@
 #include <array>
 
 #include "tutti/core/error.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/script/network.h"
 #include "tutti/models/script/rows.h"
 #include "tutti/models/script/score.h"
@@ -24,41 +24,25 @@ using comm::Communicator;
 
 constexpr std::array<std::int64_t, 1> kFirstRow = {0};
 
-class ScriptTask : public train::Task {
+class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
  public:
   explicit ScriptTask(const Options& options)
-      : options_(options),
-        loss_(options.text("loss")),
-        network_(std::make_shared<ScriptNetwork>(options.text("model"))) {}
+      : CaseTask(options, std::make_shared<ScriptNetwork>(options.text("model"))),
+        loss_(options.text("loss")) {}
 
-  torch::nn::Module& model() override { return *network_; }
+  bool casts_itself() const override { return false; }
   double flops_per_sample() const override { return options_.number("flops"); }
 
-  void prepare(Communicator& communicator) override {
-    if (options_.text("data").empty())
-      throw ConfigError("DDL-1-72",
-                        "No data was named. Set `data` to a folder with train*.h5 and test*.h5.");
-    keep_.emplace(keep_bytes(options_, communicator));
-    const auto files = [&](const char* prefix) {
-      return std::make_unique<RowFiles>(options_.text("data"), prefix, options_.text("input"),
-                                        options_.text("target"), &*keep_);
-    };
-    train_ = files("train");
-    test_ = files("test");
-    if (has_validation_files(options_.text("data"), "val")) validation_ = files("val");
-    check_files(communicator);
-  }
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_->size(); }
   train::Batch load(std::span<const std::int64_t> indices) override {
-    return batch_of(*train_, indices, true);
+    return batch_of(train_set(), indices, true);
   }
   train::Batch random_batch(std::int64_t count) override {
-    if (!train_)
+    if (!has_data())
       throw ConfigError("DDL-1-91",
                         "The speed of a script is measured by training it: tutti train.");
     std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i)] = i % train_->size();
+    for (std::int64_t i = 0; i < count; ++i)
+      rows[static_cast<std::size_t>(i)] = i % train_set().size();
     return load(rows);
   }
 
@@ -69,7 +53,7 @@ class ScriptTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path&) override {
     average_buffers(*network_, communicator);
-    Score score(loss_, test_->target_count(), batch_of(*test_, kFirstRow, true).target);
+    Score score(loss_, eval_set().target_count(), batch_of(eval_set(), kFirstRow, true).target);
     each_batch(communicator, [&](const train::Batch& batch, const torch::Tensor& out) {
       score.add(out, batch.target, loss_of(out, batch.target).item<double>());
     });
@@ -104,30 +88,42 @@ class ScriptTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  GeneratedData generated() const override {
+    throw ConfigError("DDL-1-72",
+                      "No data was named. Set `data` to a folder with train*.h5 and test*.h5.");
+  }
+  std::unique_ptr<RowFiles> open(const fs::path& folder, const std::string& prefix,
+                                 train::SampleCacheBudget* cache) const override {
+    return std::make_unique<RowFiles>(folder, prefix, options_.text("input"),
+                                      options_.text("target"), cache);
+  }
+  train::Batch batch_of(RowFiles& files, std::span<const std::int64_t> rows) override {
+    return batch_of(files, rows, false);
+  }
 
   // Runs two samples through the network, then looks at the shape of all inputs and targets and at
   // their values: mistakes are reported before hours of training.
-  void check_files(Communicator& communicator) {
-    const std::array<std::int64_t, 2> rows = {0, train_->size() - 1};
-    const train::Batch batch = batch_of(*train_, rows, false);
+  void on_data_ready(Communicator& communicator) override {
+    RowFiles& train = train_set();
+    const std::array<std::int64_t, 2> rows = {0, train.size() - 1};
+    const train::Batch batch = batch_of(train, rows, false);
     const torch::Tensor output = network_->probe(
         batch.input,
-        fmt::format("rows of data set '{}' of {}", train_->input_name(), train_->first_file()));
+        fmt::format("rows of data set '{}' of {}", train.input_name(), train.first_file()));
     if (output.dim() == 0 || output.size(0) != batch.input.size(0))
       throw ConfigError("DDL-9-62",
                         fmt::format("The network gives ({}) for a batch of 2 samples. The first "
                                     "extent must be that of the batch.",
                                     fmt::join(output.sizes(), ", ")));
     const Expected expected = expected_target(loss_, output.sizes().slice(1).vec());
-    for (RowFiles* files : {train_.get(), test_.get(), validation_.get()}) {
+    for (RowFiles* files : {&train, &eval_set(), validation_set()}) {
       if (!files) continue;
-      if (files->input_shape() != train_->input_shape())
+      if (files->input_shape() != train.input_shape())
         throw IoError(
             "DDL-7-89",
             fmt::format("{}: rows of data set '{}' have shape {}, and in {} {}.",
                         files->first_file(), files->input_name(), shape_text(files->input_shape()),
-                        train_->first_file(), shape_text(train_->input_shape())));
+                        train.first_file(), shape_text(train.input_shape())));
       check_target_shape(loss_, expected, *files);
       check_targets(communicator, *files, expected.classes);
       check_inputs(communicator, *files);
@@ -194,21 +190,14 @@ class ScriptTask : public train::Task {
   // This rank's share of the test samples, with what the network makes of them.
   template <class Visit>
   void each_batch(Communicator& communicator, Visit visit) {
-    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
-    for_batches(all, options_.integer("batch"), communicator.rank(), communicator.size(),
-                [&](std::int64_t first, std::span<const std::int64_t> rows) {
-                  const train::Batch samples = batch_of(*test_, rows, true);
-                  visit(samples, network_->forward(samples.input).to(torch::kFloat32));
-                  tell_judged(first + std::int64_t(rows.size()), all);
-                });
+    for_eval_batches(communicator, options_.integer("batch"),
+                     [&](std::int64_t, std::span<const std::int64_t> rows) {
+                       const train::Batch samples = batch_of(eval_set(), rows, true);
+                       visit(samples, network_->forward(samples.input).to(torch::kFloat32));
+                     });
   }
 
-  const Options& options_;
   const std::string& loss_;
-  std::shared_ptr<ScriptNetwork> network_;
-  std::optional<train::KeepBudget> keep_;
-  std::unique_ptr<RowFiles> train_, test_;
-  std::unique_ptr<RowFiles> validation_;  // where the data has it
   std::int64_t outputs_ = 1;
 };
 

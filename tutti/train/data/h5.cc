@@ -226,11 +226,12 @@ void H5File::read(const std::string& name, std::int64_t first, std::int64_t coun
   state_->check_finite(name, first, row, values);
 }
 
-std::vector<fs::path> h5_files(const fs::path& folder) {
+std::vector<fs::path> h5_files(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".h5" || entry.path().extension() == ".hdf5")
+    if ((entry.path().extension() == ".h5" || entry.path().extension() == ".hdf5") &&
+        entry.path().filename().string().starts_with(prefix))
       files.push_back(entry.path());
   if (error && error != std::errc::no_such_file_or_directory)
     throw IoError("DDL-7-65",

@@ -44,8 +44,9 @@ class H5File {
   std::unique_ptr<State> state_;
 };
 
-// All `*.h5` and `*.hdf5` files of a folder, by name; none when it is missing. Throws IoError when
-// it cannot be listed.
-std::vector<std::filesystem::path> h5_files(const std::filesystem::path& folder);
+// The files `<prefix>*.h5` and `<prefix>*.hdf5` of a folder, by name; none when it is missing.
+// Throws IoError when it cannot be listed.
+std::vector<std::filesystem::path> h5_files(const std::filesystem::path& folder,
+                                            const std::string& prefix = "");
 
 }  // namespace tutti::train

@@ -8,7 +8,7 @@
 
 #include "tutti/core/log.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/internal/judge.h"
+#include "tutti/train/internal/evaluation.h"
 #include "tutti/train/run/finite.h"
 
 namespace tutti::train {
@@ -56,7 +56,8 @@ void RunState::resume(comm::Communicator& communicator) {
     checkpoint->get("pending", bytes(pending));
     parts_.strategy.set_pending(pending);
   }
-  if (chosen_by(*checkpoint, parts_.task, parts_.options) == chooses_by(parts_.task))
+  if (checkpoint_selection_split(*checkpoint, parts_.task, parts_.options) ==
+      selection_split(parts_.task))
     best_ = std::strtod(checkpoint->texts["best"].c_str(), nullptr);
   else if (parts_.rank == 0)
     log::info("The best weights so far were chosen by other samples; the choice begins anew.");
@@ -184,7 +185,7 @@ Checkpoint RunState::weights_of(const Reached& now) {
   Checkpoint checkpoint;
   checkpoint.step = now.step;
   checkpoint.texts["case"] = parts_.job.case_name;
-  checkpoint.texts["chosen_by"] = text_of(chooses_by(parts_.task));
+  checkpoint.texts["chosen_by"] = text_of(selection_split(parts_.task));
   checkpoint.texts["best"] = fmt::format("{}", best_);
   checkpoint.texts["samples"] = std::to_string(now.samples);
   checkpoint.texts["epoch"] = std::to_string(now.place.epoch);

@@ -52,8 +52,8 @@ std::string evaluation_text(const std::string& of, const Metrics& metrics, bool 
   return is_best ? text + "  (best so far)" : text;
 }
 
-std::string judged_text(const std::string& of, std::int64_t done, std::int64_t all,
-                        double seconds) {
+std::string evaluation_progress_text(const std::string& of, std::int64_t done, std::int64_t all,
+                                     double seconds) {
   const double each = seconds / double(std::max<std::int64_t>(1, done));
   return fmt::format("{}:  {} of {} samples judged, {} left", of, done, all,
                      duration_text(each * double(all - done)));

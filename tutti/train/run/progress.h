@@ -28,7 +28,8 @@ std::string progress_text(const ProgressState& state);
 // first of which the best weights are kept.
 std::string evaluation_text(const std::string& of, const Metrics& metrics, bool is_best);
 // "epoch 3:  40 of 400 samples judged, 12:30 left"
-std::string judged_text(const std::string& of, std::int64_t done, std::int64_t all, double seconds);
+std::string evaluation_progress_text(const std::string& of, std::int64_t done, std::int64_t all,
+                                     double seconds);
 
 // What a run is going to do.
 struct RunPlan {

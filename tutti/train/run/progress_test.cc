@@ -18,7 +18,8 @@ TEST(Progress, SaysWhatAPersonWants) {
   EXPECT_EQ(evaluation_text("epoch 3", metrics, true),
             "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
   EXPECT_EQ(evaluation_text("test", {}, false), "test:");
-  EXPECT_EQ(judged_text("epoch 3", 40, 400, 83), "epoch 3:  40 of 400 samples judged, 12:27 left");
+  EXPECT_EQ(evaluation_progress_text("epoch 3", 40, 400, 83),
+            "epoch 3:  40 of 400 samples judged, 12:27 left");
   RunPlan plan{7504835, 4000, 100, 2, 4.188e12, 200e9};
   EXPECT_EQ(plan_text(plan),
             "7504835 parameters, 4188 GFLOP for a sample; 4000 samples, 100 steps of 2\n");

@@ -64,23 +64,22 @@ const std::array<climate::Field, kFields>& file_order() {
 }
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.train,
-                               .test = plan.test,
-                               .val = plan.val,
-                               .per_file = kFramesPerFile,
-                               .digits = 4,
-                               .val_prefix = train::val_prefix(plan.val)};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
-                      make_file(file.path, plan, file.last - file.first, train::stream_of(file),
-                                tell);
-                    });
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.train,
+                                    .test = plan.test,
+                                    .val = plan.val,
+                                    .per_file = kFramesPerFile,
+                                    .digits = 4,
+                                    .val_prefix = train::val_prefix(plan.val)};
+  train::generate_files(folder, files, rank, ranks, progress,
+                        [&](const train::GeneratedFile& file, const train::FileProgress& tell) {
+                          make_file(file.path, plan, file.last - file.first, train::stream_of(file),
+                                    tell);
+                        });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
-  for (const fs::path& path : train::h5_files(folder)) {
-    if (!path.filename().string().starts_with(name)) continue;
+  for (const fs::path& path : train::h5_files(folder, name)) {
     files_.emplace_back(path, H5File::Mode::kRead);
     const auto shape = files_.back().shape("images"), box_shape = files_.back().shape("boxes");
     if (shape.size() != 4 || shape[1] != kFields || box_shape.size() != 3 || box_shape[2] != 5 ||

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tutti/models/science/climate_detect/boxes.h"
+#include "tutti/train/data/generated_files.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::climate_detect {
 
@@ -27,7 +27,7 @@ struct FramePlan {
 // `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
 // nothing but the plan and its number.
 void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 // The frames of the files `<folder>/<name>*.h5`.
 class FrameFiles {

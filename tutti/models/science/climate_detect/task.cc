@@ -6,7 +6,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/random.h"
-#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/science/climate/map_chart.h"
 #include "tutti/models/science/climate_detect/frames.h"
 #include "tutti/models/science/climate_detect/model.h"
@@ -46,18 +46,14 @@ NetworkShape shape_of(const Options& options) {
 // How often a step has what the layers give, at the worst moment; measured.
 constexpr double kCopies = 2.5;
 
-class DetectTask : public train::Task {
+class DetectTask : public CaseTask<FrameFiles, Network> {
  public:
   explicit DetectTask(const Options& options)
-      : options_(options),
+      : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
+                                                    train::compute_type(options))),
         shape_(shape_of(options)),
-        weight_(options.number("reconstruction")),
-        network_(std::make_shared<Network>(shape_,
-                                           static_cast<std::uint64_t>(options.integer("seed")),
-                                           train::compute_type(options))) {}
+        weight_(options.number("reconstruction")) {}
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override {
     std::vector<Layer> used;
     for (const Layer& layer : network_->layers())
@@ -66,50 +62,6 @@ class DetectTask : public train::Task {
   }
   double bytes_per_sample() const override {
     return 4 * kCopies * output_values(network_->layers());
-  }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const FramePlan plan{shape_.height, shape_.width, options_.integer("train_frames"),
-                           options_.integer("test_frames"), options_.integer("val_frames")};
-      val = train::val_prefix(plan.val);
-      folder = make_data(
-          fmt::format("climate-detect-{}x{}-{}-{}", plan.rows, plan.columns, plan.train, plan.test),
-          "weather", communicator,
-          [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-            generate(target, plan, rank, ranks, progress);
-          });
-    }
-    train_ = std::make_unique<FrameFiles>(folder, "train");
-    test_ = std::make_unique<FrameFiles>(folder, "test");
-    if (has_validation_files(folder, val)) validation_ = std::make_unique<FrameFiles>(folder, val);
-    check(*train_);
-    check(*test_);
-    if (validation_) check(*validation_);
-    std::vector<float> mean(kFields), spread(kFields);
-    train_->scale(mean, spread);
-    network_->set_scale(mean, spread);
-  }
-
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_->size(); }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    const auto count = static_cast<std::int64_t>(indices.size());
-    train::Batch batch = blank(count);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t index = indices[static_cast<std::size_t>(i)];
-      train_->image(index, {batch.input.data_ptr<float>() + i * values(), std::size_t(values())});
-      const Targets targets = encode(train_->boxes(index), rows(), columns(), shape_.cell());
-      put(targets.place, batch.target[i]);
-      put(targets.has_storm, batch.more[0][i]);
-      put(targets.kind, batch.more[1][i]);
-      batch.more[2][i] = is_labelled(index) ? 1.f : 0.f;
-    }
-    batch.input = batch.input.contiguous(at::MemoryFormat::ChannelsLast);
-    return batch;
   }
 
   train::Batch random_batch(std::int64_t count) override {
@@ -127,8 +79,7 @@ class DetectTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
-    const std::vector<Scene> scenes = look(communicator, all);
+    const std::vector<Scene> scenes = find_all(communicator);
     if (!folder.empty()) draw(folder, scenes);
     train::Metrics metrics = {{"map_10", mean_average_precision(scenes, 0.1)},
                               {"map_50", mean_average_precision(scenes, 0.5)}};
@@ -149,12 +100,11 @@ class DetectTask : public train::Task {
   }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    const FrameFiles files(file.parent_path(), file.filename().string());
-    check(files);
+    const std::unique_ptr<FrameFiles> files = open_file(file);
     std::vector<std::vector<float>> table;
-    for (std::int64_t i = 0; i < files.size(); ++i) {
+    for (std::int64_t i = 0; i < files->size(); ++i) {
       std::vector<float> row(kKinds * kNumbersPerBox);
-      for (const Detection& one : find(files, i)) {
+      for (const Detection& one : find(*files, i)) {
         float* cells = row.data() + one.kind * kNumbersPerBox;
         if (one.score < options_.number("confidence")) continue;
         cells[0] += 1;
@@ -194,7 +144,46 @@ class DetectTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  GeneratedData generated() const override {
+    const auto [train, test, val] = split_sizes(options_, "frames");
+    return {
+        .name = fmt::format("climate-detect-{}x{}-{}-{}", shape_.height, shape_.width, train, test),
+        .what = "weather",
+        .val = val,
+        .generate = generator(generate, FramePlan{shape_.height, shape_.width, train, test, val})};
+  }
+
+  std::unique_ptr<FrameFiles> open(const fs::path& folder, const std::string& name,
+                                   train::SampleCacheBudget*) const override {
+    auto files = std::make_unique<FrameFiles>(folder, name);
+    if (files->rows() != shape_.height || files->columns() != shape_.width)
+      throw IoError("DDL-7-83", fmt::format("The files have {0} rows and {1} columns. Set rows={0} "
+                                            "and columns={1}.",
+                                            files->rows(), files->columns()));
+    return files;
+  }
+
+  void on_data_ready(Communicator&) override {
+    std::vector<float> mean(kFields), spread(kFields);
+    train_set().scale(mean, spread);
+    network_->set_scale(mean, spread);
+  }
+
+  train::Batch batch_of(FrameFiles& files, std::span<const std::int64_t> indices) override {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    train::Batch batch = blank(count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t index = indices[static_cast<std::size_t>(i)];
+      files.image(index, {batch.input.data_ptr<float>() + i * values(), std::size_t(values())});
+      const Targets targets = encode(files.boxes(index), rows(), columns(), shape_.cell());
+      put(targets.place, batch.target[i]);
+      put(targets.has_storm, batch.more[0][i]);
+      put(targets.kind, batch.more[1][i]);
+      batch.more[2][i] = is_labelled(index) ? 1.f : 0.f;
+    }
+    batch.input = batch.input.contiguous(at::MemoryFormat::ChannelsLast);
+    return batch;
+  }
 
   int rows() const { return shape_.height / shape_.cell(); }
   int columns() const { return shape_.width / shape_.cell(); }
@@ -204,13 +193,6 @@ class DetectTask : public train::Task {
   bool is_labelled(std::int64_t index) const {
     return Random(mixed_seed(7, static_cast<std::uint64_t>(index))).uniform() <
            options_.number("labelled");
-  }
-
-  void check(const FrameFiles& files) const {
-    if (files.rows() != shape_.height || files.columns() != shape_.width)
-      throw IoError("DDL-7-83", fmt::format("The files have {0} rows and {1} columns. Set rows={0} "
-                                            "and columns={1}.",
-                                            files.rows(), files.columns()));
   }
 
   train::Batch blank(std::int64_t count) const {
@@ -248,23 +230,24 @@ class DetectTask : public train::Task {
   }
 
   // Every rank looks at its share of the frames; all get all detections.
-  std::vector<Scene> look(Communicator& communicator, std::int64_t all) {
+  std::vector<Scene> find_all(Communicator& communicator) {
+    const std::int64_t all = eval_count();
     const std::size_t most = static_cast<std::size_t>(rows() * columns()) * kKinds;
     std::vector<float> numbers(static_cast<std::size_t>(all) * most * kNumbersPerBox);
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       float* out = numbers.data() + static_cast<std::size_t>(i) * most * kNumbersPerBox;
-      for (const Detection& one : find(*test_, i)) {
+      for (const Detection& one : find(eval_set(), i)) {
         const Box& b = one.box;
         const float row[] = {one.score,           float(one.kind),  float(b.row_min),
                              float(b.column_min), float(b.row_max), float(b.column_max)};
         out = std::copy(std::begin(row), std::end(row), out);
       }
-      tell_judged(i + 1, all);
+      report_evaluated(i + 1, all);
     }
     communicator.all_reduce(Buffer::of(std::span(numbers)), ReduceOp::kSum, {.name = "boxes"});
     std::vector<Scene> scenes;
     for (std::int64_t i = 0; i < all; ++i) {
-      scenes.push_back({test_->boxes(i), {}});
+      scenes.push_back({eval_set().boxes(i), {}});
       const float* v = numbers.data() + static_cast<std::size_t>(i) * most * kNumbersPerBox;
       for (std::size_t k = 0; k < most && v[0] > 0; ++k, v += kNumbersPerBox)
         scenes.back().found.push_back({{v[2], v[3], v[4], v[5]}, static_cast<int>(v[1]), v[0]});
@@ -274,7 +257,7 @@ class DetectTask : public train::Task {
 
   void draw(const fs::path& folder, std::span<const Scene> scenes) const {
     std::vector<float> image(static_cast<std::size_t>(values()));
-    test_->image(0, image);
+    eval_set().image(0, image);
     const climate::Grid grid{shape_.height, shape_.width};
     std::size_t moisture = 0;
     while (file_order()[moisture] != climate::kTMQ) ++moisture;
@@ -295,12 +278,8 @@ class DetectTask : public train::Task {
     runs::write_text(folder / "boxes.svg", map_svg(grid, panels, legend));
   }
 
-  const Options& options_;
   const NetworkShape shape_;
   const double weight_;
-  std::shared_ptr<Network> network_;
-  std::unique_ptr<FrameFiles> train_, test_;
-  std::unique_ptr<FrameFiles> validation_;  // where the data has it
 };
 
 }  // namespace

@@ -67,22 +67,20 @@ std::vector<std::uint8_t> read_classes(const H5File& file, const std::string& na
 }  // namespace
 
 void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.train,
-                               .test = plan.test,
-                               .val = plan.val,
-                               .val_prefix = train::val_prefix(plan.val)};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& file, const train::FileProgress&) {
-                      make_file(file.path, plan.grid, train::stream_of(file));
-                    });
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.train,
+                                    .test = plan.test,
+                                    .val = plan.val,
+                                    .val_prefix = train::val_prefix(plan.val)};
+  train::generate_files(folder, files, rank, ranks, progress,
+                        [&](const train::GeneratedFile& file, const train::FileProgress&) {
+                          make_file(file.path, plan.grid, train::stream_of(file));
+                        });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
-  if (fs::is_regular_file(folder / name)) paths_ = {folder / name};
-  for (const fs::path& path : train::h5_files(folder))
-    if (paths_.empty() || paths_[0] != folder / name)
-      if (path.filename().string().starts_with(name)) paths_.push_back(path);
+  paths_ = fs::is_regular_file(folder / name) ? std::vector{folder / name}
+                                              : train::h5_files(folder, name);
   if (paths_.empty()) paths_ = train::h5_files(folder / name);
   if (paths_.empty())
     throw IoError("DDL-7-78", fmt::format("{} has neither files {}*.h5 nor a folder {} of them. "

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tutti/models/science/climate/labels.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 namespace tutti::models::climate_segment {
 
@@ -27,7 +27,7 @@ struct FramePlan {
 // every `ranks`-th file; files that are there are left alone. A file depends on nothing but the
 // grid and its number.
 void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 struct ChannelScale {
   std::array<float, climate::kFields> mean{}, spread{};

@@ -6,7 +6,7 @@
 #include <torch/utils.h>
 
 #include "tutti/core/error.h"
-#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/science/climate/map_chart.h"
 #include "tutti/models/science/climate_segment/frames.h"
 #include "tutti/models/science/climate_segment/metric.h"
@@ -28,11 +28,16 @@ int scaled(int filters, double width) {
   return std::max(4, static_cast<int>(std::lround(filters * width)));
 }
 
+Grid grid_of(const Options& options) {
+  const std::int64_t rows = options.integer("rows");
+  return {static_cast<int>(rows), static_cast<int>(rows * 3 / 2)};
+}
+
 // Below the published size blocks are fewer and kernels 3x3, or pictures would be too small for
 // them.
 std::unique_ptr<Network> network_of(const Options& options, const Grid& grid) {
   const double width = options.number("width");
-  const auto seed = static_cast<std::uint64_t>(options.integer("seed"));
+  const std::uint64_t seed = seed_of(options);
   const bool is_full = grid.rows >= 384;
   if (options.text("network") == "tiramisu") {
     TiramisuShape shape{grid.rows, grid.columns, kFields, kClasses};
@@ -69,64 +74,19 @@ ValueBytes value_bytes(const std::string& network) {
   return {.f32 = 6.8, .bf16 = 3.8};
 }
 
-class SegmentTask : public train::Task {
+class SegmentTask : public CaseTask<FrameFiles, Network> {
  public:
   explicit SegmentTask(const Options& options)
-      : options_(options),
-        grid_{static_cast<int>(options.integer("rows")),
-              static_cast<int>(options.integer("rows") * 3 / 2)},
-        network_(network_of(options, grid_)) {
+      : CaseTask(options, network_of(options, grid_of(options))), grid_(grid_of(options)) {
     if (grid_.rows % 16 != 0)
       throw ConfigError("DDL-1-96", "`rows` must be a multiple of 16: the network halves it.");
     weights_.fill(1);
   }
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(network_->layers()); }
   double bytes_per_sample() const override {
     return value_bytes(options_.text("network")).at(train::compute_type(options_)) *
            output_values(network_->layers());
-  }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const FramePlan plan{grid_, options_.integer("train_frames"), options_.integer("test_frames"),
-                           options_.integer("val_frames")};
-      val = train::val_prefix(plan.val);
-      folder = make_data(fmt::format("climate-segment-{}", grid_.rows), "weather", communicator,
-                         [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-                           generate(target, plan, rank, ranks, progress);
-                         });
-      train_count_ = plan.train;
-      test_count_ = plan.test;
-    }
-    train_ = std::make_unique<FrameFiles>(folder, "train");
-    test_ = std::make_unique<FrameFiles>(folder, "test");
-    if (has_validation_files(folder, val) || fs::is_directory(folder / val))
-      validation_ = std::make_unique<FrameFiles>(folder, val);
-    check(*train_);
-    check(*test_);
-    if (validation_) check(*validation_);
-    const ChannelScale scale = train_->scale();
-    network_->set_scale(scale.mean, scale.spread);
-    weights_ = class_weights(options_.text("weighting"), train_->frequencies());
-  }
-
-  // The folder may hold more of a larger plan.
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    const auto count = static_cast<std::int64_t>(indices.size());
-    torch::Tensor fields = torch::empty({count, grid_.rows, grid_.columns, kFields});
-    torch::Tensor labels = torch::empty({count, grid_.rows, grid_.columns}, torch::kUInt8);
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      train_->read(indices[i], {fields.data_ptr<float>() + i * values(), values()},
-                   {labels.data_ptr<std::uint8_t>() + i * grid_.size(), grid_.size()});
-    return {fields.permute({0, 3, 1, 2}), labels.to(torch::kInt64), {}};
   }
 
   train::Batch random_batch(std::int64_t count) override {
@@ -144,13 +104,13 @@ class SegmentTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(*this, options_, limited(test_->size(), test_count_));
+    const std::int64_t all = eval_count();
     Overlap to_labels, to_truth, labels_to_truth;
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
-      const auto [fields, labels] = frame(*test_, i);
-      const Classes found = find(fields), truth = test_->truth(i);
+      const auto [fields, labels] = frame(eval_set(), i);
+      const Classes found = find(fields), truth = eval_set().truth(i);
       to_labels.add(labels, found);
-      tell_judged(i + 1, all);
+      report_evaluated(i + 1, all);
       if (truth.empty()) continue;
       to_truth.add(truth, found);
       labels_to_truth.add(truth, labels);
@@ -163,7 +123,7 @@ class SegmentTask : public train::Task {
                               {"iou_cyclone", to_labels.iou(climate::kCyclone)},
                               {"iou_river", to_labels.iou(climate::kRiver)},
                               {"accuracy", to_labels.accuracy()}};
-    if (!test_->has_truth()) return metrics;
+    if (!eval_set().has_truth()) return metrics;
     metrics.insert(metrics.end(),
                    {{"truth_iou_cyclone", to_truth.iou(climate::kCyclone)},
                     {"truth_iou_river", to_truth.iou(climate::kRiver)},
@@ -177,11 +137,10 @@ class SegmentTask : public train::Task {
   }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    const FrameFiles files(file.parent_path(), file.filename().string());
-    check(files);
+    const std::unique_ptr<FrameFiles> files = open_file(file);
     std::vector<std::vector<float>> rows;
-    for (std::int64_t i = 0; i < files.size(); ++i) {
-      const Classes found = find(frame(files, i).first);
+    for (std::int64_t i = 0; i < files->size(); ++i) {
+      const Classes found = find(frame(*files, i).first);
       std::vector<float> row;
       for (int label : {climate::kCyclone, climate::kRiver})
         row.push_back(float(std::ranges::count(found, label)) / float(found.size()));
@@ -197,11 +156,10 @@ class SegmentTask : public train::Task {
 
   // The class of every pixel, as `labels` (N, rows, columns).
   bool predict_samples(const fs::path& file, const fs::path& output) override {
-    const FrameFiles files(file.parent_path(), file.filename().string());
-    check(files);
+    const std::unique_ptr<FrameFiles> files = open_file(file);
     train::H5File out(output, train::H5File::Mode::kCreate);
-    for (std::int64_t i = 0; i < files.size(); ++i) {
-      const Classes found = find(frame(files, i).first);
+    for (std::int64_t i = 0; i < files->size(); ++i) {
+      const Classes found = find(frame(*files, i).first);
       out.append("labels", std::vector<std::int64_t>{grid_.rows, grid_.columns},
                  std::vector<float>(found.begin(), found.end()));
     }
@@ -223,7 +181,7 @@ class SegmentTask : public train::Task {
         "{:.1f}, rivers {:.1f}).\n",
         percent("mean_iou"), percent("iou_background"), percent("iou_cyclone"),
         percent("iou_river"));
-    if (!test_->has_truth()) return text;
+    if (!eval_set().has_truth()) return text;
     return text + fmt::format(
                       "With the storms as they were put into the fields: network {:.1f} "
                       "(cyclones), {:.1f} (rivers); labels {:.1f}, {:.1f}.\n",
@@ -232,19 +190,45 @@ class SegmentTask : public train::Task {
   }
 
  private:
-  void swap_validation() override {
-    std::swap(test_, validation_);
-    std::swap(test_count_, validation_count_);
+  GeneratedData generated() const override {
+    const SplitSizes sizes = split_sizes(options_, "frames");
+    return {.name = fmt::format("climate-segment-{}", grid_.rows),
+            .what = "weather",
+            .val = sizes.val,
+            .generate = generator(generate, FramePlan{grid_, sizes.train, sizes.test, sizes.val}),
+            .most = sizes};
+  }
+
+  std::unique_ptr<FrameFiles> open(const fs::path& folder, const std::string& name,
+                                   train::SampleCacheBudget*) const override {
+    auto files = std::make_unique<FrameFiles>(folder, name);
+    if (files->grid().rows != grid_.rows || files->grid().columns != grid_.columns)
+      throw IoError("DDL-7-80",
+                    fmt::format("The files have {} rows and {} columns. Set rows={}.",
+                                files->grid().rows, files->grid().columns, files->grid().rows));
+    return files;
+  }
+  bool has_samples(const fs::path& folder, const std::string& name) const override {
+    return CaseTask::has_samples(folder, name) || fs::is_directory(folder / name);
+  }
+
+  void on_data_ready(Communicator&) override {
+    const ChannelScale scale = train_set().scale();
+    network_->set_scale(scale.mean, scale.spread);
+    weights_ = class_weights(options_.text("weighting"), train_set().frequencies());
+  }
+
+  train::Batch batch_of(FrameFiles& files, std::span<const std::int64_t> indices) override {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    torch::Tensor fields = torch::empty({count, grid_.rows, grid_.columns, kFields});
+    torch::Tensor labels = torch::empty({count, grid_.rows, grid_.columns}, torch::kUInt8);
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      files.read(indices[i], {fields.data_ptr<float>() + i * values(), values()},
+                 {labels.data_ptr<std::uint8_t>() + i * grid_.size(), grid_.size()});
+    return {fields.permute({0, 3, 1, 2}), labels.to(torch::kInt64), {}};
   }
 
   std::size_t values() const { return grid_.size() * kFields; }
-
-  void check(const FrameFiles& files) const {
-    if (files.grid().rows != grid_.rows || files.grid().columns != grid_.columns)
-      throw IoError("DDL-7-80",
-                    fmt::format("The files have {} rows and {} columns. Set rows={}.",
-                                files.grid().rows, files.grid().columns, files.grid().rows));
-  }
 
   std::pair<torch::Tensor, Classes> frame(const FrameFiles& files, std::int64_t index) const {
     torch::Tensor fields = torch::empty({1, grid_.rows, grid_.columns, kFields});
@@ -258,7 +242,7 @@ class SegmentTask : public train::Task {
   }
 
   void draw(const fs::path& folder) {
-    const auto [fields, labels] = frame(*test_, 0);
+    const auto [fields, labels] = frame(eval_set(), 0);
     const Classes found = find(fields);
     const torch::Tensor moisture = fields[0].select(2, climate::kTMQ).contiguous();
     const std::span<const float> field(moisture.data_ptr<float>(), grid_.size());
@@ -271,12 +255,7 @@ class SegmentTask : public train::Task {
     runs::write_text(folder / "masks.svg", map_svg(grid_, panels, legend));
   }
 
-  const Options& options_;
   const Grid grid_;
-  std::unique_ptr<Network> network_;
-  std::unique_ptr<FrameFiles> train_, test_;
-  std::unique_ptr<FrameFiles> validation_;                                // where the data has it
-  std::int64_t train_count_ = 0, test_count_ = 0, validation_count_ = 0;  // 0: all files
   std::array<float, kClasses> weights_;
 };
 

@@ -184,7 +184,7 @@ TEST_F(CosmoflowFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   plan.train_universes = 3;
   plan.test_universes = 1;
   generate(folder_, plan, 0, 1);
-  train::KeepBudget budget(1.5 * 1024);
+  train::SampleCacheBudget budget(1.5 * 1024);
   VolumeFiles kept(folder_, "train", "paper", 8, 1, &budget), read(folder_, "train", "paper", 8, 1);
   const std::vector<std::int64_t> all = {0, 1, 2};
   std::vector<float> first(3 * 512), again(first.size());

@@ -90,24 +90,24 @@ void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.train_universes,
-                               .test = plan.test_universes,
-                               .val = plan.val_universes,
-                               .per_file = plan.per_file(),
-                               .val_prefix = train::val_prefix(plan.val_universes)};
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.train_universes,
+                                    .test = plan.test_universes,
+                                    .val = plan.val_universes,
+                                    .per_file = plan.per_file(),
+                                    .val_prefix = train::val_prefix(plan.val_universes)};
   const std::int64_t before[] = {0, plan.train_universes,
                                  plan.train_universes + plan.test_universes};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& made, const train::FileProgress& tell) {
-                      train::H5File file(made.path, train::H5File::Mode::kCreate);
-                      const std::int64_t earlier = before[static_cast<std::size_t>(made.kind)];
-                      for (std::int64_t i = made.first; i < made.last; ++i) {
-                        add_universe(file, plan, static_cast<std::uint64_t>(earlier + i));
-                        tell(double(i + 1 - made.first) / double(made.last - made.first));
-                      }
-                      file.close();
-                    });
+  train::generate_files(folder, files, rank, ranks, progress,
+                        [&](const train::GeneratedFile& made, const train::FileProgress& tell) {
+                          train::H5File file(made.path, train::H5File::Mode::kCreate);
+                          const std::int64_t earlier = before[static_cast<std::size_t>(made.kind)];
+                          for (std::int64_t i = made.first; i < made.last; ++i) {
+                            add_universe(file, plan, static_cast<std::uint64_t>(earlier + i));
+                            tell(double(i + 1 - made.first) / double(made.last - made.first));
+                          }
+                          file.close();
+                        });
 }
 
 }  // namespace tutti::models::cosmoflow

@@ -7,7 +7,7 @@
 
 #include "tutti/core/options.h"
 #include "tutti/models/science/cosmoflow/universe.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 namespace tutti::models::cosmoflow {
 
@@ -31,7 +31,7 @@ DataPlan data_plan(const Options& options);
 // the plan and its number. `progress` is called after each file with those done by this rank and
 // all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 // Cuts a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
 void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,

@@ -5,8 +5,8 @@
 #include <torch/types.h>
 
 #include "tutti/core/random.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/volume.h"
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
+constexpr std::int64_t kEvalBatch = 4;
+
 std::string name_of(const DataPlan& plan) {
   return fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}", plan.variant, plan.universe.cells, plan.cuts,
                      plan.universe.particles, plan.universe.box, plan.train_universes,
@@ -30,59 +32,30 @@ std::string name_of(const DataPlan& plan) {
 // Of the paper's network, and of MLPerf's, whose pooling wants f32 (measured in bf16 only).
 constexpr ValueBytes kPaperBytes{.f32 = 4, .bf16 = 5.2}, kMlperfBytes{.f32 = 16, .bf16 = 16};
 
-class CosmoflowTask : public train::Task {
+NetworkShape shape_of(const Options& options) {
+  NetworkShape shape;
+  shape.is_mlperf = options.text("variant") == "mlperf";
+  shape.volume = static_cast<int>(options.integer("volume"));
+  shape.filters = static_cast<int>(options.integer("filters"));
+  shape.dropout = options.number("dropout");
+  shape.has_norm = options.flag("batch_norm");
+  shape.reads_means = options.text("readout") == "means";
+  return shape;
+}
+
+class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
  public:
   explicit CosmoflowTask(const Options& options)
-      : options_(options),
+      : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
+                                                    train::compute_type(options))),
         variant_(options.text("variant")),
         parameters_(parameters(variant_)),
-        dtype_(train::compute_type(options)) {
-    shape_.is_mlperf = variant_ == "mlperf";
-    shape_.volume = static_cast<int>(options.integer("volume"));
-    shape_.filters = static_cast<int>(options.integer("filters"));
-    shape_.dropout = options.number("dropout");
-    shape_.has_norm = options.flag("batch_norm");
-    shape_.reads_means = options.text("readout") == "means";
-    network_ = std::make_shared<Network>(
-        shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
-  }
+        dtype_(train::compute_type(options)),
+        shape_(shape_of(options)) {}
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(shape_); }
   double bytes_per_sample() const override {
     return (shape_.is_mlperf ? kMlperfBytes : kPaperBytes).at(dtype_) * output_values(shape_);
-  }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      DataPlan plan = data_plan(options_);
-      if (options_.number("hold_out") > 0) plan.val_universes = 0;  // they are judged instead
-      val = train::val_prefix(plan.val_universes);
-      folder = make_data(
-          name_of(plan), "universes", communicator,
-          [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-            generate(target, plan, rank, ranks, progress);
-          },
-          plan.bytes_to_make());
-    }
-    keep_.emplace(keep_bytes(options_, communicator));
-    train_ = files_of(folder, "train");
-    train_samples_ = trained_on(train_->size());
-    // Held-out universes are opened once more: a thread reads ahead in those trained on.
-    first_judged_ = train_samples_ < train_->size() ? train_samples_ : 0;
-    judged_ = files_of(folder, first_judged_ > 0 ? "train" : "test");
-    if (first_judged_ == 0 && has_validation_files(folder, val))
-      validation_ = files_of(folder, val);
-  }
-
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_samples_; }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    return batch_of(*train_, indices);
   }
 
   train::Batch random_batch(std::int64_t count) override {
@@ -115,9 +88,7 @@ class CosmoflowTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::vector<Guess> guesses = guesses_of(
-        *judged_, first_judged_, samples_to_judge(*this, options_, judged_->size() - first_judged_),
-        communicator.rank(), communicator.size(), &communicator);
+    const std::vector<Guess> guesses = eval_guesses(communicator);
     const std::vector<ParameterScore> all = scores(parameters_, guesses);
     if (!folder.empty())
       for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -141,11 +112,16 @@ class CosmoflowTask : public train::Task {
   }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    VolumeFiles files(file.parent_path(), file.filename().string(), variant_, shape_.volume,
-                      shape_.channels());
+    const std::unique_ptr<VolumeFiles> files = open_file(file);
     std::vector<std::vector<float>> rows;
-    for (const Guess& guess : guesses_of(files, 0, files.size(), 0, 1, nullptr))
-      rows.emplace_back(guess.predicted.begin(), guess.predicted.end());
+    for_batches(files->size(), kEvalBatch, 0, 1,
+                [&](std::int64_t, std::span<const std::int64_t> indices) {
+                  const torch::Tensor out = outputs_of(*files, indices);
+                  for (std::size_t i = 0; i < indices.size(); ++i) {
+                    const auto values = physical(out.data_ptr<float>() + i * parameters_.size());
+                    rows.emplace_back(values.begin(), values.end());
+                  }
+                });
     return rows;
   }
 
@@ -175,14 +151,23 @@ class CosmoflowTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(judged_, validation_); }
-
-  std::unique_ptr<VolumeFiles> files_of(const fs::path& folder, const std::string& prefix) {
-    return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume, shape_.channels(),
-                                         &*keep_);
+  GeneratedData generated() const override {
+    DataPlan plan = data_plan(options_);
+    if (options_.number("hold_out") > 0) plan.val_universes = 0;  // held-out ones are evaluated
+    return {.name = name_of(plan),
+            .what = "universes",
+            .val = plan.val_universes,
+            .generate = generator(generate, plan),
+            .bytes = plan.bytes_to_make()};
   }
 
-  train::Batch batch_of(VolumeFiles& files, std::span<const std::int64_t> indices) const {
+  std::unique_ptr<VolumeFiles> open(const fs::path& folder, const std::string& prefix,
+                                    train::SampleCacheBudget* cache) const override {
+    return std::make_unique<VolumeFiles>(folder, prefix, variant_, shape_.volume, shape_.channels(),
+                                         cache);
+  }
+
+  train::Batch batch_of(VolumeFiles& files, std::span<const std::int64_t> indices) override {
     const auto count = static_cast<std::int64_t>(indices.size());
     const std::int64_t side = shape_.volume;
     torch::Tensor volumes = torch::empty({count, shape_.channels(), side, side, side});
@@ -205,48 +190,49 @@ class CosmoflowTask : public train::Task {
   }
 
   // Whole universes are held out: pieces of one know of each other.
-  std::int64_t trained_on(std::int64_t all) const {
+  std::int64_t held_out(std::int64_t all) const override {
     const auto cuts = options_.integer("cuts"), pieces = cuts * cuts * cuts;
     const auto held = std::llround(options_.number("hold_out") * double(all / pieces)) * pieces;
-    return std::max<std::int64_t>(1, all - held);
+    return std::min<std::int64_t>(held, all - 1);
   }
 
-  // Of `all` samples from `begin` on. Every rank works on its part; with a communicator all get
-  // all.
-  std::vector<Guess> guesses_of(VolumeFiles& files, std::int64_t begin, std::int64_t all, int rank,
-                                int ranks, Communicator* communicator) {
+  torch::Tensor outputs_of(VolumeFiles& files, std::span<const std::int64_t> indices) {
+    return network_->forward(batch_of(files, indices).input).contiguous();
+  }
+
+  // The parameters of one universe from its outputs.
+  std::vector<double> physical(const float* outputs) const {
+    std::vector<double> values;
+    for (const Parameter& parameter : parameters_)
+      values.push_back(parameter.centre + parameter.scale * double(*outputs++));
+    return values;
+  }
+
+  // Every rank works on its part; all get all.
+  std::vector<Guess> eval_guesses(Communicator& communicator) {
     const std::size_t width = parameters_.size();
-    std::vector<float> outputs(static_cast<std::size_t>(all) * width);
-    for_batches(all, 4, rank, ranks, [&](std::int64_t first, std::span<const std::int64_t> places) {
-      std::vector<std::int64_t> indices(places.begin(), places.end());
-      for (std::int64_t& index : indices) index += begin;
-      const torch::Tensor out = network_->forward(batch_of(files, indices).input).contiguous();
-      std::copy_n(out.data_ptr<float>(), out.numel(),
-                  outputs.begin() + first * static_cast<std::int64_t>(width));
-      tell_judged(first + std::int64_t(places.size()), all);
-    });
-    if (communicator)
-      communicator->all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
-    std::vector<Guess> guesses(static_cast<std::size_t>(all));
+    std::vector<float> outputs(static_cast<std::size_t>(eval_count()) * width);
+    for_eval_batches(communicator, kEvalBatch,
+                     [&](std::int64_t first, std::span<const std::int64_t> numbers) {
+                       std::vector<std::int64_t> indices(numbers.begin(), numbers.end());
+                       for (std::int64_t& index : indices) index += eval_first();
+                       const torch::Tensor out = outputs_of(eval_set(), indices);
+                       std::copy_n(out.data_ptr<float>(), out.numel(),
+                                   outputs.begin() + first * static_cast<std::int64_t>(width));
+                     });
+    communicator.all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
+    std::vector<Guess> guesses(outputs.size() / width);
     for (std::size_t i = 0; i < guesses.size(); ++i) {
-      guesses[i].truth = files.truth(begin + static_cast<std::int64_t>(i));
-      for (std::size_t p = 0; p < width; ++p)
-        guesses[i].predicted.push_back(parameters_[p].centre +
-                                       parameters_[p].scale * double(outputs[i * width + p]));
+      guesses[i].truth = eval_set().truth(eval_first() + static_cast<std::int64_t>(i));
+      guesses[i].predicted = physical(outputs.data() + i * width);
     }
     return guesses;
   }
 
-  const Options& options_;
   const std::string variant_;
   const std::vector<Parameter>& parameters_;
   const torch::ScalarType dtype_;
-  NetworkShape shape_;
-  std::shared_ptr<Network> network_;
-  std::optional<train::KeepBudget> keep_;
-  std::unique_ptr<VolumeFiles> train_, judged_;
-  std::unique_ptr<VolumeFiles> validation_;  // where the data has it
-  std::int64_t train_samples_ = 0, first_judged_ = 0;
+  const NetworkShape shape_;
 };
 
 }  // namespace

@@ -11,10 +11,9 @@ namespace tutti::models::cosmoflow {
 
 VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
                          const std::string& variant, int side, int channels,
-                         train::KeepBudget* budget)
+                         train::SampleCacheBudget* budget)
     : side_(side), channels_(channels), kept_(budget) {
-  for (const auto& path : train::h5_files(folder))
-    if (path.filename().string().starts_with(prefix)) add(path, variant);
+  for (const auto& path : train::h5_files(folder, prefix)) add(path, variant);
   if (places_.empty())
     throw IoError("DDL-7-68",
                   fmt::format("{} has no universes in files {}*.h5. Set `data` to a folder that "

@@ -9,7 +9,7 @@
 
 #include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/sample_cache.h"
 
 namespace tutti::models::cosmoflow {
 
@@ -25,7 +25,7 @@ class VolumeFiles {
   // outlive this, nothing is kept.
   VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
               const std::string& variant, int side, int channels,
-              train::KeepBudget* budget = nullptr);
+              train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
   // In physical units, one per parameter of the variant.
@@ -50,7 +50,7 @@ class VolumeFiles {
   std::vector<std::filesystem::path> files_;
   std::vector<Place> places_;
   std::vector<std::vector<double>> truths_;
-  train::KeptSamples<std::uint16_t> kept_;  // bf16
+  train::SampleCache<std::uint16_t> kept_;  // bf16
   std::vector<float> scratch_;
 };
 

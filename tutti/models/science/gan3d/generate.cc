@@ -29,25 +29,26 @@ void add_showers(train::H5File& file, std::span<const double> energies,
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.train_showers,
-                               .test = plan.test_showers,
-                               .val = plan.val_showers,
-                               .per_file = plan.per_file(),
-                               .val_prefix = train::val_prefix(plan.val_showers)};
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.train_showers,
+                                    .test = plan.test_showers,
+                                    .val = plan.val_showers,
+                                    .per_file = plan.per_file(),
+                                    .val_prefix = train::val_prefix(plan.val_showers)};
   const std::int64_t earlier[] = {0, plan.train_showers, plan.train_showers + plan.test_showers};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& made, const train::FileProgress& tell) {
-                      train::H5File file(made.path, train::H5File::Mode::kCreate);
-                      const std::int64_t before = earlier[static_cast<std::size_t>(made.kind)];
-                      for (std::int64_t i = before + made.first; i < before + made.last; ++i) {
-                        Random random(mixed_seed(kSeed, static_cast<std::uint64_t>(i)));
-                        const double energy = kLowest + (kHighest - kLowest) * random.uniform();
-                        add_showers(file, {&energy, 1}, make_shower(energy, random));
-                        tell(double(i + 1 - before - made.first) / double(made.last - made.first));
-                      }
-                      file.close();
-                    });
+  train::generate_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::GeneratedFile& made, const train::FileProgress& tell) {
+        train::H5File file(made.path, train::H5File::Mode::kCreate);
+        const std::int64_t before = earlier[static_cast<std::size_t>(made.kind)];
+        for (std::int64_t i = before + made.first; i < before + made.last; ++i) {
+          Random random(mixed_seed(kSeed, static_cast<std::uint64_t>(i)));
+          const double energy = kLowest + (kHighest - kLowest) * random.uniform();
+          add_showers(file, {&energy, 1}, make_shower(energy, random));
+          tell(double(i + 1 - before - made.first) / double(made.last - made.first));
+        }
+        file.close();
+      });
 }
 
 }  // namespace tutti::models::gan3d

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tutti/train/data/generated_files.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/made_files.h"
 
 namespace tutti::models::gan3d {
 
@@ -22,7 +22,7 @@ struct DataPlan {
 // alone. A file depends on nothing but the plan and its number. `progress` is called after each
 // file with those done by this rank and all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 // Adds showers to a file in the layout of the published data set: `ECAL` (N,25,25,25) in GeV,
 // `target` (N,2): the particle (11, an electron) and its energy in GeV.

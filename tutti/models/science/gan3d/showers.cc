@@ -11,10 +11,9 @@
 namespace tutti::models::gan3d {
 
 ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
-                         bool needs_cells, train::KeepBudget* budget)
+                         bool needs_cells, train::SampleCacheBudget* budget)
     : kept_(budget), scratch_(kCells) {
-  for (const auto& path : train::h5_files(folder))
-    if (path.filename().string().starts_with(prefix)) add(path, needs_cells);
+  for (const auto& path : train::h5_files(folder, prefix)) add(path, needs_cells);
   if (energies_.empty())
     throw IoError("DDL-7-68",
                   fmt::format("{} has no showers in files {}*.h5. Set `data` to a folder that has, "

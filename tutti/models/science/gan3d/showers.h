@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/sample_cache.h"
 
 namespace tutti::models::gan3d {
 
@@ -22,7 +22,7 @@ class ShowerFiles {
   // when one does not fit. Without `needs_cells`, files of energies only will do. Without a
   // budget, which must outlive this, nothing is kept.
   ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
-              bool needs_cells = true, train::KeepBudget* budget = nullptr);
+              bool needs_cells = true, train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(energies_.size()); }
   double energy(std::int64_t index) const { return energies_[static_cast<std::size_t>(index)]; }
@@ -44,7 +44,7 @@ class ShowerFiles {
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<double> energies_;
-  train::KeptSamples<Cell> kept_;
+  train::SampleCache<Cell> kept_;
   std::vector<float> scratch_;
 };
 

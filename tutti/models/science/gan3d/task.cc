@@ -7,8 +7,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/random.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/gan3d/generate.h"
 #include "tutti/models/science/gan3d/losses.h"
 #include "tutti/models/science/gan3d/metric.h"
@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-constexpr std::int64_t kJudgeBatch = 32, kMeanShowers = 2000;
-constexpr std::uint64_t kJudgeSeed = 20191118;
+constexpr std::int64_t kEvalBatch = 32, kMeanShowers = 2000;
+constexpr std::uint64_t kEvalSeed = 20191118;
 
 struct Timed {
   std::vector<float> cells;
@@ -55,52 +55,20 @@ NetworkShape shape_of_options(const Options& options) {
 // How often a step has what the layers give, at the worst moment; measured.
 constexpr double kCopies = 2.4;
 
-class Gan3dTask : public train::Task {
+class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
  public:
   explicit Gan3dTask(const Options& options)
-      : options_(options),
+      : CaseTask(options, std::make_shared<Gan>(shape_of_options(options), seed_of(options),
+                                                train::compute_type(options))),
         shape_(shape_of_options(options)),
         weights_{options.number("judged_weight"), options.number("energy_weight"),
                  options.number("sum_weight"), options.number("profile_weight"),
-                 options.number("response_weight")},
-        gan_(shape_, static_cast<std::uint64_t>(options.integer("seed")),
-             train::compute_type(options)) {}
+                 options.number("response_weight")} {}
 
-  torch::nn::Module& model() override { return gan_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override {
     return step_flops(shape_, options_.integer("generator_updates"));
   }
   double bytes_per_sample() const override { return 4 * kCopies * output_values(shape_); }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const DataPlan plan{options_.integer("train_showers"), options_.integer("test_showers"),
-                          options_.integer("val_showers")};
-      val = train::val_prefix(plan.val_showers);
-      folder = make_data(fmt::format("gan3d-{}-{}", plan.train_showers, plan.test_showers),
-                         "showers", communicator,
-                         [&](const fs::path& into, int rank, int ranks, const auto& progress) {
-                           generate(into, plan, rank, ranks, progress);
-                         });
-    }
-    keep_.emplace(keep_bytes(options_, communicator));
-    train_ = std::make_unique<ShowerFiles>(folder, "train", true, &*keep_);
-    test_ = std::make_unique<ShowerFiles>(folder, "test", true, &*keep_);
-    if (has_validation_files(folder, val))
-      validation_ = std::make_unique<ShowerFiles>(folder, val, true, &*keep_);
-    mean_shower_ = mean_shower(communicator);
-    if (shape_.is_relative) gan_.generator->set_mean_shower(mean_shower_);
-  }
-
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_->size(); }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    return batch_of(*train_, indices);
-  }
 
   train::Batch random_batch(std::int64_t count) override {
     return {torch::rand({count, kSide, kSide, kSide}) * 0.01, torch::rand({count}) + 0.1, {}};
@@ -128,7 +96,7 @@ class Gan3dTask : public train::Task {
       if (compares) electrons.energies = batch.target;
       const torch::Tensor cells = made(electrons, Norms::kFollow);
       const torch::Tensor loss =
-          generator_loss(gan_.discriminator->forward(cells, own, Norms::kKeep), cells,
+          generator_loss(network_->discriminator->forward(cells, own, Norms::kKeep), cells,
                          electrons.energies, weights_);
       if (!compares) return loss;
       auto distance = [&](auto of) {
@@ -149,13 +117,13 @@ class Gan3dTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
-    average_buffers(gan_, communicator);
+    average_buffers(*network_, communicator);
     double seconds[2] = {0, 0};  // for a shower: network, parametrisation
     const std::vector<Pair> pairs = pairs_of_test(communicator, seconds);
     Comparison comparison, baseline;
     double right = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      comparison.energies.push_back(test_->energy(static_cast<std::int64_t>(i)));
+      comparison.energies.push_back(eval_set().energy(static_cast<std::int64_t>(i)));
       comparison.made.push_back(pairs[i].made);
       comparison.truth.push_back(pairs[i].truth);
       baseline.made.push_back(scaled_mean_shower(comparison.energies.back()));
@@ -180,12 +148,12 @@ class Gan3dTask : public train::Task {
   std::vector<std::string> prediction_names() const override { return {"true", "energy"}; }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    ShowerFiles files(file.parent_path(), file.filename().string());
+    const std::unique_ptr<ShowerFiles> files = open_file(file);
     std::vector<std::vector<float>> rows;
-    for_batches(files.size(), kJudgeBatch, 0, 1,
+    for_batches(files->size(), kEvalBatch, 0, 1,
                 [&](std::int64_t, std::span<const std::int64_t> indices) {
                   const Judgement judgement =
-                      gan_.discriminator->forward(batch_of(files, indices).input, 0);
+                      network_->discriminator->forward(batch_of(*files, indices).input, 0);
                   for (std::size_t i = 0; i < indices.size(); ++i) {
                     const auto at = static_cast<std::int64_t>(i);
                     rows.push_back({torch::sigmoid(judgement.logit[at]).item<float>(),
@@ -199,7 +167,7 @@ class Gan3dTask : public train::Task {
   bool predict_samples(const fs::path& file, const fs::path& output) override {
     const ShowerFiles files(file.parent_path(), file.filename().string(), false);
     train::H5File out(output, train::H5File::Mode::kCreate);
-    for_batches(files.size(), kJudgeBatch, 0, 1,
+    for_batches(files.size(), kEvalBatch, 0, 1,
                 [&](std::int64_t first, std::span<const std::int64_t> indices) {
                   std::vector<double> energies;
                   for (std::int64_t index : indices) energies.push_back(files.energy(index));
@@ -209,7 +177,7 @@ class Gan3dTask : public train::Task {
     return true;
   }
 
-  void export_script(std::ostream& out) override { gan_.generator->export_script(out); }
+  void export_script(std::ostream& out) override { network_->generator->export_script(out); }
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto percent = [&](const std::string& name) { return 100 * value_of(metrics, name); };
@@ -238,9 +206,25 @@ class Gan3dTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  GeneratedData generated() const override {
+    const auto [train, test, val] = split_sizes(options_, "showers");
+    return {.name = fmt::format("gan3d-{}-{}", train, test),
+            .what = "showers",
+            .val = val,
+            .generate = generator(generate, DataPlan{train, test, val})};
+  }
 
-  train::Batch batch_of(ShowerFiles& files, std::span<const std::int64_t> indices) const {
+  std::unique_ptr<ShowerFiles> open(const fs::path& folder, const std::string& prefix,
+                                    train::SampleCacheBudget* cache) const override {
+    return std::make_unique<ShowerFiles>(folder, prefix, true, cache);
+  }
+
+  void on_data_ready(Communicator& communicator) override {
+    mean_shower_ = mean_shower(communicator);
+    if (shape_.is_relative) network_->generator->set_mean_shower(mean_shower_);
+  }
+
+  train::Batch batch_of(ShowerFiles& files, std::span<const std::int64_t> indices) override {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor cells = torch::empty({count, kSide, kSide, kSide});
     files.cells(indices, cells.data_ptr<float>());
@@ -251,7 +235,7 @@ class Gan3dTask : public train::Task {
   }
 
   torch::Tensor made(const Electrons& electrons, Norms norms) {
-    return gan_.generator->forward(electrons.energies, electrons.noise, norms);
+    return network_->generator->forward(electrons.energies, electrons.noise, norms);
   }
 
   static void add_errors(train::Metrics& metrics, const std::string& of, const Verdict& verdict) {
@@ -273,11 +257,11 @@ class Gan3dTask : public train::Task {
   // Mean share of the visible energy in each cell, of the first training showers and all they
   // become when the two axes across are mirrored and exchanged.
   torch::Tensor mean_shower(Communicator& communicator) {
-    const std::int64_t count = std::min(kMeanShowers, train_->size());
+    const std::int64_t count = std::min(kMeanShowers, train_set().size());
     torch::Tensor sum = torch::zeros({kSide, kSide, kSide});
-    for_batches(count, kJudgeBatch, communicator.rank(), communicator.size(),
+    for_batches(count, kEvalBatch, communicator.rank(), communicator.size(),
                 [&](std::int64_t, std::span<const std::int64_t> indices) {
-                  const train::Batch batch = batch_of(*train_, indices);
+                  const train::Batch batch = batch_of(train_set(), indices);
                   sum += (batch.input / visible(batch.target).view({-1, 1, 1, 1})).sum(0);
                 });
     communicator.all_reduce({sum.data_ptr(), sum.numel(), DType::kF32}, ReduceOp::kSum,
@@ -293,14 +277,15 @@ class Gan3dTask : public train::Task {
     const torch::Generator random = at::detail::createCPUGenerator(mixed_seed(seed, 1));
     const torch::Tensor turned = torch::rand({energies.size(0)}, random) < options_.number("flip");
     const torch::Tensor labels = (turned.to(torch::kFloat32) - label).abs();
-    return discriminator_loss(gan_.discriminator->forward(cells, seed), labels, energies, weights_);
+    return discriminator_loss(network_->discriminator->forward(cells, seed), labels, energies,
+                              weights_);
   }
 
   // The same for the same energies and number, however samples are dealt to ranks.
   Timed showers_of(const std::vector<double>& energies, std::int64_t number) {
     const auto count = static_cast<std::int64_t>(energies.size());
-    Electrons electrons = draw_electrons(
-        count, shape_.latent, mixed_seed(kJudgeSeed, static_cast<std::uint64_t>(number)));
+    Electrons electrons = draw_electrons(count, shape_.latent,
+                                         mixed_seed(kEvalSeed, static_cast<std::uint64_t>(number)));
     for (std::int64_t i = 0; i < count; ++i)
       electrons.energies[i] = energies[static_cast<std::size_t>(i)] / 100;
     const Stopwatch watch;
@@ -312,16 +297,15 @@ class Gan3dTask : public train::Task {
 
   // Every rank makes its part; all get all. `seconds` are means over the ranks.
   std::vector<Pair> pairs_of_test(Communicator& communicator, double (&seconds)[2]) {
-    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
+    const std::int64_t all = eval_count();
     std::vector<Pair> pairs(static_cast<std::size_t>(all));
     double made_here = 0;
-    for_batches(all, kJudgeBatch, communicator.rank(), communicator.size(),
-                [&](std::int64_t first, std::span<const std::int64_t> indices) {
-                  const Timed timed = add_pairs(indices, first, pairs);
-                  seconds[0] += timed.seconds;
-                  made_here += double(indices.size());
-                  tell_judged(first + std::int64_t(indices.size()), all);
-                });
+    for_eval_batches(communicator, kEvalBatch,
+                     [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                       const Timed timed = add_pairs(indices, first, pairs);
+                       seconds[0] += timed.seconds;
+                       made_here += double(indices.size());
+                     });
     seconds[0] /= std::max(1.0, made_here);
     seconds[1] = parametrisation_seconds();
     communicator.all_reduce({seconds, 2, DType::kF64}, ReduceOp::kAverage, {.name = "seconds"});
@@ -332,14 +316,14 @@ class Gan3dTask : public train::Task {
 
   Timed add_pairs(std::span<const std::int64_t> indices, std::int64_t first,
                   std::vector<Pair>& pairs) {
-    const train::Batch batch = batch_of(*test_, indices);
+    const train::Batch batch = batch_of(eval_set(), indices);
     std::vector<double> energies;
-    for (std::int64_t index : indices) energies.push_back(test_->energy(index));
+    for (std::int64_t index : indices) energies.push_back(eval_set().energy(index));
     Timed timed = showers_of(energies, first);
     const torch::Tensor cells =
         torch::from_blob(timed.cells.data(), batch.input.sizes(), torch::kFloat32);
-    const torch::Tensor made_logit = gan_.discriminator->forward(cells, 0).logit,
-                        true_logit = gan_.discriminator->forward(batch.input, 0).logit;
+    const torch::Tensor made_logit = network_->discriminator->forward(cells, 0).logit,
+                        true_logit = network_->discriminator->forward(batch.input, 0).logit;
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
       auto shape = [&](const float* from) {
@@ -356,7 +340,7 @@ class Gan3dTask : public train::Task {
   // For one shower, over energies as they come.
   static double parametrisation_seconds() {
     constexpr int kShowers = 50;
-    Random random(kJudgeSeed);
+    Random random(kEvalSeed);
     const Stopwatch watch;
     for (int i = 0; i < kShowers; ++i)
       make_shower(kLowest + (kHighest - kLowest) * random.uniform(), random);
@@ -373,13 +357,8 @@ class Gan3dTask : public train::Task {
     write("cells.svg", spectrum_chart(comparison));
   }
 
-  const Options& options_;
   const NetworkShape shape_;
   const LossWeights weights_;
-  Gan gan_;
-  std::optional<train::KeepBudget> keep_;
-  std::unique_ptr<ShowerFiles> train_, test_;
-  std::unique_ptr<ShowerFiles> validation_;  // where the data has it
   torch::Tensor mean_shower_;
 };
 

@@ -20,10 +20,9 @@ std::vector<float> column(const train::H5File& file, const std::string& name, st
 }  // namespace
 
 EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& prefix,
-                       train::KeepBudget* budget)
+                       train::SampleCacheBudget* budget)
     : kept_(budget) {
-  for (const auto& path : train::h5_files(folder)) {
-    if (!path.filename().string().starts_with(prefix)) continue;
+  for (const auto& path : train::h5_files(folder, prefix)) {
     files_.emplace_back(path, train::H5File::Mode::kRead);
     const train::H5File& file = files_.back();
     const std::vector<std::int64_t> shape = file.shape("data");

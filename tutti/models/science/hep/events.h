@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/sample_cache.h"
 
 namespace tutti::models::hep {
 
@@ -23,7 +23,7 @@ class EventFiles {
   // when one does not have data (N,3,H,W) and label. Without a budget, which must outlive this,
   // nothing is kept.
   EventFiles(const std::filesystem::path& folder, const std::string& prefix,
-             train::KeepBudget* budget = nullptr);
+             train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(infos_.size()); }
   int image_size() const { return image_size_; }
@@ -48,7 +48,7 @@ class EventFiles {
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<EventInfo> infos_;
-  train::KeptSamples<Pixel> kept_;
+  train::SampleCache<Pixel> kept_;
   int image_size_ = 0;
   std::vector<float> scratch_;
 };

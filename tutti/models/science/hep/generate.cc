@@ -113,20 +113,20 @@ DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int
 }
 
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.files,
-                               .test = plan.files,
-                               .val = plan.val_files,
-                               .digits = 3,
-                               .val_prefix = train::val_prefix(plan.val_events)};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
-                      const auto kind = static_cast<std::size_t>(file.kind);
-                      const FilePlan* const plans[] = {&plan.train, &plan.test, &plan.val};
-                      const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
-                      make_file(file.path, *plans[kind],
-                                before + static_cast<std::uint64_t>(file.number), tell);
-                    });
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.files,
+                                    .test = plan.files,
+                                    .val = plan.val_files,
+                                    .digits = 3,
+                                    .val_prefix = train::val_prefix(plan.val_events)};
+  train::generate_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::GeneratedFile& file, const train::FileProgress& tell) {
+        const auto kind = static_cast<std::size_t>(file.kind);
+        const FilePlan* const plans[] = {&plan.train, &plan.test, &plan.val};
+        const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
+        make_file(file.path, *plans[kind], before + static_cast<std::uint64_t>(file.number), tell);
+      });
 }
 
 }  // namespace tutti::models::hep

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tutti/models/science/hep/event.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 namespace tutti::models::hep {
 
@@ -34,6 +34,6 @@ DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int
 // the plan and its number. `progress` is called after each file with the number of those done by
 // this rank and of all it has to do.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 }  // namespace tutti::models::hep

@@ -4,7 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/science/hep/events.h"
 #include "tutti/models/science/hep/generate.h"
 #include "tutti/models/science/hep/metric.h"
@@ -20,53 +20,26 @@ using comm::Communicator;
 
 constexpr ValueBytes kValueBytes{.f32 = 4.4, .bf16 = 4.1};
 
-class HepTask : public train::Task {
+NetworkShape shape_of(const Options& options) {
+  NetworkShape shape;
+  shape.image = static_cast<int>(options.integer("image"));
+  shape.filters = static_cast<int>(options.integer("filters"));
+  shape.dropout = options.number("dropout");
+  return shape;
+}
+
+class HepTask : public CaseTask<EventFiles, Network> {
  public:
   explicit HepTask(const Options& options)
-      : options_(options), dtype_(train::compute_type(options)) {
-    shape_.image = static_cast<int>(options.integer("image"));
-    shape_.filters = static_cast<int>(options.integer("filters"));
-    shape_.dropout = options.number("dropout");
-    layers_ = hep::layers(shape_);
-    network_ = std::make_shared<Network>(
-        shape_, static_cast<std::uint64_t>(options.integer("seed")), dtype_);
-  }
+      : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
+                                                    train::compute_type(options))),
+        dtype_(train::compute_type(options)),
+        shape_(shape_of(options)),
+        layers_(hep::layers(shape_)) {}
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(layers_); }
   double bytes_per_sample() const override {
     return kValueBytes.at(dtype_) * output_values(layers_);
-  }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const DataPlan plan =
-          data_plan(options_.integer("train_events"), options_.integer("test_events"),
-                    options_.integer("val_events"), shape_.image);
-      val = train::val_prefix(plan.val_events);
-      folder =
-          make_data(fmt::format("hep-v2-{}-{}-{}", shape_.image, options_.integer("train_events"),
-                                options_.integer("test_events")),
-                    "events", communicator,
-                    [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-                      generate(target, plan, rank, ranks, progress);
-                    });
-    }
-    keep_.emplace(keep_bytes(options_, communicator));
-    train_ = std::make_unique<EventFiles>(folder, "train", &*keep_);
-    test_ = std::make_unique<EventFiles>(folder, "test", &*keep_);
-    if (has_validation_files(folder, val))
-      validation_ = std::make_unique<EventFiles>(folder, val, &*keep_);
-  }
-
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_->size(); }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    return batch_of(*train_, indices);
   }
 
   train::Batch random_batch(std::int64_t count) override {
@@ -114,9 +87,14 @@ class HepTask : public train::Task {
   std::vector<std::string> prediction_names() const override { return {"signal"}; }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    EventFiles files(file.parent_path(), file.filename().string());
+    const std::unique_ptr<EventFiles> files = open_file(file);
     std::vector<std::vector<float>> rows;
-    for (float score : scores_of(files, 0, 1, files.size())) rows.push_back({score});
+    for_batches(files->size(), eval_batch(shape_.image), 0, 1,
+                [&](std::int64_t, std::span<const std::int64_t> indices) {
+                  const torch::Tensor scores = scores_of(*files, indices);
+                  for (std::size_t i = 0; i < indices.size(); ++i)
+                    rows.push_back({scores.data_ptr<float>()[i]});
+                });
     return rows;
   }
 
@@ -139,9 +117,20 @@ class HepTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, validation_); }
+  GeneratedData generated() const override {
+    const auto [train, test, val] = split_sizes(options_, "events");
+    return {.name = fmt::format("hep-v2-{}-{}-{}", shape_.image, train, test),
+            .what = "events",
+            .val = val,
+            .generate = generator(generate, data_plan(train, test, val, shape_.image))};
+  }
 
-  train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) const {
+  std::unique_ptr<EventFiles> open(const fs::path& folder, const std::string& prefix,
+                                   train::SampleCacheBudget* cache) const override {
+    return std::make_unique<EventFiles>(folder, prefix, cache);
+  }
+
+  train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) override {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor pixels = torch::empty({count, files.image_size(), files.image_size(), 3});
     files.pictures(indices, pixels.data_ptr<float>());
@@ -151,43 +140,31 @@ class HepTask : public train::Task {
     return {pixels.to(dtype_).permute({0, 3, 1, 2}), labels, {}};
   }
 
-  // Of every `parts`-th batch from `part` on; zeros elsewhere.
-  std::vector<float> scores_of(EventFiles& files, int part, int parts, std::int64_t count) {
-    std::vector<float> scores(static_cast<std::size_t>(count));
-    for_batches(count, pictures_to_judge(shape_.image), part, parts,
-                [&](std::int64_t first, std::span<const std::int64_t> indices) {
-                  const torch::Tensor out =
-                      torch::softmax(network_->forward(batch_of(files, indices).input), 1)
-                          .select(1, 1)
-                          .contiguous();
-                  std::copy_n(out.data_ptr<float>(), indices.size(), scores.begin() + first);
-                  tell_judged(first + std::int64_t(indices.size()), count);
-                });
-    return scores;
+  torch::Tensor scores_of(EventFiles& files, std::span<const std::int64_t> indices) {
+    const torch::Tensor outputs = network_->forward(batch_of(files, indices).input);
+    return torch::softmax(outputs, 1).select(1, 1).contiguous();
   }
 
-  // Every rank scores its part of the test events; all get all.
+  // Every rank scores its part of the events; all get all.
   std::vector<Scored> scores(Communicator& communicator) {
-    const std::int64_t all = samples_to_judge(*this, options_, test_->size());
-    std::vector<float> score = scores_of(*test_, communicator.rank(), communicator.size(), all);
+    std::vector<float> score(static_cast<std::size_t>(eval_count()));
+    for_eval_batches(communicator, eval_batch(shape_.image),
+                     [&](std::int64_t first, std::span<const std::int64_t> indices) {
+                       std::copy_n(scores_of(eval_set(), indices).data_ptr<float>(), indices.size(),
+                                   score.begin() + first);
+                     });
     communicator.all_reduce(Buffer::of(std::span(score)), ReduceOp::kSum, {.name = "scores"});
     std::vector<Scored> events;
-    for (std::int64_t i = 0; i < all; ++i) {
-      const EventInfo& info = test_->info(i);
-      events.push_back({score[static_cast<std::size_t>(i)], info.weight, info.label > 0.5f,
-                        info.passes_cuts > 0.5f});
+    for (std::size_t i = 0; i < score.size(); ++i) {
+      const EventInfo& info = eval_set().info(static_cast<std::int64_t>(i));
+      events.push_back({score[i], info.weight, info.label > 0.5f, info.passes_cuts > 0.5f});
     }
     return events;
   }
 
-  const Options& options_;
   const torch::ScalarType dtype_;
-  NetworkShape shape_;
-  std::vector<Layer> layers_;
-  std::shared_ptr<Network> network_;
-  std::optional<train::KeepBudget> keep_;
-  std::unique_ptr<EventFiles> train_, test_;
-  std::unique_ptr<EventFiles> validation_;  // where the data has it
+  const NetworkShape shape_;
+  const std::vector<Layer> layers_;
 };
 
 }  // namespace

@@ -120,24 +120,26 @@ ImagePlan image_plan(std::int64_t train, std::int64_t test, std::int64_t val, in
 }
 
 void generate(const fs::path& folder, const ImagePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.files,
-                               .test = plan.files,
-                               .val = plan.val_files,
-                               .digits = 3,
-                               .val_prefix = train::val_prefix(plan.val)};
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.files,
+                                    .test = plan.files,
+                                    .val = plan.val_files,
+                                    .digits = 3,
+                                    .val_prefix = train::val_prefix(plan.val)};
   const std::int64_t pictures[] = {plan.train / plan.files, plan.test / plan.files,
                                    plan.val / std::max(1, plan.val_files)};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& file, const train::FileProgress& tell) {
-                      const auto kind = static_cast<std::size_t>(file.kind);
-                      const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
-                      make_file(file.path, plan, pictures[kind],
-                                before + static_cast<std::uint64_t>(file.number), tell);
-                    });
+  train::generate_files(folder, files, rank, ranks, progress,
+                        [&](const train::GeneratedFile& file, const train::FileProgress& tell) {
+                          const auto kind = static_cast<std::size_t>(file.kind);
+                          const std::uint64_t before =
+                              kind * static_cast<std::uint64_t>(plan.files);
+                          make_file(file.path, plan, pictures[kind],
+                                    before + static_cast<std::uint64_t>(file.number), tell);
+                        });
 }
 
-ImageSet read_images(const fs::path& folder, const std::string& name, train::KeepBudget* budget) {
+ImageSet read_images(const fs::path& folder, const std::string& name,
+                     train::SampleCacheBudget* budget) {
   ImageSet set(budget);
   if (fs::is_regular_file(folder / name)) {
     if (fs::path(name).extension() == ".bin")
@@ -146,8 +148,7 @@ ImageSet read_images(const fs::path& folder, const std::string& name, train::Kee
       set.add_h5(folder / name);
     return set;
   }
-  for (const fs::path& path : train::h5_files(folder))
-    if (path.filename().string().starts_with(name)) set.add_h5(path);
+  for (const fs::path& path : train::h5_files(folder, name)) set.add_h5(path);
   if (set.size() == 0 && name == "test" && fs::exists(folder / "test_batch.bin"))
     read_cifar(folder / "test_batch.bin", set);
   for (int i = 1; set.size() == 0 || i > 1; ++i) {

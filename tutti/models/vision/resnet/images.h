@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tutti/core/random.h"
+#include "tutti/train/data/generated_files.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/data/keep_budget.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/sample_cache.h"
 
 namespace tutti::models::resnet {
 
@@ -23,7 +23,7 @@ class ImageSet {
  public:
   ImageSet() = default;
   // The budget must outlive this; without one, nothing of HDF5 files is kept.
-  explicit ImageSet(train::KeepBudget* budget) : kept_(budget) {}
+  explicit ImageSet(train::SampleCacheBudget* budget) : kept_(budget) {}
   void add(Picture picture, std::int64_t label);
   // `data` (N,3,H,H) from 0 to 255, `label` (N). Throws IoError when it does not fit.
   void add_h5(const std::filesystem::path& path);
@@ -44,7 +44,7 @@ class ImageSet {
   std::vector<train::H5File> files_;
   std::vector<Place> places_;
   std::vector<std::int64_t> labels_;
-  train::KeptSamples<std::uint8_t> kept_;
+  train::SampleCache<std::uint8_t> kept_;
   std::vector<float> scratch_;
 };
 
@@ -69,13 +69,13 @@ ImagePlan image_plan(std::int64_t train, std::int64_t test, std::int64_t val, in
 // label (N). Rank r of `ranks` makes every `ranks`-th file; files that are there are left alone. A
 // file depends on nothing but the plan and its number.
 void generate(const std::filesystem::path& folder, const ImagePlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 // "train" or "test" pictures of a folder: `train*.h5`, or data_batch_1.bin ... and test_batch.bin.
 // Any other name is that of one file. Throws IoError when there are none, or when their shapes
 // differ.
 ImageSet read_images(const std::filesystem::path& folder, const std::string& name,
-                     train::KeepBudget* budget = nullptr);
+                     train::SampleCacheBudget* budget = nullptr);
 
 // Mean and spread of each channel; of more than 10,000 pictures, of so many of them.
 struct ChannelScale {

@@ -71,7 +71,7 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
 TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   const fs::path folder = temporary_folder();
   generate(folder, {.side = 8, .train = 10, .test = 10}, 0, 1);
-  train::KeepBudget budget(2.5 * 192);
+  train::SampleCacheBudget budget(2.5 * 192);
   ImageSet set = read_images(folder, "train", &budget);
   const Picture first = set.picture(0), third = set.picture(2);
   set.picture(4);

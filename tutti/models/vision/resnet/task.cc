@@ -4,7 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "tutti/models/nets/task_parts.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/vision/resnet/images.h"
 #include "tutti/models/vision/resnet/metric.h"
 #include "tutti/models/vision/resnet/model.h"
@@ -31,54 +31,20 @@ NetworkShape shape_of(const Options& options) {
 
 constexpr ValueBytes kValueBytes{.f32 = 5.2, .bf16 = 2.8};
 
-class ResnetTask : public train::Task {
+class ResnetTask : public CaseTask<ImageSet, Network> {
  public:
   explicit ResnetTask(const Options& options)
-      : options_(options),
-        shape_(shape_of(options)),
-        network_(std::make_shared<Network>(shape_,
-                                           static_cast<std::uint64_t>(options.integer("seed")),
-                                           train::compute_type(options))) {}
+      : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
+                                                    train::compute_type(options))),
+        shape_(shape_of(options)) {}
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(network_->layers()); }
   double bytes_per_sample() const override {
     return kValueBytes.at(train::compute_type(options_)) * output_values(network_->layers());
   }
 
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const std::int64_t train = options_.integer("train_images"),
-                         test = options_.integer("test_images");
-      const ImagePlan plan =
-          image_plan(train, test, options_.integer("val_images"), shape_.image, shape_.classes);
-      val = train::val_prefix(plan.val);
-      folder = make_data(
-          fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test), "pictures",
-          communicator, [&](const fs::path& target, int rank, int ranks, const auto& progress) {
-            generate(target, plan, rank, ranks, progress);
-          });
-    }
-    keep_.emplace(keep_bytes(options_, communicator));
-    train_ = read_images(folder, "train", &*keep_);
-    test_ = read_images(folder, "test", &*keep_);
-    if (has_validation_files(folder, val))
-      validation_ = std::make_unique<ImageSet>(read_images(folder, val, &*keep_));
-    check_labels(train_, shape_.classes);
-    check_labels(test_, shape_.classes);
-    if (validation_) check_labels(*validation_, shape_.classes);
-    const ChannelScale scale = scale_of(train_);
-    network_->set_scale(scale.mean, scale.spread);
-  }
-
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return train_.size(); }
-
   train::Batch load(std::span<const std::int64_t> indices) override {
-    return batch_of(train_, indices, options_.flag("augment"));
+    return batch_of(train_set(), indices, options_.flag("augment"));
   }
 
   train::Batch random_batch(std::int64_t count) override {
@@ -98,15 +64,16 @@ class ResnetTask : public train::Task {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::int64_t all = samples_to_judge(*this, options_, test_.size());
     Confusion confusion(shape_.classes);
-    for_scores(test_, communicator.rank(), communicator.size(), all,
-               [&](std::int64_t first, const torch::Tensor& scores) {
-                 const torch::Tensor best = std::get<1>(scores.topk(std::min(5, shape_.classes)));
-                 for (std::int64_t i = 0; i < best.size(0); ++i)
-                   confusion.add(test_.labels()[static_cast<std::size_t>(first + i)],
-                                 std::span(best[i].data_ptr<std::int64_t>(), best.size(1)));
-               });
+    for_eval_batches(
+        communicator, eval_batch(shape_.image),
+        [&](std::int64_t first, std::span<const std::int64_t> indices) {
+          const torch::Tensor scores = network_->forward(batch_of(eval_set(), indices).input),
+                              best = std::get<1>(scores.topk(std::min(5, shape_.classes)));
+          for (std::int64_t i = 0; i < best.size(0); ++i)
+            confusion.add(eval_set().labels()[static_cast<std::size_t>(first + i)],
+                          std::span(best[i].data_ptr<std::int64_t>(), best.size(1)));
+        });
     communicator.all_reduce(Buffer::of(confusion.counts()), ReduceOp::kSum, {.name = "counts"});
     if (!folder.empty()) {
       const bool is_ours = options_.text("data").empty();
@@ -124,14 +91,17 @@ class ResnetTask : public train::Task {
   }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
-    ImageSet set = read_images(file.parent_path(), file.filename().string());
+    ImageSet images = read_images(file.parent_path(), file.filename().string());
     std::vector<std::vector<float>> rows;
-    for_scores(set, 0, 1, set.size(), [&](std::int64_t, const torch::Tensor& scores) {
-      const torch::Tensor shares = torch::softmax(scores, 1).contiguous();
-      for (std::int64_t i = 0; i < shares.size(0); ++i)
-        rows.emplace_back(shares[i].data_ptr<float>(),
-                          shares[i].data_ptr<float>() + shares.size(1));
-    });
+    for_batches(
+        images.size(), eval_batch(shape_.image), 0, 1,
+        [&](std::int64_t, std::span<const std::int64_t> indices) {
+          const torch::Tensor shares =
+              torch::softmax(network_->forward(batch_of(images, indices).input), 1).contiguous();
+          for (std::int64_t i = 0; i < shares.size(0); ++i)
+            rows.emplace_back(shares[i].data_ptr<float>(),
+                              shares[i].data_ptr<float>() + shares.size(1));
+        });
     return rows;
   }
 
@@ -150,8 +120,30 @@ class ResnetTask : public train::Task {
   }
 
  private:
-  void swap_validation() override { std::swap(test_, *validation_); }
+  GeneratedData generated() const override {
+    const auto [train, test, val] = split_sizes(options_, "images");
+    return {.name = fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test),
+            .what = "pictures",
+            .val = val,
+            .generate =
+                generator(generate, image_plan(train, test, val, shape_.image, shape_.classes))};
+  }
 
+  std::unique_ptr<ImageSet> open(const fs::path& folder, const std::string& name,
+                                 train::SampleCacheBudget* cache) const override {
+    auto images = std::make_unique<ImageSet>(read_images(folder, name, cache));
+    check_labels(*images, shape_.classes);
+    return images;
+  }
+
+  void on_data_ready(Communicator&) override {
+    const ChannelScale scale = scale_of(train_set());
+    network_->set_scale(scale.mean, scale.spread);
+  }
+
+  train::Batch batch_of(ImageSet& set, std::span<const std::int64_t> indices) override {
+    return batch_of(set, indices, false);
+  }
   static train::Batch batch_of(ImageSet& set, std::span<const std::int64_t> indices,
                                bool augments) {
     const auto count = static_cast<std::int64_t>(indices.size());
@@ -164,22 +156,7 @@ class ResnetTask : public train::Task {
     return {pixels.permute({0, 3, 1, 2}), labels, {}};
   }
 
-  // Calls `use(first, scores)` for every `parts`-th batch from `part` on.
-  template <class Use>
-  void for_scores(ImageSet& set, int part, int parts, std::int64_t count, Use use) {
-    models::for_batches(count, pictures_to_judge(shape_.image), part, parts,
-                        [&](std::int64_t first, std::span<const std::int64_t> indices) {
-                          use(first, network_->forward(batch_of(set, indices, false).input));
-                          tell_judged(first + std::int64_t(indices.size()), count);
-                        });
-  }
-
-  const Options& options_;
   const NetworkShape shape_;
-  std::shared_ptr<Network> network_;
-  std::optional<train::KeepBudget> keep_;
-  ImageSet train_, test_;
-  std::unique_ptr<ImageSet> validation_;  // where the data has it
 };
 
 }  // namespace

@@ -30,21 +30,20 @@ void make_file(const fs::path& path, int side, std::uint64_t stream) {
 }  // namespace
 
 void generate(const fs::path& folder, const ScanPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress) {
-  const train::MadeFiles files{.train = plan.train,
-                               .test = plan.test,
-                               .val = plan.val,
-                               .val_prefix = train::val_prefix(plan.val)};
-  train::make_files(folder, files, rank, ranks, progress,
-                    [&](const train::MadeFile& file, const train::FileProgress&) {
-                      make_file(file.path, plan.side, train::stream_of(file));
-                    });
+              const train::GenerateProgress& progress) {
+  const train::GeneratedFiles files{.train = plan.train,
+                                    .test = plan.test,
+                                    .val = plan.val,
+                                    .val_prefix = train::val_prefix(plan.val)};
+  train::generate_files(folder, files, rank, ranks, progress,
+                        [&](const train::GeneratedFile& file, const train::FileProgress&) {
+                          make_file(file.path, plan.side, train::stream_of(file));
+                        });
 }
 
 ScanFiles::ScanFiles(const fs::path& folder, const std::string& name, int side, bool needs_truth)
     : side_(side), needs_truth_(needs_truth) {
-  for (const fs::path& path : train::h5_files(folder))
-    if (path.filename().string().starts_with(name)) add_file(path);
+  for (const fs::path& path : train::h5_files(folder, name)) add_file(path);
   std::vector<fs::path> subjects;
   if (is_subject(folder / name))
     subjects = {folder / name};

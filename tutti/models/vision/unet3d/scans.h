@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tutti/models/vision/unet3d/head.h"
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 namespace tutti::models::unet3d {
 
@@ -23,7 +23,7 @@ struct ScanPlan {
 // depends on nothing but the side and its number. `progress` is called after each file with those
 // done by this rank and all it has to do.
 void generate(const std::filesystem::path& folder, const ScanPlan& plan, int rank, int ranks,
-              const train::MakeProgress& progress = {});
+              const train::GenerateProgress& progress = {});
 
 // The heads of a folder, all of one side, as
 // - files `<name>*.h5` with any number of heads: data (N,4,S,S,S) in the order t1, t1ce, flair, t2,

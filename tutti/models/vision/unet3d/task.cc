@@ -6,8 +6,8 @@
 #include <torch/utils.h>
 
 #include "tutti/core/random.h"
+#include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/nets/task_parts.h"
 #include "tutti/models/ops/volume.h"
 #include "tutti/models/vision/unet3d/metric.h"
 #include "tutti/models/vision/unet3d/model.h"
@@ -40,58 +40,15 @@ NetworkShape shape_of(const Options& options) {
 // How often a step has what the layers give, at the worst moment; measured.
 constexpr double kCopies = 2.2;
 
-class UnetTask : public train::Task {
+class UnetTask : public CaseTask<ScanFiles, Network> {
  public:
   explicit UnetTask(const Options& options)
-      : options_(options),
-        shape_(shape_of(options)),
-        network_(std::make_shared<Network>(shape_,
-                                           static_cast<std::uint64_t>(options.integer("seed")),
-                                           train::compute_type(options))) {}
+      : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
+                                                    train::compute_type(options))),
+        shape_(shape_of(options)) {}
 
-  torch::nn::Module& model() override { return *network_; }
-  bool casts_itself() const override { return true; }
   double flops_per_sample() const override { return train_flops(shape_); }
   double bytes_per_sample() const override { return kCopies * activation_bytes(shape_, true); }
-
-  void prepare(Communicator& communicator) override {
-    fs::path folder = options_.text("data");
-    std::string val = "val";
-    if (folder.empty()) {
-      const ScanPlan plan{shape_.volume, options_.integer("train_scans"),
-                          options_.integer("test_scans"), options_.integer("val_scans")};
-      val = train::val_prefix(plan.val);
-      folder = make_data(fmt::format("unet3d-{}", plan.side), "heads", communicator,
-                         [&](const fs::path& to, int rank, int ranks, const auto& progress) {
-                           generate(to, plan, rank, ranks, progress);
-                         });
-      train_count_ = plan.train;
-      test_count_ = plan.test;
-    }
-    train_ = std::make_unique<ScanFiles>(folder, "train", shape_.volume);
-    test_ = std::make_unique<ScanFiles>(folder, "test", shape_.volume);
-    if (has_validation_files(folder, val) || fs::is_directory(folder / val))
-      validation_ = std::make_unique<ScanFiles>(folder, val, shape_.volume);
-    find_thresholds();
-  }
-
-  // The folder may hold more of a larger plan.
-  bool has_validation() const override { return validation_ != nullptr; }
-  std::int64_t train_samples() const override { return limited(train_->size(), train_count_); }
-
-  train::Batch load(std::span<const std::int64_t> indices) override {
-    const std::int64_t count = static_cast<std::int64_t>(indices.size()), side = shape_.volume;
-    torch::Tensor images = torch::empty({count, kModalities, side, side, side});
-    torch::Tensor labels = torch::empty({count, side, side, side}, torch::kUInt8);
-    float* image = images.data_ptr<float>();
-    std::uint8_t* label = labels.data_ptr<std::uint8_t>();
-    for (std::int64_t index : indices) {
-      const Scan scan = train_->read(index);
-      image = std::ranges::copy(scan.images, image).out;
-      label = std::ranges::copy(scan.labels, label).out;
-    }
-    return {images, labels, {}};
-  }
 
   train::Batch random_batch(std::int64_t count) override {
     const std::int64_t side = shape_.volume;
@@ -122,17 +79,17 @@ class UnetTask : public train::Task {
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
-    const std::int64_t all = samples_to_judge(*this, options_, limited(test_->size(), test_count_));
+    const std::int64_t all = eval_count();
     std::array<double, 2 * kRegions> sums{};  // of the network, of the thresholds
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
-      const Scan scan = test_->read(i);
+      const Scan scan = eval_set().read(i);
       const Labels found = find(scan);
       for (int region = 0; region < kRegions; ++region) {
         const auto at = static_cast<std::size_t>(region);
         sums[at] += overlap(region, scan.labels, found).dice();
         sums[kRegions + at] += overlap(region, thresholds_[at], scan.images, scan.labels).dice();
       }
-      tell_judged(i + 1, all);
+      report_evaluated(i + 1, all);
     }
     communicator.all_reduce(Buffer::of(std::span<double>(sums)), ReduceOp::kSum, {.name = "dice"});
     if (!folder.empty()) draw(folder, std::min(all, kDrawnScans));
@@ -199,9 +156,38 @@ class UnetTask : public train::Task {
   }
 
  private:
-  void swap_validation() override {
-    std::swap(test_, validation_);
-    std::swap(test_count_, validation_count_);
+  GeneratedData generated() const override {
+    const SplitSizes sizes = split_sizes(options_, "scans");
+    return {.name = fmt::format("unet3d-{}", shape_.volume),
+            .what = "heads",
+            .val = sizes.val,
+            .generate =
+                generator(generate, ScanPlan{shape_.volume, sizes.train, sizes.test, sizes.val}),
+            .most = sizes};
+  }
+
+  std::unique_ptr<ScanFiles> open(const fs::path& folder, const std::string& name,
+                                  train::SampleCacheBudget*) const override {
+    return std::make_unique<ScanFiles>(folder, name, shape_.volume);
+  }
+  bool has_samples(const fs::path& folder, const std::string& name) const override {
+    return CaseTask::has_samples(folder, name) || fs::is_directory(folder / name);
+  }
+
+  void on_data_ready(Communicator&) override { find_thresholds(); }
+
+  train::Batch batch_of(ScanFiles& files, std::span<const std::int64_t> indices) override {
+    const std::int64_t count = static_cast<std::int64_t>(indices.size()), side = shape_.volume;
+    torch::Tensor images = torch::empty({count, kModalities, side, side, side});
+    torch::Tensor labels = torch::empty({count, side, side, side}, torch::kUInt8);
+    float* image = images.data_ptr<float>();
+    std::uint8_t* label = labels.data_ptr<std::uint8_t>();
+    for (std::int64_t index : indices) {
+      const Scan scan = files.read(index);
+      image = std::ranges::copy(scan.images, image).out;
+      label = std::ranges::copy(scan.labels, label).out;
+    }
+    return {images, labels, {}};
   }
 
   torch::Tensor loss_of(const torch::Tensor& scores, const torch::Tensor& labels) const {
@@ -213,7 +199,7 @@ class UnetTask : public train::Task {
   void find_thresholds() {
     ThresholdSearch search;
     for (std::int64_t i = 0; i < std::min(train_samples(), kThresholdScans); ++i) {
-      const Scan scan = train_->read(i);
+      const Scan scan = train_set().read(i);
       search.add(scan.images, scan.labels);
     }
     for (int region = 0; region < kRegions; ++region)
@@ -232,19 +218,14 @@ class UnetTask : public train::Task {
   void draw(const fs::path& folder, std::int64_t count) {
     std::vector<Slices> heads;
     for (std::int64_t i = 0; i < count; ++i) {
-      Scan scan = test_->read(i);
+      Scan scan = eval_set().read(i);
       Labels found = find(scan);
       heads.push_back({std::move(scan), std::move(found)});
     }
     runs::write_text(folder / "slices.svg", slices_svg(shape_.volume, heads));
   }
 
-  const Options& options_;
   const NetworkShape shape_;
-  std::shared_ptr<Network> network_;
-  std::unique_ptr<ScanFiles> train_, test_;
-  std::unique_ptr<ScanFiles> validation_;                                 // where the data has it
-  std::int64_t train_count_ = 0, test_count_ = 0, validation_count_ = 0;  // 0: all files
   std::array<Threshold, kRegions> thresholds_;
 };
 

@@ -10,9 +10,9 @@
 namespace tutti::train {
 
 // Shared by all files of a task; safe from several threads.
-class KeepBudget {
+class SampleCacheBudget {
  public:
-  explicit KeepBudget(double bytes) : left_(static_cast<std::int64_t>(bytes)) {}
+  explicit SampleCacheBudget(double bytes) : left_(static_cast<std::int64_t>(bytes)) {}
   // Whether so many bytes may be kept from now on; when not, nothing is taken.
   bool take(std::size_t bytes) {
     const auto wanted = static_cast<std::int64_t>(bytes);
@@ -28,11 +28,11 @@ class KeepBudget {
 // A list of samples, each some values of T, kept as far as the budget goes. Empty samples are read
 // again each time. Not safe from several threads.
 template <class T>
-class KeptSamples {
+class SampleCache {
  public:
   using Sample = std::vector<T>;
   // Without a budget, which must outlive this, nothing is kept that was read.
-  explicit KeptSamples(KeepBudget* budget = nullptr) : budget_(budget) {}
+  explicit SampleCache(SampleCacheBudget* budget = nullptr) : budget_(budget) {}
 
   // So many that are not read yet, after those that are there.
   void add(std::int64_t count) { kept_.resize(kept_.size() + static_cast<std::size_t>(count)); }
@@ -53,7 +53,7 @@ class KeptSamples {
   }
 
  private:
-  KeepBudget* budget_;
+  SampleCacheBudget* budget_;
   std::vector<Sample> kept_;
   Sample read_;  // the last that was read
 };

@@ -1,4 +1,4 @@
-#include "tutti/train/data/keep_budget.h"
+#include "tutti/train/data/sample_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 // Sample i has i + 1 values i; counts how often one is read.
 struct Source {
   int reads = 0;
-  const std::vector<int>& of(KeptSamples<int>& samples, int index) {
+  const std::vector<int>& of(SampleCache<int>& samples, int index) {
     return samples.get(index, [&](std::vector<int>& values) {
       ++reads;
       values.insert(values.end(), static_cast<std::size_t>(index + 1), index);
@@ -18,17 +18,17 @@ struct Source {
   }
 };
 
-TEST(KeepBudget, GivesNothingOfWhatDoesNotFit) {
-  KeepBudget budget(10);
+TEST(SampleCacheBudget, GivesNothingOfWhatDoesNotFit) {
+  SampleCacheBudget budget(10);
   EXPECT_TRUE(budget.take(6));
   EXPECT_FALSE(budget.take(5));
   EXPECT_TRUE(budget.take(4));
   EXPECT_FALSE(budget.take(1));
 }
 
-TEST(KeptSamples, ReadsOnceWhatTheBudgetHolds) {
-  KeepBudget budget(3 * sizeof(int));
-  KeptSamples<int> samples(&budget);
+TEST(SampleCache, ReadsOnceWhatTheBudgetHolds) {
+  SampleCacheBudget budget(3 * sizeof(int));
+  SampleCache<int> samples(&budget);
   samples.add(1);
   samples.add(2);
   Source source;
@@ -40,9 +40,9 @@ TEST(KeptSamples, ReadsOnceWhatTheBudgetHolds) {
   EXPECT_FALSE(budget.take(1));
 }
 
-TEST(KeptSamples, SeveralListsShareABudget) {
-  KeepBudget budget(2 * sizeof(int));
-  KeptSamples<int> first(&budget), second(&budget);
+TEST(SampleCache, SeveralListsShareABudget) {
+  SampleCacheBudget budget(2 * sizeof(int));
+  SampleCache<int> first(&budget), second(&budget);
   first.add(2);
   second.add(2);
   Source source;
@@ -53,8 +53,8 @@ TEST(KeptSamples, SeveralListsShareABudget) {
   EXPECT_EQ(source.reads, 3);
 }
 
-TEST(KeptSamples, WithoutABudgetOnlyWhatWasGivenIsKept) {
-  KeptSamples<int> samples;
+TEST(SampleCache, WithoutABudgetOnlyWhatWasGivenIsKept) {
+  SampleCache<int> samples;
   samples.add(std::vector<int>{7, 8});
   samples.add(1);
   Source source;
@@ -65,9 +65,9 @@ TEST(KeptSamples, WithoutABudgetOnlyWhatWasGivenIsKept) {
   EXPECT_EQ(source.reads, 2);
 }
 
-TEST(KeptSamples, AFailedReadKeepsNothing) {
-  KeepBudget budget(100);
-  KeptSamples<int> samples(&budget);
+TEST(SampleCache, AFailedReadKeepsNothing) {
+  SampleCacheBudget budget(100);
+  SampleCache<int> samples(&budget);
   samples.add(1);
   EXPECT_THROW(samples.get(0,
                            [](std::vector<int>& values) {

@@ -1,4 +1,4 @@
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,27 +19,27 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-class MadeFilesTest : public testing::Test {
+class GeneratedFilesTest : public testing::Test {
  protected:
-  MadeFilesTest() {
+  GeneratedFilesTest() {
     std::string form = fs::temp_directory_path() / "made-XXXXXX";
     folder_ = mkdtemp(form.data());
   }
-  ~MadeFilesTest() override { fs::remove_all(folder_); }
+  ~GeneratedFilesTest() override { fs::remove_all(folder_); }
 
   // What a rank of two makes: name, samples.
-  std::vector<std::string> made(int rank, const MadeFiles& files) {
+  std::vector<std::string> made(int rank, const GeneratedFiles& files) {
     std::vector<std::string> names;
     last_ = {0, 0};
     told_.clear();
-    make_files(
+    generate_files(
         folder_ / "data", files, rank, 2,
         [&](double done, int all) {
           if (done == 0) ++starts_;
           last_ = {done, all};
           told_.push_back(done);
         },
-        [&](const MadeFile& file, const FileProgress& tell) {
+        [&](const GeneratedFile& file, const FileProgress& tell) {
           tell(0.5);
           names.push_back(file.path.filename().string() + " " + std::to_string(file.first) + "-" +
                           std::to_string(file.last) + kind(file.kind));
@@ -47,8 +47,8 @@ class MadeFilesTest : public testing::Test {
         });
     return names;
   }
-  static std::string kind(MadeKind kind) {
-    return kind == MadeKind::kTrain ? "" : kind == MadeKind::kTest ? " test" : " val";
+  static std::string kind(Split kind) {
+    return kind == Split::kTrain ? "" : kind == Split::kTest ? " test" : " val";
   }
   fs::path folder_;
   std::pair<double, int> last_;
@@ -56,8 +56,8 @@ class MadeFilesTest : public testing::Test {
   int starts_ = 0;
 };
 
-TEST_F(MadeFilesTest, AreDealtInTurn) {
-  const MadeFiles files{.train = 5, .test = 3, .per_file = 2, .digits = 4};
+TEST_F(GeneratedFilesTest, AreDealtInTurn) {
+  const GeneratedFiles files{.train = 5, .test = 3, .per_file = 2, .digits = 4};
   EXPECT_THAT(made(0, files),
               ElementsAre("train-0000.h5 0-2", "train-0002.h5 4-5", "test-0001.h5 2-3 test"));
   EXPECT_EQ(last_, std::pair(3.0, 3));
@@ -65,8 +65,8 @@ TEST_F(MadeFilesTest, AreDealtInTurn) {
   EXPECT_EQ(last_, std::pair(2.0, 2));
 }
 
-TEST_F(MadeFilesTest, WhatIsThereIsNotMadeAgain) {
-  const MadeFiles files{.train = 2, .test = 1};
+TEST_F(GeneratedFilesTest, WhatIsThereIsNotMadeAgain) {
+  const GeneratedFiles files{.train = 2, .test = 1};
   EXPECT_THAT(made(0, files), ElementsAre("train-00000.h5 0-1", "test-00000.h5 0-1 test"));
   EXPECT_THAT(made(0, files), ElementsAre());
   EXPECT_EQ(last_, std::pair(0.0, 0));  // and nothing is said
@@ -76,9 +76,9 @@ TEST_F(MadeFilesTest, WhatIsThereIsNotMadeAgain) {
 }
 
 // Of a folder that was made before, and for another number of them.
-TEST_F(MadeFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
+TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
   made(0, {.train = 2, .test = 1});
-  MadeFiles files{.train = 2, .test = 1, .val = 2, .per_file = 1, .val_prefix = val_prefix(2)};
+  GeneratedFiles files{.train = 2, .test = 1, .val = 2, .per_file = 1, .val_prefix = val_prefix(2)};
   EXPECT_THAT(made(1, files), ElementsAre("train-00001.h5 1-2", "val-2-00000.h5 0-1 val"));
   EXPECT_THAT(made(0, files), ElementsAre("val-2-00001.h5 1-2 val"));
   files.val = 20;
@@ -89,7 +89,7 @@ TEST_F(MadeFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
 }
 
 // A file may take an hour: the line must not wait for the first one.
-TEST_F(MadeFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
+TEST_F(GeneratedFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
   made(0, {.train = 3, .test = 1});
   EXPECT_THAT(told_, ElementsAre(0, 0.5, 1, 1.5, 2));
   EXPECT_EQ(starts_, 1);
@@ -97,20 +97,20 @@ TEST_F(MadeFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
 
 // The first run is at its first file until the second one has made the next: the second neither
 // makes the same file, nor goes on before it is there.
-TEST_F(MadeFilesTest, TwoRunsFillAFolderTogether) {
-  const MadeFiles files{.train = 3, .test = 1};
+TEST_F(GeneratedFilesTest, TwoRunsFillAFolderTogether) {
+  const GeneratedFiles files{.train = 3, .test = 1};
   std::latch first_has_begun(1), second_has_gone_on(1);
   std::mutex mutex;
   std::map<std::string, int> made;
-  const auto make = [&](const MadeFile& file) {
+  const auto make = [&](const GeneratedFile& file) {
     EXPECT_FALSE(fs::exists(file.path));
     std::ofstream(file.path) << "x";
     const std::lock_guard lock(mutex);
     ++made[file.path.filename().string()];
   };
   std::thread first([&] {
-    make_files(folder_, files, 0, 1, {}, [&](const MadeFile& file, const FileProgress&) {
-      if (file.first == 0 && file.kind == MadeKind::kTrain) {
+    generate_files(folder_, files, 0, 1, {}, [&](const GeneratedFile& file, const FileProgress&) {
+      if (file.first == 0 && file.kind == Split::kTrain) {
         first_has_begun.count_down();
         second_has_gone_on.wait();
       }
@@ -119,7 +119,7 @@ TEST_F(MadeFilesTest, TwoRunsFillAFolderTogether) {
   });
   first_has_begun.wait();
   bool has_gone_on = false;
-  make_files(folder_, files, 0, 1, {}, [&](const MadeFile& file, const FileProgress&) {
+  generate_files(folder_, files, 0, 1, {}, [&](const GeneratedFile& file, const FileProgress&) {
     make(file);
     if (!std::exchange(has_gone_on, true)) second_has_gone_on.count_down();
   });
@@ -131,7 +131,7 @@ TEST_F(MadeFilesTest, TwoRunsFillAFolderTogether) {
                                               {"test-00000.h5", 1}}));
 }
 
-TEST_F(MadeFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
+TEST_F(GeneratedFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
   fs::create_directories(folder_ / "data");
   for (const char* draft : {"train-00000.h5.part", "train-00000.h5.host-7-0.part", "other.part"})
     std::ofstream(folder_ / "data" / draft) << "x";
@@ -141,19 +141,19 @@ TEST_F(MadeFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
   EXPECT_TRUE(fs::exists(folder_ / "data/other.part"));
 }
 
-TEST_F(MadeFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
+TEST_F(GeneratedFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
   EXPECT_NO_THROW(check_room(folder_, 5e9, 6e9));
   EXPECT_THAT(
       [&] { check_room(folder_, 7e9, 6e9); },
       testing::ThrowsMessage<IoError>(testing::AllOf(testing::HasSubstr("6.0 GB, and 7.0 GB more"),
                                                      testing::HasSubstr("XDG_CACHE_HOME"))));
   int files = 0;
-  auto make = [&](const MadeFile& file, const FileProgress&) {
+  auto make = [&](const GeneratedFile& file, const FileProgress&) {
     ++files;
     std::ofstream(file.path) << "x";
     fs::resize_file(file.path, std::uintmax_t{1} << 40);  // takes no room, but would
   };
-  EXPECT_THROW(make_files(folder_ / "large", {.train = 4096}, 0, 1, {}, make), IoError);
+  EXPECT_THROW(generate_files(folder_ / "large", {.train = 4096}, 0, 1, {}, make), IoError);
   EXPECT_EQ(files, 1);
 }
 

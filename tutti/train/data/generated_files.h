@@ -14,41 +14,41 @@ namespace tutti::train {
 // samples, and those of a folder that is older than its validation files stay as they are.
 std::string val_prefix(std::int64_t samples);
 
-struct MadeFiles {
+struct GeneratedFiles {
   std::int64_t train = 0, test = 0, val = 0;  // samples
   std::int64_t per_file = 1;
   int digits = 5;  // of the number in a file's name
   std::string val_prefix = {};
 };
 
-enum class MadeKind { kTrain, kTest, kVal };
+enum class Split { kTrain, kTest, kVal };
 
-struct MadeFile {
+struct GeneratedFile {
   std::filesystem::path path;
-  MadeKind kind = MadeKind::kTrain;
+  Split kind = Split::kTrain;
   std::int64_t number = 0;           // among the files of its kind
   std::int64_t first = 0, last = 0;  // samples among those of its kind, `last` excluded
 };
 
 // A number for the random numbers of a file by which no two files of a folder are alike, however
 // many there are of each kind.
-std::uint64_t stream_of(const MadeFile& file);
+std::uint64_t stream_of(const GeneratedFile& file);
 
 // Hears how many files of this rank are made, the share of one that is being made with them, and
 // how many will be.
-using MakeProgress = std::function<void(double done, int all)>;
+using GenerateProgress = std::function<void(double done, int all)>;
 // Hears which share of a file is made, from 0 to 1.
 using FileProgress = std::function<void(double share)>;
 
-using MakeFile = std::function<void(const MadeFile&, const FileProgress&)>;
+using GenerateFile = std::function<void(const GeneratedFile&, const FileProgress&)>;
 
 // Calls `make` for each file of this rank that is not there yet, in a folder that it makes;
 // `progress`, when given, is called before the first and whenever `make` tells of its file. `make`
 // must write a file whole or not at all, as H5File does. Files can then be made in several starts,
 // and by several runs at once: a file that another run is making is waited for. Throws IoError when
 // what is missing, judged by what was made, would not fit on the disk.
-void make_files(const std::filesystem::path& folder, const MadeFiles& files, int rank, int ranks,
-                const MakeProgress& progress, const MakeFile& make);
+void generate_files(const std::filesystem::path& folder, const GeneratedFiles& files, int rank,
+                    int ranks, const GenerateProgress& progress, const GenerateFile& make);
 
 // Throws IoError when `needed` bytes more do not fit into `available`.
 void check_room(const std::filesystem::path& folder, double needed, double available);

@@ -1,4 +1,4 @@
-#include "tutti/train/data/made_files.h"
+#include "tutti/train/data/generated_files.h"
 
 #include <fmt/format.h>
 
@@ -15,18 +15,18 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Samples {
-  MadeKind kind;
+  Split kind;
   std::string prefix;
   std::int64_t count;
 };
 
-std::vector<MadeFile> missing_files(const fs::path& folder, const MadeFiles& files, int rank,
-                                    int ranks) {
-  std::vector<MadeFile> missing;
+std::vector<GeneratedFile> missing_files(const fs::path& folder, const GeneratedFiles& files,
+                                         int rank, int ranks) {
+  std::vector<GeneratedFile> missing;
   std::int64_t job = 0;
-  for (const Samples& samples : {Samples{MadeKind::kTrain, "train-", files.train},
-                                 Samples{MadeKind::kTest, "test-", files.test},
-                                 Samples{MadeKind::kVal, files.val_prefix, files.val}})
+  for (const Samples& samples :
+       {Samples{Split::kTrain, "train-", files.train}, Samples{Split::kTest, "test-", files.test},
+        Samples{Split::kVal, files.val_prefix, files.val}})
     for (std::int64_t first = 0; first < samples.count; first += files.per_file, ++job) {
       const std::int64_t number = first / files.per_file,
                          last = std::min(samples.count, first + files.per_file);
@@ -39,7 +39,7 @@ std::vector<MadeFile> missing_files(const fs::path& folder, const MadeFiles& fil
 }
 
 // The byte of the lock file that stands for this file.
-std::int64_t lock_byte(const MadeFile& file) {
+std::int64_t lock_byte(const GeneratedFile& file) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char letter : file.path.filename().string())
     hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
@@ -55,7 +55,7 @@ std::vector<fs::path> drafts_in(const fs::path& folder) {
   return drafts;
 }
 
-void remove_drafts(const std::vector<fs::path>& drafts, const MadeFile& file) {
+void remove_drafts(const std::vector<fs::path>& drafts, const GeneratedFile& file) {
   std::error_code ignored;
   for (const fs::path& draft : drafts)
     if (draft.string().starts_with(file.path.string() + ".")) fs::remove(draft, ignored);
@@ -67,10 +67,10 @@ std::string val_prefix(std::int64_t samples) {
   return fmt::format("val-{}-", samples);
 }
 
-std::uint64_t stream_of(const MadeFile& file) {
+std::uint64_t stream_of(const GeneratedFile& file) {
   const auto number = static_cast<std::uint64_t>(file.number);
-  if (file.kind == MadeKind::kVal) return (std::uint64_t{1} << 63) + number;
-  return 2 * number + (file.kind == MadeKind::kTest ? 1 : 0);
+  if (file.kind == Split::kVal) return (std::uint64_t{1} << 63) + number;
+  return 2 * number + (file.kind == Split::kTest ? 1 : 0);
 }
 
 void check_room(const fs::path& folder, double needed, double available) {
@@ -90,8 +90,8 @@ namespace {
 // names and the same content, so it does not matter which is renamed last.
 class FolderFiller {
  public:
-  FolderFiller(const fs::path& folder, std::vector<MadeFile> missing, int ranks,
-               const MakeProgress& progress, const MakeFile& make)
+  FolderFiller(const fs::path& folder, std::vector<GeneratedFile> missing, int ranks,
+               const GenerateProgress& progress, const GenerateFile& make)
       : folder_(folder),
         missing_(std::move(missing)),
         drafts_(drafts_in(folder)),
@@ -102,8 +102,8 @@ class FolderFiller {
 
   void run() {
     tell(0);
-    std::vector<MadeFile> busy;
-    for (const MadeFile& file : missing_) {
+    std::vector<GeneratedFile> busy;
+    for (const GeneratedFile& file : missing_) {
       if (lock_.try_lock(lock_byte(file)))
         make_locked(file);
       else
@@ -112,7 +112,7 @@ class FolderFiller {
     if (!busy.empty())
       log::info("another run makes {} of the files in {}; waiting for it", busy.size(),
                 folder_.string());
-    for (const MadeFile& file : busy) {
+    for (const GeneratedFile& file : busy) {
       lock_.lock(lock_byte(file));
       make_locked(file);
     }
@@ -123,7 +123,7 @@ class FolderFiller {
     if (progress_) progress_(done_ + share, static_cast<int>(missing_.size()));
   }
 
-  void make_locked(const MadeFile& file) {
+  void make_locked(const GeneratedFile& file) {
     const bool is_there = fs::exists(file.path);  // another run has made it meanwhile
     if (!is_there) {
       remove_drafts(drafts_, file);
@@ -135,7 +135,7 @@ class FolderFiller {
     if (!is_there) check_room_for_rest(file);
   }
 
-  void check_room_for_rest(const MadeFile& file) {
+  void check_room_for_rest(const GeneratedFile& file) {
     std::error_code unknown;
     bytes_ += double(fs::file_size(file.path, unknown));
     const double left = bytes_ / ++made_ * (double(missing_.size()) - done_) * ranks_;
@@ -143,22 +143,22 @@ class FolderFiller {
   }
 
   const fs::path& folder_;
-  const std::vector<MadeFile> missing_;
+  const std::vector<GeneratedFile> missing_;
   const std::vector<fs::path> drafts_;
   os::FileLock lock_;
   const int ranks_;
-  const MakeProgress& progress_;
-  const MakeFile& make_;
+  const GenerateProgress& progress_;
+  const GenerateFile& make_;
   int done_ = 0, made_ = 0;
   double bytes_ = 0;  // of what was made here; other ranks make as much
 };
 
 }  // namespace
 
-void make_files(const fs::path& folder, const MadeFiles& files, int rank, int ranks,
-                const MakeProgress& progress, const MakeFile& make) {
+void generate_files(const fs::path& folder, const GeneratedFiles& files, int rank, int ranks,
+                    const GenerateProgress& progress, const GenerateFile& make) {
   fs::create_directories(folder);
-  std::vector<MadeFile> missing = missing_files(folder, files, rank, ranks);
+  std::vector<GeneratedFile> missing = missing_files(folder, files, rank, ranks);
   if (!missing.empty()) FolderFiller(folder, std::move(missing), ranks, progress, make).run();
 }
 
