@@ -72,8 +72,8 @@ MAY_INCLUDE = {
     "train/run": ["plot", "runs", "os", "core"],
     "train/data": ["train/run", "io", "os", "core"],
     "train": ["train/run", "comm", "comm/transport", "runs", "os", "core"],
-    "models/ops": ["core"],
-    "models": ["models/ops", "train", "train/*", "plot", "runs", "os", "core"],
+    "kernels": ["core"],
+    "models": ["kernels", "train", "train/*", "plot", "runs", "os", "core"],
 }
 
 # Prefixes of external include names -> the only folders under tutti/ and python/ that may use them.
@@ -83,7 +83,8 @@ EXTERNAL = {
     r"cuda|nccl": ["tutti/comm/transport/nccl"],
     r"simgrid/|xbt/|smpi/": ["tutti/sim"],
     r"torch/|ATen/|c10/|c10d/|caffe2/": [
-        "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/models", "python/bindings"],
+        "tutti/torch_backend", "tutti/lms/hooks", "tutti/train", "tutti/kernels", "tutti/models",
+        "python/bindings"],
     r"hdf5\.h|H5": ["tutti/io", "tutti/train/data", "tutti/learn/data"],
     r"sodium": ["tutti/auth"],
     r"zip\.h": ["tutti/io"],

@@ -21,8 +21,8 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/core/failure.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/cases.h"
-#include "tutti/models/ops/amx.h"
 #include "tutti/models/tasks.h"
 #include "tutti/os/output_file.h"
 #include "tutti/runs/schema.h"
@@ -76,7 +76,7 @@ std::string counted(int count, const char* thing) {
 void introduce(const Prepared& prepared, const Communicator& communicator, int threads) {
   if (communicator.rank() != 0) return;
   const bool is_small = train::compute_type(prepared.options) == torch::kBFloat16;
-  const std::string units = models::has_matrix_units() ? " on matrix units" : "";
+  const std::string units = kernels::has_matrix_units() ? " on matrix units" : "";
   fmt::print("{} ({}): {} on {}, {} each, {}{}, strategy {}\n", prepared.info.name,
              prepared.options.text("size"), counted(communicator.size(), "rank"),
              counted(communicator.size() / std::max(1, communicator.local_size()), "host"),
@@ -270,7 +270,7 @@ int run(int argc, char** argv) {
   if (arguments.size() < 2)
     throw ConfigError("DDL-1-88",
                       "train_rank is started by `tutti train`; see tutti train --help.");
-  models::prepare_amx();
+  kernels::prepare_amx();
   const auto communicator = Communicator::from_environment(patient_options());
   const std::string& verb = arguments[0];
   if (verb == "speed") return speed(*communicator, arguments);

@@ -6,7 +6,7 @@
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/gan3d/losses.h"
 #include "tutti/models/science/gan3d/task.h"
@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 constexpr NetworkShape kSmall = {16, 4, 4, 3, 0, 0.05};

@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "tutti/models/ops/conv.h"
-#include "tutti/models/ops/doubling.h"
-#include "tutti/models/ops/winograd.h"
+#include "tutti/kernels/conv2d/conv.h"
+#include "tutti/kernels/conv2d/doubling.h"
+#include "tutti/kernels/winograd/winograd.h"
 #include "tutti/train/batch_norm.h"
 
 namespace tutti::models {
@@ -42,9 +42,10 @@ torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const 
                                     .reshape({4 * out, in, 3, 3});
   const bool is_recorded = torch::jit::tracer::isTracing();
   if (dtype == torch::kFloat32 && !has_relu && !is_recorded &&
-      std::min(4 * out, in) >= kFewChannels)
-    return doubling_conv(inputs, squares, bias.repeat({4}));
-  const torch::Tensor made = conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
+      std::min(4 * out, in) >= kernels::kFewChannels)
+    return kernels::doubling_conv(inputs, squares, bias.repeat({4}));
+  const torch::Tensor made =
+      kernels::conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
   const std::int64_t height = made.size(2), width = made.size(3);
   // Unlike pixel_shuffle, this moves whole pixels, and channels stay beside each other.
   return made.permute({0, 2, 3, 1})
@@ -83,7 +84,8 @@ torch::Tensor LayerStack::convolved(const Parts& parts, at::TensorList inputs,
   if (layer.kernel == 0) return inputs[0];
   const torch::Tensor bias = layer.has_bias ? parts.bias : torch::zeros({layer.out});
   if (layer.is_transposed) return doubled(inputs, parts.weight, bias, dtype_, has_relu);
-  return conv_same(inputs, parts.weight, bias, dtype_, {layer.stride, layer.dilation, has_relu});
+  return kernels::conv_same(inputs, parts.weight, bias, dtype_,
+                            {layer.stride, layer.dilation, has_relu});
 }
 
 torch::Tensor LayerStack::apply(const std::string& name, at::TensorList inputs, bool has_relu) {
@@ -97,21 +99,21 @@ torch::Tensor LayerStack::apply(const std::string& name, at::TensorList inputs, 
   return has_relu ? torch::relu(normal) : normal;
 }
 
-DenseFeatures LayerStack::apply_dense(std::span<const std::string> names, at::TensorList inputs,
-                                      bool wants_even) const {
+kernels::DenseFeatures LayerStack::apply_dense(std::span<const std::string> names,
+                                               at::TensorList inputs, bool wants_even) const {
   std::vector<torch::Tensor> weights, biases;
   for (const std::string& name : names) {
     weights.push_back(parts_.at(name).weight);
     biases.push_back(parts_.at(name).bias);
   }
-  return dense_conv(inputs, weights, biases, dtype_, wants_even);
+  return kernels::dense_conv(inputs, weights, biases, dtype_, wants_even);
 }
 
-torch::Tensor LayerStack::apply_halving(const std::string& name, const DenseFeatures& block,
-                                        bool has_relu) {
+torch::Tensor LayerStack::apply_halving(const std::string& name,
+                                        const kernels::DenseFeatures& block, bool has_relu) {
   if (block.even.defined()) {
     const Parts& parts = parts_.at(name);
-    return conv_same(block.even, parts.weight, parts.bias, dtype_, {.has_relu = has_relu});
+    return kernels::conv_same(block.even, parts.weight, parts.bias, dtype_, {.has_relu = has_relu});
   }
   std::vector<torch::Tensor> seen = block.inputs;
   seen.insert(seen.end(), block.added.begin(), block.added.end());

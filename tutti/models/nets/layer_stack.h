@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tutti/kernels/conv2d/dense.h"
 #include "tutti/models/nets/layer.h"
-#include "tutti/models/ops/dense.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models {
@@ -28,10 +28,11 @@ class LayerStack : public torch::nn::Module {
   torch::Tensor apply(const std::string& name, at::TensorList inputs, bool has_relu = false);
   // The layers of these names, convolutions with max(0, x), as a dense block: each sees the inputs
   // and what those before it have added.
-  DenseFeatures apply_dense(std::span<const std::string> names, at::TensorList inputs,
-                            bool wants_even) const;
+  kernels::DenseFeatures apply_dense(std::span<const std::string> names, at::TensorList inputs,
+                                     bool wants_even) const;
   // A layer of kernel 1 and stride 2 on all features of such a block.
-  torch::Tensor apply_halving(const std::string& name, const DenseFeatures& block, bool has_relu);
+  torch::Tensor apply_halving(const std::string& name, const kernels::DenseFeatures& block,
+                              bool has_relu);
   // Layers `first` to `last` (excluded), which `forward` uses, as one that a stage can have.
   train::Layer part(
       std::size_t first, std::size_t last,

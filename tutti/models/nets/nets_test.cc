@@ -10,17 +10,17 @@
 
 #include <sstream>
 
+#include "tutti/kernels/amx/amx.h"
+#include "tutti/kernels/conv2d/conv.h"
 #include "tutti/models/nets/layer_stack.h"
 #include "tutti/models/nets/task_parts.h"
-#include "tutti/models/ops/amx.h"
-#include "tutti/models/ops/conv.h"
 
 namespace tutti::models {
 namespace {
 
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 std::vector<Layer> some_layers() {
@@ -178,8 +178,8 @@ TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
                       last_w = network.register_parameter("last_w", torch::randn({3, 32, 1, 1})),
                       last_b = network.register_parameter("last_b", torch::randn({3}));
   auto forward = [&](const torch::Tensor& x) {
-    const torch::Tensor y = conv_same({x}, w, b, torch::kFloat32, {.has_relu = true});
-    return conv_same({x, y}, last_w, last_b, torch::kFloat32);
+    const torch::Tensor y = kernels::conv_same({x}, w, b, torch::kFloat32, {.has_relu = true});
+    return kernels::conv_same({x, y}, last_w, last_b, torch::kFloat32);
   };
   std::stringstream file;
   export_traced(network, forward, torch::zeros({1, 16, 8, 12}), file);
@@ -219,7 +219,7 @@ TEST(TaskParts, EvalBatchesOfLargeImagesAreSmaller) {
 TEST(TaskParts, MemoryIsThatOfThePrecisionItComputesIn) {
   constexpr ValueBytes bytes{.f32 = 6, .bf16 = 3};
   EXPECT_EQ(bytes.at(torch::kFloat32), 6);
-  EXPECT_EQ(bytes.at(torch::kBFloat16), has_matrix_units() ? 3 : 6);
+  EXPECT_EQ(bytes.at(torch::kBFloat16), kernels::has_matrix_units() ? 3 : 6);
 }
 
 TEST(TaskParts, ValuesByName) {

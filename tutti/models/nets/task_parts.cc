@@ -7,7 +7,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/os/heap.h"
 #include "tutti/os/memory.h"
 #include "tutti/train/data/h5.h"
@@ -95,7 +95,7 @@ std::uint64_t seed_of(const Options& options) {
 }
 
 double ValueBytes::at(torch::ScalarType dtype) const {
-  return dtype == torch::kBFloat16 && has_matrix_units() ? bf16 : f32;
+  return dtype == torch::kBFloat16 && kernels::has_matrix_units() ? bf16 : f32;
 }
 
 std::int64_t limited(std::int64_t available, std::int64_t most) {

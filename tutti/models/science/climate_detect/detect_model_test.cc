@@ -3,7 +3,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/climate_detect/case.h"
 #include "tutti/models/science/climate_detect/model.h"
 #include "tutti/models/science/climate_detect/task.h"
@@ -12,9 +12,9 @@ namespace tutti::models::climate_detect {
 namespace {
 
 using torch::Tensor;
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 TEST(DetectModel, CountsAreThoseOfTheTable) {

@@ -20,7 +20,7 @@ class Tiramisu : public Network {
   using Features = std::vector<Tensor>;
 
   Tensor scores(const Tensor& fields) override {
-    DenseFeatures block{{apply("first", fields, true)}, {}, {}};
+    kernels::DenseFeatures block{{apply("first", fields, true)}, {}, {}};
     std::vector<Features> skips;
     for (std::size_t b = 0; b < shape_.down.size(); ++b) {
       const bool is_last = b + 1 == shape_.down.size();
@@ -46,8 +46,8 @@ class Tiramisu : public Network {
     first.insert(first.end(), second.begin(), second.end());
     return first;
   }
-  DenseFeatures dense(const std::string& block, int count, const Features& inputs,
-                      bool wants_even) {
+  kernels::DenseFeatures dense(const std::string& block, int count, const Features& inputs,
+                               bool wants_even) {
     std::vector<std::string> names;
     for (int i = 0; i < count; ++i) names.push_back(fmt::format("{}_{}", block, i));
     if (!drops()) return apply_dense(names, inputs, wants_even);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/climate_segment/case.h"
 #include "tutti/models/science/climate_segment/model.h"
 #include "tutti/models/science/climate_segment/task.h"
@@ -14,9 +14,9 @@ namespace tutti::models::climate_segment {
 namespace {
 
 using torch::Tensor;
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 // The published number has three passes of every layer. A step needs two of the first one: nobody

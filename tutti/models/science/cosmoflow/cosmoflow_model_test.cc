@@ -7,13 +7,13 @@
 
 #include <sstream>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/cosmoflow/model.h"
 
 namespace tutti::models::cosmoflow {
 namespace {
 
-const Amx kAmx = prepare_amx();
+const kernels::Amx kAmx = kernels::prepare_amx();
 
 NetworkShape small_shape(bool is_mlperf) {
   NetworkShape shape;

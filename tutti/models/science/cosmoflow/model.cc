@@ -9,7 +9,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/random.h"
-#include "tutti/models/ops/volume.h"
+#include "tutti/kernels/conv3d/volume.h"
 #include "tutti/train/batch_norm.h"
 
 namespace tutti::models::cosmoflow {
@@ -144,11 +144,11 @@ torch::Tensor Network::convolved(std::size_t i, const torch::Tensor& x) const {
   const double slope = slope_of(shape_);
   const Layer& layer = layers_[i];
   if (i == 0 && layer.in == 1 && layer.has_pool && layer.padding == 0 && layer.out % 8 == 0)
-    return first_conv_leaky_mean_pool(x, weights_[i], biases_[i], dtype_, slope);
+    return kernels::first_conv_leaky_mean_pool(x, weights_[i], biases_[i], dtype_, slope);
   const torch::Tensor y =
-      conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
+      kernels::conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
   if (!layer.has_pool) return torch::leaky_relu(y, slope);
-  if (!shape_.is_mlperf) return leaky_mean_pool(y, slope);
+  if (!shape_.is_mlperf) return kernels::leaky_mean_pool(y, slope);
   // Leaky ReLU keeps the order of values, so it can wait until an eighth of them is left.
   return torch::leaky_relu(torch::max_pool3d(y.to(torch::kFloat32), 2), slope);
 }

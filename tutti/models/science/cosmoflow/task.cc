@@ -5,9 +5,9 @@
 #include <torch/types.h>
 
 #include "tutti/core/random.h"
+#include "tutti/kernels/conv3d/volume.h"
 #include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/ops/volume.h"
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/model.h"
@@ -186,7 +186,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
   // Turned and mirrored: its parameters stay what they are.
   torch::Tensor augmented(const torch::Tensor& volumes, std::uint64_t seed) const {
     if (!options_.flag("augment")) return volumes;
-    return turned(volumes, Random(mixed_seed(seed, 99)).below(kCubeSymmetries));
+    return kernels::turned(volumes, Random(mixed_seed(seed, 99)).below(kernels::kCubeSymmetries));
   }
 
   // Whole universes are held out: pieces of one know of each other.

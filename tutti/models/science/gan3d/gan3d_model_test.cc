@@ -11,7 +11,7 @@
 
 #include <sstream>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/gan3d/leaky_drop.h"
 #include "tutti/models/science/gan3d/losses.h"
@@ -25,9 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 constexpr NetworkShape kSmall = {16, 4, 4, 3, 0, 0.05};

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "tutti/core/random.h"
-#include "tutti/models/ops/volume.h"
+#include "tutti/kernels/conv3d/volume.h"
 #include "tutti/models/science/gan3d/leaky_drop.h"
 #include "tutti/models/science/gan3d/shower.h"
 #include "tutti/train/batch_norm.h"
@@ -173,7 +173,7 @@ torch::Tensor VolumeStack::convolved(std::size_t i, const torch::Tensor& x,
   if (l.factor != Size3{1, 1, 1})
     return upsampled_conv(x, weights_[i], biases_[i], l.factor, l.before);
   if (l.before == l.after && l.has_bias)
-    return conv_volume(x, weights_[i], biases_[i], dtype, l.stride, l.before[0]);
+    return kernels::conv_volume(x, weights_[i], biases_[i], dtype, l.stride, l.before[0]);
   return torch::conv3d(torch::constant_pad_nd(x, {l.before[2], l.after[2], l.before[1], l.after[1],
                                                   l.before[0], l.after[0]}),
                        weights_[i], biases_[i]);

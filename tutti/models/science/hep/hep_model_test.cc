@@ -7,13 +7,13 @@
 
 #include <sstream>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/hep/model.h"
 
 namespace tutti::models::hep {
 namespace {
 
-const Amx kAmx = prepare_amx();  // before the first convolution
+const kernels::Amx kAmx = kernels::prepare_amx();  // before the first convolution
 
 TEST(HepModel, CountsAreThoseOfTheTable) {
   const NetworkShape shape;

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "tutti/core/random.h"
-#include "tutti/models/ops/conv.h"
+#include "tutti/kernels/conv2d/conv.h"
 
 namespace tutti::models::hep {
 namespace {
@@ -69,12 +69,12 @@ torch::Tensor Network::forward_layer(int layer, const torch::Tensor& input, std:
   }
   const double drop = is_training() ? shape_.dropout : 0;
   if (i == 0 && weights_.size() > 1)
-    return first_conv_pool_relu_drop(input, weights_[0], biases_[0], dtype_, drop,
-                                     mixed_seed(seed, i));
+    return kernels::first_conv_pool_relu_drop(input, weights_[0], biases_[0], dtype_, drop,
+                                              mixed_seed(seed, i));
   // What dropout leaves must weigh more; the weights are fewer than the activations.
   const torch::Tensor weight = i > 0 && drop > 0 ? weights_[i] / (1 - drop) : weights_[i];
-  const torch::Tensor x = conv_same(input, weight, biases_[i], dtype_);
-  return i + 1 < weights_.size() ? pool_relu_drop(x, drop, mixed_seed(seed, i)) : x;
+  const torch::Tensor x = kernels::conv_same(input, weight, biases_[i], dtype_);
+  return i + 1 < weights_.size() ? kernels::pool_relu_drop(x, drop, mixed_seed(seed, i)) : x;
 }
 
 }  // namespace tutti::models::hep

@@ -7,7 +7,7 @@
 #include <torch/utils.h>
 
 #include "tutti/core/error.h"
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/vision/resnet/case.h"
 #include "tutti/models/vision/resnet/model.h"
 #include "tutti/models/vision/resnet/task.h"
@@ -15,9 +15,9 @@
 namespace tutti::models::resnet {
 namespace {
 
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 TEST(ResnetModel, CountsAreThoseOfTheTable) {

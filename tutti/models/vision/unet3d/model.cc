@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "tutti/kernels/amx/amx.h"
+#include "tutti/kernels/conv3d/volume.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/ops/amx.h"
-#include "tutti/models/ops/volume.h"
 
 namespace tutti::models::unet3d {
 namespace {
@@ -92,8 +92,8 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
 }
 
 Tensor Network::convolved(const Convolution& convolution, const Tensor& input) const {
-  Tensor x = conv_volume(input, convolution.weight, convolution.bias, dtype_, 1,
-                         convolution.layer.kernel / 2);
+  Tensor x = kernels::conv_volume(input, convolution.weight, convolution.bias, dtype_, 1,
+                                  convolution.layer.kernel / 2);
   if (convolution.scale.defined())
     x = torch::instance_norm(at_least_f32(x), convolution.scale, convolution.shift, {}, {}, true, 0,
                              kNormEpsilon, false)
@@ -111,7 +111,8 @@ Tensor Network::doubled(const Convolution* convolution, const Tensor& input) con
     const Tensor places = convolution->weight.permute({0, 2, 3, 4, 1}).reshape({in, 8 * out});
     // Without AMX, bf16 products are computed in f32 and rounded, as in convolutions: not every CPU
     // that libtorch tries them on has them.
-    const auto type = has_matrix_units() || dtype_ == torch::kFloat64 ? dtype_ : torch::kFloat32;
+    const auto type =
+        kernels::has_matrix_units() || dtype_ == torch::kFloat64 ? dtype_ : torch::kFloat32;
     cubes =
         (torch::matmul(voxels.to(type), places.to(type)) + convolution->bias.repeat({8}).to(type))
             .to(dtype_)

@@ -6,9 +6,9 @@
 #include <torch/utils.h>
 
 #include "tutti/core/random.h"
+#include "tutti/kernels/conv3d/volume.h"
 #include "tutti/models/nets/case_task.h"
 #include "tutti/models/nets/layer_stack.h"
-#include "tutti/models/ops/volume.h"
 #include "tutti/models/vision/unet3d/metric.h"
 #include "tutti/models/vision/unet3d/model.h"
 #include "tutti/models/vision/unet3d/scans.h"
@@ -59,9 +59,9 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
     if (!options_.flag("augment")) return loss_of(network_->forward(batch.input), batch.target);
-    const std::uint64_t symmetry = Random(seed).below(kCubeSymmetries);
-    return loss_of(network_->forward(turned(batch.input, symmetry)),
-                   turned(batch.target, symmetry));
+    const std::uint64_t symmetry = Random(seed).below(kernels::kCubeSymmetries);
+    return loss_of(network_->forward(kernels::turned(batch.input, symmetry)),
+                   kernels::turned(batch.target, symmetry));
   }
 
   std::vector<train::Layer> layers() override {

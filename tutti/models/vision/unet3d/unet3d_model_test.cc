@@ -10,7 +10,7 @@
 
 #include <sstream>
 
-#include "tutti/models/ops/amx.h"
+#include "tutti/kernels/amx/amx.h"
 #include "tutti/models/vision/unet3d/case.h"
 #include "tutti/models/vision/unet3d/model.h"
 #include "tutti/models/vision/unet3d/task.h"
@@ -20,9 +20,9 @@ namespace {
 
 namespace F = torch::nn::functional;
 
-const Amx kAmx = [] {      // before the first convolution
-  at::set_num_threads(1);  // tests run beside each other
-  return prepare_amx();
+const kernels::Amx kAmx = [] {  // before the first convolution
+  at::set_num_threads(1);       // tests run beside each other
+  return kernels::prepare_amx();
 }();
 
 torch::Tensor images(std::int64_t count, std::int64_t side) {

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::kernels {
+
+// A convolution of pictures with an odd kernel and zeros around.
+struct ConvShape {
+  std::int64_t pictures, height, width;  // of the input
+  std::int64_t in, out, kernel;
+  std::int64_t stride = 1, dilation = 1;
+
+  std::int64_t out_height() const { return (height - 1) / stride + 1; }
+  std::int64_t out_width() const { return (width - 1) / stride + 1; }
+  std::int64_t reach() const { return kernel / 2 * dilation; }  // to the sides
+};
+
+}  // namespace tutti::kernels

@@ -1,0 +1,79 @@
+#include "tutti/kernels/conv2d/doubling.h"
+
+#include <torch/autograd.h>
+#include <torch/types.h>
+
+#include "tutti/kernels/conv2d/float_slices.h"
+#include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/winograd/winograd.h"
+
+namespace tutti::kernels {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+// A picture of twice the size as four of the size: one for each pixel of a square of 2x2.
+std::vector<FloatSlice> squares_of(const Tensor& doubled) {
+  const FloatSlice whole = float_slice_of(doubled);
+  std::vector<FloatSlice> slices;
+  for (std::int64_t y : {0, 1})
+    for (std::int64_t x : {0, 1})
+      slices.push_back(
+          {whole.at(0, y, x), whole.channels, 2 * whole.pixel, 2 * whole.row, whole.picture});
+  return slices;
+}
+
+std::vector<ResultSlice> results_at(std::span<const FloatSlice> slices) {
+  std::vector<ResultSlice> results;
+  for (const FloatSlice& slice : slices) results.push_back({.to = slice});
+  return results;
+}
+
+struct DoublingConv : Function<DoublingConv> {
+  static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
+                        at::TensorList inputs) {
+    const Tensor& input = inputs[0];
+    const Tensor output = empty_image(
+        {input.size(0), weight.size(0) / 4, 2 * input.size(2), 2 * input.size(3)}, torch::kFloat32);
+    const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
+    const std::vector<FloatSlice> slices = slices_of(inputs);
+    winograd_conv({picture_shape_of(input), slices}, places.data_ptr<float>(),
+                  biases.data_ptr<float>(), results_at(squares_of(output)));
+    variable_list saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    context->save_for_backward(saved);
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::TensorList inputs(saved.data(), saved.size() - 1);
+    const Tensor &weight = saved.back(), gradient = readable(gradients[0], torch::kFloat32);
+    const std::vector<FloatSlice> slices = slices_of(inputs), squares = squares_of(gradient);
+    const PictureShape shape = picture_shape_of(inputs[0]);
+    const Tensor places = torch::empty({3, 3, weight.size(1), weight.size(0)}),
+                 bias = torch::empty({weight.size(0)});
+    winograd_weight_gradient({shape, slices}, {shape, squares}, places.data_ptr<float>(),
+                             bias.data_ptr<float>());
+    variable_list result = {places.permute({3, 2, 0, 1}), bias};
+    for (const Tensor& input : inputs)
+      result.push_back(empty_image(input.sizes(), torch::kFloat32));
+    const Tensor turned = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
+    winograd_conv({shape, squares}, turned.data_ptr<float>(), nullptr,
+                  results_at(slices_of(at::TensorList(result).slice(2))));
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor doubling_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
+  const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
+  return DoublingConv::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+                             at::TensorList(images));
+}
+
+}  // namespace tutti::kernels

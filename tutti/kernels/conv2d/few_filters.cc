@@ -1,0 +1,156 @@
+#include "tutti/kernels/conv2d/few_filters.h"
+
+#include <torch/autograd.h>
+#include <torch/types.h>
+
+#include "tutti/kernels/amx/joined_rows.h"
+#include "tutti/kernels/conv2d/images.h"
+#include "tutti/kernels/winograd/panel_products.h"
+
+namespace tutti::kernels {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+// Pixels that are multiplied together; their channels stay in the first or second cache.
+constexpr std::int64_t kBlock = 48;
+// Of all pixels, for sums: so many whatever the number of threads.
+constexpr std::int64_t kParts = 8;
+
+// One row for each pixel.
+struct PixelRows {
+  explicit PixelRows(const Tensor& image)
+      : rows(image.permute({0, 2, 3, 1}).reshape({-1, image.size(1)})),
+        first(rows.data_ptr<float>()),
+        stride(rows.stride(0)),
+        channels(rows.size(1)) {}
+  Tensor rows;  // a copy only if rows are not equally far apart
+  float* first;
+  std::int64_t stride, channels;
+};
+
+std::vector<PixelRows> rows_of_all(at::TensorList images) {
+  std::vector<PixelRows> all;
+  for (const Tensor& image : images) all.emplace_back(image);
+  return all;
+}
+
+// Some pixels, with the channels of all inputs beside each other.
+void join_rows(const std::vector<PixelRows>& inputs, std::int64_t begin, std::int64_t end,
+               float* joined, std::int64_t row) {
+  for (const PixelRows& input : inputs) {
+    for (std::int64_t i = begin; i < end; ++i)
+      std::copy_n(input.first + i * input.stride, input.channels, joined + (i - begin) * row);
+    joined += input.channels;
+  }
+}
+void part_rows(const float* joined, std::int64_t row, std::int64_t begin, std::int64_t end,
+               const std::vector<PixelRows>& results) {
+  for (const PixelRows& result : results) {
+    for (std::int64_t i = begin; i < end; ++i)
+      std::copy_n(joined + (i - begin) * row, result.channels, result.first + i * result.stride);
+    joined += result.channels;
+  }
+}
+
+// Calls visit(begin, end) for pixels [first, last), block by block.
+template <class Visit>
+void each_block(std::int64_t first, std::int64_t last, Visit visit) {
+  for (std::int64_t i = first; i < last; i += kBlock) visit(i, std::min(i + kBlock, last));
+}
+
+void forward_rows(const std::vector<PixelRows>& inputs, const Tensor& weight, const Tensor& bias,
+                  const PixelRows& output) {
+  const std::int64_t out = weight.size(0), in = weight.size(1);
+  const Tensor panel = torch::zeros({in, kPanel}), start = torch::zeros({kPanel});
+  panel.narrow(1, 0, out).copy_(weight.t());
+  start.narrow(0, 0, out).copy_(bias);
+  at::parallel_for(0, output.rows.size(0), kBlock, [&](std::int64_t first, std::int64_t last) {
+    LineVector<float> joined(static_cast<std::size_t>(kBlock * in)), made(kBlock * kPanel);
+    each_block(first, last, [&](std::int64_t begin, std::int64_t end) {
+      join_rows(inputs, begin, end, joined.data(), in);
+      multiply_rows({joined.data(), end - begin, in, in}, panel.data_ptr<float>(),
+                    start.data_ptr<float>(), made.data(), kPanel, out);
+      for (std::int64_t i = begin; i < end; ++i)
+        std::copy_n(made.data() + (i - begin) * kPanel, out, output.first + i * output.stride);
+    });
+  });
+}
+
+// (filters, channels)
+Tensor weight_gradient(const std::vector<PixelRows>& inputs, const PixelRows& gradient,
+                       std::int64_t in) {
+  const std::int64_t pixels = gradient.rows.size(0);
+  const Tensor sums = torch::zeros({kParts, in, kPanel});
+  at::parallel_for(0, kParts, 1, [&](std::int64_t first, std::int64_t last) {
+    LineVector<float> joined(static_cast<std::size_t>(kBlock * in));
+    LineVector<float> wide(kBlock * kPanel, 0);
+    for (std::int64_t part = first; part < last; ++part)
+      each_block(pixels * part / kParts, pixels * (part + 1) / kParts,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   join_rows(inputs, begin, end, joined.data(), in);
+                   for (std::int64_t i = begin; i < end; ++i)
+                     std::copy_n(gradient.first + i * gradient.stride, gradient.channels,
+                                 wide.data() + (i - begin) * kPanel);
+                   add_turned_product({joined.data(), end - begin, in, in}, wide.data(), kPanel,
+                                      sums.data_ptr<float>() + part * in * kPanel, kPanel);
+                 });
+  });
+  return sums.sum(0).narrow(1, 0, gradient.channels).t();
+}
+
+void input_gradient(const PixelRows& gradient, const Tensor& weight,
+                    const std::vector<PixelRows>& results) {
+  const std::int64_t out = weight.size(0), in = weight.size(1), row = whole_panels(in);
+  const Tensor padded = torch::zeros({out, row});
+  padded.narrow(1, 0, in).copy_(weight);
+  const Tensor panels = padded.view({out, -1, kPanel}).transpose(0, 1).contiguous();
+  at::parallel_for(0, gradient.rows.size(0), kBlock, [&](std::int64_t first, std::int64_t last) {
+    LineVector<float> made(static_cast<std::size_t>(kBlock * row));
+    each_block(first, last, [&](std::int64_t begin, std::int64_t end) {
+      multiply_rows({gradient.first + begin * gradient.stride, end - begin, gradient.stride, out},
+                    panels.data_ptr<float>(), nullptr, made.data(), row, in);
+      part_rows(made.data(), row, begin, end, results);
+    });
+  });
+}
+
+struct FewFilters : Function<FewFilters> {
+  static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
+                        at::TensorList inputs) {
+    const Tensor output = empty_image(
+        {inputs[0].size(0), weight.size(0), inputs[0].size(2), inputs[0].size(3)}, torch::kFloat32);
+    forward_rows(rows_of_all(inputs), weight.flatten(1), bias, PixelRows(output));
+    variable_list saved(inputs.begin(), inputs.end());
+    saved.push_back(weight);
+    context->save_for_backward(saved);
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::TensorList inputs(saved.data(), saved.size() - 1);
+    const Tensor& weight = saved.back();
+    const PixelRows gradient(readable(gradients[0], torch::kFloat32));
+    variable_list result = {
+        weight_gradient(rows_of_all(inputs), gradient, weight.size(1)).reshape(weight.sizes()),
+        gradient.rows.sum(0)};
+    for (const Tensor& input : inputs)
+      result.push_back(empty_image(input.sizes(), torch::kFloat32));
+    input_gradient(gradient, weight.flatten(1), rows_of_all(at::TensorList(result).slice(2)));
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor few_filters_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
+  const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
+  return FewFilters::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+                           at::TensorList(images));
+}
+
+}  // namespace tutti::kernels
