@@ -69,9 +69,10 @@ MAY_INCLUDE = {
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["core"],
     "torch_backend": ["comm", "comm/transport", "core"],
-    "train/run": ["plot", "runs", "os", "core"],
-    "train/data": ["train/run", "io", "os", "core"],
-    "train": ["train/run", "comm", "comm/transport", "runs", "os", "core"],
+    "train/optim": ["core"],
+    "train/run": ["train/optim", "plot", "runs", "os", "core"],
+    "train/data": ["train/run", "train/optim", "io", "os", "core"],
+    "train": ["train/run", "train/optim", "comm", "comm/transport", "runs", "os", "core"],
     "kernels": ["core"],
     "models": ["kernels", "train", "train/*", "plot", "runs", "os", "core"],
 }

@@ -7,7 +7,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/os/memory.h"
-#include "tutti/train/run/optimizer.h"
+#include "tutti/train/optim/optimizer.h"
 #include "tutti/train/strategy.h"
 
 namespace tutti::train {

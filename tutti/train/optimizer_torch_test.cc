@@ -4,7 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "tutti/train/run/optimizer.h"
+#include "tutti/train/optim/optimizer.h"
 
 namespace tutti::train {
 namespace {

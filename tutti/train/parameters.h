@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tutti/comm/communicator.h"
-#include "tutti/train/run/optimizer.h"
+#include "tutti/train/optim/optimizer.h"
 
 namespace tutti::train {
 

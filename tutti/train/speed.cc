@@ -1,7 +1,7 @@
 #include <torch/types.h>
 
 #include "tutti/core/clock.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 #include "tutti/train/trainer.h"
 #include "tutti/train/updates.h"
 

@@ -52,6 +52,8 @@ class Strategy {
   // What the run that is resumed had pending.
   virtual void set_pending(std::span<const float>) {}
   virtual bool trains() const { return true; }
+  // Whether all ranks take every step together, with the same weights.
+  virtual bool is_synchronous() const { return false; }
   // Until all groups have left; the run starts at this step.
   virtual void serve(std::int64_t) {}
   // Says that this rank will not train any more.
@@ -91,6 +93,7 @@ std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts);
 std::unique_ptr<Strategy> make_sync(const StrategyParts& parts);
 std::unique_ptr<Strategy> make_sliced(const StrategyParts& parts);
 std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts);
-std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts);
+// `is_async`: every rank that trains is a group of its own.
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts, bool is_async);
 
 }  // namespace tutti::train

@@ -7,15 +7,16 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
-#include "tutti/train/engine.h"
 #include "tutti/train/internal/evaluation.h"
 #include "tutti/train/internal/pace.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/internal/run_state.h"
 #include "tutti/train/internal/step_rows.h"
 #include "tutti/train/internal/stepper.h"
+#include "tutti/train/optim/schedule.h"
+#include "tutti/train/process_setup.h"
+#include "tutti/train/run/config.h"
 #include "tutti/train/run/plots.h"
-#include "tutti/train/run/schedule.h"
 #include "tutti/train/together.h"
 
 namespace tutti::train {
@@ -50,7 +51,7 @@ class Trainer {
       take_steps(loader, stepper, pace);
     } catch (const Error& error) {
       // Servers, and groups at their own pace, would wait for this one.
-      if (options().text("strategy") != "sync") world_.abandon(error.what());
+      if (!strategy().is_synchronous()) world_.abandon(error.what());
       throw;
     }
     line_.finish();
@@ -75,8 +76,8 @@ class Trainer {
     RunLength length;
     // A checkpoint that does not tell its place was reached, for all we know, with such steps.
     length.course = state_.knows_place()
-                        ? Course(samples, step_samples, step_, state_.start().place)
-                        : Course(samples, step_samples);
+                        ? EpochSchedule(samples, step_samples, step_, state_.start().place)
+                        : EpochSchedule(samples, step_samples);
     length.total_steps = options().integer("steps") > 0
                              ? options().integer("steps")
                              : length.course.steps_until(options().number("epochs"));
@@ -156,7 +157,7 @@ class Trainer {
   void evaluate() {
     rows_.share();
     strategy().agree();
-    if (options().text("strategy") != "sync") state_.agree_on_average(strategy().workers());
+    if (!strategy().is_synchronous()) state_.agree_on_average(strategy().workers());
     state_.gather();
     const RunState::Averaged averaged(state_);
     const double epoch = length_.epoch(step_);
@@ -199,7 +200,7 @@ class Trainer {
 }  // namespace
 
 bool can_stop(const Options& options) {
-  return options.text("strategy") == "sync";
+  return is_synchronous(options);
 }
 
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {

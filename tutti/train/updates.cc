@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tutti/core/error.h"
+#include "tutti/train/run/config.h"
 
 namespace tutti::train {
 
@@ -12,8 +13,8 @@ StepUpdates::StepUpdates(const Task& task, const StrategyParts& parts,
                          std::unique_ptr<Strategy> (*make)(const StrategyParts&))
     : updates_(task.updates()), tensors_(parts.parameters.tensors()) {
   const Options& options = parts.options;
-  if (updates_.size() > 1 && (options.text("strategy") != "sync" || options.integer("lag") > 0 ||
-                              options.integer("stages") > 1))
+  if (updates_.size() > 1 &&
+      (!is_synchronous(options) || options.integer("lag") > 0 || options.integer("stages") > 1))
     throw ConfigError(
         "DDL-1-93", "Networks that train against each other need strategy sync, lag 0, stages 1.");
   const std::vector<Segment>& segments = parts.parameters.segments();

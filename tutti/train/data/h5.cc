@@ -16,7 +16,7 @@
 #include "tutti/core/error.h"
 #include "tutti/io/hdf5.h"
 #include "tutti/os/atomic_file.h"
-#include "tutti/train/run/finite.h"
+#include "tutti/train/optim/finite.h"
 
 namespace tutti::train {
 namespace {

@@ -1,6 +1,6 @@
 #include "tutti/train/internal/pace.h"
 
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::train {
 namespace {

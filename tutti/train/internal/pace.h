@@ -7,13 +7,13 @@
 #include "tutti/core/clock.h"
 #include "tutti/train/internal/parts.h"
 #include "tutti/train/internal/stepper.h"
-#include "tutti/train/run/course.h"
+#include "tutti/train/optim/epoch_schedule.h"
 #include "tutti/train/run/progress.h"
 
 namespace tutti::train {
 
 struct RunLength {
-  Course course;
+  EpochSchedule course;
   std::int64_t total_steps = 0;
 
   double step_samples() const { return static_cast<double>(course.step_samples()); }

@@ -1,7 +1,8 @@
 #include "tutti/train/internal/parts.h"
 
 #include "tutti/core/error.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
+#include "tutti/train/run/config.h"
 
 namespace tutti::train {
 namespace {
@@ -10,7 +11,7 @@ std::unique_ptr<Pipeline> make_pipeline(Task& task, comm::Communicator& communic
                                         const Options& options) {
   const int stages = static_cast<int>(options.integer("stages"));
   if (stages == 1) return nullptr;
-  if (options.text("strategy") != "sync")
+  if (!is_synchronous(options))
     throw ConfigError("DDL-1-98", "`stages` above 1 needs strategy sync.");
   const bool casts = !task.casts_itself() && compute_type(options) == torch::kBFloat16;
   return std::make_unique<Pipeline>(

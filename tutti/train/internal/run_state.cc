@@ -9,7 +9,7 @@
 #include "tutti/core/log.h"
 #include "tutti/runs/training_log.h"
 #include "tutti/train/internal/evaluation.h"
-#include "tutti/train/run/finite.h"
+#include "tutti/train/optim/finite.h"
 
 namespace tutti::train {
 namespace {

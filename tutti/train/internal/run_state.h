@@ -7,8 +7,8 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/train/internal/parts.h"
+#include "tutti/train/optim/epoch_schedule.h"
 #include "tutti/train/run/checkpoint_file.h"
-#include "tutti/train/run/course.h"
 
 namespace tutti::train {
 
@@ -16,7 +16,7 @@ namespace tutti::train {
 struct Reached {
   std::int64_t step = 0;     // so many were taken
   std::int64_t samples = 0;  // and so many samples seen, over all epochs
-  DataPlace place = {};
+  DataPosition place = {};
 };
 
 class RunState {

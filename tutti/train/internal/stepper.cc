@@ -9,7 +9,7 @@
 #include "tutti/core/log.h"
 #include "tutti/core/random.h"
 #include "tutti/train/batch_norm.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 #include "tutti/train/together.h"
 
 namespace tutti::train {

@@ -80,8 +80,7 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
       for (const auto& [name, value] : recipe.defaults) options.set(name, value, "case");
   for (const auto& [name, value] : settings) options.set(name, value, "user");
   // A default of the case is for its default strategy.
-  if (options.text("strategy") != "sync" && options.source("lag") == "case")
-    options.set("lag", "0", "case");
+  if (!is_synchronous(options) && options.source("lag") == "case") options.set("lag", "0", "case");
   return options;
 }
 
@@ -95,9 +94,13 @@ void make_paths_absolute(Options& options) {
   }
 }
 
+bool is_synchronous(const Options& options) {
+  return options.text("strategy") == "sync";
+}
+
 void check_strategy(const Options& options) {
+  if (is_synchronous(options)) return;
   const std::string& strategy = options.text("strategy");
-  if (strategy == "sync") return;
   if (options.integer("lag") != 0)
     throw ConfigError("DDL-1-78", fmt::format("`lag` {} needs strategy sync: with {} nothing is "
                                               "late by a fixed number of steps. Set lag=0.",

@@ -47,6 +47,9 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
 // from any directory.
 void make_paths_absolute(Options& options);
 
+// Whether the strategy of the options takes every step on all ranks together.
+bool is_synchronous(const Options& options);
+
 // Throws ConfigError when an option is set that the strategy would ignore.
 void check_strategy(const Options& options);
 

@@ -7,7 +7,7 @@
 
 namespace tutti::train {
 
-Sampler::Sampler(std::int64_t samples, const Course& course, std::int64_t batch, int rank,
+Sampler::Sampler(std::int64_t samples, const EpochSchedule& course, std::int64_t batch, int rank,
                  int ranks, std::uint64_t seed)
     : samples_(samples), course_(course), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {}
 
@@ -20,7 +20,7 @@ void Sampler::shuffle(std::int64_t epoch) {
 }
 
 std::vector<std::int64_t> Sampler::indices(std::int64_t step, std::int64_t part) {
-  const DataPlace place = course_.place(step);
+  const DataPosition place = course_.place(step);
   if (place.epoch != epoch_) shuffle(place.epoch);
   const std::int64_t first = place.samples + (part * ranks_ + rank_) * batch_;
   return {order_.begin() + first, order_.begin() + first + batch_};

@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "tutti/train/run/course.h"
+#include "tutti/train/optim/epoch_schedule.h"
 
 namespace tutti::train {
 
 class Sampler {
  public:
   // A step of the course has one batch of `batch` samples for every rank, or several parts of that.
-  Sampler(std::int64_t samples, const Course& course, std::int64_t batch, int rank, int ranks,
-          std::uint64_t seed);
+  Sampler(std::int64_t samples, const EpochSchedule& course, std::int64_t batch, int rank,
+          int ranks, std::uint64_t seed);
 
   // Samples of this rank in part `part` of step `step`, counted over all epochs. Safe from one
   // thread.
@@ -25,7 +25,7 @@ class Sampler {
   void shuffle(std::int64_t epoch);
 
   std::int64_t samples_;
-  Course course_;
+  EpochSchedule course_;
   std::int64_t batch_;
   int rank_, ranks_;
   std::uint64_t seed_;

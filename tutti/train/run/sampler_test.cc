@@ -11,7 +11,7 @@ namespace {
 TEST(Sampler, AnEpochSeesEverySampleOnce) {
   const std::int64_t samples = 103, batch = 5;
   const int ranks = 3;
-  const Course course(samples, batch * ranks);
+  const EpochSchedule course(samples, batch * ranks);
   std::vector<Sampler> samplers;
   for (int rank = 0; rank < ranks; ++rank)
     samplers.emplace_back(samples, course, batch, rank, ranks, 7);
@@ -30,7 +30,7 @@ TEST(Sampler, AnEpochSeesEverySampleOnce) {
 }
 
 TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
-  const Course course(64, 8);
+  const EpochSchedule course(64, 8);
   Sampler alone(64, course, 8, 0, 1, 3), first(64, course, 4, 0, 2, 3),
       second(64, course, 4, 1, 2, 3), parts(64, course, 4, 0, 1, 3);
   for (std::int64_t step : {9, 0, 5}) {
@@ -46,11 +46,11 @@ TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
 // What two ranks saw of an epoch and what three saw after them is the epoch.
 TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
   const std::int64_t samples = 96, batch = 4;
-  const Course before(samples, 2 * batch);
+  const EpochSchedule before(samples, 2 * batch);
   const std::int64_t stop = 6;  // in the middle of the first epoch
-  const Course after(samples, 3 * batch, stop, before.place(stop));
+  const EpochSchedule after(samples, 3 * batch, stop, before.place(stop));
   std::vector<std::int64_t> seen;
-  auto take = [&](const Course& course, int ranks, std::int64_t first, std::int64_t last) {
+  auto take = [&](const EpochSchedule& course, int ranks, std::int64_t first, std::int64_t last) {
     for (int rank = 0; rank < ranks; ++rank) {
       Sampler sampler(samples, course, batch, rank, ranks, 5);
       for (std::int64_t step = first; step < last; ++step)

@@ -1,4 +1,4 @@
-#include "tutti/train/run/schedule.h"
+#include "tutti/train/optim/schedule.h"
 
 #include <gtest/gtest.h>
 

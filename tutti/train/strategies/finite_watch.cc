@@ -2,7 +2,7 @@
 
 #include <torch/types.h>
 
-#include "tutti/train/run/finite.h"
+#include "tutti/train/optim/finite.h"
 
 namespace tutti::train {
 

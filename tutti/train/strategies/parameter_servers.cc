@@ -44,16 +44,14 @@ Buffer buffer_of(Letter& letter) {
 
 class ParameterServers : public Strategy {
  public:
-  explicit ParameterServers(const StrategyParts& parts)
+  ParameterServers(const StrategyParts& parts, bool is_async)
       : world_(parts.communicator),
         parameters_(parts.parameters),
         optimizer_(parts.optimizer),
         clip_norm_(parts.options.number("clip_norm")) {
     servers_ = static_cast<int>(parts.options.integer("servers"));
     const int workers = world_.size() - servers_;
-    groups_ = parts.options.text("strategy") == "async"
-                  ? workers
-                  : static_cast<int>(parts.options.integer("groups"));
+    groups_ = is_async ? workers : static_cast<int>(parts.options.integer("groups"));
     if (workers < 1 || groups_ > workers)
       throw ConfigError(
           "DDL-1-84",
@@ -224,8 +222,8 @@ class ParameterServers : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts) {
-  return std::make_unique<ParameterServers>(parts);
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts, bool is_async) {
+  return std::make_unique<ParameterServers>(parts, is_async);
 }
 
 }  // namespace tutti::train

@@ -67,8 +67,7 @@ std::map<char, std::vector<double>> staleness(const std::string& order, int grou
     for (const char* name : {"a", "b", "c"}) model.register_parameter(name, torch::zeros({5}));
     FlatParameters parameters(model, *communicator, false);
     Optimizer optimizer(update_settings(options), parameters.segments());
-    const auto strategy =
-        make_parameter_servers({*communicator, model, options, parameters, optimizer});
+    const auto strategy = make_strategy({*communicator, model, options, parameters, optimizer});
     if (!strategy->trains()) return strategy->serve(0);
     const char me = static_cast<char>('A' + strategy->group_number());
     const bool is_leader = strategy->group().rank() == 0;

@@ -37,6 +37,7 @@ class Sliced : public Strategy {
   }
   ~Sliced() override { communicator_.free(memory_); }
 
+  bool is_synchronous() const override { return true; }
   void begin() override {
     parameters_.begin();
     watch_.begin();

@@ -1,6 +1,7 @@
 #include "tutti/train/strategy.h"
 
 #include "tutti/core/error.h"
+#include "tutti/train/run/config.h"
 
 namespace tutti::train {
 namespace {
@@ -17,13 +18,13 @@ bool updates_slices(const StrategyParts& parts) {
 }  // namespace
 
 int gradient_buffers(const Options& options) {
-  return options.text("strategy") == "sync" && options.integer("lag") == 1 ? 2 : 1;
+  return is_synchronous(options) && options.integer("lag") == 1 ? 2 : 1;
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts) {
   const std::string& name = parts.options.text("strategy");
   if (name == "local_sgd") return make_local_sgd(parts);
-  if (name == "async" || name == "hybrid") return make_parameter_servers(parts);
+  if (name == "async" || name == "hybrid") return make_parameter_servers(parts, name == "async");
   return updates_slices(parts) ? make_sliced(parts) : make_sync(parts);
 }
 

@@ -30,6 +30,7 @@ class Sync : public Strategy {
         works_(buckets_.size()),
         pending_(buckets_.size()) {}
 
+  bool is_synchronous() const override { return true; }
   void begin() override {
     if (lag_ == 1) buffer_ = 1 - buffer_;
     parameters_.begin(buffer_);

@@ -11,7 +11,7 @@
 #include "tutti/models/science/climate_detect/frames.h"
 #include "tutti/models/science/climate_detect/model.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::climate_detect {
 namespace {

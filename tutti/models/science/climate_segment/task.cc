@@ -13,7 +13,7 @@
 #include "tutti/models/science/climate_segment/model.h"
 #include "tutti/runs/training_log.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::climate_segment {
 namespace {

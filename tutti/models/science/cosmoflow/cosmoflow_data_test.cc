@@ -9,7 +9,7 @@
 #include "tutti/models/science/cosmoflow/generate.h"
 #include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
-#include "tutti/train/run/schedule.h"
+#include "tutti/train/optim/schedule.h"
 
 namespace tutti::models::cosmoflow {
 namespace {

@@ -13,7 +13,7 @@
 #include "tutti/models/science/cosmoflow/model.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::cosmoflow {
 namespace {

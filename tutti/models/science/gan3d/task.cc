@@ -15,7 +15,7 @@
 #include "tutti/models/science/gan3d/model.h"
 #include "tutti/models/science/gan3d/showers.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::gan3d {
 namespace {

@@ -10,7 +10,7 @@
 #include "tutti/models/science/hep/metric.h"
 #include "tutti/models/science/hep/model.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::hep {
 namespace {

@@ -9,7 +9,7 @@
 #include "tutti/models/vision/resnet/metric.h"
 #include "tutti/models/vision/resnet/model.h"
 #include "tutti/runs/training_log.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::resnet {
 namespace {

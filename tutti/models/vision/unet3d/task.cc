@@ -15,7 +15,7 @@
 #include "tutti/models/vision/unet3d/slices.h"
 #include "tutti/runs/training_log.h"
 #include "tutti/train/data/h5.h"
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 namespace tutti::models::unet3d {
 namespace {

@@ -1,4 +1,4 @@
-#include "tutti/train/run/course.h"
+#include "tutti/train/optim/epoch_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -7,24 +7,24 @@
 namespace tutti::train {
 namespace {
 
-TEST(Course, EpochsOfEqualSteps) {
-  const Course course(103, 10);
+TEST(EpochSchedule, EpochsOfEqualSteps) {
+  const EpochSchedule course(103, 10);
   EXPECT_EQ(course.steps_per_epoch(), 10);
-  EXPECT_EQ(course.place(0), (DataPlace{0, 0}));
-  EXPECT_EQ(course.place(9), (DataPlace{0, 90}));
-  EXPECT_EQ(course.place(10), (DataPlace{1, 0}));
+  EXPECT_EQ(course.place(0), (DataPosition{0, 0}));
+  EXPECT_EQ(course.place(9), (DataPosition{0, 90}));
+  EXPECT_EQ(course.place(10), (DataPosition{1, 0}));
   EXPECT_EQ(course.steps_until(2.5), 25);
   EXPECT_EQ(course.end_of_epoch(9), 10);
   EXPECT_EQ(course.end_of_epoch(10), 20);
   EXPECT_DOUBLE_EQ(course.epoch(15), 1.5);
-  EXPECT_THROW(Course(9, 10), ConfigError);
+  EXPECT_THROW(EpochSchedule(9, 10), ConfigError);
 }
 
 // Whoever goes on with steps of the same size sees no difference, wherever it was.
-TEST(Course, GoesOnAsIfNeverStopped) {
-  const Course whole(103, 10);
+TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
+  const EpochSchedule whole(103, 10);
   for (std::int64_t stop = 0; stop < 35; ++stop) {
-    const Course later(103, 10, stop, whole.place(stop));
+    const EpochSchedule later(103, 10, stop, whole.place(stop));
     for (std::int64_t step = stop; step < 60; ++step) {
       EXPECT_EQ(whole.place(step), later.place(step)) << stop << " " << step;
       EXPECT_EQ(later.even_step(step), step);
@@ -37,19 +37,19 @@ TEST(Course, GoesOnAsIfNeverStopped) {
 
 // From every place and to every size of step: what is left of the epoch follows without a gap, all
 // but less than one step of it, and the next epoch begins at its beginning.
-TEST(Course, GoesOnWithStepsOfAnotherSize) {
+TEST(EpochSchedule, GoesOnWithStepsOfAnotherSize) {
   const std::int64_t samples = 96;
   for (std::int64_t before : {8, 12, 40})
     for (std::int64_t after : {4, 8, 16, 40, 96})
       for (std::int64_t stop = 0; stop < 3 * (samples / before); ++stop) {
-        const DataPlace start = Course(samples, before).place(stop);
-        const Course course(samples, after, stop, start);
+        const DataPosition start = EpochSchedule(samples, before).place(stop);
+        const EpochSchedule course(samples, after, stop, start);
         const std::int64_t end = start.samples + after > samples ? stop : course.end_of_epoch(stop);
         for (std::int64_t step = stop; step < end; ++step)
           EXPECT_EQ(course.place(step),
-                    (DataPlace{start.epoch, start.samples + (step - stop) * after}));
+                    (DataPosition{start.epoch, start.samples + (step - stop) * after}));
         EXPECT_LT(samples - start.samples - (end - stop) * after, after);
-        EXPECT_EQ(course.place(end), (DataPlace{start.epoch + 1, 0}));
+        EXPECT_EQ(course.place(end), (DataPosition{start.epoch + 1, 0}));
         EXPECT_EQ(course.end_of_epoch(end), end + course.steps_per_epoch());
         EXPECT_EQ(course.steps_until(double(start.epoch + 3)), end + 2 * course.steps_per_epoch());
         EXPECT_NEAR(course.epoch(stop), double(start.epoch) + double(start.samples) / samples,
@@ -58,8 +58,8 @@ TEST(Course, GoesOnWithStepsOfAnotherSize) {
 }
 
 // With fewer samples than were seen already, the epoch is over.
-TEST(Course, TheDataMayHaveShrunk) {
-  EXPECT_EQ(Course(50, 10, 7, {2, 70}).place(7), (DataPlace{3, 0}));
+TEST(EpochSchedule, TheDataMayHaveShrunk) {
+  EXPECT_EQ(EpochSchedule(50, 10, 7, {2, 70}).place(7), (DataPosition{3, 0}));
 }
 
 }  // namespace

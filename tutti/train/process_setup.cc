@@ -1,4 +1,4 @@
-#include "tutti/train/engine.h"
+#include "tutti/train/process_setup.h"
 
 #include <ATen/autocast_mode.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-#include "tutti/train/run/optimizer.h"
+#include "tutti/train/optim/optimizer.h"
 
 #include <gtest/gtest.h>
 

@@ -6,25 +6,25 @@
 namespace tutti::train {
 
 // So many samples of this epoch were seen.
-struct DataPlace {
+struct DataPosition {
   std::int64_t epoch = 0, samples = 0;
-  bool operator==(const DataPlace&) const = default;
+  bool operator==(const DataPosition&) const = default;
 };
 
 // A step takes the next `step_samples` of an epoch of `samples`; what does not fill a step at the
 // end of an epoch is left out of it. A run may begin anywhere, so that one that was stopped goes on
 // with steps of another size where it was: no sample of the epoch is seen twice.
-class Course {
+class EpochSchedule {
  public:
-  Course() = default;
+  EpochSchedule() = default;
   // Step `first_step` begins at `start`. Throws ConfigError when an epoch has not one step.
-  Course(std::int64_t samples, std::int64_t step_samples, std::int64_t first_step = 0,
-         DataPlace start = {});
+  EpochSchedule(std::int64_t samples, std::int64_t step_samples, std::int64_t first_step = 0,
+                DataPosition start = {});
 
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   std::int64_t step_samples() const { return step_samples_; }
   // Where step `step` begins, not before the first one.
-  DataPlace place(std::int64_t step) const;
+  DataPosition place(std::int64_t step) const;
 
   // The number that a step would have if all steps since the first epoch had this size; the same as
   // `step` where they had. The end of each epoch is a multiple of steps_per_epoch.
@@ -44,7 +44,7 @@ class Course {
  private:
   std::int64_t step_samples_ = 1, steps_per_epoch_ = 1;
   std::int64_t first_step_ = 0;
-  DataPlace start_;
+  DataPosition start_;
   std::int64_t shift_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "tutti/train/run/course.h"
+#include "tutti/train/optim/epoch_schedule.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 
 namespace tutti::train {
 
-Course::Course(std::int64_t samples, std::int64_t step_samples, std::int64_t first_step,
-               DataPlace start)
+EpochSchedule::EpochSchedule(std::int64_t samples, std::int64_t step_samples,
+                             std::int64_t first_step, DataPosition start)
     : step_samples_(step_samples),
       steps_per_epoch_(samples / step_samples),
       first_step_(first_step),
@@ -25,13 +25,13 @@ Course::Course(std::int64_t samples, std::int64_t step_samples, std::int64_t fir
   shift_ = (start.epoch + 1) * steps_per_epoch_ - left - first_step;
 }
 
-DataPlace Course::place(std::int64_t step) const {
+DataPosition EpochSchedule::place(std::int64_t step) const {
   const std::int64_t epoch = even_step(step) / steps_per_epoch_;
   if (epoch == start_.epoch) return {epoch, start_.samples + (step - first_step_) * step_samples_};
   return {epoch, even_step(step) % steps_per_epoch_ * step_samples_};
 }
 
-std::int64_t Course::steps_until(double epochs) const {
+std::int64_t EpochSchedule::steps_until(double epochs) const {
   const double even = std::floor(epochs * static_cast<double>(steps_per_epoch_) + 0.5);
   return step_of(static_cast<std::int64_t>(even));
 }

@@ -1,4 +1,4 @@
-#include "tutti/train/run/finite.h"
+#include "tutti/train/optim/finite.h"
 
 #include <bit>
 #include <cstdint>
