@@ -259,7 +259,8 @@ TEST_P(LargePieces, HaveTheSameBitsInChunks) {
     std::memcpy(library, input.data(), kTotal * 4);
     comm.reduce_scatter(ConstBuffer(library, kTotal, DType::kF32), Buffer(whole, mine, DType::kF32),
                         ReduceOp::kSum, counts);
-    EXPECT_EQ(std::memcmp(whole, chunked.data(), static_cast<std::size_t>(mine) * 4), 0);
+    const std::span<const float> at_once(whole, static_cast<std::size_t>(mine));
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(at_once), std::as_bytes(std::span(chunked))));
     comm.free(library);
     comm.free(whole);
   });
