@@ -34,7 +34,7 @@ class Part:
 
 
 # Tests whose results depend on vector instructions, without slow cases and launchers.
-VECTORIZED = ("-L", "^(comm|conformance|learn|learn_tree|models_.*|torch_backend)$", "-LE", "^(checks|hosts|python)$")
+VECTORIZED = ("-L", "^(comm|conformance|kernels|learn|learn_tree|models_.*|torch_backend)$", "-LE", "^(checks|hosts|python)$")
 VECTORIZED_TARGETS = ("tests-unit", "tests-conformance")
 
 PARTS = (
