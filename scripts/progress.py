@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-COUNT = re.compile(r"^\s*\[?(\d+)/(\d+)\]?\s")  # ninja and tools/lint.py: [3/40] ...; ctest: 3/40 Test #7 ...
+COUNT = re.compile(r"^\s*\[?(\d+)/(\d+)\]?\s")  # ninja: [3/40] ...; ctest: 3/40 Test #7 ...
 EVERY_SECONDS = 30  # between lines, where the output is not a terminal
 
 
@@ -55,6 +55,6 @@ def run(label, command, log, **options):
 def relevant_lines(log, most=40):
     """The lines of a log that explain a failure: from the first failed build step or error, or else the last ones."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    marks = [at for at, line in enumerate(lines) if re.search(r"^FAILED: |\berror: |^ninja: |^CMake Error", line)]
+    marks = [at for at, line in enumerate(lines) if re.search(r"^FAILED: |\berror: |^CMake Error", line)]
     start = marks[0] if marks else max(0, len(lines) - most)
     return lines[start : start + most]

@@ -2,6 +2,7 @@
 """Tests of the checks and of install-deps: each finds what it is there to find, and lets good things pass."""
 
 import subprocess
+import sys
 import tempfile
 import unittest
 import unittest.mock
@@ -12,6 +13,9 @@ import check_layers
 import check_sizes
 import error_codes
 import source_tree
+
+sys.path.insert(0, str(source_tree.ROOT / "scripts"))
+import progress  # noqa: E402
 
 SCRIPT = source_tree.ROOT / "scripts/install-deps.sh"
 
@@ -165,6 +169,17 @@ class InstallDeps(TreeTest):
 
     def test_nothing_at_all_is_installed(self):
         self.assertEqual(self.check({}).returncode, 1)
+
+
+class BuildLogs(TreeTest):
+    def test_the_failed_step_is_shown_not_the_beginning(self):
+        steps = "".join(f"[{step}/90] Building\n" for step in range(80))
+        self.write("log.txt", f"ninja: Entering directory `build'\n{steps}FAILED: a.o\na.cc:1:2: error: no\n")
+        self.assertEqual(progress.relevant_lines(self.root / "log.txt"), ["FAILED: a.o", "a.cc:1:2: error: no"])
+
+    def test_without_an_error_the_last_lines_are_shown(self):
+        self.write("log.txt", "".join(f"{line}\n" for line in range(50)))
+        self.assertEqual(progress.relevant_lines(self.root / "log.txt", most=2), ["48", "49"])
 
 
 class Docs(TreeTest):
