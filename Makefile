@@ -13,19 +13,19 @@ build:  ## the programs, in build/bin
 	@scripts/build.sh release
 
 test:  ## every test in a release build, and the checks of the source
-	@scripts/install-deps.sh
+	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py
 
-test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and with the instruction sets of older CPUs
-	@scripts/install-deps.sh
+test-deep:  ## sanitizers (asan + ubsan, tsan), clang's analysis, instruction sets of older CPUs
+	@scripts/install-deps.sh --for deep
 	@$(PYTHON) scripts/run_tests.py --deep
 
 check:  ## only the quick checks: layers, sizes, format, documents, error codes
-	@scripts/install-deps.sh
+	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py checks
 
 demo:  ## trains the particle physics network on all cores; result and speed here, plots in build/demo
-	@scripts/build.sh release tutti train_rank
+	@TUTTI_PACKAGES=build scripts/build.sh release tutti train_rank
 	@$(TUTTI) train hep --set runs=build/demo --set train_events=24000 --set test_events=30000 --set val_events=3000
 	@$(TUTTI) bench train --ranks $$(nproc) --images 64 --batch 64 --rounds 1 --peers none --json build/demo/speed.json
 
@@ -41,7 +41,7 @@ bench: build  ## every benchmark in a quick form; results and plots in build/ben
 	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"
 
 format:  ## clang-format over the whole source
-	@scripts/install-deps.sh
+	@scripts/install-deps.sh --for test
 	@$(PYTHON) tools/check_format.py --fix
 
 install: build  ## libraries, headers, programs under PREFIX (/usr/local)

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# scripts/build.sh PRESET [target or option of ninja ...]: installs what is missing, configures when needed, builds.
+# scripts/build.sh PRESET [target or option of ninja ...]: installs missing packages, configures if needed, builds.
+# TUTTI_PACKAGES is the group of packages to install (see install-deps.sh); the default is test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?usage: scripts/build.sh PRESET [target ...]}
 shift
-scripts/install-deps.sh
+packages=${TUTTI_PACKAGES:-test}
+scripts/install-deps.sh --for "$packages"
 
 folder=build
 [ "$preset" = release ] || folder=build-$preset
-# Ninja reconfigures by itself when a CMakeLists.txt changes; it does not know of the presets.
-if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ]; then
+# Ninja reconfigures by itself when a CMakeLists.txt changes. It does not know the presets, nor packages that were
+# missing before: a build with more packages than the last one has to look for them.
+configured=$(cat "$folder/packages" 2>/dev/null || true)
+if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ] ||
+  { [ "$configured" = build ] && [ "$packages" != build ]; }; then
   mkdir -p "$folder"
+  echo "$packages" >"$folder/packages"
   cmake --preset "$preset" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; exit 1; }
 fi
 

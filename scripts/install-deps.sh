@@ -1,78 +1,81 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building, testing and measuring Tutti needs. Silent when nothing is missing.
-#   scripts/install-deps.sh            install what is missing (as root, or through sudo)
-#   scripts/install-deps.sh --check    only say what is missing; exit 1 if anything is
-#   scripts/install-deps.sh --list     print the list with the reasons
-# TUTTI_SKIP_DEPS=1 skips it all: for systems where you have provided these things yourself.
+# Installs the Debian packages that Tutti needs. Silent if nothing is missing.
+#   scripts/install-deps.sh                install all missing packages (as root, or with sudo)
+#   scripts/install-deps.sh --for GROUP    only those of one purpose: build, test (build, tests, benchmarks) or
+#                                          deep (test, clang tools)
+#   scripts/install-deps.sh --check        only list the missing packages; exit 1 if there are any
+#   scripts/install-deps.sh --list         print the packages with their group and reason
+# TUTTI_SKIP_DEPS=1 skips everything, for systems where the dependencies are provided in another way.
 set -euo pipefail
 
 list() {
   cat <<'LIST'
-g++                    the compiler (12 or later)
-cmake                  configures the build
-ninja-build            runs the build
-ccache                 makes the second build quick
-mold                   links quickly
-git                    fetches and describes the source
-pkg-config             finds hwloc and Highway, checks our own tutti.pc
-libfmt-dev             text formatting (no std::format in g++ 12)
-libhwloc-dev           topo: sockets, caches, cores, accelerators
-hwloc-nox              lstopo, to look at what topo sees
-libhwy-dev             comm: SIMD kernels with run-time dispatch
-liburing-dev           io: reading ahead of the computing
-libsodium-dev          auth: keyed hashes and random secrets
-nlohmann-json3-dev     reading and writing JSON
-libcli11-dev           command lines
-libtomlplusplus-dev    configuration files
-openmpi-bin            the default mpirun
-libopenmpi-dev         comm: the transport between hosts
-mpich                  second MPI: must build too, peer of the benchmarks
-libmpich-dev           its headers
-libgloo-dev            peer of the benchmarks
-libgtest-dev           unit tests
-libgmock-dev           matchers of the unit tests
-libbenchmark-dev       micro benchmarks
-clang-format           the format check
-openssh-server         scripts/testbed: one sshd per host
-openssh-client         starting ranks on other hosts
-iproute2               scripts/testbed: links, bridge, rates
-munge                  tests of ddlrun under Slurm: its authentication
-slurm-client           tests of ddlrun under Slurm: salloc, srun
-slurmctld              tests of ddlrun under Slurm: the controller
-slurmd                 tests of ddlrun under Slurm: the node
-util-linux             scripts/testbed: unshare, nsenter, setpriv
-python3                scripts and checks (standard library only)
-python3-dev            python: headers of the extension modules
-pybind11-dev           python: bindings of the extension modules
-python3-numpy          python: arrays
-python3-pytest         tests of the Python modules
-python3-pip            the Python modules as a wheel
-python3-setuptools     the same
-python3-wheel          the same
-python3-scipy          learn: sparse matrices
-python3-sklearn        learn: the conventions kept, peer of the benchmarks
-python3-pandas         learn: tables as input
-liblinear-tools        peer of the benchmarks of linear models
-python3-xgboost        peer of the benchmarks of trees
-libopenblas0-pthread   the BLAS that torch and NumPy take; the reference one is many times slower
-libtorch-dev           torch_backend, train: tensors and networks
-python3-torch          the scripts whose process group torch_backend is
-libhdf5-dev            train, learn: data sets
-python3-h5py           examples and tests: data sets from Python
-zlib1g-dev             tests: compressed .npz files
-libzip-dev             io: .npz files
-libfftw3-dev           models: Fourier transforms of the cosmology case
-libfastjet-dev         models: jets of the particle physics case
-libfastjettools-dev    models: trimming of jets
-libnifti2-dev          models: brain scans as NIfTI files
-librsvg2-bin           train: plots as PNG
-fonts-dejavu-core      train: their letters
+g++                    build  the compiler (12 or later)
+cmake                  build  configures the build
+ninja-build            build  runs the build
+ccache                 build  makes the second build quick
+mold                   build  links quickly
+git                    build  fetches and describes the source
+pkg-config             build  finds hwloc and Highway, checks our own tutti.pc
+libfmt-dev             build  text formatting (no std::format in g++ 12)
+libhwloc-dev           build  topo: sockets, caches, cores, accelerators
+libhwy-dev             build  comm: SIMD kernels with run-time dispatch
+liburing-dev           build  io: reading ahead of the computing
+libsodium-dev          build  auth: keyed hashes and random secrets
+nlohmann-json3-dev     build  reading and writing JSON
+libcli11-dev           build  command lines
+libtomlplusplus-dev    build  configuration files
+openmpi-bin            build  the default mpirun
+libopenmpi-dev         build  comm: the transport between hosts
+libgtest-dev           build  unit tests
+python3                build  scripts and checks (standard library only)
+python3-dev            build  python: headers of the extension modules
+pybind11-dev           build  python: bindings of the extension modules
+python3-numpy          build  python: arrays
+libopenblas0-pthread   build  the BLAS that torch and NumPy take; the reference one is many times slower
+libtorch-dev           build  torch_backend, train: tensors and networks
+libhdf5-dev            build  train, learn: data sets
+libzip-dev             build  io: .npz files
+libfftw3-dev           build  models: Fourier transforms of the cosmology case
+libfastjet-dev         build  models: jets of the particle physics case
+libfastjettools-dev    build  models: trimming of jets
+libnifti2-dev          build  models: brain scans as NIfTI files
+librsvg2-bin           build  train: plots as PNG
+fonts-dejavu-core      build  train: their letters
+libgmock-dev           build  matchers of the unit tests
+zlib1g-dev             build  tests: compressed .npz files
+hwloc-nox              test   lstopo, to look at what topo sees
+mpich                  test   second MPI: must build too, peer of the benchmarks
+libmpich-dev           test   its headers
+clang-format-19        test   the format check
+openssh-server         test   scripts/testbed: one sshd per host
+openssh-client         test   starting ranks on other hosts
+iproute2               test   scripts/testbed: links, bridge, rates
+munge                  test   tests of ddlrun under Slurm: its authentication
+slurm-client           test   tests of ddlrun under Slurm: salloc, srun
+slurmctld              test   tests of ddlrun under Slurm: the controller
+slurmd                 test   tests of ddlrun under Slurm: the node
+util-linux             test   scripts/testbed: unshare, nsenter, setpriv
+python3-pytest         test   tests of the Python modules
+python3-pip            test   the Python modules as a wheel
+python3-setuptools     test   the same
+python3-wheel          test   the same
+python3-scipy          test   learn: sparse matrices
+python3-sklearn        test   learn: the conventions kept, peer of the benchmarks
+python3-pandas         test   learn: tables as input
+python3-torch          test   the scripts whose process group torch_backend is
+python3-h5py           test   examples and tests: data sets from Python
+libgloo-dev            test   peer of the benchmarks
+liblinear-tools        test   peer of the benchmarks of linear models
+python3-xgboost        test   peer of the benchmarks of trees
+clang-19               deep   the thread-safety analysis; compiles every file on its own
+clang-tidy-19          deep   static checks
 LIST
 }
 
 missing() {
   local wanted installed
-  wanted=$(list | awk '{print $1}' | sort)
+  wanted=$(list | awk -v groups="$groups" 'groups ~ "(^| )" $2 "( |$)" {print $1}' | sort)
   # dpkg-query fails when it has never heard of a package, and lists the others all the same.
   # shellcheck disable=SC2086  # one word per package
   installed=$({ dpkg-query -W -f='${Package} ${db:Status-Status}\n' $wanted 2>/dev/null || true; } |
@@ -106,11 +109,25 @@ esac
 INSTALL
 }
 
-case "${1:-}" in
---list) list && exit ;;
-"" | --check) ;;
-*) fail "unknown option $1; there are --check and --list" ;;
-esac
+groups="build test deep"
+only_check=
+while [ $# -gt 0 ]; do
+  case "$1" in
+  --list) list && exit ;;
+  --check) only_check=1 ;;
+  --for)
+    case "${2:-}" in
+    build) groups="build" ;;
+    test) groups="build test" ;;
+    deep) groups="build test deep" ;;
+    *) fail "unknown group '${2:-}'; valid groups: build, test, deep" ;;
+    esac
+    shift
+    ;;
+  *) fail "unknown option $1; valid options: --for GROUP, --check, --list" ;;
+  esac
+  shift
+done
 [ -z "${TUTTI_SKIP_DEPS:-}" ] || exit 0
 command -v dpkg-query >/dev/null ||
   fail "this is not a Debian system. Provide what '$0 --list' names, then set TUTTI_SKIP_DEPS=1."
@@ -118,7 +135,7 @@ command -v dpkg-query >/dev/null ||
 mapfile -t packages < <(missing)
 [ ${#packages[@]} -gt 0 ] || exit 0
 command="apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
-[ "${1:-}" != --check ] || fail "missing: ${packages[*]}" "install with: $command"
+[ -z "$only_check" ] || fail "missing: ${packages[*]}" "install with: $command"
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
@@ -132,7 +149,7 @@ trap 'rm -f "$log"' EXIT
 echo "install-deps: installing ${packages[*]}"
 install_quietly "${packages[@]}" >"$log" 2>&1 || {
   tail -n 20 "$log" >&2
-  fail "the packages could not be installed. Run as root and read its words:" "  $command"
+  fail "the packages could not be installed. Run as root and read the messages:" "  $command"
 }
 mpirun --version 2>/dev/null | grep -q "Open MPI" ||
   echo "install-deps: mpirun is not Open MPI's; the tests expect it: update-alternatives --auto mpirun" >&2

@@ -143,12 +143,12 @@ class Sizes(TreeTest):
 class InstallDeps(TreeTest):
     """scripts/install-deps.sh on a system whose dpkg-query knows only some packages."""
 
-    def check(self, known):
+    def check(self, known, *options):
         lines = "".join(f"echo {package} {state}\n" for package, state in known.items())
         self.write("dpkg-query", f"#!/bin/sh\n{lines}exit 1\n")
         (self.root / "dpkg-query").chmod(0o755)
         environment = {"PATH": f"{self.root}:/usr/sbin:/usr/bin:/sbin:/bin"}
-        return subprocess.run([SCRIPT, "--check"], env=environment, capture_output=True, text=True)
+        return subprocess.run([SCRIPT, "--check", *options], env=environment, capture_output=True, text=True)
 
     def setUp(self):
         super().setUp()
@@ -169,6 +169,11 @@ class InstallDeps(TreeTest):
 
     def test_nothing_at_all_is_installed(self):
         self.assertEqual(self.check({}).returncode, 1)
+
+    def test_a_build_does_not_need_what_only_tests_need(self):
+        del self.all["slurmctld"]
+        self.assertEqual(self.check(self.all, "--for", "build").returncode, 0)
+        self.assertIn("missing: slurmctld\n", self.check(self.all, "--for", "test").stderr)
 
 
 class BuildLogs(TreeTest):
