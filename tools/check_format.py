@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Whether every C++ file is as clang-format would write it.
+"""Checks that every C++ file is formatted by clang-format 19.
 
   tools/check_format.py             names the files that are not; exit 1 if there is any
   tools/check_format.py --fix       formats them
@@ -11,14 +11,16 @@ import sys
 
 import source_tree
 
+CLANG_FORMAT = "clang-format-19"  # versions disagree
+
 
 def main():
-    if not shutil.which("clang-format"):
-        sys.exit("check_format: there is no clang-format; run scripts/install-deps.sh")
+    if not shutil.which(CLANG_FORMAT):
+        sys.exit(f"check_format: {CLANG_FORMAT} is not installed; run scripts/install-deps.sh")
     paths = [str(path) for path in source_tree.files(source_tree.ROOT, source_tree.CXX)]
     mode = ["-i"] if "--fix" in sys.argv else ["--dry-run", "-Werror", "--ferror-limit=1"]
-    code = subprocess.run(["clang-format", *mode, *paths], cwd=source_tree.ROOT).returncode
-    print(f"check_format: {len(paths)} files" + ("" if code == 0 else "; `make format` mends the ones above"))
+    code = subprocess.run([CLANG_FORMAT, *mode, *paths], cwd=source_tree.ROOT).returncode
+    print(f"check_format: {len(paths)} files" + ("" if code == 0 else "; `make format` fixes the ones above"))
     return code
 
 

@@ -105,11 +105,9 @@ void add_table_option(CLI::App& app, const LearnOption& option, Options& options
   };
   const std::string scope = option.scope == "all" ? "" : fmt::format("{}: ", option.scope);
   if (spec.name == "fit_intercept") {
-    app.add_flag_callback(
-        "--no-intercept", [set] { set("0"); }, scope + "no intercept");
+    app.add_flag_callback("--no-intercept", [set] { set("0"); }, scope + "no intercept");
   } else if (spec.type == OptionType::kBool) {
-    app.add_flag_callback(
-        flag, [set] { set("1"); }, scope + spec.help);
+    app.add_flag_callback(flag, [set] { set("1"); }, scope + spec.help);
   } else {
     std::string help = fmt::format("{}{} [{}]", scope, spec.help, spec.default_value);
     if (!spec.choices.empty()) help += fmt::format(" {}", fmt::join(spec.choices, ", "));

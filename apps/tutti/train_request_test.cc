@@ -109,13 +109,10 @@ TEST_F(TrainRequestTest, AnOlderRunGetsItsCopyWhenResumed) {
 TEST_F(TrainRequestTest, OneProcessTrainsARun) {
   const RunStart first(parse({"hep", "--set", "runs=" + (base_ / "runs").string()}));
   const std::string again = first.folder().string();
-  EXPECT_THAT(
-      [&] {
-        RunStart(parse({"--resume", again, "--set", "filters=16"}));
-      },
-      testing::ThrowsMessage<IoError>(
-          testing::AllOf(testing::HasSubstr("DDL-7-97"),
-                         testing::HasSubstr("process " + std::to_string(getpid()) + " on "))));
+  EXPECT_THAT([&] { RunStart(parse({"--resume", again, "--set", "filters=16"})); },
+              testing::ThrowsMessage<IoError>(testing::AllOf(
+                  testing::HasSubstr("DDL-7-97"),
+                  testing::HasSubstr("process " + std::to_string(getpid()) + " on "))));
   EXPECT_NE(value_in(first.folder(), "filters"), "16");  // nothing was written
 }
 

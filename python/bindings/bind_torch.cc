@@ -83,8 +83,7 @@ PYBIND11_MODULE(_torch, module) {
       [](const std::string& reason) { World::instance().communicator().abandon(reason); },
       Released());
   module.def("is_connected", [] { return World::instance().is_connected(); });
-  module.def(
-      "shut_down", [] { World::instance().shut_down(); }, Released());
+  module.def("shut_down", [] { World::instance().shut_down(); }, Released());
   module.def("description",
              [](const Group& group) { return ours(group).communicator()->description(); });
   module.def("check_form", [](const std::string& form) { tutti::comm::Codec::parse(form); });

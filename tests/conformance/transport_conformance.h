@@ -48,16 +48,10 @@ class TransportConformance : public testing::TestWithParam<World> {
   static constexpr std::size_t kLarge = 10 * 1024 * 1024 + 3;
 #endif
 
-  void run(const RankBody& body) {
-    GetParam().run(body);
-  }
+  void run(const RankBody& body) { GetParam().run(body); }
 
-  static int right_of(const Transport& t) {
-    return (t.rank() + 1) % t.size();
-  }
-  static int left_of(const Transport& t) {
-    return (t.rank() + t.size() - 1) % t.size();
-  }
+  static int right_of(const Transport& t) { return (t.rank() + 1) % t.size(); }
+  static int left_of(const Transport& t) { return (t.rank() + t.size() - 1) % t.size(); }
 
   // Bytes that tell who sent them to whom, on which channel, and where in the message they are.
   static Bytes content(int from, int to, int channel, std::size_t size) {

@@ -78,13 +78,13 @@ class Reader {
 
 // `field(stream, value)`: writes the value, or reads it.
 template <class T>
-requires std::is_integral_v<T> || std::is_enum_v<T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
 void field(Writer& out, T& value) {
   const auto wide = static_cast<std::int64_t>(value);  // zigzag: -1 is short too
   out.number((static_cast<std::uint64_t>(wide) << 1) ^ static_cast<std::uint64_t>(wide >> 63));
 }
 template <class T>
-requires std::is_integral_v<T> || std::is_enum_v<T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
 void field(Reader& in, T& value) {
   const std::uint64_t folded = in.number();
   value = static_cast<T>(static_cast<std::int64_t>((folded >> 1) ^ (~(folded & 1) + 1)));

@@ -115,7 +115,7 @@ void make_private_folder(const fs::path& folder) {
     const bool is_link = errno == ELOOP || errno == ENOTDIR;
     fail(is_link ? "it is a symbolic link or not a folder" : std::strerror(errno));
   }
-  struct stat state {};
+  struct stat state{};
   if (::fstat(file.get(), &state) != 0) fail(std::strerror(errno));
   if (state.st_uid != ::geteuid()) fail(fmt::format("it belongs to user {}", state.st_uid));
   if ((state.st_mode & 0777) != kPrivateFolder && ::fchmod(file.get(), kPrivateFolder) != 0) {

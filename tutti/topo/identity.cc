@@ -48,8 +48,7 @@ int bound_socket() {
 
 // Spaces separate the fields of the text form.
 std::string without_spaces(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c <= ' '; }, '_');
+  std::ranges::replace_if(text, [](unsigned char c) { return c <= ' '; }, '_');
   return text;
 }
 

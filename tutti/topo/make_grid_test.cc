@@ -102,9 +102,7 @@ TEST(MakeGrid, SocketsMakeADimension) {
   EXPECT_EQ(grid.dimensions[1].link.latency, LinkTable().socket.latency);
   EXPECT_THAT(message_of([] { make_grid(dealt(2, 2), {.by_socket = true}); }),
               HasSubstr("no bound ranks"));
-  EXPECT_THAT(message_of([] {
-                make_grid({{{"a", {0, 1, 2}, {0, 0, 1}}}}, {.by_socket = true});
-              }),
+  EXPECT_THAT(message_of([] { make_grid({{{"a", {0, 1, 2}, {0, 0, 1}}}}, {.by_socket = true}); }),
               HasSubstr("2 and 1"));
 }
 

@@ -120,7 +120,7 @@ Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& s
   buffers_ = starts_in(&Layer::buffers);
 }
 
-std::vector<std::size_t> Pipeline::starts_in(std::size_t Layer::*count) const {
+std::vector<std::size_t> Pipeline::starts_in(std::size_t Layer::* count) const {
   std::vector<std::size_t> before = {0};  // each layer, and the end
   for (const Layer& layer : layers_) before.push_back(before.back() + layer.*count);
   std::vector<std::size_t> starts;

@@ -65,7 +65,7 @@ class Pipeline {
   void send(const torch::Tensor& tensor, int peer);
   torch::Tensor receive(int peer);
   // `starts_` counted in what each layer has so many of.
-  std::vector<std::size_t> starts_in(std::size_t Layer::*count) const;
+  std::vector<std::size_t> starts_in(std::size_t Layer::* count) const;
   bool is_first() const { return stage_ == 0; }
   bool is_last() const { return stage_ + 1 == stages_; }
 

@@ -21,10 +21,10 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // Leaves alone a program that uses the signal itself.
 void listen_to_signal() {
-  struct sigaction current {};
+  struct sigaction current{};
   ::sigaction(SIGUSR1, nullptr, &current);
   if (current.sa_handler != SIG_DFL) return;
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_handler = [](int) { signals.fetch_add(1, std::memory_order_relaxed); };
   ours.sa_flags = SA_RESTART;
   ::sigaction(SIGUSR1, &ours, nullptr);

@@ -148,9 +148,7 @@ TEST_F(Files, AllocationsThatCannotBeRead) {
     environment["SLURM_TASKS_PER_NODE"] = tasks;
     EXPECT_THAT(error_of([&] { allocation(environment); }), HasSubstr("DDL-3-07")) << tasks;
   }
-  EXPECT_THAT(error_of([] {
-                allocation({{"SLURM_JOB_NODELIST", "n[1-"}});
-              }),
+  EXPECT_THAT(error_of([] { allocation({{"SLURM_JOB_NODELIST", "n[1-"}}); }),
               HasSubstr("DDL-3-05"));
   EXPECT_THAT(error_of([] { allocation({{"LSB_MCPU_HOSTS", "a 4 b"}}); }), HasSubstr("after b"));
   EXPECT_THAT(error_of([] { allocation({{"LSB_MCPU_HOSTS", "a x"}}); }), HasSubstr("DDL-3-07"));

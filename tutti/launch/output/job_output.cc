@@ -20,8 +20,7 @@ namespace {
 constexpr std::size_t kMostPending = 4 << 20;  // bytes per queue above which it has no room
 
 bool is_same_file(int one, int other) {
-  struct stat a {
-  }, b{};
+  struct stat a{}, b{};
   if (::fstat(one, &a) != 0 || ::fstat(other, &b) != 0) return false;
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }

@@ -72,9 +72,7 @@ TEST(Rankfile, MustFitTheHosts) {
 
   // A container that may use only some processing units: cores are counted among those.
   machine.allowed_cpus = {2, 10, 12, 13};
-  EXPECT_THAT(error_of([&] {
-                check_fit(file, std::vector{0, 2}, machine);
-              }),
+  EXPECT_THAT(error_of([&] { check_fit(file, std::vector{0, 2}, machine); }),
               HasSubstr("2 cores on socket 1"));
   EXPECT_THAT(cpus_of({"a", 1, {1}}, machine), ElementsAre(12, 13));
 }

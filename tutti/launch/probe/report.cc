@@ -26,7 +26,7 @@ std::string mpi_title(const Question& question) {
 }
 
 std::int64_t free_bytes(const char* folder) {
-  struct statvfs state {};
+  struct statvfs state{};
   if (::statvfs(folder, &state) != 0) return 0;
   return static_cast<std::int64_t>(state.f_bavail) * static_cast<std::int64_t>(state.f_frsize);
 }

@@ -200,7 +200,7 @@ TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
       const auto file = std::make_shared<DataFile>(path_, transport.rank(), 3);
       StreamStats use;
       const GlmModel model = fit_file(file, file->labels(), {}, own, one.limit, &use);
-      EXPECT_EQ(use.residents<use.chunks, one.limit> 0);
+      EXPECT_EQ(use.residents < use.chunks, one.limit > 0);
       EXPECT_TRUE(model.has_converged);
       EXPECT_NEAR(model.objective, expected.objective,
                   2 * own.tolerance * expected.objective + 1e-6);

@@ -29,7 +29,9 @@ TEST(StopSignal, IsAnsweredAtOnceWhereWished) {
 }
 
 TEST(StopSignal, IsOverWithItsLife) {
-  { const StopSignal stop; }
+  {
+    const StopSignal stop;
+  }
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
   const StopSignal again;
   EXPECT_FALSE(again.is_asked());

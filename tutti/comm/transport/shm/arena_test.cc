@@ -149,7 +149,7 @@ TEST(Arena, IsSafeFromManyThreads) {
 TEST(Segment, LargeBlocksGiveTheirPagesBack) {
   internal::Segment segment(16 * kMiB);
   const auto resident = [&] {
-    struct stat status {};
+    struct stat status{};
     fstat(segment.memory().handle().fd, &status);
     return static_cast<std::size_t>(status.st_blocks) * 512 / kMiB;  // the nonce's page rounds off
   };

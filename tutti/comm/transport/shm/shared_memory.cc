@@ -85,7 +85,7 @@ std::byte* map(int file, std::size_t bytes) {
 // taken without the nonce.
 int open_file_of(const MemoryHandle& handle, std::size_t data_bytes, std::size_t file_bytes) {
   const std::string path = fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd);
-  struct stat status {};
+  struct stat status{};
   if (stat(path.c_str(), &status) != 0) return -1;
   errno = ENXIO;
   if (!S_ISREG(status.st_mode) || static_cast<std::size_t>(status.st_size) != file_bytes) return -1;

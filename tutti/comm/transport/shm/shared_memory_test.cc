@@ -124,7 +124,7 @@ TEST(SharedMemory, ADescriptorThatIsNoMemoryIsLeftAlone) {
 TEST(SharedMemory, ReservedPagesExistAndReleasedOnesGo) {
   const auto memory = SharedMemory::create(1 << 20);
   const auto blocks = [&] {
-    struct stat status {};
+    struct stat status{};
     fstat(memory->handle().fd, &status);
     return status.st_blocks * 512;
   };

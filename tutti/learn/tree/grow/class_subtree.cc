@@ -105,8 +105,7 @@ void ClassSubtree::add_rows(std::span<const Entry> rows, Words& words) const {
   using Function = void (*)(const std::uint8_t*, int, std::span<const Entry>, std::uint32_t*);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_entries<kIndex + 1>...};
-  }
-  (std::make_integer_sequence<int, BinnedData::kTileColumns>());
+  }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
   kFunctions[static_cast<std::size_t>(copy_->columns() - 1)](copy_->tile(0), copy_->stride(), rows,
                                                              words.data());
 }

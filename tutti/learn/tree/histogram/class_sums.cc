@@ -30,8 +30,7 @@ void ClassSums::add(const BinnedData& data, const std::uint8_t* bins,
       void (*)(const std::uint8_t*, int, std::span<const std::uint16_t>, std::uint32_t*, Ahead&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_places<kIndex + 1>...};
-  }
-  (std::make_integer_sequence<int, BinnedData::kTileColumns>());
+  }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
   if (rows_ + places.size() > kMostRows) flush(histogram);
   const auto columns = static_cast<std::size_t>(data.columns());
   words_.resize(columns * kBins);

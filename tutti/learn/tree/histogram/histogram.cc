@@ -70,8 +70,7 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
       void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*, Ahead&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_tile<kKind, kIndex + 1, Record>...};
-  }
-  (std::make_integer_sequence<int, BinnedData::kTileColumns>());
+  }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
   const int columns = data.tile_columns(tile);
   const std::size_t words = shape.words_per_column();
   const int groups = groups_of(columns, words * sizeof(std::uint64_t), records.size());
