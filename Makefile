@@ -1,6 +1,6 @@
 # Everything a person types. Each target installs what is missing, configures, builds and does its job.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-deep check demo bench format install clean
+.PHONY: help build test test-deep check demo bench docs format install clean
 PREFIX ?= /usr/local
 PYTHON := /usr/bin/python3
 TUTTI := build/bin/tutti
@@ -39,6 +39,10 @@ bench: build  ## every benchmark in a quick form; results and plots in build/ben
 	@$(TUTTI) bench tree $(QUICK)
 	@$(TUTTI) bench summary build/bench/results.json --plot build/bench/summary.svg
 	@echo "rows: build/bench/results.json   plots: build/bench/*.svg"
+
+docs:  ## the documentation as a site with search and API reference, in build/docs/html
+	@scripts/install-deps.sh --for docs
+	@$(PYTHON) tools/build_docs.py
 
 format:  ## clang-format over the whole source
 	@scripts/install-deps.sh --for test

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Tutti needs. Silent if nothing is missing.
 #   scripts/install-deps.sh                install all missing packages (as root, or with sudo)
-#   scripts/install-deps.sh --for GROUP    only those of one purpose: build, test (build, tests, benchmarks) or
-#                                          deep (test, clang tools)
+#   scripts/install-deps.sh --for GROUP    only those of one purpose: build, docs or test (build, tests, benchmarks,
+#                                          documentation), or deep (test, clang tools)
 #   scripts/install-deps.sh --check        only list the missing packages; exit 1 if there are any
 #   scripts/install-deps.sh --list         print the packages with their group and reason
 # TUTTI_SKIP_DEPS=1 skips everything, for systems where the dependencies are provided in another way.
@@ -68,6 +68,11 @@ python3-h5py           test   examples and tests: data sets from Python
 libgloo-dev            test   peer of the benchmarks
 liblinear-tools        test   peer of the benchmarks of linear models
 python3-xgboost        test   peer of the benchmarks of trees
+python3-sphinx         docs   the documentation site
+python3-myst-parser    docs   Markdown pages in the site
+python3-sphinx-rtd-theme docs the theme of the site
+doxygen                docs   comments of the public C++ headers
+python3-breathe        docs   these comments in the site
 clang-19               deep   the thread-safety analysis; compiles every file on its own
 clang-tidy-19          deep   static checks
 LIST
@@ -109,7 +114,7 @@ esac
 INSTALL
 }
 
-groups="build test deep"
+groups="build test docs deep"
 only_check=
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -118,9 +123,9 @@ while [ $# -gt 0 ]; do
   --for)
     case "${2:-}" in
     build) groups="build" ;;
-    test) groups="build test" ;;
-    deep) groups="build test deep" ;;
-    *) fail "unknown group '${2:-}'; valid groups: build, test, deep" ;;
+    docs | test) groups="build test docs" ;;
+    deep) groups="build test docs deep" ;;
+    *) fail "unknown group '${2:-}'; valid groups: build, docs, test, deep" ;;
     esac
     shift
     ;;

@@ -8,6 +8,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import build_docs
 import check_docs
 import check_layers
 import check_sizes
@@ -138,6 +139,26 @@ class Sizes(TreeTest):
         self.assertNotIn("core", [one.kind for one in findings])
         self.write("tutti/core/one_more.h", "int x;\n")
         self.assertIn("have 17001 lines of code; aim at 17000 together", check_sizes.check(self.root)[1][-1].text)
+
+
+class Site(TreeTest):
+    def test_comments_of_headers_are_marked_for_doxygen(self):
+        header = "// Of the file.\n#pragma once\n// Of f: <T>.\nint f();\nint count = 0;  // elements\n"
+        self.assertEqual(build_docs.filtered(header),
+                         "/// @file\n/// Of the file.\n\n/// Of f: \\<T\\>.\nint f();\nint count = 0;  ///< elements\n")
+        self.assertEqual(build_docs.filtered("/* Of the file. */\nint f(void); /* of f */\n"),
+                         "/** @file\n Of the file. */\nint f(void); /**< of f */\n")
+
+    def test_navigation_follows_the_index(self):
+        self.write("docs/README.md", "# D\n\n## Use\n- [A](use/a.md): a\n- [B](../B.md)\n\n## Formats\n- [C](formats/c.md)\n")
+        self.assertEqual(list(build_docs.sections(self.root)), [("Use", ["docs/use/a", "B"]), ("Formats", ["docs/formats/c"])])
+
+    def test_links_to_directories_become_text_and_files_are_copied(self):
+        self.write("examples/x.py", "")
+        text = "[src](examples) [x](examples/x.py) [p](p.md)\n```sh\n[src](examples)\n```\n"
+        self.assertEqual(build_docs.with_pages_only(self.root, Path("README.md"), text, self.root / "staged"),
+                         "src [x](examples/x.py) [p](p.md)\n```sh\n[src](examples)\n```\n")
+        self.assertTrue((self.root / "staged/examples/x.py").exists())
 
 
 class InstallDeps(TreeTest):

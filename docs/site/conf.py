@@ -1,0 +1,72 @@
+"""Sphinx configuration of the documentation site. tools/build_docs.py stages the sources and runs sphinx-build."""
+
+import logging
+import os
+import re
+import sys
+import warnings
+
+sys.path.insert(0, os.path.join(os.environ["TUTTI_ROOT"], "python"))
+warnings.filterwarnings("ignore")
+
+project = "Tutti"
+author = "the Tutti authors"
+copyright = "the Tutti authors, Apache-2.0"
+version = release = os.environ["TUTTI_VERSION"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "breathe"]
+root_doc = "README"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # READMEs of one line under a heading
+
+html_theme = "sphinx_rtd_theme"
+html_theme_options = {"collapse_navigation": True, "navigation_depth": 3}
+html_show_sphinx = False
+html_copy_source = False
+html_css_files = ["tutti.css"]
+html_static_path = ["_static"]
+pygments_style = "sphinx"
+
+# The compiled modules are not needed to read docstrings and signatures.
+autodoc_mock_imports = ["tutti._comm", "tutti._learn", "tutti._model", "tutti._torch", "tutti._tree"]
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "undoc-members": True}
+autodoc_inherit_docstrings = False
+autodoc_preserve_defaults = True
+
+breathe_projects = {"tutti": os.environ["TUTTI_DOXYGEN"]}
+breathe_default_project = "tutti"
+breathe_default_members = ("members", "undoc-members")
+breathe_show_include = False
+
+
+def markdown_to_rst(app, what, name, obj, options, lines):
+    """Docstrings use Markdown's backticks and indented code, which reStructuredText writes in another way."""
+    result, is_code = [], False
+    is_numpy_style = any(re.match(r"\s*-{4,}$", line) for line in lines)
+    for i, line in enumerate(lines):
+        is_indented = line.startswith("    ") and not is_numpy_style
+        if is_indented and not is_code and (i == 0 or not lines[i - 1].strip()):
+            result += ["::", ""]
+            is_code = True
+        elif line.strip() and not is_indented:
+            is_code = False
+        if is_code:
+            result.append(line)
+            continue
+        parts = re.split(r"`([^`]*)`", line)
+        parts[::2] = [re.sub(r"(\*|\||\w_\b)", lambda m: m[0][:-1] + "\\" + m[0][-1], part) for part in parts[::2]]
+        parts[1::2] = [f"``{part}``" for part in parts[1::2]]
+        result.append("".join(parts))
+    lines[:] = result
+
+
+def is_no_repeated_namespace(record):
+    """Every page of a header declares its namespaces, which Sphinx reports as duplicate declarations."""
+    return not re.search(r"Duplicate C\+\+ declaration.*\nDeclaration is '.. cpp:type:: [a-z_]+'", record.getMessage())
+
+
+def setup(app):
+    logging.getLogger("sphinx.sphinx.domains.cpp").addFilter(is_no_repeated_namespace)
+    app.connect("autodoc-process-docstring", markdown_to_rst, priority=400)  # before napoleon
