@@ -1,12 +1,12 @@
-# add_component(name SOURCES a.cc ... [HEADERS a.h ...] [DEPENDS tutti::core ...] [PRIVATE_DEPENDS ...]
+# add_component(name SOURCES a.cc ... [DEPENDS tutti::core ...] [PRIVATE_DEPENDS ...]
 #               [TESTS a_test.cc ...] [TEST_DEPENDS ...] [WITH_TORCH])
 #
 # Makes the library tutti_<name>, alias tutti::<name>, from the sources of the calling folder, and one test
-# program <name>_test from its TESTS with the labels unit, asan and <name>. What lies below tutti/ is installed.
-# HEADERS: the public headers, which are installed; NONE: there are none; default: all but those below internal/.
+# program <name>_test from its TESTS with the labels unit, asan and <name>. Libraries below tutti/ are installed; the
+# installed headers are those of cmake/public_headers.cmake.
 # WITH_TORCH: it uses libtorch; then it is not installed, and not tested under sanitizers, which libtorch does not stand.
 function(add_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WITH_TORCH" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS;TESTS;TEST_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WITH_TORCH" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS;TESTS;TEST_DEPENDS")
   add_library(tutti_${name} STATIC ${arg_SOURCES})
   add_library(tutti::${name} ALIAS tutti_${name})
   set_target_properties(tutti_${name} PROPERTIES EXPORT_NAME ${name})
@@ -16,7 +16,7 @@ function(add_component name)
     use_torch(tutti_${name})
   elseif(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tutti/"
          AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(train|models)(/|$)")  # parts of a program, not a library
-    install_component(${name} ${arg_HEADERS})
+    install_component(${name})
   endif()
   if(arg_TESTS)
     set(labels unit ${name})

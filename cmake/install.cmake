@@ -1,24 +1,17 @@
 # Installing the libraries: a CMake package (find_package(tutti), targets tutti::core, tutti::comm, ...), a pkg-config
-# file (tutti.pc, all libraries at once), and the headers below include/tutti without the private ones.
+# file (tutti.pc, all libraries at once), and the public headers below include/tutti.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(public_headers)
 
-# install_component(name [NONE | a.h ...]): the library tutti_<name> of the calling folder with these headers, by default
-# all that are not private.
+# install_component(name): the library tutti_<name> of the calling folder.
 function(install_component name)
-  if(ARGN)
-    set(headers ${ARGN})
-    list(REMOVE_ITEM headers NONE)
-  else()
-    file(GLOB_RECURSE headers CONFIGURE_DEPENDS "*.h")
-    list(FILTER headers EXCLUDE REGEX "/internal/|/test_[^/]*$")
-  endif()
-  target_sources(tutti_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
-  install(TARGETS tutti_${name} EXPORT tutti ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" FILE_SET HEADERS)
+  target_include_directories(tutti_${name} INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  install(TARGETS tutti_${name} EXPORT tutti ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   set_property(GLOBAL APPEND PROPERTY TUTTI_COMPONENTS ${name})
 endfunction()
 
-# install_package(): what tells others of the components. Call it after the last one.
+# install_package(): the public headers, the CMake package and the pkg-config file. Call it after the last component.
 function(install_package)
   set(folder "${CMAKE_INSTALL_LIBDIR}/cmake/tutti")
   set(TUTTI_MPI_PREFIX "")
@@ -29,6 +22,10 @@ function(install_package)
     set(TUTTI_MPI_MODULE "${TUTTI_MPI_MODULE_${TUTTI_MPI_FLAVOUR}}")
     string(TOUPPER "${TUTTI_MPI_FLAVOUR}" TUTTI_MPI_PREFIX)
   endif()
+  foreach(header ${TUTTI_PUBLIC_HEADERS})
+    cmake_path(GET header PARENT_PATH header_folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${header_folder}")
+  endforeach()
   install(EXPORT tutti NAMESPACE tutti:: DESTINATION "${folder}" FILE tutti-targets.cmake)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tutti-config.cmake.in" tutti-config.cmake
                                 INSTALL_DESTINATION "${folder}")

@@ -1,18 +1,23 @@
-// Uses each installed library a little, so that a missing one does not link.
+// Uses communication and learning through the installed headers only.
 #include <cstdio>
+#include <span>
+#include <vector>
 
-#include "tutti/comm/kernels/kernels.h"
-#include "tutti/core/bytes.h"
-#include "tutti/plan/plan.h"
-#include "tutti/topo/machine.h"
+#include "tutti/comm/communicator.h"
+#include "tutti/learn/glm/fit.h"
 
 int main() {
-  const float three = 3;
-  float sum = 0;
-  const void* sources[] = {&three, &three};
-  void* targets[] = {&sum};
-  tutti::comm::reduce(tutti::DType::kF32, tutti::ReduceOp::kSum, sources, targets, 1);
-  std::printf("%s %s %g %d\n", tutti::format_bytes(1024).c_str(),
-              tutti::plan::name_of(tutti::plan::Collective::kAllReduce), sum,
-              tutti::topo::synthetic_machine("pack:2 core:4 pu:1").cpu_count());
+  const auto communicator = tutti::comm::Communicator::from_environment();
+  std::vector<float> gradient(4, 3);
+  communicator->all_reduce(tutti::Buffer::of(std::span(gradient)), tutti::ReduceOp::kSum);
+
+  // y = 2 x + 1
+  const float features[] = {0, 1, 2, 3};
+  const double labels[] = {1, 3, 5, 7};
+  tutti::learn::GlmOptions options;
+  options.loss = tutti::learn::Loss::kSquared;
+  const auto model = tutti::learn::fit(
+      {.rows = 4, .columns = 1, .values = features, .row_stride = 1}, labels, {}, options);
+  std::printf("%d %g %s\n", communicator->size(), gradient[0],
+              model.coefficients[0] > 0 ? "rising" : "falling");
 }
