@@ -71,9 +71,9 @@ def filtered(text):
 
 
 def headers(root):
-    """(title, path) of every public header in the reference."""
-    lines = (root / SITE / "headers.txt").read_text(encoding="utf-8").splitlines()
-    return [tuple(line.rsplit(maxsplit=1)) for line in lines if line and not line.startswith("#")]
+    """The public C++ headers: those that are installed."""
+    text = (root / "cmake/public_headers.cmake").read_text(encoding="utf-8")
+    return ["tutti/comm/c_api/ddl.h"] + re.findall(r"^  (tutti/\S+\.h)$", text, re.MULTILINE)
 
 
 def with_pages_only(root, path, text, staged):
@@ -132,10 +132,11 @@ def stage(root, staged):
 def stage_cpp(root, staged):
     (staged / "api/cpp").mkdir(parents=True, exist_ok=True)
     names = []
-    for title, path in headers(root):
+    for path in headers(root):
         names.append(path.replace("/", "-").removesuffix(".h"))
+        title = path.removeprefix("tutti/")
         (staged / f"api/cpp/{names[-1]}.rst").write_text(
-            f"{title}\n{'=' * len(title)}\n``#include \"{path}\"``\n\n.. doxygenfile:: {path}\n", encoding="utf-8")
+            f"{title}\n{'=' * len(title)}\n.. doxygenfile:: {path}\n", encoding="utf-8")
     text = "C++\n===\n.. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   cpp/{name}\n" for name in names)
     (staged / "api/cpp.rst").write_text(text, encoding="utf-8")
     return ["api/cpp"]
@@ -154,7 +155,7 @@ def stage_python(staged):
 
 def run_doxygen(root, output):
     configuration = DOXYGEN.format(output=output, root=root, python=sys.executable, tool=Path(__file__).resolve(),
-                                   headers=" ".join(str(root / path) for _, path in headers(root)))
+                                   headers=" ".join(str(root / path) for path in headers(root)))
     return subprocess.run(["doxygen", "-"], input=configuration, text=True, cwd=root).returncode
 
 
@@ -169,9 +170,10 @@ def build(root, output):
         print(f"build_docs: missing {', '.join(missing)}. Run: scripts/install-deps.sh --for docs", file=sys.stderr)
         return 2
     staged, doxygen = output / "source", output / "doxygen"
-    for folder in (staged, doxygen):
+    for folder in (staged, doxygen, output / "doctrees", output / "html"):
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    staged.mkdir(parents=True)
+    doxygen.mkdir()
     stage(root, staged)
     if code := run_doxygen(root, doxygen):
         return code

@@ -2,7 +2,8 @@
 """Keeps the documents true: links lead somewhere, and the commands in them work.
 
   tools/check_docs.py [ROOT]                 every relative link in *.md must lead to a file and, with #, to a heading;
-                                             docs/README.md must lead to every page below docs/
+                                             docs/README.md must lead to every page below docs/; prose in guides,
+                                             formats, measurements and decisions has at most 120 columns
   tools/check_docs.py --run BUILD [ROOT]     runs every block fenced as ```sh test, in order, from ROOT, with
                                              BUILD/bin first on the PATH
 
@@ -21,6 +22,8 @@ import source_tree
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 BLOCK_SECONDS = 600
+COLUMNS = 120
+WRAPPED = ("use", "formats", "measurements", "decisions")  # below docs/; the reference pages are generated
 
 
 def anchors(text):
@@ -50,6 +53,16 @@ def pages_not_in_index(root):
     for path in source_tree.files(root, ".md"):
         if path.parts[0] == "docs" and root / path != index and path.relative_to("docs").as_posix() not in links:
             yield f"{path}: docs/README.md does not lead here"
+
+
+def long_lines(root, path):
+    """Lines of prose that are longer than COLUMNS, in the directories of WRAPPED."""
+    if path.parts[0] != "docs" or path.parts[1] not in WRAPPED:
+        return
+    blank = BLOCK.sub(lambda match: "\n" * match.group(0).count("\n"), (root / path).read_text(encoding="utf-8"))
+    for number, line in enumerate(blank.splitlines(), 1):
+        if len(line) > COLUMNS and not line.lstrip().startswith("|"):
+            yield f"{path}:{number}: {len(line)} columns; at most {COLUMNS} in prose"
 
 
 def commands(root):
@@ -100,6 +113,7 @@ def main(arguments):
     documents = source_tree.files(root, ".md")
     troubles = [trouble for path in documents for trouble in broken_links(root, path)]
     troubles += pages_not_in_index(root)
+    troubles += [trouble for path in documents for trouble in long_lines(root, path)]
     print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} troubles"]))
     return 1 if troubles else 0
 

@@ -161,6 +161,13 @@ class Site(TreeTest):
         self.assertTrue((self.root / "staged/examples/x.py").exists())
 
 
+class LongLines(TreeTest):
+    def test_prose_is_limited_but_not_tables_and_code(self):
+        long = "x" * 121
+        self.write("docs/use/a.md", f"# A\n{long}\n| {long} |\n```sh\n{long}\n```\n")
+        self.assertEqual(list(check_docs.long_lines(self.root, Path("docs/use/a.md"))), ["docs/use/a.md:2: 121 columns; at most 120 in prose"])
+
+
 class InstallDeps(TreeTest):
     """scripts/install-deps.sh on a system whose dpkg-query knows only some packages."""
 
