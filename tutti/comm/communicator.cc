@@ -263,6 +263,9 @@ Wire& Communicator::wire() {
   static_assert(kOwnChannel >= Router::kFirstTag + kTags && kOwnChannel + 8 <= Router::kChannels);
   return state_->router;
 }
+const std::shared_ptr<WorkQueue>& Communicator::queue() const {
+  return state_->queue;
+}
 
 void Communicator::check_message(int peer, int tag) const {
   state_->fork_guard.require_parent();

@@ -21,6 +21,7 @@ class Arena;
 struct CommunicatorState;
 class Transport;
 class Wire;
+class WorkQueue;
 
 // A group of ranks that communicate. No global state: several live in one process, and in tests
 // each rank is a thread.
@@ -32,7 +33,7 @@ class Wire;
 // more use: every later call throws the same.
 //
 // Blocking calls return when the result is there; `..._async` ones return at once and run, in the
-// order they were given, on the communicator's own thread. Input and output may be the same memory
+// order they were given, in the communicator's queue. Input and output may be the same memory
 // or must not overlap. Buffers must live until the operation is complete. Library memory
 // (`allocate`) is reduced in place at the speed of memory; any other memory works too. Calls may
 // come from any thread, one at a time.
@@ -133,6 +134,9 @@ class Communicator {
   // channels kOwnChannel to kOwnChannel + 7. Safe from every thread.
   static constexpr int kOwnChannel = 248;
   Wire& wire();
+  // The queue of the asynchronous calls, for operations made of several calls: those of a task run
+  // as parts of it.
+  const std::shared_ptr<WorkQueue>& queue() const;
 
  private:
   explicit Communicator(std::unique_ptr<CommunicatorState> state);

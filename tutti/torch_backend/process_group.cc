@@ -72,7 +72,6 @@ ProcessGroupDdl::ProcessGroupDdl(std::shared_ptr<Communicator> communicator,
                                  std::chrono::milliseconds timeout)
     : BackendBase(communicator->rank(), communicator->size()),
       communicator_(std::move(communicator)),
-      queue_(std::make_shared<TaskQueue>("rank " + std::to_string(communicator_->rank()))),
       timeout_(timeout) {}
 
 ProcessGroupDdl::~ProcessGroupDdl() {
@@ -80,11 +79,8 @@ ProcessGroupDdl::~ProcessGroupDdl() {
 }
 
 void ProcessGroupDdl::shut_down() {
-  if (communicator_ && communicator_->is_forked_child()) {  // the threads are the parent's
-    static_cast<void>(new std::shared_ptr<TaskQueue>(queue_));
-    return;
-  }
-  queue_->close();
+  if (!communicator_ || communicator_->is_forked_child()) return;  // the threads are the parent's
+  communicator_->queue()->drain();
   communicator_.reset();
 }
 
@@ -106,7 +102,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::start(OpType type, const char* titl
   // The name is that of c10d's operation: beside comm's own it tells two ranks' calls apart.
   CallOptions call{.name = title, .timeout = std::chrono::duration<double>(limit).count()};
   return CollectiveWork::start(
-      queue_, getRank(), type, title, std::move(outputs),
+      communicator_->queue(), getRank(), type, title, std::move(outputs),
       [communicator = communicator_, call, body = std::move(body)] { body(*communicator, call); });
 }
 

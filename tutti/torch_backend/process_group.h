@@ -13,7 +13,6 @@
 
 #include "tutti/comm/communicator.h"
 #include "tutti/torch_backend/compat.h"
-#include "tutti/torch_backend/task_queue.h"
 
 namespace tutti::torch_backend {
 
@@ -86,7 +85,6 @@ class ProcessGroupDdl : public BackendBase {
   comm::Communicator& alive() const;
 
   std::shared_ptr<comm::Communicator> communicator_;
-  const std::shared_ptr<TaskQueue> queue_;
   const std::chrono::milliseconds timeout_;
   comm::Codec codec_;
   std::uint64_t sequence_ = 0;

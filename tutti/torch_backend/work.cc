@@ -1,16 +1,16 @@
 #include "tutti/torch_backend/work.h"
 
-#include <thread>
 #include <utility>
 
 namespace tutti::torch_backend {
 
-CollectiveWork::CollectiveWork(std::shared_ptr<TaskQueue> queue, int rank, c10d::OpType type,
+CollectiveWork::CollectiveWork(std::shared_ptr<comm::WorkQueue> queue, int rank, c10d::OpType type,
                                const char* title, std::vector<at::Tensor> outputs)
     : Work(rank, type, title), queue_(std::move(queue)), outputs_(std::move(outputs)) {}
 
-c10::intrusive_ptr<CollectiveWork> CollectiveWork::start(std::shared_ptr<TaskQueue> queue, int rank,
-                                                         c10d::OpType type, const char* title,
+c10::intrusive_ptr<CollectiveWork> CollectiveWork::start(std::shared_ptr<comm::WorkQueue> queue,
+                                                         int rank, c10d::OpType type,
+                                                         const char* title,
                                                          std::vector<at::Tensor> outputs,
                                                          std::function<void()> body) {
   auto work =
@@ -19,7 +19,7 @@ c10::intrusive_ptr<CollectiveWork> CollectiveWork::start(std::shared_ptr<TaskQue
   return work;
 }
 
-TaskQueue::Sequel CollectiveWork::run(const std::function<void()>& body) {
+comm::WorkQueue::Sequel CollectiveWork::run(const std::function<void()>& body) {
   std::exception_ptr failure;
   try {
     const at::AutoDispatchBelowADInplaceOrView no_autograd;
@@ -113,13 +113,9 @@ std::exception_ptr MessageWork::exception() const {
 }
 
 bool MessageWork::wait(std::chrono::milliseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (timeout != kNoTimeout && !work_.is_complete()) {
-    TORCH_CHECK(std::chrono::steady_clock::now() < deadline,
-                "DDL-4-05 the message was not through within the ", timeout.count(),
-                " ms that wait() was given; it goes on");
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
+  TORCH_CHECK(timeout == kNoTimeout || work_.wait_for(timeout),
+              "DDL-4-05 the message was not through within the ", timeout.count(),
+              " ms that wait() was given; it goes on");
   work_.wait();
   copy_out();
   return true;

@@ -8,25 +8,24 @@
 #include <memory>
 #include <vector>
 
-#include "tutti/comm/work.h"
+#include "tutti/comm/work_queue.h"
 #include "tutti/torch_backend/compat.h"
-#include "tutti/torch_backend/task_queue.h"
 
 namespace tutti::torch_backend {
 
-// A collective in the queue of its process group. wait() of a task that has not begun runs it on
-// the caller's thread; somebody who only looks (isCompleted, getFuture) has the queue's thread
-// begin.
+// A collective in the queue of its process group's communicator. wait() of a task that has not
+// begun runs it on the caller's thread; somebody who only looks (isCompleted, getFuture) has the
+// queue's thread begin.
 class CollectiveWork : public c10d::Work {
  public:
   // `body` does it, and throws what made it fail. `outputs` are what the future gives.
-  static c10::intrusive_ptr<CollectiveWork> start(std::shared_ptr<TaskQueue> queue, int rank,
+  static c10::intrusive_ptr<CollectiveWork> start(std::shared_ptr<comm::WorkQueue> queue, int rank,
                                                   c10d::OpType type, const char* title,
                                                   std::vector<at::Tensor> outputs,
                                                   std::function<void()> body);
 
-  CollectiveWork(std::shared_ptr<TaskQueue> queue, int rank, c10d::OpType type, const char* title,
-                 std::vector<at::Tensor> outputs);
+  CollectiveWork(std::shared_ptr<comm::WorkQueue> queue, int rank, c10d::OpType type,
+                 const char* title, std::vector<at::Tensor> outputs);
   bool isCompleted() override;
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   std::vector<at::Tensor> result() override { return outputs_; }
@@ -34,10 +33,10 @@ class CollectiveWork : public c10d::Work {
   void abort() override;
 
  private:
-  TaskQueue::Sequel run(const std::function<void()>& body);
+  comm::WorkQueue::Sequel run(const std::function<void()>& body);
   void raise() const;
 
-  const std::shared_ptr<TaskQueue> queue_;
+  const std::shared_ptr<comm::WorkQueue> queue_;
   std::uint64_t number_ = 0;
   std::vector<at::Tensor> outputs_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;  // made when somebody wants it

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "tutti/comm/internal/calls.h"
-#include "tutti/comm/progress_thread.h"
+#include "tutti/comm/work_queue.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {

@@ -39,7 +39,7 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
         rank, static_cast<int>(ranks.size()), layout,
         [this](const Operation& operation) { return run_one(operation); });
   }
-  progress = std::make_unique<ProgressThread>("rank " + std::to_string(rank));
+  queue = std::make_shared<WorkQueue>("rank " + std::to_string(rank));
   point_to_point = std::make_unique<PointToPoint>(
       router, *watch, rank, std::make_shared<MessageWaits>(host->board(), host->index()),
       [this](Result outcome) { return fail(outcome); });
@@ -47,7 +47,7 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
 }
 
 CommunicatorState::~CommunicatorState() {
-  progress.reset();
+  queue->close();
   point_to_point.reset();
   executor.reset();
   job->monitor.leave(*membership);
@@ -61,13 +61,13 @@ CommunicatorState::~CommunicatorState() {
 
 void CommunicatorState::perform(Operation operation) {
   fork_guard.require_parent();
-  if (!progress->is_idle()) return start(std::move(operation)).wait();
+  if (!queue->is_idle() && !queue->is_in_task()) return start(std::move(operation)).wait();
   run(operation).raise();
 }
 
 Work CommunicatorState::start(Operation operation) {
   fork_guard.require_parent();
-  return progress->start(
+  return queue->start(
       [this, operation = std::move(operation), name = std::string(operation.name)]() mutable {
         operation.name = name;
         return run(operation);
@@ -127,7 +127,7 @@ void CommunicatorState::leave(const FlightEntry& entry) {
 Work CommunicatorState::start_as(Operation operation, const std::string& name,
                                  std::function<void()> body) {
   fork_guard.require_parent();
-  return progress->start([this, operation = std::move(operation), name, body]() mutable {
+  return queue->start([this, operation = std::move(operation), name, body]() mutable {
     const std::lock_guard lock(mutex_);
     if (membership->has_failed()) return fail(membership->failure());
     operation.name = name;

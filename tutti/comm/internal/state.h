@@ -14,8 +14,8 @@
 #include "tutti/comm/internal/job.h"
 #include "tutti/comm/internal/point_to_point.h"
 #include "tutti/comm/observe/statistics.h"
-#include "tutti/comm/progress_thread.h"
 #include "tutti/comm/transport/router.h"
+#include "tutti/comm/work_queue.h"
 
 namespace tutti::comm {
 
@@ -34,10 +34,10 @@ struct CommunicatorState {
 
   // Runs the operation on the calling thread, after those given before. Throws its failure.
   void perform(Operation operation);
-  // Runs it on the progress thread. The operation owns its name.
+  // Runs it in the queue. The operation owns its name.
   Work start(Operation operation);
-  // Runs `body`, made of operations of other communicators, on the progress thread. The others see
-  // it as `operation`, so that ranks which do something else are noticed.
+  // Runs `body`, made of operations of other communicators, in the queue. The others see it as
+  // `operation`, so that ranks which do something else are noticed.
   Work start_as(Operation operation, const std::string& name, std::function<void()> body);
   // Throws the failure of this or another rank.
   void check();
@@ -63,7 +63,7 @@ struct CommunicatorState {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Planner> planner;
   std::shared_ptr<CompressedReducer> compressed;  // made by the first compressed call
-  std::unique_ptr<ProgressThread> progress;
+  std::shared_ptr<WorkQueue> queue;
   std::unique_ptr<PointToPoint> point_to_point;
 
  private:

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tutti/comm/progress_thread.h"
+#include "tutti/comm/work_queue.h"
 #include "tutti/fusion/autotuner.h"
 #include "tutti/fusion/bucket_queue.h"
 #include "tutti/fusion/engine_statistics.h"
