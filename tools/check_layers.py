@@ -72,7 +72,7 @@ MAY_INCLUDE = {
     "train/optim": ["core"],
     "train/run": ["train/optim", "plot", "runs", "os", "core"],
     "train/data": ["train/run", "train/optim", "io", "os", "core"],
-    "train": ["train/run", "train/optim", "comm", "comm/transport", "runs", "os", "core"],
+    "train": ["train/run", "train/optim", "fusion", "comm", "comm/transport", "runs", "os", "core"],
     "kernels": ["core"],
     "models": ["kernels", "train", "train/*", "plot", "runs", "os", "core"],
 }

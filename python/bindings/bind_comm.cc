@@ -123,7 +123,7 @@ void bind_job(py::module_& module) {
   module.def("description", [] { return job().world()->description(); });
   module.def("check", [] { job().world()->check(); });
   module.def("fusion_options", [] {
-    return reference_markdown("Options of the fusion engine", comm::fusion::fusion_options());
+    return reference_markdown("Options of the fusion engine", fusion::fusion_options());
   });
 }
 

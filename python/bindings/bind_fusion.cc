@@ -21,11 +21,11 @@ namespace {
 
 using comm::Codec;
 using comm::Work;
-using comm::fusion::Call;
-using comm::fusion::Engine;
-using comm::fusion::GradientBuckets;
-using comm::fusion::Kind;
-using comm::fusion::Ticket;
+using fusion::Call;
+using fusion::Engine;
+using fusion::GradientBuckets;
+using fusion::Kind;
+using fusion::Ticket;
 
 // A tensor under way. The arrays live at least until it is complete, even when nobody keeps the
 // handle.
@@ -47,11 +47,11 @@ class Handle {
   py::list gathered() const {
     py::list all;
     for (std::size_t t = 0; t < ticket_.gathered->memory.size(); ++t) {
-      auto* keeper = new std::shared_ptr<comm::fusion::Gathered>(ticket_.gathered);
+      auto* keeper = new std::shared_ptr<fusion::Gathered>(ticket_.gathered);
       all.append(py::make_tuple(ticket_.gathered->rows[t],
                                 reinterpret_cast<std::uintptr_t>(ticket_.gathered->memory[t].get()),
                                 py::capsule(keeper, [](void* p) {
-                                  delete static_cast<std::shared_ptr<comm::fusion::Gathered>*>(p);
+                                  delete static_cast<std::shared_ptr<fusion::Gathered>*>(p);
                                 })));
     }
     return all;
@@ -211,17 +211,17 @@ class Gradients {
             std::size_t bucket_bytes, int passes, ReduceOp op, bool adasum, double prescale,
             double postscale, const std::string& compression, int process_set)
       : engine_(job().engine(process_set)) {
-    std::vector<comm::fusion::GradientSize> all;
+    std::vector<fusion::GradientSize> all;
     for (const auto& [count, dtype] : sizes) all.push_back({count, dtype});
     GradientBuckets::Settings settings{.name = name,
-                                       .bucket_bytes = bucket_bytes,
+                                       .limits = {.bucket_bytes = bucket_bytes},
                                        .passes = passes,
                                        .kind = adasum ? Kind::kAdasum : Kind::kAllReduce,
                                        .op = op,
                                        .prescale = prescale,
                                        .postscale = postscale,
                                        .compression = Codec::parse(compression)};
-    settings.first_bytes = std::min(settings.first_bytes, bucket_bytes);
+    settings.limits.first_bytes = std::min(settings.limits.first_bytes, bucket_bytes);
     buckets_ = std::make_unique<GradientBuckets>(*engine_, all, settings);
   }
   ~Gradients() {

@@ -12,7 +12,7 @@
 namespace tutti::python {
 
 using comm::Communicator;
-using comm::fusion::Engine;
+using fusion::Engine;
 
 Job& job() {
   static Job* const job = new Job;

@@ -27,7 +27,7 @@ class Job {
   // Shared, so that what is under way in other threads outlives `end`. Throw ConfigError DDL-4-60
   // before `begin`.
   std::shared_ptr<comm::Communicator> world() const;
-  std::shared_ptr<comm::fusion::Engine> engine(int process_set) const;
+  std::shared_ptr<fusion::Engine> engine(int process_set) const;
 
   // The ranks become process set `id`; collective over all ranks of the job. Others get no engine
   // for it.
@@ -39,7 +39,7 @@ class Job {
   struct ProcessSet {
     std::vector<int> ranks;
     std::shared_ptr<comm::Communicator> communicator;  // none: this rank is not in it
-    std::shared_ptr<comm::fusion::Engine> engine;
+    std::shared_ptr<fusion::Engine> engine;
   };
   mutable std::mutex mutex_;
   pid_t process_ = 0;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 constexpr std::array<double, Autotuner::kCycles> kCycleMilliseconds = {0, 0.5, 1, 2.5};
@@ -79,4 +79,4 @@ std::string Autotuner::text() const {
                      1e-6 * static_cast<double>(best_.cycle_ns()), 1e-6 * best_rate_);
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

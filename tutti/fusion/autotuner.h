@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // Walks on a grid of doublings: after some warm-up, each point is measured by the median of a few
 // samples of the same number of bytes; then the better neighbour becomes the centre, until the
@@ -53,4 +53,4 @@ class Autotuner {
   bool is_done_ = false;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 // Runs a job whose speed depends on the point; gives how many samples it took.
@@ -49,4 +49,4 @@ TEST(Autotuner, ASampleNeedsItsTime) {
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -1,4 +1,5 @@
-// Which gradients share a piece of memory and go together. Pure.
+// Assignment of gradients to buckets, each of which is one piece of memory and is reduced as one.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 #include "tutti/core/dtype.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 struct GradientSize {
   std::int64_t count = 0;
@@ -17,16 +18,21 @@ struct GradientSize {
 
 struct PlannedBucket {
   DType dtype = DType::kF32;
-  std::vector<std::size_t> members;   // gradients, in the order in which they come
+  std::vector<std::size_t> members;   // gradients, in the order in which backward computes them
   std::vector<std::int64_t> offsets;  // of each member, in elements
-  std::int64_t count = 0;             // elements, with what alignment needs
+  std::int64_t count = 0;             // elements, padding included
 };
 
-// `sizes` in the order of first use in the forward pass, so gradients come in reverse, and buckets
-// are filled from the end. A bucket is closed when the next gradient would bring it above
-// `bucket_bytes`; the first one already above `first_bytes`, so that reduction starts early. Every
-// type has its own buckets. Members begin at multiples of 64 bytes.
-std::vector<PlannedBucket> plan_buckets(std::span<const GradientSize> sizes,
-                                        std::size_t bucket_bytes, std::size_t first_bytes);
+struct BucketLimits {
+  std::size_t bucket_bytes = 4 << 20;
+  std::size_t first_bytes = 1 << 20;  // of the first bucket: small, so that reduction starts early
+  std::size_t alignment = 64;         // of each member, in bytes; at least the size of its type
+};
 
-}  // namespace tutti::comm::fusion
+// `sizes` in the order of first use in the forward pass. Backward computes gradients in reverse, so
+// buckets are filled from the end. A bucket is closed when the next gradient would exceed its
+// limit. Every type has separate buckets.
+std::vector<PlannedBucket> plan_buckets(std::span<const GradientSize> sizes,
+                                        const BucketLimits& limits);
+
+}  // namespace tutti::fusion

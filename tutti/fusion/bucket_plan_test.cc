@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 using testing::ElementsAre;
@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 TEST(BucketPlan, GoesFromTheLastGradientToTheFirst) {
   const std::vector<GradientSize> sizes = {{100}, {200}, {16}, {16}};
-  const auto buckets = plan_buckets(sizes, 1024, 128);
+  const auto buckets = plan_buckets(sizes, {1024, 128});
   ASSERT_EQ(buckets.size(), 3u);
   EXPECT_THAT(buckets[0].members, ElementsAre(3, 2));  // 128 bytes: the first is small
   EXPECT_THAT(buckets[0].offsets, ElementsAre(0, 16));
@@ -23,16 +23,27 @@ TEST(BucketPlan, GoesFromTheLastGradientToTheFirst) {
 TEST(BucketPlan, EveryTypeHasItsOwnBuckets) {
   const std::vector<GradientSize> sizes = {
       {10, DType::kF32}, {10, DType::kBF16}, {10, DType::kF32}, {0, DType::kBF16}};
-  const auto buckets = plan_buckets(sizes, 1 << 20, 1 << 20);
+  const auto buckets = plan_buckets(sizes, {1 << 20, 1 << 20});
   ASSERT_EQ(buckets.size(), 2u);
   EXPECT_THAT(buckets[0].members, ElementsAre(3, 1));
   EXPECT_THAT(buckets[1].members, ElementsAre(2, 0));
   EXPECT_EQ(buckets[0].count, 32);
 }
 
+TEST(BucketPlan, MembersOfOneArrayFollowEachOtherWithoutPadding) {
+  const std::vector<GradientSize> sizes = {{5}, {7}, {1}, {3}};
+  const auto buckets = plan_buckets(sizes, {32, 32, sizeof(float)});
+  ASSERT_EQ(buckets.size(), 3u);
+  EXPECT_THAT(buckets[0].members, ElementsAre(3, 2));
+  EXPECT_EQ(buckets[0].count, 4);
+  EXPECT_THAT(buckets[1].members, ElementsAre(1));
+  EXPECT_EQ(buckets[1].count, 7);
+  EXPECT_THAT(buckets[2].members, ElementsAre(0));
+}
+
 TEST(BucketPlan, NothingGivesNothing) {
-  EXPECT_THAT(plan_buckets({}, 1, 1), IsEmpty());
+  EXPECT_THAT(plan_buckets({}, {1, 1}), IsEmpty());
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

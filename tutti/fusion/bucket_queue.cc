@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 // What int8 and top-k leave out is kept per tensor, so each must stay the same tensor.
@@ -67,4 +67,4 @@ std::vector<Report> BucketQueue::take_all() {
   return all;
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

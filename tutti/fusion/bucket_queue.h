@@ -6,7 +6,7 @@
 
 #include "tutti/fusion/message.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // Whether two tensors may travel as one.
 bool can_share_bucket(const Signature& a, const Signature& b);
@@ -53,4 +53,4 @@ class BucketQueue {
   std::uint64_t numbers_ = 0;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(BucketQueue, ABucketThatIsNotFullWaitsForTheCycle) {
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

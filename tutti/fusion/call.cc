@@ -5,7 +5,7 @@
 
 #include "tutti/comm/base/require.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 void check_rows(const Call& call, std::size_t t) {
@@ -13,10 +13,10 @@ void check_rows(const Call& call, std::size_t t) {
       call.kind == Kind::kAllToAll
           ? std::accumulate(call.rows.begin(), call.rows.end(), std::int64_t{0})
           : call.rows[t];
-  require(std::ranges::all_of(call.rows, [](std::int64_t n) { return n >= 0; }) &&
-              rows * call.row_elements[t] == call.tensors[t].input.count,
-          "Tensor '{}' has {} elements, which are not {} rows of {}.", call.name,
-          call.tensors[t].input.count, rows, call.row_elements[t]);
+  comm::require(std::ranges::all_of(call.rows, [](std::int64_t n) { return n >= 0; }) &&
+                    rows * call.row_elements[t] == call.tensors[t].input.count,
+                "Tensor '{}' has {} elements, which are not {} rows of {}.", call.name,
+                call.tensors[t].input.count, rows, call.row_elements[t]);
 }
 
 }  // namespace
@@ -27,8 +27,8 @@ std::int64_t dealt_rows(std::int64_t rows, int rank, int size) {
 
 Signature signature_of(const Call& call, int size) {
   const bool moves_nothing = call.kind == Kind::kBarrier || call.kind == Kind::kTimeline;
-  require(!call.name.empty(), "A tensor of the fusion engine needs a name.");
-  require(moves_nothing || !call.tensors.empty(), "The group '{}' has no tensor.", call.name);
+  comm::require(!call.name.empty(), "A tensor of the fusion engine needs a name.");
+  comm::require(moves_nothing || !call.tensors.empty(), "The group '{}' has no tensor.", call.name);
   Signature signature{.kind = call.kind,
                       .op = call.op,
                       .root = call.root,
@@ -42,33 +42,34 @@ Signature signature_of(const Call& call, int size) {
   const bool has_rows = call.kind == Kind::kAllGather || call.kind == Kind::kReduceScatter ||
                         call.kind == Kind::kAllToAll;
   const auto ranks = static_cast<std::size_t>(size);
-  require(!has_rows ||
-              (call.row_elements.size() == call.tensors.size() &&
-               call.rows.size() == (call.kind == Kind::kAllToAll ? ranks : call.tensors.size())),
-          "Tensor '{}': give rows and their elements for each {}.", call.name,
-          call.kind == Kind::kAllToAll ? "rank" : "tensor");
+  comm::require(!has_rows || (call.row_elements.size() == call.tensors.size() &&
+                              call.rows.size() ==
+                                  (call.kind == Kind::kAllToAll ? ranks : call.tensors.size())),
+                "Tensor '{}': give rows and their elements for each {}.", call.name,
+                call.kind == Kind::kAllToAll ? "rank" : "tensor");
   for (std::size_t t = 0; t < call.tensors.size(); ++t) {
     const auto& [input, output] = call.tensors[t];
-    require(input.dtype == signature.dtype, "The group '{}' has tensors of several types.",
-            call.name);
+    comm::require(input.dtype == signature.dtype, "The group '{}' has tensors of several types.",
+                  call.name);
     if (has_rows) check_rows(call, t);
     if (call.kind != Kind::kAllGather && call.kind != Kind::kAllToAll)
       signature.counts.push_back(input.count);
     if (has_rows) signature.counts.push_back(call.row_elements[t]);
-    require(has_rows || (output.count == input.count && output.dtype == input.dtype),
-            "Tensor '{}': the output must have the input's type and {} elements.", call.name,
-            input.count);
+    comm::require(has_rows || (output.count == input.count && output.dtype == input.dtype),
+                  "Tensor '{}': the output must have the input's type and {} elements.", call.name,
+                  input.count);
   }
-  require(call.kind != Kind::kBroadcast || (call.root >= 0 && call.root < size),
-          "Tensor '{}': there is no rank {} to be the root; ranks are 0 to {}.", call.name,
-          call.root, size - 1);
-  require(call.kind != Kind::kAdasum || is_floating(signature.dtype),
-          "Tensor '{}': adasum works for floating types.", call.name);
-  require(call.compression.kind() == Compression::kNone ||
-              (call.kind == Kind::kAllReduce && signature.dtype == DType::kF32 &&
-               (call.op == ReduceOp::kSum || call.op == ReduceOp::kAverage)),
-          "Tensor '{}': compression works for all_reduce of f32 with sum or average.", call.name);
+  comm::require(call.kind != Kind::kBroadcast || (call.root >= 0 && call.root < size),
+                "Tensor '{}': there is no rank {} to be the root; ranks are 0 to {}.", call.name,
+                call.root, size - 1);
+  comm::require(call.kind != Kind::kAdasum || is_floating(signature.dtype),
+                "Tensor '{}': adasum works for floating types.", call.name);
+  comm::require(call.compression.kind() == comm::Compression::kNone ||
+                    (call.kind == Kind::kAllReduce && signature.dtype == DType::kF32 &&
+                     (call.op == ReduceOp::kSum || call.op == ReduceOp::kAverage)),
+                "Tensor '{}': compression works for all_reduce of f32 with sum or average.",
+                call.name);
   return signature;
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -12,7 +12,7 @@
 #include "tutti/core/buffer.h"
 #include "tutti/fusion/message.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 struct Tensor {
   ConstBuffer input;
@@ -24,12 +24,12 @@ struct Call {
   Kind kind = Kind::kAllReduce;
   std::vector<Tensor> tensors = {};  // of one type; they go together
   ReduceOp op = ReduceOp::kSum;
-  int root = 0;                        // kBroadcast
-  double prescale = 1, postscale = 1;  // before and after a reduction; integers are cut
-  Codec compression = Codec();         // kAllReduce of f32 sums and averages
-  int priority = 0;                    // lower goes first: what the next step needs first
-  bool is_alone = false;               // is not fused with others
-  bool is_kept = true;                 // false: a name that will not come again
+  int root = 0;                             // kBroadcast
+  double prescale = 1, postscale = 1;       // before and after a reduction; integers are cut
+  comm::Codec compression = comm::Codec();  // kAllReduce of f32 sums and averages
+  int priority = 0;                         // lower goes first: what the next step needs first
+  bool is_alone = false;                    // is not fused with others
+  bool is_kept = true;                      // false: a name that will not come again
   // kAllGather: rows of each tensor. kAllToAll: rows that go to each rank. kReduceScatter: rows of
   // each tensor; they are dealt evenly, the first ranks have one more.
   std::vector<std::int64_t> rows = {};
@@ -45,7 +45,7 @@ struct Gathered {
 };
 
 struct Ticket {
-  Work work;
+  comm::Work work;
   std::shared_ptr<Gathered> gathered;  // complete when the work is
 };
 
@@ -54,4 +54,4 @@ Signature signature_of(const Call& call, int size);
 // Which of `rows` a rank has after kReduceScatter.
 std::int64_t dealt_rows(std::int64_t rows, int rank, int size);
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -11,7 +11,7 @@
 #include "tutti/core/log.h"
 #include "tutti/fusion/internal/engine_impl.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 std::int64_t nanoseconds(double seconds) {
@@ -30,14 +30,14 @@ constexpr double kSampleSeconds = 0.2;
 
 }  // namespace
 
-EngineImpl::EngineImpl(Communicator& communicator, const Options& options)
+EngineImpl::EngineImpl(comm::Communicator& communicator, const Options& options)
     : communicator_(communicator.split(0, communicator.rank())),
       place_(communicator_->rank(), communicator_->size(),
              static_cast<int>(options.integer("radix"))),
       stall_ns_(nanoseconds(communicator.options().number("stall_seconds"))),
       timeout_ns_(nanoseconds(communicator.options().number("timeout"))),
       negotiator_(place_, static_cast<std::size_t>(options.integer("cache_entries"))),
-      plane_(communicator_->wire(), Communicator::kOwnChannel, place_),
+      plane_(communicator_->wire(), comm::Communicator::kOwnChannel, place_),
       queue_(settings_of(options)),
       child_has_ended_(place_.children.size()),
       runner_(*communicator_, timeline_) {
@@ -89,8 +89,8 @@ Ticket EngineImpl::submit(Call call) {
   const std::string& name = entry->call.name;
   const std::lock_guard lock(mutex_);
   failure_.raise();
-  require(!join_work_, "Tensor '{}' was given after `join`: wait until all ranks have joined.",
-          name);
+  comm::require(!join_work_,
+                "Tensor '{}' was given after `join`: wait until all ranks have joined.", name);
   const auto is_twin = [&](const Entry& other) {
     return other.call.name == name && other.call.kind == entry->call.kind;
   };
@@ -107,7 +107,7 @@ Ticket EngineImpl::submit(Call call) {
   } else {
     held_back_.push_back(entry);
   }
-  return {Work(entry->work), entry->gathered};
+  return {comm::Work(entry->work), entry->gathered};
 }
 
 void EngineImpl::tell(const std::shared_ptr<Entry>& entry) {
@@ -133,15 +133,15 @@ void EngineImpl::wake_talker() {
   if (!std::exchange(has_news_, true)) talk_changed_.notify_all();
 }
 
-Work EngineImpl::join(std::shared_ptr<int> last) {
+comm::Work EngineImpl::join(std::shared_ptr<int> last) {
   const std::lock_guard lock(mutex_);
   failure_.raise();
-  require(!join_work_, "This rank has joined already: wait until all ranks have.");
-  join_work_ = std::make_shared<Work::State>();
+  comm::require(!join_work_, "This rank has joined already: wait until all ranks have.");
+  join_work_ = std::make_shared<comm::Work::State>();
   last_joined_ = std::move(last);
   is_joining_ = true;
   wake_talker();
-  return Work(join_work_);
+  return comm::Work(join_work_);
 }
 
 void EngineImpl::complete(const std::shared_ptr<Entry>& entry, const Result& outcome) {
@@ -160,7 +160,7 @@ void EngineImpl::complete(const std::shared_ptr<Entry>& entry, const Result& out
 
 void EngineImpl::fail(const Result& failure, bool is_final) {
   std::vector<std::shared_ptr<Entry>> ending;
-  std::shared_ptr<Work::State> join_work;
+  std::shared_ptr<comm::Work::State> join_work;
   {
     const std::lock_guard lock(mutex_);
     if (failure_) failure_ = failure;
@@ -191,7 +191,7 @@ EngineStatistics EngineImpl::statistics() const {
   return statistics_;
 }
 
-Engine::Engine(Communicator& communicator, const Options& options)
+Engine::Engine(comm::Communicator& communicator, const Options& options)
     : rank_(communicator.rank()),
       size_(communicator.size()),
       arena_(communicator.arena()),
@@ -212,7 +212,7 @@ void Engine::shut_down() {
 
 std::shared_ptr<EngineImpl> Engine::impl() const {
   const std::lock_guard lock(mutex_);
-  require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
+  comm::require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
   if (impl_->communicator().is_forked_child()) impl_->communicator().check();  // throws DDL-4-65
   return impl_;
 }
@@ -220,13 +220,13 @@ std::shared_ptr<EngineImpl> Engine::impl() const {
 Ticket Engine::submit(Call call) {
   return impl()->submit(std::move(call));
 }
-Work Engine::join(std::shared_ptr<int> last) {
+comm::Work Engine::join(std::shared_ptr<int> last) {
   return impl()->join(std::move(last));
 }
 void Engine::start_timeline(const std::string& file) {
   impl()->timeline().start(file);
 }
-Work Engine::stop_timeline() {
+comm::Work Engine::stop_timeline() {
   return submit({.name = "tutti.timeline.stop", .kind = Kind::kTimeline}).work;
 }
 void Engine::check() const {
@@ -236,4 +236,4 @@ EngineStatistics Engine::statistics() const {
   return impl()->statistics();
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -14,7 +14,7 @@
 #include "tutti/fusion/engine_statistics.h"
 #include "tutti/fusion/options.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 class EngineImpl;
 
@@ -28,7 +28,8 @@ class EngineImpl;
 class Engine {
  public:
   // Collective. The engine works on a communicator of its own that it splits off.
-  explicit Engine(Communicator& communicator, const Options& options = Options(fusion_options()));
+  explicit Engine(comm::Communicator& communicator,
+                  const Options& options = Options(fusion_options()));
   // As shut_down.
   ~Engine();
   // Collective: waits until all ranks come here, however long that takes, or one has failed.
@@ -47,15 +48,15 @@ class Engine {
   // This rank has no more data: until all ranks have joined it brings zeros to what the others
   // reduce, and no rows to what they gather; averages still divide by the number of all ranks.
   // Complete when all have joined; `last`, when given, then has the rank that was last.
-  Work join(std::shared_ptr<int> last = nullptr);
+  comm::Work join(std::shared_ptr<int> last = nullptr);
 
   // Memory from here is reduced without a copy. It lives as long as somebody keeps the arena.
-  std::shared_ptr<Arena> arena() const { return arena_; }
+  std::shared_ptr<comm::Arena> arena() const { return arena_; }
 
   // Everything from here on, of all ranks that call it, goes into one file.
   void start_timeline(const std::string& file);
   // All ranks must call it; the file is there when it is complete.
-  Work stop_timeline();
+  comm::Work stop_timeline();
   // Throws what a rank has failed with, if any.
   void check() const;
   EngineStatistics statistics() const;
@@ -65,9 +66,9 @@ class Engine {
   std::shared_ptr<EngineImpl> impl() const;
 
   const int rank_, size_;
-  const std::shared_ptr<Arena> arena_;
+  const std::shared_ptr<comm::Arena> arena_;
   mutable std::mutex mutex_;
   std::shared_ptr<EngineImpl> impl_;  // none: shut down
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 struct EngineStatistics {
   std::int64_t tensors = 0;        // reduced, gathered, ... here
@@ -18,4 +18,4 @@ struct EngineStatistics {
   bool is_tuned = false;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -17,7 +17,7 @@
 #include "tutti/core/error.h"
 #include "tutti/fusion/gradient_buckets.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 using testing::Each;
@@ -33,13 +33,13 @@ Options fusion(const std::vector<std::pair<std::string, std::string>>& changes =
 
 void run_engines(const std::vector<int>& ranks_per_host, const std::function<void(Engine&)>& body,
                  const Options& options = fusion(), const std::string& comm_options = "") {
-  run_ranks(
-      host_names(ranks_per_host),
-      [&](Communicator& communicator) {
+  comm::run_ranks(
+      comm::host_names(ranks_per_host),
+      [&](comm::Communicator& communicator) {
         Engine engine(communicator, options);
         body(engine);
       },
-      test_options(comm_options));
+      comm::test_options(comm_options));
 }
 
 Call reduce(const std::string& name, Values& values, ReduceOp op = ReduceOp::kSum) {
@@ -72,10 +72,10 @@ TEST_P(EngineOf, AnyOrderOfSubmissionGivesTheSums) {
       for (int t = 0; t < 30; ++t)
         tensors.emplace_back(static_cast<std::size_t>(t * 17 % 40),
                              static_cast<float>(engine.rank() + t));
-      std::vector<Work> works;
+      std::vector<comm::Work> works;
       for (const int t : order)
         works.push_back(engine.submit(reduce("t" + std::to_string(t), tensors[t])).work);
-      for (const Work& work : works) work.wait();
+      for (const comm::Work& work : works) work.wait();
       for (int t = 0; t < 30; ++t)
         ASSERT_THAT(tensors[t], Each(static_cast<float>(size * (size - 1) / 2 + size * t)));
     }
@@ -96,14 +96,14 @@ TEST_P(EngineOf, EveryKindAtOnce) {
                                            .tensors = {{mine, {}}},
                                            .rows = {rank},
                                            .row_elements = {2}});
-    const Work reduced = engine.submit(reduce("sum", summed)).work;
+    const comm::Work reduced = engine.submit(reduce("sum", summed)).work;
     const Buffer everywhere = Buffer::of(std::span(sent));
-    const Work broadcast = engine
-                               .submit({.name = "broadcast",
-                                        .kind = Kind::kBroadcast,
-                                        .tensors = {{everywhere, everywhere}},
-                                        .root = size - 1})
-                               .work;
+    const comm::Work broadcast = engine
+                                     .submit({.name = "broadcast",
+                                              .kind = Kind::kBroadcast,
+                                              .tensors = {{everywhere, everywhere}},
+                                              .root = size - 1})
+                                     .work;
     // One row to each rank, two to the last.
     Values parcels(static_cast<std::size_t>(size + 1), static_cast<float>(rank));
     std::vector<std::int64_t> splits(static_cast<std::size_t>(size), 1);
@@ -116,16 +116,18 @@ TEST_P(EngineOf, EveryKindAtOnce) {
                        .row_elements = {1}});
     Values whole(static_cast<std::size_t>(2 * size + 1), 1);
     Values part(static_cast<std::size_t>(dealt_rows(2 * size + 1, rank, size)));
-    const Work scattered = engine
-                               .submit({.name = "scatter",
-                                        .kind = Kind::kReduceScatter,
-                                        .tensors = {{ConstBuffer::of(std::span<const float>(whole)),
-                                                     Buffer::of(std::span(part))}},
-                                        .rows = {2 * size + 1},
-                                        .row_elements = {1}})
-                               .work;
-    const Work barrier = engine.submit({.name = "barrier", .kind = Kind::kBarrier}).work;
-    for (const Work& work : {gathered.work, reduced, broadcast, swapped.work, scattered, barrier})
+    const comm::Work scattered =
+        engine
+            .submit({.name = "scatter",
+                     .kind = Kind::kReduceScatter,
+                     .tensors = {{ConstBuffer::of(std::span<const float>(whole)),
+                                  Buffer::of(std::span(part))}},
+                     .rows = {2 * size + 1},
+                     .row_elements = {1}})
+            .work;
+    const comm::Work barrier = engine.submit({.name = "barrier", .kind = Kind::kBarrier}).work;
+    for (const comm::Work& work :
+         {gathered.work, reduced, broadcast, swapped.work, scattered, barrier})
       work.wait();
     EXPECT_THAT(summed, Each(static_cast<float>(size)));
     EXPECT_THAT(sent, Each(static_cast<float>(size - 1)));
@@ -147,7 +149,7 @@ TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
     auto* const memory = static_cast<float*>(engine.arena()->allocate(3 * 400, 64));
     std::fill_n(memory, 300, 1.0F);
     for (int step = 0; step < 3; ++step) {
-      std::vector<Work> works;
+      std::vector<comm::Work> works;
       Call group{.name = "group"};  // a group is one bucket whatever the timing
       for (int t = 0; t < 3; ++t) {
         const Buffer part{memory + 100 * t, 100, DType::kF32};
@@ -187,7 +189,7 @@ TEST(Engine, ScalesTypesAndOperations) {
     EXPECT_THAT(whole, ElementsAre(2, 0));
     Values rough(1000, 0.1F * static_cast<float>(engine.rank() + 1));
     Call compressed = reduce("rough", rough);
-    compressed.compression = Codec::parse("bf16");
+    compressed.compression = comm::Codec::parse("bf16");
     engine.submit(compressed).work.wait();
     EXPECT_NEAR(rough[7], 0.6F, 0.01F);
   });
@@ -199,8 +201,8 @@ TEST(Engine, SeveralHostsAndWhatIsShortenedBetweenThem) {
       for (int step = 0; step < 3; ++step) {
         Values values(5000, 1.0F), small(3, 2.0F);
         Call call = reduce("w", values, ReduceOp::kAverage);
-        call.compression = Codec::parse(codec);
-        const Work work = engine.submit(call).work;
+        call.compression = comm::Codec::parse(codec);
+        const comm::Work work = engine.submit(call).work;
         engine.submit(reduce("b", small)).work.wait();
         work.wait();
         EXPECT_NEAR(values[4999], 1, 0.02);
@@ -254,8 +256,8 @@ TEST(Engine, NoRankHandlesMoreThanRadixPlusOneMessagesPerTensor) {
 TEST(Engine, ADisagreementFailsThatTensorOnEveryRankAndNothingElse) {
   run_engines({3}, [](Engine& engine) {
     Values values(engine.rank() == 2 ? 5 : 4, 1), good(3, 1);
-    const Work bad = engine.submit(reduce("w", values)).work;
-    const Work other = engine.submit(reduce("good", good)).work;
+    const comm::Work bad = engine.submit(reduce("w", values)).work;
+    const comm::Work other = engine.submit(reduce("good", good)).work;
     const std::string text = message_of([&] { bad.wait(); });
     EXPECT_THAT(text, HasSubstr("DDL-4-71"));
     EXPECT_THAT(text, HasSubstr("'w'"));
@@ -314,7 +316,7 @@ TEST(Engine, RanksThatHaveJoinedBringZeros) {
       Values sum(4, 1);
       low[0] = static_cast<float>(5 + engine.rank());
       product[0] = 2;
-      const Work work = engine.submit(reduce("sum", sum)).work;
+      const comm::Work work = engine.submit(reduce("sum", sum)).work;
       engine.submit(reduce("min", low, ReduceOp::kMin)).work.wait();
       engine.submit(reduce("product", product, ReduceOp::kProduct)).work.wait();
       work.wait();
@@ -341,7 +343,7 @@ TEST(Engine, AStallFailsInTheEndAndNamesTensorAndRanks) {
         if (engine.rank() == 1) {
           have_failed.wait();
         } else {
-          const Work work = engine.submit(reduce("conv1.weight", values)).work;
+          const comm::Work work = engine.submit(reduce("conv1.weight", values)).work;
           const std::string text = message_of([&] { work.wait(); });
           EXPECT_THAT(text,
                       HasSubstr("DDL-4-73 Tensor 'conv1.weight' was not given by rank 1 within"));
@@ -387,10 +389,10 @@ TEST(Engine, WrongCallsAreRefusedAtOnce) {
     call.root = 2;
     EXPECT_THROW(engine.submit(call), ConfigError);
     call = reduce("w", values, ReduceOp::kMax);
-    call.compression = Codec::parse("bf16");
+    call.compression = comm::Codec::parse("bf16");
     EXPECT_THROW(engine.submit(call), ConfigError);
     if (engine.rank() == 1) engine.submit({.name = "wait", .kind = Kind::kBarrier}).work.wait();
-    const Work work = engine.submit(reduce("w", values)).work;
+    const comm::Work work = engine.submit(reduce("w", values)).work;
     if (engine.rank() == 0) {
       // The other rank gives its "w" after this.
       EXPECT_THAT(message_of([&] { engine.submit(reduce("w", other)); }), HasSubstr("DDL-4-75"));
@@ -422,8 +424,7 @@ TEST(GradientBuckets, ReduceInPlaceAfterTheLastPass) {
   for (const int size : {1, 3}) {
     run_engines({size}, [&](Engine& engine) {
       const std::vector<GradientSize> sizes = {{100}, {7, DType::kF64}, {0}, {3000}, {20}};
-      GradientBuckets gradients(engine, sizes,
-                                {.bucket_bytes = 2000, .first_bytes = 100, .passes = 2});
+      GradientBuckets gradients(engine, sizes, {.limits = {2000, 100}, .passes = 2});
       EXPECT_GT(gradients.buckets(), 2u);
       for (int step = 0; step < 3; ++step) {
         EXPECT_FALSE(gradients.is_reducing());
@@ -470,4 +471,4 @@ TEST(Engine, AutotuningChangesNoResult) {
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

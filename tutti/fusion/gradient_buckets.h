@@ -9,23 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "tutti/fusion/bucket_plan.h"
+#include "tutti/fusion/bucket_schedule.h"
 #include "tutti/fusion/engine.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // For one thread, but for `mark_ready`, which may come from any.
 class GradientBuckets {
  public:
   struct Settings {
     std::string name = "gradients";  // of all buckets; one object of a name at a time
-    std::size_t bucket_bytes = 4 << 20;
-    std::size_t first_bytes = 1 << 20;
+    BucketLimits limits;
     int passes = 1;  // backward passes whose sum is reduced
     Kind kind = Kind::kAllReduce;
     ReduceOp op = ReduceOp::kAverage;
     double prescale = 1, postscale = 1;
-    Codec compression = Codec();
+    comm::Codec compression = comm::Codec();
   };
 
   // `sizes`: the gradients in the order of first use, the same on all ranks. The memory is zero.
@@ -38,7 +37,7 @@ class GradientBuckets {
 
   // Where gradient i is. It is reduced there, without a copy.
   Buffer gradient(std::size_t i) const { return gradients_[i]; }
-  std::size_t buckets() const { return buckets_.size(); }
+  std::size_t buckets() const { return schedule_.buckets().size(); }
 
   // A backward pass has written gradient i. After the last pass its bucket goes as soon as it is
   // whole. Throws ConfigError when it comes more often than there are passes.
@@ -51,25 +50,17 @@ class GradientBuckets {
   bool is_reducing() const;
 
  private:
-  struct State {
-    PlannedBucket plan;
-    Buffer memory;
-    std::size_t missing = 0;
-    bool is_submitted = false;
-    Work work;
-  };
   void submit(std::size_t b);
-  void reset();
 
   Engine& engine_;
-  const std::shared_ptr<Arena> arena_;
+  const std::shared_ptr<comm::Arena> arena_;
   Settings settings_;
   mutable std::mutex mutex_;
+  BucketSchedule schedule_;
   std::byte* memory_ = nullptr;
-  std::vector<State> buckets_;
+  std::vector<Buffer> memories_;   // by bucket
+  std::vector<comm::Work> works_;  // by bucket
   std::vector<Buffer> gradients_;
-  std::vector<std::size_t> bucket_of_;
-  std::vector<int> passes_left_;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

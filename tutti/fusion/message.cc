@@ -11,7 +11,7 @@
 
 #include "tutti/core/error.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 constexpr std::array kKindNames = {"all_reduce", "adasum",         "all_gather", "broadcast",
@@ -258,4 +258,4 @@ std::string key_of(const std::string& name, const Signature& signature) {
   return out.take();
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

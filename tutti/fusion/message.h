@@ -7,7 +7,7 @@
 
 #include "tutti/core/dtype.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 enum class Kind : std::uint8_t {
   kAllReduce,
@@ -30,7 +30,7 @@ struct Signature {
   // rows is each rank's own. For kReduceScatter both.
   std::vector<std::int64_t> counts = {};
   double prescale = 1, postscale = 1;
-  std::string compression = "none";  // as Codec::parse reads it
+  std::string compression = "none";  // as comm::Codec::parse reads it
   std::string shape = {};            // what else is to be the same, in the caller's words
   bool is_alone = false;             // is a bucket by itself
 
@@ -101,4 +101,4 @@ DownMessage decode_down(const std::string& bytes);
 // The same on two ranks exactly when name and signature are.
 std::string key_of(const std::string& name, const Signature& signature);
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

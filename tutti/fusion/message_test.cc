@@ -4,7 +4,7 @@
 
 #include "tutti/core/error.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 UpMessage sample() {
@@ -76,4 +76,4 @@ TEST(FusionMessage, KeysTellNamesAndSignaturesApart) {
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 // Ranks that have joined can bring zeros, or no rows.
@@ -215,4 +215,4 @@ std::vector<Stall> Negotiator::overdue(std::int64_t now, std::int64_t limit) con
   return stalls;
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

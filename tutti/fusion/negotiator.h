@@ -23,7 +23,7 @@
 
 #include "tutti/fusion/message.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // Where a rank stands in the tree: rank 0 is the root, the children of r are radix * r + 1, ...
 struct TreePosition {
@@ -108,4 +108,4 @@ class Negotiator {
   std::unordered_map<std::string, std::uint32_t> cache_numbers_;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 using testing::ElementsAre;
@@ -294,4 +294,4 @@ TEST(Negotiator, TheRootHearsWhoHasLeft) {
 }
 
 }  // namespace
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

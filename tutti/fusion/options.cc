@@ -1,6 +1,6 @@
 #include "tutti/fusion/options.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 const OptionTable& fusion_options() {
   static const OptionTable table = {
@@ -29,4 +29,4 @@ const OptionTable& fusion_options() {
   return table;
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

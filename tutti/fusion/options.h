@@ -3,8 +3,8 @@
 
 #include "tutti/core/options.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 const OptionTable& fusion_options();
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -12,7 +12,7 @@
 #include "tutti/core/json_quoted.h"
 #include "tutti/os/environment.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 constexpr const char* kBegin = "{\"traceEvents\":[\n";
@@ -73,7 +73,7 @@ std::string Timeline::events_of(int rank, const std::string& host, std::int64_t 
   return text;
 }
 
-void Timeline::write(Communicator& communicator) {
+void Timeline::write(comm::Communicator& communicator) {
   communicator.barrier({"timeline clock"});
   const std::int64_t mine = now_ns();
   const int size = communicator.size();
@@ -119,4 +119,4 @@ void Timeline::write_alone(int rank) {
   spans_.clear();
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -8,7 +8,7 @@
 
 #include "tutti/comm/communicator.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // Each rank is a process of the picture; its rows are the tensors that wait for other ranks or for
 // their turn, and the thread that reduces. Safe from every thread; costs nothing while off.
@@ -23,7 +23,7 @@ class Timeline {
            std::int64_t end);
   // Collective, if any rank is on: rank 0 writes the file with the events of all, the clocks of
   // other hosts set by a common barrier. Throws IoError on rank 0 when the file cannot be written.
-  void write(Communicator& communicator);
+  void write(comm::Communicator& communicator);
   // For a job that failed: only this rank's events, in `<file>.rank<r>`.
   void write_alone(int rank);
 
@@ -40,4 +40,4 @@ class Timeline {
   std::vector<Span> spans_;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

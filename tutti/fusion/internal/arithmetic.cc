@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 float value_of(Half v) {
@@ -104,4 +104,4 @@ void adasum_pair(Buffer mine, const void* other, bool is_first) {
   });
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

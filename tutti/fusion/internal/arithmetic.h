@@ -6,7 +6,7 @@
 #include "tutti/core/buffer.h"
 #include "tutti/core/dtype.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // target = source * factor; the same memory or apart. Integers are cut towards zero.
 void scale(ConstBuffer source, double factor, void* target);
@@ -18,4 +18,4 @@ void fill_identity(Buffer buffer, ReduceOp op);
 // it with the two sides swapped get the same bits when they also swap `is_first`.
 void adasum_pair(Buffer mine, const void* other, bool is_first);
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

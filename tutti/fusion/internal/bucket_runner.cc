@@ -7,7 +7,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/fusion/internal/arithmetic.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 void copy(void* target, const void* source, std::size_t bytes) {
@@ -92,7 +92,7 @@ void BucketRunner::reduce_in_place(const Member& member, Buffer whole) {
   if (signature.prescale != 1) scale(whole, signature.prescale, whole.data);
   communicator_.all_reduce(
       whole, signature.op,
-      {.name = member.report->name, .compression = Codec::parse(signature.compression)});
+      {.name = member.report->name, .compression = comm::Codec::parse(signature.compression)});
   if (signature.postscale != 1) scale(whole, signature.postscale, whole.data);
 }
 
@@ -104,7 +104,7 @@ void BucketRunner::reduce_one(const Member& member, const Piece& piece) {
   }
   communicator_.all_reduce(
       signature.prescale != 1 ? ConstBuffer(piece.output) : piece.input, piece.output, signature.op,
-      {.name = member.report->name, .compression = Codec::parse(signature.compression)});
+      {.name = member.report->name, .compression = comm::Codec::parse(signature.compression)});
   if (signature.postscale != 1) scale(piece.output, signature.postscale, piece.output.data);
 }
 
@@ -128,7 +128,7 @@ void BucketRunner::reduce_packed(const Member& member, const std::vector<Piece>&
   const std::int64_t packed = now_ns();
   communicator_.all_reduce(
       Buffer{base, count, signature.dtype}, signature.op,
-      {.name = member.report->name, .compression = Codec::parse(signature.compression)});
+      {.name = member.report->name, .compression = comm::Codec::parse(signature.compression)});
   const std::int64_t reduced = now_ns();
   at = base;
   for (const auto& [input, output] : pieces) {
@@ -241,7 +241,7 @@ void BucketRunner::adasum(const Member& member) {
       }
       for (int distance = 1; distance < paired; distance *= 2) {
         const int peer = rank ^ distance;
-        const Work sent = communicator_.send_async(output, peer);
+        const comm::Work sent = communicator_.send_async(output, peer);
         communicator_.receive(theirs, peer);
         sent.wait();
         adasum_pair(output, other.data(), rank < peer);
@@ -252,4 +252,4 @@ void BucketRunner::adasum(const Member& member) {
   }
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -11,7 +11,7 @@
 #include "tutti/fusion/call.h"
 #include "tutti/fusion/timeline.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // A bucket's member on this rank; `call` is nothing when the rank has joined: it brings zeros.
 struct Member {
@@ -25,7 +25,7 @@ struct Member {
 class BucketRunner {
  public:
   // Both must outlive it.
-  BucketRunner(Communicator& communicator, Timeline& timeline)
+  BucketRunner(comm::Communicator& communicator, Timeline& timeline)
       : communicator_(communicator), timeline_(timeline) {}
   ~BucketRunner();
   BucketRunner(const BucketRunner&) = delete;
@@ -52,11 +52,11 @@ class BucketRunner {
   // Library memory of at least so many bytes, until the next call.
   void* memory(std::size_t bytes);
 
-  Communicator& communicator_;
+  comm::Communicator& communicator_;
   Timeline& timeline_;
   void* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::int64_t copied_bytes_ = 0;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

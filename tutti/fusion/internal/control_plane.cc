@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
-ControlPlane::ControlPlane(Wire& wire, int channel, const TreePosition& place)
+ControlPlane::ControlPlane(comm::Wire& wire, int channel, const TreePosition& place)
     : wire_(wire), channel_(channel), place_(place) {
   for (const int child : place.children) children_.push_back({.peer = child, .channel = channel});
   if (place.parent >= 0) parent_ = Inbox{.peer = place.parent, .channel = channel + 1};
@@ -70,4 +70,4 @@ std::optional<std::string> ControlPlane::poll(Inbox& inbox) {
   return std::move(inbox.bytes);
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -13,13 +13,13 @@
 #include "tutti/comm/transport/transport.h"
 #include "tutti/fusion/negotiator.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 // For one thread. Nothing blocks; what is under way when it is destroyed is given up.
 class ControlPlane {
  public:
   // `wire` must outlive it. `channel`: this and the next are its own.
-  ControlPlane(Wire& wire, int channel, const TreePosition& place);
+  ControlPlane(comm::Wire& wire, int channel, const TreePosition& place);
 
   void send_up(const std::string& bytes) { send(place_.parent, channel_, bytes); }
   void send_down(const std::string& bytes);
@@ -42,17 +42,17 @@ class ControlPlane {
     std::unique_ptr<Frame> frame = std::make_unique<Frame>();
     std::string bytes = {};
     // Last, so that what they write to outlives them.
-    std::unique_ptr<Transfer> head = nullptr, rest = nullptr;
+    std::unique_ptr<comm::Transfer> head = nullptr, rest = nullptr;
   };
   struct Sent {
     std::unique_ptr<Frame> frame;
     std::shared_ptr<const std::string> bytes;
-    std::unique_ptr<Transfer> head, rest;
+    std::unique_ptr<comm::Transfer> head, rest;
   };
   void send(int peer, int channel, const std::string& bytes);
   std::optional<std::string> poll(Inbox& inbox);
 
-  Wire& wire_;
+  comm::Wire& wire_;
   const int channel_;
   const TreePosition place_;
   std::vector<Inbox> children_;
@@ -61,4 +61,4 @@ class ControlPlane {
   std::int64_t received_ = 0;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

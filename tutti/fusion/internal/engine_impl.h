@@ -20,25 +20,25 @@
 #include "tutti/fusion/internal/control_plane.h"
 #include "tutti/fusion/negotiator.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 class EngineImpl {
  public:
-  EngineImpl(Communicator& communicator, const Options& options);
+  EngineImpl(comm::Communicator& communicator, const Options& options);
   ~EngineImpl();
 
   Ticket submit(Call call);
-  Work join(std::shared_ptr<int> last);
+  comm::Work join(std::shared_ptr<int> last);
   EngineStatistics statistics() const;
   void check() const;
-  Communicator& communicator() { return *communicator_; }
+  comm::Communicator& communicator() { return *communicator_; }
   Timeline& timeline() { return timeline_; }
 
  private:
   struct Entry {
     Call call;
     Signature signature;
-    std::shared_ptr<Work::State> work = std::make_shared<Work::State>();
+    std::shared_ptr<comm::Work::State> work = std::make_shared<comm::Work::State>();
     std::shared_ptr<Gathered> gathered = nullptr;
     std::int64_t submitted_ns = 0;
     bool is_released = false;  // its bucket has come, so it will be run
@@ -76,7 +76,7 @@ class EngineImpl {
   void fail(const Result& failure, bool is_final);
   void stop_timeline_at_end();
 
-  const std::unique_ptr<Communicator> communicator_;
+  const std::unique_ptr<comm::Communicator> communicator_;
   const TreePosition place_;
   const std::int64_t stall_ns_, timeout_ns_;
   // Of the talking thread.
@@ -101,7 +101,7 @@ class EngineImpl {
   std::deque<Report> submitted_;
   std::deque<Bucket> buckets_;
   bool is_joining_ = false;  // and the negotiator does not know it yet
-  std::shared_ptr<Work::State> join_work_;
+  std::shared_ptr<comm::Work::State> join_work_;
   std::shared_ptr<int> last_joined_;
   bool is_leaving_ = false, has_ended_ = false;
   bool has_news_ = false;          // for the talking thread
@@ -116,4 +116,4 @@ class EngineImpl {
   std::thread talker_, worker_;
 };
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

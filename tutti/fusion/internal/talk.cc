@@ -11,7 +11,7 @@
 #include "tutti/core/log.h"
 #include "tutti/fusion/internal/engine_impl.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 namespace {
 
 constexpr std::int64_t kWatchInterval = 20'000'000;  // ns
@@ -166,7 +166,7 @@ void EngineImpl::handle(const std::string& bytes) {
 
 void EngineImpl::accept(const DownMessage& down) {
   std::vector<std::pair<std::shared_ptr<Entry>, Result>> failed;
-  std::shared_ptr<Work::State> join_work;
+  std::shared_ptr<comm::Work::State> join_work;
   {
     const std::lock_guard lock(mutex_);
     const auto entry_of = [&](const std::string& name) {
@@ -281,4 +281,4 @@ void EngineImpl::rest(bool has_moved) {
   talk_changed_.wait_for(lock, length, [&] { return has_news_ || has_failed_; });
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

@@ -5,7 +5,7 @@
 #include "tutti/core/log.h"
 #include "tutti/fusion/internal/engine_impl.h"
 
-namespace tutti::comm::fusion {
+namespace tutti::fusion {
 
 void EngineImpl::work() {
   log::set_tag(fmt::format("rank {}", place_.rank));
@@ -62,4 +62,4 @@ void EngineImpl::run(const Bucket& bucket) {
   wake_talker();
 }
 
-}  // namespace tutti::comm::fusion
+}  // namespace tutti::fusion

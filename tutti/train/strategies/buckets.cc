@@ -11,30 +11,34 @@
 namespace tutti::train {
 namespace {
 
-std::vector<Bucket> make_buckets(const StrategyParts& parts) {
+// The gradients that this rank trains.
+std::vector<fusion::GradientSize> sizes_of(const StrategyParts& parts) {
   const std::vector<Segment>& segments = parts.parameters.segments();
-  const std::int64_t bytes = parts.options.integer("bucket_bytes");
-  std::vector<Bucket> buckets;
-  for (std::size_t last = std::min(segments.size(), parts.last_tensor);
-       last > parts.first_tensor;) {
-    std::size_t first = last - 1;
-    std::int64_t count = segments[first].count;
-    while (first > parts.first_tensor &&
-           (count + segments[first - 1].count) * std::int64_t{sizeof(float)} <= bytes)
-      count += segments[--first].count;
-    buckets.push_back({first, last, segments[first].begin, count, segments[first].name});
-    last = first;
-  }
-  return buckets;
+  std::vector<fusion::GradientSize> sizes;
+  for (std::size_t i = parts.first_tensor; i < std::min(segments.size(), parts.last_tensor); ++i)
+    sizes.push_back({segments[i].count});
+  return sizes;
+}
+
+// Gradients follow each other in one array, so members are not padded.
+fusion::BucketLimits limits_of(const Options& options) {
+  const auto bytes = static_cast<std::size_t>(options.integer("bucket_bytes"));
+  return {.bucket_bytes = bytes, .first_bytes = bytes, .alignment = sizeof(float)};
 }
 
 }  // namespace
 
-Buckets::Buckets(const StrategyParts& parts, Start start)
-    : buckets_(make_buckets(parts)), start_(std::move(start)), missing_(buckets_.size()) {
-  for (std::size_t b = 0; b < buckets_.size(); ++b)
-    for (std::size_t i = buckets_[b].first; i < buckets_[b].last; ++i)
-      add_hook(parts.parameters.tensors()[i], b);
+Buckets::Buckets(const StrategyParts& parts, fusion::BucketSchedule::Start start)
+    : schedule_(sizes_of(parts), limits_of(parts.options), fusion::BucketSchedule::Order::kPlanned,
+                std::move(start)) {
+  const std::vector<Segment>& segments = parts.parameters.segments();
+  for (const fusion::PlannedBucket& plan : schedule_.buckets()) {
+    const std::size_t first = parts.first_tensor + plan.members.back();
+    buckets_.push_back({first, first + plan.members.size(), segments[first].begin, plan.count,
+                        segments[first].name});
+    for (const std::size_t i : plan.members)
+      add_hook(parts.parameters.tensors()[parts.first_tensor + i], i);
+  }
 }
 
 Buckets::~Buckets() {
@@ -43,31 +47,24 @@ Buckets::~Buckets() {
 }
 
 void Buckets::arm() {
-  for (std::size_t b = 0; b < buckets_.size(); ++b)
-    missing_[b] = buckets_[b].last - buckets_[b].first;
-  started_ = 0;
+  schedule_.begin(1);
   is_armed_ = true;
 }
 
 void Buckets::start_rest() {
   is_armed_ = false;
-  while (started_ < buckets_.size()) start_(started_++);
+  schedule_.start_rest();
 }
 
-void Buckets::add_hook(torch::Tensor& parameter, std::size_t bucket) {
+void Buckets::add_hook(torch::Tensor& parameter, std::size_t gradient) {
   const auto node = torch::autograd::impl::grad_accumulator(parameter);
   using torch::autograd::variable_list;
   const auto hook = node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-      [this, bucket](const variable_list& outputs, const variable_list&) {
-        if (is_armed_) arrived(bucket);
+      [this, gradient](const variable_list& outputs, const variable_list&) {
+        if (is_armed_) schedule_.mark_ready(gradient);
         return outputs;
       }));
-  hooks_.emplace_back(node, hook);  // the node lives as long as somebody holds it
-}
-
-void Buckets::arrived(std::size_t bucket) {
-  --missing_[bucket];
-  while (started_ < buckets_.size() && missing_[started_] == 0) start_(started_++);
+  hooks_.emplace_back(node, hook);  // the node lives as long as a reference to it
 }
 
 double sum_over_stages(double own, comm::Communicator* stages) {

@@ -1,4 +1,4 @@
-// Gradients of neighbouring tensors that are reduced together, while backward goes on.
+// Gradients of neighbouring tensors that are reduced together while backward runs.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tutti/fusion/bucket_schedule.h"
 #include "tutti/train/strategy.h"
 
 namespace torch::autograd {
@@ -21,13 +22,11 @@ struct Bucket {
   std::string name;
 };
 
-// Parameters are cut into buckets from the last layer to the first, the order in which backward
-// makes their gradients. A hook on each parameter notes that its gradient is there; when a bucket
-// is full, and all before it have been started, it is started too.
+// The buckets of fusion, as ranges of the one array of gradients. A hook on each parameter marks
+// its gradient as ready; buckets start in the planned order.
 class Buckets {
  public:
-  using Start = std::function<void(std::size_t)>;
-  Buckets(const StrategyParts& parts, Start start);
+  Buckets(const StrategyParts& parts, fusion::BucketSchedule::Start start);
   ~Buckets();
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;
@@ -41,13 +40,10 @@ class Buckets {
   void start_rest();
 
  private:
-  void add_hook(torch::Tensor& parameter, std::size_t bucket);
-  void arrived(std::size_t bucket);
+  void add_hook(torch::Tensor& parameter, std::size_t gradient);
 
-  const std::vector<Bucket> buckets_;
-  const Start start_;
-  std::vector<std::size_t> missing_;  // gradients that each bucket still waits for
-  std::size_t started_ = 0;
+  fusion::BucketSchedule schedule_;
+  std::vector<Bucket> buckets_;
   bool is_armed_ = false;
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
 };
