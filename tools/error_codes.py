@@ -42,6 +42,7 @@ beginning of [`ddl_last_error()`](../use/ddl.md). The class of an exception dete
 | `TimeoutError` | `TimeoutError` | 1 | a rank did not arrive in time |
 | `MemoryError` | `MemoryError` | 1 | memory cannot be allocated or shared |
 | `IoError` | `OSError` | 1 | the operating system refused a file, socket or process |
+| `ComputeError` | `ArithmeticError` | 1 | a computation has no finite result |
 """
 
 

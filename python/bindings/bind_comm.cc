@@ -58,6 +58,7 @@ void bind_errors(py::module_& module) {
   add(ErrorKind::kTimeout, "TimeoutError", PyExc_TimeoutError);
   add(ErrorKind::kMemory, "MemoryError", PyExc_MemoryError);
   add(ErrorKind::kIo, "IoError", PyExc_OSError);
+  add(ErrorKind::kCompute, "ComputeError", PyExc_ArithmeticError);
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

@@ -7,9 +7,10 @@ import atexit
 import sys
 
 from tutti import _comm
-from tutti._comm import CommError, ConfigError, Error, IoError, MemoryError, TimeoutError  # noqa: A004
+from tutti._comm import CommError, ComputeError, ConfigError, Error, IoError, MemoryError, TimeoutError  # noqa: A004
 
-__all__ = ["CommError", "ConfigError", "Error", "IoError", "MemoryError", "TimeoutError", "begin", "end", "ensure"]
+__all__ = [
+    "CommError", "ComputeError", "ConfigError", "Error", "IoError", "MemoryError", "TimeoutError", "begin", "end", "ensure"]
 
 _is_registered = False
 

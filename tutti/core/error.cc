@@ -11,6 +11,7 @@ void throw_error(ErrorKind kind, std::string code, const std::string& message) {
     case ErrorKind::kTimeout: throw TimeoutError(std::move(code), message);
     case ErrorKind::kMemory: throw MemoryError(std::move(code), message);
     case ErrorKind::kIo: throw IoError(std::move(code), message);
+    case ErrorKind::kCompute: throw ComputeError(std::move(code), message);
   }
   throw Error(kind, std::move(code), message);
 }

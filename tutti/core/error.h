@@ -8,7 +8,7 @@
 
 namespace tutti {
 
-enum class ErrorKind { kConfig, kComm, kTimeout, kMemory, kIo };
+enum class ErrorKind { kConfig, kComm, kTimeout, kMemory, kIo, kCompute };
 
 class Error : public std::runtime_error {
  public:
@@ -46,6 +46,12 @@ struct MemoryError : Error {
 struct IoError : Error {
   IoError(std::string code, const std::string& message)
       : Error(ErrorKind::kIo, std::move(code), message) {}
+};
+
+// A computation has no usable result: a loss or gradient that is not finite.
+struct ComputeError : Error {
+  ComputeError(std::string code, const std::string& message)
+      : Error(ErrorKind::kCompute, std::move(code), message) {}
 };
 
 // Throws the subclass of Error that belongs to `kind`.

@@ -112,6 +112,12 @@ const std::string& Options::text(std::string_view name) const {
   return found == values_.end() ? spec.default_value : found->second.text;
 }
 
+std::size_t Options::choice_index(std::string_view name) const {
+  const std::vector<std::string>& choices = find(name).choices;
+  const auto found = std::find(choices.begin(), choices.end(), text(name));
+  return static_cast<std::size_t>(found - choices.begin());
+}
+
 bool Options::flag(std::string_view name) const {
   return is_true(text(name));
 }

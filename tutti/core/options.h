@@ -41,6 +41,11 @@ class Options {
   std::int64_t integer(std::string_view name) const;  // kInt and kBytes
   double number(std::string_view name) const;         // kFloat and kInt
   const std::string& text(std::string_view name) const;
+  // kChoice: the value as an enumeration whose values are those of the table, in its order.
+  template <class Choice>
+  Choice choice(std::string_view name) const {
+    return static_cast<Choice>(choice_index(name));
+  }
   bool is_default(std::string_view name) const;
   // For people: "default", the name of an environment variable, or what `set` was told.
   std::string_view source(std::string_view name) const;
@@ -48,6 +53,7 @@ class Options {
 
  private:
   const OptionSpec& find(std::string_view name) const;
+  std::size_t choice_index(std::string_view name) const;
 
   struct Value {
     std::string text, source;

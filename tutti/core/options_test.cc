@@ -40,6 +40,14 @@ TEST(Options, DefaultsEnvironmentAndValues) {
   EXPECT_EQ(options.source("mode"), "default");
 }
 
+TEST(Options, AChoiceIsAnEnumeration) {
+  enum class Memory { kLibrary, kForeign };
+  Options options(kTable);
+  EXPECT_EQ(options.choice<Memory>("memory"), Memory::kLibrary);
+  options.set("memory", "foreign");
+  EXPECT_EQ(options.choice<Memory>("memory"), Memory::kForeign);
+}
+
 TEST(Options, WrongInputSaysWhatWouldBeRight) {
   Options options(kTable);
   EXPECT_EQ(message_of([&] { options.set("bucket_byte", "1"); }),

@@ -112,7 +112,7 @@ TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
   try {
     run(2, "hopeless", {{"steps", "40"}, {"learning_rate", "900"}, {"momentum", "0.99"}});
     FAIL();
-  } catch (const Error& error) {
+  } catch (const ComputeError& error) {
     EXPECT_EQ(error.code(), "DDL-9-60") << error.what();
   }
 }

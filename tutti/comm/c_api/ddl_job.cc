@@ -22,6 +22,7 @@ int code_of(ErrorKind kind) {
     case ErrorKind::kTimeout: return DDL_ERROR_TIMEOUT;
     case ErrorKind::kMemory: return DDL_ERROR_MEMORY;
     case ErrorKind::kIo: return DDL_ERROR_IO;
+    case ErrorKind::kCompute: break;  // not a failure of communication
   }
   return DDL_ERROR_UNKNOWN;
 }

@@ -133,8 +133,8 @@ void Stepper::end_if_hopeless() {
   if (bad_steps_ + 1 < parts_.options.integer("bad_steps")) return;
   const bool tells = parts_.pipeline ? parts_.rank == 0 : parts_.strategy.group().rank() == 0;
   if (!tells) throw AlreadyTold(1);
-  throw CommError("DDL-9-60",
-                  fmt::format("{} steps in a row had a loss or gradient that is not finite. Lower "
+  throw ComputeError(
+      "DDL-9-60", fmt::format("{} steps in a row had a loss or gradient that is not finite. Lower "
                               "learning_rate, set clip_norm, or look at the data; `--resume {}` "
                               "starts from the last checkpoint.",
                               bad_steps_ + 1, parts_.job.folder.string()));
