@@ -15,6 +15,7 @@ set(TUTTI_PUBLIC_HEADERS
   tutti/core/options.h
   tutti/core/result.h
   tutti/fusion/bucket_plan.h
+  tutti/fusion/bucket_schedule.h
   tutti/fusion/call.h
   tutti/fusion/engine.h
   tutti/fusion/engine_statistics.h

@@ -1,0 +1,94 @@
+// Tensors that this rank has submitted, from `submit` until their work is complete.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/work_queue.h"
+#include "tutti/fusion/call.h"
+#include "tutti/fusion/internal/wakeup.h"
+#include "tutti/fusion/timeline.h"
+
+namespace tutti::fusion {
+
+struct PendingTensor {
+  Call call;
+  Signature signature;
+  std::shared_ptr<comm::Work::State> work = std::make_shared<comm::Work::State>();
+  std::shared_ptr<Gathered> gathered = nullptr;
+  std::int64_t submitted_ns = 0;
+  bool is_released = false;  // its bucket has come, so it will be run
+};
+
+// A bucket of the root, with this rank's tensors: null where the rank has joined.
+struct Bucket {
+  std::vector<Item> items;
+  std::vector<std::shared_ptr<PendingTensor>> tensors;
+};
+
+// Safe from every thread.
+class PendingTensors {
+ public:
+  // `wakeup` is signalled when the coordinator has something to do. Both must outlive this.
+  PendingTensors(int ranks, Wakeup& wakeup, Timeline& timeline)
+      : ranks_(ranks), wakeup_(wakeup), timeline_(timeline) {}
+
+  // As Engine::submit and Engine::join.
+  Ticket submit(Call call);
+  comm::Work join(std::shared_ptr<int> last);
+  // This rank ends its part.
+  void leave();
+
+  // Everything since the last call, for the negotiation.
+  struct News {
+    std::deque<Report> reports;
+    bool is_joining = false, is_leaving = false;
+  };
+  News take_news();
+  // Whether this rank waits for other ranks. Released tensors only wait for their turn.
+  bool needs_negotiation() const;
+
+  // Carries out a decision of the root: returns the buckets to run; completes tensors that failed.
+  std::vector<Bucket> release(const DownMessage& down);
+  void complete(const std::shared_ptr<PendingTensor>& tensor, const Result& outcome);
+  // Tensors that are not released fail, and so does every later call. `is_final`: the communicator
+  // has failed, so released ones must fail too.
+  void fail(const Result& failure, bool is_final);
+  // The failure of the communicator, or ok.
+  Result final_failure() const;
+  // Throws the failure of later calls, if any.
+  void check() const;
+
+ private:
+  // With the mutex held.
+  void report(const std::shared_ptr<PendingTensor>& tensor);
+  void report_next_of(const std::string& name);
+  std::shared_ptr<PendingTensor> find(const std::string& name) const;
+  Bucket release_bucket(const std::vector<Item>& items);
+
+  struct Join {
+    std::shared_ptr<comm::Work::State> work;  // null: this rank has not joined
+    std::shared_ptr<int> last;
+    bool is_new = false;  // the negotiator does not know it yet
+  };
+
+  const int ranks_;
+  Wakeup& wakeup_;
+  Timeline& timeline_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::map<std::string, std::shared_ptr<PendingTensor>> tensors_;
+  // Of a name that is in flight as another kind: each follows when the one before is complete.
+  std::vector<std::shared_ptr<PendingTensor>> held_back_;
+  std::deque<Report> reports_;
+  Join join_;
+  bool is_leaving_ = false;
+  Result failure_ = Result::ok();
+  bool is_final_ = false;  // the failure is one of the communicator
+  int not_released_ = 0;
+};
+
+}  // namespace tutti::fusion
