@@ -11,6 +11,7 @@ from pathlib import Path
 import build_docs
 import check_docs
 import check_layers
+import check_prose
 import check_sizes
 import error_codes
 import source_tree
@@ -202,6 +203,42 @@ class InstallDeps(TreeTest):
         del self.all["slurmctld"]
         self.assertEqual(self.check(self.all, "--for", "build").returncode, 0)
         self.assertIn("missing: slurmctld\n", self.check(self.all, "--for", "test").stderr)
+
+
+class Prose(TreeTest):
+    RULES = """
+swept = ["a"]
+[[rule]]
+find = 'pictures?'
+write = "image"
+[[rule]]
+find = 'anew'
+write = "again"
+error = false
+[[rule]]
+find = '^// What'
+write = "a noun phrase"
+"""
+
+    def found(self):
+        self.write("rules.toml", self.RULES)
+        return [(path.name, line, words, fails) for path, line, _, words, fails in check_prose.check(self.root, self.root / "rules.toml")]
+
+    def test_comments_and_strings_but_not_code(self):
+        self.write("a/x.cc", 'int picture = 0;  // a picture\nconst char* text = "no picture";\n// What it is.\n')
+        self.assertEqual(self.found(), [("x.cc", 1, "picture", True), ("x.cc", 2, "picture", True), ("x.cc", 3, "// What", True)])
+
+    def test_python(self):
+        self.write("a/x.py", 'picture = 1  # a picture\ndef f():\n    """Shows\n    the pictures."""\n')
+        self.assertEqual(self.found(), [("x.py", 1, "picture", True), ("x.py", 4, "pictures", True)])
+
+    def test_documents_without_their_code(self):
+        self.write("a/x.md", "A picture.\n```sh\npicture\n```\nA `picture`, anew.\n")
+        self.assertEqual(self.found(), [("x.md", 1, "picture", True), ("x.md", 5, "anew", False)])
+
+    def test_paths_that_are_not_swept_do_not_fail(self):
+        self.write("b/x.md", "A picture.\n")
+        self.assertEqual(self.found(), [("x.md", 1, "picture", False)])
 
 
 class BuildLogs(TreeTest):
