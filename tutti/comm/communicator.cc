@@ -17,21 +17,19 @@ namespace tutti::comm {
 namespace {
 
 // What a person should know about the job before it runs.
-void announce(const Communicator& communicator, const Options& options, bool has_vendor) {
-  const std::string& mode = options.text("mode");
-  const std::string letters = "," + mode.substr(0, mode.find(':')) + ",";
-  for (const char* letter : {"b", "n"}) {
-    if (letters.find(fmt::format(",{},", letter)) == std::string::npos) continue;
+void announce(const Communicator& communicator, const plan::Mode& mode, bool has_vendor) {
+  for (const char letter : {'b', 'n'}) {
+    if (!mode.has_letter(letter)) continue;
     log::info(
         "mode {}: these are collectives of host memory, so no device library is used: "
         "shared-memory kernels inside a host, ring between hosts.",
         letter);
   }
-  if (letters.find(",m,") != std::string::npos && !has_vendor)
+  if (mode.has_letter('m') && !has_vendor)
     log::info(
         "mode m: this job was started without MPI, so our own collectives are used; start it with "
         "mpirun for those of MPI.");
-  if (options.integer("dbg_level") < 1) return;
+  if (communicator.options().integer("dbg_level") < 1) return;
   std::istringstream lines(communicator.description());
   for (std::string line; std::getline(lines, line);) log::info("{}", line);
 }
@@ -61,8 +59,10 @@ std::unique_ptr<Communicator> Communicator::create(std::shared_ptr<Transport> tr
       std::make_unique<CommunicatorState>(std::move(job), std::move(ranks), rank, id)));
   communicator->state_->tune();
   communicator->state_->add_observers();
-  if (rank == 0)
-    announce(*communicator, options, communicator->state_->job->transport->vendor() != nullptr);
+  if (rank == 0) {
+    Job& running = *communicator->state_->job;
+    announce(*communicator, running.mode, running.transport->vendor() != nullptr);
+  }
   return communicator;
 }
 

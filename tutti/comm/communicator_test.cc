@@ -37,6 +37,8 @@ std::vector<Case> cases() {
           {"ring_on_host", host_names({3}), "-mode r:3"},
           {"recursive", host_names({5}), "-mode c:5"},
           {"grid", host_names({8}), "-mode b:2x2x2"},
+          {"host_eager", host_names({3}), "-algorithm host_eager"},
+          {"host_staged", host_names({3}), "-algorithm host_staged"},
           {"reproducible", host_names({2, 1, 2}), "-reproducible 1"}};
 }
 

@@ -90,10 +90,10 @@ int index_of(const Line& line, int rank) {
                           line.ranks.begin());
 }
 
-void build_direct_lane(const LaneTask& task) {
+void build_whole_lane(const LaneTask& task) {
   const Line line = task.layout.block_line();
   const int root = has_root(task.request.collective) ? index_of(line, task.request.root) : 0;
-  find_algorithm("direct")->build(
+  task.layout.whole_row()->build(
       task.builder, {task.request.collective, line, task.request, task.range, nullptr, root, true});
 }
 
@@ -107,7 +107,7 @@ void build_flat_lane(const LaneTask& task) {
 }
 
 void build_lane(const LaneTask& task) {
-  if (task.layout.block_count() == 1) return build_direct_lane(task);
+  if (task.layout.block_count() == 1) return build_whole_lane(task);
   switch (task.request.collective) {
     case Collective::kAllReduce: return all_reduce_lane(task);
     case Collective::kBroadcast: return broadcast_lane(task);
@@ -144,11 +144,12 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
                        {Space::kOutput, 0, plan.output_count});
     return build_lane(task);
   }
-  const bool is_blocking = choice.algorithms.back() == "vendor";
-  const int lanes = task.lanes = is_blocking ? 1 : std::max(1, choice.lanes);
+  const Algorithm& last = *find_algorithm(choice.algorithms.back());
+  const bool meets_always = last.is_mapped && last.is_one_step;
+  const int lanes = task.lanes = last.is_one_step ? 1 : std::max(1, choice.lanes);
   for (int i = 0; i < lanes; ++i) {
     task.range = cut({Space::kOutput, 0, request.count}, lanes, i, request.element_bytes);
-    if (task.range.count == 0) continue;
+    if (task.range.count == 0 && !meets_always) continue;
     begin_vector_lane(builder, plan, task.range);
     build_lane(task);
   }

@@ -36,7 +36,8 @@ void expect_right(const Grid& grid, const Request& request, Choice choice) {
     choice.lanes = choice.algorithms.back() == "vendor" ? 1 : lanes;
     for (const bool in_place : {false, true}) {
       const unsigned seed = 17 * lanes + in_place;
-      const Report report = verify(grid, request, choice, {seed, in_place});
+      const bool in_library = lanes == 1;  // matters to the rows host_..., which have one lane
+      const Report report = verify(grid, request, choice, {seed, in_place, in_library});
       ASSERT_EQ(report.problem, "")
           << choice.text() << " " << name_of(request.collective) << " of " << request.count
           << " elements, " << grid.size() << " ranks, root " << request.root << ", " << lanes
@@ -60,7 +61,7 @@ TEST_P(EveryAlgorithm, IsRightOnALineOfAnyLength) {
   for (int c = 0; c < kCollectiveCount; ++c) {
     const auto collective = static_cast<Collective>(c);
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16}) {
-      const bool mapped = algorithm.name == "direct";
+      const bool mapped = algorithm.is_mapped;
       if (!algorithm.supports(collective, {ranks, mapped})) continue;
       const Grid grid = grid_of({ranks}, mapped ? 1 : 0);
       for (const int root : roots_of(collective, ranks)) {
@@ -191,6 +192,11 @@ TEST(Build, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of(grid, all_reduce, Choice{}, 0), "DDL-1-21");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"ring", "direct"}}, 0), "DDL-1-22");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct"}}, 0), "DDL-1-23");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"ring", "host_direct"}}, 0), "DDL-1-22");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"host_staged"}}, 0), "DDL-1-23");
+  EXPECT_EQ(error_of(grid, all_reduce, Choice{{"host_direct", "ring"}}, 0), "DDL-1-24");
+  const Request too_large = request_of(Collective::kAllReduce, 2, kMostCollectedBytes / 4 + 1);
+  EXPECT_EQ(error_of(grid_of({2}, 1), too_large, Choice{{"host_eager"}}, 0), "DDL-1-24");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"double_tree", "ring"}}, 0), "DDL-1-24");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct", "dissemination"}}, 0), "DDL-1-24");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct", "ring", "ring"}}, 0), "DDL-1-25");

@@ -115,6 +115,17 @@ void Builder::vendor(Collective collective, const Line& line, const Range& sourc
   step.counts = std::move(counts);
 }
 
+void Builder::host_all_reduce(const Line& line, const Range& range, HostProtocol protocol,
+                              HostProtocol fallback) {
+  Step& step = add(StepKind::kHostAllReduce, line.dimension);
+  step.reduce = step.completes = true;
+  step.group = group_of(line.ranks);
+  step.source = in(Space::kInput, range);
+  step.target = in(Space::kOutput, range);
+  step.protocol = protocol;
+  step.fallback = fallback;
+}
+
 Range Builder::scratch(std::int64_t count) {
   constexpr std::int64_t kUnit = 64;  // elements: whole cache lines, whatever the type
   const Range range{Space::kScratch, plan_.scratch_count, count};

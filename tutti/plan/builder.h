@@ -55,6 +55,10 @@ class Builder {
   void vendor(Collective collective, const Line& line, const Range& source, const Range& target,
               std::vector<std::int64_t> counts, bool completes);
 
+  // Over the ranks of the line, which are all ranks of the plan; also without elements.
+  void host_all_reduce(const Line& line, const Range& range, HostProtocol protocol,
+                       HostProtocol fallback);
+
   // Scratch nobody else uses.
   Range scratch(std::int64_t count);
   // The index in Plan::groups of these members; added when new.

@@ -43,7 +43,7 @@ std::vector<std::string> leading_direct(const topo::Grid& grid) {
 std::vector<std::string> rows_for(Collective collective, bool reproducible, bool uniform) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) {
-    if (row.build == nullptr || row.name == "vendor" || row.name == "direct") continue;
+    if (row.build == nullptr || row.is_one_step || row.is_mapped) continue;
     if (row.name == "pairwise" && is_reduction(collective) && !reproducible) continue;
     if (row.supports(collective, {2, false, reproducible, uniform})) names.emplace_back(row.name);
   }
@@ -56,7 +56,7 @@ std::vector<std::vector<std::string>> combinations(const topo::Grid& grid, const
   const bool uniform = request.send_counts.empty();
   std::vector<std::vector<std::string>> lists;
   const bool can_direct = find_algorithm("direct")->supports(collective, {2, true, false, uniform});
-  if (is_one_host(grid) && can_direct) return {{"direct"}};
+  if (is_one_host(grid) && can_direct) return {{row_on_host(grid, request)}};
   if (request.reproducible && is_reduction(collective)) return {{"pairwise"}};
   const auto direct = is_one_host(grid) ? std::vector<std::string>{} : leading_direct(grid);
   const auto add = [&](std::vector<std::string> names, const std::string& last) {
@@ -83,11 +83,22 @@ std::vector<std::vector<std::string>> combinations(const topo::Grid& grid, const
 
 }  // namespace
 
+bool reduces_on_host(const topo::Grid& grid, const Request& request) {
+  return request.collective == Collective::kAllReduce && is_one_host(grid) && grid.size() > 1;
+}
+
+std::string row_on_host(const topo::Grid& grid, const Request& request) {
+  if (!reduces_on_host(grid, request)) return "direct";
+  const bool is_eager = bytes_of(request) <= static_cast<double>(request.eager_bytes);
+  return is_eager ? "host_eager" : "host_direct";
+}
+
 Choice with_defaults(const topo::Grid& grid, const Request& request, Choice choice) {
   const double bytes = bytes_of(request);
   const std::string& last = choice.algorithms.back();
+  const Algorithm* row = find_algorithm(last);
   choice.lanes = 1;
-  if (is_on_vector(request.collective) && last != "vendor" && last != "direct") {
+  if (is_on_vector(request.collective) && row && !row->is_one_step && !row->is_mapped) {
     choice.lanes = default_lanes(bytes);
     if (last == "double_tree" && bytes >= kLeastTwoTrees) choice.lanes = std::max(2, choice.lanes);
   }

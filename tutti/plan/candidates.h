@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tutti/plan/choice.h"
@@ -12,6 +13,11 @@ namespace tutti::plan {
 
 // All that is worth measuring for this request, the cheapest by the model first.
 std::vector<Choice> candidates(const topo::Grid& grid, const Request& request);
+
+// An all_reduce of ranks that share the memory of one host: one step of one row, by size alone.
+bool reduces_on_host(const topo::Grid& grid, const Request& request);
+// The row for all ranks of one host.
+std::string row_on_host(const topo::Grid& grid, const Request& request);
 
 // One below 1 MiB, then chunks of 1 to 4 MiB, 16 at most.
 int default_lanes(double bytes);

@@ -67,7 +67,14 @@ std::optional<Choice> by_measurement(const topo::Grid& grid, const Request& requ
 // The mode's algorithms, each on its dimension or the last one over all that are left; none when
 // they cannot do this collective.
 std::optional<Choice> by_mode(const topo::Grid& grid, const Request& request, const Mode& mode) {
-  const auto each = mode.algorithms_on(grid);
+  auto each = mode.algorithms_on(grid);
+  const bool fits_slot = bytes_of(request) <= static_cast<double>(kMostCollectedBytes);
+  const auto is_by_size = [&](const std::string& name) {
+    return name == "direct" || (name == "host_eager" && !fits_slot);
+  };
+  if (reduces_on_host(grid, request) && std::all_of(each.begin(), each.end(), is_by_size)) {
+    each = {row_on_host(grid, request)};
+  }
   auto as_one = each;
   while (as_one.size() > 1 && as_one[as_one.size() - 2] != "direct") as_one.pop_back();
   as_one.back() = each.back();
@@ -83,6 +90,25 @@ std::optional<Choice> by_mode(const topo::Grid& grid, const Request& request, co
     predict(grid, request, {each});  // throws: says why it cannot be
   }
   return std::nullopt;
+}
+
+// The size decides; host_direct falls back where memory is not the library's.
+Choice by_size(const topo::Grid& grid, const Request& request,
+               std::span<const Measurement> measured) {
+  Choice choice = candidates(grid, request).front();
+  const auto* known = fastest(measured, request.collective, size_class_of(bytes_of(request)));
+  const bool is_measured = known && known->choice.algorithms == choice.algorithms;
+  if (is_measured) choice.seconds = known->choice.seconds;
+  choice.reason =
+      fmt::format("{} {:.1f} us", is_measured ? "measured" : "predicted", 1e6 * choice.seconds);
+  if (choice.algorithms[0] == "host_direct") {
+    const Choice staged = with_defaults(grid, request, {{"host_staged"}});
+    choice.reason += fmt::format(" in library memory; other memory {}, predicted {:.1f} us",
+                                 staged.text(), 1e6 * predict(grid, request, staged));
+  } else {
+    choice.reason += fmt::format("; vectors up to {} bytes", request.eager_bytes);
+  }
+  return choice;
 }
 
 Choice by_model(const topo::Grid& grid, const Request& request) {
@@ -101,7 +127,7 @@ Choice with_override(Choice choice, const Request& request, const Override& over
         std::ceil(bytes_of(request) / static_cast<double>(override.chunk_bytes)), 1.0, 1e6));
   }
   if (override.lanes > 0 && is_on_vector(request.collective)) choice.lanes = override.lanes;
-  if (choice.algorithms.back() == "vendor") choice.lanes = 1;
+  if (find_algorithm(choice.algorithms.back())->is_one_step) choice.lanes = 1;
   if (override.rails > 0) choice.rails = override.rails;
   return choice;
 }
@@ -113,6 +139,7 @@ Choice choose(const topo::Grid& grid, const Request& request, std::span<const Me
   std::optional<Choice> choice;
   const bool has_mode = !override.mode.algorithms.empty();
   if (has_mode) choice = by_mode(grid, request, override.mode);
+  if (!choice && reduces_on_host(grid, request)) choice = by_size(grid, request, measured);
   if (!choice && !has_mode && !request.reproducible)
     choice = by_measurement(grid, request, measured);
   if (!choice) {

@@ -55,8 +55,40 @@ TEST(Choose, SmallMessagesWantFewStepsLargeOnesFewBytes) {
 
 TEST(Choose, OneHostIsDirectInOneLane) {
   const Choice choice = choose(grid_of({4, 1}, 1), all_reduce(64 << 20));
-  EXPECT_THAT(choice.algorithms, ElementsAre("direct"));
+  EXPECT_THAT(choice.algorithms, ElementsAre("host_direct"));
   EXPECT_EQ(choice.lanes, 1);
+  Request gather = all_reduce(0);
+  gather.collective = Collective::kAllGather;
+  gather.counts.assign(4, 1000);
+  EXPECT_THAT(choose(grid_of({4, 1}, 1), gather).algorithms, ElementsAre("direct"));
+}
+
+TEST(Choose, TheSizeDecidesOnOneHost) {
+  const auto grid = grid_of({2, 2}, 2);
+  Request request = all_reduce(1000);
+  request.eager_bytes = request.count * request.element_bytes;
+  for (const char* mode : {"p", "b", "n", "direct", "b:2x2"}) {
+    const Override by_mode{.mode = parse_mode(mode), .lanes = 4};
+    const std::vector<Measurement> other = {{Collective::kAllReduce, 4000, {{"ring"}}}};
+    EXPECT_THAT(choose(grid, request, other, by_mode).algorithms, ElementsAre("host_eager"));
+    Request larger = request;
+    ++larger.count;
+    const Choice choice = choose(grid, larger, other, by_mode);
+    EXPECT_THAT(choice.algorithms, ElementsAre("host_direct"));
+    EXPECT_EQ(choice.lanes, 1);
+  }
+  EXPECT_THAT(choose(grid, request).reason, HasSubstr("vectors up to 4000 bytes"));
+  const std::vector<Measurement> known = {
+      {Collective::kAllReduce, 4000, {.algorithms = {"host_eager"}, .seconds = 3e-6}}};
+  EXPECT_THAT(choose(grid, request, known).reason, HasSubstr("measured 3.0 us"));
+  request.eager_bytes = 0;
+  EXPECT_THAT(choose(grid, request, known).reason, HasSubstr("predicted"));
+  EXPECT_THAT(choose(grid, request).reason, HasSubstr("other memory host_staged"));
+  const Override eager{.mode = parse_mode("host_eager")};
+  EXPECT_THAT(choose(grid, request, {}, eager).text(), "host_eager x host_eager");
+  EXPECT_THAT(choose(grid, all_reduce(1 << 20), {}, eager).text(), "host_direct");
+  const Override staged{.mode = parse_mode("host_staged")};
+  EXPECT_THAT(choose(grid, request, {}, staged).text(), "host_staged x host_staged");
 }
 
 TEST(Choose, PrefersDimensionsToOneRingWhenTheyHelp) {
@@ -114,7 +146,7 @@ TEST(Choose, LanesByTableOrOverride) {
   EXPECT_EQ(default_lanes(4 << 20), 4);
   EXPECT_EQ(default_lanes(16 << 20), 8);
   EXPECT_EQ(default_lanes(1 << 30), 16);
-  const auto grid = grid_of({2}, 1);
+  const auto grid = grid_of({2});
   EXPECT_EQ(choose(grid, all_reduce(1 << 20), {}, {.chunk_bytes = 1 << 16}).lanes, 64);
   EXPECT_EQ(choose(grid, all_reduce(1 << 20), {}, {.lanes = 5}).lanes, 5);
 }

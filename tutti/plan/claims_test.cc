@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "tutti/plan/algorithms/double_tree.h"
@@ -167,6 +168,51 @@ TEST(Claims, DirectTouchesEveryByteOnce) {
   }
 }
 
+// One step, no message; the bytes that each rank reads and writes are those of the cost.
+TEST(Claims, OneHostReducesInOneStep) {
+  for (const int n : {2, 3, 8}) {
+    const std::int64_t count = 8 * n, bytes = count * 64;
+    const Request request = request_for(Collective::kAllReduce, count);
+    const std::map<std::string, std::int64_t> claims = {{"host_eager", (n + 3) * bytes},
+                                                        {"host_direct", 2 * bytes},
+                                                        {"host_staged", 5 * bytes - 2 * bytes / n}};
+    for (const auto& [name, moved] : claims) {
+      const Report report = run(grid_of({n}, 1), request, {{name}});
+      EXPECT_EQ(report.max_exchanges(), 0);
+      for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_mapped, moved) << name;
+      const Cost cost = find_algorithm(name)->cost(Collective::kAllReduce, n, double(bytes), 1);
+      EXPECT_EQ(cost.bytes, double(moved));
+      EXPECT_EQ(cost.steps, name == "host_eager" ? 1 : 2);
+      const Plan plan = build(grid_of({n}, 1), request, {{name}}, 0);
+      EXPECT_NE(plan.host_all_reduce(), nullptr);
+    }
+  }
+  const Cost rounds = host_staged().cost(Collective::kAllReduce, 2, 2.5 * stage_bytes(2), 1);
+  EXPECT_EQ(rounds.steps, 2 * 3);
+}
+
+TEST(Claims, OtherMemoryFallsBackToSlotsOrStages) {
+  const Grid grid = grid_of({4}, 1);
+  for (const auto& [count, protocol] :
+       {std::pair{8 * 16, HostProtocol::kEager}, {8 * 16 + 1, HostProtocol::kStaged}}) {
+    const Request request = request_for(Collective::kAllReduce, count);  // 64 bytes each
+    const Choice direct{{"host_direct"}};
+    EXPECT_EQ(build(grid, request, direct, 0).host_all_reduce()->fallback, protocol);
+    const char* name = protocol == HostProtocol::kEager ? "host_eager" : "host_staged";
+    const Report fallback = verify(grid, request, direct, {.library_memory = false});
+    EXPECT_EQ(fallback.problem, "");
+    EXPECT_EQ(fallback.ranks[1].bytes_mapped, run(grid, request, {{name}}).ranks[1].bytes_mapped);
+  }
+}
+
+TEST(Claims, OneHostMeetsEvenWithoutElements) {
+  for (const char* name : {"host_eager", "host_direct", "host_staged"}) {
+    const Request request = request_for(Collective::kAllReduce, 0);
+    EXPECT_NE(build(grid_of({3}, 1), request, {{name}}, 2).host_all_reduce(), nullptr);
+    run(grid_of({3}, 1), request, {{name}});
+  }
+}
+
 TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
   constexpr std::int64_t kCount = 96;
   const Request request = request_for(Collective::kAllReduce, kCount);
@@ -245,6 +291,11 @@ TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
           EXPECT_EQ(verify(grid, request, choice, {3, in_place}).problem, "") << choice.text();
         };
         check(grid_of({4}, 1), {{"direct"}});
+        if (collective == Collective::kAllReduce) {
+          for (const char* name : {"host_eager", "host_direct", "host_staged"}) {
+            check(grid_of({4}, 1), {{name}});
+          }
+        }
         check(grid_of({7}), {{"pairwise"}, 2});
         check(dealt(grid_of({2, 4}, 1)), {{"pairwise"}});
         check(dealt(grid_of({2, 4}, 1)), {{"direct", "pairwise"}, 3});

@@ -80,8 +80,7 @@ double predict(const topo::Grid& grid, const Request& request, const Choice& cho
   const int block = static_cast<int>(layout.my_block().size());
   const double bytes = bytes_of(request);
   if (layout.block_count() == 1) {
-    const Cost cost =
-        find_algorithm("direct")->cost(request.collective, block, bytes, choice.lanes);
+    const Cost cost = layout.whole_row()->cost(request.collective, block, bytes, choice.lanes);
     return seconds(cost, memory_link(grid));
   }
   const double network = network_seconds(grid, request, layout, choice.lanes);

@@ -10,8 +10,8 @@ namespace {
 
 using Rows = std::vector<const Algorithm*>;
 
-bool is_direct(const Algorithm* row) {
-  return row->name == "direct";
+bool is_mapped(const Algorithm* row) {
+  return row->is_mapped;
 }
 
 Rows find_rows(const Choice& choice) {
@@ -32,21 +32,23 @@ Rows find_rows(const Choice& choice) {
   return rows;
 }
 
-// How many leading dimensions `direct` covers.
-int direct_dimensions(const topo::Grid& grid, const Rows& rows) {
+// How many leading dimensions are done in mapped memory.
+int mapped_dimensions(const topo::Grid& grid, const Rows& rows) {
   const int all = static_cast<int>(grid.dimensions.size());
-  const auto first_other = std::find_if_not(rows.begin(), rows.end(), is_direct);
-  if (std::any_of(first_other, rows.end(), is_direct)) {
+  const auto first_other = std::find_if_not(rows.begin(), rows.end(), is_mapped);
+  const auto late = std::find_if(first_other, rows.end(), is_mapped);
+  if (late != rows.end()) {
     throw ConfigError("DDL-1-22",
-                      "'direct' may only stand first: put the other algorithms after it.");
+                      fmt::format("'{}' may only stand first: put the other algorithms after it.",
+                                  (*late)->name));
   }
   const int count = first_other == rows.end() ? all : static_cast<int>(first_other - rows.begin());
   for (int d = 0; d < std::min(count, all); ++d) {
     if (grid.dimensions[d].mapped || grid.dimensions[d].size == 1) continue;
     throw ConfigError("DDL-1-23",
-                      fmt::format("'direct' needs ranks that share memory, those of dimension {} "
+                      fmt::format("'{}' needs ranks that share memory, those of dimension {} "
                                   "({}) do not. Use another algorithm there, such as ring.",
-                                  d, grid.dimensions[d].name));
+                                  rows.front()->name, d, grid.dimensions[d].name));
   }
   return std::min(count, all);
 }
@@ -76,9 +78,9 @@ void check_axes(const std::vector<Axis>& axes, const Request& request, bool unif
   }
 }
 
-bool is_one_block(const topo::Grid& grid, int direct) {
+bool is_one_block(const topo::Grid& grid, int mapped) {
   if (!grid.is_even()) return grid.hosts.size() == 1;
-  return std::all_of(grid.dimensions.begin() + direct, grid.dimensions.end(),
+  return std::all_of(grid.dimensions.begin() + mapped, grid.dimensions.end(),
                      [](const topo::Dimension& d) { return d.size == 1; });
 }
 
@@ -91,7 +93,7 @@ int last_dimension(const topo::Grid& grid, int first) {
 
 // The transport's collectives on pieces want them in rank order, so they take all ranks at once.
 bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
-  const auto is_vendor = [](const Algorithm* row) { return row->name == "vendor"; };
+  const auto is_vendor = [](const Algorithm* row) { return row->is_one_step && !row->is_mapped; };
   if (collective == Collective::kAllReduce || std::none_of(rows.begin(), rows.end(), is_vendor)) {
     return false;
   }
@@ -117,31 +119,37 @@ Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& cho
                                               rows.size(), grid.dimensions.size()));
   }
   const bool uniform = request.send_counts.empty();
-  const int direct = direct_dimensions(grid, rows);
-  if (direct > 0 && is_one_block(grid, direct)) {
-    const Shape shape{grid.size(), true, request.reproducible, uniform};
-    check_supports(*rows.front(), request.collective, shape);
-    cut_in_blocks(direct, false);
+  const int mapped = mapped_dimensions(grid, rows);
+  Shape shape{grid.size(), true, request.reproducible, uniform};
+  shape.bytes = static_cast<std::size_t>(request.count) * request.element_bytes;
+  if (mapped > 0 && is_one_block(grid, mapped)) {
+    whole_row_ = rows.front();
+    check_supports(*whole_row_, request.collective, shape);
+    cut_in_blocks(mapped, false);
   } else {
+    shape.is_whole = false;
+    for (const Algorithm* row : rows) {
+      if (row->is_mapped && row->is_one_step) check_supports(*row, request.collective, shape);
+    }
     const bool in_rank_order =
         request.reproducible || is_by_vendor_as_one(request.collective, rows);
     const bool is_flat = in_rank_order || is_flat_only(request.collective) ||
-                         (!grid.is_even() && direct == 0) || grid.dimensions.empty();
-    cut_in_blocks(is_flat ? 0 : direct, in_rank_order);
+                         (!grid.is_even() && mapped == 0) || grid.dimensions.empty();
+    cut_in_blocks(is_flat ? 0 : mapped, in_rank_order);
     if (is_flat) {
       add_axis(block_count_, last_dimension(grid, 0), rows.back());
     } else {
-      add_axes(request.collective, rows, direct);
+      add_axes(request.collective, rows, mapped);
     }
     check_axes(axes_, request, uniform);
   }
   rails_ = choice.rails > 0 ? std::min(smallest_block(), choice.rails) : smallest_block();
 }
 
-void Layout::cut_in_blocks(int direct_dimensions, bool in_rank_order) {
+void Layout::cut_in_blocks(int mapped_dimensions, bool in_rank_order) {
   order_ = grid_.ranks;
   if (in_rank_order) std::sort(order_.begin(), order_.end());
-  for (int d = 0; d < direct_dimensions; ++d) block_size_ *= grid_.dimensions[d].size;
+  for (int d = 0; d < mapped_dimensions; ++d) block_size_ *= grid_.dimensions[d].size;
   const int position =
       static_cast<int>(std::find(order_.begin(), order_.end(), rank_) - order_.begin());
   if (block_size_ > 0) {

@@ -40,6 +40,8 @@ class Layout {
   bool on_rail() const { return place_ < rails_; }
 
   const std::vector<Axis>& axes() const { return axes_; }
+  // The row of one block that has all ranks; nullptr when there are several blocks.
+  const Algorithm* whole_row() const { return whole_row_; }
   // My rail along one axis.
   Line line(const Axis& axis) const;
   // My block in the order of ranks, the order of folds.
@@ -48,7 +50,7 @@ class Layout {
   std::vector<std::vector<int>> groups() const;
 
  private:
-  void cut_in_blocks(int direct_dimensions, bool in_rank_order);
+  void cut_in_blocks(int mapped_dimensions, bool in_rank_order);
   int smallest_block() const;
   void add_axes(Collective collective, const std::vector<const Algorithm*>& rows, int first);
   void add_axis(int size, int dimension, const Algorithm* algorithm);
@@ -62,6 +64,7 @@ class Layout {
   int rails_ = 1;
   int rank_ = 0;
   std::vector<Axis> axes_;
+  const Algorithm* whole_row_ = nullptr;
 };
 
 }  // namespace tutti::plan

@@ -63,6 +63,7 @@ Mode parse_mode(std::string_view text) {
   if (head == "p") return mode;
   for (const auto word : split(head, ',')) {
     mode.algorithms.emplace_back(row_of(word).name);
+    if (word.size() == 1) mode.letters += word;
     if (word == "b" || word == "n") mode.only_where_mapped = true;
   }
   return mode;

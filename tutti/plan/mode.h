@@ -20,6 +20,9 @@ struct Mode {
   std::vector<std::string> algorithms;  // names; none: choose
   bool only_where_mapped = false;  // b, n: `direct` gives way to ring where memory is not shared
   std::vector<int> dimensions;     // sizes; none: as the machine is
+  std::string letters;             // of those algorithms that were named by a letter
+
+  bool has_letter(char letter) const { return letters.find(letter) != std::string::npos; }
 
   // The algorithms for each dimension of `grid`.
   std::vector<std::string> algorithms_on(const topo::Grid& grid) const;

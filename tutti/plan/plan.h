@@ -7,6 +7,7 @@
 // does. A *group* is a set of ranks on one host that map each other's memory and meet in syncs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,8 +28,8 @@ enum class Collective : std::uint8_t {
   kSendReceive,
 };
 inline constexpr int kCollectiveCount = 10;
-inline constexpr std::size_t kMostCollectedBytes =
-    32 * 1024;  // of a member, by kCollect or kSpread
+// Bytes that a member shows at most in its slot: kCollect, kSpread, HostProtocol::kEager.
+inline constexpr std::size_t kMostCollectedBytes = 32 * 1024;
 const char* name_of(Collective collective);
 
 // Which memory of a rank a range lies in. Scratch is this rank's own, as large as
@@ -43,6 +44,18 @@ struct Range {
   std::int64_t begin = 0;  // elements
   std::int64_t count = 0;
 };
+
+// The ways of kHostAllReduce, told in algorithms/host.cc.
+enum class HostProtocol : std::uint8_t { kEager, kDirect, kStaged };
+
+// Bytes of a vector that pass through the stages in one round of HostProtocol::kStaged. Rounds are
+// few, because each ends in a wait, but a stage must stay in the L2 or L3 cache, and those of all
+// ranks take tens of MiB at most. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256 KiB, 180 in
+// rounds of 1 MiB, 250 in rounds of 2 MiB.
+constexpr std::size_t stage_bytes(int ranks) {
+  constexpr std::size_t kLeast = 256 << 10, kMost = 1 << 20, kOfAllRanks = 8 << 20;
+  return std::clamp(kOfAllRanks / static_cast<std::size_t>(ranks) / 4096 * 4096, kLeast, kMost);
+}
 
 enum class StepKind : std::uint8_t {
   // Send `source` to `send_to` and at the same time receive `target` from `receive_from`; either
@@ -78,6 +91,10 @@ enum class StepKind : std::uint8_t {
   // `source` holds the pieces of all members (`counts`), `target` gets mine; all_gather: the
   // reverse.
   kVendor,
+  // All-reduce of `source` into `target` over `group`, all ranks of the plan, on one host, by
+  // `protocol`; by `fallback` where a rank's memory is not the library's. Ranks meet in it even
+  // without elements. The only step of its plan.
+  kHostAllReduce,
 };
 
 struct Step {
@@ -96,7 +113,9 @@ struct Step {
   Range target;
   std::vector<int> store_to = {};                         // ranks, kReduceMapped only
   Collective vendor_collective = Collective::kAllReduce;  // kVendor only
-  std::vector<std::int64_t> counts = {};  // kVendor only: elements of each member's piece
+  std::vector<std::int64_t> counts = {};         // kVendor only: elements of each member's piece
+  HostProtocol protocol = HostProtocol::kEager;  // kHostAllReduce only, as the next
+  HostProtocol fallback = HostProtocol::kEager;
 };
 
 // `input` and `output` cover what the lane's steps, and those of peers, read and write of this
@@ -125,6 +144,12 @@ struct Plan {
 
   // Ranks of a host meet, so a peer may map this rank's memory even where this rank maps none.
   bool uses_mapped_memory() const;
+  // The step of a plan that is one kHostAllReduce, otherwise nullptr.
+  const Step* host_all_reduce() const {
+    const bool is_one = lanes.size() == 1 && lanes[0].steps.size() == 1;
+    return is_one && lanes[0].steps[0].kind == StepKind::kHostAllReduce ? &lanes[0].steps[0]
+                                                                        : nullptr;
+  }
 };
 
 // What is asked for. All ranks of the plan pass the same request, but for the counts of all_to_all.
@@ -143,7 +168,8 @@ struct Request {
   int root = 0;   // broadcast, reduce, gather, scatter; the sender of send/receive
   int peer = -1;  // the receiver of send/receive
   std::size_t element_bytes = 4;
-  bool reproducible = false;  // fold strictly in rank order, whatever the grid and the count
+  bool reproducible = false;       // fold strictly in rank order, whatever the grid and the count
+  std::size_t eager_bytes = 1024;  // largest vector that one host reduces by host_eager
 };
 
 }  // namespace tutti::plan

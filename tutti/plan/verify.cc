@@ -146,6 +146,13 @@ void check_completing(const Plan& plan) {
 }
 
 void check_lanes(const Plan& plan) {
+  const auto is_host_step = [](const Step& step) { return step.kind == StepKind::kHostAllReduce; };
+  for (const Lane& lane : plan.lanes) {
+    if (std::any_of(lane.steps.begin(), lane.steps.end(), is_host_step) &&
+        !plan.host_all_reduce()) {
+      throw Problem(fmt::format("rank {} does more than its host's all-reduce", plan.rank));
+    }
+  }
   const auto touch = [](const Range& a, const Range& b) {
     return a.count > 0 && b.count > 0 && a.begin < b.begin + b.count && b.begin < a.begin + a.count;
   };
@@ -211,7 +218,8 @@ Report verify(const topo::Grid& grid, const std::vector<Request>& requests,
       const Request& request = requests[plan.rank % requests.size()];
       memories.push_back(internal::make_memory(plan, request, options.in_place));
     }
-    internal::Machine machine(grid, plans, std::move(memories), requests[0].element_bytes, report);
+    internal::Machine machine(grid, plans, std::move(memories),
+                              {requests[0].element_bytes, options.library_memory}, report);
     machine.run(options.seed);
     const internal::Expectation expectation(requests, static_cast<int>(plans.size()));
     for (const Plan& plan : plans) {

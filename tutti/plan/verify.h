@@ -20,6 +20,7 @@ namespace tutti::plan {
 struct VerifyOptions {
   unsigned seed = 1;  // of the order in which ranks and lanes take turns
   bool in_place = false;
+  bool library_memory = true;  // false: kHostAllReduce takes its fallback
 };
 
 // `requests` holds one for all ranks, or one per rank (all_to_all); `plans` one per rank.

@@ -83,6 +83,30 @@ TEST(Verify, FindsWhoDisagreesAboutASlot) {
   EXPECT_NE(hasty.problem(), "");
 }
 
+TEST(Verify, FindsWhoDisagreesAboutTheHostsProtocol) {
+  Broken plans(grid_of({3}, 1), {{"host_direct"}});
+  ASSERT_EQ(plans.problem(), "");
+  plans.step(1, StepKind::kHostAllReduce).protocol = HostProtocol::kStaged;
+  EXPECT_THAT(plans.problem(), HasSubstr("disagrees with its host about the protocol"));
+  Broken missing(grid_of({3}, 1), {{"host_eager"}});
+  missing.erase(2, StepKind::kHostAllReduce);
+  EXPECT_THAT(missing.problem(), HasSubstr("deadlock"));
+}
+
+TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
+  Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMostCollectedBytes);  // of 4 bytes each
+  for (const int rank : {0, 1}) {
+    eager.step(rank, StepKind::kHostAllReduce).protocol = HostProtocol::kEager;
+  }
+  EXPECT_THAT(eager.problem(), HasSubstr("more than a slot holds"));
+  Broken busy(grid_of({2}, 1), {{"host_direct"}});
+  busy.steps(0).push_back(busy.steps(0)[0]);
+  EXPECT_THAT(busy.problem(), HasSubstr("does more than its host's all-reduce"));
+  Broken partial(grid_of({3}, 1), {{"host_direct"}});
+  for (const int rank : {0, 1, 2}) partial.plan(rank).groups[0] = {0, 1};
+  EXPECT_NE(partial.problem(), "");
+}
+
 TEST(Verify, FindsRacesOfAliasesInPlaceOnly) {
   // Rank 0 stores its slice where rank 1 still has to read, when input and output are the same.
   Broken plans(grid_of({2}, 1), {{"direct"}});

@@ -23,6 +23,10 @@ Executor::~Executor() {
 }
 
 Result Executor::run(const plan::Plan& plan, const Operation& operation, const OpRecord& record) {
+  // Lanes, headers and clocks would take longer than a small vector does.
+  if (const plan::Step* step = plan.host_all_reduce()) {
+    return parts_.host->all_reduce(*step, operation, record);
+  }
   plan_ = &plan;
   operation_ = &operation;
   record_ = &record;
@@ -96,6 +100,7 @@ Result Executor::advance(LaneState& lane, bool* advanced) {
     case StepKind::kReduceLocal: reduce_local(step); break;
     case StepKind::kReadMapped: outcome = read_mapped(step); break;
     case StepKind::kVendor: outcome = vendor(lane, step, &finished); break;
+    case StepKind::kHostAllReduce: break;  // the only step of its plan: see run
     case StepKind::kCopy:
       if (own(step.source) != own(step.target)) {
         std::memmove(own(step.target), own(step.source), bytes_of(step.source));

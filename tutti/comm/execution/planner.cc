@@ -7,11 +7,34 @@
 
 #include "tutti/core/bytes.h"
 #include "tutti/plan/build.h"
+#include "tutti/plan/candidates.h"
 
 namespace tutti::comm {
-namespace {
 
-plan::Request request_of(const Operation& operation, bool reproducible) {
+plan::Mode mode_of(const Options& options) {
+  plan::Mode mode = plan::parse_mode(options.text("mode"));
+  if (const std::string& names = options.text("algorithm"); !names.empty()) {
+    const plan::Mode wanted = plan::parse_mode(names);
+    mode.algorithms = wanted.algorithms;
+    mode.only_where_mapped = wanted.only_where_mapped;
+  }
+  return mode;
+}
+
+Planner::Planner(const topo::Grid& grid, int rank, const Options& options, const plan::Mode& mode,
+                 const VendorCollectives* vendor)
+    : grid_(grid),
+      rank_(rank),
+      reproducible_(options.flag("reproducible")),
+      vendor_(vendor),
+      override_{.mode = mode, .lanes = static_cast<int>(options.integer("lanes"))},
+      eager_bytes_(static_cast<std::size_t>(options.integer("eager_bytes"))) {
+  // All dimensions, also size 1, are named once here, so that a mode that cannot be is an error at
+  // the start.
+  plan::choose(grid_, {.collective = plan::Collective::kAllReduce, .count = 1}, {}, override_);
+}
+
+plan::Request Planner::request_of(const Operation& operation) const {
   return {.collective = operation.collective,
           .count = operation.count,
           .counts = operation.counts,
@@ -19,24 +42,12 @@ plan::Request request_of(const Operation& operation, bool reproducible) {
           .receive_counts = operation.receive_counts,
           .root = operation.root,
           .element_bytes = size_of(operation.dtype),
-          .reproducible = reproducible};
+          .reproducible = reproducible_,
+          .eager_bytes = eager_bytes_};
 }
 
-}  // namespace
-
-Planner::Planner(const topo::Grid& grid, int rank, const Options& options,
-                 const VendorCollectives* vendor)
-    : grid_(grid), rank_(rank), reproducible_(options.flag("reproducible")), vendor_(vendor) {
-  override_.mode = plan::parse_mode(options.text("mode"));
-  override_.lanes = static_cast<int>(options.integer("lanes"));
-  if (const std::string& names = options.text("algorithm"); !names.empty()) {
-    const plan::Mode wanted = plan::parse_mode(names);
-    override_.mode.algorithms = wanted.algorithms;
-    override_.mode.only_where_mapped = wanted.only_where_mapped;
-  }
-  // All dimensions, also size 1, are named once here, so that a mode that cannot be is an error at
-  // the start.
-  plan::choose(grid_, {.collective = plan::Collective::kAllReduce, .count = 1}, {}, override_);
+plan::Request Planner::all_reduce_of(std::int64_t bytes) const {
+  return request_of({.count = std::max<std::int64_t>(1, bytes / 4)});
 }
 
 // MPI knows neither f16 nor bf16: there the mode's wish gives way.
@@ -47,46 +58,51 @@ bool Planner::vendor_can(const Operation& operation) const {
   return vendor_ && vendor_->supports(operation.collective, operation.dtype, op);
 }
 
-std::shared_ptr<const plan::Plan> Planner::plan_for(const Operation& chunk,
-                                                    const Operation& whole) {
-  if (!chunk.send_counts.empty()) return build(chunk, whole);
+const plan::Plan& Planner::plan_for(const Operation& chunk, const Operation& whole) {
+  if (!chunk.send_counts.empty()) return *(last_ = build(chunk, whole));
   if (plans_.size() >= kMaxPlans) plans_.clear();
   auto& plan = plans_[Key{chunk.collective, chunk.count, chunk.counts, whole.count, whole.counts,
                           chunk.root, size_of(chunk.dtype), vendor_can(chunk)}];
   if (!plan) plan = build(chunk, whole);
-  return plan;
+  if (&chunk == &whole && chunk.counts.empty()) {
+    recent_[Recent::slot_of(chunk)] = {chunk.collective, chunk.dtype, chunk.op,
+                                       chunk.root,       chunk.count, plan};
+  }
+  return *(last_ = plan);
 }
 
 std::shared_ptr<const plan::Plan> Planner::build(const Operation& chunk,
                                                  const Operation& whole) const {
   const plan::Override& override = vendor_can(chunk) ? override_ : plan::Override{};
-  const plan::Choice choice =
-      plan::choose(grid_, request_of(whole, reproducible_), measured_, override);
-  return std::make_shared<plan::Plan>(
-      plan::build(grid_, request_of(chunk, reproducible_), choice, rank_));
+  const plan::Choice choice = plan::choose(grid_, request_of(whole), measured_, override);
+  return std::make_shared<plan::Plan>(plan::build(grid_, request_of(chunk), choice, rank_));
 }
 
 plan::Choice Planner::all_reduce_choice(std::int64_t bytes) const {
-  const plan::Request request{.collective = plan::Collective::kAllReduce,
-                              .count = std::max<std::int64_t>(1, bytes / 4),
-                              .reproducible = reproducible_};
-  return plan::choose(grid_, request, measured_, override_);
+  return plan::choose(grid_, all_reduce_of(bytes), measured_, override_);
+}
+
+std::vector<plan::Choice> Planner::all_reduce_candidates(std::int64_t bytes) const {
+  return plan::candidates(grid_, all_reduce_of(bytes));
 }
 
 bool Planner::has_choice() const {
   return override_.mode.algorithms.empty() && !reproducible_;
 }
 
-bool Planner::reduces_on_host() const {
-  const plan::Choice choice = all_reduce_choice(1 << 20);
-  return grid_.hosts.size() == 1 &&
-         std::all_of(choice.algorithms.begin(), choice.algorithms.end(),
-                     [](const std::string& name) { return name == "direct"; });
-}
-
 void Planner::set_measured(std::vector<plan::Measurement> measured) {
   measured_ = std::move(measured);
+  forget();
+}
+
+void Planner::set_eager_bytes(std::int64_t bytes) {
+  eager_bytes_ = static_cast<std::size_t>(bytes);
+  forget();
+}
+
+void Planner::forget() {
   plans_.clear();
+  recent_ = {};
 }
 
 std::string Planner::description() const {

@@ -1,6 +1,7 @@
-// The plans of one communicator: chosen once per kind and size, then kept.
+// The plans of one communicator: chosen once per collective and size, then kept.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,29 +17,37 @@
 
 namespace tutti::comm {
 
+// The options mode and algorithm; throws ConfigError when they cannot be read.
+plan::Mode mode_of(const Options& options);
+
 class Planner {
  public:
   // `grid` and `vendor` (may be absent) must outlive the planner. Throws ConfigError when the mode
-  // cannot be.
-  Planner(const topo::Grid& grid, int rank, const Options& options,
+  // does not fit the grid.
+  Planner(const topo::Grid& grid, int rank, const Options& options, const plan::Mode& mode,
           const VendorCollectives* vendor);
 
-  // This rank's plan of the operation. The same on all ranks that pass agreeing operations.
-  std::shared_ptr<const plan::Plan> plan_for(const Operation& operation) {
+  // This rank's plan of the operation, valid until the next call. The same on all ranks that pass
+  // agreeing operations.
+  const plan::Plan& plan_for(const Operation& operation) {
+    const Recent& recent = recent_[Recent::slot_of(operation)];
+    if (recent.plan && recent.is_for(operation)) [[likely]]
+      return *recent.plan;
     return plan_for(operation, operation);
   }
   // The plan of a chunk of `whole`, with the algorithms of the whole: the order of folds does not
   // depend on chunks.
-  std::shared_ptr<const plan::Plan> plan_for(const Operation& chunk, const Operation& whole);
-  // An all_reduce is one direct step of the whole communicator, which the host group does without a
-  // plan.
-  bool reduces_on_host() const;
+  const plan::Plan& plan_for(const Operation& chunk, const Operation& whole);
   // Neither the mode nor reproducible folds say what to do.
   bool has_choice() const;
   // What mode p found out: decides from now on. All ranks must pass the same.
   void set_measured(std::vector<plan::Measurement> measured);
+  // The largest vector that one host reduces by host_eager. All ranks must pass the same.
+  void set_eager_bytes(std::int64_t bytes);
   // What would be done for an all_reduce of so many bytes of f32.
   plan::Choice all_reduce_choice(std::int64_t bytes) const;
+  // What is worth measuring for it, the cheapest by the model first.
+  std::vector<plan::Choice> all_reduce_candidates(std::int64_t bytes) const;
   // The dimensions and the choice per size class, for people.
   std::string description() const;
 
@@ -47,7 +56,29 @@ class Planner {
   using Counts = std::vector<std::int64_t>;
   using Key = std::tuple<plan::Collective, std::int64_t, Counts, std::int64_t, Counts, int,
                          std::size_t, bool>;
+  // The last plan of each slot, found without a search: the search takes as long as reducing a
+  // small vector does. Operations that give counts are not among them.
+  struct Recent {
+    plan::Collective collective{};
+    DType dtype{};
+    ReduceOp op{};
+    int root = 0;
+    std::int64_t count = 0;
+    std::shared_ptr<const plan::Plan> plan = nullptr;
+
+    static std::size_t slot_of(const Operation& operation) {
+      return static_cast<std::uint64_t>(operation.count) * 0x9e3779b97f4a7c15ULL >> 61;
+    }
+    bool is_for(const Operation& operation) const {
+      return operation.count == count && operation.collective == collective &&
+             operation.dtype == dtype && operation.op == op && operation.root == root &&
+             operation.counts.empty() && operation.send_counts.empty();
+    }
+  };
+  void forget();
   bool vendor_can(const Operation& operation) const;
+  plan::Request request_of(const Operation& operation) const;
+  plan::Request all_reduce_of(std::int64_t bytes) const;
   std::shared_ptr<const plan::Plan> build(const Operation& chunk, const Operation& whole) const;
 
   const topo::Grid& grid_;
@@ -56,7 +87,10 @@ class Planner {
   const VendorCollectives* vendor_;
   plan::Override override_;
   std::vector<plan::Measurement> measured_;
+  std::size_t eager_bytes_;
   std::map<Key, std::shared_ptr<const plan::Plan>> plans_;
+  std::array<Recent, 8> recent_;
+  std::shared_ptr<const plan::Plan> last_;  // the last one given, also when `plans_` is full
 };
 
 }  // namespace tutti::comm

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tutti/comm/execution/planner.h"
 #include "tutti/comm/faults/monitor.h"
 #include "tutti/comm/faults/shutdown_barrier.h"
 #include "tutti/comm/observe/flight_record.h"
@@ -23,12 +24,14 @@ struct Job {
       : transport(std::move(transport_)),
         routes(*transport),
         options(options_),
+        mode(mode_of(options)),
         recorder(options, flight, transport->rank(), transport->host_name()),
         monitor(*transport, recorder, options) {}
 
   std::shared_ptr<Transport> transport;
   Routes routes;
   Options options;
+  const plan::Mode mode;
   std::optional<auth::Secret> secret;  // with several hosts only
   const std::shared_ptr<Arena> arena = std::make_shared<Arena>();
   FlightRecord flight;

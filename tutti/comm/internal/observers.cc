@@ -53,11 +53,9 @@ void CommunicatorState::add_observers() {
   }
 }
 
-DimensionTimes CommunicatorState::times_of(const Operation& operation,
-                                           const FlightEntry& entry) const {
-  if (operation.collective != plan::Collective::kAllReduce || !reduces_on_host_) {
-    return executor->times();
-  }
+// The step of one host is not timed by the executor.
+DimensionTimes CommunicatorState::times_of(const FlightEntry& entry) const {
+  if (entry.algorithm != host->last_row()) return executor->times();
   DimensionTimes times;
   times.nanoseconds[0] = nanoseconds_of(entry);
   return times;

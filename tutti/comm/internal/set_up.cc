@@ -73,13 +73,9 @@ void CommunicatorState::find_layout() {
   }
   const auto reach = exchange(reached);
   layout = topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
-  const std::string& mode = job->options.text("mode");
-  const std::size_t colon = mode.find(':');
   // The dimensions that the user gave describe the whole job; groups of it find their own.
-  const bool is_world = id == 0 && colon != std::string::npos;
-  grid = topo::make_grid(
-      layout, is_world ? topo::parse_dimensions(mode.substr(colon + 1)) : topo::DimensionRequest{},
-      job->links);
+  grid = topo::make_grid(layout, {.sizes = id == 0 ? job->mode.dimensions : std::vector<int>{}},
+                         job->links);
   // Only now: dimensions that do not fit end every rank with the same words, before one of them
   // takes away memory that another is about to open.
   if (id != 0) return;
@@ -126,7 +122,6 @@ void CommunicatorState::join_host() {
   host = std::make_unique<HostGroup>(members, index, HostControlBlock(std::move(memory), count),
                                      *job->arena, std::move(arenas),
                                      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
-  host->set_eager_limit(static_cast<std::size_t>(job->options.integer("eager_bytes")));
   const bool holds_on = id == 0 && index == 0 && layout.hosts.size() > 1 && !are_threads &&
                         job->options.flag("lifeline");
   const std::string door =
@@ -146,7 +141,6 @@ void CommunicatorState::tune() {
                        .links = job->links,
                        .transport_name = job->transport->name(),
                        .planner = *planner,
-                       .host = *host,
                        .arena = *job->arena,
                        .rank = rank,
                        .size = static_cast<int>(ranks.size()),

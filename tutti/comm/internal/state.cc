@@ -23,8 +23,7 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
   membership = std::make_unique<Membership>(id, rank, ranks, layout, *host);
   watch->set_membership(membership.get(), &job->monitor);
   VendorCollectives* vendor = job->transport->vendor();
-  planner = std::make_unique<Planner>(grid, rank, job->options, vendor);
-  reduces_on_host_ = planner->reduces_on_host();
+  planner = std::make_unique<Planner>(grid, rank, job->options, job->mode, vendor);
   shares_hosts_ =
       std::ranges::any_of(layout.hosts, [](const topo::Host& one) { return one.ranks.size() > 1; });
   executor = std::make_unique<Executor>(ExecutorContext{.rank = rank,
@@ -103,7 +102,7 @@ Result CommunicatorState::run_one(const Operation& operation) {
   FlightRecord::end(slot, entry.end_ticks, entry.algorithm);
   leave(entry);
   if (!observers_.empty()) [[unlikely]]
-    return observe(operation, entry, times_of(operation, entry));
+    return observe(operation, entry, times_of(entry));
   return outcome;
 }
 
@@ -149,11 +148,15 @@ Result CommunicatorState::fail(Result outcome) {
   return membership->failure();
 }
 
+// One host folds the vectors of all ranks at once, whatever their type and size.
 Result CommunicatorState::dispatch(const Operation& operation, FlightEntry& entry) {
-  if (operation.collective == plan::Collective::kAllReduce && reduces_on_host_) {
-    Result outcome = host->all_reduce(operation, entry.record);
-    entry.algorithm = host->last_way();
-    return outcome;
+  if (operation.collective == plan::Collective::kAllReduce && layout.hosts.size() == 1) {
+    const plan::Plan& plan = planner->plan_for(operation);
+    if (plan.host_all_reduce()) [[likely]] {
+      Result outcome = executor->run(plan, operation, entry.record);
+      entry.algorithm = host->last_row();
+      return outcome;
+    }
   }
   if (WideAverage::covers(operation)) [[unlikely]] {
     const WideAverage wide(*job->arena, rank, static_cast<int>(ranks.size()),
@@ -179,7 +182,7 @@ Result CommunicatorState::run_plan(const Operation& operation, FlightEntry& entr
   }
   bool cuts = false;
   Result agreed =
-      agree(!executor->has_room_for(*planner->plan_for(operation), operation), &cuts, entry);
+      agree(!executor->has_room_for(planner->plan_for(operation), operation), &cuts, entry);
   if (!agreed) return agreed;
   if (!cuts) return run_chunk(operation, operation, entry);
   return for_each_chunk(operation, rank, size,
@@ -198,9 +201,9 @@ Result CommunicatorState::agree(bool mine, bool* anyone, FlightEntry& entry) {
 
 Result CommunicatorState::run_chunk(const Operation& chunk, const Operation& whole,
                                     FlightEntry& entry) {
-  const auto plan = planner->plan_for(chunk, whole);
-  entry.algorithm = job->flight.keep(plan->algorithm);
-  return executor->run(*plan, chunk, entry.record);
+  const plan::Plan& plan = planner->plan_for(chunk, whole);
+  entry.algorithm = job->flight.keep(plan.algorithm);
+  return executor->run(plan, chunk, entry.record);
 }
 
 }  // namespace tutti::comm

@@ -76,7 +76,7 @@ struct CommunicatorState {
   Result run_plan(const Operation& operation, FlightEntry& entry);
   Result agree(bool mine, bool* anyone, FlightEntry& entry);
   Result run_chunk(const Operation& chunk, const Operation& whole, FlightEntry& entry);
-  DimensionTimes times_of(const Operation& operation, const FlightEntry& entry) const;
+  DimensionTimes times_of(const FlightEntry& entry) const;
   Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
   void find_layout();
   void agree_on_secret();
@@ -84,9 +84,8 @@ struct CommunicatorState {
 
   std::mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
-  bool reduces_on_host_ = false;           // all_reduce goes straight to the host group
-  bool shares_hosts_ = false;              // some host has several ranks
-  std::unique_ptr<SelfCheck> self_check_;  // with option check only
+  bool shares_hosts_ = false;                                         // some host has several ranks
+  std::unique_ptr<SelfCheck> self_check_;                             // with option check only
   std::vector<std::function<Result(const Observation&)>> observers_;  // mostly none
   bool is_observing_ = false;
 };

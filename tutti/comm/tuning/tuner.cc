@@ -10,7 +10,6 @@
 #include "tutti/comm/tuning/tuning.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/plan/candidates.h"
 #include "tutti/plan/fit.h"
 
 namespace tutti::comm {
@@ -122,8 +121,7 @@ double Tuner::time_of(std::int64_t bytes, double best) {
 }
 
 void Tuner::measure_size(std::int64_t bytes, Tuning& tuning) {
-  auto choices = plan::candidates(context_.grid,
-                                  {.collective = plan::Collective::kAllReduce, .count = bytes / 4});
+  auto choices = context_.planner.all_reduce_candidates(bytes);
   if (choices.size() > kMostChoices) choices.resize(kMostChoices);
   double best = 1e9;
   for (plan::Choice& choice : choices) {
@@ -149,10 +147,10 @@ bool Tuner::is_eager_faster(std::int64_t bytes) {
   std::array<std::vector<double>, 2> times;
   for (int run = 0; run < 2 * kStreaks; ++run) {
     const bool is_eager = run % 2 == 0;
-    context_.host.set_eager_limit(static_cast<std::size_t>(is_eager ? bytes : bytes - 1));
+    context_.planner.set_eager_bytes(is_eager ? bytes : bytes - 1);
     times[is_eager].push_back(streak(bytes));
   }
-  context_.host.set_eager_limit(0);
+  context_.planner.set_eager_bytes(0);
   const auto least = [this](const std::vector<double>& of) {
     return agree(*std::min_element(of.begin(), of.end()));
   };
@@ -168,7 +166,7 @@ std::int64_t Tuner::measure_eager() {
   if (2 * kStreaks * (kStreak + 2) * once_each > budget_) {
     return context_.options.integer("eager_bytes");
   }
-  while (limit < static_cast<std::int64_t>(kEagerBytes) && elapsed_ < budget_ &&
+  while (limit < static_cast<std::int64_t>(plan::kMostCollectedBytes) && elapsed_ < budget_ &&
          is_eager_faster(2 * limit)) {
     limit *= 2;
   }
@@ -179,7 +177,7 @@ Tuning Tuner::measure() {
   Tuning tuning;
   if (is_one_host() && context_.options.is_default("eager_bytes")) {
     tuning.eager_bytes = measure_eager();
-    context_.host.set_eager_limit(static_cast<std::size_t>(tuning.eager_bytes));
+    context_.planner.set_eager_bytes(tuning.eager_bytes);
   }
   for (const std::int64_t bytes : kTunedBytes) {
     const auto& known = tuning.measured;
@@ -205,7 +203,7 @@ void apply(const TunerContext& context, Tuning tuning) {
   }
   if (tuning.eager_bytes >= 0 && context.options.is_default("eager_bytes")) {
     context.options.set("eager_bytes", std::to_string(tuning.eager_bytes), "measured");
-    context.host.set_eager_limit(static_cast<std::size_t>(tuning.eager_bytes));
+    context.planner.set_eager_bytes(tuning.eager_bytes);
   }
   context.planner.set_measured(std::move(tuning.measured));
 }

@@ -3,10 +3,9 @@
 // For each size class the choices that the model holds for possible are run between all ranks,
 // the likeliest first; the slowest rank's time counts, so all ranks know the same and decide the
 // same. What is three times slower than the best at its first try is not tried again; no size is
-// begun that would not fit the time left. On one host there is one choice, and the eager limit of
-// the host group is found the same way. The answer goes to a file; the next job on such machines
-// reads it, and measures
-// again where the machine was busy then and is not now.
+// begun that would not fit the time left. On one host the size decides, and the largest vector of
+// host_eager is found the same way. The answer goes to a file; the next job on such machines reads
+// it, and measures again where the machine was busy then and is not now.
 #pragma once
 
 #include <functional>
@@ -16,7 +15,6 @@
 #include "tutti/comm/base/operation.h"
 #include "tutti/comm/execution/planner.h"
 #include "tutti/comm/transport/shm/arena.h"
-#include "tutti/comm/transport/shm/host_group.h"
 #include "tutti/core/options.h"
 #include "tutti/topo/grid.h"
 #include "tutti/topo/layout.h"
@@ -31,7 +29,6 @@ struct TunerContext {
   topo::LinkTable& links;
   std::string transport_name;
   Planner& planner;
-  HostGroup& host;
   Arena& arena;
   int rank = 0;
   int size = 1;
@@ -41,7 +38,7 @@ struct TunerContext {
   std::function<void(const Operation&)> perform;
 };
 
-// Sets planner, grid, links and the eager limit of the host. Returns where the choices come from,
+// Sets planner, grid and links. Returns where the choices come from,
 // as human-readable text. Collective. Does nothing and returns nothing where the options leave
 // nothing to find out: tune 0, a mode other than p, reproducible reductions, one rank.
 std::string tune(const TunerContext& context);

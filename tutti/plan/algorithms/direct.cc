@@ -107,12 +107,15 @@ void build_direct(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm direct() {
-  return {"direct",
+  return {
+      .name = "direct",
+      .description =
           "shared memory: a slice's owner folds it from all inputs and stores it into all outputs",
-          "bn",
-          direct_supports,
-          direct_cost,
-          build_direct};
+      .letters = "bn",
+      .supports = direct_supports,
+      .cost = direct_cost,
+      .build = build_direct,
+      .is_mapped = true};
 }
 
 }  // namespace tutti::plan

@@ -9,9 +9,9 @@ namespace tutti::plan {
 
 std::span<const Algorithm> algorithms() {
   static const std::array table{
-      direct(),        ring(),         halving_doubling(),  recursive_doubling(),
-      double_tree(),   knomial(),      pairwise(),          vendor(),
-      dissemination(), send_receive(), multi_dimensional(),
+      direct(),           host_eager(),         host_direct(),  host_staged(),       ring(),
+      halving_doubling(), recursive_doubling(), double_tree(),  knomial(),           pairwise(),
+      vendor(),           dissemination(),      send_receive(), multi_dimensional(),
   };
   return table;
 }

@@ -39,6 +39,8 @@ struct Shape {
   bool mapped = false;        // ranks map each other's memory
   bool reproducible = false;  // folds in rank order
   bool uniform = true;        // of all_to_all: the same count everywhere
+  bool is_whole = true;       // all ranks of the plan
+  std::size_t bytes = 0;      // of an all_reduce
 };
 
 // Of one line: messages (or syncs) one after the other on the longest path, and the bytes that pass
@@ -51,11 +53,13 @@ struct Cost {
 struct Algorithm {
   std::string_view name;
   std::string_view description;
-  std::string_view letters;  // of the option -mode
+  std::string_view letters = {};  // of the option -mode
   bool (*supports)(Collective collective, const Shape& shape);
   // `bytes` of the whole vector (of all pieces), cut in `lanes`.
   Cost (*cost)(Collective collective, int ranks, double bytes, int lanes);
   void (*build)(Builder& builder, const Stage& stage);
+  bool is_mapped = false;    // for ranks of one host, which map each other's memory
+  bool is_one_step = false;  // blocks until the whole line is done, so a plan has one lane
 };
 
 std::span<const Algorithm> algorithms();
@@ -85,6 +89,9 @@ inline bool supports_pieces(Collective collective, const Shape& shape) {
 
 // The rows, each defined in its file.
 Algorithm direct();
+Algorithm host_eager();
+Algorithm host_direct();
+Algorithm host_staged();
 Algorithm ring();
 Algorithm halving_doubling();
 Algorithm recursive_doubling();

@@ -44,9 +44,13 @@ void build_vendor(Builder& builder, const Stage& stage) {
 }  // namespace
 
 Algorithm vendor() {
-  return {"vendor",    "the transport's own collectives (MPI, NCCL)",
-          "m",         supports_pieces,
-          vendor_cost, build_vendor};
+  return {.name = "vendor",
+          .description = "the transport's own collectives (MPI, NCCL)",
+          .letters = "m",
+          .supports = supports_pieces,
+          .cost = vendor_cost,
+          .build = build_vendor,
+          .is_one_step = true};
 }
 
 }  // namespace tutti::plan

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "tutti/plan/ranges.h"
+
 namespace tutti::plan::internal {
 namespace {
 
@@ -21,15 +23,16 @@ bool overlap(std::int64_t a, std::int64_t b, std::int64_t count) {
 
 bool is_meeting(const Step& step) {
   return step.kind == StepKind::kSync || step.kind == StepKind::kVendor ||
-         step.kind == StepKind::kCollect || step.kind == StepKind::kSpread;
+         step.kind == StepKind::kCollect || step.kind == StepKind::kSpread ||
+         step.kind == StepKind::kHostAllReduce;
 }
 
 }  // namespace
 
 std::string describe(const Step& step) {
-  static constexpr const char* kKinds[] = {"exchange",     "copy",        "reduce_mapped",
-                                           "reduce_local", "read_mapped", "sync",
-                                           "collect",      "spread",      "vendor"};
+  static constexpr const char* kKinds[] = {
+      "exchange", "copy",    "reduce_mapped", "reduce_local", "read_mapped",
+      "sync",     "collect", "spread",        "vendor",       "host_all_reduce"};
   return fmt::format("{} (send {} to {}, receive {} from {}, group {})",
                      kKinds[static_cast<int>(step.kind)], step.source.count, step.send_to,
                      step.target.count, step.receive_from, step.group);
@@ -44,17 +47,18 @@ std::int64_t Memory::address(const Range& range) const {
 }
 
 Machine::Machine(const topo::Grid& grid, const std::vector<Plan>& plans,
-                 std::vector<Memory> memories, std::size_t element_bytes, Report& report)
+                 std::vector<Memory> memories, const MemoryKind& kind, Report& report)
     : grid_(grid),
       plans_(plans),
       memories_(std::move(memories)),
-      element_bytes_(element_bytes),
+      element_bytes_(kind.element_bytes),
+      is_library_memory_(kind.is_library),
       report_(report) {
   for (const Plan& plan : plans) {
     host_of_.push_back(grid.host_of(plan.rank));
     lanes_ = std::max(lanes_, static_cast<int>(plan.lanes.size()));
-    keeps_clocks_ = keeps_clocks_ || plan.uses_mapped_memory() || plan.lanes.size() > 1 ||
-                    plan.collective == Collective::kBarrier;
+    keeps_clocks_ = keeps_clocks_ || plan.uses_mapped_memory() || plan.host_all_reduce() ||
+                    plan.lanes.size() > 1 || plan.collective == Collective::kBarrier;
   }
   const std::size_t clock_size = keeps_clocks_ ? plans.size() * lanes_ : 0;
   for (const Plan& plan : plans) {
@@ -118,6 +122,7 @@ bool Machine::try_step(Thread& thread, const Step& step) {
     case StepKind::kSync:
     case StepKind::kCollect:
     case StepKind::kSpread:
+    case StepKind::kHostAllReduce:
     case StepKind::kVendor: return try_meeting(thread, step);
     case StepKind::kCopy: copy(thread, step, thread.rank); break;
     case StepKind::kReadMapped: copy(thread, step, step.receive_from); break;
@@ -226,6 +231,7 @@ bool Machine::try_meeting(Thread& thread, const Step& step) {
     return true;
   }
   if (step.kind == StepKind::kVendor) run_vendor(members);
+  if (step.kind == StepKind::kHostAllReduce) run_on_host(members);
   std::shared_ptr<const Clock> all = members[0]->known;
   int time = 0;
   for (const Thread* member : members) {
@@ -356,6 +362,61 @@ void Machine::run_vendor(const std::vector<Thread*>& members) {
       target[i] = fold(values, step.completes);
     }
     if (step.vendor_collective == Collective::kReduceScatter) begin += step.counts.at(m);
+  }
+}
+
+// Between the two waits of host_direct each owner works on its slice of everybody's memory; the
+// other protocols leave each rank's memory to that rank.
+void Machine::run_on_host(const std::vector<Thread*>& members) {
+  const Step first = *step_of(*members[0]);
+  const auto& group = plans_[members[0]->rank].groups.at(first.group);
+  for (const Thread* member : members) {
+    const Step& step = *step_of(*member);
+    if (step.protocol != first.protocol || step.fallback != first.fallback ||
+        step.source.count != first.source.count || step.target.count != first.source.count) {
+      fail(*member, "disagrees with its host about the protocol");
+    }
+    if (group.size() != plans_.size()) fail(*member, "leaves out ranks of other hosts");
+  }
+  const HostProtocol protocol = is_library_memory_ ? first.protocol : first.fallback;
+  if (protocol != HostProtocol::kDirect) return fold_privately(members, protocol);
+  const int size = static_cast<int>(members.size());
+  for (int m = 0; m < size; ++m) {
+    Step fold = first;
+    fold.source = cut(first.source, size, m, element_bytes_);
+    fold.target = cut(first.target, size, m, element_bytes_);
+    fold.store_to = group;
+    reduce_mapped(*members[m], fold);
+  }
+}
+
+void Machine::fold_privately(const std::vector<Thread*>& members, HostProtocol protocol) {
+  const Step& first = *step_of(*members[0]);
+  const auto size = static_cast<std::int64_t>(members.size());
+  const std::int64_t bytes = first.source.count * static_cast<std::int64_t>(element_bytes_);
+  if (protocol == HostProtocol::kEager && bytes > std::int64_t{kMostCollectedBytes}) {
+    fail(*members[0], "shows more than a slot holds");
+  }
+  std::vector<std::vector<Symbol>> shown;
+  for (const Thread* member : members) {
+    const Symbol* cells = access(*member, member->rank, step_of(*member)->source, false);
+    shown.emplace_back(cells, cells + first.source.count);
+  }
+  std::vector<Symbol> values(shown.size());
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const Step& step = *step_of(*members[m]);
+    Symbol* target = access(*members[m], members[m]->rank, step.target, true);
+    for (std::int64_t i = 0; i < step.target.count; ++i) {
+      for (std::size_t s = 0; s < shown.size(); ++s) values[s] = shown[s][i];
+      target[i] = fold(values, step.completes);
+    }
+    const Range own = cut(step.target, static_cast<int>(size), static_cast<int>(m), element_bytes_);
+    const std::int64_t own_bytes = own.count * static_cast<std::int64_t>(element_bytes_);
+    // Staged: the slices of others to the stage, the own one from all to two places, those of
+    // others from their stages.
+    report_.ranks[members[m]->rank].bytes_mapped +=
+        protocol == HostProtocol::kEager ? (size + 3) * bytes
+                                         : 4 * (bytes - own_bytes) + (size + 2) * own_bytes;
   }
 }
 

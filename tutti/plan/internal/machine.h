@@ -33,10 +33,15 @@ struct Memory {
 // The memory of `plan`'s rank, its input filled in.
 Memory make_memory(const Plan& plan, const Request& request, bool in_place);
 
+struct MemoryKind {
+  std::size_t element_bytes = 4;
+  bool is_library = true;
+};
+
 class Machine {
  public:
   Machine(const topo::Grid& grid, const std::vector<Plan>& plans, std::vector<Memory> memories,
-          std::size_t element_bytes, Report& report);
+          const MemoryKind& kind, Report& report);
   // Until all threads are through; throws Problem.
   void run(unsigned seed);
   const std::vector<Memory>& memories() const { return memories_; }
@@ -64,6 +69,8 @@ class Machine {
   void reduce_local(Thread& thread, const Step& step);
   void pass_slots(const std::vector<Thread*>& members);
   void run_vendor(const std::vector<Thread*>& members);
+  void run_on_host(const std::vector<Thread*>& members);
+  void fold_privately(const std::vector<Thread*>& members, HostProtocol protocol);
   void check_barrier() const;
   void advance(Thread& thread, std::shared_ptr<const Clock> learned);
   // Checks that the range exists, lies in the lane, and may be reached; notes the access.
@@ -74,7 +81,8 @@ class Machine {
   const topo::Grid& grid_;
   const std::vector<Plan>& plans_;
   std::vector<Memory> memories_;
-  std::size_t element_bytes_;
+  const std::size_t element_bytes_;
+  const bool is_library_memory_;
   Report& report_;
   std::vector<int> host_of_;
   std::vector<Thread> threads_;  // lanes of rank 0, of rank 1, ...

@@ -1,4 +1,4 @@
-// The three ways of host_group.h.
+// The protocols of plan/algorithms/host.cc.
 #include <algorithm>
 #include <cstring>
 
@@ -10,35 +10,25 @@ namespace {
 
 // Slices above this are cut into pieces that early ranks take from late ones.
 constexpr std::size_t kPieceBytes = 128 * 1024;
-// Foreign vectors up to this go through the slots: one wait is worth more than folding only a
-// slice.
-constexpr std::size_t kForeignEagerBytes = 8 * 1024;
-static_assert(kForeignEagerBytes <= kEagerBytes);
 
 }  // namespace
 
-Result HostGroup::all_reduce(const Operation& operation, const OpRecord& record) {
-  const std::size_t bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
-  if (size() == 1) return alone(operation);
-  if (bytes <= eager_limit_) return eager(operation, record);
+Result HostGroup::all_reduce(const plan::Step& step, const Operation& operation,
+                             const OpRecord& record) {
+  if (step.protocol == plan::HostProtocol::kEager) return eager(operation, record);
   bool all_in_library = false;
   Result posted = post(operation, record, &all_in_library);
   if (!posted) return posted;
-  if (all_in_library) return direct(operation);
-  return bytes <= kForeignEagerBytes ? eager(operation, record) : staged(operation);
-}
-
-Result HostGroup::alone(const Operation& operation) {
-  last_way_ = "alone";
-  if (operation.input != operation.output && operation.count > 0) {
-    std::memmove(operation.output, operation.input,
-                 static_cast<std::size_t>(operation.count) * size_of(operation.dtype));
+  switch (all_in_library ? step.protocol : step.fallback) {
+    case plan::HostProtocol::kEager: return eager(operation, record);
+    case plan::HostProtocol::kDirect: return direct(operation);
+    case plan::HostProtocol::kStaged: return staged(operation);
   }
   return Result::ok();
 }
 
 Result HostGroup::eager(const Operation& operation, const OpRecord& record) {
-  last_way_ = "eager";
+  last_row_ = "host_eager";
   begin_turn();
   // The slot is free: whoever read it two turns ago has come to the turn after since.
   show(record, operation.input,
@@ -91,7 +81,7 @@ HostGroup::Slice HostGroup::slice_of(int member, std::int64_t count,
 }
 
 Result HostGroup::direct(const Operation& operation) {
-  last_way_ = "direct";
+  last_row_ = "host_direct";
   const std::uint32_t turn = post_turn_;
   for (int member = 0; member < size(); ++member) {
     const MemoryPost& theirs = board_.block(member).post;
@@ -140,10 +130,12 @@ void HostGroup::fold_pieces(const Operation& operation, int owner, std::uint32_t
 // Two stages alternate: a stage is written again only after all have passed the waits of the round
 // between.
 Result HostGroup::staged(const Operation& operation) {
-  last_way_ = "staged";
+  last_row_ = "host_staged";
   const std::size_t width = size_of(operation.dtype);
   const std::int64_t per_round = static_cast<std::int64_t>(stage_bytes(size()) / width);
-  const std::int64_t rounds = (operation.count + per_round - 1) / per_round;
+  // At least one: no rank may post again before all have seen its last post.
+  const std::int64_t rounds =
+      std::max<std::int64_t>(1, (operation.count + per_round - 1) / per_round);
   const std::uint32_t first_turn = stage_turn_ + 1;
   const auto* input = static_cast<const std::byte*>(operation.input);
   auto* output = static_cast<std::byte*>(operation.output);
@@ -189,6 +181,7 @@ Result HostGroup::staged(const Operation& operation) {
       Result arrived = wait(member, board_.block(member).stage_out, turn);
       if (!arrived) return arrived;
       const Slice slice = slice_of(member, count_in(round), width);
+      if (slice.count == 0) continue;
       const std::size_t offset = static_cast<std::size_t>(slice.begin) * width;
       std::memcpy(output + round_offset + offset, slot(member, round).out,
                   static_cast<std::size_t>(slice.count) * width);

@@ -19,14 +19,7 @@ namespace tutti::comm {
 inline constexpr int kMaxLanes = 64;
 inline constexpr std::size_t kEagerBytes = plan::kMostCollectedBytes;  // a slot holds
 
-// Bytes of a vector that pass through the stages in one round, when memory is not the library's.
-// Rounds are few, because each ends in a wait, but a stage must stay in the L2 or L3 cache, and
-// those of all ranks take tens of MiB at most. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256
-// KiB, 180 in rounds of 1 MiB, 250 in rounds of 2 MiB.
-constexpr std::size_t stage_bytes(int ranks) {
-  constexpr std::size_t kLeast = 256 << 10, kMost = 1 << 20, kOfAllRanks = 8 << 20;
-  return std::clamp(kOfAllRanks / static_cast<std::size_t>(ranks) / 4096 * 4096, kLeast, kMost);
-}
+using plan::stage_bytes;
 
 // Where a rank's memory of the running operation lies in its arena.
 struct MemoryPost {

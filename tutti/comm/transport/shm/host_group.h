@@ -1,17 +1,6 @@
 // The ranks of a communicator that share a host, and the all-reduce between them in shared memory.
 //
-// P ranks of S bytes must move 2PS bytes: every input read once, every output written once. Three
-// ways, by size and by where the memory is. All fold in rank order, so the result does not depend
-// on the way:
-//
-//   eager   Small vectors: each rank puts its vector into its slot, then folds all slots by itself.
-//           One wait.
-//   direct  All vectors in library memory: each rank folds its slice straight from all vectors and
-//           stores it into all of them. Early ranks take pieces of the slices of late ones. 2PS
-//           bytes, two waits.
-//   staged  Ordinary memory: in rounds whose data stays in the cache, each rank copies the slices
-//           that others own to shared memory, folds its own slice, stores the result there, and
-//           copies the results of the others. Close to 2PS bytes of main memory, two waits a round.
+// The protocols of the all-reduce are told in plan/algorithms/host.cc.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +34,10 @@ class HostGroup {
   void enter(const OpRecord& record, std::int64_t at_ticks);
   void leave(std::uint64_t sequence, std::int64_t at_ticks);
 
-  // The whole all-reduce, when all ranks of the communicator are on this host.
-  Result all_reduce(const Operation& operation, const OpRecord& record);
-  const char* last_way() const { return last_way_; }
-  void set_eager_limit(std::size_t bytes) { eager_limit_ = bytes; }
+  // A step kHostAllReduce; all ranks of the communicator are on this host.
+  Result all_reduce(const plan::Step& step, const Operation& operation, const OpRecord& record);
+  // The row of the protocol that the last all_reduce ran.
+  const char* last_row() const { return last_row_; }
 
   // For planned operations. `open_windows` shows peers where this rank's memory lies (all three in
   // its arena, or nullptr when the plan does not use it); `window` is where a member's lies, known
@@ -88,7 +77,6 @@ class HostGroup {
   Result mismatch(int member, const OpRecord& record) const;
   Slice slice_of(int member, std::int64_t count, std::size_t element_bytes) const;
 
-  Result alone(const Operation& operation);
   Result eager(const Operation& operation, const OpRecord& record);
   Result direct(const Operation& operation);
   void fold_pieces(const Operation& operation, int owner, std::uint32_t turn);
@@ -104,12 +92,11 @@ class HostGroup {
   WaitPolicy policy_;
   SpinBackoff backoff_;
   StallHandler& stall_handler_;
-  std::size_t eager_limit_ = kEagerBytes;
   std::uint32_t eager_turn_ = 0;
   std::uint32_t post_turn_ = 0;
   std::uint32_t plan_turn_ = 0;
   std::uint32_t stage_turn_ = 0;
-  const char* last_way_ = "";
+  const char* last_row_ = "";
   // Reused by every call, so that the hot path allocates nothing.
   std::vector<const void*> sources_;
   std::vector<void*> targets_;

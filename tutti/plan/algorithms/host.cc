@@ -1,0 +1,106 @@
+// The all-reduce of ranks that share one host, in one step: three protocols in shared memory.
+//
+// n ranks, S bytes each. At the start every rank holds its vector, at the end the fold of all, in
+// rank order, folded at once; so the result does not depend on the protocol.
+//
+// host_eager. For small vectors. Each rank copies its vector to its slot in shared memory, waits
+// for
+//   the slots of the others and folds all of them by itself. One wait; each rank reads and writes
+//   (n + 3) S bytes: 2 S to show its vector, n S to fold, S for the result.
+// host_direct. All vectors in library memory, which every rank maps. Ranks post where their vectors
+//   are and wait for each other. Rank i owns slice i: it folds it straight from all n vectors and
+//   stores it into all of them. Early ranks take pieces of the slices of late ones. Then they wait
+//   again. Two waits; each rank reads and writes 2 S bytes, all of them 2 n S, the least possible.
+//   Where a rank's memory is not the library's, all go on with host_eager (up to 8 KiB) or
+//   host_staged.
+// host_staged. Any memory, in rounds of `stage_bytes`. In each, a rank copies the slices that
+// others
+//   own to its stage in shared memory, folds its own slice from all stages into its output and its
+//   stage, and copies the slices of the others from theirs. Two waits a round; each rank reads and
+//   writes (5 - 2/n) S bytes. The stages stay in the cache, so main memory sees little more than
+//   the 2 S of host_direct.
+#include <algorithm>
+#include <cmath>
+
+#include "tutti/plan/algorithms/table.h"
+
+namespace tutti::plan {
+namespace {
+
+// Up to this, one wait is worth more than folding only a slice of memory that is not mapped.
+constexpr std::size_t kMostEagerFallback = 8 * 1024;
+static_assert(kMostEagerFallback <= kMostCollectedBytes);
+
+bool host_supports(Collective collective, const Shape& shape) {
+  return collective == Collective::kAllReduce && shape.mapped && shape.is_whole;
+}
+
+bool eager_supports(Collective collective, const Shape& shape) {
+  return host_supports(collective, shape) && shape.bytes <= kMostCollectedBytes;
+}
+
+Cost host_eager_cost(Collective, int ranks, double bytes, int) {
+  return {1, (ranks + 3) * bytes};
+}
+
+Cost host_direct_cost(Collective, int, double bytes, int) {
+  return {2, 2 * bytes};
+}
+
+Cost host_staged_cost(Collective, int ranks, double bytes, int) {
+  const double rounds = std::ceil(bytes / static_cast<double>(stage_bytes(ranks)));
+  return {2 * std::max(1.0, rounds), (5 - 2.0 / ranks) * bytes};
+}
+
+void build_host_eager(Builder& builder, const Stage& stage) {
+  builder.host_all_reduce(stage.line, stage.range, HostProtocol::kEager, HostProtocol::kEager);
+}
+
+void build_host_direct(Builder& builder, const Stage& stage) {
+  const auto bytes = static_cast<std::size_t>(stage.range.count) * stage.request.element_bytes;
+  builder.host_all_reduce(
+      stage.line, stage.range, HostProtocol::kDirect,
+      bytes <= kMostEagerFallback ? HostProtocol::kEager : HostProtocol::kStaged);
+}
+
+void build_host_staged(Builder& builder, const Stage& stage) {
+  builder.host_all_reduce(stage.line, stage.range, HostProtocol::kStaged, HostProtocol::kStaged);
+}
+
+}  // namespace
+
+Algorithm host_eager() {
+  return {.name = "host_eager",
+          .description =
+              "one host, small vectors: each rank folds all vectors from slots in shared memory",
+          .supports = eager_supports,
+          .cost = host_eager_cost,
+          .build = build_host_eager,
+          .is_mapped = true,
+          .is_one_step = true};
+}
+
+Algorithm host_direct() {
+  return {.name = "host_direct",
+          .description =
+              "one host: as direct, with early ranks helping late ones; other memory is staged",
+          .supports = host_supports,
+          .cost = host_direct_cost,
+          .build = build_host_direct,
+          .is_mapped = true,
+          .is_one_step = true};
+}
+
+Algorithm host_staged() {
+  return {.name = "host_staged",
+          .description =
+              "one host, any memory: slices pass through shared memory in rounds that stay in the "
+              "cache",
+          .supports = host_supports,
+          .cost = host_staged_cost,
+          .build = build_host_staged,
+          .is_mapped = true,
+          .is_one_step = true};
+}
+
+}  // namespace tutti::plan
