@@ -1,12 +1,13 @@
-"""DDL: collectives over the ranks of a job, under the names that users of DDL know.
+"""PowerAI DDL's Python API: collectives on arrays and tensors, over the ranks of a job.
 
     import ddl
     ddl.init()
-    weights = ddl.bcast(weights)                  # as rank 0 has them
-    gradients = ddl.grads_reduce(gradients)       # the averages
+    weights = ddl.bcast(weights)                  # those of rank 0
+    gradients = ddl.grads_reduce(gradients)       # averaged over all ranks
 
-Arrays are NumPy's, torch tensors in host memory, or anything with the buffer protocol or DLPack. Importing it also makes the
-backend `ddl` known to torch.distributed, at once when torch is there, else as soon as the program imports it.
+Arrays are NumPy arrays, torch tensors in host memory, or any object with the buffer protocol or DLPack. Importing
+`ddl` also registers the backend `ddl` of torch.distributed: immediately if torch is imported, otherwise as soon as the
+program imports it.
 """
 
 from ddl import _torch
@@ -46,58 +47,79 @@ _OPS = {
 
 
 def init(options=""):
-    """Joins the job; all ranks call it. `options` add to, and win over, those of DDL_OPTIONS. The calls below do it if nobody has."""
+    """Join the job. Collective: all ranks must call it.
+
+    Optional: every other function joins the job on first use.
+
+    Parameters
+    ----------
+    options : str, optional
+        Communicator options in the syntax of DDL_OPTIONS, which they override.
+    """
     job.begin(options)
 
 
 def finalize():
-    """Leaves the job; waits for the other ranks. Done at the end of the program too."""
+    """Leave the job after all other ranks have called it. Also called at exit."""
     job.end()
 
 
 def is_initialized():
-    """Whether this process has joined the job."""
+    """Return whether this process has joined the job."""
     return _comm.is_running()
 
 
 def rank():
-    """The number of this process in the job, from 0."""
+    """Return the rank of this process, from 0 to `size() - 1`."""
     job.ensure()
     return _comm.rank()
 
 
 def size():
-    """How many processes the job has."""
+    """Return the number of ranks in the job."""
     job.ensure()
     return _comm.size()
 
 
 def local_rank():
-    """The number of this process among those of its host: which accelerator or cores are its own."""
+    """Return the rank of this process among the ranks of its host, for example to select an accelerator."""
     job.ensure()
     return _comm.local_rank()
 
 
 def local_size():
-    """How many processes of the job are on this host."""
+    """Return the number of ranks on this host."""
     job.ensure()
     return _comm.local_size()
 
 
 def num_hosts():
-    """How many hosts the job has."""
+    """Return the number of hosts in the job."""
     job.ensure()
     return len(set(_comm.hosts()))
 
 
 def barrier():
-    """Waits until all ranks are here."""
+    """Block until all ranks have called it."""
     job.ensure()
     _comm.barrier_async(arrays.unnamed()).wait()
 
 
 def bcast(values, root=0):
-    """What rank `root` has: an array, or a list or tuple of arrays. The arrays given are not changed."""
+    """Broadcast arrays from rank `root` to all ranks.
+
+    Parameters
+    ----------
+    values : array, list of arrays or tuple of arrays
+        Arrays of the same shapes and dtypes on all ranks. They are not modified.
+    root : int, optional
+        Rank whose values are sent.
+
+    Returns
+    -------
+    array, list of arrays or tuple of arrays
+        New arrays with the values of rank `root`, in the same structure as `values`.
+    """
     job.ensure()
     several = isinstance(values, (list, tuple))
     inputs = [arrays.plain(arrays.as_array(value)) for value in (values if several else [values])]
@@ -112,12 +134,54 @@ def bcast(values, root=0):
 
 
 def allreduce(value, op="avg", name=None):
-    """One array, reduced over all ranks: "avg", "sum", "min", "max" or "product". The array given is not changed."""
+    """Reduce one array over all ranks.
+
+    Parameters
+    ----------
+    value : array
+        Array of the same shape and dtype on all ranks. It is not modified.
+    op : {"avg", "sum", "min", "max", "product"}, optional
+        Reduction. "average" is an alias of "avg".
+    name : str, optional
+        Name of the operation. Ranks may issue named operations in different orders. A name can be reused as soon as its
+        operation has completed.
+
+    Returns
+    -------
+    array
+        A new array with the result.
+
+    Raises
+    ------
+    ValueError
+        If `op` is unknown.
+    Error
+        If the ranks disagree on shape, dtype or operation, or a rank has failed.
+
+    Examples
+    --------
+    >>> import numpy, ddl
+    >>> ddl.allreduce(numpy.array([1.0, 2.0]))
+    array([1., 2.])
+    """
     return allreduce_n([value], op, name)[0]
 
 
 def allreduce_n(values, op="avg", name=None):
-    """A list of arrays, reduced in one shot. With a `name`, which must not be used twice at a time, ranks may call in any order."""
+    """Reduce a list of arrays over all ranks in one operation per dtype.
+
+    Parameters
+    ----------
+    values : list of arrays
+        Arrays of the same shapes and dtypes on all ranks. They are not modified.
+    op, name
+        As for `allreduce`.
+
+    Returns
+    -------
+    list of arrays
+        New arrays with the results.
+    """
     job.ensure()
     inputs = [arrays.plain(arrays.as_array(value)) for value in values]
     outputs = [arrays.empty_like(value) for value in inputs]
@@ -133,7 +197,29 @@ def allreduce_n(values, op="avg", name=None):
 
 
 def grads_reduce(grads, average=True, name=None):
-    """The gradients of all ranks, averaged or summed. A list of arrays, or of pairs (gradient, variable); None stays None."""
+    """Average or sum gradients over all ranks.
+
+    Parameters
+    ----------
+    grads : list
+        Gradients, or pairs (gradient, variable) as TensorFlow optimizers use them. None stays None; the positions of
+        None must be the same on all ranks.
+    average : bool, optional
+        Average if True, sum otherwise.
+    name : str, optional
+        Name of the operation, see `allreduce`.
+
+    Returns
+    -------
+    list
+        The reduced gradients, in the structure of `grads`.
+
+    Examples
+    --------
+    >>> import numpy, ddl
+    >>> ddl.grads_reduce([numpy.array([0.5, 1.5]), None])
+    [array([0.5, 1.5]), None]
+    """
     pairs = [grad if isinstance(grad, tuple) else (grad, None) for grad in grads]
     present = [i for i, (grad, _) in enumerate(pairs) if grad is not None]
     reduced = allreduce_n([pairs[i][0] for i in present], "avg" if average else "sum", name) if present else []
@@ -144,7 +230,18 @@ def grads_reduce(grads, average=True, name=None):
 
 
 def allgather(value):
-    """The arrays of all ranks, one behind the other along the first dimension, which may differ between ranks."""
+    """Concatenate the arrays of all ranks along the first dimension, in rank order.
+
+    Parameters
+    ----------
+    value : array
+        Array of the same dtype on all ranks. First dimensions may differ.
+
+    Returns
+    -------
+    array
+        The concatenation.
+    """
     job.ensure()
     array = arrays.plain(arrays.as_array(value))
     handle = _comm.all_gather_async(arrays.unnamed(), [array], is_kept=False)
@@ -163,7 +260,7 @@ def _gathered(handle, like):
     result = numpy.empty(shape, dtype=source.dtype)
     if result.nbytes:
         ctypes.memmove(result.ctypes.data, address, result.nbytes)
-    del owner  # the memory lived until here
+    del owner  # keeps the memory alive until here
     if arrays.is_torch(like):
         import torch
 
@@ -174,7 +271,7 @@ def _gathered(handle, like):
 def _op(op):
     if isinstance(op, str) and op.lower() in _OPS:
         return _OPS[op.lower()]
-    raise ValueError(f"DDL-4-87 There is no operation {op!r}; use one of {', '.join(sorted(_OPS))}.")
+    raise ValueError(f"DDL-4-87 Unknown reduction {op!r}. Valid values: {', '.join(sorted(_OPS))}.")
 
 
 def __getattr__(name):

@@ -1,6 +1,7 @@
-"""Makes the backend `ddl` known to torch.distributed without importing torch before the program does.
+"""Deferred registration of the torch.distributed backend `ddl`.
 
-A program that only uses NumPy starts in a fraction of the time that torch takes to be imported.
+Importing torch takes far longer than importing `ddl`, so the backend is registered only once the program itself
+imports torch.
 """
 
 import importlib.abc
@@ -9,7 +10,7 @@ import sys
 
 
 def register_soon():
-    """Now when torch is imported, else as soon as it is."""
+    """Register the backend now if torch is imported, otherwise on its import."""
     if "torch" in sys.modules:
         _register()
     elif not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
@@ -24,7 +25,7 @@ def _register():
 
 
 class _Watcher(importlib.abc.MetaPathFinder):
-    """Waits for `import torch`, then leaves."""
+    """Import hook that waits for `import torch`, then removes itself."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
@@ -37,6 +38,8 @@ class _Watcher(importlib.abc.MetaPathFinder):
 
 
 class _ThenRegister(importlib.abc.Loader):
+    """Loader that registers the backend after it has executed the torch module."""
+
     def __init__(self, loader):
         self._loader = loader
 

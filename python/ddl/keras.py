@@ -1,8 +1,8 @@
-"""Callbacks for Keras, and hooks for estimators, under DDL's names.
+"""Keras callbacks and TensorFlow estimator hooks under DDL's names.
 
-They are made of whatever Keras the program has, when they are first used; nothing is imported before. What they do needs only
-`get_weights` and `set_weights` of the model and an optimizer with a learning rate. No TensorFlow can be installed where this
-library is tested, so they are tested with a small Keras-shaped model.
+The classes derive from the Keras or TensorFlow classes that the program has imported, and are created on first use;
+this module imports neither. Models need only `get_weights` and `set_weights`. The callbacks are tested with a minimal
+Keras-like model, because TensorFlow is not available in Debian.
 """
 
 import sys
@@ -11,7 +11,7 @@ import ddl
 
 
 def _base(module_names, class_name):
-    """The class of that name in the first of the modules that the program has imported, else object."""
+    """Return the class `class_name` of the first imported module in `module_names`, else object."""
     for name in module_names:
         found = getattr(sys.modules.get(name), class_name, None)
         if found is not None:
@@ -24,7 +24,13 @@ def _keras_callback():
 
 
 class _GlobalVariables:
-    """At the beginning of training all ranks take the weights of rank `root`."""
+    """Callback that broadcasts the weights of rank `root` to all ranks when training begins.
+
+    Parameters
+    ----------
+    root : int, optional
+        Rank whose weights are sent.
+    """
 
     def __init__(self, root=0):
         super().__init__()
@@ -38,7 +44,10 @@ class _GlobalVariables:
 
 
 class _Metrics:
-    """At the end of each epoch the logs become the averages over all ranks, so that all ranks decide alike."""
+    """Callback that averages the logs over all ranks at the end of each epoch.
+
+    All ranks then take the same decisions, for example in early stopping.
+    """
 
     def on_epoch_end(self, epoch, logs=None):
         if not logs:
@@ -49,7 +58,13 @@ class _Metrics:
 
 
 class _Hook:
-    """For estimators: after the session was made all ranks take the variables of rank `root`."""
+    """Estimator hook that broadcasts the variables of rank `root` to all ranks after the session is created.
+
+    Parameters
+    ----------
+    root : int, optional
+        Rank whose variables are sent.
+    """
 
     def __init__(self, root=0):
         super().__init__()

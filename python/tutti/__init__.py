@@ -1,6 +1,13 @@
-"""Tutti: training on many processors at once.
+"""Tutti: distributed training on CPU clusters.
 
-The parts are modules of their own, imported when they are needed; each says what it is for.
+Subpackages are imported on demand:
+
+    tutti.torch            backend `ddl` of torch.distributed
+    tutti.horovod.torch    drop-in replacement for horovod.torch
+    tutti.learn            linear models and tree ensembles with the scikit-learn API
+    tutti.job              the job this process belongs to, and the exceptions of the library
+
+The packages `ddl`, `pyddl`, `snap_ml` and `snap_ml_mpi` provide the established names of PowerAI DDL and Snap ML.
 """
 
 __version__ = "0.1.0"

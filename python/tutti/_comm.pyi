@@ -1,4 +1,4 @@
-"""The communicator and the fusion engine, as C++ has them; use ddl, pyddl or tutti.horovod."""
+"""Python bindings of the communicator and the fusion engine. Internal: use `ddl`, `pyddl` or `tutti.horovod`."""
 
 import builtins
 import enum

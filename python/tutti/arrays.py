@@ -1,4 +1,4 @@
-"""Arrays of NumPy, torch and other frameworks, as the library wants them: memory without copies."""
+"""Zero-copy access to NumPy arrays, torch tensors and other array types."""
 
 import itertools
 import sys
@@ -7,17 +7,18 @@ _numbers = itertools.count()
 
 
 def unnamed():
-    """A name that no other call of this program has; the same on all ranks that make the same calls.
+    """Return a name for an unnamed collective: unique in this process, identical on ranks that make the same calls.
 
-    Not the call's kind: ranks that make different calls must meet, to be told.
+    The name does not contain the kind of operation, because mismatched calls must be matched to be detected.
     """
     return f"unnamed.{next(_numbers)}"
 
 
 def by_type(name, types):
-    """Members of one type go together: (name of the part, its type, its members) in the order of the first members.
+    """Group arrays by dtype: yield (name of the group, dtype, indices of its members), ordered by first member.
 
-    Parts are counted, so that ranks whose types differ meet too.
+    Groups are numbered instead of named by dtype, so ranks with different dtypes still match and the mismatch is
+    detected.
     """
     parts = {}
     for i, kind in enumerate(types):
@@ -27,13 +28,13 @@ def by_type(name, types):
 
 
 def is_torch(array):
-    """Whether the array is a torch tensor, without importing torch for the question."""
+    """Return whether the array is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
 
 
 def plain(array):
-    """The same memory, such that it can be lent: contiguous, without gradient. A copy where it has gaps."""
+    """Return a detached, contiguous view of the array; a copy if it is not contiguous."""
     if is_torch(array):
         return array.detach().contiguous()
     if hasattr(array, "flags") and not array.flags.c_contiguous:
@@ -42,7 +43,7 @@ def plain(array):
 
 
 def empty_like(array):
-    """An array of the same kind, type and shape."""
+    """Return an uninitialised array of the same type, dtype and shape."""
     if is_torch(array):
         import torch
 
@@ -53,7 +54,7 @@ def empty_like(array):
 
 
 def as_array(value):
-    """Numbers and lists become NumPy arrays; arrays stay what they are."""
+    """Convert numbers and lists to NumPy arrays; return arrays and tensors unchanged."""
     if is_torch(value) or hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
         return value
     import numpy

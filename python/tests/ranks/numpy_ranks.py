@@ -98,7 +98,7 @@ def check_pyddl_on_library_memory():
     assert (same_memory == host).all()
     checks.raises(ValueError, lambda: pyddl.allreduce(buf, 10**9), "do not fit")
     checks.raises(ValueError, lambda: pyddl.allreduce(buf, -1), "DDL-4-01")
-    checks.raises(ValueError, lambda: pyddl.allreduce(buf, n, -1), "DDL-4-01", "no type -1")
+    checks.raises(ValueError, lambda: pyddl.allreduce(buf, n, -1), "DDL-4-01", "unknown type -1")
     checks.raises(ValueError, lambda: pyddl.malloc(64, -1), "DDL-4-01")
     checks.raises(ValueError, lambda: pyddl.free(host), "DDL-4-01")
     checks.raises(ValueError, lambda: pyddl.memcpy_device_to_host(host, buf, 4 * n + 4), "DDL-4-01")
