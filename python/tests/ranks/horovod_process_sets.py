@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 import checks
+import ddl
 import horovod_networks
 import torch
 
@@ -161,6 +162,13 @@ def check_sets_that_are_given_to_init():
     checks.raises(ValueError, lambda: hvd.init(comm=[0] * (size + 1)), "DDL-4-88")
     hvd.shutdown()
     hvd.init()
+
+
+def check_init_after_another_module_has_joined_the_job():
+    hvd.shutdown()
+    ddl.init()
+    hvd.init()
+    assert hvd.global_process_set.included() and hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == size
 
 
 checks.run(sys.modules[__name__])

@@ -126,7 +126,7 @@ def init(comm=None, process_sets=None):
     comm: None, or all ranks as a list or an mpi4py communicator. process_sets: ProcessSets or lists of ranks, the same on all
     ranks; those that name the ranks of another one mean that one.
     """
-    if is_initialized():
+    if is_initialized() and global_process_set.process_set_id is not None:
         return
     _take_over_variables()
     job.begin()
