@@ -1,4 +1,6 @@
-"""Horovod's interface on Tutti's collectives: in a Horovod script only the import changes.
+"""Horovod's API on Tutti's collectives.
+
+In a Horovod script only the import changes:
 
     import tutti.horovod.torch as hvd
 """

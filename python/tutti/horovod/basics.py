@@ -1,4 +1,4 @@
-"""Who this process is, reductions by name, process sets, the timeline: the part of Horovod that needs no framework."""
+"""Horovod's framework-independent API: initialisation, ranks, reduction operators, process sets and the timeline."""
 
 import operator
 import os
@@ -40,7 +40,7 @@ __all__ = [
     "stop_timeline",
 ]
 
-# What Horovod's own variables mean here.
+# Horovod's environment variables and their equivalents.
 _VARIABLES = {
     "HOROVOD_FUSION_THRESHOLD": "TUTTI_BUCKET_BYTES",
     "HOROVOD_CYCLE_TIME": "TUTTI_CYCLE_MS",
@@ -51,10 +51,10 @@ _VARIABLES = {
     "HOROVOD_STALL_CHECK_TIME_SECONDS": "DDL_STALL_SECONDS",
     "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "DDL_TIMEOUT",
 }
-# Values that have a meaning of their own in Horovod; None: as if it were not set.
+# Special values of Horovod's variables; None: treated as unset.
 _VALUES = {
-    ("HOROVOD_FUSION_THRESHOLD", "0"): "1",  # every tensor alone
-    ("HOROVOD_TIMELINE", "DYNAMIC"): None,  # start_timeline always works
+    ("HOROVOD_FUSION_THRESHOLD", "0"): "1",  # no fusion
+    ("HOROVOD_TIMELINE", "DYNAMIC"): None,  # start_timeline is always available
     ("HOROVOD_STALL_CHECK_DISABLE", "0"): None,
     ("HOROVOD_STALL_CHECK_DISABLE", "1"): "1e6",
     ("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0"): None,
@@ -62,7 +62,7 @@ _VALUES = {
 
 
 class ReduceOp:
-    """Average, Sum, Adasum, Min, Max or Product."""
+    """Reduction operator: `Average`, `Sum`, `Adasum`, `Min`, `Max` or `Product`."""
 
     def __init__(self, name, op, is_adasum=False):
         self.name, self.op, self.is_adasum = name, op, is_adasum
@@ -80,25 +80,49 @@ Product = ReduceOp("Product", _comm.ReduceOp.product)
 
 
 class ProcessSet:
-    """Some ranks of the job, which call collectives among themselves."""
+    """A subset of the ranks of the job that runs collectives among its members.
+
+    Parameters
+    ----------
+    ranks : iterable of int, optional
+        Ranks of the job that belong to the set.
+
+    Attributes
+    ----------
+    ranks : list of int
+        The ranks of the set, sorted.
+    process_set_id : int or None
+        Identifier of the set; None until it is registered with `init` or `add_process_set`.
+
+    Raises
+    ------
+    ValueError
+        If `ranks` is not a list of ranks.
+
+    Examples
+    --------
+    >>> import tutti.horovod as hvd
+    >>> str(hvd.ProcessSet([2, 0, 2]))
+    'ProcessSet(process_set_id=None, ranks=[0, 2])'
+    """
 
     def __init__(self, ranks=None):
         try:
             self.ranks = None if ranks is None else sorted({operator.index(rank) for rank in ranks})
         except TypeError as error:
-            raise ValueError(f"DDL-4-84 A process set is a list of ranks, not {ranks!r}.") from error
+            raise ValueError(f"DDL-4-84 A process set needs a list of ranks, not {ranks!r}.") from error
         self.process_set_id = None
 
     def included(self):
-        """Whether this rank is in it; None before it was added."""
+        """Return whether this rank belongs to the set; None if the set is not registered."""
         return None if self.process_set_id is None else rank() in self.ranks
 
     def rank(self):
-        """The number of this process among the set's ranks; None if it is not one of them."""
+        """Return the rank of this process within the set; None if it is not a member."""
         return self.ranks.index(rank()) if self.included() else None
 
     def size(self):
-        """How many ranks the set has; None before it was added."""
+        """Return the number of ranks in the set; None if the set is not registered."""
         return None if self.process_set_id is None else len(self.ranks)
 
     def __eq__(self, other):
@@ -112,19 +136,38 @@ class ProcessSet:
 
     def _id(self):
         if self.process_set_id is None:
-            raise ValueError("DDL-4-84 This process set is not part of the job: give it to init() or add_process_set().")
+            raise ValueError("DDL-4-84 The process set is not registered. Pass it to init() or add_process_set() first.")
         return self.process_set_id
 
 
 global_process_set = ProcessSet()
-_sets = {}  # by id: all objects that mean this set
+_sets = {}  # by id: all ProcessSet objects of this set
 
 
 def init(comm=None, process_sets=None):
-    """Joins the job as the launcher started it; all ranks call it. A second call does nothing.
+    """Join the job. Collective: all ranks must call it. A second call has no effect.
 
-    comm: None, or all ranks as a list or an mpi4py communicator. process_sets: ProcessSets or lists of ranks, the same on all
-    ranks; those that name the ranks of another one mean that one.
+    The `HOROVOD_*` environment variables for fusion, cache, autotuning, timeline and stall checks are translated to the
+    options of Tutti.
+
+    Parameters
+    ----------
+    comm : list of int or mpi4py.MPI.Comm, optional
+        All ranks of the job. A proper subset is not supported: use `process_sets`.
+    process_sets : list of ProcessSet or list of list of int, optional
+        Process sets to register, the same on all ranks. Sets with the same ranks share one registration.
+
+    Raises
+    ------
+    ValueError
+        If `comm` does not contain all ranks.
+
+    Examples
+    --------
+    >>> import tutti.horovod as hvd
+    >>> hvd.init()
+    >>> hvd.rank(), hvd.size()
+    (0, 1)
     """
     if is_initialized() and global_process_set.process_set_id is not None:
         return
@@ -132,21 +175,22 @@ def init(comm=None, process_sets=None):
     job.begin()
     ranks = getattr(comm, "Get_size", lambda: len(comm or []))()
     if ranks not in (0, size()):
-        raise ValueError("DDL-4-88 init(comm=...) with some ranks only: use process_sets for them.")
+        raise ValueError("DDL-4-88 init(comm=...) needs all ranks. Use process_sets for a subset.")
     global_process_set.ranks = list(range(size()))
     _remember(global_process_set, 0)
     for process_set in process_sets or []:
         if isinstance(process_set, str):
-            continue  # "dynamic": they always are
+            continue  # "dynamic": always supported
         process_set = _as_process_set(process_set)
-        there = _id_of(process_set.ranks)
-        if there is None:
+        existing = _id_of(process_set.ranks)
+        if existing is None:
             add_process_set(process_set)
         else:
-            _remember(process_set, there)
+            _remember(process_set, existing)
 
 
 def _take_over_variables():
+    """Translate Horovod's environment variables to Tutti's; variables of Tutti take precedence."""
     for theirs, ours in _VARIABLES.items():
         value = os.environ.get(theirs, "")
         value = _VALUES.get((theirs, value), value)
@@ -155,7 +199,7 @@ def _take_over_variables():
 
 
 def shutdown():
-    """Leaves the job; waits for the other ranks. Done at the end of the program too."""
+    """Leave the job after all other ranks have called it. Also called at exit."""
     job.end()
     for identity in list(_sets):
         _forget(identity)
@@ -181,47 +225,48 @@ def _forget(identity):
 
 
 def is_initialized():
-    """Whether this process is in the job."""
+    """Return whether this process has joined the job."""
     return _comm.is_running()
 
 
 def _running():
+    """Raise ValueError unless this process has joined the job."""
     if not _comm.is_running():
-        raise ValueError("DDL-4-60 The job has not begun: call hvd.init() first.")
+        raise ValueError("DDL-4-60 Horovod is not initialised. Call hvd.init() first.")
 
 
 def rank():
-    """The number of this process in the job, from 0."""
+    """Return the rank of this process, from 0 to `size() - 1`."""
     _running()
     return _comm.rank()
 
 
 def size():
-    """How many processes the job has."""
+    """Return the number of ranks in the job."""
     _running()
     return _comm.size()
 
 
 def local_rank():
-    """The number of this process among those of its host."""
+    """Return the rank of this process among the ranks of its host."""
     _running()
     return _comm.local_rank()
 
 
 def local_size():
-    """How many processes of the job are on this host."""
+    """Return the number of ranks on this host."""
     _running()
     return _comm.local_size()
 
 
 def cross_rank():
-    """The number of this host among those that have a process with this local rank."""
+    """Return the index of this host among the hosts that have a rank with this local rank."""
     _running()
     return _same_local_rank().index(_comm.hosts()[_comm.rank()])
 
 
 def cross_size():
-    """How many hosts have a process with this local rank."""
+    """Return the number of hosts that have a rank with this local rank."""
     _running()
     return len(_same_local_rank())
 
@@ -232,24 +277,51 @@ def _same_local_rank():
 
 
 def is_homogeneous():
-    """Whether all hosts have the same number of processes."""
+    """Return whether all hosts have the same number of ranks."""
     _running()
     hosts = _comm.hosts()
     return len({hosts.count(host) for host in hosts}) == 1
 
 
 def add_process_set(process_set):
-    """Makes a ProcessSet, or a list of ranks, part of the job; all ranks of the job call it. Gives the ProcessSet."""
+    """Register a process set. Collective: all ranks of the job must call it.
+
+    Parameters
+    ----------
+    process_set : ProcessSet or list of int
+        The set, or its ranks.
+
+    Returns
+    -------
+    ProcessSet
+        The registered set.
+
+    Raises
+    ------
+    ValueError
+        If a set with these ranks already exists.
+    """
     _running()
     process_set = _as_process_set(process_set)
     if process_set.process_set_id is not None or _id_of(process_set.ranks) is not None:
-        raise ValueError(f"DDL-4-89 There is a process set of the ranks {process_set.ranks} already.")
+        raise ValueError(f"DDL-4-89 A process set with the ranks {process_set.ranks} already exists.")
     _remember(process_set, _comm.add_process_set(process_set.ranks))
     return process_set
 
 
 def remove_process_set(process_set):
-    """Takes a process set out of the job; all ranks of the job call it. Whether there was something to do."""
+    """Remove a process set from the job. Collective: all ranks of the job must call it.
+
+    Parameters
+    ----------
+    process_set : ProcessSet
+        The set to remove.
+
+    Returns
+    -------
+    bool
+        False if the set is not registered or is the global set, True otherwise.
+    """
     _running()
     if process_set.process_set_id in (None, 0):
         return False
@@ -259,62 +331,70 @@ def remove_process_set(process_set):
 
 
 def start_timeline(file_path, mark_cycles=False):
-    """From here on what happens to each tensor is written down; all ranks call it. `mark_cycles`: there are no cycles to mark."""
+    """Start recording a timeline of tensor operations. Collective: all ranks must call it.
+
+    Parameters
+    ----------
+    file_path : str or path-like
+        File that `stop_timeline` writes.
+    mark_cycles : bool, optional
+        Accepted for compatibility with Horovod and ignored: there are no cycles.
+    """
     _running()
     _comm.start_timeline(str(file_path))
 
 
 def stop_timeline():
-    """Writes the timeline, one file with all ranks; all ranks call it."""
+    """Stop recording and write the timeline of all ranks to one file. Collective: all ranks must call it."""
     _running()
     _comm.stop_timeline()
 
 
 def mpi_threads_supported():
-    """Always: messages of the program's own MPI calls and of the library never meet."""
+    """Return True: MPI calls of the program never interfere with those of the library."""
     return True
 
 
 def mpi_enabled():
-    """Whether a launcher of MPI started the job."""
+    """Return whether an MPI launcher started the job."""
     return any(name in os.environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"))
 
 
 def mpi_built():
-    """Whether the library has MPI."""
+    """Return True: the library can use MPI."""
     return True
 
 
 def gloo_enabled():
-    """Gloo is not used."""
+    """Return False: Gloo is not used."""
     return False
 
 
 def gloo_built():
-    """Gloo is not used."""
+    """Return False: Gloo is not used."""
     return False
 
 
 def nccl_built():
-    """The Python modules work on host memory."""
+    """Return 0: the Python modules use host memory."""
     return 0
 
 
 def ddl_built():
-    """This is DDL."""
+    """Return True: this library implements DDL."""
     return True
 
 
 def ccl_built():
-    """oneCCL is not used."""
+    """Return False: oneCCL is not used."""
     return False
 
 
 def cuda_built():
-    """The Python modules work on host memory."""
+    """Return False: the Python modules use host memory."""
     return False
 
 
 def rocm_built():
-    """The Python modules work on host memory."""
+    """Return False: the Python modules use host memory."""
     return False

@@ -1,4 +1,4 @@
-"""What Horovod programs catch."""
+"""Exceptions raised by the Horovod modules."""
 
 import contextlib
 
@@ -6,11 +6,11 @@ from tutti.job import CommError, IoError, MemoryError, TimeoutError  # noqa: A00
 
 
 class HorovodInternalError(RuntimeError):
-    """A collective failed: ranks disagree, or one of them is gone. The message says which."""
+    """A collective failed, because the ranks disagree or a rank has exited. The message names the rank."""
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """The hosts of the job have changed."""
+    """The hosts of the job have changed. Never raised; provided for programs that catch it."""
 
     def __init__(self, skip_sync=False):
         super().__init__("the hosts of the job have changed")
@@ -19,7 +19,7 @@ class HostsUpdatedInterrupt(RuntimeError):
 
 @contextlib.contextmanager
 def as_horovod():
-    """What the library throws becomes what Horovod programs catch."""
+    """Convert communication errors to HorovodInternalError."""
     try:
         yield
     except (CommError, TimeoutError, MemoryError, IoError) as error:

@@ -1,10 +1,10 @@
-"""PyTorch on Tutti's collectives: the backend `ddl` of torch.distributed.
+"""Backend `ddl` of torch.distributed.
 
     import tutti.torch                                   # or: import ddl
     torch.distributed.init_process_group("ddl")
 
-Works for tensors in host memory. Ranks are started by ddlrun, mpirun, torchrun, or by hand with RANK, WORLD_SIZE,
-MASTER_ADDR and MASTER_PORT. See docs/use/torch.md.
+The backend supports tensors in host memory. Start the ranks with ddlrun, mpirun or torchrun, or by hand with RANK,
+WORLD_SIZE, MASTER_ADDR and MASTER_PORT. See docs/use/torch.md.
 """
 
 import atexit
@@ -26,12 +26,15 @@ from tutti.job import failure_of_program
 __all__ = ["description", "empty", "is_shared", "register", "set_compression", "share", "use_shared_memory"]
 
 _BACKEND = "ddl"
-_place = []  # address and port where ranks meet, when it was we who said so
-_rendezvous = importlib.import_module("torch.distributed.rendezvous")  # a function of that name hides it
+_place = []  # MASTER_ADDR and MASTER_PORT, if this module has set them
+_rendezvous = importlib.import_module("torch.distributed.rendezvous")  # the attribute is a function of the same name
 
 
 def register():
-    """Makes the backend `ddl` known to torch.distributed; a second call does nothing."""
+    """Register the backend `ddl` with torch.distributed.
+
+    Importing `tutti.torch` calls it. A second call has no effect.
+    """
     if hasattr(dist.Backend, _BACKEND.upper()):
         return
     devices = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
@@ -44,6 +47,7 @@ def register():
 
 
 def _end_of_program():
+    """Leave the job at exit. If the program failed, notify the other ranks instead of waiting for them."""
     reason = failure_of_program()
     if reason and _torch.is_connected():
         _torch.abandon(reason)
@@ -51,53 +55,114 @@ def _end_of_program():
 
 
 def set_compression(form, group=None):
-    """Shortens what large float32 sums and averages of `group` send between hosts.
+    """Compress the data that large float32 sums and averages of a group send between hosts.
 
-    form: "none", "bf16", "f16", "int8" or "topk:0.01". Inside a host nothing changes.
+    Communication within a host is not compressed.
+
+    Parameters
+    ----------
+    form : str
+        "none", "bf16", "f16", "int8" or "topk:0.01".
+    group : torch.distributed.ProcessGroup, optional
+        Process group; by default the default group.
     """
     _torch.set_compression(_backend_of(group), form)
 
 
 def share(tensor):
-    """Moves the memory of `tensor`, and of all its views, where all ranks of this host can reach it.
+    """Move the storage of a tensor and all its views to library-allocated shared memory.
 
-    Collectives then work on it in place. False when that is not possible. No NumPy array of it may exist: it would keep the
-    address of the old memory.
+    Collectives access such tensors in place, without copies. NumPy arrays that view the tensor keep the address of the
+    old memory, so none may exist.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor in host memory.
+
+    Returns
+    -------
+    bool
+        False if the storage cannot be moved.
     """
     return _torch.share(tensor)
 
 
 def is_shared(tensor):
-    """Whether `tensor` lies where `share` puts it."""
+    """Return whether the storage of a tensor is in library-allocated shared memory.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor to test.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     return _torch.is_shared(tensor)
 
 
 def empty(*sizes, dtype=torch.float32):
-    """An uninitialised tensor where `share` would put it."""
+    """Return an uninitialised tensor in library-allocated shared memory.
+
+    Parameters
+    ----------
+    *sizes : int or sequence of int
+        Shape, as for `torch.empty`.
+    dtype : torch.dtype, optional
+        Element type.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensor.
+    """
     sizes = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     return _torch.empty_shared(list(sizes), torch.empty(0, dtype=dtype))
 
 
 def use_shared_memory(least_bytes=1 << 20):
-    """From now on puts every new tensor of at least `least_bytes` where `share` would put it; 0 ends that.
+    """Allocate every new tensor of at least `least_bytes` bytes in library-allocated shared memory.
 
-    Forked processes share such tensors with their parent, instead of having a copy; start data loader workers that change
-    tensors of the parent with "spawn" or "forkserver".
+    Parameters
+    ----------
+    least_bytes : int, optional
+        Size threshold; 0 turns it off.
+
+    Notes
+    -----
+    A forked process shares these tensors with its parent instead of getting a copy. Start data loader workers that
+    modify tensors of the parent with "spawn" or "forkserver".
     """
     _torch.allocate_shared(least_bytes)
 
 
 def description(group=None):
-    """What was found and chosen for `group`, for people."""
+    """Return a human-readable description of the topology and the selected algorithms of a group.
+
+    Parameters
+    ----------
+    group : torch.distributed.ProcessGroup, optional
+        Process group; by default the default group.
+
+    Returns
+    -------
+    str
+        The description.
+    """
     return _torch.description(_backend_of(group))
 
 
 def _backend_of(group):
+    """Return the backend of a process group, or of the default group."""
     group = group or dist.distributed_c10d._get_default_group()
     return group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
 
 
 def _create(options, _):
+    """Create the backend of a process group, as torch.distributed requests it."""
     timeout = options.timeout if isinstance(options.timeout, timedelta) else timedelta(seconds=options.timeout)
     if options.global_ranks_in_group and _is_part(options):
         return _torch.group(options.global_ranks_in_group, timeout)
@@ -110,12 +175,12 @@ def _create(options, _):
 
 
 def _is_part(options):
-    """2.x names all ranks of the default group too, which is not there yet."""
+    """Return whether this is a subgroup: torch 2 passes `global_ranks_in_group` for the default group, too."""
     return dist.is_initialized()
 
 
 def _meeting_place(options):
-    """Where ranks find each other: a name, and with several hosts address, port and secret; None when MPI connects them."""
+    """Return the rendezvous as (name, address, port, secret); None if MPI connects the ranks."""
     rank, size, store = options.group_rank, options.group_size, options.store
     job = _torch.find_job()
     if size == 1:
@@ -125,25 +190,26 @@ def _meeting_place(options):
     store.set(f"ddl/host/{rank}", _host())
     hosts = {store.get(f"ddl/host/{other}") for other in range(size)}
     if rank == 0:
-        door = f"{_address()} {_free_port()} {secrets.token_hex(32)}" if len(hosts) > 1 else ""
-        store.set("ddl/place", f"{uuid.uuid4()} {door}")
-    name, *door = store.get("ddl/place").decode().split()
-    return (name, door[0], int(door[1]), door[2]) if door else (name, "", 0, "")
+        contact = f"{_address()} {_free_port()} {secrets.token_hex(32)}" if len(hosts) > 1 else ""
+        store.set("ddl/rendezvous", f"{uuid.uuid4()} {contact}")
+    name, *contact = store.get("ddl/rendezvous").decode().split()
+    return (name, contact[0], int(contact[1]), contact[2]) if contact else (name, "", 0, "")
 
 
 def _host():
-    """Differs between hosts, and between what pretends to be hosts."""
+    """Return an identifier that differs between hosts, including emulated ones."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return os.environ.get("TUTTI_HOST_ID", "") + socket.gethostname() + file.read().strip()
 
 
 def _after_filling(handler, *args, **kwargs):
+    """Rendezvous handler that sets the environment variables of torch first."""
     _fill_environment()
     return handler(*args, **kwargs)
 
 
 def _fill_environment():
-    """mpirun says who a rank is, but not in torch's words, nor where ranks shall meet: so they agree on it over MPI."""
+    """Under mpirun, set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; the ranks agree on the last two over MPI."""
     job = _torch.find_job()
     is_ours = [os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")] == _place
     if not job["by_mpi"] or ("MASTER_ADDR" in os.environ and not is_ours):
@@ -151,20 +217,20 @@ def _fill_environment():
     rank, size = job["rank"], job["size"]
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
     _torch.connect(rank, size, None, dist.default_pg_timeout)
-    # A new port each time: ranks that are early would still find the store of the time before.
+    # A new port each time: early ranks would connect to the previous store.
     mine = f"{_address()} {_free_port()}" if rank == 0 else ""
     _place[:] = _torch.broadcast_text(mine).split()
     os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = _place
 
 
 def _address():
-    """The address by which others reach this host, which is rank 0's."""
-    told = os.environ.get("MASTER_ADDR", "localhost")
-    if not socket.gethostbyname(told).startswith("127."):
-        return socket.gethostbyname(told)
+    """Return an address at which other hosts reach this one. Called on rank 0."""
+    master = os.environ.get("MASTER_ADDR", "localhost")
+    if not socket.gethostbyname(master).startswith("127."):
+        return socket.gethostbyname(master)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only finds the interface of the default route
+            probe.connect(("192.0.2.1", 9))  # selects the interface of the default route; nothing is sent
             return probe.getsockname()[0]
         except OSError:
             return socket.gethostbyname(socket.gethostname())
@@ -178,4 +244,4 @@ def _free_port():
 
 register()
 
-from tutti.torch import hooks  # noqa: E402, F401: needs what is above
+from tutti.torch import hooks  # noqa: E402, F401: needs the definitions above

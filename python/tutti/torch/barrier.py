@@ -1,4 +1,4 @@
-"""torch.distributed.monitored_barrier for the backend `ddl`; torch's own works with Gloo only."""
+"""torch.distributed.monitored_barrier for the backend `ddl`; torch's implementation requires Gloo."""
 
 import functools
 import re
@@ -7,7 +7,7 @@ import torch.distributed as dist
 
 
 def for_backend(backend, original):
-    """Returns monitored_barrier that serves groups of `backend`, and leaves the others to `original`."""
+    """Return a monitored_barrier for groups of `backend` that passes all other groups to `original`."""
 
     @functools.wraps(original)
     def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -24,7 +24,7 @@ def for_backend(backend, original):
 
 
 def _message(text, timeout, wait_all_ranks):
-    """In the words of torch, which programs look for. Our barrier has named the missing ranks."""
+    """Return the error in the wording of torch, which programs search for; the barrier has named the missing ranks."""
     missing = re.findall(r"rank (\d+) on ", text)
     if "DDL-4-05" not in text or not missing:
         return text

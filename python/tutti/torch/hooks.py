@@ -3,8 +3,8 @@
     model = DistributedDataParallel(model)
     model.register_comm_hook(None, tutti.torch.hooks.shared_memory_hook)
 
-The state is the process group, or None for the default one. Without any hook, buckets are moved to library memory by themselves;
-what a hook adds is said by each.
+The state of every hook is the process group; None selects the default group. Without a hook the backend already moves
+buckets to library-allocated memory.
 """
 
 import torch.distributed as dist
@@ -17,23 +17,57 @@ __all__ = ["bf16_hook", "bf16_wire_hook", "int8_wire_hook", "shared_memory_hook"
 
 
 def shared_memory_hook(state, bucket):
-    """Averages the bucket in library memory; the division is part of the reduction.
+    """Average a bucket in library-allocated memory, with the division fused into the reduction.
 
-    Worth it with `gradient_as_bucket_view=True`, where DDP would divide in a pass of its own, and as the inner hook of others.
+    Useful with `gradient_as_bucket_view=True`, for which DDP would divide in a separate pass, and as the inner hook of
+    other hooks.
+
+    Parameters
+    ----------
+    state : torch.distributed.ProcessGroup or None
+        Process group.
+    bucket : torch.distributed.GradBucket
+        Gradients to average.
+
+    Returns
+    -------
+    torch.futures.Future
+        Future of the averaged bucket.
     """
     return _average(state, bucket, "none")
 
 
 def bf16_hook(state, bucket):
-    """torch's bf16_compress_hook, which torch 1.13 itself lets through for CUDA only."""
+    """Average a bucket in bfloat16: torch's `bf16_compress_hook`, which torch 1.13 restricts to CUDA.
+
+    Parameters
+    ----------
+    state, bucket
+        As for `shared_memory_hook`.
+
+    Returns
+    -------
+    torch.futures.Future
+        Future of the averaged bucket.
+    """
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
 def wire_hook(form):
-    """A hook that averages, and shortens what float32 buckets send between hosts: "bf16", "f16", "int8", "topk:0.01".
+    """Create a hook that averages buckets and compresses the float32 data sent between hosts.
 
-    Unlike torch's fp16 and bf16 hooks it leaves everything inside a host exact and in place. What int8 and topk do not send is kept,
-    by the bucket's number, and goes with the next step.
+    Unlike the fp16 and bf16 hooks of torch, reduction within a host is exact and in place. "int8" and "topk" use error
+    feedback: the data that is not sent is stored per bucket and added to the next step.
+
+    Parameters
+    ----------
+    form : str
+        "bf16", "f16", "int8" or "topk:0.01".
+
+    Returns
+    -------
+    callable
+        The hook.
     """
     _torch.check_form(form)
 
@@ -45,10 +79,22 @@ def wire_hook(form):
 
 
 def step_hook(make_optimizer, form="none"):
-    """A hook that averages, and updates the parameters of a bucket as soon as it is reduced, while others still compute gradients.
+    """Create a hook that averages buckets and updates their parameters as soon as they are reduced.
 
-    make_optimizer: called for each parameter, `lambda parameters: torch.optim.SGD(parameters, 0.1)`. Updates are those of one
-    optimizer for all, for every optimizer that treats parameters one by one. The program makes no step of its own.
+    Updates overlap with the rest of the backward pass. The program must not call `step` itself. The result is that of
+    one optimizer over all parameters, for optimizers that treat parameters independently.
+
+    Parameters
+    ----------
+    make_optimizer : callable
+        Called for each parameter, for example `lambda parameters: torch.optim.SGD(parameters, 0.1)`.
+    form : str, optional
+        Compression between hosts, as for `wire_hook`.
+
+    Returns
+    -------
+    callable
+        The hook.
     """
     _torch.check_form(form)
     optimizers = {}

@@ -1,8 +1,10 @@
-"""Horovod's interface for torch. In a Horovod script only the import changes:
+"""Drop-in replacement for horovod.torch.
+
+In a Horovod script only the import changes:
 
     import tutti.horovod.torch as hvd
 
-Tensors lie in host memory. See docs/use/horovod.md.
+Tensors must be in host memory. See docs/use/horovod.md.
 """
 
 from tutti.horovod.basics import *  # noqa: F403
@@ -27,11 +29,7 @@ from tutti.horovod.torch.movement import (  # noqa: F401
     broadcast_async_,
     grouped_allgather,
     grouped_allgather_async,
-    grouped_reducescatter,
-    grouped_reducescatter_async,
     join,
-    reducescatter,
-    reducescatter_async,
     sparse_allreduce_async,
 )
 from tutti.horovod.torch.ops import (  # noqa: F401
@@ -47,4 +45,10 @@ from tutti.horovod.torch.ops import (  # noqa: F401
     synchronize,
 )
 from tutti.horovod.torch.optimizer import DistributedOptimizer  # noqa: F401
+from tutti.horovod.torch.reducescatter import (  # noqa: F401
+    grouped_reducescatter,
+    grouped_reducescatter_async,
+    reducescatter,
+    reducescatter_async,
+)
 from tutti.horovod.torch.sync_batch_norm import SyncBatchNorm  # noqa: F401

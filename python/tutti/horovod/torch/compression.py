@@ -1,4 +1,4 @@
-"""What travels instead of the gradients."""
+"""Gradient compression."""
 
 import torch
 
@@ -6,22 +6,40 @@ __all__ = ["Compression"]
 
 
 class Compressor:
-    """Subclasses may change a tensor before it is reduced, and back after. `codec`: what the library does by itself, see below."""
+    """Base class of compressors, and the identity.
+
+    Subclasses convert a tensor before the reduction and back afterwards.
+
+    Attributes
+    ----------
+    codec : str
+        Codec that the library applies to float32 data sent between hosts.
+    """
 
     codec = "none"
 
     @staticmethod
     def compress(tensor):
-        """(what is reduced, what `decompress` needs)."""
+        """Compress a tensor.
+
+        Returns
+        -------
+        tensor : torch.Tensor
+            Tensor to reduce.
+        ctx : object
+            Context for `decompress`.
+        """
         return tensor, None
 
     @staticmethod
     def decompress(tensor, ctx):
-        """The tensor as it was given, reduced."""
+        """Convert a reduced tensor back to its original dtype and shape."""
         return tensor
 
 
 class _Narrow(Compressor):
+    """Base class of compressors that convert to a narrower floating-point type."""
+
     dtype = None
 
     @classmethod
@@ -36,34 +54,37 @@ class _Narrow(Compressor):
 
 
 class _Fp16(_Narrow):
-    """float16 between hosts; sums are made in float32."""
+    """float16 between hosts; sums are accumulated in float32."""
 
     codec = "f16"
     dtype = torch.float16
 
 
 class _Bf16(_Narrow):
-    """bfloat16 between hosts: the range of float32; sums are made in float32."""
+    """bfloat16 between hosts, with the range of float32; sums are accumulated in float32."""
 
     codec = "bf16"
     dtype = torch.bfloat16
 
 
 class _Int8(Compressor):
-    """A byte a value between hosts; what is lost is kept and goes with the next step."""
+    """int8 quantisation between hosts, with error feedback: the quantisation error is added to the next step."""
 
     codec = "int8"
 
 
 class _TopK(Compressor):
-    """The hundredth of the values with the largest magnitudes between hosts; the others are kept for the next steps."""
+    """Top-k sparsification between hosts: the largest 1 % by magnitude; the rest is added to the next step."""
 
     codec = "topk:0.01"
 
 
 class Compression:
-    """The choices. With float32 tensors the library shortens what travels between hosts; other types and own compressors are
-    changed before the reduction and back after."""
+    """Available compressors: `none`, `fp16`, `bf16`, `int8` and `topk`.
+
+    For float32 tensors the library compresses only the data sent between hosts. Tensors of other types, and custom
+    compressors, are converted before the reduction and back afterwards.
+    """
 
     none = Compressor
     fp16 = _Fp16

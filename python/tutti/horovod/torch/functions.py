@@ -1,4 +1,4 @@
-"""Models, optimizers and objects that start alike on all ranks."""
+"""Broadcast of models, optimizer states and Python objects."""
 
 import io
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import torch
 
 try:
-    import cloudpickle as pickler  # takes functions and classes of the script itself too
+    import cloudpickle as pickler  # also serialises functions and classes of the script itself
 except ImportError:
     pickler = pickle
 
@@ -17,20 +17,39 @@ from tutti.horovod.torch.ops import synchronize
 
 
 def broadcast_parameters(params, root_rank, process_set=global_process_set):
-    """All ranks take the values of rank `root_rank`.
+    """Broadcast parameters from rank `root_rank` to all ranks, in place.
 
-    params: a state_dict, or a list of parameters or of pairs (name, parameter).
+    Parameters
+    ----------
+    params : dict, list or iterator
+        A `state_dict`, a list of parameters, or pairs (name, parameter) as from `model.named_parameters()`. Values that
+        are not tensors are ignored.
+    root_rank : int
+        Rank whose values are sent.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Raises
+    ------
+    ValueError
+        If `params` is of another type.
+
+    Examples
+    --------
+    >>> import torch, tutti.horovod.torch as hvd
+    >>> hvd.init()
+    >>> hvd.broadcast_parameters(torch.nn.Linear(2, 1).state_dict(), root_rank=0)
     """
     if isinstance(params, dict):
         pairs = sorted(params.items())
     elif isinstance(params, (list, tuple)) or hasattr(params, "__next__"):
         pairs = [p if isinstance(p, tuple) else (None, p) for p in params]
     else:
-        raise ValueError(f"DDL-4-94 Parameters of type {type(params).__name__}: give a state_dict or a list.")
+        raise ValueError(f"DDL-4-94 Unsupported type of parameters: {type(params).__name__}. Pass a state_dict or a list.")
     late, handles = [], []
     for name, p in pairs:
         if p is None or not torch.is_tensor(p):
-            continue  # a state_dict may hold other things
+            continue  # a state_dict may contain other values
         tensor = p.data if isinstance(p, torch.nn.Parameter) else p.detach()
         if not tensor.is_contiguous():
             copy = tensor.contiguous()
@@ -44,9 +63,26 @@ def broadcast_parameters(params, root_rank, process_set=global_process_set):
 
 
 def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=global_process_set):
-    """All ranks take the state of the optimizer of rank `root_rank`: learning rates, momenta, counts of steps."""
+    """Broadcast the optimizer state of rank `root_rank` to all ranks: learning rates, momentum buffers and step counts.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        Optimizer whose state is replaced on all other ranks.
+    root_rank : int
+        Rank whose state is sent.
+    model : torch.nn.Module, optional
+        Accepted for compatibility with Horovod and ignored.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Raises
+    ------
+    ValueError
+        For `torch.optim.LBFGS`.
+    """
     if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError("DDL-4-95 The state of LBFGS cannot be sent: it is no set of tensors.")
+        raise ValueError("DDL-4-95 The state of LBFGS cannot be broadcast. Use another optimizer.")
     state = optimizer.state_dict()
     is_root = basics.rank() == root_rank
     skeleton, tensors = _without_tensors(state) if is_root else (None, None)
@@ -59,13 +95,14 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
 
 
 class _Place:
-    """Stands where a tensor was."""
+    """Placeholder for a tensor in a state that was separated from its tensors."""
 
     def __init__(self, tensor):
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
 
 
 def _without_tensors(value):
+    """Return a copy of a nested state with placeholders instead of tensors, and the tensors."""
     tensors = []
 
     def walk(part):
@@ -78,6 +115,7 @@ def _without_tensors(value):
 
 
 def _shapes(value):
+    """Return (shape, dtype) of all placeholders in a nested state."""
     found = []
 
     def walk(part):
@@ -90,6 +128,7 @@ def _shapes(value):
 
 
 def _with_tensors(value, tensors):
+    """Return a copy of a nested state with tensors instead of placeholders."""
     def walk(part):
         return next(tensors) if isinstance(part, _Place) else _rebuilt(part, walk)
 
@@ -97,6 +136,7 @@ def _with_tensors(value, tensors):
 
 
 def _rebuilt(part, walk):
+    """Apply `walk` to the members of a container; return other values unchanged."""
     if isinstance(part, dict):
         return {key: walk(item) for key, item in part.items()}
     if isinstance(part, (list, tuple)) and not hasattr(part, "_fields"):
@@ -105,7 +145,24 @@ def _rebuilt(part, walk):
 
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The object of rank `root_rank`; anything that can be pickled, by cloudpickle where it is installed."""
+    """Broadcast a Python object from rank `root_rank` to all ranks.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that pickle, or cloudpickle if installed, can serialise. Used on `root_rank` only.
+    root_rank : int, optional
+        Rank whose object is sent.
+    name : str, optional
+        Name of the operation.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    object
+        The object of rank `root_rank`.
+    """
     is_root = basics.rank() == root_rank
     data = _pickled(obj) if is_root else torch.empty(0, dtype=torch.uint8)
     length = torch.tensor([data.numel()])
@@ -117,7 +174,29 @@ def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set
 
 
 def allgather_object(obj, name=None, process_set=global_process_set):
-    """The objects of all ranks, by rank."""
+    """Gather a Python object from every rank.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that pickle, or cloudpickle if installed, can serialise.
+    name : str, optional
+        Name of the operation.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    list
+        The objects of all ranks, in rank order.
+
+    Examples
+    --------
+    >>> import tutti.horovod.torch as hvd
+    >>> hvd.init()
+    >>> hvd.allgather_object({"rank": hvd.rank()})
+    [{'rank': 0}]
+    """
     data = _pickled(obj)
     lengths = allgather(torch.tensor([data.numel()]), None if name is None else f"{name}.length", process_set)
     whole = allgather(data, None if name is None else f"{name}.bytes", process_set)

@@ -1,4 +1,5 @@
-"""Collectives of torch tensors that move or share out: all-gather, broadcast, all-to-all, reduce-scatter, barrier, join."""
+"""Collectives on torch tensors that move data: all-gather, broadcast, all-to-all, barrier, join.
+"""
 
 import operator
 
@@ -6,9 +7,8 @@ import torch
 
 from tutti import _comm
 from tutti.horovod import basics
-from tutti.horovod.basics import Average, Sum, global_process_set
+from tutti.horovod.basics import Average, global_process_set
 from tutti.horovod.exceptions import as_horovod
-from tutti.horovod.torch.compression import Compression
 from tutti.horovod.torch.ops import (
     Handle,
     Works,
@@ -25,13 +25,26 @@ from tutti.horovod.torch.ops import (
 
 
 def _received(work, tensors):
-    """What came, as tensors like those given but for the first dimension; and the rows from each rank."""
+    """Yield the gathered tensors, each with the number of rows from every rank."""
     for tensor, (rows, address, owner) in zip(tensors, work.gathered()):
         yield tensor_at(address, (sum(rows), *tensor.shape[1:]), tensor.dtype, owner), rows
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
-    """Starts the gathering of several tensors, which go together."""
+    """Start an all-gather of several tensors in one operation.
+
+    Parameters
+    ----------
+    tensors : list of torch.Tensor
+        Tensors to gather. First dimensions may differ between ranks.
+    name, process_set
+        As for `allgather`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the list of gathered tensors.
+    """
     sources = [tensor.detach().contiguous() for tensor in tensors]
     identity = _set_id(process_set)
     full_name, is_kept = _name(name, process_set)
@@ -52,13 +65,41 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
-    """Starts the gathering of `tensor`, whose first dimension may differ between ranks."""
+    """Start an all-gather.
+
+    Parameters
+    ----------
+    tensor, name, process_set
+        As for `allgather`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the gathered tensor.
+    """
     group = grouped_allgather_async([tensor], name, process_set)
     return Handle(group._work, lambda work: group._finish(work)[0])
 
 
 def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
-    """Starts the reduction of a sparse tensor: all ranks get the indices and values of all. The handle is to be called."""
+    """Start an all-reduce of a sparse COO tensor by gathering the indices and values of all ranks.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Sparse tensor.
+    name : str
+        Name of the operation.
+    op : ReduceOp
+        `Average` or `Sum`.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    callable
+        Call it to wait for and get the reduced sparse tensor.
+    """
     sparse = tensor.coalesce()
     indices = allgather_async(sparse.indices().t().contiguous(), f"{name}.indices", process_set)
     values = allgather_async(sparse.values(), f"{name}.values", process_set)
@@ -73,6 +114,8 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
 
 
 class _AllGather(torch.autograd.Function):
+    """Differentiable all-gather."""
+
     @staticmethod
     def forward(ctx, name, process_set, *tensors):
         ctx.process_set = process_set
@@ -92,19 +135,47 @@ class _AllGather(torch.autograd.Function):
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
-    """The tensors of all ranks, one behind the other along the first dimension; gradients flow through it."""
+    """Concatenate the tensors of all ranks along the first dimension. Differentiable.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor to gather. First dimensions may differ between ranks.
+    name : str, optional
+        Name of the operation. Ranks may issue named operations in different orders.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    torch.Tensor
+        The tensors of all ranks, in rank order.
+    """
     return _AllGather.apply(name, process_set, tensor)[0]
 
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
-    """The same for several tensors, which go together."""
+    """Gather several tensors in one operation. Differentiable.
+
+    Parameters
+    ----------
+    tensors : list of torch.Tensor
+        Tensors to gather.
+    name, process_set
+        As for `allgather`.
+
+    Returns
+    -------
+    list of torch.Tensor
+        The gathered tensors.
+    """
     return list(_AllGather.apply(name, process_set, *tensors))
 
 
 def _set_root(root_rank, process_set):
-    """The root is named by its number in the job."""
+    """Convert the root from a rank of the job to a rank of the process set."""
     if process_set.ranks is None or root_rank not in process_set.ranks:
-        raise ValueError(f"DDL-4-91 Rank {root_rank} cannot be the root: it is not one of {process_set.ranks}.")
+        raise ValueError(f"DDL-4-91 The root rank {root_rank} is not in the process set {process_set.ranks}.")
     return process_set.ranks.index(root_rank)
 
 
@@ -119,22 +190,57 @@ def _broadcast_async(tensor, output, root_rank, name, process_set):
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
-    """Starts sending the tensor of rank `root_rank` to all; the result is a new tensor."""
+    """Start a broadcast to a new tensor.
+
+    Parameters
+    ----------
+    tensor, root_rank, name, process_set
+        As for `broadcast`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the new tensor.
+    """
     source = tensor.contiguous()
     return _broadcast_async(source, torch.empty_like(source, requires_grad=False), root_rank, name, process_set)
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
-    """The same in place."""
+    """Start a broadcast in place.
+
+    Parameters
+    ----------
+    tensor, root_rank, name, process_set
+        As for `broadcast`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to wait for the broadcast.
+    """
     return _broadcast_async(tensor, tensor, root_rank, name, process_set)
 
 
 def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
-    """Gives `tensor` the values that rank `root_rank` has."""
+    """Broadcast a tensor from rank `root_rank` in place.
+
+    Parameters
+    ----------
+    tensor, root_rank, name, process_set
+        As for `broadcast`.
+
+    Returns
+    -------
+    torch.Tensor
+        `tensor`, with the values of rank `root_rank`.
+    """
     return synchronize(broadcast_async_(tensor, root_rank, name, process_set))
 
 
 class _Broadcast(torch.autograd.Function):
+    """Differentiable broadcast."""
+
     @staticmethod
     def forward(ctx, tensor, root_rank, name, process_set):
         ctx.rest = (root_rank, process_set)
@@ -148,25 +254,58 @@ class _Broadcast(torch.autograd.Function):
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
-    """The tensor of rank `root_rank`, a new one; gradients flow through it."""
+    """Broadcast a tensor from rank `root_rank` to all ranks. Differentiable.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor of the same shape and dtype on all ranks.
+    root_rank : int
+        Rank of the job whose values are sent.
+    name : str, optional
+        Name of the operation. Ranks may issue named operations in different orders.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    torch.Tensor
+        A new tensor with the values of rank `root_rank`.
+
+    Raises
+    ------
+    ValueError
+        If `root_rank` is not in the process set.
+    """
     return _Broadcast.apply(tensor, root_rank, name, process_set)
 
 
 def _split_rows(splits, rows, process_set):
-    """How many rows go to each rank."""
+    """Return the number of rows to send to each rank."""
     if splits is None:
         share, rest = divmod(rows, process_set.size())
         if rest:
-            raise ValueError(f"DDL-4-92 {rows} rows do not divide over {process_set.size()} ranks: give splits.")
+            raise ValueError(f"DDL-4-92 {rows} rows do not divide evenly over {process_set.size()} ranks. Pass splits.")
         return [share] * process_set.size()
     try:
         return [operator.index(n) for n in (splits.tolist() if torch.is_tensor(splits) else splits)]
     except TypeError as error:
-        raise ValueError(f"DDL-4-92 splits are whole numbers of rows, not {splits!r}.") from error
+        raise ValueError(f"DDL-4-92 splits must be integers (rows per rank), not {splits!r}.") from error
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Starts sending `splits[r]` rows of `tensor` to each rank r; equal parts without splits."""
+    """Start an all-to-all exchange.
+
+    Parameters
+    ----------
+    tensor, splits, name, process_set
+        As for `alltoall`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the result of `alltoall`.
+    """
     identity = _set_id(process_set)
     source = tensor.detach().contiguous()
     counts = _split_rows(splits, source.shape[0], process_set)
@@ -181,6 +320,8 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 
 
 class _AllToAll(torch.autograd.Function):
+    """Differentiable all-to-all."""
+
     @staticmethod
     def forward(ctx, tensor, splits, name, process_set):
         _set_id(process_set)
@@ -198,115 +339,57 @@ class _AllToAll(torch.autograd.Function):
 
 
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
-    """The rows that all ranks sent to this one; with splits also how many each sent. Gradients flow through it."""
+    """Scatter the rows of a tensor to all ranks and gather the rows that they send. Differentiable.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor whose rows are sent.
+    splits : list of int or torch.Tensor, optional
+        Number of rows to send to each rank. By default the rows are divided evenly.
+    name : str, optional
+        Name of the operation.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    output : torch.Tensor
+        The received rows, ordered by source rank.
+    received_splits : torch.Tensor
+        Number of rows received from each rank. Returned only if `splits` is given.
+
+    Raises
+    ------
+    ValueError
+        If `splits` is not one integer per rank, or the rows do not divide evenly without it.
+    """
     output, received = _AllToAll.apply(tensor, splits, name, process_set)
     return output if splits is None else (output, received)
 
 
-def _shares(rows, process_set):
-    return [rows // process_set.size() + (r < rows % process_set.size()) for r in range(process_set.size())]
-
-
-def grouped_reducescatter_async(
-    tensors,
-    name=None,
-    op=Average,
-    process_set=global_process_set,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-):
-    """Starts the reduction of several tensors, of which each rank gets its share of the rows."""
-    identity = _set_id(process_set)
-    sources = [tensor.detach().contiguous() for tensor in tensors]
-    if op.is_adasum:
-        raise NotImplementedError("DDL-4-93 There is no reduce-scatter by Adasum: use allreduce.")
-    if any(source.dim() == 0 for source in sources):
-        raise ValueError("DDL-4-93 A tensor without dimensions has no rows that could be shared out.")
-    outputs = [
-        torch.empty((_shares(source.shape[0], process_set)[process_set.rank()], *source.shape[1:]), dtype=source.dtype)
-        for source in sources
-    ]
-    full_name, is_kept = _name(name, process_set)
-    works = [
-        _comm.reduce_scatter_async(
-            group_name,
-            [view_of(sources[i]) for i in members],
-            [view_of(outputs[i]) for i in members],
-            op.op,
-            prescale_factor,
-            postscale_factor,
-            is_kept,
-            identity,
-        )
-        for group_name, members in by_type(full_name, sources)
-    ]
-    return Handle(Works(works), lambda _: outputs)
-
-
-def reducescatter_async(
-    tensor, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
-):
-    """Starts the reduction of `tensor`, of which each rank gets its share of the rows."""
-    group = grouped_reducescatter_async(
-        [tensor], name, op, process_set, prescale_factor, postscale_factor
-    )
-    return Handle(group._work, lambda work: group._finish(work)[0])
-
-
-class _ReduceScatter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, name, op, process_set, prescale, postscale, *tensors):
-        ctx.rest = (op, process_set, prescale * postscale)
-        return tuple(synchronize(grouped_reducescatter_async(tensors, name, op, process_set, prescale, postscale)))
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        op, process_set, scale = ctx.rest
-        whole = [synchronize(allgather_async(gradient.contiguous(), None, process_set)) * scale for gradient in gradients]
-        if op is Sum:
-            whole = [gradient * process_set.size() for gradient in whole]
-        return (None, None, None, None, None, *whole)
-
-
-def reducescatter(
-    tensor,
-    name=None,
-    compression=Compression.none,
-    op=Average,
-    process_set=global_process_set,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-):
-    """This rank's share of the rows of the reduction; the first ranks have one more. Gradients flow through it."""
-    return grouped_reducescatter(
-        [tensor], name, compression, op, process_set, prescale_factor, postscale_factor
-    )[0]
-
-
-def grouped_reducescatter(
-    tensors,
-    name=None,
-    compression=Compression.none,
-    op=Average,
-    process_set=global_process_set,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-):
-    """The same for several tensors, which go together."""
-    packed = [compression.compress(tensor) for tensor in tensors]
-    parts = _ReduceScatter.apply(name, op, process_set, prescale_factor, postscale_factor, *[t for t, _ in packed])
-    return [compression.decompress(part, ctx) for part, (_, ctx) in zip(parts, packed)]
-
-
 def barrier(process_set=global_process_set):
-    """Waits until all ranks of the set are here."""
+    """Block until all ranks of the process set have called it."""
     identity = _set_id(process_set)
     with as_horovod():
         _comm.barrier_async(_name(None, process_set)[0], identity).wait()
 
 
 def join(device=-1):
-    """This rank has no more data: it brings zeros to the reductions of others until all have joined. Gives the rank that was last."""
+    """Signal that this rank has no more data, and block until all ranks have joined.
+
+    Meanwhile this rank contributes zeros to the reductions of the other ranks.
+
+    Parameters
+    ----------
+    device : int, optional
+        Accepted for compatibility with Horovod and ignored.
+
+    Returns
+    -------
+    int
+        The rank that joined last.
+    """
     basics._running()
     handle = _comm.join_async()
     with as_horovod():

@@ -1,4 +1,4 @@
-"""Collectives of torch tensors in host memory: by name, in any order, in the background."""
+"""All-reduce of torch tensors in host memory, and the handles of asynchronous collectives."""
 
 import collections
 import ctypes
@@ -22,24 +22,26 @@ _TYPES = {
     torch.int32: 6,
     torch.int64: 7,
 }
-# Types that are reduced as a wider one.
+# Types that are converted to a wider one for the reduction.
 _WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8}
-# By process set: the next tensor without a name, and how often its ranks have begun to count anew.
+# By process set: the number of the next unnamed operation, and how often the numbering was restarted.
 _numbers = collections.defaultdict(itertools.count)
 _beginnings = collections.Counter()
 
 
 class Handle:
-    """A collective under way."""
+    """Handle of an asynchronous collective. Pass it to `poll` or `synchronize`."""
 
     def __init__(self, work, finish):
         self._work, self._finish = work, finish
         self._result, self._is_done = None, False
 
     def is_complete(self):
+        """Return whether the collective has completed."""
         return self._is_done or self._work.is_complete()
 
     def result(self):
+        """Wait for the collective and return its result."""
         if not self._is_done:
             with as_horovod():
                 self._work.wait()
@@ -49,25 +51,52 @@ class Handle:
 
 
 def poll(handle):
-    """Whether `synchronize` would return at once."""
+    """Return whether the collective has completed, so that `synchronize` does not block.
+
+    Parameters
+    ----------
+    handle : Handle
+        Handle from an asynchronous collective.
+
+    Returns
+    -------
+    bool
+        True if the collective has completed.
+    """
     return handle.is_complete()
 
 
 def synchronize(handle):
-    """Waits for the collective; gives its result."""
+    """Wait for an asynchronous collective and return its result.
+
+    Parameters
+    ----------
+    handle : Handle
+        Handle from an asynchronous collective.
+
+    Returns
+    -------
+    torch.Tensor or list of torch.Tensor
+        The result of the collective.
+
+    Raises
+    ------
+    HorovodInternalError
+        If the collective failed.
+    """
     return handle.result()
 
 
 def view_of(tensor):
-    """The memory of a contiguous tensor, for the library."""
+    """Return (address, shape, dtype code, owner) of a contiguous tensor in host memory."""
     if tensor.device.type != "cpu":
-        raise ValueError(f"DDL-4-81 The tensor is on {tensor.device}; only tensors in host memory are taken. Use tensor.cpu().")
+        raise ValueError(f"DDL-4-81 The tensor is on {tensor.device}, not in host memory. Use tensor.cpu().")
     code = _TYPES.get(tensor.dtype, -tensor.element_size())
     return (tensor.data_ptr(), tensor.shape, code, tensor)
 
 
 def tensor_at(address, shape, dtype, owner):
-    """A tensor of memory that belongs to `owner`, which lives as long."""
+    """Return a tensor over memory of `owner`, and keep `owner` alive."""
     count = 1
     for extent in shape:
         count *= extent
@@ -80,9 +109,9 @@ def tensor_at(address, shape, dtype, owner):
 
 
 def _name(name, process_set):
-    """(name, whether it will come again): ranks that make the same calls count alike.
+    """Return (name of the operation, whether it will be used again). Unnamed operations are numbered.
 
-    Not the call's kind: ranks that use one name for different calls must meet, to be told.
+    The name does not contain the kind of operation, because mismatched calls must be matched to be detected.
     """
     if name is not None:
         return name, True
@@ -91,34 +120,40 @@ def _name(name, process_set):
 
 
 def _count_anew(process_set):
-    """For all ranks at one point of their programs, where those before may have made different numbers of calls."""
+    """Restart the numbering of unnamed operations on all ranks, after they may have issued different numbers of calls.
+    """
     _beginnings[process_set.process_set_id] += 1
     _numbers.pop(process_set.process_set_id, None)
 
 
 def _set_id(process_set):
+    """Return the id of a process set; raise ValueError if this rank is not a member."""
     basics._running()
     identity = process_set._id()
     if process_set.ranks is not None and basics.rank() not in process_set.ranks:
-        raise ValueError(f"DDL-4-85 Rank {basics.rank()} is not in {process_set}; only its ranks may call.")
+        raise ValueError(f"DDL-4-85 Rank {basics.rank()} is not in {process_set}. Call the collective only on its ranks.")
     return identity
 
 
 def _chosen(op, average):
+    """Return the reduction operator for the arguments `op` and `average`."""
     if op is not None and average is not None:
-        raise ValueError("DDL-4-90 Give op or average, not both; average is the old way.")
+        raise ValueError("DDL-4-90 Both op and average are set. Pass only op; average is deprecated.")
     return op if op is not None else Sum if average is False else Average
 
 
 def _contiguous(tensor):
+    """Return the tensor; raise ValueError if it is not contiguous."""
     if not tensor.is_contiguous():
         raise ValueError("DDL-4-80 Tensor is required to be contiguous.")
     return tensor
 
 
 def by_type(full_name, tensors):
-    """(name, numbers of the tensors) of each type, as only tensors of one type go together. The name does not say the type: ranks
-    with different types under one name are told so."""
+    """Group tensors by dtype: return (name of the group, indices of its members).
+
+    The name does not contain the dtype, so ranks with different dtypes still match and the mismatch is detected.
+    """
     groups = {}
     for i, tensor in enumerate(tensors):
         groups.setdefault(tensor.dtype, []).append(i)
@@ -126,7 +161,7 @@ def by_type(full_name, tensors):
 
 
 def _reduce(tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
-    """Reduces lists of tensors as one group for each type; gives the collectives."""
+    """Start one all-reduce per dtype; yield the operations."""
     identity = _set_id(process_set)
     full_name, is_kept = _name(name, process_set)
     for group_name, members in by_type(full_name, tensors):
@@ -146,21 +181,23 @@ def _reduce(tensors, outputs, name, op, prescale, postscale, process_set, codec=
 
 
 class Works:
-    """Several collectives, as one."""
+    """Several collectives as one."""
 
     def __init__(self, works):
         self._works = list(works)
 
     def is_complete(self):
+        """Return whether all collectives have completed."""
         return all(work.is_complete() for work in self._works)
 
     def wait(self):
+        """Wait for all collectives."""
         for work in self._works:
             work.wait()
 
 
 def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
-    """`outputs` get the results; they may be `tensors`."""
+    """Start an all-reduce of `tensors` into `outputs`, which may be the same tensors."""
     sources = [_contiguous(tensor.detach()) for tensor in tensors]
     targets = [_contiguous(output.detach()) for output in outputs]
     for i, tensor in enumerate(sources):
@@ -178,7 +215,7 @@ def _all_reduce_async(tensors, outputs, name, op, prescale, postscale, process_s
 
 
 def _one_async(tensor, output, name, op, prescale, postscale, process_set):
-    """The short way for one tensor."""
+    """Fast path of `_all_reduce_async` for one tensor."""
     if tensor.dtype not in _TYPES:
         return _first(_all_reduce_async([tensor], [output], name, op, prescale, postscale, process_set))
     full_name, is_kept = _name(name, process_set)
@@ -192,14 +229,33 @@ def _one_async(tensor, output, name, op, prescale, postscale, process_set):
 
 
 def _first(handle):
-    """The handle of a group of one, as a handle of its tensor."""
+    """Convert the handle of a group with one tensor to a handle of that tensor."""
     return Handle(handle._work, lambda work: handle._finish(work)[0])
 
 
 def allreduce_async(
     tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """Starts the reduction of `tensor`, which stays as it is; the result is a new tensor."""
+    """Start an all-reduce to a new tensor.
+
+    Parameters
+    ----------
+    tensor, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `allreduce`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the new tensor.
+
+    Examples
+    --------
+    >>> import torch, tutti.horovod.torch as hvd
+    >>> hvd.init()
+    >>> handle = hvd.allreduce_async(torch.ones(2), name="gradient")
+    >>> hvd.synchronize(handle)
+    tensor([1., 1.])
+    """
     source = tensor.contiguous()
     output = torch.empty_like(source, requires_grad=False)
     op = _chosen(op, average)
@@ -209,7 +265,18 @@ def allreduce_async(
 def allreduce_async_(
     tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """Starts the reduction of `tensor` in place."""
+    """Start an all-reduce in place.
+
+    Parameters
+    ----------
+    tensor, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `allreduce`. The tensor must be contiguous.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to wait for the reduction.
+    """
     op = _chosen(op, average)
     return _one_async(tensor, tensor, name, op, prescale_factor, postscale_factor, process_set)
 
@@ -217,11 +284,24 @@ def allreduce_async_(
 def allreduce_(
     tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """Reduces `tensor` in place."""
+    """Reduce a tensor over all ranks, in place.
+
+    Parameters
+    ----------
+    tensor, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `allreduce`. The tensor must be contiguous.
+
+    Returns
+    -------
+    torch.Tensor
+        `tensor`, with the result.
+    """
     return synchronize(allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set))
 
 
 class _AllReduce(torch.autograd.Function):
+    """Differentiable all-reduce."""
+
     @staticmethod
     def forward(ctx, name, op, prescale, postscale, process_set, codec, *tensors):
         ctx.rest = (op, prescale, postscale, process_set, codec)
@@ -247,7 +327,44 @@ def allreduce(
     postscale_factor=1.0,
     process_set=global_process_set,
 ):
-    """The reduction of `tensor` over all ranks, a new tensor; gradients flow through it."""
+    """Reduce a tensor over all ranks. Differentiable.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Tensor of the same shape and dtype on all ranks. It is not modified.
+    average : bool, optional
+        Deprecated: use `op`. False selects `Sum`.
+    name : str, optional
+        Name of the operation. Ranks may issue named operations in different orders.
+    compression : Compressor, optional
+        One of `Compression`.
+    op : ReduceOp, optional
+        Reduction operator; `Average` by default.
+    prescale_factor, postscale_factor : float, optional
+        Factors applied before and after the reduction.
+    process_set : ProcessSet, optional
+        Participating ranks.
+
+    Returns
+    -------
+    torch.Tensor
+        A new tensor with the result.
+
+    Raises
+    ------
+    ValueError
+        If both `op` and `average` are given, the tensor is not in host memory, or this rank is not in the process set.
+    HorovodInternalError
+        If the ranks disagree on shape, dtype or operator, or a rank has failed.
+
+    Examples
+    --------
+    >>> import torch, tutti.horovod.torch as hvd
+    >>> hvd.init()
+    >>> hvd.allreduce(torch.tensor([1.0, 2.0]), op=hvd.Sum)
+    tensor([1., 2.])
+    """
     return grouped_allreduce([tensor], average, name, compression, op, prescale_factor, postscale_factor, process_set)[0]
 
 
@@ -261,7 +378,20 @@ def grouped_allreduce(
     postscale_factor=1.0,
     process_set=global_process_set,
 ):
-    """The same for several tensors, which go together."""
+    """Reduce several tensors in one operation per dtype. Differentiable.
+
+    Parameters
+    ----------
+    tensors : list of torch.Tensor
+        Tensors to reduce.
+    average, name, compression, op, prescale_factor, postscale_factor, process_set
+        As for `allreduce`.
+
+    Returns
+    -------
+    list of torch.Tensor
+        New tensors with the results.
+    """
     op = _chosen(op, average)
     codec = getattr(compression, "codec", "none")
     if codec != "none" and all(tensor.dtype == torch.float32 for tensor in tensors) and op in (Average, Sum):
@@ -274,7 +404,18 @@ def grouped_allreduce(
 def grouped_allreduce_async(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """Starts the reduction of several tensors, which go together; the results are new tensors."""
+    """Start an all-reduce of several tensors to new tensors.
+
+    Parameters
+    ----------
+    tensors, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `grouped_allreduce`.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to get the list of new tensors.
+    """
     sources = [tensor.contiguous() for tensor in tensors]
     outputs = [torch.empty_like(source, requires_grad=False) for source in sources]
     op = _chosen(op, average)
@@ -286,7 +427,18 @@ def grouped_allreduce_async(
 def grouped_allreduce_async_(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """The same in place."""
+    """Start an all-reduce of several tensors in place.
+
+    Parameters
+    ----------
+    tensors, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `grouped_allreduce`. The tensors must be contiguous.
+
+    Returns
+    -------
+    Handle
+        Pass it to `synchronize` to wait for the reduction.
+    """
     op = _chosen(op, average)
     tensors = list(tensors)
     return _all_reduce_async(
@@ -297,7 +449,18 @@ def grouped_allreduce_async_(
 def grouped_allreduce_(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    """Reduces several tensors in place."""
+    """Reduce several tensors in place.
+
+    Parameters
+    ----------
+    tensors, average, name, op, prescale_factor, postscale_factor, process_set
+        As for `grouped_allreduce`. The tensors must be contiguous.
+
+    Returns
+    -------
+    list of torch.Tensor
+        `tensors`, with the results.
+    """
     return synchronize(
         grouped_allreduce_async_(tensors, average, name, op, prescale_factor, postscale_factor, process_set)
     )

@@ -1,4 +1,13 @@
-"""DistributedOptimizer: an optimizer whose gradients are those of all ranks."""
+"""DistributedOptimizer: wraps a torch optimizer to reduce gradients over all ranks.
+
+Gradients are stored in library-allocated memory, in buckets. A hook on every parameter marks its gradient as ready; a
+bucket is reduced as soon as all its gradients are ready, while the backward pass continues. `step` waits for the
+remaining reductions. After the first step the buckets are reordered once, in the order in which the gradients became
+ready on the first rank of the process set.
+
+Sparse gradients, dtypes that the library cannot reduce and gradients with a custom compressor are reduced
+individually.
+"""
 
 import collections
 import contextlib
@@ -22,7 +31,7 @@ from tutti.horovod.torch.ops import (
     tensor_at,
 )
 
-_numbers = collections.defaultdict(itertools.count)  # by process set: its ranks count alike
+_numbers = collections.defaultdict(itertools.count)  # number of optimizers by process set; identical on its ranks
 
 
 def DistributedOptimizer(
@@ -37,25 +46,58 @@ def DistributedOptimizer(
     sparse_as_dense=False,
     process_set=global_process_set,
 ):
-    """The optimizer, with gradients that are averaged over all ranks before its step.
+    """Wrap an optimizer so that gradients are reduced over all ranks before each step.
 
-    Gradients move to library memory and are reduced in buckets while the backward pass still runs; `step` waits for them.
+    Reduction runs in buckets and overlaps with the backward pass; `step` waits for it.
 
-    named_parameters: `model.named_parameters()`; checked, and used in messages.
-    compression: one of Compression, or an own compressor with compress and decompress.
-    backward_passes_per_step: so many backward passes are added up before they are reduced.
-    op: Average, Sum, or Adasum (which reduces the changes that the step makes, not the gradients).
-    gradient_predivide_factor: gradients are divided by it before the sum, and the rest of the average after.
-    num_groups, groups: gradients always go in buckets; both are accepted and change nothing.
-    sparse_as_dense: sparse gradients are reduced as dense ones instead of gathered; the step gets sparse ones again.
-    process_set: whose gradients are reduced; on a rank that is not in it, this is the optimizer as it was.
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        Optimizer to wrap.
+    named_parameters : iterable of (str, torch.nn.Parameter), optional
+        `model.named_parameters()`; its names appear in messages.
+    compression : Compressor, optional
+        One of `Compression`, or a custom class with `compress` and `decompress`.
+    backward_passes_per_step : int, optional
+        Gradient accumulation: number of backward passes before the reduction.
+    op : ReduceOp, optional
+        `Average`, `Sum` or `Adasum`. `Adasum` reduces the parameter updates instead of the gradients.
+    gradient_predivide_factor : float, optional
+        With `Average`: gradients are divided by this factor before the sum, and by size / factor after it.
+    num_groups, groups : optional
+        Accepted for compatibility with Horovod and ignored: gradients are always bucketed.
+    sparse_as_dense : bool, optional
+        Reduce sparse gradients as dense tensors instead of gathering them. The optimizer still gets sparse gradients.
+    process_set : ProcessSet, optional
+        Participating ranks. On other ranks the optimizer is not changed.
+
+    Returns
+    -------
+    torch.optim.Optimizer
+        An optimizer of a subclass of the class of `optimizer`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid or `named_parameters` is incomplete.
+
+    Examples
+    --------
+    >>> import torch, tutti.horovod.torch as hvd
+    >>> hvd.init()
+    >>> model = torch.nn.Linear(2, 1)
+    >>> sgd = torch.optim.SGD(model.parameters(), lr=0.1 * hvd.size())
+    >>> optimizer = hvd.DistributedOptimizer(sgd, named_parameters=model.named_parameters())
+    >>> hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    >>> model(torch.ones(4, 2)).sum().backward()
+    >>> optimizer.step()
     """
     if gradient_predivide_factor != 1.0 and op is not Average:
-        raise ValueError("DDL-4-96 gradient_predivide_factor works with op Average only.")
+        raise ValueError("DDL-4-96 gradient_predivide_factor requires op=Average.")
     if backward_passes_per_step <= 0:
         raise ValueError("DDL-4-96 backward_passes_per_step must be greater than 0.")
     if op not in (Average, Sum, Adasum):
-        raise ValueError(f"DDL-4-96 The gradients cannot be reduced by {op}: use Average, Sum or Adasum.")
+        raise ValueError(f"DDL-4-96 Unsupported op for gradients: {op}. Use Average, Sum or Adasum.")
     _check_groups(num_groups, groups)
     names = _names(optimizer, named_parameters)
     base = optimizer.__class__
@@ -67,26 +109,27 @@ def DistributedOptimizer(
 
 
 def _check_groups(num_groups, groups):
+    """Validate `num_groups` and `groups`."""
     is_list = isinstance(groups, list)
     if num_groups < 0 or not (is_list or groups is None or (isinstance(groups, int) and groups > 0)):
-        raise ValueError("DDL-4-96 groups is a number above 0, or a list of lists of parameters.")
+        raise ValueError("DDL-4-96 groups must be an integer above 0 or a list of lists of parameters.")
     members = [p for group in groups for p in group] if is_list else []
     if any(not torch.is_tensor(p) for p in members) or len({id(p) for p in members}) < len(members):
-        raise ValueError("DDL-4-96 groups are lists of parameters, none of which comes twice.")
+        raise ValueError("DDL-4-96 groups must be lists of parameters without duplicates.")
 
 
 def _names(optimizer, named_parameters):
-    """The name of each parameter; parameters come in the order of the model, which is that of first use."""
+    """Return the name of each parameter of the optimizer, in the order of the model."""
     own = [p for group in optimizer.param_groups for p in group["params"]]
     if named_parameters is None:
         return {p: f"parameter.{i}" for i, p in enumerate(own)}
     pairs = list(named_parameters)
     if any(not isinstance(pair, tuple) for pair in pairs):
-        raise ValueError("DDL-4-97 named_parameters are pairs (name, parameter), as model.named_parameters() gives.")
-    words = [name for name, _ in pairs]
-    twice = {name for name in words if words.count(name) > 1}
-    if twice:
-        raise ValueError(f"DDL-4-97 Parameter names must be unique; these are not: {', '.join(sorted(twice))}.")
+        raise ValueError("DDL-4-97 named_parameters must be pairs (name, parameter), such as model.named_parameters().")
+    names = [name for name, _ in pairs]
+    duplicates = {name for name in names if names.count(name) > 1}
+    if duplicates:
+        raise ValueError(f"DDL-4-97 Parameter names must be unique; duplicates: {', '.join(sorted(duplicates))}.")
     known = {id(p) for _, p in pairs}
     missing = [i for i, p in enumerate(own) if id(p) not in known]
     if missing:
@@ -96,7 +139,7 @@ def _names(optimizer, named_parameters):
 
 
 class _Common:
-    """What both kinds have."""
+    """Base class of both optimizers."""
 
     def _begin(self, names, compression, passes, op, predivide, sparse_as_dense, process_set):
         self.process_set, self._compression, self.op = process_set, compression, op
@@ -105,13 +148,13 @@ class _Common:
         self.sparse_as_dense = sparse_as_dense
         self._parameter_names = names
         self._should_synchronize, self._synchronized = True, False
-        process_set._id()  # which is an error for one that was not added
+        process_set._id()  # raises ValueError if the set is not registered
         self._is_alone = not process_set.included() or (process_set.size() == 1 and os.environ.get("HOROVOD_ELASTIC") != "1")
         self._number = next(_numbers[process_set.process_set_id]) if process_set.included() else None
 
     @contextlib.contextmanager
     def skip_synchronize(self):
-        """Inside it `step` does not wait for gradients: `synchronize` was called before."""
+        """Context manager in which `step` does not wait for gradients, for use after `synchronize`."""
         self._should_synchronize = False
         try:
             yield
@@ -120,13 +163,15 @@ class _Common:
 
 
 class _Optimizer(_Common):
+    """Optimizer that reduces gradients."""
+
     def _begin(self, *arguments):
         super()._begin(*arguments)
         self._order = [p for p in self._parameter_names if p.requires_grad]
-        self._came = []  # in the first step: the order in which gradients come
-        self._sparse, self._own_form = {}, {}  # what goes outside of the buckets in this step
+        self._came = []  # in the first step: parameters in the order of their gradients
+        self._sparse, self._own_form = {}, {}  # pending reductions outside the buckets
         self._are_sparse = set()
-        self._sparse_dims = {}  # of gradients that are reduced as dense ones
+        self._sparse_dims = {}  # sparse_dim of gradients that are reduced as dense ones
         self._gradients = None
         if self._is_alone:
             return
@@ -135,7 +180,8 @@ class _Optimizer(_Common):
         self._plan()
 
     def _watch(self, p):
-        if hasattr(p, "register_post_accumulate_grad_hook"):  # 2.1 on
+        """Register a hook that is called when the gradient of a parameter is accumulated."""
+        if hasattr(p, "register_post_accumulate_grad_hook"):  # torch 2.1 and later
             p.register_post_accumulate_grad_hook(self._on_gradient)
             return
         node = p.expand_as(p).grad_fn.next_functions[0][0]
@@ -143,12 +189,12 @@ class _Optimizer(_Common):
         self._nodes = [*getattr(self, "_nodes", []), node]  # the hook lives as long as its node
 
     def _uses_buckets(self, p):
-        """Own compressors get each gradient; sparse ones are gathered; types that cannot be reduced go by themselves."""
+        """Return whether the gradient of a parameter is reduced in a bucket instead of individually."""
         plain = getattr(self._compression, "codec", "none") != "none" or self._compression is Compression.none
         return plain and p.dtype in _TYPES and p not in self._are_sparse
 
     def _plan(self):
-        """Puts the gradients into library memory, in the order in which they are needed."""
+        """Allocate the buckets in library memory, in the order of use."""
         old = self._gradients
         members = [p for p in self._order if self._uses_buckets(p)]
         codec = getattr(self._compression, "codec", "none")
@@ -177,8 +223,8 @@ class _Optimizer(_Common):
     def _on_gradient(self, p):
         if self._passes_left[p] <= 0:
             raise AssertionError(
-                "DDL-4-98 Gradients were computed more than backward_passes_per_step times before step(): raise "
-                "backward_passes_per_step to add them up."
+                "DDL-4-98 Gradients were computed more than backward_passes_per_step times before step(). Increase "
+                "backward_passes_per_step to accumulate them."
             )
         self._passes_left[p] -= 1
         if self._came is not None and self._passes_left[p] == 0:
@@ -196,19 +242,20 @@ class _Optimizer(_Common):
         p.grad = p.grad.to_dense()
 
     def _take(self, p):
-        """The gradient lies in library memory from here on, wherever autograd has put it."""
+        """Move the gradient to its bucket, unless autograd has written it there."""
         view = self._views[p]
         if p.grad.data_ptr() != view.data_ptr():
             view.copy_(p.grad)
             p.grad = view
 
     def _send_by_itself(self, p):
+        """Start the reduction of a gradient outside the buckets."""
         name = f"gradient.{self._number}.{self._parameter_names[p]}"
         if p.grad is None:
             p.grad = torch.zeros_like(p)
         if p.grad.is_sparse:
             self._sparse[p] = sparse_allreduce_async(p.grad, name, self.op, self.process_set)
-            if p in self._index:  # from the next step on it has no place in the buckets
+            if p in self._index:  # it is removed from the buckets before the next step
                 self._views[p].zero_()
                 self._gradients.mark_ready(self._index[p])
             return
@@ -220,14 +267,14 @@ class _Optimizer(_Common):
         self._own_form[p] = (handle, ctx)
 
     def synchronize(self):
-        """Waits until the gradients of all ranks are in those of this one. Parameters that were not used here bring zeros."""
+        """Wait until all gradients are reduced. Parameters without a gradient on this rank contribute zeros."""
         if self._is_alone:
             self._synchronized = True
             return
         for p in self._order:
             is_sent = p in self._sparse or p in self._own_form or self._passes_left[p] == 0
             if not is_sent and self.sparse_as_dense and p.grad is not None and p.grad.is_sparse:
-                self._make_dense(p)  # that of the last step, as there was no pass
+                self._make_dense(p)  # the gradient of the last step: there was no backward pass
             if p in self._index and not is_sent:
                 if p.grad is None:
                     self._views[p].zero_()
@@ -254,7 +301,7 @@ class _Optimizer(_Common):
         self._sparse, self._own_form = {}, {}
 
     def _arrange(self):
-        """After the first step: buckets in the order in which gradients came on the first rank, without the sparse ones."""
+        """After the first step, order the buckets by the gradients of the first rank and drop sparse gradients."""
         place = {p: i for i, p in enumerate(self._order)}
         came = [place[p] for p in self._came] + [i for i, p in enumerate(self._order) if p not in set(self._came)]
         self._came = None
@@ -267,7 +314,7 @@ class _Optimizer(_Common):
             self._plan()
 
     def step(self, closure=None):
-        """Waits for the gradients of all ranks, then does the optimizer's step."""
+        """Wait for the reduced gradients, then perform the step of the wrapped optimizer."""
         if self._should_synchronize:
             if self._synchronized:
                 warnings.warn(
@@ -280,14 +327,15 @@ class _Optimizer(_Common):
         return super().step(closure)
 
     def zero_grad(self, *args, **kwargs):
+        """Reset the gradients; raise AssertionError while they are being reduced."""
         if self._gradients is not None and (self._gradients.is_reducing() or self._own_form):
             raise AssertionError(
-                "DDL-4-99 zero_grad() between backward() and step() or synchronize() would change gradients under way."
+                "DDL-4-99 zero_grad() between backward() and step() or synchronize() would modify gradients in flight."
             )
         return super().zero_grad(*args, **kwargs)
 
     def set_backward_passes_per_step(self, passes):
-        """So many backward passes are added up from now on."""
+        """Set the number of backward passes per step."""
         self.backward_passes_per_step = passes
         if self._gradients is not None:
             self._gradients.set_passes(passes)
@@ -302,17 +350,17 @@ class _Optimizer(_Common):
 
 
 class _AdasumOptimizer(_Common):
-    """Every rank makes the step with its own gradients; the changes are combined by adasum."""
+    """Optimizer that combines parameter updates with Adasum: every rank performs a step with its gradients first."""
 
     def synchronize(self):
-        """Nothing travels before the step."""
+        """Do nothing: no data is sent before the step."""
 
     def set_backward_passes_per_step(self, passes):
-        """Gradients add up until step() in any case."""
+        """Set the number of backward passes per step. Gradients are accumulated until `step` in any case."""
         self.backward_passes_per_step = passes
 
     def step(self, closure=None):
-        """Does the step, then takes the combined change of all ranks."""
+        """Perform the local step, then replace the update by the combined update of all ranks."""
         if self._is_alone:
             return super().step(closure)
         parameters = [p for p in self._parameter_names if p.requires_grad]

@@ -1,4 +1,4 @@
-"""Batch normalisation over the batches of all ranks."""
+"""Batch normalisation with statistics over all ranks."""
 
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -9,14 +9,14 @@ from tutti.horovod.torch.ops import allreduce_, synchronize
 
 
 class _Normalized(torch.autograd.Function):
-    """(input with mean 0 and variance 1 over the batches of all ranks, mean, variance, number of values)."""
+    """Differentiable normalisation: returns (normalised input, mean, variance, number of values) over all ranks."""
 
     @staticmethod
     def forward(ctx, batch, eps, process_set):
         over, shape = [0, *range(2, batch.dim())], [1, -1] + [1] * (batch.dim() - 2)
         count = batch.numel() // batch.shape[1]
         mean = batch.sum(over) / max(count, 1)
-        # Squares of distances from the own mean: those of the values themselves would cancel where the mean is large.
+        # Squared deviations from the local mean: sums of squares would cancel if the mean is large.
         squares = ((batch - mean.view(shape)) ** 2).sum(over)
         mine = torch.cat([mean, squares, mean.new_tensor([count])]).view(1, -1)
         means, all_squares, counts = synchronize(allgather_async(mine, None, process_set)).split([len(mean), len(mean), 1], 1)
@@ -36,12 +36,20 @@ class _Normalized(torch.autograd.Function):
         over, shape, process_set = ctx.rest
         sums = torch.stack([gradient.sum(over), (gradient * result).sum(over)])
         along_one, along_result = (allreduce_(sums, op=Sum, process_set=process_set) / total).unbind()
-        # What would change the mean or the variance of all is taken out.
+        # Project out the directions that change the global mean or variance.
         return (gradient - along_one.view(shape) - result * along_result.view(shape)) * scale.view(shape), None, None
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As torch.nn.BatchNorm, with mean and variance of the batches of all ranks together; they may differ in size."""
+    """Batch normalisation with mean and variance over the batches of all ranks, which may differ in size.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats
+        As for `torch.nn.BatchNorm2d`.
+    process_set : ProcessSet, optional
+        Ranks whose batches are normalised together.
+    """
 
     def __init__(
         self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_set=global_process_set
@@ -54,6 +62,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     def forward(self, input):  # noqa: A002  torch's name
+        """Normalise `input` over the batches of all ranks in training, with the running statistics in evaluation."""
         self._check_input_dim(input)
         uses_batch = self.training or self.running_mean is None
         if not uses_batch or self._process_set.size() == 1:
@@ -66,6 +75,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @torch.no_grad()
     def _note(self, mean, variance):
+        """Update the running statistics."""
         self.num_batches_tracked += 1
         share = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
         self.running_mean.mul_(1 - share).add_(mean, alpha=share)

@@ -1,4 +1,4 @@
-"""Training that survives restarts: state that is committed, and taken up again when the job is started anew.
+"""Elastic training: committed state that a restarted job resumes from.
 
     state = hvd.elastic.TorchState(model, optimizer, epoch=0, batch=0)
 
@@ -8,8 +8,8 @@
             ...
             state.commit()
 
-A lost rank ends the job; the launcher starts it again, with as many ranks as there are then, and `run` goes on from the last commit.
-Commits are kept in memory and, with TUTTI_ELASTIC_FOLDER, by rank 0 in a file of that folder.
+The loss of a rank ends the job. The launcher restarts it with the ranks that are available, and `run` resumes from the
+last commit. Commits are kept in memory. Rank 0 also writes them to the directory TUTTI_ELASTIC_FOLDER, if it is set.
 """
 
 from tutti.horovod.torch.elastic.sampler import ElasticSampler  # noqa: F401

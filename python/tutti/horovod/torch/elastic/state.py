@@ -1,4 +1,4 @@
-"""What is kept of a training: values, models, optimizers, samplers."""
+"""State of elastic training: values, models, optimizers and samplers."""
 
 import copy
 import functools
@@ -16,64 +16,75 @@ _FILE = "state.pt"
 
 
 class State:
-    """What subclasses keep by `save` and take up again by `restore`."""
+    """Base class of states. Subclasses implement `save` and `restore`."""
 
     def __init__(self):
         self._reset_callbacks = []
 
     def register_reset_callbacks(self, callbacks):
-        """Called when a training goes on, with another number of ranks perhaps."""
+        """Register functions to call when training resumes, possibly with another number of ranks."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self):
+        """Call the registered functions."""
         for callback in self._reset_callbacks:
             callback()
 
     def commit(self):
-        """This is where a restart goes on. Costs a copy of the state, and on rank 0 the writing of it to `_folder()`."""
+        """Save the state as the point to resume from.
+
+        The cost is a copy of the state; rank 0 also writes it to the directory of commits, if there is one.
+        """
         self.save()
         if _folder() and basics.rank() == 0:
             self._write(_folder())
         self.check_host_updates()
 
     def check_host_updates(self):
-        """Hosts do not change while the job runs."""
+        """Do nothing: hosts do not change while a job runs."""
 
     def _write(self, folder):
+        """Replace the file of the last commit atomically."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             unfinished = folder / f"{_FILE}.new"
             torch.save(self._saved_form(), unfinished)
-            unfinished.replace(folder / _FILE)  # so that there is always a whole one
+            unfinished.replace(folder / _FILE)  # atomic: there is always a complete file
         except OSError as error:
-            raise OSError(f"DDL-7-92 The state cannot be written to {folder}: {error}. Set TUTTI_ELASTIC_FOLDER.") from error
+            raise OSError(f"DDL-7-92 Cannot write the state to {folder}: {error}. Set TUTTI_ELASTIC_FOLDER to a writable directory.") from error
 
     def _take_up(self):
-        """What a job before this one has committed, on rank 0. Gives whether there was something, on all ranks."""
+        """Load the last commit of a previous job on rank 0; return on all ranks whether there was one."""
         file = _folder() / _FILE if _folder() else None
         is_there = basics.rank() == 0 and file is not None and file.exists()
         if is_there:
-            print(f"elastic: the training goes on from the commit in {file}", file=sys.stderr, flush=True)
+            print(f"elastic: resuming from the commit in {file}", file=sys.stderr, flush=True)
             self._load_form(torch.load(file))
             self.restore()
         return broadcast_object(is_there, 0, "elastic.is_there")
 
     @staticmethod
     def _forget():
-        """The training is over: the next one begins anew."""
+        """Delete the commit at the end of training, so the next job starts from scratch."""
         if _folder() and basics.rank() == 0:
             (_folder() / _FILE).unlink(missing_ok=True)
 
 
 def _folder():
-    """Where commits outlive the job: TUTTI_ELASTIC_FOLDER, or, as ddlrun starts a job again with it, ddlrun's folder of the run."""
+    """Return the directory of commits, or None: TUTTI_ELASTIC_FOLDER, or the run directory of a restarting ddlrun."""
     run = os.environ.get("TUTTI_RUN_FOLDER") if "DDL_RESTART_COUNT" in os.environ else None
     folder = os.environ.get("TUTTI_ELASTIC_FOLDER") or run
     return None if folder in (None, "", "none") else Path(folder)
 
 
 class ObjectState(State):
-    """Values given by keyword; they are attributes."""
+    """State of Python values, passed by keyword and accessible as attributes.
+
+    Parameters
+    ----------
+    **values : object
+        Initial values; they must support deepcopy and pickle.
+    """
 
     def __init__(self, **values):
         super().__init__()
@@ -84,14 +95,16 @@ class ObjectState(State):
         self.save()
 
     def save(self):
+        """Save a copy of the values in memory."""
         self._values = {name: copy.deepcopy(getattr(self, name)) for name in self._names}
 
     def restore(self):
+        """Restore the values of the last `save`."""
         for name, value in self._values.items():
             setattr(self, name, copy.deepcopy(value))
 
     def sync(self):
-        """All ranks take what rank 0 has."""
+        """Replace the values by those of rank 0. Collective."""
         self._values = broadcast_object({name: getattr(self, name) for name in self._names}, 0, "elastic.values")
         self.restore()
 
@@ -103,9 +116,18 @@ class ObjectState(State):
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, anything else with state_dict and load_state_dict, such as samplers and schedules; and values.
+    """State of a model, an optimizer, other objects with `state_dict` and `load_state_dict`, and values.
 
-    All are attributes; a part that is set anew, such as `state.optimizer`, takes the place of the old one and is saved.
+    All of them are attributes. Assigning to one, such as `state.optimizer = ...`, replaces the object that is saved.
+
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        Model to save.
+    optimizer : torch.optim.Optimizer, optional
+        Optimizer to save.
+    **values : object
+        Samplers, learning-rate schedules and other values.
     """
 
     def __init__(self, model=None, optimizer=None, **values):
@@ -123,15 +145,18 @@ class TorchState(ObjectState):
             self._saved_parts[name] = copy.deepcopy(value.state_dict())
 
     def save(self):
+        """Save a copy of all states and values in memory."""
         self._saved_parts = {name: copy.deepcopy(part.state_dict()) for name, part in self._parts.items()}
         super().save()
 
     def restore(self):
+        """Restore all states and values of the last `save`."""
         for name, saved in self._saved_parts.items():
             self._parts[name].load_state_dict(copy.deepcopy(saved))
         super().restore()
 
     def sync(self):
+        """Replace all states and values by those of rank 0. Collective."""
         for name, part in self._parts.items():
             if isinstance(part, torch.optim.Optimizer):
                 broadcast_optimizer_state(part, 0)
@@ -153,8 +178,21 @@ class TorchState(ObjectState):
 
 
 def run(train):
-    """`train(state, ...)`, begun with the last commit of a job before, if there was one. When a rank is lost the state goes back to
-    the last commit and the error goes on to the launcher, which starts the job again."""
+    """Decorate a training function so that it resumes from the last commit of a previous job.
+
+    If a rank is lost, the state is restored to the last commit and the error is re-raised, so the launcher restarts the
+    job.
+
+    Parameters
+    ----------
+    train : callable
+        Function whose first argument is a `State`.
+
+    Returns
+    -------
+    callable
+        The decorated function.
+    """
 
     @functools.wraps(train)
     def wrapper(state, *args, **kwargs):
