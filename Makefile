@@ -20,7 +20,7 @@ test-deep:  ## sanitizers (asan + ubsan, tsan), clang's analysis, instruction se
 	@scripts/install-deps.sh --for deep
 	@$(PYTHON) scripts/run_tests.py --deep
 
-check:  ## only the quick checks: layers, sizes, format, documents, error codes
+check:  ## only the quick checks: layers, sizes, format, documents, prose, error codes
 	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py checks
 
