@@ -1,8 +1,8 @@
-"""What the patched estimators share: each is scikit-learn's own class with another `fit`.
+"""Base class of the patched estimators, each of which is a subclass of scikit-learn's with another `fit`.
 
-Names, defaults, checks, `get_params`, `clone` and searches are scikit-learn's, because the class is. What ours cannot do is found out in
-`fit`, where both options and data are known, and told by NotOurs; then scikit-learn's own fit does it, so a program that ran before the
-patch runs after it. Any other exception goes up: it is what scikit-learn's checks say, or a fault of ours that must be seen.
+Names, defaults, validation, `get_params`, `clone` and searches are inherited from scikit-learn. `fit` determines from
+parameters and data whether tutti.learn supports the request; if not, it raises NotOurs internally and runs
+scikit-learn's `fit`, so a program that ran before the patch also runs after it. All other exceptions are propagated.
 """
 
 import logging
@@ -12,34 +12,34 @@ from joblib import effective_n_jobs
 
 log = logging.getLogger("snap_ml")
 _told = set()
-NOT_FINITE = "DDL-9-01"  # begins what our linear fits say of NaN and infinity, which they find while they read
+NOT_FINITE = "DDL-9-01"  # code of the error that linear fits raise for NaN and infinity
 
 
 class NotOurs(Exception):
-    """What is asked for is scikit-learn's alone."""
+    """The request is supported by scikit-learn only."""
 
 
 def refuse(**wanted):
-    """NotOurs when one of these is true; their names say what is asked for."""
+    """Raise NotOurs if one of the conditions is true; its name is the reason."""
     for name, is_wanted in wanted.items():
         if is_wanted:
             raise NotOurs(name)
 
 
 def _refuse_weights(weights):
-    """Those that ours have no meaning for. What is no array of numbers is left to the checks of the fit."""
+    """Refuse sample weights that tutti.learn does not support. The fit validates all others."""
     weights = np.asarray(weights)  # None is an object
     if weights.ndim > 0 and weights.dtype.kind in "fiub":
-        refuse(**{"weights below 0": (weights < 0).any(), "weights that are all 0": not weights.any()})
+        refuse(**{"negative weights": (weights < 0).any(), "weights that are all 0": not weights.any()})
 
 
 def threads_of(n_jobs):
-    """None means all processors; within a search that has these already, one."""
+    """Return the number of threads for `n_jobs`: None means all CPUs, or one within a parallel search."""
     return effective_n_jobs(-1 if n_jobs is None else n_jobs)
 
 
 def _tell(name, reason):
-    """One line for each reason, not for each of a search's many fits."""
+    """Log every reason for a fallback once, not for every fit of a search."""
     text = f"{name}: scikit-learn's own fit is used, for {reason}"
     if text not in _told:
         _told.add(text)
@@ -47,9 +47,10 @@ def _tell(name, reason):
 
 
 class Patched:
-    """`engine_` tells who made the model: "tutti" or "sklearn"."""
+    """Mixin of the patched estimators. `engine_` is the library that fitted the model: "tutti" or "sklearn"."""
 
     def fit(self, X, y, sample_weight=None, **options):
+        """Fit the model with tutti.learn if it supports the request, otherwise with scikit-learn."""
         self.__dict__.pop("_model", None)
         try:
             refuse(**options, **{"no labels": y is None})
@@ -71,9 +72,9 @@ class Patched:
         return self
 
     def _take(self, X, model, *names):
-        """Attributes of a fit of ours."""
+        """Copy attributes from a model of tutti.learn."""
         if getattr(model, "is_interrupted_", False):
-            raise KeyboardInterrupt  # what scikit-learn's fits do
+            raise KeyboardInterrupt  # as the fits of scikit-learn do
         self._check_feature_names(X, reset=True)
         for name in ("n_features_in_", *names):
             setattr(self, name, getattr(model, name))

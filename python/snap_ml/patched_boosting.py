@@ -1,4 +1,7 @@
-"""scikit-learn's histogram boosting, done by ours. The trees go into scikit-learn's predictors, so that stages and partial dependence work."""
+"""Patched histogram boosting.
+
+Trees are converted to scikit-learn's predictors, so staged prediction and partial dependence work.
+"""
 
 import numpy as np
 import sklearn.ensemble
@@ -14,12 +17,12 @@ from tutti import _tree
 from tutti.learn import tree
 from tutti.learn.tree_nodes import levels_of
 
-EARLY_STOPPING_ROWS = 10_000  # above which early_stopping="auto" means True
-SCORED_ROWS = 10_000          # of the training set, for train_score_
+EARLY_STOPPING_ROWS = 10_000  # early_stopping="auto" means True above this number of rows
+SCORED_ROWS = 10_000          # rows of the training set used for train_score_
 
 
 def _bits(codes):
-    """A set of codes up to 255 as eight words."""
+    """Return a set of codes up to 255 as a bitset of eight 32-bit words."""
     words = np.zeros(8, dtype=np.uint32)
     for code in codes:
         words[int(code) // 32] |= np.uint32(1 << (int(code) % 32))
@@ -27,20 +30,20 @@ def _bits(codes):
 
 
 class KnownCategories:
-    """What predictors ask the binning for."""
+    """The part of scikit-learn's bin mapper that predictors use."""
 
     def __init__(self, columns, categories):
-        places = [i for i in range(columns) if categories is not None and categories[i] is not None]
-        self._bitsets = np.array([_bits(categories[i]) for i in places], dtype=np.uint32).reshape(-1, 8)
+        categorical = [i for i in range(columns) if categories is not None and categories[i] is not None]
+        self._bitsets = np.array([_bits(categories[i]) for i in categorical], dtype=np.uint32).reshape(-1, 8)
         self._map = np.zeros(columns, dtype=np.uint32)
-        self._map[places] = np.arange(len(places))
+        self._map[categorical] = np.arange(len(categorical))
 
     def make_known_categories_bitsets(self):
         return self._bitsets, self._map
 
 
 def predictor_of(nodes, categories):
-    """One of our trees as scikit-learn's predictor. Codes that a node has not seen go where its missing values go."""
+    """Convert a tree to scikit-learn's predictor. Codes unseen at a node follow its missing values."""
     table = np.zeros(len(nodes["left"]), dtype=PREDICTOR_RECORD_DTYPE)
     is_leaf, is_set = nodes["left"] < 0, nodes["categories"] >= 0
     table["value"], table["count"], table["gain"] = nodes["values"][:, 0], nodes["count"], nodes["gain"]
@@ -61,6 +64,8 @@ def predictor_of(nodes, categories):
 
 
 class _PatchedBoosting(Patched):
+    """Base class of the patched boosting estimators."""
+
     def _fit_ours(self, X, y, sample_weight):
         self._refuse_options()
         rows, y = self._validate_data(X, y, dtype=[np.float64], force_all_finite=False)
@@ -86,7 +91,7 @@ class _PatchedBoosting(Patched):
                is not None, scoring=stops and self.scoring != "loss", loss=not isinstance(self.loss, str))
 
     def _parts(self, X, y, weights):
-        """The rows that trees see, and those set aside as scikit-learn does."""
+        """Return the training and validation sets, split as in scikit-learn."""
         if not self.do_early_stopping_:
             return (X, y, weights), None
         if not self._use_validation_data:
@@ -111,7 +116,7 @@ class _PatchedBoosting(Patched):
         return {}
 
     def _stopping(self):
-        """scikit-learn's rule, asked after each round; the score before the first one counts as lower than any."""
+        """Return a progress callback that applies scikit-learn's stopping rule after each round."""
         scores = [-np.inf]
 
         def goes_on(_, loss):
@@ -139,7 +144,7 @@ class _PatchedBoosting(Patched):
             self.validation_score_ = self._scores(*validation)
 
     def _scores(self, X, y, weights):
-        """Losses with a minus, before the first tree and after each round."""
+        """Return the negative loss before the first tree and after each round."""
         raw = np.repeat(self._baseline_prediction, len(y), axis=0)
         stages = [raw, *super()._staged_raw_predict(X)]
         return np.array([-self._loss(y_true=y, raw_prediction=np.asfortranarray(stage).squeeze(), sample_weight=weights) for stage in stages])

@@ -1,4 +1,4 @@
-"""scikit-learn's linear models, fitted by ours. Names of solvers are ways to the same optimum, so they are accepted and ours is taken."""
+"""Patched linear models. The `solver` of scikit-learn is ignored: all solvers reach the same optimum."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from snap_ml.patched_base import NotOurs, Patched, refuse, threads_of
 from tutti.learn import linear
 
-# Duality gaps are shares of the objective; scikit-learn's `tol` is of gradients. This one leaves its coefficients no further from the optimum.
+# Relative duality-gap tolerance. scikit-learn's `tol` refers to gradients; with this value the coefficients are at least as close to the optimum.
 _GAP = 1e-8
 
 
@@ -22,20 +22,22 @@ def _gap(tol):
 
 
 def _steps(max_iter):
-    """Steps of another method are not ours: few of theirs must not leave ours half-way."""
+    """Return the iteration limit: the count of another solver must not stop this one early."""
     return max(max_iter, 100)
 
 
 def _with_constant(X, value):
-    """X with one more column, which is penalised as the others are."""
+    """Return X with an additional constant column, whose weight is penalised like the others."""
     column = np.full((X.shape[0], 1), value, dtype=X.dtype)
     return sp.hstack([X, sp.csr_matrix(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
 class _PatchedLinear(Patched):
+    """Base class of the patched linear models."""
+
     def fit(self, X, y, sample_weight=None, **options):
-        with warnings.catch_warnings():  # of float32, where rounding ends a fit before the gap that we ask for
-            warnings.filterwarnings("ignore", "the gap stays", ConvergenceWarning)
+        with warnings.catch_warnings():  # float32 precision can end a fit before the requested gap is reached
+            warnings.filterwarnings("ignore", "the duality gap stays", ConvergenceWarning)
             return super().fit(X, y, sample_weight, **options)
 
     def _start_of(self, model):
@@ -67,7 +69,7 @@ class LogisticRegression(_PatchedLinear, sklearn.linear_model.LogisticRegression
         self.n_iter_ = np.full(1 if len(classes) == 2 or kind == "multinomial" else len(classes), model.n_iter_, dtype=np.int32)
 
     def _fit_penalised(self, model, X, y, sample_weight, has_l1):
-        """liblinear's intercept is the weight of one more column, penalised."""
+        """Fit liblinear's penalised intercept: the weight of an additional constant column."""
         if not has_l1:
             model.set_params(penalise_intercept=True, intercept_scaling=self.intercept_scaling)
             self._start_of(model).fit(X, y, sample_weight)
@@ -84,7 +86,7 @@ class LinearSVC(_PatchedLinear, sklearn.svm.LinearSVC):
     def _fit_ours(self, X, y, sample_weight):
         refuse(penalty=self.penalty != "l2", multi_class=self.multi_class != "ovr", max_iter=self.max_iter == 0,
                dual=self.loss == "hinge" and not self.dual)
-        # Hinge loss has corners: on many columns its last digits take long, for liblinear too.
+        # The hinge loss is not smooth: on many columns the last digits take long, in liblinear too.
         gap = max(self.tol, 1e-9) if self.loss == "hinge" else _gap(self.tol)
         model = linear.LinearSVC(self.loss, C=self.C, fit_intercept=self.fit_intercept, class_weight=self.class_weight, tol=gap,
                                  max_iter=_steps(self.max_iter), penalise_intercept=self.fit_intercept, intercept_scaling=self.intercept_scaling,
@@ -93,7 +95,7 @@ class LinearSVC(_PatchedLinear, sklearn.svm.LinearSVC):
 
 
 class _OneTarget(_PatchedLinear):
-    """Regressors; of several targets scikit-learn's own."""
+    """Base class of the patched regressors. Several targets are left to scikit-learn."""
 
     def _fit_one_target(self, model, X, y, sample_weight):
         refuse(**{"several targets": np.asarray(y).ndim != 1})
@@ -115,7 +117,8 @@ class LinearRegression(_OneTarget, sklearn.linear_model.LinearRegression):
         self.rank_, self.singular_ = rows.shape[1], lengths
 
     def _lengths(self, X, weights):
-        """Singular values. Where columns depend on each other, scikit-learn's way finds the shortest of many solutions."""
+        """Return the singular values. Refuse collinear columns, for which scikit-learn finds the minimum-norm solution.
+        """
         X = X.astype(np.float64, copy=False)
         if self.fit_intercept:
             X = X - np.average(X, axis=0, weights=weights if len(weights) else None)
@@ -163,6 +166,8 @@ class Lasso(ElasticNet, sklearn.linear_model.Lasso):
 
 
 class _PatchedGeneral(_OneTarget):
+    """Base class of the patched Poisson and gamma regressors."""
+
     def _fit_ours(self, X, y, sample_weight):
         refuse(solver=not isinstance(self.solver, str), max_iter=self.max_iter == 0)
         y = column_or_1d(y, warn=True)

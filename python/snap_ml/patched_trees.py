@@ -1,4 +1,4 @@
-"""scikit-learn's decision trees and forests, grown by ours. `tree_` and `estimators_` are scikit-learn's, so that all that reads them works."""
+"""Patched decision trees and forests. `tree_` and `estimators_` are scikit-learn's, for programs that read them."""
 
 import warnings
 
@@ -15,26 +15,28 @@ from tutti.learn import tree
 from tutti.learn.tree_base import columns_per_node
 from tutti.learn.tree_nodes import as_known_tree, leaf_variances, out_of_bag
 
-# Up to here cuts between any two values take no longer than binning does, and the tree is the one scikit-learn would grow.
+# Up to this number of rows exact splits take no longer than binning, and the tree is the one that scikit-learn grows.
 EXACT_ROWS = 10_000
 
-_ROWS = dict(dtype=np.float32, accept_sparse="csc")  # as scikit-learn's trees see them
+_ROWS = dict(dtype=np.float32, accept_sparse="csc")  # the validation of scikit-learn's trees
 _LABELS = dict(ensure_2d=False, dtype=None)
 
 
 class _PatchedTrees(Patched):
+    """Base class of the patched trees and forests."""
+
     def _options(self, **more):
-        """Those that both know, under the same names."""
+        """Return the parameters that exist in both libraries."""
         ours = self._ours().get_params()
         own = {name: value for name, value in self.get_params(deep=False).items() if name in ours}
         return dict(own, n_jobs=threads_of(getattr(self, "n_jobs", None)), **more)
 
     def _grow(self, X, y, sample_weight, **more):
-        """(our estimator, X, y), with the attributes set that all trees have."""
+        """Return (model of tutti.learn, X, y), and set the attributes common to all trees."""
         criteria = ("gini", "entropy", "log_loss") if is_classifier(self) else ("squared_error",)
         refuse(ccp_alpha=self.ccp_alpha > 0, criterion=self.criterion not in criteria)
         rows, y = self._validate_data(X, y, validate_separately=(_ROWS, _LABELS))
-        refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1, "labels of another number": len(y) != rows.shape[0]})
+        refuse(**{"several targets": y.ndim > 1 and y.shape[1] > 1, "inconsistent numbers of labels and rows": len(y) != rows.shape[0]})
         y = y.reshape(-1)
         model = self._ours(**self._options(use_histograms=rows.shape[0] > self._exact_rows, **more)).fit(rows, y, sample_weight)
         if is_classifier(self):
@@ -55,6 +57,8 @@ class _PatchedTrees(Patched):
 
 
 class _PatchedTree(_PatchedTrees):
+    """Base class of the patched decision trees."""
+
     _exact_rows = EXACT_ROWS
 
     def _fit_ours(self, X, y, sample_weight):
@@ -78,7 +82,9 @@ class DecisionTreeRegressor(_PatchedTree, sklearn.tree.DecisionTreeRegressor):
 
 
 class _PatchedForest(_PatchedTrees):
-    """`estimators_` are made when they are first asked for: answers come from our own layout of all trees."""
+    """Base class of the patched forests. `estimators_` are built on demand; prediction uses the native layout of all
+    trees.
+    """
 
     _exact_rows = 0
 
@@ -112,7 +118,7 @@ class _PatchedForest(_PatchedTrees):
     def estimators_(self):
         if "_trees" not in vars(self):
             if "_model" not in vars(self):
-                raise AttributeError("estimators_ come with fit")
+                raise AttributeError("estimators_ requires a fitted model")
             random = check_random_state(self._random)
             self._trees = [self._tree_of(i, random) for i in range(self._model.trees)]
         return self._trees
@@ -122,6 +128,7 @@ class _PatchedForest(_PatchedTrees):
         self._trees = trees
 
     def _tree_of(self, index, random):
+        """Build the scikit-learn estimator of one tree."""
         made = self._make_estimator(append=False, random_state=random)
         made.n_features_in_, made.n_outputs_, made.max_features_ = self.n_features_in_, 1, self._columns()
         classes = 0

@@ -1,4 +1,4 @@
-"""Loaders of distributed data: a file name in, this rank's share of its rows out."""
+"""Loaders of distributed data: every rank gets a contiguous part of the rows of a file."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,17 @@ __all__ = ["DistributedData", "load_from_data_file", "load_from_libsvm_format", 
 
 @dataclass
 class DistributedData:
-    """The rows of this rank: features, labels, and how many rows all ranks have."""
+    """The rows of this rank.
+
+    Attributes
+    ----------
+    X : array, sparse matrix or DataFile
+        Features.
+    y : ndarray
+        Labels.
+    total_rows : int
+        Number of rows on all ranks.
+    """
 
     X: object
     y: np.ndarray
@@ -21,13 +31,29 @@ class DistributedData:
 
 
 def _share(X, y):
+    """Return the rows of this rank."""
     me = ranks()
     begin, end = X.shape[0] * me.rank // me.size, X.shape[0] * (me.rank + 1) // me.size
     return DistributedData(X[begin:end], y[begin:end], X.shape[0])
 
 
 def load_from_libsvm_format(path, num_ft=None, num_chunks=1):
-    """A file in libsvm's format. `num_chunks` is accepted and decides nothing."""
+    """Read the rows of this rank from a file in libsvm format.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to read.
+    num_ft : int, optional
+        Number of columns; by default the largest index.
+    num_chunks : int, optional
+        Accepted for compatibility and ignored.
+
+    Returns
+    -------
+    DistributedData
+        The rows of this rank.
+    """
     X, y = data.load_svmlight_file(path, num_ft)
     return _share(X, y)
 
@@ -36,14 +62,39 @@ load_from_svmlight_format = load_from_libsvm_format
 
 
 def load_from_snap_format(path, num_chunks=1):
-    """A file in the known binary layout; see docs/formats/snap.md."""
+    """Read the rows of this rank from a file in Snap ML's binary format; see docs/formats/snap.md.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to read.
+    num_chunks : int, optional
+        Accepted for compatibility and ignored.
+
+    Returns
+    -------
+    DistributedData
+        The rows of this rank.
+    """
     X, y = data.load_snap_file(path)
     return _share(X, y)
 
 
 def load_from_data_file(path, streamed=False):
-    """One of our own data files; each rank reads its chunks only. `streamed`: not before they are needed, for linear estimators with a
-    `memory_limit`. See docs/formats/data.md."""
+    """Read the chunks of this rank from a data file in the native format; see docs/formats/data.md.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to read.
+    streamed : bool, optional
+        Read the chunks on demand, for linear estimators with a `memory_limit`.
+
+    Returns
+    -------
+    DistributedData
+        The rows of this rank.
+    """
     me = ranks()
     file, total = data.DataFile(path, me.rank, me.size), data.DataFile(path).shape[0]
     if streamed:

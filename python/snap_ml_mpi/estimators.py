@@ -1,4 +1,4 @@
-"""The estimators of snap_ml, fitted over the rows of all ranks."""
+"""The linear estimators of snap_ml, fitted on the rows of all ranks."""
 
 import snap_ml
 from snap_ml_mpi.Loaders import DistributedData
@@ -6,7 +6,7 @@ from snap_ml_mpi.ranks import classes_of, from_first, ranks
 
 
 class _Distributed:
-    """Takes the data of a loader, or X and y of this rank."""
+    """Mixin that accepts the data of a loader, or X and y of this rank."""
 
     @property
     def _ranks(self):
@@ -23,6 +23,20 @@ class _Distributed:
         return classes_of(y, super()._classes_of)
 
     def fit(self, X, y=None, sample_weight=None):
+        """Fit the model. Collective: all ranks must call it.
+
+        Parameters
+        ----------
+        X : DistributedData, array-like or sparse matrix
+            Data of a loader, or the features of this rank's rows.
+        y, sample_weight : array-like, optional
+            Labels and sample weights of this rank's rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator, identical on all ranks.
+        """
         if isinstance(X, DistributedData):
             X, y = X.X, X.y
         return super().fit(X, y, sample_weight)
@@ -32,12 +46,12 @@ class _Distributed:
 
 
 class LogisticRegression(_Distributed, snap_ml.LogisticRegression):
-    pass
+    """Distributed `snap_ml.LogisticRegression`."""
 
 
 class SupportVectorMachine(_Distributed, snap_ml.SupportVectorMachine):
-    pass
+    """Distributed `snap_ml.SupportVectorMachine`."""
 
 
 class LinearRegression(_Distributed, snap_ml.LinearRegression):
-    pass
+    """Distributed `snap_ml.LinearRegression`."""

@@ -1,4 +1,4 @@
-"""The ranks of this job, made when they are first asked for."""
+"""Communicator of the job, created on first use, and collectives on Python objects."""
 
 import pickle
 
@@ -10,6 +10,7 @@ _ranks = None
 
 
 def ranks():
+    """Return the communicator of the job."""
     global _ranks
     if _ranks is None:
         _ranks = _learn.Ranks()
@@ -17,7 +18,7 @@ def ranks():
 
 
 def classes_of(labels, find=np.unique):
-    """The different labels of all ranks, in order: numbers, words, whatever can be sorted. `find` gives those of one rank."""
+    """Return the sorted distinct labels of all ranks. `find` returns those of one rank."""
     if ranks().size == 1:
         return find(labels)
     try:
@@ -25,7 +26,7 @@ def classes_of(labels, find=np.unique):
     except (TypeError, ValueError) as error:
         own = error
     parts = gather_objects(own)
-    # Every rank learns whether one cannot go on, so that none waits for it.
+    # All ranks raise if one of them failed, so none blocks in the next collective.
     for rank, part in enumerate(parts):
         if isinstance(part, Exception):
             raise ValueError(f"labels of rank {rank}: {part}")
@@ -36,7 +37,7 @@ def classes_of(labels, find=np.unique):
 
 
 def gather(values):
-    """The values of all ranks, in rank order; every rank has as many."""
+    """Concatenate the values of all ranks, in rank order. All ranks pass the same number of values."""
     me = ranks()
     table = np.zeros((me.size, len(values)))
     table[me.rank] = values
@@ -44,7 +45,7 @@ def gather(values):
 
 
 def gather_objects(value):
-    """Any small object of each rank, in rank order."""
+    """Gather a small Python object from every rank, in rank order."""
     own = np.frombuffer(pickle.dumps(value), dtype=np.uint8)
     sizes = gather([len(own)]).astype(int)
     table = gather(np.pad(own, (0, sizes.max() - len(own))).astype(np.float64)).reshape(len(sizes), -1)
@@ -52,5 +53,5 @@ def gather_objects(value):
 
 
 def from_first(value):
-    """Rank 0's number, on every rank."""
+    """Return the number of rank 0 on every rank."""
     return gather([value])[0]

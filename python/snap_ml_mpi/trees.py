@@ -1,4 +1,4 @@
-"""Trees grown over the rows of all ranks: to the bit those of one process with all rows in rank order."""
+"""Trees grown on the rows of all ranks, bitwise identical to those of one process with all rows in rank order."""
 
 import math
 
@@ -11,7 +11,7 @@ from tutti.learn import tree
 
 
 class _Distributed:
-    """Takes the data of a loader, or X and y of this rank. What is drawn at random is drawn by rank 0."""
+    """Mixin that accepts the data of a loader, or X and y of this rank. Rank 0 draws the seed."""
 
     def _is_distributed(self):
         return ranks().size > 1
@@ -23,13 +23,15 @@ class _Distributed:
         return int(ranks().sum(np.array([rows], dtype=np.float64))[0])
 
     def _all_weight(self, weights):
-        """Each rank's sum as a few numbers without an error, so that the whole is rounded once, as in one process."""
+        """Return the exactly rounded total weight. Each rank contributes an exact sum as a few floating-point numbers.
+        """
         parts = []
         for _ in range(4):
             parts.append(math.fsum([*weights, *(-part for part in parts)]))
         return math.fsum(gather(parts))
 
     def fit(self, X, y=None, sample_weight=None, **options):
+        """Fit the model. Collective: all ranks must call it. Parameters as for the estimators of `tutti.learn.tree`."""
         if isinstance(X, DistributedData):
             X, y = X.X, X.y
         return super().fit(X, y, sample_weight, **options)
@@ -39,6 +41,8 @@ class _Distributed:
 
 
 class _DistributedClassifier(_Distributed):
+    """Mixin of the distributed classifiers."""
+
     def _encode(self, y):
         if not self._is_distributed():
             return super()._encode(y)
@@ -56,32 +60,32 @@ class _DistributedClassifier(_Distributed):
 
 
 class DecisionTreeClassifier(_DistributedClassifier, tree.DecisionTreeClassifier):
-    pass
+    """Distributed `tutti.learn.tree.DecisionTreeClassifier`."""
 
 
 class DecisionTreeRegressor(_Distributed, tree.DecisionTreeRegressor):
-    pass
+    """Distributed `tutti.learn.tree.DecisionTreeRegressor`."""
 
 
 class RandomForestClassifier(_DistributedClassifier, tree.RandomForestClassifier):
-    pass
+    """Distributed `tutti.learn.tree.RandomForestClassifier`."""
 
 
 class RandomForestRegressor(_Distributed, tree.RandomForestRegressor):
-    pass
+    """Distributed `tutti.learn.tree.RandomForestRegressor`."""
 
 
 class ExtraTreesClassifier(_DistributedClassifier, tree.ExtraTreesClassifier):
-    pass
+    """Distributed `tutti.learn.tree.ExtraTreesClassifier`."""
 
 
 class ExtraTreesRegressor(_Distributed, tree.ExtraTreesRegressor):
-    pass
+    """Distributed `tutti.learn.tree.ExtraTreesRegressor`."""
 
 
 class BoostingMachineClassifier(_DistributedClassifier, tree.BoostingMachineClassifier):
-    pass
+    """Distributed `tutti.learn.tree.BoostingMachineClassifier`."""
 
 
 class BoostingMachineRegressor(_Distributed, tree.BoostingMachineRegressor):
-    pass
+    """Distributed `tutti.learn.tree.BoostingMachineRegressor`."""

@@ -49,7 +49,7 @@ def test_a_gap_that_float32_leaves_is_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10)).astype(np.float32)
     y = (X[:, 0] + rng.normal(size=3000) > 0).astype(int)
-    with pytest.warns(ConvergenceWarning, match="rounding"):
+    with pytest.warns(ConvergenceWarning, match="floating-point precision"):
         linear.LogisticRegression(tol=1e-14).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Defaults of the estimators, from the table of options in C++ (docs/reference/learn-options.md)."""
+"""Defaults of the estimators, from the option table in C++ (docs/reference/learn-options.md)."""
 
 from tutti import _model
 

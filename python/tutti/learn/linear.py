@@ -1,9 +1,20 @@
-"""Linear models with scikit-learn's interface and parameters.
+"""Linear models with scikit-learn's API and parameter names.
 
-`tol` is the share of the objective that the certified duality gap may still be: `dual_gap_` says how far the optimum can be at most.
-`n_jobs` counts the threads of one fit, None means all processors, and the model has the same bits for any number of them. Data in
-float32 is computed in float32. `memory_limit` (bytes, or text as in 500MB) is for fits of a `DataFile` that is larger.
-`solver`: auto, newton (few columns), newton_cg, sdca, working_set (l1), interior (hinge, few columns).
+Parameters that all estimators share:
+
+- `tol`: relative tolerance. A fit stops when the certified duality gap is below this fraction of the objective;
+  `dual_gap_` bounds the distance of the objective from its minimum.
+- `max_iter`: maximum number of iterations.
+- `solver`: "auto", "newton" (few columns), "newton_cg", "sdca", "working_set" (l1) or "interior" (hinge loss, few
+  columns).
+- `n_jobs`: number of threads of one fit; None means all CPUs. Results are bitwise identical for any number.
+- `memory_limit`: bytes, or text such as "500MB"; streams a `DataFile` instead of loading it.
+- `verbose`: print every iteration.
+
+Fits of float32 data compute in float32. Ctrl-C ends a fit and keeps the current model.
+
+Every fitted estimator has the attributes `coef_`, `intercept_`, `n_features_in_`, `n_iter_`, `dual_gap_`, `objective_`,
+`solver_` (the solver that was used), `history_` (per-iteration objective, gap and time) and `is_interrupted_`.
 """
 
 import numpy as np
@@ -22,11 +33,11 @@ __all__ = ["ElasticNet", "GammaRegressor", "Lasso", "LinearRegression", "LinearS
            "logistic_path"]
 
 
-MANY = 1 << 18  # labels
+MANY = 1 << 18  # number of labels that are sorted at once
 
 
 def _distinct(labels):
-    """np.unique, but two classes are told without sorting."""
+    """np.unique without sorting if there are two values."""
     low, high = labels.min(), labels.max()
     if np.all((labels == low) | (labels == high)):
         return np.unique([low, high])
@@ -34,7 +45,7 @@ def _distinct(labels):
 
 
 class LinearClassifier(ClassifierMixin, Linear):
-    """One model for two classes, else one per class against the rest, or all at once where the loss has that."""
+    """Base class of the classifiers: binary, one-vs-rest or multinomial."""
 
     def _loss(self):
         raise NotImplementedError
@@ -46,12 +57,33 @@ class LinearClassifier(ClassifierMixin, Linear):
         if not np.issubdtype(np.asarray(y).dtype, np.number) or len(y) <= MANY:
             check_classification_targets(y)
             return np.unique(y)
-        # Piece by piece: sorted copies of all labels would be what takes most memory.
+        # In blocks: a sorted copy of all labels would dominate memory use.
         classes = np.unique(np.concatenate([_distinct(y[i:i + MANY]) for i in range(0, len(y), MANY)]))
         check_classification_targets(classes)
         return classes
 
     def fit(self, X, y=None, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFile, shape (rows, columns)
+            Features. float32 and float64 arrays, CSR and CSC are not copied.
+        y : array-like, optional
+            Class labels; by default those of the DataFile.
+        sample_weight : array-like, optional
+            Sample weights.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is only one class, or a parameter is invalid.
+        """
         X, y = self._check_both(X, y)
         self.classes_ = self._classes_of(y)
         if len(self.classes_) < 2:
@@ -67,7 +99,7 @@ class LinearClassifier(ClassifierMixin, Linear):
         if len(self.classes_) == 2:
             are_signs = y.dtype == np.float64 and tuple(self.classes_) == (-1, 1)
             targets = y if are_signs else np.where(y == self.classes_[1], 1.0, -1.0)
-            del y  # a memory limit counts what lives during the fit
+            del y  # memory_limit counts everything that is alive during the fit
             results = [self._fit_one(X, targets, weights, self._loss(), self._start(0))]
         else:
             codes = np.searchsorted(self.classes_, y).astype(np.int32)
@@ -81,7 +113,9 @@ class LinearClassifier(ClassifierMixin, Linear):
         return self
 
     def _fit_one_by_one(self, X, codes, weights):
-        """Each class against the rest. After Ctrl-C those that are left get one step; ranks, which must step together, go on."""
+        """Fit one-vs-rest models. After Ctrl-C the remaining models take one step; ranks, which must step together,
+        continue.
+        """
         results = []
         for k in range(len(self.classes_)):
             is_ended = self._ranks is None and any(result["is_interrupted"] for result in results)
@@ -90,11 +124,11 @@ class LinearClassifier(ClassifierMixin, Linear):
         return results
 
     def _class_weights(self, y):
-        """Per row; balanced over the rows of all ranks."""
+        """Return class weights per row, balanced over the rows of all ranks."""
         if self._ranks is None:
             return compute_sample_weight(self.class_weight, y)
         codes = np.searchsorted(self.classes_, y)
-        if self.class_weight != "balanced":  # a rank need not have rows of every class
+        if self.class_weight != "balanced":  # a rank may lack rows of some classes
             return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)[codes]
         counts = self._ranks.sum(np.bincount(codes, minlength=len(self.classes_)).astype(np.float64))
         return (counts.sum() / (len(counts) * counts))[codes]
@@ -105,6 +139,7 @@ class LinearClassifier(ClassifierMixin, Linear):
         return (self.coef_[model], self.intercept_[model]) if self.coef_.shape[1] == self.n_features_in_ else None
 
     def _fit_together(self, X, codes, weights):
+        """Fit a multinomial model."""
         settings, count = self._settings(X, weights, self._loss()), len(self.classes_)
         starts = [self._start(k) for k in range(count)]
         if None not in starts and len(self.coef_) == count:
@@ -119,15 +154,53 @@ class LinearClassifier(ClassifierMixin, Linear):
         return self
 
     def decision_function(self, X):
+        """Return the margins: shape (rows,) for two classes, else (rows, classes)."""
         return self._linear(X)
 
     def predict(self, X):
+        """Return the predicted class of each row."""
         margins = self._linear(X)
         return self.classes_[(margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)]
 
 
 class LogisticRegression(LinearClassifier):
-    """As sklearn.linear_model.LogisticRegression: l2, l1, elasticnet or no penalty; multinomial for more than two classes."""
+    """Logistic regression; equivalent to `sklearn.linear_model.LogisticRegression`.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "elasticnet", None}, optional
+        Penalty.
+    C : float, optional
+        Inverse regularisation strength.
+    l1_ratio : float, optional
+        Fraction of the l1 penalty for "elasticnet", from 0 to 1.
+    fit_intercept : bool, optional
+        Fit an intercept.
+    class_weight : dict or "balanced", optional
+        Class weights.
+    multi_class : {"auto", "multinomial", "ovr"}, optional
+        Multinomial or one-vs-rest models for more than two classes; "auto" means multinomial.
+    penalise_intercept : bool, optional
+        Penalise the intercept as the weight of a constant column.
+    intercept_scaling : float, optional
+        Value of that column.
+    warm_start : bool, optional
+        Start from the previous coefficients.
+    random_state : object, optional
+        Accepted for compatibility and ignored.
+    tol, max_iter, solver, n_jobs, memory_limit, verbose
+        See the module documentation.
+
+    Examples
+    --------
+    >>> from tutti.learn.linear import LogisticRegression
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]], [0, 0, 1, 1]
+    >>> model = LogisticRegression(C=10).fit(X, y)
+    >>> model.predict(X)
+    array([0, 0, 1, 1])
+    >>> model.dual_gap_ <= model.tol * model.objective_
+    True
+    """
 
     def __init__(self, penalty="l2", *, C=1.0, l1_ratio=None, fit_intercept=FIT_INTERCEPT, class_weight=None, tol=TOL, max_iter=MAX_ITER,
                  solver=SOLVER, multi_class="auto", penalise_intercept=False, intercept_scaling=1.0, warm_start=False,
@@ -160,19 +233,20 @@ class LogisticRegression(LinearClassifier):
     def _penalties(self, total_weight):
         if self.penalty in (None, "none"):
             return 0.0, 0.0
-        shares = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}
-        if self.penalty not in shares or shares[self.penalty] is None or not 0 <= shares[self.penalty] <= 1:
-            raise ValueError(f"penalty={self.penalty!r} with l1_ratio={self.l1_ratio!r}: there are l2, l1, None, and elasticnet with a "
-                             f"l1_ratio of 0 to 1")
-        share = shares[self.penalty]
-        return share * self._strength(), (1 - share) * self._strength()
+        ratios = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}
+        ratio = ratios.get(self.penalty)
+        if ratio is None or not 0 <= ratio <= 1:
+            raise ValueError(f"penalty={self.penalty!r} with l1_ratio={self.l1_ratio!r} is invalid. Valid penalties: l2, l1, None, and "
+                             f"elasticnet with l1_ratio from 0 to 1")
+        return ratio * self._strength(), (1 - ratio) * self._strength()
 
     def _is_multinomial(self):
         if self.multi_class not in ("auto", "multinomial", "ovr"):
-            raise ValueError(f"multi_class={self.multi_class!r}: there are auto, multinomial, ovr")
+            raise ValueError(f"multi_class={self.multi_class!r} is invalid. Valid values: auto, multinomial, ovr")
         return self.multi_class != "ovr" and not self.penalise_intercept
 
     def predict_proba(self, X):
+        """Return the class probabilities, shape (rows, classes)."""
         margins = self._linear(X)
         if margins.ndim == 1:
             positive = 0.5 * (1 + np.tanh(0.5 * margins))
@@ -185,12 +259,27 @@ class LogisticRegression(LinearClassifier):
         return shares / shares.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X):
+        """Return the logarithm of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
 
 class LinearSVC(LinearClassifier):
-    """As sklearn.svm.LinearSVC with an l2 penalty, but the intercept is not penalised unless penalise_intercept says so."""
+    """Linear support vector machine with an l2 penalty; equivalent to `sklearn.svm.LinearSVC`.
+
+    Unlike in scikit-learn the intercept is not penalised by default.
+
+    Parameters
+    ----------
+    loss : {"squared_hinge", "hinge"}, optional
+        Loss function.
+    C : float, optional
+        Inverse regularisation strength.
+    fit_intercept, class_weight, penalise_intercept, intercept_scaling, random_state
+        As for `LogisticRegression`.
+    tol, max_iter, solver, n_jobs, memory_limit, verbose
+        See the module documentation.
+    """
 
     def __init__(self, loss="squared_hinge", *, C=1.0, fit_intercept=FIT_INTERCEPT, class_weight=None, tol=TOL, max_iter=MAX_ITER, solver=SOLVER,
                  penalise_intercept=False, intercept_scaling=1.0, random_state=None, n_jobs=None, memory_limit=None, verbose=0):
@@ -210,7 +299,7 @@ class LinearSVC(LinearClassifier):
 
     def _loss(self):
         if self.loss not in ("hinge", "squared_hinge"):
-            raise ValueError(f"loss={self.loss!r}: there are hinge and squared_hinge")
+            raise ValueError(f"loss={self.loss!r} is invalid. Valid values: hinge, squared_hinge")
         return self.loss
 
     def _penalties(self, total_weight):
@@ -220,7 +309,19 @@ class LinearSVC(LinearClassifier):
 
 
 class LinearRegressor(RegressorMixin, Linear):
-    """Base of the regressors: one model."""
+    """Base class of the regressors.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Regularisation strength.
+    fit_intercept : bool, optional
+        Fit an intercept.
+    warm_start : bool, optional
+        Start from the previous coefficients.
+    tol, max_iter, solver, n_jobs, memory_limit, verbose
+        See the module documentation.
+    """
 
     _loss = "squared"
     _link = staticmethod(lambda margins: margins)
@@ -243,6 +344,7 @@ class LinearRegressor(RegressorMixin, Linear):
         return self.alpha
 
     def fit(self, X, y=None, sample_weight=None):
+        """Fit the model. Parameters as for `LinearClassifier.fit`, with numeric targets."""
         X, y = self._check_both(X, y, y_numeric=True)
         weights = self._weights(sample_weight, X)
         start = None
@@ -255,18 +357,29 @@ class LinearRegressor(RegressorMixin, Linear):
         return self
 
     def predict(self, X):
+        """Return the predicted target of each row."""
         return self._link(self._linear(X))
 
 
 class Ridge(LinearRegressor):
-    """Least squares with alpha times the squared length of the coefficients, as sklearn.linear_model.Ridge for one target."""
+    """Least squares with an l2 penalty; equivalent to `sklearn.linear_model.Ridge` for one target.
+
+    Minimises sum((y - Xw)^2) + alpha |w|^2. Parameters as for `LinearRegressor`.
+
+    Examples
+    --------
+    >>> from tutti.learn.linear import Ridge
+    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.coef_.round(3)
+    array([1.333])
+    """
 
     def _penalties(self, total_weight):
         return 0.0, self._strength()
 
 
 class LinearRegression(LinearRegressor):
-    """Least squares."""
+    """Ordinary least squares. Parameters as for `LinearRegressor`, without `alpha` and `warm_start`."""
 
     def __init__(self, *, fit_intercept=FIT_INTERCEPT, tol=TOL, max_iter=MAX_ITER, solver=SOLVER, n_jobs=None, memory_limit=None, verbose=0):
         super().__init__(0.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, solver=solver, n_jobs=n_jobs,
@@ -280,7 +393,19 @@ class LinearRegression(LinearRegressor):
 
 
 class ElasticNet(LinearRegressor):
-    """Mean of half the squares plus alpha * (l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2), as in scikit-learn."""
+    """Least squares with l1 and l2 penalties; equivalent to `sklearn.linear_model.ElasticNet`.
+
+    Minimises |y - Xw|^2 / (2 rows) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2).
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Regularisation strength.
+    l1_ratio : float, optional
+        Fraction of the l1 penalty, from 0 to 1.
+    fit_intercept, warm_start, tol, max_iter, solver, n_jobs, memory_limit, verbose
+        As for `LinearRegressor`.
+    """
 
     def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=FIT_INTERCEPT, tol=TOL, max_iter=MAX_ITER, solver=SOLVER, warm_start=False,
                  n_jobs=None, memory_limit=None, verbose=0):
@@ -296,24 +421,34 @@ class ElasticNet(LinearRegressor):
 
 
 class Lasso(LinearRegressor):
-    """ElasticNet with l1_ratio=1."""
+    """Least squares with an l1 penalty: `ElasticNet` with l1_ratio=1. Parameters as for `LinearRegressor`.
+
+    Examples
+    --------
+    >>> from tutti.learn.linear import Lasso
+    >>> Lasso(alpha=0.1).fit([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]], [1.0, 3.0, 5.0, 7.0]).coef_.round(2)
+    array([1.92, 0.  ])
+    """
 
     def _penalties(self, total_weight):
         return self._strength() * total_weight, 0.0
 
 
 class PoissonRegressor(LinearRegressor):
-    """Counts, with a logarithmic link, as sklearn.linear_model.PoissonRegressor."""
+    """Poisson regression with log link; equivalent to `sklearn.linear_model.PoissonRegressor`.
+
+    Parameters as for `LinearRegressor`.
+    """
 
     _loss = "poisson"
     _link = staticmethod(np.exp)
-    _power = 1  # of the mean, which the variance grows with
+    _power = 1  # Tweedie power: the variance is proportional to mean ** power
 
     def _penalties(self, total_weight):
         return 0.0, self._strength() * total_weight
 
     def score(self, X, y, sample_weight=None):
-        """The explained share of the deviance (D2)."""
+        """Return D^2, the fraction of the deviance that the model explains."""
         return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power)
 
     def _more_tags(self):
@@ -321,20 +456,38 @@ class PoissonRegressor(LinearRegressor):
 
 
 class GammaRegressor(PoissonRegressor):
-    """Positive amounts, with a logarithmic link, as sklearn.linear_model.GammaRegressor."""
+    """Gamma regression with log link; equivalent to `sklearn.linear_model.GammaRegressor`.
+
+    Parameters as for `LinearRegressor`.
+    """
 
     _loss = "gamma"
     _power = 2
 
 
 def logistic_path(X, y, Cs, *, sample_weight=None, **parameters):
-    """Models for several C, each begun where the one before ended; the strongest penalty first, returned in the order of Cs."""
+    """Fit logistic regression for several values of C with warm starts, from the strongest penalty to the weakest.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for `LogisticRegression.fit`.
+    Cs : sequence of float
+        Inverse regularisation strengths.
+    **parameters
+        Other parameters of `LogisticRegression`.
+
+    Returns
+    -------
+    list of LogisticRegression
+        The fitted models, in the order of `Cs`.
+    """
     order = np.argsort(Cs)
     models, start = {}, None
-    for place in order:
-        model = LogisticRegression(C=float(Cs[place]), warm_start=True, **parameters)
+    for index in order:
+        model = LogisticRegression(C=float(Cs[index]), warm_start=True, **parameters)
         if start is not None:
             model.coef_, model.intercept_ = start
-        models[place] = model.fit(X, y, sample_weight)
+        models[index] = model.fit(X, y, sample_weight)
         start = model.coef_, model.intercept_
-    return [models[place] for place in range(len(Cs))]
+    return [models[index] for index in range(len(Cs))]

@@ -1,4 +1,4 @@
-"""What the linear estimators share: input without copies, weights, the call of the solvers, and the known parameter names."""
+"""Base class of the linear estimators: input validation, weights, solver settings and fit results."""
 
 import os
 import warnings
@@ -14,19 +14,20 @@ from tutti.learn.matrices import NO_WEIGHTS, as_matrix, byte_count
 
 
 def thread_count(n_jobs):
-    """n_jobs as in scikit-learn, but None means all processors: one fit uses them all."""
+    """Return the number of threads for `n_jobs` as in scikit-learn, except that None means all CPUs; 0 stands for all.
+    """
     if n_jobs is None or n_jobs == -1:
         return 0
     return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs if n_jobs < 0 else int(n_jobs))
 
 
 class Linear(BaseEstimator):
-    """Base of all linear estimators. Subclasses say their loss and how their parameters become penalties."""
+    """Base class of all linear estimators. Subclasses define the loss and map their parameters to penalties."""
 
-    _ranks = None  # of a distributed fit
+    _ranks = None  # communicator of a distributed fit
 
     def _penalties(self, total_weight):
-        """(l1, l2) for the sum of the losses."""
+        """Return (l1, l2), relative to the sum of the losses."""
         raise NotImplementedError
 
     def _check_x(self, X, reset):
@@ -37,16 +38,16 @@ class Linear(BaseEstimator):
             return self._check_file(X, y)
         if getattr(self, "memory_limit", None) is not None:
             byte_count(self.memory_limit)
-            warnings.warn("memory_limit is for a DataFile: arrays are in memory already, and the fit is not limited. Write them by save_data_file and "
-                          "fit DataFile(path)", stacklevel=3)
-        # That all is finite is checked by the fit, on all processors.
+            warnings.warn("memory_limit applies to a DataFile only: arrays are already in memory, and the fit is not limited. Write them with "
+                          "save_data_file and fit DataFile(path)", stacklevel=3)
+        # The fit itself checks for NaN and infinity, on all CPUs.
         return self._validate_data(X, y, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], force_all_finite=False, **kind)
 
     def _check_file(self, X, y):
-        """It stays where it is; without a limit the solver reads it at once."""
+        """Return the file itself, and its labels unless `y` is given."""
         y = X.handle.labels() if y is None else np.asarray(y)
         if len(y) != X.shape[0]:
-            raise ValueError(f"{X.path} has {X.shape[0]} rows, there are {len(y)} labels")
+            raise ValueError(f"{X.path} has {X.shape[0]} rows, but y has {len(y)} labels")
         self.n_features_in_ = X.shape[1]
         return X, y
 
@@ -66,6 +67,7 @@ class Linear(BaseEstimator):
         return float(self._ranks.sum(np.array([total]))[0]) if self._ranks else total
 
     def _show(self):
+        """Return a progress callback, or None."""
         if not self.verbose:
             return None
         return lambda iteration, seconds, objective, gap: print(
@@ -74,7 +76,7 @@ class Linear(BaseEstimator):
     def _settings(self, X, weights, loss):
         l1, l2 = self._penalties(self._total(X, weights))
         if getattr(self, "use_gpu", False):
-            warnings.warn("use_gpu=True: there is no GPU build of tutti.learn; all work is done by the processors", stacklevel=4)
+            warnings.warn("use_gpu=True: tutti.learn has no GPU build; the fit runs on CPUs", stacklevel=4)
         return {
             "loss": loss, "l1": l1, "l2": l2, "fit_intercept": bool(self.fit_intercept), "solver": getattr(self, "solver", "auto"),
             "penalise_intercept": bool(getattr(self, "penalise_intercept", False)),
@@ -84,7 +86,8 @@ class Linear(BaseEstimator):
         }
 
     def _fit_one(self, X, labels, weights, loss, start=None, held=0, most_steps=None):
-        """`held`: bytes that the caller has beside labels and weights; `most_steps`: instead of max_iter."""
+        """Fit one model. `held`: bytes the caller holds besides labels and weights; `most_steps`: overrides max_iter.
+        """
         settings = self._settings(X, weights, loss)
         if most_steps is not None:
             settings["max_iterations"] = most_steps
@@ -99,7 +102,9 @@ class Linear(BaseEstimator):
         return 0 if limit is None else max(1, byte_count(limit) - held)
 
     def _keep(self, results):
-        """What is told about the fit; `results` has one dictionary per model."""
+        """Store the results of a fit as attributes, and warn if it did not converge. `results`: one dictionary per
+        model.
+        """
         self.n_iter_ = max(1, max(len(result["history"]) for result in results))
         self.dual_gap_ = max(result["dual_gap"] for result in results)
         self.objective_ = sum(result["objective"] for result in results)
@@ -111,19 +116,19 @@ class Linear(BaseEstimator):
         self.history_ = self.training_history_ = history
         self.is_interrupted_ = any(result["is_interrupted"] for result in results)
         if any(result["is_interrupted"] for result in results):
-            warnings.warn("the fit was interrupted; the model is what was there", ConvergenceWarning, stacklevel=3)
+            warnings.warn("the fit was interrupted; the model is that of the last iteration", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results) and self.n_iter_ < self.max_iter:
-            warnings.warn(f"the gap stays at {self.dual_gap_:.3g}, above tol={self.tol:g} of the objective: rounding decides now; give float64 data "
-                          f"or raise tol", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"the duality gap stays at {self.dual_gap_:.3g}, above tol={self.tol:g} of the objective: it is limited by "
+                          f"floating-point precision. Pass float64 data or increase tol", ConvergenceWarning, stacklevel=3)
         elif not all(result["has_converged"] for result in results):
-            warnings.warn(f"the gap is {self.dual_gap_:.3g} after max_iter={self.max_iter}; raise max_iter or tol",
+            warnings.warn(f"the duality gap is {self.dual_gap_:.3g} after max_iter={self.max_iter}. Increase max_iter or tol",
                           ConvergenceWarning, stacklevel=3)
 
     def _margins(self, X, coefficients, intercept):
         return _learn.margins(as_matrix(X), coefficients, float(intercept), self._threads())
 
     def _linear(self, X):
-        """Margins of rows: one value, or one per model."""
+        """Return the margins of the rows: shape (rows,) for one model, else (rows, models)."""
         check_is_fitted(self)
         if isinstance(X, DataFile):
             return np.concatenate([self._linear(rows) for rows, _, _ in X.chunks()])

@@ -1,4 +1,4 @@
-"""Arrays as the compiled part takes them."""
+"""Conversion of matrices and memory limits for the C++ library."""
 
 import numbers
 
@@ -10,7 +10,7 @@ NO_WEIGHTS = np.empty(0)
 
 
 def byte_count(limit):
-    """Bytes of a memory_limit: a number, or text as in 500MB (1e6), 2GiB or 2G (2^30). None: 0."""
+    """Parse a memory limit: bytes, or text such as "500MB" (10^6), "2GiB" or "2G" (2^30). None returns 0."""
     if limit is None:
         return 0
     try:
@@ -23,7 +23,7 @@ def byte_count(limit):
 
 
 def as_matrix(X):
-    """What the compiled part takes: a dense array as it is, or the parts of a sparse one. Entries that are all 1 need no values."""
+    """Return a dense array itself, or the components of a sparse matrix, without values if all of them are 1."""
     if isinstance(X, np.ndarray):
         return X
     if not X.has_canonical_format:

@@ -1,4 +1,4 @@
-"""Model files: estimators of tutti.learn as files of `tutti learn`, and back."""
+"""Model files, shared with the command `tutti learn`."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,18 +16,37 @@ BOOSTED = (tree.BoostingMachineClassifier, tree.BoostingMachineRegressor)
 
 
 def save_model(estimator, path):
-    """Writes a fitted linear model or trees to a file that `tutti learn predict` and load_model read.
+    """Write a fitted estimator to a file for `load_model` and `tutti learn predict`.
 
-    Classes must be numbers or strings. Raises TypeError for other estimators, and ValueError for one class or
-    a transformed input (normalize, kernel of snap_ml).
+    Parameters
+    ----------
+    estimator : object
+        Fitted estimator of `tutti.learn` or `snap_ml`. Classes must be numbers or strings.
+    path : str or path-like
+        File to write.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is not supported.
+    ValueError
+        If the model has only one class or transforms its input (`normalize` or `kernel` of `snap_ml`).
+
+    Examples
+    --------
+    >>> from tutti.learn.linear import Ridge
+    >>> from tutti.learn.model import load_model, save_model
+    >>> save_model(Ridge().fit([[0.0], [1.0]], [0.0, 3.0]), "ridge.model")
+    >>> load_model("ridge.model").predict([[0.5]])
+    array([1.5])
     """
     check_is_fitted(estimator)
     if getattr(estimator, "normalize", False) or getattr(estimator, "kernel", "linear") != "linear":
-        raise ValueError("a model file holds no normalize and no kernel")
+        raise ValueError("model files do not support normalize and kernel")
     content = {"name": _name_of(estimator), "columns": int(estimator.n_features_in_), "classes": [], "labels": [], "is_multinomial": False}
     if hasattr(estimator, "classes_"):
         if len(estimator.classes_) < 2:
-            raise ValueError("a model file needs two classes at least")
+            raise ValueError("model files need at least two classes")
         if np.issubdtype(estimator.classes_.dtype, np.number) or estimator.classes_.dtype == bool:
             content["classes"] = estimator.classes_.astype(np.float64).tolist()
         else:
@@ -44,9 +63,22 @@ def save_model(estimator, path):
 
 
 def load_model(path):
-    """Returns a fitted estimator of tutti.learn from a file of save_model or `tutti learn train`.
+    """Read a model file.
 
-    Files whose columns are strings raise ValueError: they need `tutti learn predict`, which encodes them.
+    Parameters
+    ----------
+    path : str or path-like
+        File written by `save_model` or `tutti learn train`.
+
+    Returns
+    -------
+    object
+        Fitted estimator of `tutti.learn`.
+
+    Raises
+    ------
+    ValueError
+        If the model has string-valued columns; `tutti learn predict` encodes them.
     """
     content = _model.read_model(str(path))
     if content["categorical"]:

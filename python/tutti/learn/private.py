@@ -1,10 +1,12 @@
-"""Linear models by stochastic gradients with differential privacy.
+"""Differentially private SGD for linear models.
 
-Rows are shuffled once and cut into batches that stay as they are; every epoch goes through all of them. A row's gradient is cut to length
-`grad_clip`, and to the sum of a batch comes normal noise of deviation sigma * grad_clip. The accountant is that of zero-concentrated
-privacy: batches of an epoch do not share rows, so an epoch costs 1 / (2 sigma^2), epochs add up to rho, and rho gives
-(epsilon, delta) with epsilon = rho + 2 sqrt(rho ln(1 / delta)), where neighbouring data sets differ by one row being there or not.
-Sigma is chosen so that this is `epsilon`. Amplification by sampling is not claimed.
+Rows are shuffled once and divided into fixed batches; every epoch processes all of them. The gradient of each row is
+clipped to norm `grad_clip`, and Gaussian noise of standard deviation sigma * grad_clip is added to the sum of a batch.
+
+Privacy accounting uses zero-concentrated differential privacy (zCDP). The batches of an epoch are disjoint, so an epoch
+costs 1 / (2 sigma^2); epochs add up to rho, which gives (epsilon, delta) with
+epsilon = rho + 2 sqrt(rho ln(1 / delta)). Neighbouring data sets differ by the presence of one row. Sigma is
+chosen to reach `epsilon` exactly. Amplification by subsampling is not claimed.
 """
 
 import numpy as np
@@ -14,9 +16,9 @@ DELTA = 0.01
 
 
 def noise_deviation(epsilon, epochs, delta=DELTA):
-    """The sigma with which `epochs` epochs are (epsilon, delta)-private."""
+    """Return the noise multiplier sigma for which `epochs` epochs are (epsilon, delta)-private."""
     if not epsilon > 0 or epochs < 1:
-        raise ValueError(f"privacy_epsilon={epsilon!r} must be above 0, and there must be an epoch")
+        raise ValueError(f"privacy_epsilon={epsilon!r} must be above 0, and max_iter={epochs!r} at least 1")
     log = np.log(1 / delta)
     rho = (np.sqrt(log + epsilon) - np.sqrt(log)) ** 2
     return np.sqrt(epochs / (2 * rho))
@@ -29,7 +31,10 @@ def _derivative(loss, margins, labels):
 
 
 def fit_private(X, y, loss, l2, *, eta, batch_size, epsilon, grad_clip, epochs, random_state=None):
-    """Coefficients for losses logistic (labels -1 and 1) or squared, with l2 in  sum of losses + l2 / 2 * |w|^2  and no intercept."""
+    """Return the coefficients without intercept, minimising sum of losses + l2 / 2 |w|^2.
+
+    `loss`: "logistic" (labels -1 and 1) or "squared".
+    """
     random = check_random_state(random_state)
     sigma = noise_deviation(epsilon, epochs)
     rows, columns = X.shape

@@ -1,4 +1,4 @@
-"""Decision trees, forests and boosting: everything about trees in one place."""
+"""Decision trees, random forests, extra trees, gradient boosting, and import of models from other libraries."""
 
 from tutti.learn.tree_boosting import (BoostingMachineClassifier, BoostingMachineRegressor, GradientBoostingClassifier,
                                        GradientBoostingRegressor)

@@ -1,4 +1,4 @@
-"""What the estimators of trees share: input, labels, weights, and how the known parameters are read."""
+"""Base classes of the tree estimators: input validation, labels, weights, prediction and export."""
 
 import math
 import numbers
@@ -17,7 +17,9 @@ NO_VALUES = np.empty(0)
 
 
 def thread_count(*asked):
-    """The first that is given: n_jobs as in scikit-learn, but None or 0 means all processors: one fit uses them all."""
+    """Return the number of threads for the first argument that is set; `n_jobs` as in scikit-learn, 0 stands for all
+    CPUs.
+    """
     jobs = next((one for one in asked if one), -1)
     if jobs == -1:
         return 0
@@ -25,23 +27,25 @@ def thread_count(*asked):
 
 
 def seed_of(random_state):
+    """Draw a seed from a random state."""
     return int(check_random_state(random_state).randint(0, 2**31 - 1))
 
 
 def keep(estimator, arguments):
-    """Every argument under its own name, as scikit-learn's conventions want it."""
+    """Store every argument under its name, following scikit-learn's conventions."""
     for name, value in arguments.items():
         if name not in ("self", "__class__"):
             setattr(estimator, name, value)
 
 
 def check_at_least(name, value, least, above=False):
+    """Raise ValueError unless `value` is a number of at least `least`, or above it."""
     if not isinstance(value, numbers.Real) or value < least or (above and value == least):
         raise ValueError(f"{name}={value!r} must be {'above' if above else 'at least'} {least}")
 
 
 def encode(y, block=1 << 20):
-    """The classes, and each label's place among them as float64; block by block, so that nothing else of y's size is made."""
+    """Return the classes, and the class index of each label as float64. Works in blocks to bound temporary memory."""
     parts = [np.unique(y[i : i + block]) for i in range(0, len(y), block)]
     classes = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
     codes = np.empty(len(y))
@@ -51,7 +55,7 @@ def encode(y, block=1 << 20):
 
 
 def columns_per_node(max_features, columns, default):
-    """0 for all columns, else how many each node draws."""
+    """Return the number of columns sampled per node; 0 means all."""
     if max_features is None:
         return 0
     if max_features == "auto":
@@ -69,24 +73,27 @@ def columns_per_node(max_features, columns, default):
         check_at_least("max_features", max_features, 0, above=True)
         wanted = int(max_features * columns)
     else:
-        raise ValueError(f"max_features={max_features!r} is none of 'sqrt', 'log2', a number and None")
+        raise ValueError(f"max_features={max_features!r} is invalid. Valid values: 'sqrt', 'log2', a number or None")
     return 0 if wanted >= columns else max(1, wanted)
 
 
 def share_or_count(name, value, rows, least):
-    """A number of rows, given as such or as a share of them."""
+    """Convert a count or a fraction of the rows to a number of rows."""
     check_at_least(name, value, 0, above=True)
     if isinstance(value, numbers.Integral):
         check_at_least(name, value, least)
         return float(value)
     if value > 1:
-        raise ValueError(f"{name}={value!r} is a share, so at most 1.0; give a whole number for a count")
+        raise ValueError(f"{name}={value!r} is a fraction and must be at most 1.0. Pass an integer for a count")
     return max(float(least), float(np.ceil(value * rows)))
 
 
 class TreeEstimator(BaseEstimator):
-    """Takes dense arrays of float32 and float64 as they are, sparse ones as CSR or CSC; NaN is a missing value, what a sparse
-    matrix does not hold is 0."""
+    """Base class of all tree estimators.
+
+    float32 and float64 arrays, CSR and CSC matrices are not copied. NaN is a missing value; absent entries of a sparse
+    matrix are 0.
+    """
 
     def _check_x(self, X, reset):
         X = self._validate_data(X, reset=reset, accept_sparse=["csr", "csc"], dtype=[np.float32, np.float64],
@@ -102,7 +109,7 @@ class TreeEstimator(BaseEstimator):
         return X, y
 
     def _refuse_infinite(self, X):
-        # One pass without copies; of a mapped file only what is being read is in memory.
+        # One pass without copies; only the current block of a mapped file is resident.
         if _tree.has_infinite(X, self._threads()):
             raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
 
@@ -118,10 +125,10 @@ class TreeEstimator(BaseEstimator):
         return {"allow_nan": True}
 
     def _threads(self, *asked):
-        """`asked`: of one call, before those of the estimator."""
+        """Return the number of threads; `asked` overrides the estimator for one call."""
         return thread_count(*asked, self.n_jobs, getattr(self, "num_threads", None), getattr(self, "n_threads", None))
 
-    # What a fit over ranks asks the others for.
+    # Overridden by distributed estimators.
     def _is_distributed(self):
         return False
 
@@ -132,60 +139,76 @@ class TreeEstimator(BaseEstimator):
         return rows
 
     def _all_weight(self, weights):
-        """Exactly rounded, so that it does not depend on how rows are dealt."""
+        """Return the exactly rounded sum of the weights, which does not depend on the distribution of rows over ranks.
+        """
         return math.fsum(weights)
 
     def _class_weights(self, y):
-        """Of each row."""
+        """Return the class weight of each row."""
         return compute_sample_weight(self.class_weight, y)
 
     def _warn_gpu(self):
         if getattr(self, "use_gpu", False):
-            warnings.warn("use_gpu=True: there is no GPU build of tutti.learn; all work is done by the processors", stacklevel=3)
+            warnings.warn("use_gpu=True: tutti.learn has no GPU build; the fit runs on CPUs", stacklevel=3)
 
     @property
     def feature_importances_(self):
+        """Fraction of the total gain per column."""
         check_is_fitted(self)
         return np.array(self.model_.importances())
 
     def apply(self, X):
-        """The leaf of each row in each tree."""
+        """Return the leaf index of each row in each tree."""
         check_is_fitted(self)
         return self.model_.leaves(self._check_x(X, reset=False), self._threads())
 
     def shap_values(self, X):
-        """rows x columns, for several classes rows x classes x columns: how far each column moves the raw answer from its mean
-        (expected_value_)."""
+        """Return SHAP values: the contribution of each column to the raw prediction, relative to `expected_value_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (rows, columns)
+            Rows to explain.
+
+        Returns
+        -------
+        ndarray
+            Shape (rows, columns), or (rows, classes, columns) for several classes.
+        """
         check_is_fitted(self)
         values = self.model_.shap(self._check_x(X, reset=False), self._threads())[:, :, :-1]
         return values[:, 0, :] if values.shape[1] == 1 else values
 
     @property
     def expected_value_(self):
+        """Mean raw prediction, one value per output."""
         check_is_fitted(self)
         zeros = np.zeros((1, self.n_features_in_))
         return self.model_.shap(zeros, 1)[0, :, -1]
 
     def to_json(self):
-        """The model as text, as docs/formats/trees.md describes it."""
+        """Return the model as JSON text; see docs/formats/trees.md."""
         check_is_fitted(self)
         return self.model_.to_json()
 
     def to_onnx(self):
-        """The model as bytes of an ONNX file: input x, output y after the link."""
+        """Return the model as an ONNX file (bytes) with input x and output y, which is the prediction after the link.
+        """
         check_is_fitted(self)
         return self.model_.to_onnx()
 
     def to_pmml(self):
+        """Return the model as a PMML document."""
         check_is_fitted(self)
         return self.model_.to_pmml()
 
     def to_cpp(self, name="predict"):
-        """A C++ source with `void name(const double* x, double* y)`."""
+        """Return C++ source code of the function `void name(const double* x, double* y)`."""
         check_is_fitted(self)
         return self.model_.to_cpp(name)
 
     def _categorical(self):
+        """Return the indices of the categorical columns."""
         chosen = self.categorical_features
         if chosen is None:
             return []
@@ -194,11 +217,13 @@ class TreeEstimator(BaseEstimator):
 
 
 class TreeClassifier(ClassifierMixin, TreeEstimator):
+    """Base class of the classifiers."""
+
     def _encode(self, y):
         return encode(y)
 
     def _check_classes(self, X, y, sample_weight):
-        """Codes 0, 1, ... of y, and weights with those of the classes."""
+        """Return class codes 0, 1, ... of y, and sample weights multiplied by class weights."""
         check_classification_targets(y)
         self.classes_, codes = self._encode(y)
         self.n_classes_ = len(self.classes_)
@@ -209,6 +234,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         return codes, weights
 
     def predict_proba(self, X, num_threads=None, n_jobs=None):
+        """Return the class probabilities, shape (rows, classes). `num_threads` or `n_jobs`: threads of this call."""
         check_is_fitted(self)
         X = self._check_x(X, reset=False)
         if self.n_classes_ == 1:
@@ -219,15 +245,20 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         return answers
 
     def predict_log_proba(self, X, num_threads=None, n_jobs=None):
+        """Return the logarithm of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, num_threads, n_jobs))
 
     def predict(self, X, num_threads=None, n_jobs=None):
+        """Return the most probable class of each row. `num_threads` or `n_jobs`: threads of this call."""
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X, num_threads, n_jobs), axis=1)]
 
 
 class TreeRegressor(RegressorMixin, TreeEstimator):
+    """Base class of the regressors."""
+
     def predict(self, X, num_threads=None, n_jobs=None):
+        """Return the predicted target of each row. `num_threads` or `n_jobs`: threads of this call."""
         check_is_fitted(self)
         return self.model_.predict(self._check_x(X, reset=False), self._threads(num_threads, n_jobs))[:, 0]

@@ -1,8 +1,8 @@
-"""Decision trees, random forests and extra trees with scikit-learn's interface.
+"""Decision trees, random forests and extra trees with scikit-learn's API.
 
-Columns are cut into up to 255 bins once, and splits are sought between bins; with use_histograms=False between any two values, which
-takes longer. Whole numbers are summed, so the model is the same
-for any number of threads. n_jobs counts the threads of one fit; None means all processors.
+Columns are quantised once into at most 255 bins, and splits are searched between bins; `use_histograms=False` searches
+between any two values, which is slower. Sums are accumulated as integers, so results do not depend on the number of
+threads.
 """
 
 import sys
@@ -20,7 +20,7 @@ from tutti.learn.tree_nodes import as_known_tree, paths
 
 
 class _Grown:
-    """Fits trees; subclasses say how many and how they draw rows and columns."""
+    """Base class of trees and forests. Subclasses define the number of trees and the sampling of rows and columns."""
 
     _default_max_features = None
     _random_thresholds = False
@@ -41,7 +41,7 @@ class _Grown:
         total = float(rows)
         if len(weights) and (self.min_weight_fraction_leaf > 0 or self.min_impurity_decrease > 0):
             total = self._all_weight(weights)
-        # Gini's index of two classes is twice the variance of their indicator, which is what gains are told in.
+        # Gains are in units of variance; the Gini index of two classes is twice the variance of their indicator.
         factor = 2 if classes == 2 else 1
         options = dict(
             classes=classes,
@@ -77,6 +77,7 @@ class _Grown:
         return self
 
     def _progress(self, trees):
+        """Return a progress callback, or None."""
         if not self.verbose:
             return None
 
@@ -93,10 +94,26 @@ class _Grown:
 
 class _Classifier(_Grown, TreeClassifier):
     def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (rows, columns)
+            Features; NaN is a missing value.
+        y : array-like
+            Class labels.
+        sample_weight : array-like, optional
+            Sample weights.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         X, y = self._check_x_y(X, y)
         codes, weights = self._check_classes(X, y, sample_weight)
         if self.criterion not in ("gini", "entropy", "log_loss"):
-            raise ValueError(f"criterion={self.criterion!r} is none of 'gini', 'entropy' and 'log_loss'")
+            raise ValueError(f"criterion={self.criterion!r} is invalid. Valid values: 'gini', 'entropy', 'log_loss'")
         return self._grow(X, codes, weights, max(2, self.n_classes_))
 
     def _options(self, X, weights, classes):
@@ -105,9 +122,10 @@ class _Classifier(_Grown, TreeClassifier):
 
 class _Regressor(_Grown, TreeRegressor):
     def fit(self, X, y, sample_weight=None):
+        """Fit the model. Parameters as for the classifiers, with numeric targets."""
         X, y = self._check_x_y(X, y, y_numeric=True)
         if self.criterion not in ("squared_error", "mse"):
-            raise ValueError(f"criterion={self.criterion!r} is not 'squared_error'")
+            raise ValueError(f"criterion={self.criterion!r} is invalid. Valid value: 'squared_error'")
         weights = self._weights(sample_weight, X)
         return self._grow(X, np.asarray(y, dtype=np.float64), weights, 0)
 
@@ -115,26 +133,32 @@ class _Regressor(_Grown, TreeRegressor):
 class _SingleTree(_Grown):
     def _forest_options(self, rows):
         if self.splitter not in ("best", "random"):
-            raise ValueError(f"splitter={self.splitter!r} is none of 'best' and 'random'")
+            raise ValueError(f"splitter={self.splitter!r} is invalid. Valid values: 'best', 'random'")
         return dict(trees=1, random_thresholds=self.splitter == "random")
 
     def get_depth(self):
+        """Return the depth of the tree."""
         return self.model_.depths()[0]
 
     def get_n_leaves(self):
+        """Return the number of leaves."""
         return self.model_.leaf_counts()[0]
 
     def apply(self, X):
+        """Return the leaf index of each row."""
         return super().apply(X)[:, 0]
 
     def decision_path(self, X):
-        """rows x nodes: 1 where a row comes through."""
+        """Return a sparse indicator matrix, shape (rows, nodes): 1 where the path of a row passes the node."""
         return paths(self.model_, 0, self.apply(X))
 
     @property
     def tree_(self):
-        """As scikit-learn's, for programs that read it. Made when it is asked for; it knows neither where missing values go nor categories, and
-        of numbers it takes leaves for pure."""
+        """The tree as scikit-learn's `Tree`, built on demand for programs that read it.
+
+        It contains neither the direction of missing values nor categorical splits. Leaves of regression trees have
+        impurity 0.
+        """
         check_is_fitted(self)
         return self._known_tree(0)
 
@@ -142,7 +166,7 @@ class _SingleTree(_Grown):
 class _Forest(_Grown):
     @property
     def estimators_(self):
-        """A decision tree for each tree; their classes are the codes 0, 1, ... of ours. Made when they are asked for."""
+        """List of the trees as decision tree estimators, built on demand. Their classes are the codes 0, 1, ..."""
         check_is_fitted(self)
         return [self._estimator(i) for i in range(self.model_.trees)]
 
@@ -155,7 +179,15 @@ class _Forest(_Grown):
         return made
 
     def decision_path(self, X):
-        """(rows x nodes of all trees, where the nodes of each tree begin)."""
+        """Return the paths through all trees.
+
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix, shape (rows, nodes of all trees)
+            1 where the path of a row passes the node.
+        offsets : ndarray
+            Index of the first node of each tree.
+        """
         leaves = self.apply(X)
         parts = [paths(self.model_, i, leaves[:, i]) for i in range(self.model_.trees)]
         return sp.hstack(parts, format="csr"), np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
@@ -165,18 +197,65 @@ class _Forest(_Grown):
         samples = 1.0
         if self.max_samples is not None:
             if not self.bootstrap:
-                raise ValueError("max_samples needs bootstrap=True")
+                raise ValueError("max_samples requires bootstrap=True")
             samples = share_or_count("max_samples", self.max_samples, rows, 1) / rows
         return dict(trees=int(self.n_estimators), bootstrap=bool(self.bootstrap), samples=samples)
 
     def _more_tags(self):
         tags = super()._more_tags()
         if self.bootstrap:
-            tags["_xfail_checks"] = {"check_sample_weights_invariance": "each tree draws rows by their places, whatever they weigh"}
+            tags["_xfail_checks"] = {"check_sample_weights_invariance": "each tree draws rows by index, independently of their weights"}
         return tags
 
 
 class DecisionTreeClassifier(_SingleTree, _Classifier):
+    """Decision tree classifier; equivalent to `sklearn.tree.DecisionTreeClassifier`.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss"}, optional
+        Impurity measure.
+    splitter : {"best", "random"}, optional
+        Best or random thresholds.
+    max_depth, max_leaf_nodes : int, optional
+        Limits of the tree; None means no limit.
+    min_samples_split, min_samples_leaf : int or float, optional
+        Minimum number of rows in an inner node and in a leaf, as a count or a fraction.
+    min_weight_fraction_leaf : float, optional
+        Minimum fraction of the total weight in a leaf.
+    max_features : int, float, "sqrt", "log2" or "auto", optional
+        Columns sampled per node; None means all.
+    random_state : int, RandomState or None, optional
+        Seed of the sampling.
+    min_impurity_decrease : float, optional
+        Minimum weighted impurity decrease of a split.
+    class_weight : dict or "balanced", optional
+        Class weights.
+    use_histograms : bool, optional
+        False searches exact splits between any two values; slower.
+    hist_nbins : int, optional
+        Maximum number of bins per column, at most 255.
+    categorical_features : array-like of int or bool, optional
+        Columns of category codes 0, 1, ...
+    n_jobs : int, optional
+        Number of threads; None means all CPUs. `n_threads` and `num_threads` are aliases.
+    use_gpu, gpu_id : optional
+        Accepted for compatibility: `use_gpu=True` warns and trains on CPUs.
+    memory_limit : int or str, optional
+        Limit on the memory of the process, in bytes or as "2GB", for out-of-core training.
+    verbose : bool, optional
+        Print progress.
+
+    Examples
+    --------
+    >>> from tutti.learn.tree import DecisionTreeClassifier
+    >>> model = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [2.5]])
+    array([0, 1])
+    >>> model.get_n_leaves()
+    2
+    """
+
     def __init__(self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, class_weight=None, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None,
@@ -185,6 +264,11 @@ class DecisionTreeClassifier(_SingleTree, _Classifier):
 
 
 class DecisionTreeRegressor(_SingleTree, _Regressor):
+    """Decision tree regressor; equivalent to `sklearn.tree.DecisionTreeRegressor`.
+
+    Parameters as for `DecisionTreeClassifier`, with criterion "squared_error" and without `class_weight`.
+    """
+
     def __init__(self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
                  min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
                  min_impurity_decrease=0.0, use_histograms=True, hist_nbins=256, categorical_features=None, n_jobs=None, n_threads=None,
@@ -193,6 +277,29 @@ class DecisionTreeRegressor(_SingleTree, _Regressor):
 
 
 class RandomForestClassifier(_Forest, _Classifier):
+    """Random forest classifier; equivalent to `sklearn.ensemble.RandomForestClassifier`.
+
+    Parameters
+    ----------
+    n_estimators : int, optional
+        Number of trees.
+    bootstrap : bool, optional
+        Draw the rows of each tree with replacement.
+    max_samples : int or float, optional
+        Number or fraction of rows to draw per tree; requires `bootstrap`.
+    gpu_ids, compress_trees : optional
+        Accepted for compatibility and ignored.
+    criterion, max_depth, ...
+        As for `DecisionTreeClassifier`; `max_features` defaults to "sqrt".
+
+    Examples
+    --------
+    >>> from tutti.learn.tree import RandomForestClassifier
+    >>> model = RandomForestClassifier(20, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.0], [3.0]])
+    array([0, 1])
+    """
+
     _single = DecisionTreeClassifier
     _default_max_features = "sqrt"
 
@@ -204,6 +311,12 @@ class RandomForestClassifier(_Forest, _Classifier):
 
 
 class RandomForestRegressor(_Forest, _Regressor):
+    """Random forest regressor; equivalent to `sklearn.ensemble.RandomForestRegressor`.
+
+    Parameters as for `RandomForestClassifier`, with criterion "squared_error" and without `class_weight`;
+    `max_features` defaults to 1.0.
+    """
+
     _single = DecisionTreeRegressor
 
     def __init__(self, n_estimators=TREES, *, criterion="squared_error", max_depth=None, min_samples_split=2, min_samples_leaf=1,
@@ -214,6 +327,11 @@ class RandomForestRegressor(_Forest, _Regressor):
 
 
 class ExtraTreesClassifier(_Forest, _Classifier):
+    """Extra trees classifier; equivalent to `sklearn.ensemble.ExtraTreesClassifier`.
+
+    Thresholds are drawn at random. Parameters as for `RandomForestClassifier`; `bootstrap` defaults to False.
+    """
+
     _single = DecisionTreeClassifier
     _default_max_features = "sqrt"
     _random_thresholds = True
@@ -226,6 +344,11 @@ class ExtraTreesClassifier(_Forest, _Classifier):
 
 
 class ExtraTreesRegressor(_Forest, _Regressor):
+    """Extra trees regressor; equivalent to `sklearn.ensemble.ExtraTreesRegressor`.
+
+    Thresholds are drawn at random. Parameters as for `RandomForestRegressor`; `bootstrap` defaults to False.
+    """
+
     _single = DecisionTreeRegressor
     _random_thresholds = True
 

@@ -1,4 +1,4 @@
-"""Models of XGBoost, LightGBM and scikit-learn, answered by ours."""
+"""Import of models from XGBoost, LightGBM and scikit-learn."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,16 @@ from tutti import _tree
 
 
 class ImportedTrees:
-    """`predict` answers as the library that made the model does: probabilities or means, rows x outputs; one output: rows."""
+    """A tree ensemble from another library.
+
+    `to_json`, `to_onnx`, `to_pmml`, `to_cpp` and `importances` are available as for native models.
+    """
 
     def __init__(self, model):
         self.model_ = model
 
     def _answers(self, X, with_link):
+        """Return the predictions, shape (rows,) for one output."""
         X = X if hasattr(X, "indptr") else np.asarray(X)
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
@@ -25,12 +29,15 @@ class ImportedTrees:
         return answers[:, 0] if answers.shape[1] == 1 else answers
 
     def predict(self, X):
+        """Return the predictions of the original library: probabilities or means, shape (rows,) or (rows, outputs)."""
         return self._answers(X, True)
 
     def predict_raw(self, X):
+        """Return the predictions before the link function."""
         return self._answers(X, False)
 
     def shap_values(self, X):
+        """Return SHAP values, shape (rows, outputs, columns)."""
         return self.model_.shap(np.asarray(X, dtype=np.float64), 0)[:, :, :-1]
 
     def __getattr__(self, name):
@@ -40,22 +47,55 @@ class ImportedTrees:
 
 
 def import_xgboost(path):
-    """From save_model("x.json") or save_model("x.ubj")."""
+    """Import an XGBoost model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File written by `save_model("x.json")` or `save_model("x.ubj")`.
+
+    Returns
+    -------
+    ImportedTrees
+        The model.
+    """
     return ImportedTrees(_tree.import_xgboost(Path(path).read_bytes()))
 
 
 def import_lightgbm(path):
-    """From save_model("x.txt")."""
+    """Import a LightGBM model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File written by `save_model("x.txt")`.
+
+    Returns
+    -------
+    ImportedTrees
+        The model.
+    """
     return ImportedTrees(_tree.import_lightgbm(Path(path).read_bytes()))
 
 
 def read_trees(path):
-    """From what to_json gave."""
+    """Read a model from the JSON text of `to_json`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File with the text.
+
+    Returns
+    -------
+    ImportedTrees
+        The model.
+    """
     return ImportedTrees(_tree.read_model(Path(path).read_text()))
 
 
 def _tree_of(tree, values, output=0):
-    """One tree of scikit-learn's, whose nodes are arrays, as ours."""
+    """Convert a `Tree` of scikit-learn to the native JSON structure."""
     leaf = tree.children_left < 0
     return dict(output=output, outputs=values.shape[1], left=tree.children_left.tolist(), right=tree.children_right.tolist(),
                 column=np.where(leaf, -1, tree.feature).tolist(), threshold=np.where(leaf, 0.0, tree.threshold).tolist(),
@@ -64,8 +104,34 @@ def _tree_of(tree, values, output=0):
 
 
 def import_sklearn(estimator):
-    """From a fitted decision tree, random forest or extra trees with one target. Classes answer in the order of classes_."""
-    if not isinstance(estimator, (BaseDecisionTree, RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)):
+    """Import a fitted scikit-learn model.
+
+    Parameters
+    ----------
+    estimator : object
+        Decision tree, random forest or extra trees with one target.
+
+    Returns
+    -------
+    ImportedTrees
+        The model. Outputs of a classifier are class probabilities in the order of `classes_`.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is not supported.
+    ValueError
+        If it has several targets.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from tutti.learn.tree import import_sklearn
+    >>> import_sklearn(DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 5.0])).predict([[0.9]])
+    array([5.])
+    """
+    if not isinstance(estimator, (BaseDecisionTree, RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier,
+                                  ExtraTreesRegressor)):
         raise TypeError(f"{type(estimator).__name__} cannot be imported; decision trees, random forests and extra trees can")
     check_is_fitted(estimator)
     trees = [one.tree_ for one in getattr(estimator, "estimators_", [estimator])]

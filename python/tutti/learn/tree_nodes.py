@@ -1,4 +1,4 @@
-"""Our trees in the form that programs around scikit-learn read: `tree_`, paths, impurities."""
+"""Conversion of trees to scikit-learn's structures: `tree_`, decision paths, impurities and out-of-bag sums."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -6,11 +6,11 @@ from sklearn.tree import _tree as known
 
 from tutti import _tree
 
-BLOCK = 1 << 16  # rows
+BLOCK = 1 << 16  # rows per block
 
 
 def levels_of(nodes):
-    """The places of the nodes of each depth, the root's first."""
+    """Return the node indices of each level, starting with the root."""
     levels = [np.zeros(1, dtype=np.int64)]
     while True:
         inner = levels[-1][nodes["left"][levels[-1]] >= 0]
@@ -20,13 +20,14 @@ def levels_of(nodes):
 
 
 def _impurity_of_classes(shares, criterion):
+    """Return the impurity of each node from its class fractions."""
     if criterion == "gini":
         return 1 - (shares**2).sum(axis=1)
     return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1)
 
 
 def _impurity_of_numbers(nodes, levels, leaf_variance):
-    """What splits below explain, and what is left within the leaves."""
+    """Return the variance of each node: the gain of all splits below it plus the variance within its leaves."""
     squares = np.zeros(len(nodes["left"])) if leaf_variance is None else leaf_variance * nodes["cover"]
     for level in reversed(levels):
         inner = level[nodes["left"][level] >= 0]
@@ -35,7 +36,9 @@ def _impurity_of_numbers(nodes, levels, leaf_variance):
 
 
 def leaf_variances(model, X, y, weights, draws, threads):
-    """For each tree the mean squared distance of its rows from the value of their leaf. `draws`: seed and samples of a bootstrap, or None."""
+    """Return for each tree the variance of the targets within each leaf. `draws`: seed and samples of the bootstrap,
+    or None.
+    """
     values = [model.nodes(i)["values"][:, 0] for i in range(model.trees)]
     squares, total = ([np.zeros(len(value)) for value in values] for _ in range(2))
     for begin in range(0, X.shape[0], BLOCK):
@@ -52,7 +55,8 @@ def leaf_variances(model, X, y, weights, draws, threads):
 
 
 def out_of_bag(model, X, draws, threads):
-    """(rows x outputs, rows): the sum of the values of the trees of a bootstrap that have not seen a row, and how many these are."""
+    """Return the sum of out-of-bag predictions, shape (rows, outputs), and the number of out-of-bag trees of each row.
+    """
     values = [model.nodes(i)["values"] for i in range(model.trees)]
     sums, counts = np.zeros((X.shape[0], model.outputs)), np.zeros(X.shape[0], dtype=np.int64)
     for begin in range(0, X.shape[0], BLOCK):
@@ -66,10 +70,13 @@ def out_of_bag(model, X, draws, threads):
 
 
 def as_known_tree(model, index, classes, criterion, leaf_variance=None):
-    """A `sklearn.tree._tree.Tree`. `classes`: how many, 0 for numbers. Without `leaf_variance` leaves of numbers count as pure."""
+    """Convert a tree to `sklearn.tree._tree.Tree`.
+
+    `classes`: number of classes, 0 for regression. Without `leaf_variance` leaves of regression trees have impurity 0.
+    """
     nodes = model.nodes(index)
     if (nodes["categories"] >= 0).any():
-        raise AttributeError("a tree with categories has no tree_, which knows thresholds only; see to_json")
+        raise AttributeError("tree_ does not support categorical splits (categories); use to_json")
     levels, is_leaf = levels_of(nodes), nodes["left"] < 0
     values = nodes["values"][:, :classes] * nodes["cover"][:, None] if classes else nodes["values"]
     table = np.zeros(len(is_leaf), dtype=known.NODE_DTYPE)
@@ -88,7 +95,7 @@ def as_known_tree(model, index, classes, criterion, leaf_variance=None):
 
 
 def paths(model, index, leaves):
-    """rows x nodes: 1 where a row, which ends in that leaf, came through."""
+    """Return a sparse indicator matrix, shape (rows, nodes): 1 where the path to the leaf of a row passes the node."""
     nodes = model.nodes(index)
     inner = np.flatnonzero(nodes["left"] >= 0)
     parent = np.full(len(nodes["left"]), -1)
