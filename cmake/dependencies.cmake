@@ -1,4 +1,4 @@
-# Everything the project takes from outside. scripts/install-deps.sh installs it on Debian 12.
+# External dependencies. scripts/install-deps.sh installs them on Debian 12.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(GTest REQUIRED)
@@ -24,6 +24,6 @@ find_library(FASTJET_TOOLS_LIBRARY fastjettools REQUIRED)
 find_path(NIFTI_INCLUDE nifti2_io.h PATH_SUFFIXES nifti REQUIRED)
 find_library(NIFTI_LIBRARY nifti2 REQUIRED)
 find_library(ZNZ_LIBRARY znz REQUIRED)
-# Debian's own, for which the packages are, even where another python3 comes first on the PATH.
+# Debian's Python, which the packages are built for, even if another python3 is first on the PATH.
 set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python that scripts and checks run with")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -4,14 +4,14 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include(public_headers)
 
-# install_component(name): the library tutti_<name> of the calling folder.
+# install_component(name): installs the library tutti_<name> of the calling directory.
 function(install_component name)
   target_include_directories(tutti_${name} INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   install(TARGETS tutti_${name} EXPORT tutti ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   set_property(GLOBAL APPEND PROPERTY TUTTI_COMPONENTS ${name})
 endfunction()
 
-# install_package(): the public headers, the CMake package and the pkg-config file. Call it after the last component.
+# install_package(): installs the public headers, the CMake package and the pkg-config file. Call it after the last component.
 function(install_package)
   set(folder "${CMAKE_INSTALL_LIBDIR}/cmake/tutti")
   set(TUTTI_MPI_PREFIX "")
@@ -34,7 +34,7 @@ function(install_package)
                 "${CMAKE_CURRENT_BINARY_DIR}/tutti-config-version.cmake" DESTINATION "${folder}")
 
   get_property(components GLOBAL PROPERTY TUTTI_COMPONENTS)
-  list(REVERSE components)  # an archive comes before those it needs
+  list(REVERSE components)  # link order: an archive precedes its dependencies
   list(TRANSFORM components PREPEND "-ltutti_")
   list(JOIN components " " TUTTI_LIBRARIES)
   file(RELATIVE_PATH TUTTI_PREFIX_FROM_PC "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

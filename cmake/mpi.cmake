@@ -1,6 +1,6 @@
-# Which MPI the library is built with: -DTUTTI_MPI=openmpi, mpich, system (what FindMPI finds) or none.
-# Not said: the first of these that is here. Sets TUTTI_MPI_FLAVOUR, and TUTTI_MPIRUN with the arguments that tests
-# start ranks with. Every MPI that is here is the target tutti_mpi_<flavour>, without MPI's old C++ interface.
+# Selection of MPI: -DTUTTI_MPI=openmpi, mpich, system (the result of FindMPI) or none.
+# Default: the first of these that is installed. Sets TUTTI_MPI_FLAVOUR, and TUTTI_MPIRUN with the arguments that tests
+# use to start ranks. Every installed MPI is a target tutti_mpi_<flavour>, without the deprecated C++ bindings.
 set(TUTTI_MPI "" CACHE STRING "MPI to build with: openmpi, mpich, system or none; empty: the first found")
 set_property(CACHE TUTTI_MPI PROPERTY STRINGS "" openmpi mpich system none)
 
@@ -47,8 +47,8 @@ endif()
 
 # add_mpi_test(name RANKS 2 4 SOURCES a.cc ... [DEPENDS ...])
 #
-# Makes the program <name> and one test <name>_<n> per rank count that runs it under mpirun, with the label mpi (and
-# so part of the target tests-mpi). Nothing without MPI.
+# Adds the program <name> and one test <name>_<n> per rank count that runs it under mpirun, with the label mpi (and
+# so part of the target tests-mpi). Without MPI it does nothing.
 function(add_mpi_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;SOURCES;DEPENDS")
   if(TUTTI_MPI_FLAVOUR STREQUAL "none" OR NOT BUILD_TESTING)
@@ -62,7 +62,7 @@ function(add_mpi_test name)
   add_dependencies(tests-mpi ${name})
   foreach(ranks ${arg_RANKS})
     add_test(NAME ${name}_${ranks} COMMAND ${TUTTI_MPIRUN} -n ${ranks} $<TARGET_FILE:${name}>)
-    # MPI keeps memory until the end and synchronises in code that thread sanitizers do not see.
+    # MPI never frees some memory, and synchronises in code that ThreadSanitizer does not instrument.
     set_tests_properties(${name}_${ranks} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS 2
       ENVIRONMENT "TUTTI_TUNING_CACHE=none;ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=ignore_noninstrumented_modules=1")
   endforeach()

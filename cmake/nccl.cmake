@@ -1,4 +1,4 @@
-# CUDA's runtime and NCCL: built in only with -DTUTTI_NCCL=ON, since binaries then need a machine that has them. Where
+# CUDA runtime and NCCL: enabled only with -DTUTTI_NCCL=ON, because the binaries then require them. If
 # only the headers are found (TUTTI_NCCL_INCLUDES), a test checks that the code compiles.
 option(TUTTI_NCCL "Build the collectives of device buffers through NCCL into the library" OFF)
 

@@ -1,25 +1,25 @@
-# Python modules. Sources lie in python/, one folder per package; the build puts them, with the compiled extensions,
-# into build/python, which is what goes on PYTHONPATH (ddlrun does it by itself). Debian's Python, see dependencies.cmake.
+# Python modules. Sources are in python/, one directory per package; the build copies them, with the compiled extensions,
+# to build/python for PYTHONPATH (ddlrun adds it automatically). Debian's Python, see dependencies.cmake.
 find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
 set(PYTHON_EXECUTABLE "${Python3_EXECUTABLE}")
 set(PYBIND11_FINDPYTHON OFF)
 set(PYBIND11_NOPYTHON ON)
 find_package(pybind11 REQUIRED)
 set(TUTTI_PYTHON_FOLDER "${CMAKE_BINARY_DIR}/python")
-# Where Debian's Python looks: below /usr in a folder for all versions, elsewhere in one for each.
+# Search path of Debian's Python: below /usr one directory for all versions, elsewhere one per version.
 set(python_version "${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}")
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(python_version "3")
 endif()
 set(TUTTI_PYTHON_INSTALL "lib/python${python_version}/dist-packages" CACHE STRING
-    "Where below the prefix the Python packages are installed")
+    "Installation directory of the Python packages, relative to the prefix")
 
-# Everything that goes into build/python.
+# All files of build/python.
 if(NOT TARGET python_modules)
   add_custom_target(python_modules)
 endif()
 
-# add_python_package(name): copies python/<name> of the source; new and changed files are seen by the next build.
+# add_python_package(name): copies python/<name> of the source; the next build picks up new and changed files.
 function(add_python_package name)
   set(source "${PROJECT_SOURCE_DIR}/python/${name}")
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python" "${source}/*.py" "${source}/*.pyi" "${source}/py.typed")
@@ -47,7 +47,7 @@ function(add_python_extension name)
   install(TARGETS python_extension_${name} LIBRARY DESTINATION "${TUTTI_PYTHON_INSTALL}/tutti")
 endfunction()
 
-# add_python_test(name file.py [LABELS ...]): pytest over the file, with build/python and build/bin in reach.
+# add_python_test(name file.py [LABELS ...]): runs pytest on the file, with build/python and build/bin on the paths.
 function(add_python_test name file)
   if(NOT BUILD_TESTING)
     return()

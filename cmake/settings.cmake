@@ -8,15 +8,15 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 
-# Lines and functions are enough for a stack; all that debuggers can show takes a compiler a third longer, with libtorch
-# twice as long. The preset debug has it.
+# Line tables are enough for stack traces; full debug information takes a third longer to compile, with libtorch
+# twice as long. The preset debug enables it.
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
-# Sanitizers multiply the code that is to be optimised: at -O2 a source takes three times as long.
+# Sanitizers multiply the amount of code to optimise: -O2 takes three times as long.
 set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -DNDEBUG")
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
-# Most of compiling a file is what it has in common with the next one.
+# Unity builds: most of the compile time is spent on headers that files have in common.
 option(CMAKE_UNITY_BUILD "Compile several files of a target at once: all of them sooner, a changed one later" ON)
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
@@ -26,7 +26,7 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
-# Links several times as fast as GNU ld.
+# mold is several times as fast as GNU ld.
 find_program(MOLD mold)
 if(MOLD)
   add_link_options(-fuse-ld=mold)

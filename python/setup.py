@@ -1,6 +1,6 @@
-"""Lets CMake build the extensions and puts them beside the packages.
+"""Builds the extensions with CMake and adds them to the packages.
 
-TUTTI_BUILD_FOLDER: a build folder that has them already.
+TUTTI_BUILD_FOLDER: an existing build directory to copy them from.
 """
 
 import os
@@ -24,9 +24,9 @@ class CMakeExtensions(build_ext):
         (target / "tutti").mkdir(parents=True, exist_ok=True)
         for extension in Path(built, "python/tutti").glob("_*.so"):
             shutil.copy2(extension, target / "tutti")
-            if not self.inplace:  # what debuggers need is ten times the rest
+            if not self.inplace:  # debug information is ten times the size of the rest
                 subprocess.run(["strip", "--strip-debug", target / "tutti" / extension.name], check=False)
 
 
-# One stands for all: it makes the wheel one of this platform.
+# One extension is enough to make the wheel platform-specific.
 setup(ext_modules=[Extension("tutti._comm", [])], cmdclass={"build_ext": CMakeExtensions})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/install.sh PREFIX [BUILD]: installs what was built, and makes sure that programs find libddl.so or says how.
+# scripts/install.sh PREFIX [BUILD]: installs the build, and prints how to link programs with libddl.so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 prefix=${1:?usage: scripts/install.sh PREFIX [BUILD]}
@@ -9,7 +9,7 @@ library=$(find "$prefix" -name libddl.so -print -quit)
 library=$(cd "$(dirname "$library")" && pwd)
 echo "installed under $prefix"
 
-# The loader reads its cache, not the folders, so a new library must be entered. Only root can do that.
+# The loader reads its cache instead of the directories; only root can update it.
 ldconfig=$(command -v ldconfig || echo /sbin/ldconfig)
 [ "$(id -u)" != 0 ] || "$ldconfig"
 if "$ldconfig" -p | grep -q " $library/libddl.so"; then

@@ -1,4 +1,4 @@
-"""Runs a long command with its output in a log file, and shows how far it is."""
+"""Runs a long command with its output in a log file, and shows its progress."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import time
 
 COUNT = re.compile(r"^\s*\[?(\d+)/(\d+)\]?\s")  # ninja: [3/40] ...; ctest: 3/40 Test #7 ...
-EVERY_SECONDS = 30  # between lines, where the output is not a terminal
+EVERY_SECONDS = 30  # interval between lines if the output is not a terminal
 
 
 def minutes(seconds):
@@ -14,7 +14,7 @@ def minutes(seconds):
 
 
 class Progress:
-    """One line that is rewritten on a terminal, and printed now and then elsewhere."""
+    """A progress line that is rewritten on a terminal, and printed every EVERY_SECONDS elsewhere."""
 
     def __init__(self, label, stream=sys.stdout):
         self.label, self.stream = label, stream
@@ -53,7 +53,7 @@ def run(label, command, log, **options):
 
 
 def relevant_lines(log, most=40):
-    """The lines of a log that explain a failure: from the first failed build step or error, or else the last ones."""
+    """Returns the lines of a log that explain a failure: from the first failed step or error, or else the last ones."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     marks = [at for at, line in enumerate(lines) if re.search(r"^FAILED: |\berror: |^CMake Error", line)]
     start = marks[0] if marks else max(0, len(lines) - most)

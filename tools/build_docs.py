@@ -46,9 +46,9 @@ WARN_AS_ERROR = FAIL_ON_WARNINGS
 
 
 def filtered(text):
-    """The header with its comments marked for Doxygen: `///` before a declaration, `///<` after one."""
+    """Returns the header with its comments marked for Doxygen: `///` before a declaration, `///<` after one."""
 
-    def escaped(comment):  # Doxygen would take <name> for HTML, and @ and \\ for commands
+    def escaped(comment):  # Doxygen treats <name> as HTML, and @ and \\ as commands
         parts = re.split(r"(`[^`]*`)", comment)
         parts[::2] = [re.sub(r"([<>@\\#])", r"\\\1", part) for part in parts[::2]]
         return "".join(parts)
@@ -71,13 +71,13 @@ def filtered(text):
 
 
 def headers(root):
-    """The public C++ headers: those that are installed."""
+    """Returns the public C++ headers: those that are installed."""
     text = (root / "cmake/public_headers.cmake").read_text(encoding="utf-8")
     return ["tutti/comm/c_api/ddl.h"] + re.findall(r"^  (tutti/\S+\.h)$", text, re.MULTILINE)
 
 
 def with_pages_only(root, path, text, staged):
-    """The text with links to directories as plain text; other linked files are copied for download."""
+    """Returns the text with links to directories as plain text, and copies other linked files for download."""
 
     def replace(match):
         link = match[1] or match[2]
@@ -103,7 +103,7 @@ def toctree(caption, pages):
 
 
 def sections(root):
-    """(heading, pages) of docs/README.md, the pages without their suffix."""
+    """Returns the (heading, pages) pairs of docs/README.md; pages without their suffix."""
     text = (root / "docs/README.md").read_text(encoding="utf-8")
     for heading, body in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL):
         links = re.findall(r"\]\(([^)#]+)\.md\)", body)

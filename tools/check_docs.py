@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Keeps the documents true: links lead somewhere, and the commands in them work.
+"""Checks the links in the documents and runs their commands.
 
-  tools/check_docs.py [ROOT]                 every relative link in *.md must lead to a file and, with #, to a heading;
-                                             docs/README.md must lead to every page below docs/; prose in guides,
+  tools/check_docs.py [ROOT]                 every relative link in *.md must have a target file and, with #, heading;
+                                             docs/README.md must link every page below docs/; prose in guides,
                                              formats, measurements and decisions has at most 120 columns
   tools/check_docs.py --run BUILD [ROOT]     runs every block fenced as ```sh test, in order, from ROOT, with
                                              BUILD/bin first on the PATH
 
-A block fenced as ```sh test namespaces is left out, with a word, where scripts/testbed may not work.
+A block fenced as ```sh test namespaces is skipped, with a message, where scripts/testbed is not supported.
 """
 
 import functools
@@ -27,7 +27,7 @@ WRAPPED = ("use", "formats", "measurements", "decisions")  # below docs/; the re
 
 
 def anchors(text):
-    """The names GitHub gives to the headings of a document."""
+    """Returns the anchors that GitHub generates for the headings of a document."""
     headings = re.findall(r"^#+\s+(.*)$", BLOCK.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -41,22 +41,22 @@ def broken_links(root, path):
         name, _, anchor = link.partition("#")
         target = root / path.parent / name if name else root / path
         if not target.exists():
-            yield f"{path}: the link {link} leads nowhere"
+            yield f"{path}: the target of the link {link} does not exist"
         elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
-            yield f"{path}: {link} names a heading that is not there"
+            yield f"{path}: the link {link} refers to a heading that does not exist"
 
 
 def pages_not_in_index(root):
-    """Pages below docs/ that docs/README.md does not link."""
+    """Yields pages below docs/ that docs/README.md does not link."""
     index = root / "docs/README.md"
     links = {match.group(1) for match in LINK.finditer(index.read_text(encoding="utf-8"))} if index.exists() else set()
     for path in source_tree.files(root, ".md"):
         if path.parts[0] == "docs" and root / path != index and path.relative_to("docs").as_posix() not in links:
-            yield f"{path}: docs/README.md does not lead here"
+            yield f"{path}: not linked from docs/README.md"
 
 
 def long_lines(root, path):
-    """Lines of prose that are longer than COLUMNS, in the directories of WRAPPED."""
+    """Yields lines of prose that are longer than COLUMNS, in the directories of WRAPPED."""
     if path.parts[0] != "docs" or path.parts[1] not in WRAPPED:
         return
     blank = BLOCK.sub(lambda match: "\n" * match.group(0).count("\n"), (root / path).read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def long_lines(root, path):
 
 
 def commands(root):
-    """(document, line, needs namespaces, script) of every block that is to be run."""
+    """Yields (document, line, needs namespaces, script) of every block to run."""
     for path in source_tree.files(root, ".md"):
         text = (root / path).read_text(encoding="utf-8")
         for match in BLOCK.finditer(text):
@@ -81,23 +81,23 @@ def has_namespaces(root):
 
 
 def run(root, build):
-    """Number of blocks that failed."""
+    """Runs all blocks; returns the number of those that failed."""
     environment = {**os.environ, "PATH": f"{build}/bin:{os.environ['PATH']}"}
     failed = ran = 0
     for path, line, needs_namespaces, script in commands(root):
         if needs_namespaces and not has_namespaces(root):
-            print(f"{path}:{line}: skipped, no namespaces here", flush=True)
+            print(f"{path}:{line}: skipped: no namespaces", flush=True)
             continue
         print(f"{path}:{line}:\n{script}", flush=True)
         shell = ["bash", "-euo", "pipefail", "-c", script]
         try:
             code = subprocess.run(shell, cwd=root, env=environment, stdin=subprocess.DEVNULL, timeout=BLOCK_SECONDS).returncode
         except subprocess.TimeoutExpired:
-            code = f"nothing within {BLOCK_SECONDS} s"
+            code = f"a timeout after {BLOCK_SECONDS} s"
         ran += 1
         if code:
             failed += 1
-            print(f"error: {path}:{line} ended with {code}", flush=True)
+            print(f"error: {path}:{line} failed with {code}", flush=True)
     print(f"check_docs: {ran} blocks run, {failed} failed")
     return failed
 
@@ -114,7 +114,7 @@ def main(arguments):
     troubles = [trouble for path in documents for trouble in broken_links(root, path)]
     troubles += pages_not_in_index(root)
     troubles += [trouble for path in documents for trouble in long_lines(root, path)]
-    print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} troubles"]))
+    print("\n".join(troubles + [f"check_docs: {len(documents)} documents, {len(troubles)} problems"]))
     return 1 if troubles else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks that every C++ file is formatted by clang-format 19.
 
-  tools/check_format.py             names the files that are not; exit 1 if there is any
+  tools/check_format.py             lists files that are not; exit 1 if there are any
   tools/check_format.py --fix       formats them
 """
 
@@ -11,7 +11,7 @@ import sys
 
 import source_tree
 
-CLANG_FORMAT = "clang-format-19"  # versions disagree
+CLANG_FORMAT = "clang-format-19"  # other versions format differently
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Checks the architecture: which library may include which, where external names may appear, include cycles.
+"""Checks the architecture: allowed includes between libraries, use of external headers, include cycles.
 
-  tools/check_layers.py [ROOT]      prints one line per violation; exit 1 if there is any
+  tools/check_layers.py [ROOT]      prints one line per violation; exit 1 if there are any
   tools/check_layers.py --graph     prints the libraries that each library includes
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import source_tree
 
-# Library (a folder under tutti/) -> libraries it may include, lowest level first. A file belongs to the library with the
-# longest matching path. A name stands for exactly one library, "name/*" for it and all libraries below its folder.
+# Library (a directory under tutti/) -> libraries it may include, lowest level first. A file belongs to the library with the
+# longest matching path. A name stands for exactly one library, "name/*" for it and all libraries below its directory.
 MAY_INCLUDE = {
     "core": [],
     "os": ["core"],
@@ -77,7 +77,7 @@ MAY_INCLUDE = {
     "models": ["kernels", "train", "train/*", "plot", "runs", "os", "core"],
 }
 
-# Prefixes of external include names -> the only folders under tutti/ and python/ that may use them.
+# Prefixes of external include names -> the only directories under tutti/ and python/ that may use them.
 EXTERNAL = {
     r"mpi\.h|mpi/|mpi-ext\.h": ["tutti/comm/transport/mpi", "tutti/comm/c_api/mpi"],
     r"hwloc\.h|hwloc/": ["tutti/topo"],
@@ -101,7 +101,7 @@ EXTERNAL = {
 # Programs, benchmarks and tests may include everything.
 FREE = ("apps", "bench", "examples", "tests")
 
-# Units (x.h with x.cc) under tutti/ that take part in an include cycle. Lower this number when it falls; never raise it.
+# Maximum number of units (x.h with x.cc) under tutti/ in include cycles. Lower it when the count falls; never raise it.
 MOST_UNITS_IN_CYCLES = 24
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
@@ -112,7 +112,7 @@ def is_inside(path, folder):
 
 
 def library_of(path):
-    """The library of a path such as tutti/comm/faults/monitor.h, or None."""
+    """Returns the library of a path such as tutti/comm/faults/monitor.h, or None."""
     parts = path.parts[1:-1]
     names = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((name for name in names if name in MAY_INCLUDE), None)
@@ -135,7 +135,7 @@ def external_violation(path, name):
 
 
 def internal_violation(path, name):
-    """Describes what is wrong with including our header `name` in the file `path`, or returns None."""
+    """Returns the violation if the file `path` includes the project header `name`, or None."""
     target = Path(name)
     if "internal" in target.parts:
         owner = Path(*target.parts[: target.parts.index("internal")])
@@ -152,7 +152,7 @@ def internal_violation(path, name):
 def violations_in(root, path):
     text = (root / path).read_text(encoding="utf-8")
     if path.parts[0] == "tutti" and library_of(path) is None:
-        yield f"{path}: the table has no component {path.parts[1]}; add it to tools/check_layers.py and ARCHITECTURE.md"
+        yield f"{path}: unknown component {path.parts[1]}. Add it to tools/check_layers.py and ARCHITECTURE.md"
         return
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
@@ -160,7 +160,7 @@ def violations_in(root, path):
         if name.startswith("tutti/"):
             violation = internal_violation(path, name)
         elif quote == '"' and (root / path.parent / name).exists() and not (root / name).exists():
-            violation = f'"{name}" must be written with its whole path'
+            violation = f'"{name}" must be included by its full path'
         if path.parts[0] not in FREE:
             violation = violation or external_violation(path, name)
         if violation:
@@ -169,7 +169,7 @@ def violations_in(root, path):
 
 
 def unit_graph(root, paths):
-    """Include graph between units: a header and the source of the same name are one unit. Tests are left out."""
+    """Returns the include graph between units: a header and the source of the same name. Tests are ignored."""
     units = {path.with_suffix("") for path in paths if path.parts[0] == "tutti" and not source_tree.is_test(path)}
     graph = {unit: set() for unit in units}
     for path in paths:
@@ -184,7 +184,7 @@ def unit_graph(root, paths):
 
 
 def cycles(graph):
-    """Strongly connected components with more than one node (Tarjan's algorithm, iterative), each sorted."""
+    """Returns the strongly connected components with several nodes (Tarjan's algorithm, iterative), each sorted."""
     index, low, stack, on_stack, found = {}, {}, [], set(), []
     for root in sorted(graph):
         if root in index:
@@ -226,7 +226,7 @@ def check(root):
     count = sum(len(cycle) for cycle in found)
     if count > MOST_UNITS_IN_CYCLES:
         violations += ["include cycle: " + ", ".join(unit.as_posix() for unit in cycle) for cycle in found]
-        violations.append(f"{count} units are in include cycles; at most {MOST_UNITS_IN_CYCLES} may be")
+        violations.append(f"{count} units are in include cycles; the limit is {MOST_UNITS_IN_CYCLES}")
     share = 100 * count / max(1, len(graph))
     summary = f"{len(paths)} files, {len(violations)} violations, {count} of {len(graph)} units ({share:.1f} %) in include cycles"
     return violations, summary

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks comments, strings and documents for private words and phrases that a native reader would stumble over.
+"""Checks comments, strings and documents for words and phrases that are not the usual technical English.
 
   tools/check_prose.py              prints the errors of swept paths; exit 1 if there are any
   tools/check_prose.py --all        also prints the warnings, and the errors of paths that are not swept yet
@@ -25,7 +25,7 @@ FENCE = re.compile(r"^```.*?^```", re.S | re.M)
 
 
 def keep_lines(text, spans):
-    """The spans of `text`, everything else blanked, so that line numbers stay."""
+    """Returns `text` with everything outside the spans blanked, which preserves line numbers."""
     kept = [" " if character != "\n" else "\n" for character in text]
     for begin, end in spans:
         kept[begin:end] = text[begin:end]
@@ -72,7 +72,7 @@ def hits(root, path, rules):
 
 
 def check(root, rules_path=RULES):
-    """All hits as (path, line, rule, words, whether it fails the check)."""
+    """Yields all hits as (path, line, rule, words, whether it fails the check)."""
     table = tomllib.loads(rules_path.read_text(encoding="utf-8"))
     rules = [Rule(row) for row in table["rule"]]
     swept, skipped = tuple(table["swept"]), tuple(table.get("skipped", ()))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Checks the sizes of files, functions, classes and folders.
+"""Checks the sizes of files, functions, classes and directories.
 
-  tools/check_sizes.py [ROOT]       prints the largest of each kind on one screen; exit 1 above a ceiling
-  tools/check_sizes.py --all        prints everything above its aim
+  tools/check_sizes.py [ROOT]       prints the largest of each kind on one screen; exit 1 above a limit
+  tools/check_sizes.py --all        prints everything above its target
 """
 
 import ast
@@ -18,15 +18,15 @@ FILE_CEILING = 500
 FUNCTION_CEILING = 80
 FILE_AIMS = {".h": 120, ".cc": 300}
 FUNCTION_AIM = 30
-FOLDER_AIM = 30  # C++ files in one folder, tests not counted
+FOLDER_AIM = 30  # C++ files in one directory, without tests
 METHOD_AIM = 15
 MEMBER_AIM = 10
 PLURALS = {"folder": "folders", "class": "classes", "file": "files", "function": "functions", "core": ""}
-SHOWN = 6  # of each kind, unless --all
+SHOWN = 6  # findings of each kind that are printed without --all
 HEART = ("core", "topo", "plan", "comm")
 HEART_AIM = 17_000  # docs/decisions/0004-size-of-the-heart.md
 
-# Comments, literals and directives, whose braces mean nothing. A digit separator (1'000) is no literal.
+# Comments, literals and directives, whose braces are not code. A digit separator (1'000) is not a literal.
 NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*
     |R"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'""",
@@ -38,12 +38,12 @@ AFTER_PARAMETERS = ("const", "noexcept", "override", "final", "try", "mutable")
 
 
 def blanked(text):
-    """The text with everything that is not code replaced by blanks; lines stay where they are."""
+    """Returns the text with everything that is not code replaced by blanks, which preserves line numbers."""
     return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def opens_function(head):
-    """Whether `{` after this text, at namespace or class level, begins the body of a function."""
+    """Returns whether `{` after this text, at namespace or class level, begins the body of a function."""
     if "(" not in head or NOT_A_FUNCTION.match(head):
         return False
     before_parameters = head[: head.index("(")].replace("operator=", "")
@@ -51,14 +51,14 @@ def opens_function(head):
 
 
 def is_member_initialiser(head):
-    """Whether `{` after this text initialises a member, as in `Foo() : count_{0} {`."""
+    """Returns whether `{` after this text initialises a member, as in `Foo() : count_{0} {`."""
     last_word = re.search(r"(\w+)\s*$", head)
     in_list = re.search(r"\)[\w\s]*:(?!:)", head)
     return bool(in_list and last_word and last_word.group(1) not in AFTER_PARAMETERS)
 
 
 def cxx_functions(text):
-    """(first line, name, lines) of every function body outside of other functions."""
+    """Returns (first line, name, lines) of every function that is not nested in another one."""
     code = blanked(text)
     found, head_start, depth_in_function, initialiser_depth, start = [], 0, 0, 0, 0
     for at, char in enumerate(code):
@@ -95,7 +95,7 @@ def python_functions(text):
 
 
 def python_programs(root):
-    """Programs in scripts/ that go by a name without a suffix."""
+    """Returns the Python programs in scripts/ whose names have no suffix."""
     plain = [path for path in source_tree.files(root, "") if path.parts[0] == "scripts" and not path.suffix]
     return [path for path in plain if (root / path).read_text(encoding="utf-8").startswith("#!/usr/bin/python3")]
 
@@ -105,7 +105,7 @@ MEMBER = re.compile(r"\w_\s*(?:\{[^;]*\}|=[^;]*|\[[^;]*\])?\s*$")
 
 
 def class_body(code, start):
-    """Declarations of the class whose `{` is before `start`, without bodies of functions and nested classes."""
+    """Returns the declarations of the class whose `{` is before `start`, without function bodies and nested classes."""
     depth, declarations, current = 1, [], []
     for char in code[start:]:
         if char == "{":
@@ -127,7 +127,7 @@ def class_body(code, start):
 
 
 def cxx_classes(text):
-    """(line, name, methods, members) of every class; a member is a variable whose name ends in an underscore."""
+    """Returns (line, name, methods, members) of every class; names of members end with an underscore."""
     code = blanked(text)
     found = []
     for match in CLASS.finditer(code):
@@ -152,19 +152,19 @@ class Finding:
 
 
 def measure(root, path):
-    """(errors, findings above an aim) of one file."""
+    """Returns (errors, findings above a target) of one file."""
     text = (root / path).read_text(encoding="utf-8")
     lines = text.count("\n")
     is_test = source_tree.is_test(path)
     is_cxx = path.suffix in source_tree.CXX
     errors, findings = [], []
     if lines > FILE_CEILING:
-        errors.append(f"{path}: {lines} lines; no file has more than {FILE_CEILING}")
+        errors.append(f"{path}: {lines} lines; the limit is {FILE_CEILING}")
     elif not is_test and lines > FILE_AIMS.get(path.suffix, FILE_CEILING):
         findings.append(Finding("file", lines, f"{path}: {lines} lines; aim at {FILE_AIMS[path.suffix]}"))
     for line, name, length in cxx_functions(text) if is_cxx else python_functions(text):
         if length > FUNCTION_CEILING:
-            errors.append(f"{path}:{line}: {name} has {length} lines; no function has more than {FUNCTION_CEILING}")
+            errors.append(f"{path}:{line}: {name} has {length} lines; the limit is {FUNCTION_CEILING}")
         elif not is_test and length > FUNCTION_AIM:
             findings.append(Finding("function", length, f"{path}:{line}: {name} has {length} lines; aim at {FUNCTION_AIM}"))
     if is_cxx and not is_test:
@@ -182,7 +182,7 @@ def folder_findings(paths):
 
 
 def code_lines(text):
-    """Lines that are neither blank nor only comment: contracts and narratives cost the reader nothing."""
+    """Returns the number of lines that are neither blank nor only comment."""
     return sum(1 for line in COMMENT.sub("", text).splitlines() if line.strip())
 
 
@@ -192,7 +192,7 @@ def heart_lines(root):
 
 
 def check(root):
-    """(errors, findings above an aim, lines of code of the core libraries) of the whole tree."""
+    """Returns (errors, findings above a target, lines of code of the core libraries) of the whole tree."""
     errors, findings = [], []
     cxx = source_tree.files(root, source_tree.CXX)
     for path in cxx + source_tree.files(root, ".py") + python_programs(root):
@@ -212,7 +212,7 @@ def report(findings, shown):
         for one in ordered[:shown]:
             print(f"warning: {one.text}")
         if len(ordered) > shown:
-            print(f"warning: ... and {len(ordered) - shown} more {PLURALS[kind]} above the aim (--all lists them)")
+            print(f"warning: ... and {len(ordered) - shown} more {PLURALS[kind]} above the target (--all lists them)")
 
 
 def main():
@@ -223,7 +223,7 @@ def main():
         print(f"error: {text}")
     counts = collections.Counter(one.kind for one in findings)
     above = ", ".join(f"{counts[kind]} {PLURALS[kind]}" for kind in ("folder", "class", "file", "function"))
-    print(f"check_sizes: {len(errors)} above a ceiling; above the aim: {above}; {' + '.join(HEART)}: {heart} lines of code")
+    print(f"check_sizes: {len(errors)} above a limit; above the target: {above}; {' + '.join(HEART)}: {heart} lines of code")
     return 1 if errors else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests of the checks and of install-deps: each finds what it is there to find, and lets good things pass."""
+"""Tests of the checks and of install-deps, each with input that must pass and input that must fail."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ class Layers(TreeTest):
         self.assertIn("private to tutti/comm", self.troubles("bench/a.cc", include)[0])
 
     def test_unknown_component(self):
-        self.assertIn("no component misc", self.troubles("tutti/misc/a.cc", "")[0])
+        self.assertIn("unknown component misc", self.troubles("tutti/misc/a.cc", "")[0])
 
     def test_rows_are_per_library(self):
         self.assertEqual(self.troubles("tutti/fusion/a.cc", '#include "tutti/comm/work.h"\n'), [])
@@ -84,7 +84,7 @@ class Layers(TreeTest):
 
     def test_headers_are_named_in_full(self):
         self.write("tutti/core/a.h", "")
-        self.assertIn("whole path", self.troubles("tutti/core/a.cc", '#include "a.h"\n')[0])
+        self.assertIn("full path", self.troubles("tutti/core/a.cc", '#include "a.h"\n')[0])
 
 
 class Sizes(TreeTest):
@@ -170,7 +170,7 @@ class LongLines(TreeTest):
 
 
 class InstallDeps(TreeTest):
-    """scripts/install-deps.sh on a system whose dpkg-query knows only some packages."""
+    """scripts/install-deps.sh with a dpkg-query that reports only some packages as installed."""
 
     def check(self, known, *options):
         lines = "".join(f"echo {package} {state}\n" for package, state in known.items())
@@ -258,13 +258,13 @@ class Docs(TreeTest):
         self.write("b.md", "[there](docs/a.md#a-title-here) [gone](docs/a.md#gone)\n```sh\necho [x](y)\n```\n")
         self.assertEqual(len(list(check_docs.broken_links(self.root, Path("docs/a.md")))), 1)
         self.assertEqual(list(check_docs.broken_links(self.root, Path("b.md"))),
-                         ["b.md: docs/a.md#gone names a heading that is not there"])
+                         ["b.md: the link docs/a.md#gone refers to a heading that does not exist"])
 
     def test_every_page_is_in_the_index(self):
         self.write("docs/README.md", "[a](use/a.md)\n")
         self.write("docs/use/a.md", "")
         self.write("docs/use/b.md", "")
-        self.assertEqual(list(check_docs.pages_not_in_index(self.root)), ["docs/use/b.md: docs/README.md does not lead here"])
+        self.assertEqual(list(check_docs.pages_not_in_index(self.root)), ["docs/use/b.md: not linked from docs/README.md"])
 
     def test_only_marked_blocks_are_run(self):
         self.write("a.md", "x\n```sh\nfalse\n```\n```sh test\ntrue\n```\n```sh test namespaces\ntrue\n```\n")
@@ -272,7 +272,7 @@ class Docs(TreeTest):
 
 
 class ErrorCodes(TreeTest):
-    """A tree with one part, two codes in the sources, and the page of both."""
+    """A source tree with one part, two codes in the sources, and their reference page."""
 
     def setUp(self):
         super().setUp()

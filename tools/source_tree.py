@@ -1,4 +1,4 @@
-"""Which files the checks look at: the working tree without build folders and hidden ones."""
+"""Files that the checks read: the working tree without build directories and hidden files."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ CXX = (".h", ".cc")
 
 
 def files(root, suffixes):
-    """Paths below `root`, relative to it and sorted, whose names end in one of `suffixes`."""
+    """Returns the sorted paths below `root`, relative to it, whose names end in one of `suffixes`."""
     found = []
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [name for name in subfolders if not name.startswith((".", "build")) and name != "__pycache__"]
@@ -17,5 +17,5 @@ def files(root, suffixes):
 
 
 def is_test(path):
-    """Unit tests beside the sources with their helpers (test_*.h), and everything below tests/."""
+    """Returns whether a file is a unit test, a helper of one (test_*.h), or below tests/."""
     return path.stem.endswith("_test") or path.name.startswith("test_") or path.parts[0] == "tests"
