@@ -35,6 +35,32 @@ std::string help_of_cases() {
   return text;
 }
 
+std::string settings_text(const train::Settings& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings)
+    text += fmt::format("{}`{}={}`", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
+// The reference page: common options, then those of each case and the defaults it changes.
+std::string options_page() {
+  std::string page = reference_markdown("Options of training", train::train_options()) +
+                     "\n`tutti train CASE --set NAME=VALUE`, or a key of a TOML file. Every case "
+                     "understands these "
+                     "options, adds its own and may change defaults.\n";
+  for (const train::CaseInfo* info : models::cases()) {
+    page += fmt::format("\n#{}\n", reference_markdown(info->name, info->options));
+    for (const auto& [size, settings] : info->defaults)
+      page += fmt::format("- Defaults of {}: {}\n", size.empty() ? "all sizes" : "size " + size,
+                          settings_text(settings));
+    for (const train::CaseInfo::Recipe& recipe : info->recipes)
+      page += fmt::format("- Defaults with `{}={}`{}: {}\n", recipe.option, recipe.value,
+                          recipe.size.empty() ? "" : " of size " + recipe.size,
+                          settings_text(recipe.defaults));
+  }
+  return page;
+}
+
 std::pair<std::string, std::string> split_setting(const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0)
@@ -121,13 +147,20 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   std::string what, size, model;
   std::vector<std::string> settings;
   app.add_option("case", what, "name of a case, or a TOML file");
-  app.add_option("--set", settings, "option=value; may be given often");
+  app.add_option("--set", settings, "option=value; may be repeated");
   app.add_option("--model", model, "TorchScript file of your own network: case script");
   app.add_option("--size", size, "tiny, small or paper: the same as --set size=");
   app.add_option("--ranks", request.ranks,
                  "processes on this host, without a launcher [one per processor]")
       ->check(CLI::Range(1, 4096));
   app.add_option("--resume", request.resumes, "folder of a run to go on with");
+  app.add_flag_callback(
+      "--options",
+      [] {
+        fmt::print("{}", options_page());
+        throw CLI::Success();
+      },
+      "print the reference page of the options instead");
   app.footer(help_of_cases);
   try {
     app.parse(argc, argv);

@@ -11,23 +11,23 @@ namespace {
 
 constexpr double kDecay = 0.1, kEpsilon = 1e-4;
 
-std::unique_ptr<torch::optim::Optimizer> theirs(const std::string& rule,
-                                                std::vector<torch::Tensor> weights, double rate) {
+std::unique_ptr<torch::optim::Optimizer> theirs(UpdateRule rule, std::vector<torch::Tensor> weights,
+                                                double rate) {
   using namespace torch::optim;
-  if (rule == "sgd")
+  if (rule == UpdateRule::kSgd)
     return std::make_unique<SGD>(
         weights, SGDOptions(rate).momentum(0.9).nesterov(true).weight_decay(kDecay));
-  if (rule == "adam")
+  if (rule == UpdateRule::kAdam)
     return std::make_unique<Adam>(
         weights, AdamOptions(rate).betas({0.9, 0.99}).eps(kEpsilon).weight_decay(kDecay));
-  if (rule == "adamw")
+  if (rule == UpdateRule::kAdamw)
     return std::make_unique<AdamW>(
         weights, AdamWOptions(rate).betas({0.9, 0.99}).eps(kEpsilon).weight_decay(kDecay));
   return std::make_unique<RMSprop>(
       weights, RMSpropOptions(rate).alpha(0.99).eps(kEpsilon).weight_decay(kDecay));
 }
 
-class RulesOfTorch : public testing::TestWithParam<const char*> {};
+class RulesOfTorch : public testing::TestWithParam<UpdateRule> {};
 
 TEST_P(RulesOfTorch, TakeTheSameSteps) {
   constexpr double kRate = 0.03;
@@ -51,8 +51,12 @@ TEST_P(RulesOfTorch, TakeTheSameSteps) {
   EXPECT_GT((weights.detach() - start).abs().mean().item<double>(), 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, RulesOfTorch, testing::Values("sgd", "adam", "adamw", "rmsprop"),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Rules, RulesOfTorch,
+                         testing::Values(UpdateRule::kSgd, UpdateRule::kAdam, UpdateRule::kAdamw,
+                                         UpdateRule::kRmsprop),
+                         [](const auto& parameter) {
+                           return std::string(kUpdateRules[std::size_t(parameter.param)]);
+                         });
 
 }  // namespace
 }  // namespace tutti::train

@@ -41,9 +41,10 @@ bool has_bf16() {
 }
 
 torch::ScalarType compute_type(const Options& options) {
-  const std::string& precision = options.text("precision");
-  const bool is_small = precision == "bf16" || (precision == "auto" && has_bf16());
-  return is_small ? torch::kBFloat16 : torch::kFloat32;
+  enum class Precision { kAuto, kF32, kBf16 };
+  const auto precision = options.choice<Precision>("precision");
+  const bool is_bf16 = precision == Precision::kAuto ? has_bf16() : precision == Precision::kBf16;
+  return is_bf16 ? torch::kBFloat16 : torch::kFloat32;
 }
 
 // Measured, as clocks and units are not told: the largest matrix product that fits the caches. It

@@ -7,8 +7,16 @@
 namespace tutti::train {
 namespace {
 
-// Rules whose step of an element depends on that element alone.
-constexpr const char* kElementwise[] = {"sgd", "adam", "adamw", "rmsprop"};
+using enum UpdateRule;
+
+bool is_larc(UpdateRule rule) {
+  return rule == kLarc || rule == kLarcScale;
+}
+
+// Weight decay that is not a part of the gradient.
+bool decays_apart(UpdateRule rule) {
+  return rule == kAdamw || rule == kLamb;
+}
 
 // By how much the layer-wise rules change the step of a tensor whose weights and gradient have
 // these norms. LARS: the step is proportional to the norm of the weights. LARC caps that at the
@@ -17,23 +25,25 @@ constexpr const char* kElementwise[] = {"sgd", "adam", "adamw", "rmsprop"};
 double layer_factor(const UpdateSettings& settings, double rate, double weights, double gradient) {
   const double local = settings.trust * weights / std::max(gradient, 1e-30);
   const bool is_degenerate = weights <= 0 || gradient <= 0;
-  if (settings.rule == "lars") return is_degenerate ? 1 : local;
-  if (settings.rule == "larc_scale") return is_degenerate ? 1.0 / 16000 : std::min(local, 1.0);
-  if (settings.rule == "larc") return is_degenerate ? 1 : std::min(local, rate) / rate;
+  if (settings.rule == kLars) return is_degenerate ? 1 : local;
+  if (settings.rule == kLarcScale) return is_degenerate ? 1.0 / 16000 : std::min(local, 1.0);
+  if (settings.rule == kLarc) return is_degenerate ? 1 : std::min(local, rate) / rate;
   return 1;
 }
 
-std::size_t arrays_of(const std::string& rule) {
-  if (rule == "rmsprop") return 1;
-  if (rule == "adam" || rule == "adamw" || rule == "lamb" || rule.starts_with("larc")) return 2;
-  return 1;
+std::size_t arrays_of(UpdateRule rule) {
+  return rule == kSgd || rule == kLars || rule == kRmsprop ? 1 : 2;
 }
 
 }  // namespace
 
 UpdateSettings update_settings(const Options& options) {
-  return {options.text("optimizer"), options.number("momentum"), options.number("beta2"),
-          options.number("epsilon"), options.number("trust"),    options.number("weight_decay"),
+  return {options.choice<UpdateRule>("optimizer"),
+          options.number("momentum"),
+          options.number("beta2"),
+          options.number("epsilon"),
+          options.number("trust"),
+          options.number("weight_decay"),
           options.flag("nesterov")};
 }
 
@@ -71,7 +81,8 @@ void Optimizer::update(std::span<float> weights, std::span<const float> gradient
 }
 
 bool Optimizer::is_elementwise() const {
-  return std::ranges::find(kElementwise, settings_.rule) != std::end(kElementwise);
+  const UpdateRule rule = settings_.rule;
+  return rule == kSgd || rule == kAdam || rule == kAdamw || rule == kRmsprop;
 }
 
 void Optimizer::update_slice(std::span<float> weights, std::span<const float> gradients,
@@ -89,9 +100,8 @@ void Optimizer::update_slice(std::span<float> weights, std::span<const float> gr
 }
 
 void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, float scale) {
-  const std::string& rule = settings_.rule;
   Part part{segment.begin, segment.count, w, g, scale, segment.decays};
-  if (segment.decays && (rule == "lars" || rule.starts_with("larc"))) {
+  if (segment.decays && (settings_.rule == kLars || is_larc(settings_.rule))) {
     double gradient_squares = 0;
     for_blocks(part, [&](const float* gradient, std::int64_t, std::int64_t n) {
       gradient_squares += squares({gradient, static_cast<std::size_t>(n)});
@@ -107,8 +117,8 @@ void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, 
 // in the core's cache: the gradient as the rule sees it of the elements `at` to `at + n` of `part`.
 template <typename Use>
 void Optimizer::for_blocks(const Part& part, Use use) const {
-  const bool is_decoupled = settings_.rule == "adamw" || settings_.rule == "lamb";
-  const float decay = part.decays && !is_decoupled ? static_cast<float>(settings_.weight_decay) : 0;
+  const bool is_mixed_in = part.decays && !decays_apart(settings_.rule);
+  const float decay = is_mixed_in ? static_cast<float>(settings_.weight_decay) : 0;
   std::array<float, 1024> block;
   for (std::int64_t at = 0; at < part.count; at += std::ssize(block)) {
     const std::int64_t n = std::min(std::ssize(block), part.count - at);
@@ -121,9 +131,9 @@ void Optimizer::for_blocks(const Part& part, Use use) const {
 // SGD and LARS share the momentum; all but those and RMSprop are Adam: LARC on a gradient of
 // limited size, LAMB with steps of a length that follows the norm of the weights.
 void Optimizer::apply(const Part& part) {
-  if (settings_.rule == "sgd" || settings_.rule == "lars")
+  if (settings_.rule == kSgd || settings_.rule == kLars)
     apply_momentum(part);
-  else if (settings_.rule == "rmsprop")
+  else if (settings_.rule == kRmsprop)
     apply_rmsprop(part);
   else
     apply_adam(part);
@@ -163,9 +173,9 @@ void Optimizer::apply_adam(const Part& part) {
   const double steps = static_cast<double>(step_);
   const auto unbias1 = static_cast<float>(1 / (1 - std::pow(settings_.momentum, steps)));
   const auto unbias2 = static_cast<float>(1 / (1 - std::pow(settings_.beta2, steps)));
-  const bool is_decoupled = settings_.rule == "adamw" || settings_.rule == "lamb";
-  const float decay = part.decays && is_decoupled ? static_cast<float>(settings_.weight_decay) : 0;
-  const bool is_lamb = settings_.rule == "lamb" && part.decays;
+  const bool is_apart = part.decays && decays_apart(settings_.rule);
+  const float decay = is_apart ? static_cast<float>(settings_.weight_decay) : 0;
+  const bool is_lamb = settings_.rule == kLamb && part.decays;
   float* first = state_[0].data() + part.begin;
   float* second = state_[1].data() + part.begin;
   auto direction = [&](std::int64_t i) {

@@ -3,6 +3,7 @@
 // gradients that are already reduced.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,8 +20,13 @@ struct Segment {  // one tensor
   bool decays = true;  // weight decay and layer-wise rates apply: not to biases and norms
 };
 
+enum class UpdateRule { kSgd, kAdam, kAdamw, kRmsprop, kLars, kLarc, kLarcScale, kLamb };
+// The choices of the option `optimizer`, in the order of the rules.
+inline constexpr std::array kUpdateRules = {"sgd",  "adam", "adamw",      "rmsprop",
+                                            "lars", "larc", "larc_scale", "lamb"};
+
 struct UpdateSettings {
-  std::string rule = "sgd";  // the choices of the option `optimizer`
+  UpdateRule rule = UpdateRule::kSgd;
   double momentum = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.002, weight_decay = 0;
   bool nesterov = false;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tutti::train {
@@ -9,7 +10,8 @@ namespace {
 
 UpdateSettings rule(const std::string& name) {
   UpdateSettings settings;
-  settings.rule = name;
+  settings.rule =
+      static_cast<UpdateRule>(std::ranges::find(kUpdateRules, name) - kUpdateRules.begin());
   return settings;
 }
 

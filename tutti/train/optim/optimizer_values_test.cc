@@ -93,7 +93,7 @@ class Definition {
 
 struct Trial {
   const char* name;
-  const char* rule;
+  UpdateRule rule;
   bool is_nesterov = false;
 };
 
@@ -112,7 +112,8 @@ TEST_P(RuleValues, AreThoseOfTheDefinition) {
   std::vector<Definition> definitions;
   std::vector<Tensor> expected;
   for (const Segment& segment : segments) {
-    definitions.emplace_back(settings.rule, segment.decays, settings.nesterov);
+    definitions.emplace_back(kUpdateRules[std::size_t(settings.rule)], segment.decays,
+                             settings.nesterov);
     expected.emplace_back(weights.begin() + segment.begin,
                           weights.begin() + segment.begin + segment.count);
   }
@@ -135,13 +136,14 @@ TEST_P(RuleValues, AreThoseOfTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, RuleValues,
-                         testing::Values(Trial{"sgd", "sgd"}, Trial{"nesterov", "sgd", true},
-                                         Trial{"adam", "adam"}, Trial{"adamw", "adamw"},
-                                         Trial{"rmsprop", "rmsprop"}, Trial{"lars", "lars"},
-                                         Trial{"larc", "larc"}, Trial{"larc_scale", "larc_scale"},
-                                         Trial{"lamb", "lamb"}),
-                         [](const auto& parameter) { return std::string(parameter.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Rules, RuleValues,
+    testing::Values(Trial{"sgd", UpdateRule::kSgd}, Trial{"nesterov", UpdateRule::kSgd, true},
+                    Trial{"adam", UpdateRule::kAdam}, Trial{"adamw", UpdateRule::kAdamw},
+                    Trial{"rmsprop", UpdateRule::kRmsprop}, Trial{"lars", UpdateRule::kLars},
+                    Trial{"larc", UpdateRule::kLarc}, Trial{"larc_scale", UpdateRule::kLarcScale},
+                    Trial{"lamb", UpdateRule::kLamb}),
+    [](const auto& parameter) { return std::string(parameter.param.name); });
 
 }  // namespace
 }  // namespace tutti::train

@@ -27,6 +27,8 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
   return shares;
 }
 
+enum class RateScaling { kNone, kLinear, kSqrt };
+
 // One factor for each fall, or one for all of them.
 std::vector<Schedule::Fall> parse_falls(const Options& options) {
   const std::vector<double> at = parse_shares("step_at", options.text("step_at")),
@@ -74,15 +76,14 @@ double Schedule::rate(std::int64_t step) const {
 
 Schedule make_schedule(const Options& options, int ranks, std::int64_t total_steps) {
   Schedule schedule;
-  const std::string& shape = options.text("schedule");
-  if (shape == "polynomial") schedule.shape = Schedule::Shape::kPolynomial;
-  if (shape == "cosine") schedule.shape = Schedule::Shape::kCosine;
-  if (shape == "step") schedule.shape = Schedule::Shape::kStep;
-  const std::string& scaling = options.text("rate_scaling");
+  schedule.shape = options.choice<Schedule::Shape>("schedule");
+  const auto scaling = options.choice<RateScaling>("rate_scaling");
   const double base = options.number("learning_rate");
   const double ratio = batch_ratio(options, ranks);
-  schedule.peak = base * (scaling == "linear" ? ratio : scaling == "sqrt" ? std::sqrt(ratio) : 1);
-  schedule.start = scaling == "none" ? 0 : base;
+  schedule.peak = base * (scaling == RateScaling::kLinear ? ratio
+                          : scaling == RateScaling::kSqrt ? std::sqrt(ratio)
+                                                          : 1);
+  schedule.start = scaling == RateScaling::kNone ? 0 : base;
   schedule.total_steps = static_cast<double>(total_steps);
   schedule.warmup_steps = options.number("warmup") * schedule.total_steps;
   schedule.final_share = options.number("final_rate");

@@ -10,6 +10,7 @@
 namespace tutti::train {
 
 struct Schedule {
+  // The choices of the option `schedule`.
   enum class Shape { kConstant, kPolynomial, kCosine, kStep };
   Shape shape = Shape::kConstant;
   double peak = 0.001;

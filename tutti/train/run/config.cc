@@ -95,7 +95,7 @@ void make_paths_absolute(Options& options) {
 }
 
 bool is_synchronous(const Options& options) {
-  return options.text("strategy") == "sync";
+  return options.choice<StrategyKind>("strategy") == StrategyKind::kSync;
 }
 
 void check_strategy(const Options& options) {
@@ -105,7 +105,7 @@ void check_strategy(const Options& options) {
     throw ConfigError("DDL-1-78", fmt::format("`lag` {} needs strategy sync: with {} nothing is "
                                               "late by a fixed number of steps. Set lag=0.",
                                               options.integer("lag"), strategy));
-  if (options.text("update") != "all")
+  if (options.choice<UpdateScope>("update") != UpdateScope::kAll)
     throw ConfigError(
         "DDL-1-78", fmt::format("`update` {} needs strategy sync: with {} no gradient is shared by "
                                 "all ranks. Set update=all.",

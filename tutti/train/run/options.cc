@@ -1,5 +1,7 @@
 #include "tutti/train/run/options.h"
 
+#include "tutti/train/optim/optimizer.h"
+
 namespace tutti::train {
 namespace {
 
@@ -57,7 +59,7 @@ OptionTable update_rows() {
        "",
        0,
        0,
-       {"sgd", "adam", "adamw", "rmsprop", "lars", "larc", "larc_scale", "lamb"}},
+       {kUpdateRules.begin(), kUpdateRules.end()}},
       {"learning_rate", kFloat, "0.001", "highest rate of the schedule, for one rank", "", 0, 1e3},
       {"momentum", kFloat, "0.9", "also beta1 of adam and lamb", "", 0, 0.99999},
       {"nesterov", kBool, "0", "look ahead with the momentum of sgd", ""},

@@ -2,12 +2,13 @@
 
 #include "tutti/core/error.h"
 #include "tutti/train/run/config.h"
+#include "tutti/train/run/options.h"
 
 namespace tutti::train {
 namespace {
 
 bool updates_slices(const StrategyParts& parts) {
-  if (parts.options.text("update") == "all") return false;
+  if (parts.options.choice<UpdateScope>("update") == UpdateScope::kAll) return false;
   if (!parts.optimizer.is_elementwise() || parts.options.integer("lag") != 0)
     throw ConfigError("DDL-1-92",
                       "`update` slice needs lag 0 and optimizer sgd, adam, adamw or rmsprop: other "
@@ -22,9 +23,12 @@ int gradient_buffers(const Options& options) {
 }
 
 std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts) {
-  const std::string& name = parts.options.text("strategy");
-  if (name == "local_sgd") return make_local_sgd(parts);
-  if (name == "async" || name == "hybrid") return make_parameter_servers(parts, name == "async");
+  switch (parts.options.choice<StrategyKind>("strategy")) {
+    case StrategyKind::kLocalSgd: return make_local_sgd(parts);
+    case StrategyKind::kAsync: return make_parameter_servers(parts, true);
+    case StrategyKind::kHybrid: return make_parameter_servers(parts, false);
+    case StrategyKind::kSync: break;
+  }
   return updates_slices(parts) ? make_sliced(parts) : make_sync(parts);
 }
 
