@@ -15,7 +15,7 @@
 namespace tutti::models {
 namespace {
 
-constexpr double kNormMomentum = 0.1, kNormEpsilon = 1e-5;
+constexpr double kNormMomentum = 0.1, kNormEpsilon = 1e-5, kLeakySlope = 0.1;
 
 torch::Tensor he_normal(const Layer& layer, torch::Generator generator) {
   const std::int64_t first = layer.is_transposed ? layer.in : layer.out,
@@ -120,18 +120,83 @@ torch::Tensor LayerStack::apply_halving(const std::string& name,
   return apply(name, seen, has_relu);
 }
 
-train::Layer LayerStack::part(
-    std::size_t first, std::size_t last,
-    std::function<torch::Tensor(const torch::Tensor&, std::uint64_t)> forward) const {
-  train::Layer all{forward_flops(std::span(layers_).subspan(first, last - first)), 0, 0,
-                   std::move(forward)};
-  for (std::size_t i = first; i < last; ++i) {
-    const Parts& parts = parts_.at(layers_[i].name);
-    for (const torch::Tensor& tensor : {parts.weight, parts.bias, parts.scale, parts.shift})
-      if (tensor.defined()) ++all.tensors;
-    if (parts.scale.defined()) all.buffers += 2;
+torch::Tensor LayerStack::output_of(const Graph::Node& node, at::TensorList inputs) {
+  using Kind = Graph::Node::Kind;
+  const bool has_relu = node.activation == Activation::kRelu;
+  torch::Tensor out;
+  switch (node.kind) {
+    case Kind::kInput: return inputs[0];
+    case Kind::kLayer: out = apply(layers_[node.layer].name, inputs, has_relu); break;
+    case Kind::kAdd: out = inputs[0] + inputs[1]; break;
+    case Kind::kMaxPool:
+      return torch::max_pool2d(inputs[0], node.kernel, node.stride, node.kernel / 2);
+    case Kind::kMean: return at_least_f32(inputs[0]).mean({2, 3}, true);
+    case Kind::kExpand: return inputs[0].expand({-1, -1, inputs[1].size(2), inputs[1].size(3)});
+  }
+  if (node.activation == Activation::kLeaky) return torch::leaky_relu(out, kLeakySlope);
+  return has_relu && node.kind == Kind::kAdd ? torch::relu(out) : out;
+}
+
+std::vector<torch::Tensor> LayerStack::run(const Graph& graph, const torch::Tensor& input,
+                                           std::span<const Graph::Id> wanted, Graph::Id from) {
+  const std::vector<Graph::Node>& nodes = graph.nodes();
+  std::vector<int> uses(nodes.size());
+  for (const Graph::Id id : wanted) ++uses[id];
+  for (Graph::Id id = graph.last(); id > from; --id)
+    if (uses[id] > 0)
+      for (const Graph::Id each : nodes[id].inputs) ++uses[each];
+  std::vector<torch::Tensor> outputs(nodes.size());
+  outputs[from] = input;
+  for (Graph::Id id = from + 1; id < nodes.size(); ++id) {
+    if (uses[id] == 0) continue;
+    std::vector<torch::Tensor> inputs;
+    for (const Graph::Id each : nodes[id].inputs) {
+      inputs.push_back(outputs[each]);
+      if (--uses[each] == 0) outputs[each] = torch::Tensor();  // without autograd, memory is free
+    }
+    outputs[id] = output_of(nodes[id], inputs);
+  }
+  std::vector<torch::Tensor> found;
+  for (const Graph::Id id : wanted) found.push_back(outputs[id]);
+  return found;
+}
+
+torch::Tensor LayerStack::run(const Graph& graph, const torch::Tensor& input) {
+  const Graph::Id last = graph.last();
+  return run(graph, input, {&last, 1})[0];
+}
+
+std::vector<train::Layer> LayerStack::parts(const Graph& graph) {
+  std::vector<train::Layer> all;
+  std::vector<Graph::Id> ends = graph.cuts();
+  ends.push_back(graph.last());
+  Graph::Id from = Graph::kInput;
+  for (const Graph::Id to : ends) {
+    train::Layer part{0, 0, 0, [this, &graph, from, to](const torch::Tensor& x, std::uint64_t) {
+                        return run(graph, x, {&to, 1}, from)[0];
+                      }};
+    for (Graph::Id id = from + 1; id <= to; ++id) {
+      if (graph.nodes()[id].kind != Graph::Node::Kind::kLayer) continue;
+      const Parts& parts = parts_.at(layers_[graph.nodes()[id].layer].name);
+      part.flops += forward_flops({&parts.layer, 1});
+      for (const torch::Tensor& tensor : {parts.weight, parts.bias, parts.scale, parts.shift})
+        if (tensor.defined()) ++part.tensors;
+      if (parts.scale.defined()) part.buffers += 2;
+    }
+    all.push_back(std::move(part));
+    from = to;
   }
   return all;
+}
+
+void LayerStack::add_input_scale(int channels, float mean, float spread) {
+  mean_ = register_buffer("input_mean", torch::full({1, channels, 1, 1}, mean));
+  spread_ = register_buffer("input_spread", torch::full({1, channels, 1, 1}, spread));
+}
+
+void LayerStack::set_scale(std::span<const float> mean, std::span<const float> spread) {
+  std::copy(mean.begin(), mean.end(), mean_.data_ptr<float>());
+  std::copy(spread.begin(), spread.end(), spread_.data_ptr<float>());
 }
 
 torch::Tensor at_least_f32(const torch::Tensor& tensor) {

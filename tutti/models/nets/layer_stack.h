@@ -7,11 +7,12 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tutti/kernels/conv2d/dense.h"
-#include "tutti/models/nets/layer.h"
+#include "tutti/models/nets/graph.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models {
@@ -33,10 +34,21 @@ class LayerStack : public torch::nn::Module {
   // A layer of kernel 1 and stride 2 on all features of such a block.
   torch::Tensor apply_halving(const std::string& name, const kernels::DenseFeatures& block,
                               bool has_relu);
-  // Layers `first` to `last` (excluded), which `forward` uses, as one that a stage can have.
-  train::Layer part(
-      std::size_t first, std::size_t last,
-      std::function<torch::Tensor(const torch::Tensor&, std::uint64_t)> forward) const;
+  // The outputs of the nodes `wanted` of a graph with these layers, from the input of the network,
+  // or from the output of the node `from` if that is a cut. Nodes that none of them needs are not
+  // computed.
+  std::vector<torch::Tensor> run(const Graph& graph, const torch::Tensor& input,
+                                 std::span<const Graph::Id> wanted, Graph::Id from = Graph::kInput);
+  // The output of the last node.
+  torch::Tensor run(const Graph& graph, const torch::Tensor& input);
+  // The graph as parts between its cuts, each of which a stage can have. `graph` must outlive them.
+  std::vector<train::Layer> parts(const Graph& graph);
+
+  // Adds the buffers `input_mean` and `input_spread`, which are kept with the weights.
+  void add_input_scale(int channels, float mean, float spread);
+  // What `scaled` subtracts from each channel, and divides it by.
+  void set_scale(std::span<const float> mean, std::span<const float> spread);
+  torch::Tensor scaled(const torch::Tensor& input) const { return (input - mean_) / spread_; }
   void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
   torch::ScalarType dtype() const { return dtype_; }
 
@@ -46,10 +58,12 @@ class LayerStack : public torch::nn::Module {
     torch::Tensor weight, bias, scale, shift, mean, variance;
   };
   torch::Tensor convolved(const Parts& parts, at::TensorList inputs, bool has_relu) const;
+  torch::Tensor output_of(const Graph::Node& node, at::TensorList inputs);
 
   std::vector<Layer> layers_;
   std::map<std::string, Parts> parts_;
   torch::ScalarType dtype_;
+  torch::Tensor mean_, spread_;  // of the input
 };
 
 // bf16 as f32; anything else as it is.

@@ -91,6 +91,42 @@ TEST(LayerStack, DoesWhatModulesDo) {
   }
 }
 
+TEST(Graph, BranchesAndJoinsRunAsDescribed) {
+  Graph graph(2, 8, 12);
+  const Graph::Id a = graph.layer({.name = "a", .out = 4, .kernel = 3, .stride = 2},
+                                  {Graph::kInput}, Activation::kRelu),
+                  b = graph.layer({.name = "b", .out = 4}, {a}, Activation::kLeaky),
+                  sum = graph.add(b, a, Activation::kRelu), pool = graph.max_pool(sum, 3, 2),
+                  mean = graph.layer({.name = "mean", .out = 3}, {graph.mean(pool)}),
+                  last = graph.layer({.name = "last", .out = 2, .kernel = 3},
+                                     {pool, graph.expand(mean, pool)});
+  EXPECT_EQ(graph.cuts(), (std::vector<Graph::Id>{a}));  // `pool` is needed until `last`
+  EXPECT_EQ(graph.layers()[3].in, 7);
+  EXPECT_EQ(graph.layers()[3].height * 10 + graph.layers()[3].width, 23);
+  EXPECT_TRUE(graph.layers()[0].sees_input);
+  LayerStack stack(graph.layers(), 1, torch::kFloat32);
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor input = torch::randn({3, 2, 8, 12});
+  const torch::Tensor first = stack.apply("a", input, true),
+                      joint = (torch::leaky_relu(stack.apply("b", first), 0.1) + first).relu(),
+                      pooled = torch::max_pool2d(joint, 3, 2, 1),
+                      one = stack.apply("mean", pooled.mean({2, 3}, true)),
+                      whole = stack.apply("last", {pooled, one.expand({3, 3, 2, 3})});
+  EXPECT_TRUE(torch::equal(stack.run(graph, input), whole));
+  const std::vector<torch::Tensor> two = stack.run(graph, input, std::vector{mean, sum});
+  EXPECT_TRUE(torch::equal(two[0], one));
+  EXPECT_TRUE(torch::equal(two[1], joint));
+  torch::Tensor x = input;
+  std::size_t tensors = 0;
+  for (const train::Layer& part : stack.parts(graph)) {
+    x = part.forward(x, 0);
+    tensors += part.tensors;
+  }
+  EXPECT_TRUE(torch::equal(x, whole));
+  EXPECT_EQ(tensors, stack.parameters().size());
+  EXPECT_EQ(last, graph.last());
+}
+
 TEST(LayerStack, GradientsAreThoseOfFiniteDifferences) {
   LayerStack stack(some_layers(), 3, torch::kFloat32);
   torch::manual_seed(1);

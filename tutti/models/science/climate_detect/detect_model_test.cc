@@ -19,7 +19,7 @@ const kernels::Amx kAmx = [] {  // before the first convolution
 
 TEST(DetectModel, CountsAreThoseOfTheTable) {
   const NetworkShape shape;
-  const auto layers = layers_of(shape);
+  const auto layers = graph_of(shape).graph.layers();
   EXPECT_EQ(parameter_count(layers), 79194138);
   EXPECT_NEAR(double(parameter_count(layers)) * 4 / (1 << 20), 302.1, 0.01);
   EXPECT_NEAR(forward_flops(layers) * 1e-12, 0.411, 0.001);

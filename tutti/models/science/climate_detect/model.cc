@@ -9,81 +9,52 @@ namespace tutti::models::climate_detect {
 namespace {
 
 using torch::Tensor;
-constexpr double kSlope = 0.1;
-
-Tensor leaky(const Tensor& x) {
-  return torch::leaky_relu(x, kSlope);
-}
+using enum Activation;
+using Id = Graph::Id;
 
 }  // namespace
 
-std::vector<Layer> layers_of(const NetworkShape& shape) {
-  std::vector<Layer> layers;
-  int height = shape.height, width = shape.width, in = shape.channels;
-  auto add = [&](const std::string& name, int from, int out, int kernel, int stride,
-                 bool is_transposed = false) {
-    layers.push_back({.name = name,
-                      .in = from,
-                      .out = out,
-                      .kernel = kernel,
-                      .stride = stride,
-                      .height = height,
-                      .width = width,
-                      .is_transposed = is_transposed});
-  };
-  for (std::size_t i = 0; i < shape.filters.size(); ++i) {
-    height = (height + 1) / 2;
-    width = (width + 1) / 2;
-    add(fmt::format("encode{}", i), in, shape.filters[i], 5, 2);
-    in = shape.filters[i];
-  }
-  const int map_height = height, map_width = width;
-  height = (height + 1) / 2;
-  width = (width + 1) / 2;
-  add("code", in, shape.code, 3, 2);
-  add("place", shape.code, 4, 3, 1);
-  add("has_storm", shape.code, 2, 3, 1);
-  add("kind", shape.code, shape.kinds, 3, 1);
-  height = map_height;
-  width = map_width;
-  for (std::size_t i = shape.filters.size(); i > 0; --i) {
-    height *= 2;
-    width *= 2;
-    const int out = i > 1 ? shape.filters[i - 2] : shape.channels;
-    add(fmt::format("draw{}", i - 1), in, out, 5, 2, true);
-    in = out;
-  }
-  return layers;
+NetworkGraph graph_of(const NetworkShape& shape) {
+  NetworkGraph all{Graph(shape.channels, shape.height, shape.width)};
+  Graph& graph = all.graph;
+  Id map = Graph::kInput;
+  for (std::size_t i = 0; i < shape.filters.size(); ++i)
+    map = graph.layer(
+        {.name = fmt::format("encode{}", i), .out = shape.filters[i], .kernel = 5, .stride = 2},
+        {map}, kLeaky);
+  const Id code =
+      graph.layer({.name = "code", .out = shape.code, .kernel = 3, .stride = 2}, {map}, kLeaky);
+  all.place = graph.layer({.name = "place", .out = 4, .kernel = 3}, {code});
+  all.has_storm = graph.layer({.name = "has_storm", .out = 2, .kernel = 3}, {code});
+  all.kind = graph.layer({.name = "kind", .out = shape.kinds, .kernel = 3}, {code});
+  all.drawn = map;
+  for (std::size_t i = shape.filters.size(); i > 0; --i)
+    all.drawn = graph.layer({.name = fmt::format("draw{}", i - 1),
+                             .out = i > 1 ? shape.filters[i - 2] : shape.channels,
+                             .kernel = 5,
+                             .stride = 2,
+                             .is_transposed = true},
+                            {all.drawn}, i > 1 ? kLeaky : kNone);
+  return all;
 }
 
 Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype)
-    : LayerStack(layers_of(shape), seed, dtype), shape_(shape) {
-  mean_ = register_buffer("input_mean", torch::zeros({1, shape.channels, 1, 1}));
-  spread_ = register_buffer("input_spread", torch::ones({1, shape.channels, 1, 1}));
-}
-
-void Network::set_scale(std::span<const float> mean, std::span<const float> spread) {
-  const torch::NoGradGuard no_gradients;
-  std::copy(mean.begin(), mean.end(), mean_.data_ptr<float>());
-  std::copy(spread.begin(), spread.end(), spread_.data_ptr<float>());
+    : LayerStack(graph_of(shape).graph.layers(), seed, dtype),
+      shape_(shape),
+      graph_(graph_of(shape)) {
+  add_input_scale(shape.channels, 0, 1);
 }
 
 Said Network::forward(const Tensor& fields, bool draws) {
   Said said;
-  said.scaled = (fields - mean_) / spread_;
-  Tensor x = said.scaled.to(dtype());
-  for (std::size_t i = 0; i < shape_.filters.size(); ++i)
-    x = leaky(apply(fmt::format("encode{}", i), x));
-  const Tensor code = leaky(apply("code", x));
-  said.place = at_least_f32(apply("place", code));
-  said.has_storm = at_least_f32(apply("has_storm", code));
-  said.kind = at_least_f32(apply("kind", code));
-  if (!draws) return said;
-  for (std::size_t i = shape_.filters.size(); i > 0; --i) {
-    x = apply(fmt::format("draw{}", i - 1), x);
-    if (i > 1) x = leaky(x);
-  }
-  said.drawn = at_least_f32(x);
+  said.scaled = scaled(fields);
+  std::vector<Id> wanted = {graph_.place, graph_.has_storm, graph_.kind};
+  if (draws) wanted.push_back(graph_.drawn);
+  const std::vector<Tensor> outputs = run(graph_.graph, said.scaled.to(dtype()), wanted);
+  said.place = at_least_f32(outputs[0]);
+  said.has_storm = at_least_f32(outputs[1]);
+  said.kind = at_least_f32(outputs[2]);
+  if (draws) said.drawn = at_least_f32(outputs[3]);
   return said;
 }
 

@@ -15,7 +15,11 @@ struct NetworkShape {
   int code = 1280;                                        // of the 3x3 one of stride 2
   int cell() const { return 2 << filters.size(); }        // pixels along a side
 };
-std::vector<Layer> layers_of(const NetworkShape& shape);
+struct NetworkGraph {
+  Graph graph;
+  Graph::Id place = 0, has_storm = 0, kind = 0, drawn = 0;  // as in Said
+};
+NetworkGraph graph_of(const NetworkShape& shape);
 
 struct Said {
   torch::Tensor place;      // (N, 4, rows, columns)
@@ -30,13 +34,11 @@ class Network : public LayerStack {
   Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
   // (N, 16, H, W) in the units of the fields.
   Said forward(const torch::Tensor& fields, bool draws);
-  // What it subtracts from each field, and divides it by; kept with the weights.
-  void set_scale(std::span<const float> mean, std::span<const float> spread);
   const NetworkShape& shape() const { return shape_; }
 
  private:
   const NetworkShape shape_;
-  torch::Tensor mean_, spread_;
+  const NetworkGraph graph_;
 };
 
 // What is right of one frame of a batch.

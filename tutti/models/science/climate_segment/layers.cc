@@ -1,4 +1,4 @@
-// Both networks as lists of layers.
+// Tiramisu as a list of layers, DeepLab as a graph.
 #include <fmt/format.h>
 
 #include "tutti/models/science/climate_segment/model.h"
@@ -49,89 +49,95 @@ std::vector<Layer> layers_of(const TiramisuShape& shape) {
 
 namespace {
 
+using enum Activation;
+using Id = Graph::Id;
+
 class DeepLabBuilder {
  public:
-  explicit DeepLabBuilder(const DeepLabShape& shape) : shape_(shape) {}
+  explicit DeepLabBuilder(const DeepLabShape& shape)
+      : shape_(shape), graph_(shape.channels, shape.height, shape.width) {}
 
-  std::vector<Layer> build() {
-    add("stem", shape_.channels, shape_.filters, 7, 2, {.stride = 2, .has_norm = false});
-    int in = shape_.filters;
+  Graph build() {
+    Id x = graph_.layer({.name = "stem", .out = shape_.filters, .kernel = 7, .stride = 2},
+                        {Graph::kInput});
+    x = graph_.max_pool(x, 3, 2);
     for (std::size_t block = 0; block < shape_.units.size(); ++block)
-      for (int unit = 0; unit < shape_.units[block]; ++unit) in = add_unit(block, unit, in);
-    add_pyramid(in);
-    add_decoder();
-    return std::move(layers_);
+      for (int unit = 0; unit < shape_.units[block]; ++unit) x = add_unit(block, unit, x);
+    add_decoder(add_pyramid(add({.name = "code_norm", .kernel = 0}, {x})));
+    return std::move(graph_);
   }
 
  private:
-  struct Kind {
-    int stride = 1, dilation = 1;
-    bool is_transposed = false, has_norm = true;
-  };
-  // `share`: the output has the size of the input divided by it.
-  void add(const std::string& name, int in, int out, int kernel, int share, const Kind& kind) {
-    layers_.push_back({.name = name,
-                       .in = in,
-                       .out = out,
-                       .kernel = kernel,
-                       .stride = kind.stride,
-                       .dilation = kind.dilation,
-                       .height = shape_.height / share,
-                       .width = shape_.width / share,
-                       .has_bias = !kind.has_norm,
-                       .has_norm = kind.has_norm,
-                       .is_transposed = kind.is_transposed});
+  // With norm and ReLU.
+  Id add(Layer layer, const std::vector<Id>& inputs) {
+    layer.has_bias = false;
+    layer.has_norm = true;
+    return graph_.layer(layer, inputs, kRelu);
+  }
+  Id add_doubling(const std::string& name, Id input) {
+    return add(
+        {.name = name, .out = shape_.pyramid, .kernel = 3, .stride = 2, .is_transposed = true},
+        {input});
   }
 
   // The last unit of the first block goes to an eighth; later blocks widen their kernels instead.
-  int add_unit(std::size_t block, int unit, int in) {
+  // The finest narrow features, those inside the first unit, go to the decoder.
+  Id add_unit(std::size_t block, int unit, Id input) {
     const int base = shape_.filters << block, out = 4 * base;
     const bool halves = block == 0 && unit + 1 == shape_.units[0];
-    const int before = block == 0 ? 4 : 8, after = halves ? 8 : before;
-    const int dilation = block < 2 ? 1 : block == 2 ? 2 : 4;
+    const int stride = halves ? 2 : 1, dilation = block < 2 ? 1 : block == 2 ? 2 : 4;
     const std::string name = fmt::format("block{}_{}", block + 1, unit + 1);
-    add(name + "_norm", in, in, 0, before, {});
-    if (in != out)
-      add(name + "_shortcut", in, out, 1, after, {.stride = halves ? 2 : 1, .has_norm = false});
-    add(name + "_a", in, base, 1, before, {});
-    add(name + "_b", base, base, 3, after, {.stride = halves ? 2 : 1, .dilation = dilation});
-    add(name + "_c", base, out, 1, after, {.has_norm = false});
-    return out;
+    const Id active = add({.name = name + "_norm", .kernel = 0}, {input});
+    const bool widens = graph_.channels(input) != out;
+    Id shortcut = input;
+    if (widens)
+      shortcut = graph_.layer({.name = name + "_shortcut", .out = out, .stride = stride}, {active});
+    const Id narrow = add({.name = name + "_a", .out = base}, {active});
+    if (block == 0 && unit == 0) low_ = narrow;
+    const Id wide =
+        add({.name = name + "_b", .out = base, .kernel = 3, .stride = stride, .dilation = dilation},
+            {narrow});
+    const Id x = graph_.layer({.name = name + "_c", .out = out}, {wide});
+    if (halves && !widens) shortcut = graph_.max_pool(input, 1, 2);
+    return graph_.add(x, shortcut);
   }
 
-  void add_pyramid(int in) {
-    const int p = shape_.pyramid;
-    add("code_norm", in, in, 0, 8, {});
-    add("pyramid0", in, p, 1, 8, {});
+  Id add_pyramid(Id code) {
+    std::vector<Id> parts = {add({.name = "pyramid0", .out = shape_.pyramid}, {code})};
     for (std::size_t i = 0; i < shape_.rates.size(); ++i)
-      add(fmt::format("pyramid{}", i + 1), in, p, 3, 8, {.dilation = shape_.rates[i]});
-    layers_.push_back({.name = "pyramid_mean", .in = in, .out = p});
-    add("pyramid_joint", (2 + int(shape_.rates.size())) * p, p, 1, 8, {});
+      parts.push_back(add({.name = fmt::format("pyramid{}", i + 1),
+                           .out = shape_.pyramid,
+                           .kernel = 3,
+                           .dilation = shape_.rates[i]},
+                          {code}));
+    const Id mean =
+        graph_.layer({.name = "pyramid_mean", .out = shape_.pyramid}, {graph_.mean(code)}, kRelu);
+    parts.push_back(graph_.expand(mean, parts[0]));
+    return add({.name = "pyramid_joint", .out = shape_.pyramid}, parts);
   }
 
-  void add_decoder() {
+  void add_decoder(Id x) {
     const int p = shape_.pyramid;
-    add("low", shape_.filters, shape_.low, 1, 4, {});
-    add("double1", p, p, 3, 4, {.stride = 2, .is_transposed = true});
-    add("decode1", p + shape_.low, p, 3, 4, {});
-    add("decode2", p, p, 3, 4, {});
-    add("double2", p, p, 3, 2, {.stride = 2, .is_transposed = true});
-    add("double3", p, p, 3, 1, {.stride = 2, .is_transposed = true});
-    add("input1", shape_.channels, p / 4, 3, 1, {});
-    layers_.back().sees_input = true;
-    add("input2", p / 4, p / 2, 3, 1, {});
-    add("decode3", p + p / 2, p, 3, 1, {});
-    add("decode4", p, p, 3, 1, {});
-    add("last", p, shape_.classes, 1, 1, {.has_norm = false});
+    const Id low = add({.name = "low", .out = shape_.low}, {low_});
+    x = add_doubling("double1", x);
+    x = add({.name = "decode1", .out = p, .kernel = 3}, {x, low});
+    x = add({.name = "decode2", .out = p, .kernel = 3}, {x});
+    x = add_doubling("double3", add_doubling("double2", x));
+    const Id input = add({.name = "input1", .out = p / 4, .kernel = 3}, {Graph::kInput});
+    x = add({.name = "decode3", .out = p, .kernel = 3},
+            {x, add({.name = "input2", .out = p / 2, .kernel = 3}, {input})});
+    x = add({.name = "decode4", .out = p, .kernel = 3}, {x});
+    graph_.layer({.name = "last", .out = shape_.classes}, {x});
   }
 
   const DeepLabShape& shape_;
-  std::vector<Layer> layers_;
+  Graph graph_;
+  Id low_ = Graph::kInput;
 };
 
 }  // namespace
 
-std::vector<Layer> layers_of(const DeepLabShape& shape) {
+Graph graph_of(const DeepLabShape& shape) {
   return DeepLabBuilder(shape).build();
 }
 

@@ -62,66 +62,25 @@ class Tiramisu : public Network {
 
 class DeepLab : public Network {
  public:
-  DeepLab(const DeepLabShape& shape, std::uint64_t seed, torch::ScalarType dtype)
-      : Network(layers_of(shape), seed, dtype), shape_(shape) {}
+  DeepLab(Graph graph, std::uint64_t seed, torch::ScalarType dtype)
+      : Network(graph.layers(), seed, dtype), graph_(std::move(graph)) {}
 
  protected:
-  Tensor scores(const Tensor& fields) override {
-    Tensor x = torch::max_pool2d(apply("stem", fields), 3, 2, 1), low;
-    for (std::size_t block = 0; block < shape_.units.size(); ++block)
-      for (int i = 0; i < shape_.units[block]; ++i)
-        x = unit(fmt::format("block{}_{}", block + 1, i + 1), x, low);
-    return decode(pyramid(layer("code_norm", x)), low, fields);
-  }
+  Tensor scores(const Tensor& fields) override { return run(graph_, fields); }
 
  private:
-  Tensor layer(const std::string& name, at::TensorList inputs) { return apply(name, inputs, true); }
-
-  // `low` gets the finest narrow features: those inside the first unit, at a quarter.
-  Tensor unit(const std::string& name, const Tensor& input, Tensor& low) {
-    const Tensor active = layer(name + "_norm", input), narrow = layer(name + "_a", active);
-    if (!low.defined()) low = narrow;
-    const Tensor x = apply(name + "_c", layer(name + "_b", narrow));
-    if (x.size(1) != input.size(1)) return x + apply(name + "_shortcut", active);
-    return x + (x.size(2) != input.size(2) ? torch::max_pool2d(input, 1, 2) : input);
-  }
-
-  Tensor pyramid(const Tensor& code) {
-    std::vector<Tensor> parts = {layer("pyramid0", code)};
-    for (std::size_t i = 1; i <= shape_.rates.size(); ++i)
-      parts.push_back(layer(fmt::format("pyramid{}", i), code));
-    const Tensor mean = at_least_f32(code).mean({2, 3}, true);
-    parts.push_back(layer("pyramid_mean", mean).expand_as(parts[0]));
-    return layer("pyramid_joint", parts);
-  }
-
-  Tensor decode(Tensor x, const Tensor& low, const Tensor& fields) {
-    x = layer("decode2", layer("decode1", {layer("double1", x), layer("low", low)}));
-    x = layer("double3", layer("double2", x));
-    x = layer("decode3", {x, layer("input2", layer("input1", fields))});
-    return apply("last", layer("decode4", x));
-  }
-
-  const DeepLabShape shape_;
+  const Graph graph_;
 };
 
 }  // namespace
 
 Network::Network(std::vector<Layer> layers, std::uint64_t seed, torch::ScalarType dtype)
     : LayerStack(std::move(layers), seed, dtype) {
-  const std::int64_t channels = this->layers().front().in;
-  mean_ = register_buffer("input_mean", torch::zeros({1, channels, 1, 1}));
-  spread_ = register_buffer("input_spread", torch::ones({1, channels, 1, 1}));
-}
-
-void Network::set_scale(std::span<const float> mean, std::span<const float> spread) {
-  const torch::NoGradGuard no_gradients;
-  std::copy(mean.begin(), mean.end(), mean_.data_ptr<float>());
-  std::copy(spread.begin(), spread.end(), spread_.data_ptr<float>());
+  add_input_scale(this->layers().front().in, 0, 1);
 }
 
 Tensor Network::forward(const Tensor& fields) {
-  return at_least_f32(scores(((fields - mean_) / spread_).to(dtype())));
+  return at_least_f32(scores(scaled(fields).to(dtype())));
 }
 
 std::unique_ptr<Network> make_network(const TiramisuShape& shape, std::uint64_t seed,
@@ -131,7 +90,7 @@ std::unique_ptr<Network> make_network(const TiramisuShape& shape, std::uint64_t 
 
 std::unique_ptr<Network> make_network(const DeepLabShape& shape, std::uint64_t seed,
                                       torch::ScalarType dtype) {
-  return std::make_unique<DeepLab>(shape, seed, dtype);
+  return std::make_unique<DeepLab>(graph_of(shape), seed, dtype);
 }
 
 }  // namespace tutti::models::climate_segment

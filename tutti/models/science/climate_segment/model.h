@@ -15,19 +15,14 @@ class Network : public LayerStack {
   // (N, 16, H, W) in the units of the fields -> (N, classes, H, W), not in bf16: before the
   // softmax. Dropout, in training only, takes libtorch's own generator.
   torch::Tensor forward(const torch::Tensor& fields);
-  // What it subtracts from each field, and divides it by; kept with the weights.
-  void set_scale(std::span<const float> mean, std::span<const float> spread);
 
  protected:
-  virtual torch::Tensor scores(const torch::Tensor& scaled) = 0;
-
- private:
-  torch::Tensor mean_, spread_;
+  virtual torch::Tensor scores(const torch::Tensor& fields) = 0;
 };
 
 // Dense blocks down to a sixteenth and up again: the layers of a block see all that came before in
 // it. Up go only the features that the block below has added; what is beside comes from the way
-// down.
+// down. Not a Graph: a whole dense block is one call of a kernel.
 struct TiramisuShape {
   int height = 768, width = 1152, channels = 16, classes = 3;
   int first = 64, growth = 32, kernel = 5;
@@ -47,7 +42,7 @@ struct DeepLabShape {
   std::vector<int> units = {3, 4, 6, 3};  // of each block of the encoder
   std::vector<int> rates = {12, 24, 36};  // dilation in the pyramid
 };
-std::vector<Layer> layers_of(const DeepLabShape& shape);
+Graph graph_of(const DeepLabShape& shape);
 std::unique_ptr<Network> make_network(const DeepLabShape& shape, std::uint64_t seed,
                                       torch::ScalarType dtype);
 

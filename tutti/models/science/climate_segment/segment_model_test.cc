@@ -52,7 +52,7 @@ double padded_flops(const Layer& layer) {
 // The published number has the padding of dilated convolutions, and three passes of every layer; a
 // step needs neither the padding nor the gradient of the weather, which two layers see.
 TEST(DeepLab, CountsAreThoseOfTheTable) {
-  const auto layers = layers_of(DeepLabShape{});
+  const auto layers = graph_of(DeepLabShape{}).layers();
   double padded = 0;
   for (const Layer& layer : layers) padded += 3 * padded_flops(layer);
   EXPECT_NEAR(padded * 1e-12, 14.41, 0.005);

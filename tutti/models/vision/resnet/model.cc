@@ -33,124 +33,70 @@ Plan plan_of(int depth) {
   return {{blocks, blocks, blocks}, 16, false, true};
 }
 
-// Adds layers and knows how many channels and pixels the last one had.
-class Builder {
- public:
-  Builder(int channels, int side) : channels_(channels), side_(side) {}
-
-  void conv(const std::string& name, int out, int kernel, int stride, bool is_last = false) {
-    side_ = (side_ + stride - 1) / stride;
-    add(name, channels_, out, kernel, stride, is_last);
-    channels_ = out;
-  }
-  void block(const Block& block, int filters, int stride) {
-    const int in = channels_, out = block.is_bottleneck ? 4 * filters : filters;
-    if (block.is_bottleneck) {
-      conv(block.name + "_a", filters, 1, 1);
-      conv(block.name + "_b", filters, 3, stride);
-      conv(block.name + "_c", out, 1, 1, true);
-    } else {
-      conv(block.name + "_a", filters, 3, stride);
-      conv(block.name + "_b", out, 3, 1, true);
-    }
-    if (block.has_shortcut) add(block.name + "_shortcut", in, out, 1, stride, false);
-  }
-  void pool() { side_ = (side_ + 1) / 2; }
-  void linear(int out) { layers_.push_back({.name = "linear", .in = channels_, .out = out}); }
-  int channels() const { return channels_; }
-  std::vector<Layer> take() { return std::move(layers_); }
-
- private:
-  void add(const std::string& name, int in, int out, int kernel, int stride, bool is_last) {
-    layers_.push_back({.name = name,
-                       .in = in,
-                       .out = out,
-                       .kernel = kernel,
-                       .stride = stride,
-                       .height = side_,
-                       .width = side_,
-                       .has_bias = false,
-                       .has_norm = true,
-                       .starts_silent = is_last});
-  }
-  int channels_, side_;
-  std::vector<Layer> layers_;
-};
+using Id = Graph::Id;
 
 }  // namespace
 
-std::vector<Layer> layers_of(const NetworkShape& shape, std::vector<Block>* blocks) {
+Graph graph_of(const NetworkShape& shape) {
   const Plan plan = plan_of(shape.depth);
   const bool is_large = !plan.is_small && shape.has_large_stem;
-  Builder builder(3, shape.image);
-  builder.conv("stem", plan.filters, is_large ? 7 : 3, is_large ? 2 : 1);
-  if (is_large) builder.pool();
+  Graph graph(3, shape.image, shape.image);
+  auto conv = [&](const std::string& name, Id input, int out, int kernel, int stride,
+                  Activation activation, bool starts_silent = false) {
+    return graph.layer({.name = name,
+                        .out = out,
+                        .kernel = kernel,
+                        .stride = stride,
+                        .has_bias = false,
+                        .has_norm = true,
+                        .starts_silent = starts_silent},
+                       {input}, activation);
+  };
+  using enum Activation;
+  auto block = [&](const std::string& name, Id input, int filters, int stride) {
+    const int out = plan.is_bottleneck ? 4 * filters : filters;
+    Id x = input;
+    if (plan.is_bottleneck) {
+      x = conv(name + "_a", x, filters, 1, 1, kRelu);
+      x = conv(name + "_b", x, filters, 3, stride, kRelu);
+      x = conv(name + "_c", x, out, 1, 1, kNone, true);
+    } else {
+      x = conv(name + "_a", x, filters, 3, stride, kRelu);
+      x = conv(name + "_b", x, out, 3, 1, kNone, true);
+    }
+    const bool has_shortcut = stride != 1 || graph.channels(input) != out;
+    return graph.add(
+        x, has_shortcut ? conv(name + "_shortcut", input, out, 1, stride, kNone) : input, kRelu);
+  };
+  Id x = conv("stem", Graph::kInput, plan.filters, is_large ? 7 : 3, is_large ? 2 : 1, kRelu);
+  if (is_large) x = graph.max_pool(x, 3, 2);
   int filters = plan.filters;
   for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage, filters *= 2)
-    for (int i = 0; i < plan.blocks[stage]; ++i) {
-      const int stride = stage > 0 && i == 0 ? 2 : 1;
-      const int out = plan.is_bottleneck ? 4 * filters : filters;
-      const Block block{fmt::format("stage{}_{}", stage + 1, i + 1), plan.is_bottleneck,
-                        stride != 1 || builder.channels() != out};
-      builder.block(block, filters, stride);
-      if (blocks) blocks->push_back(block);
-    }
-  builder.linear(shape.classes);
-  return builder.take();
+    for (int i = 0; i < plan.blocks[stage]; ++i)
+      x = block(fmt::format("stage{}_{}", stage + 1, i + 1), x, filters,
+                stage > 0 && i == 0 ? 2 : 1);
+  graph.layer({.name = "linear", .out = shape.classes}, {graph.mean(x)});
+  return graph;
 }
 
-Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype)
-    : LayerStack(layers_of(shape), seed, dtype) {
-  layers_of(shape, &blocks_);
-  pools_ = layers().front().kernel == 7;
-  mean_ = register_buffer("input_mean", torch::full({1, 3, 1, 1}, 128.f));
-  spread_ = register_buffer("input_spread", torch::full({1, 3, 1, 1}, 64.f));
-}
-
-void Network::set_scale(const std::array<float, 3>& mean, const std::array<float, 3>& spread) {
-  const torch::NoGradGuard no_gradients;
-  for (std::int64_t i = 0; i < 3; ++i) {
-    mean_[0][i].fill_(mean[static_cast<std::size_t>(i)]);
-    spread_[0][i].fill_(spread[static_cast<std::size_t>(i)]);
-  }
-}
-
-torch::Tensor Network::block(const Block& block, const torch::Tensor& input) {
-  torch::Tensor x = apply(block.name + "_a", input, true);
-  x = apply(block.name + "_b", x, block.is_bottleneck);
-  if (block.is_bottleneck) x = apply(block.name + "_c", x);
-  return torch::relu(x + (block.has_shortcut ? apply(block.name + "_shortcut", input) : input));
-}
-
-torch::Tensor Network::stem(const torch::Tensor& images) {
-  const torch::Tensor x = apply("stem", (images - mean_) / spread_, true);
-  return pools_ ? torch::max_pool2d(x, 3, 2, 1) : x;
-}
-
-torch::Tensor Network::scores(const torch::Tensor& x) {
-  const torch::Tensor mean = at_least_f32(x).mean({2, 3}, true);
-  return at_least_f32(apply("linear", mean)).flatten(1);
+Network::Network(Graph graph, std::uint64_t seed, torch::ScalarType dtype)
+    : LayerStack(graph.layers(), seed, dtype), graph_(std::move(graph)) {
+  add_input_scale(3, 128, 64);
 }
 
 torch::Tensor Network::forward(const torch::Tensor& images) {
-  torch::Tensor x = stem(images);
-  for (const Block& one : blocks_) x = block(one, x);
-  return scores(x);
+  return at_least_f32(run(graph_, scaled(images))).flatten(1);
 }
 
 std::vector<train::Layer> Network::parts() {
-  std::vector<train::Layer> all;
-  std::size_t next = 0;
-  auto add = [&](std::size_t count, auto forward) {
-    all.push_back(part(next, next + count,
-                       [forward](const torch::Tensor& x, std::uint64_t) { return forward(x); }));
-    next += count;
+  std::vector<train::Layer> all = LayerStack::parts(graph_);
+  all.front().forward = [this, first = all.front().forward](const torch::Tensor& x,
+                                                            std::uint64_t seed) {
+    return first(scaled(x), seed);
   };
-  add(1, [this](const torch::Tensor& x) { return stem(x); });
-  for (const Block& one : blocks_)
-    add((one.is_bottleneck ? 3u : 2u) + (one.has_shortcut ? 1u : 0u),
-        [this, &one](const torch::Tensor& x) { return block(one, x); });
-  add(1, [this](const torch::Tensor& x) { return scores(x); });
+  all.back().forward = [last = all.back().forward](const torch::Tensor& x, std::uint64_t seed) {
+    return at_least_f32(last(x, seed)).flatten(1);
+  };
   return all;
 }
 

@@ -28,18 +28,34 @@ TEST(ResnetModel, CountsAreThoseOfTheTable) {
   };
   for (const Row& row : {Row{18, 11689512, 1.81}, Row{34, 21797672, 3.66}, Row{50, 25557032, 4.09},
                          Row{101, 44549160, 7.80}, Row{152, 60192808, 11.51}}) {
-    const auto layers = layers_of({row.depth, 224, 1000, true});
+    const auto layers = graph_of({row.depth, 224, 1000, true}).layers();
     EXPECT_EQ(parameter_count(layers), row.parameters) << row.depth;
     EXPECT_NEAR(forward_flops(layers) / 2e9, row.giga_macs, 0.01) << row.depth;
   }
-  const auto small = layers_of({20, 32, 10, true});
+  const auto small = graph_of({20, 32, 10, true}).layers();
   EXPECT_EQ(parameter_count(small), 272474);
   EXPECT_NEAR(forward_flops(small) / 2e6, 41, 0.3);
-  EXPECT_THROW(layers_of({19, 32, 10, true}), ConfigError);
+  EXPECT_THROW(graph_of({19, 32, 10, true}), ConfigError);
   Network network({20, 32, 10, false}, 1, torch::kFloat32);
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : network.parameters()) count += parameter.numel();
   EXPECT_EQ(count, 272474);
+}
+
+struct Block {
+  std::string name;
+  bool is_bottleneck, has_shortcut;
+};
+
+std::vector<Block> blocks_of(const torch::OrderedDict<std::string, torch::Tensor>& p) {
+  const std::string end = "_a_weight";
+  std::vector<Block> blocks;
+  for (const auto& item : p) {
+    if (!item.key().ends_with(end)) continue;
+    const std::string name = item.key().substr(0, item.key().size() - end.size());
+    blocks.push_back({name, p.contains(name + "_c_weight"), p.contains(name + "_shortcut_weight")});
+  }
+  return blocks;
 }
 
 // A block of libtorch's modules with the weights of ours.
@@ -72,8 +88,6 @@ TEST(ResnetModel, AgreesWithPlainModules) {
     for (auto& item : network.named_parameters())  // blocks that start silent would hide errors
       if (item.key().ends_with("_scale")) item.value().data().uniform_(0.5, 1);
     const auto p = network.named_parameters();
-    std::vector<Block> blocks;
-    layers_of(shape, &blocks);
     const torch::Tensor images =
         torch::rand({4, 3, shape.image, shape.image}, torch::kFloat64) * 255;
     torch::nn::BatchNorm2d norm(p["stem_scale"].size(0));
@@ -84,7 +98,7 @@ TEST(ResnetModel, AgreesWithPlainModules) {
     torch::Tensor x = torch::relu(norm(torch::conv2d((images - 128) / 64, p["stem_weight"], {},
                                                      is_large ? 2 : 1, is_large ? 3 : 1)));
     if (is_large) x = torch::max_pool2d(x, 3, 2, 1);
-    for (const Block& block : blocks) {
+    for (const Block& block : blocks_of(p)) {
       const bool halves = block.name.ends_with("_1") && !block.name.starts_with("stage1");
       x = by_modules(p, block, x, halves ? 2 : 1);
     }
