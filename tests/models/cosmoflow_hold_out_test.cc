@@ -7,8 +7,9 @@
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/models/nets/task_parts.h"
 #include "tutti/models/science/cosmoflow/metric.h"
-#include "tutti/models/science/cosmoflow/task.h"
+#include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::cosmoflow {
 namespace {

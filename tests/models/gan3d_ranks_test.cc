@@ -9,10 +9,10 @@
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/gan3d/case.h"
 #include "tutti/models/science/gan3d/losses.h"
-#include "tutti/models/science/gan3d/task.h"
 #include "tutti/runs/training_log.h"
 #include "tutti/train/batch_norm.h"
 #include "tutti/train/run/checkpoint_file.h"
+#include "tutti/train/task.h"
 #include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
 

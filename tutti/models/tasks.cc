@@ -4,14 +4,14 @@
 
 #include "tutti/core/error.h"
 #include "tutti/models/cases.h"
-#include "tutti/models/science/climate_detect/task.h"
-#include "tutti/models/science/climate_segment/task.h"
-#include "tutti/models/science/cosmoflow/task.h"
-#include "tutti/models/science/gan3d/task.h"
-#include "tutti/models/science/hep/task.h"
-#include "tutti/models/script/task.h"
-#include "tutti/models/vision/resnet/task.h"
-#include "tutti/models/vision/unet3d/task.h"
+#include "tutti/models/science/climate_detect/case.h"
+#include "tutti/models/science/climate_segment/case.h"
+#include "tutti/models/science/cosmoflow/case.h"
+#include "tutti/models/science/gan3d/case.h"
+#include "tutti/models/science/hep/case.h"
+#include "tutti/models/script/case.h"
+#include "tutti/models/vision/resnet/case.h"
+#include "tutti/models/vision/unet3d/case.h"
 
 namespace tutti::models {
 

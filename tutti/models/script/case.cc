@@ -9,19 +9,13 @@ const train::CaseInfo& case_info() {
       "a network of your own: a TorchScript file and HDF5 files",
       {{"model", kText, "", "TorchScript file of the network, as torch.jit.script(...).save writes",
         ""},
-       {"loss",
-        kChoice,
-        "cross_entropy",
-        "what is made small",
-        "",
-        0,
-        0,
-        {"cross_entropy", "binary_cross_entropy", "mean_squared", "mean_absolute"}},
+       train::choice("loss", "cross_entropy", "what is made small",
+                     {"cross_entropy", "binary_cross_entropy", "mean_squared", "mean_absolute"}),
        {"input", kText, "data", "data set of the files that goes into the network", ""},
        {"target", kText, "label", "data set that should come out", ""},
        {"flops", kFloat, "0", "of training on one sample, for the progress line; 0: not known", "",
         0, 1e18}},
-      {{"", {{"learning_rate", "0.001"}, {"epochs", "4"}}}}};
+      {{"", train::settings("learning_rate=0.001 epochs=4")}}};
   return info;
 }
 

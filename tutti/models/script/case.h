@@ -1,10 +1,14 @@
 // A network that the user brings as a TorchScript file.
 #pragma once
 
+#include <memory>
+
 #include "tutti/train/run/config.h"
 
 namespace tutti::models::script {
 
 const train::CaseInfo& case_info();
+// Throws IoError when the file cannot be read as TorchScript.
+std::unique_ptr<train::Task> make_task(const Options& options);
 
 }  // namespace tutti::models::script

@@ -1,4 +1,4 @@
-#include "tutti/models/script/task.h"
+#include "tutti/models/script/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

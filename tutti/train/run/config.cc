@@ -32,6 +32,16 @@ std::string value_text(OptionType type, const std::string& value) {
 
 }  // namespace
 
+Settings settings(std::string_view text) {
+  Settings all;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const std::size_t at = word.find('=');
+    all.emplace_back(word.substr(0, at), word.substr(at + 1));
+  }
+  return all;
+}
+
 OptionTable CaseInfo::table() const {
   OptionTable all = train_options();
   all.insert(all.end(), options.begin(), options.end());

@@ -8,11 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "tutti/core/options.h"
+#include "tutti/train/run/options.h"
 
 namespace tutti::train {
 
+class Task;  // of a case; see task.h
+
 using Settings = std::vector<std::pair<std::string, std::string>>;  // option, value as typed
+// The settings of a text such as "batch=32 epochs=4".
+Settings settings(std::string_view text);
 
 // What is known of a case without its network: enough to read and check a configuration.
 struct CaseInfo {

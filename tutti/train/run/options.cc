@@ -1,5 +1,7 @@
 #include "tutti/train/run/options.h"
 
+#include <utility>
+
 #include "tutti/train/optim/optimizer.h"
 
 namespace tutti::train {
@@ -9,14 +11,7 @@ using enum OptionType;
 
 OptionTable work_rows() {
   return {
-      {"size",
-       kChoice,
-       "small",
-       "how large model and data are",
-       "",
-       0,
-       0,
-       {"tiny", "small", "paper"}},
+      choice("size", "small", "how large model and data are", {"tiny", "small", "paper"}),
       {"seed", kInt, "1", "of the weights, the shuffling and the dropout", "", 0, 1e9},
       {"epochs", kFloat, "1", "times that the training data is seen", "", 0, 1e6},
       {"steps", kInt, "0", "updates to make; 0: as many as `epochs` needs", "", 0, 1e12},
@@ -37,14 +32,8 @@ OptionTable work_rows() {
        "samples looked at after each epoch, to choose the best weights by; 0: all", "", 0, 1e9},
       {"evaluate_every", kInt, "1", "epochs between evaluations; the last is always evaluated", "",
        1, 1e6},
-      {"precision",
-       kChoice,
-       "auto",
-       "auto: bf16 where the processor has it, with f32 weights",
-       "",
-       0,
-       0,
-       {"auto", "f32", "bf16"}},
+      choice("precision", "auto", "auto: bf16 where the processor has it, with f32 weights",
+             {"auto", "f32", "bf16"}),
       {"channels_last", kBool, "1", "keep the channels of a pixel together in memory", ""},
       {"threads", kInt, "0", "of each rank; 0: its share of the processors", "", 0, 4096},
   };
@@ -52,14 +41,7 @@ OptionTable work_rows() {
 
 OptionTable update_rows() {
   return {
-      {"optimizer",
-       kChoice,
-       "adam",
-       "rule of the update",
-       "",
-       0,
-       0,
-       {kUpdateRules.begin(), kUpdateRules.end()}},
+      choice("optimizer", "adam", "rule of the update", {kUpdateRules.begin(), kUpdateRules.end()}),
       {"learning_rate", kFloat, "0.001", "highest rate of the schedule, for one rank", "", 0, 1e3},
       {"momentum", kFloat, "0.9", "also beta1 of adam and lamb", "", 0, 0.99999},
       {"nesterov", kBool, "0", "look ahead with the momentum of sgd", ""},
@@ -70,27 +52,15 @@ OptionTable update_rows() {
       {"clip_norm", kFloat, "0", "largest norm of the gradient; 0: any", "", 0, 1e12},
       {"average_decay", kFloat, "0", "running mean of the weights, used to evaluate; 0: none", "",
        0, 0.999999},
-      {"schedule",
-       kChoice,
-       "constant",
-       "of the learning rate after the warm-up",
-       "",
-       0,
-       0,
-       {"constant", "polynomial", "cosine", "step"}},
+      choice("schedule", "constant", "of the learning rate after the warm-up",
+             {"constant", "polynomial", "cosine", "step"}),
       {"warmup", kFloat, "0", "share of all steps in which the rate rises", "", 0, 1},
       {"final_rate", kFloat, "0", "share of the rate at the end: polynomial, cosine", "", 0, 1},
       {"power", kFloat, "1", "of the polynomial", "", 0, 10},
       {"step_at", kText, "0.33,0.67,0.89", "shares of all steps where the rate falls", ""},
       {"step_factor", kText, "0.1", "by which it falls: one number for all, or one for each", ""},
-      {"rate_scaling",
-       kChoice,
-       "none",
-       "of the rate with the samples of a step",
-       "",
-       0,
-       0,
-       {"none", "linear", "sqrt"}},
+      choice("rate_scaling", "none", "of the rate with the samples of a step",
+             {"none", "linear", "sqrt"}),
       {"rate_batch", kInt, "0",
        "rate_scaling: samples of a step that `learning_rate` is for; 0: those of one rank", "", 0,
        1e9},
@@ -99,28 +69,17 @@ OptionTable update_rows() {
 
 OptionTable team_rows() {
   return {
-      {"strategy",
-       kChoice,
-       "sync",
-       "how ranks work together",
-       "",
-       0,
-       0,
-       {"sync", "async", "hybrid", "local_sgd"}},
+      choice("strategy", "sync", "how ranks work together",
+             {"sync", "async", "hybrid", "local_sgd"}),
       {"stages", kInt, "1",
        "ranks in a row that share the layers of one network; data parallel between the rows", "", 1,
        4096},
       {"micro_batches", kInt, "4", "parts of a batch that follow each other through the stages", "",
        1, 4096},
       {"lag", kInt, "0", "sync: updates use the gradient of this many steps before", "", 0, 1},
-      {"update",
-       kChoice,
-       "all",
-       "sync: every rank updates all weights, or each its slice and gives it to the others",
-       "",
-       0,
-       0,
-       {"all", "slice"}},
+      choice("update", "all",
+             "sync: every rank updates all weights, or each its slice and gives it to the others",
+             {"all", "slice"}),
       {"groups", kInt, "2", "hybrid: synchronous groups", "", 1, 4096},
       {"servers", kInt, "1", "async, hybrid: ranks that keep the weights; layers are dealt to them",
        "", 1, 4096},
@@ -139,6 +98,12 @@ OptionTable team_rows() {
 }
 
 }  // namespace
+
+OptionSpec choice(std::string name, std::string default_value, std::string help,
+                  std::vector<std::string> choices) {
+  return {std::move(name),   kChoice, std::move(default_value), std::move(help), "", 0, 0,
+          std::move(choices)};
+}
 
 const OptionTable& train_options() {
   static const OptionTable table = [] {

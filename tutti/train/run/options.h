@@ -12,4 +12,8 @@ enum class UpdateScope { kAll, kSlice };                        // `update`
 // What every case understands. A case adds rows of its own and sets its own defaults.
 const OptionTable& train_options();
 
+// The row of an option with these choices.
+OptionSpec choice(std::string name, std::string default_value, std::string help,
+                  std::vector<std::string> choices);
+
 }  // namespace tutti::train

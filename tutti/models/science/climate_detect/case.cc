@@ -23,37 +23,15 @@ const train::CaseInfo& case_info() {
        {"val_frames", kInt, "80", "moments to make to choose the best weights by; 0: none", "", 0,
         1e9}},
       {{"",
-        {{"optimizer", "adam"},
-         {"learning_rate", "0.001"},
-         {"weight_decay", "0.0005"},
-         {"schedule", "cosine"},
-         {"warmup", "0.05"},
-         {"precision", "f32"},
-         {"batch", "8"},
-         {"epochs", "8"}}},
-       {"tiny",
-        {{"rows", "32"},
-         {"columns", "48"},
-         {"width", "0.125"},
-         {"labelled", "0.5"},
-         {"train_frames", "24"},
-         {"test_frames", "12"},
-         {"val_frames", "12"},
-         {"batch", "4"},
-         {"epochs", "2"}}},
-       {"paper",
-        {{"rows", "768"},
-         {"columns", "768"},
-         {"halvings", "5"},
-         {"width", "1"},
-         {"learning_rate", "0.0001"},
-         {"schedule", "constant"},
-         {"warmup", "0"},
-         {"precision", "auto"},
-         {"train_frames", "4000"},
-         {"test_frames", "400"},
-         {"val_frames", "400"},
-         {"epochs", "30"}}}}};
+        train::settings("optimizer=adam learning_rate=0.001 weight_decay=0.0005 schedule=cosine "
+                        "warmup=0.05 precision=f32 batch=8 epochs=8")},
+       {"tiny", train::settings(
+                    "rows=32 columns=48 width=0.125 labelled=0.5 train_frames=24 test_frames=12 "
+                    "val_frames=12 batch=4 epochs=2")},
+       {"paper", train::settings(
+                     "rows=768 columns=768 halvings=5 width=1 learning_rate=0.0001 "
+                     "schedule=constant warmup=0 precision=auto train_frames=4000 test_frames=400 "
+                     "val_frames=400 epochs=30")}}};
   return info;
 }
 

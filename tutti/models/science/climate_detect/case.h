@@ -1,10 +1,13 @@
-// The case `climate-detect` before it has a network: its options.
+// The case `climate-detect`: its options and its network.
 #pragma once
+
+#include <memory>
 
 #include "tutti/train/run/config.h"
 
 namespace tutti::models::climate_detect {
 
 const train::CaseInfo& case_info();
+std::unique_ptr<train::Task> make_task(const Options& options);
 
 }  // namespace tutti::models::climate_detect

@@ -6,7 +6,7 @@
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/climate_detect/case.h"
 #include "tutti/models/science/climate_detect/model.h"
-#include "tutti/models/science/climate_detect/task.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::climate_detect {
 namespace {

@@ -1,4 +1,4 @@
-#include "tutti/models/science/climate_detect/task.h"
+#include "tutti/models/science/climate_detect/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

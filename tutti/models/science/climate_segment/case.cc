@@ -7,52 +7,28 @@ const train::CaseInfo& case_info() {
   static const train::CaseInfo info = {
       "climate-segment",
       "marks tropical cyclones and atmospheric rivers in every pixel of the globe",
-      {{"network", kChoice, "tiramisu", "the kind of network", "", 0, 0, {"tiramisu", "deeplab"}},
+      {train::choice("network", "tiramisu", "the kind of network", {"tiramisu", "deeplab"}),
        {"rows", kInt, "96", "of latitude; columns of longitude are half as many again", "", 16,
         4096},
        {"width", kFloat, "0.5",
         "filters, as a share of the published ones; oneDNN is slow with fewer", "", 0.01, 4},
        {"dropout", kFloat, "0", "share of activations that are dropped; tiramisu only", "", 0,
         0.95},
-       {"weighting",
-        kChoice,
-        "inverse_sqrt",
-        "of the loss by the frequency of a pixel's class",
-        "",
-        0,
-        0,
-        {"none", "inverse_sqrt", "inverse"}},
+       train::choice("weighting", "inverse_sqrt", "of the loss by the frequency of a pixel's class",
+                     {"none", "inverse_sqrt", "inverse"}),
        {"train_frames", kInt, "400", "moments to make for training", "", 2, 1e9},
        {"test_frames", kInt, "80", "moments to make for the result", "", 2, 1e9},
        {"val_frames", kInt, "40", "moments to make to choose the best weights by; 0: none", "", 0,
         1e9}},
-      {{"",
-        {{"optimizer", "larc"},
-         {"learning_rate", "0.002"},
-         {"schedule", "cosine"},
-         {"warmup", "0.1"},
-         {"lag", "1"},
-         {"batch", "2"},
-         {"epochs", "6"}}},
+      {{"", train::settings(
+                "optimizer=larc learning_rate=0.002 schedule=cosine warmup=0.1 lag=1 batch=2 "
+                "epochs=6")},
        {"tiny",
-        {{"rows", "32"},
-         {"train_frames", "16"},
-         {"test_frames", "8"},
-         {"val_frames", "8"},
-         {"batch", "2"},
-         {"epochs", "2"}}},
-       {"paper",
-        {{"rows", "768"},
-         {"width", "1"},
-         {"dropout", "0.2"},
-         {"learning_rate", "0.0001"},
-         {"schedule", "constant"},
-         {"weight_decay", "0.0001"},
-         {"train_frames", "4000"},
-         {"test_frames", "400"},
-         {"val_frames", "400"},
-         {"batch", "1"},
-         {"epochs", "60"}}}}};
+        train::settings("rows=32 train_frames=16 test_frames=8 val_frames=8 batch=2 epochs=2")},
+       {"paper", train::settings(
+                     "rows=768 width=1 dropout=0.2 learning_rate=0.0001 schedule=constant "
+                     "weight_decay=0.0001 train_frames=4000 test_frames=400 val_frames=400 batch=1 "
+                     "epochs=60")}}};
   return info;
 }
 

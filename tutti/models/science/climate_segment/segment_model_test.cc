@@ -8,7 +8,7 @@
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/models/science/climate_segment/case.h"
 #include "tutti/models/science/climate_segment/model.h"
-#include "tutti/models/science/climate_segment/task.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::climate_segment {
 namespace {

@@ -1,4 +1,4 @@
-#include "tutti/models/science/climate_segment/task.h"
+#include "tutti/models/science/climate_segment/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

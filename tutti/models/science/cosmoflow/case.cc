@@ -6,46 +6,29 @@ namespace {
 // Of the reference of MLPerf HPC: 0.001 for 64 volumes, growing with them; a warm-up of 4 epochs of
 // 128, a quarter of the rate from the 32nd on, an eighth from the 64th.
 train::Settings mlperf_recipe() {
-  return {{"optimizer", "sgd"},    {"momentum", "0.9"},         {"learning_rate", "0.001"},
-          {"rate_batch", "64"},    {"rate_scaling", "linear"},  {"batch", "4"},
-          {"epochs", "128"},       {"warmup", "0.03125"},       {"schedule", "step"},
-          {"step_at", "0.25,0.5"}, {"step_factor", "0.25,0.5"}, {"dropout", "0.5"},
-          {"augment", "0"}};
+  return train::settings(
+      "optimizer=sgd momentum=0.9 learning_rate=0.001 rate_batch=64 "
+      "rate_scaling=linear batch=4 epochs=128 warmup=0.03125 schedule=step "
+      "step_at=0.25,0.5 step_factor=0.25,0.5 dropout=0.5 augment=0");
 }
 
 OptionTable network_rows() {
   using enum OptionType;
   return {
-      {"variant",
-       kChoice,
-       "paper",
-       "network and universes: of the paper, or of MLPerf HPC",
-       "",
-       0,
-       0,
-       {"paper", "mlperf"}},
+      train::choice("variant", "paper", "network and universes: of the paper, or of MLPerf HPC",
+                    {"paper", "mlperf"}),
       {"volume", kInt, "64", "voxels along a side of a sample", "", 16, 1024},
       {"filters", kInt, "8", "of the first convolution; others have multiples", "", 8, 1024},
       {"dropout", kFloat, "0", "share of inputs of the dense layers that are dropped", "", 0, 0.95},
       {"augment", kBool, "1", "turn and mirror the volumes, by all symmetries of a cube", ""},
-      {"input",
-       kChoice,
-       "contrast",
-       "of the density x over its mean: x, x - 1, or log(1 + x)",
-       "",
-       0,
-       0,
-       {"density", "contrast", "log"}},
+      train::choice("input", "contrast", "of the density x over its mean: x, x - 1, or log(1 + x)",
+                    {"density", "contrast", "log"}),
       {"batch_norm", kBool, "1",
        "of what the dense layers see; the final network of the paper has none", ""},
-      {"readout",
-       kChoice,
-       "means",
-       "what the dense layers see: means over the volume of all convolutions, or the last whole",
-       "",
-       0,
-       0,
-       {"means", "last"}},
+      train::choice(
+          "readout", "means",
+          "what the dense layers see: means over the volume of all convolutions, or the last whole",
+          {"means", "last"}),
       {"hold_out", kFloat, "0",
        "share of the training universes that is judged, not trained on, and in place of the test "
        "universes: to choose settings by",
@@ -67,39 +50,18 @@ OptionTable universe_rows() {
 }
 
 std::map<std::string, train::Settings> defaults() {
-  return {{"",
-           {{"optimizer", "adam"},
-            {"learning_rate", "0.0003"},
-            {"schedule", "cosine"},
-            {"warmup", "0.05"},
-            {"batch", "8"},
-            {"epochs", "10"}}},
-          {"tiny",
-           {{"volume", "32"},
-            {"voxel", "8"},
-            {"train_universes", "256"},
-            {"test_universes", "64"},
-            {"val_universes", "64"},
-            {"epochs", "20"}}},
-          {"paper",
-           {{"volume", "128"},
-            {"filters", "16"},
-            {"dropout", "0.5"},
-            {"input", "density"},
-            {"batch_norm", "0"},
-            {"readout", "last"},
-            {"cuts", "2"},
-            {"particles", "2"},
-            {"voxel", "2"},
-            {"train_universes", "12432"},
-            {"test_universes", "50"},
-            {"val_universes", "150"},
-            {"optimizer", "larc_scale"},
-            {"learning_rate", "0.002"},
-            {"schedule", "polynomial"},
-            {"final_rate", "0.1"},
-            {"batch", "1"},
-            {"epochs", "100"}}}};
+  return {
+      {"",
+       train::settings("optimizer=adam learning_rate=0.0003 schedule=cosine warmup=0.05 batch=8 "
+                       "epochs=10")},
+      {"tiny",
+       train::settings("volume=32 voxel=8 train_universes=256 test_universes=64 val_universes=64 "
+                       "epochs=20")},
+      {"paper",
+       train::settings("volume=128 filters=16 dropout=0.5 input=density batch_norm=0 readout=last "
+                       "cuts=2 particles=2 voxel=2 train_universes=12432 test_universes=50 "
+                       "val_universes=150 optimizer=larc_scale learning_rate=0.002 "
+                       "schedule=polynomial final_rate=0.1 batch=1 epochs=100")}};
 }
 
 }  // namespace
@@ -113,7 +75,7 @@ const train::CaseInfo& case_info() {
                            "reads the parameters of a universe from its matter",
                            rows,
                            defaults(),
-                           {{"variant", "mlperf", "", {{"input", "log"}}},
+                           {{"variant", "mlperf", "", train::settings("input=log")},
                             {"variant", "mlperf", "paper", mlperf_recipe()}}};
   }();
   return info;

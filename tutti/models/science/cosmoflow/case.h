@@ -1,6 +1,7 @@
-// The case `cosmoflow` before it has a network: its options, and what it looks for.
+// The case `cosmoflow`: its options and its network., and what it looks for.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 namespace tutti::models::cosmoflow {
 
 const train::CaseInfo& case_info();
+std::unique_ptr<train::Task> make_task(const Options& options);
 
 // A parameter of universes: made evenly between `low` and `high`; the network gives
 // (value - centre) / scale.

@@ -1,4 +1,4 @@
-#include "tutti/models/science/cosmoflow/task.h"
+#include "tutti/models/science/cosmoflow/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

@@ -12,15 +12,11 @@ OptionTable network_rows() {
       {"filters", kInt, "8", "of the first convolution of the discriminator", "", 1, 4096},
       {"kernel", kInt, "3", "side of the kernels of the discriminator, odd", "", 3, 9},
       {"stride", kInt, "2", "of the first convolution of the discriminator", "", 1, 4},
-      {"conditioning",
-       kChoice,
-       "relative",
-       "published: noise times energy goes into the generator, GeV come out; relative: noise and "
-       "energy go in, multiples of the mean shower come out",
-       "",
-       0,
-       0,
-       {"published", "relative"}},
+      train::choice("conditioning", "relative",
+                    "published: noise times energy goes into the generator, GeV come out; "
+                    "relative: noise and "
+                    "energy go in, multiples of the mean shower come out",
+                    {"published", "relative"}),
       {"cell_unit", kFloat, "0.01", "GeV; the discriminator sees (cell / cell_unit)^cell_power", "",
        1e-6, 1e6},
       {"cell_power", kFloat, "0.5", "see cell_unit", "", 0.1, 2},
@@ -55,51 +51,19 @@ OptionTable training_rows() {
 
 // Below `paper`, the recipe is our own: the published one needs its tens of thousands of steps.
 std::map<std::string, train::Settings> defaults() {
-  return {{"",
-           {{"optimizer", "adam"},
-            {"learning_rate", "0.002"},
-            {"momentum", "0.5"},
-            {"beta2", "0.9"},
-            {"epsilon", "1e-07"},
-            {"schedule", "cosine"},
-            {"final_rate", "0.02"},
-            {"sync_batch_norm", "1"},
-            {"batch", "16"},
-            {"epochs", "20"}}},
-          {"tiny",
-           {{"generator_filters", "4"},
-            {"filters", "4"},
-            {"batch", "8"},
-            {"train_showers", "128"},
-            {"test_showers", "64"},
-            {"val_showers", "64"},
-            {"epochs", "1"}}},
+  return {{"", train::settings(
+                   "optimizer=adam learning_rate=0.002 momentum=0.5 beta2=0.9 epsilon=1e-07 "
+                   "schedule=cosine final_rate=0.02 sync_batch_norm=1 batch=16 epochs=20")},
+          {"tiny", train::settings(
+                       "generator_filters=4 filters=4 batch=8 train_showers=128 test_showers=64 "
+                       "val_showers=64 epochs=1")},
           {"paper",
-           {{"latent", "200"},
-            {"generator_filters", "64"},
-            {"filters", "32"},
-            {"kernel", "5"},
-            {"stride", "1"},
-            {"conditioning", "published"},
-            {"cell_unit", "1"},
-            {"cell_power", "1"},
-            {"judged_weight", "6"},
-            {"sum_weight", "0.1"},
-            {"profile_weight", "0"},
-            {"response_weight", "0"},
-            {"generator_updates", "2"},
-            {"norm_momentum", "0.01"},
-            {"optimizer", "rmsprop"},
-            {"momentum", "0.9"},
-            {"learning_rate", "0.001"},
-            {"schedule", "constant"},
-            {"batch", "128"},
-            {"train_showers", "180000"},
-            {"test_showers", "20000"},
-            {"val_showers", "5000"},
-            {"rate_scaling", "linear"},
-            {"warmup", "0.1"},
-            {"epochs", "30"}}}};
+           train::settings("latent=200 generator_filters=64 filters=32 kernel=5 stride=1 "
+                           "conditioning=published cell_unit=1 cell_power=1 judged_weight=6 "
+                           "sum_weight=0.1 profile_weight=0 response_weight=0 generator_updates=2 "
+                           "norm_momentum=0.01 optimizer=rmsprop momentum=0.9 learning_rate=0.001 "
+                           "schedule=constant batch=128 train_showers=180000 test_showers=20000 "
+                           "val_showers=5000 rate_scaling=linear warmup=0.1 epochs=30")}};
 }
 
 }  // namespace

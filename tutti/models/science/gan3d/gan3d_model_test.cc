@@ -18,7 +18,7 @@
 #include "tutti/models/science/gan3d/model.h"
 #include "tutti/models/science/gan3d/shower.h"
 #include "tutti/models/science/gan3d/showers.h"
-#include "tutti/models/science/gan3d/task.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::gan3d {
 namespace {

@@ -1,4 +1,4 @@
-#include "tutti/models/science/gan3d/task.h"
+#include "tutti/models/science/gan3d/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

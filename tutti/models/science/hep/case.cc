@@ -15,31 +15,14 @@ const train::CaseInfo& case_info() {
        {"val_events", kInt, "6000", "events to make to choose the best weights by; 0: none", "", 0,
         1e9}},
       {{"",
-        {{"optimizer", "adam"},
-         {"learning_rate", "0.001"},
-         {"schedule", "cosine"},
-         {"warmup", "0.05"},
-         {"batch", "64"},
-         {"epochs", "2"},
-         {"evaluate_every", "2"}}},
-       {"tiny",
-        {{"image", "32"},
-         {"filters", "8"},
-         {"dropout", "0"},
-         {"train_events", "300"},
-         {"test_events", "300"},
-         {"val_events", "300"},
-         {"batch", "16"},
-         {"epochs", "2"}}},
-       {"paper",
-        {{"image", "224"},
-         {"dropout", "0.5"},
-         {"batch", "8"},
-         {"epochs", "4"},
-         {"evaluate_every", "1"},
-         {"train_events", "200000"},
-         {"test_events", "200000"},
-         {"val_events", "50000"}}}}};
+        train::settings("optimizer=adam learning_rate=0.001 schedule=cosine warmup=0.05 batch=64 "
+                        "epochs=2 evaluate_every=2")},
+       {"tiny", train::settings(
+                    "image=32 filters=8 dropout=0 train_events=300 test_events=300 val_events=300 "
+                    "batch=16 epochs=2")},
+       {"paper", train::settings(
+                     "image=224 dropout=0.5 batch=8 epochs=4 evaluate_every=1 train_events=200000 "
+                     "test_events=200000 val_events=50000")}}};
   return info;
 }
 

@@ -1,4 +1,4 @@
-#include "tutti/models/science/hep/task.h"
+#include "tutti/models/science/hep/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

@@ -11,52 +11,25 @@ const train::CaseInfo& case_info() {
         "", 8, 2000},
        {"image", kInt, "32", "pixels along a side of the picture", "", 8, 1024},
        {"classes", kInt, "10", "of pictures; the generator knows up to 10", "", 2, 100000},
-       {"stem",
-        kChoice,
-        "auto",
-        "first layer of depths 18 to 152; large: 7x7 and pooling, small: 3x3; auto: by `image`",
-        "",
-        0,
-        0,
-        {"auto", "small", "large"}},
+       train::choice(
+           "stem", "auto",
+           "first layer of depths 18 to 152; large: 7x7 and pooling, small: 3x3; auto: by `image`",
+           {"auto", "small", "large"}),
        {"augment", kBool, "1", "shift and mirror pictures in training", ""},
        {"train_images", kInt, "8000", "pictures to make for training", "", 10, 1e9},
        {"test_images", kInt, "2000", "pictures to make for the result", "", 10, 1e9},
        {"val_images", kInt, "1000", "pictures to make to choose the best weights by; 0: none", "",
         0, 1e9}},
-      {{"",
-        {{"optimizer", "sgd"},
-         {"learning_rate", "0.1"},
-         {"nesterov", "1"},
-         {"weight_decay", "0.0005"},
-         {"schedule", "cosine"},
-         {"warmup", "0.05"},
-         {"precision", "f32"},  // few filters: bf16 would be slower
-         {"batch", "64"},
-         {"epochs", "4"}}},
+      // Few filters: bf16 would be slower, except in `paper`.
+      {{"", train::settings("optimizer=sgd learning_rate=0.1 nesterov=1 weight_decay=0.0005 "
+                            "schedule=cosine warmup=0.05 precision=f32 batch=64 epochs=4")},
        {"tiny",
-        {{"depth", "8"},
-         {"image", "16"},
-         {"train_images", "400"},
-         {"test_images", "200"},
-         {"val_images", "200"},
-         {"batch", "20"},
-         {"epochs", "2"}}},
+        train::settings("depth=8 image=16 train_images=400 test_images=200 val_images=200 batch=20 "
+                        "epochs=2")},
        {"paper",
-        {{"depth", "50"},
-         {"image", "224"},
-         {"train_images", "100000"},
-         {"test_images", "5000"},
-         {"val_images", "5000"},
-         {"batch", "32"},
-         {"epochs", "90"},
-         {"nesterov", "0"},
-         {"precision", "auto"},
-         {"learning_rate", "0.0125"},
-         {"rate_scaling", "linear"},
-         {"weight_decay", "0.0001"},
-         {"schedule", "step"},
-         {"warmup", "0.056"}}}}};
+        train::settings("depth=50 image=224 train_images=100000 test_images=5000 val_images=5000 "
+                        "batch=32 epochs=90 nesterov=0 precision=auto learning_rate=0.0125 "
+                        "rate_scaling=linear weight_decay=0.0001 schedule=step warmup=0.056")}}};
   return info;
 }
 

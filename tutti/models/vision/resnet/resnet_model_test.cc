@@ -10,7 +10,7 @@
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/models/vision/resnet/case.h"
 #include "tutti/models/vision/resnet/model.h"
-#include "tutti/models/vision/resnet/task.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::resnet {
 namespace {

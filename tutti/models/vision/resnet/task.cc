@@ -1,4 +1,4 @@
-#include "tutti/models/vision/resnet/task.h"
+#include "tutti/models/vision/resnet/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

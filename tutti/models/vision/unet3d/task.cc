@@ -1,4 +1,4 @@
-#include "tutti/models/vision/unet3d/task.h"
+#include "tutti/models/vision/unet3d/case.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

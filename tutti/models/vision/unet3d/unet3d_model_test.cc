@@ -13,7 +13,7 @@
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/models/vision/unet3d/case.h"
 #include "tutti/models/vision/unet3d/model.h"
-#include "tutti/models/vision/unet3d/task.h"
+#include "tutti/train/task.h"
 
 namespace tutti::models::unet3d {
 namespace {
