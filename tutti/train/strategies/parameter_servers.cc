@@ -42,30 +42,143 @@ Buffer buffer_of(Letter& letter) {
   return {&letter, kLetterWords, DType::kF32};
 }
 
+// The messages between the first rank of each group and the servers, seen from either side.
+class ServerMessages {
+ public:
+  // `servers`: the last ranks of `world`. All but the numbers must outlive this.
+  ServerMessages(comm::Communicator& world, FlatParameters& parameters, Optimizer& optimizer,
+                 int servers, int groups)
+      : world_(world),
+        parameters_(parameters),
+        optimizer_(optimizer),
+        servers_(servers),
+        groups_(groups),
+        versions_(parameters.segments().size()) {}
+
+  // Sends all gradients and receives the weights. All gradients go out before the first answer is
+  // waited for: servers work side by side. Returns the staleness.
+  double exchange(std::int64_t step, double rate) {
+    const std::size_t count = parameters_.segments().size();
+    std::vector<Letter> letters(count, Letter{kLeft}), answers = letters;
+    std::vector<comm::Work> works;
+    for (std::size_t i = count; i-- > 0;) {
+      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], 0, rate};
+      works.push_back(world_.send_async(buffer_of(letters[i]), server_of(i), kLetterTag));
+      works.push_back(
+          world_.send_async(part(parameters_.gradients(), i), server_of(i), kGradientTag));
+      works.push_back(world_.receive_async(buffer_of(answers[i]), server_of(i), kAnswerTag));
+      works.push_back(
+          world_.receive_async(part(parameters_.weights(), i), server_of(i), kAnswerTag));
+    }
+    for (const comm::Work& work : works) work.wait();
+    next_step_ = answers.at(0).next_step;
+    double staleness = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      staleness +=
+          static_cast<double>(answers[i].version - versions_[i] - 1) / static_cast<double>(count);
+      versions_[i] = answers[i].version;
+    }
+    return staleness;
+  }
+
+  // Without gradients.
+  void ask_for_step() {
+    Letter letter{kOnlyStep};
+    world_.send(buffer_of(letter), server_of(0), kLetterTag);
+    world_.receive(buffer_of(letter), server_of(0), kAnswerTag);
+    next_step_ = letter.next_step;
+  }
+
+  void leave() {
+    for (int server = 0; server < servers_; ++server) {
+      Letter letter{kLeft};
+      world_.send(buffer_of(letter), rank_of(server), kLetterTag);
+    }
+  }
+
+  // On a server: updates weights until all groups have left.
+  void serve(std::int64_t start) {
+    next_step_ = start + 2 * groups_;  // each group begins with two
+    for (int left = 0; left < groups_;) {
+      Letter letter{kLeft};
+      int peer = 0;
+      world_.receive_any_async(buffer_of(letter), &peer, kLetterTag).wait();
+      if (letter.tensor == kLeft)
+        ++left;
+      else if (letter.tensor == kOnlyStep)
+        answer_step(letter, peer);
+      else
+        answer(letter, peer);
+    }
+  }
+
+  // Of this group; of a server: the next to assign.
+  std::int64_t& next_step() { return next_step_; }
+
+ private:
+  int rank_of(int server) const { return world_.size() - servers_ + server; }
+  int server_of(std::size_t tensor) const { return rank_of(static_cast<int>(tensor) % servers_); }
+  Buffer part(std::span<float> all, std::size_t tensor) const {
+    const Segment& segment = parameters_.segments()[tensor];
+    return Buffer::of(all.subspan(static_cast<std::size_t>(segment.begin),
+                                  static_cast<std::size_t>(segment.count)));
+  }
+
+  void answer_step(Letter letter, int peer) {
+    letter.next_step = next_step_++;
+    world_.send(buffer_of(letter), peer, kAnswerTag);
+  }
+
+  void answer(Letter letter, int peer) {
+    const auto tensor = static_cast<std::size_t>(letter.tensor);
+    world_.receive(part(parameters_.gradients(), tensor), peer, kGradientTag);
+    optimizer_.begin(++versions_[tensor], letter.rate);
+    optimizer_.update(parameters_.weights(), parameters_.gradients(), tensor, tensor + 1);
+    letter.version = versions_[tensor];
+    if (tensor == 0) letter.next_step = next_step_++;
+    world_.send(buffer_of(letter), peer, kAnswerTag);
+    world_.send(part(parameters_.weights(), tensor), peer, kAnswerTag);
+  }
+
+  comm::Communicator& world_;
+  FlatParameters& parameters_;
+  Optimizer& optimizer_;
+  const int servers_, groups_;
+  std::int64_t next_step_ = 0;
+  std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
+};
+
+// The option `groups`, or as many groups as ranks that train. Throws ConfigError when there are too
+// few ranks.
+int groups_of(const StrategyParts& parts, bool is_async) {
+  const int ranks = parts.communicator.size();
+  const int servers = static_cast<int>(parts.options.integer("servers")), workers = ranks - servers;
+  const int groups = is_async ? workers : static_cast<int>(parts.options.integer("groups"));
+  if (workers < 1 || groups > workers)
+    throw ConfigError(
+        "DDL-1-84",
+        fmt::format("{} ranks are too few for {} servers and {} groups. Start at least {} ranks.",
+                    ranks, servers, std::max(groups, 1), servers + std::max(groups, 1)));
+  return groups;
+}
+
 class ParameterServers : public Strategy {
  public:
   ParameterServers(const StrategyParts& parts, bool is_async)
-      : world_(parts.communicator),
-        parameters_(parts.parameters),
-        optimizer_(parts.optimizer),
-        clip_norm_(parts.options.number("clip_norm")) {
-    servers_ = static_cast<int>(parts.options.integer("servers"));
-    const int workers = world_.size() - servers_;
-    groups_ = is_async ? workers : static_cast<int>(parts.options.integer("groups"));
-    if (workers < 1 || groups_ > workers)
-      throw ConfigError(
-          "DDL-1-84",
-          fmt::format("{} ranks are too few for {} servers and {} groups. Start at least {} ranks.",
-                      world_.size(), servers_, std::max(groups_, 1),
-                      servers_ + std::max(groups_, 1)));
-    const bool trains = world_.rank() < workers;
-    group_number_ = trains ? world_.rank() * groups_ / workers : -1;
+      : parameters_(parts.parameters),
+        clip_norm_(parts.options.number("clip_norm")),
+        groups_(groups_of(parts, is_async)),
+        messages_(parts.communicator, parts.parameters, parts.optimizer,
+                  static_cast<int>(parts.options.integer("servers")), groups_) {
+    comm::Communicator& world = parts.communicator;
+    const int workers = world.size() - static_cast<int>(parts.options.integer("servers"));
+    const bool trains = world.rank() < workers;
+    group_number_ = trains ? world.rank() * groups_ / workers : -1;
     group_size_ = (workers + groups_ - 1) / groups_;
-    group_ = world_.split(group_number_);
-    workers_ = world_.split(trains ? 0 : -1);
-    versions_.resize(parameters_.segments().size());
+    group_ = world.split(group_number_);
+    workers_ = world.split(trains ? 0 : -1);
     if (trains) watch_.emplace(*group_, parameters_);
-    lower_momentum();
+    lower_momentum(parts.optimizer);
   }
 
   void begin() override {
@@ -93,13 +206,13 @@ class ParameterServers : public Strategy {
       for (float& g : parameters_.gradients()) g *= scale;
     if (group_->rank() == 0) {
       if (is_good)
-        times.staleness = exchange(step, rate);
+        times.staleness = messages_.exchange(step, rate);
       else
-        ask_for_step();
+        messages_.ask_for_step();
     }
     if (group_->size() > 1) {
       group_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
-      group_->broadcast(Buffer::of(std::span(&next_step_, 1)), 0, {.name = "next step"});
+      group_->broadcast(Buffer::of(std::span(&messages_.next_step(), 1)), 0, {.name = "next step"});
     }
     times.waited = watch.seconds();
     return times;
@@ -117,107 +230,31 @@ class ParameterServers : public Strategy {
   int groups() const override { return groups_; }
   int group_number() const override { return group_number_; }
   std::int64_t first_step(std::int64_t start) override {
-    next_step_ = start + groups_ + group_number_;
+    messages_.next_step() = start + groups_ + group_number_;
     return start + group_number_;
   }
-  std::int64_t next_step(std::int64_t) override { return next_step_; }
+  std::int64_t next_step(std::int64_t) override { return messages_.next_step(); }
 
   void leave() override {
-    if (group_->rank() != 0) return;
-    for (int server = 0; server < servers_; ++server) {
-      Letter letter{kLeft};
-      world_.send(buffer_of(letter), rank_of(server), kLetterTag);
-    }
+    if (group_->rank() == 0) messages_.leave();
   }
-
-  void serve(std::int64_t start) override {
-    next_step_ = start + 2 * groups_;  // each group begins with two
-    for (int left = 0; left < groups_;) {
-      Letter letter{kLeft};
-      int peer = 0;
-      world_.receive_any_async(buffer_of(letter), &peer, kLetterTag).wait();
-      if (letter.tensor == kLeft)
-        ++left;
-      else if (letter.tensor == kOnlyStep)
-        answer_step(letter, peer);
-      else
-        answer(letter, peer);
-    }
-  }
+  void serve(std::int64_t start) override { messages_.serve(start); }
 
  private:
-  int rank_of(int server) const { return world_.size() - servers_ + server; }
-  int server_of(std::size_t tensor) const { return rank_of(static_cast<int>(tensor) % servers_); }
-  Buffer part(std::span<float> all, std::size_t tensor) const {
-    const Segment& segment = parameters_.segments()[tensor];
-    return Buffer::of(all.subspan(static_cast<std::size_t>(segment.begin),
-                                  static_cast<std::size_t>(segment.count)));
-  }
-
-  void lower_momentum() {
-    UpdateSettings settings = optimizer_.settings();
+  void lower_momentum(Optimizer& optimizer) const {
+    UpdateSettings settings = optimizer.settings();
     const double share = 1.0 / groups_;
     settings.momentum = std::max(0.0, (settings.momentum - (1 - share)) / share);
-    optimizer_ = Optimizer(settings, optimizer_.segments());
+    optimizer = Optimizer(settings, optimizer.segments());
   }
 
-  // All gradients go out before the first answer is waited for: servers work side by side.
-  double exchange(std::int64_t step, double rate) {
-    const std::size_t count = parameters_.segments().size();
-    std::vector<Letter> letters(count, Letter{kLeft}), answers = letters;
-    std::vector<comm::Work> works;
-    for (std::size_t i = count; i-- > 0;) {
-      letters[i] = {static_cast<std::int64_t>(i), step, versions_[i], 0, rate};
-      works.push_back(world_.send_async(buffer_of(letters[i]), server_of(i), kLetterTag));
-      works.push_back(
-          world_.send_async(part(parameters_.gradients(), i), server_of(i), kGradientTag));
-      works.push_back(world_.receive_async(buffer_of(answers[i]), server_of(i), kAnswerTag));
-      works.push_back(
-          world_.receive_async(part(parameters_.weights(), i), server_of(i), kAnswerTag));
-    }
-    for (const comm::Work& work : works) work.wait();
-    next_step_ = answers.at(0).next_step;
-    double staleness = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      staleness +=
-          static_cast<double>(answers[i].version - versions_[i] - 1) / static_cast<double>(count);
-      versions_[i] = answers[i].version;
-    }
-    return staleness;
-  }
-
-  void ask_for_step() {
-    Letter letter{kOnlyStep};
-    world_.send(buffer_of(letter), server_of(0), kLetterTag);
-    world_.receive(buffer_of(letter), server_of(0), kAnswerTag);
-    next_step_ = letter.next_step;
-  }
-
-  void answer_step(Letter letter, int peer) {
-    letter.next_step = next_step_++;
-    world_.send(buffer_of(letter), peer, kAnswerTag);
-  }
-
-  void answer(Letter letter, int peer) {
-    const auto tensor = static_cast<std::size_t>(letter.tensor);
-    world_.receive(part(parameters_.gradients(), tensor), peer, kGradientTag);
-    optimizer_.begin(++versions_[tensor], letter.rate);
-    optimizer_.update(parameters_.weights(), parameters_.gradients(), tensor, tensor + 1);
-    letter.version = versions_[tensor];
-    if (tensor == 0) letter.next_step = next_step_++;
-    world_.send(buffer_of(letter), peer, kAnswerTag);
-    world_.send(part(parameters_.weights(), tensor), peer, kAnswerTag);
-  }
-
-  comm::Communicator& world_;
   FlatParameters& parameters_;
-  Optimizer& optimizer_;
   const double clip_norm_;
-  int servers_ = 1, groups_ = 1, group_number_ = 0, group_size_ = 1;
-  std::int64_t next_step_ = 0;  // of this group; of a server: the next to deal
+  const int groups_;
+  int group_number_ = 0, group_size_ = 1;
+  ServerMessages messages_;
   std::unique_ptr<comm::Communicator> group_, workers_;
-  std::optional<FiniteWatch> watch_;    // on ranks that train
-  std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
+  std::optional<FiniteWatch> watch_;  // on ranks that train
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The case `cosmoflow`: its options and its network., and what it looks for.
+// The case `cosmoflow`: its options and its network, and what it looks for.
 #pragma once
 
 #include <memory>
