@@ -6,8 +6,8 @@
 
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/models/nets/task_parts.h"
-#include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/case.h"
+#include "tutti/models/science/cosmoflow/metric.h"
 #include "tutti/models/science/cosmoflow/volumes.h"
 #include "tutti/train/task.h"
 
@@ -21,7 +21,7 @@ double mark(VolumeFiles& files, std::int64_t first) {
   std::vector<Guess> guesses;
   for (std::int64_t i = first; i < files.size(); ++i)
     guesses.push_back({files.truth(i), files.truth(i)});
-  return scores(parameters("paper"), guesses)[0].mean_error;
+  return scores(parameters(Variant::kPaper), guesses)[0].mean_error;
 }
 
 TEST(CosmoflowHoldOut, JudgesUniversesThatAreNotTrainedOn) {
@@ -49,7 +49,7 @@ TEST(CosmoflowHoldOut, JudgesUniversesThatAreNotTrainedOn) {
       const torch::NoGradGuard no_gradients;
       const double judged = value_of(task->evaluate(*communicator, {}), "omega_m_mean_error");
       VolumeFiles files(base / "tutti/cosmoflow-paper-32-2-32-256-5-3", is_held ? "train" : "test",
-                        "paper", 16, 1);
+                        Variant::kPaper, 16, 1);
       EXPECT_NEAR(judged, mark(files, is_held ? 24 : 0), 1e-12);
     });
   }

@@ -13,8 +13,7 @@ namespace {
 using torch::tensor;
 
 // The metrics of two ranks, each of which has half of the samples.
-train::Metrics metrics_of(const std::string& loss, const torch::Tensor& output,
-                          const torch::Tensor& target) {
+train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::Tensor& target) {
   std::array<train::Metrics, 2> found;
   comm::ThreadWorld world(2);
   world.run([&](comm::Transport& transport) {
@@ -37,7 +36,7 @@ TEST(Score, EveryOutputHasItsOwnMean) {
       torch::tensor({{1000.f, 1.f}, {1001.f, -1.f}, {1002.f, 1.f}, {1003.f, -1.f}});
   torch::Tensor output = target.clone();
   output.select(1, 1).zero_();
-  const train::Metrics found = metrics_of("mean_squared", output, target);
+  const train::Metrics found = metrics_of(Loss::kMeanSquared, output, target);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0], std::pair(std::string("explained"), 0.5));
   EXPECT_EQ(found[1], std::pair(std::string("loss"), 0.375));
@@ -47,8 +46,8 @@ TEST(Score, EveryOutputHasItsOwnMean) {
 
 TEST(Score, ConstantTargets) {
   const torch::Tensor target = torch::full({4}, 0.1f);
-  EXPECT_EQ(metrics_of("mean_squared", target, target)[0].second, 1);
-  EXPECT_EQ(metrics_of("mean_squared", target + 1, target)[0].second, 0);
+  EXPECT_EQ(metrics_of(Loss::kMeanSquared, target, target)[0].second, 1);
+  EXPECT_EQ(metrics_of(Loss::kMeanSquared, target + 1, target)[0].second, 0);
 }
 
 TEST(Score, AccuracyIsAFractionOfThePixels) {
@@ -56,14 +55,14 @@ TEST(Score, AccuracyIsAFractionOfThePixels) {
   torch::Tensor output = torch::zeros({2, 2, 4, 4});
   output.select(1, 0).fill_(1);
   output[1][1][0].fill_(2);  // four of 32 are wrong
-  EXPECT_EQ(metrics_of("cross_entropy", output, target)[0],
+  EXPECT_EQ(metrics_of(Loss::kCrossEntropy, output, target)[0],
             std::pair(std::string("accuracy"), 28 / 32.));
 }
 
 TEST(Score, AccuracyOfEveryLabel) {
   const torch::Tensor target = torch::tensor({{0.f, 1.f}, {1.f, 1.f}}),
                       output = torch::tensor({{-3.f, 2.f}, {4.f, -1.f}});
-  const train::Metrics found = metrics_of("binary_cross_entropy", output, target);
+  const train::Metrics found = metrics_of(Loss::kBinaryCrossEntropy, output, target);
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0].second, 0.75);
   EXPECT_EQ(found[2].second, 1);

@@ -1,5 +1,7 @@
 #include "tutti/models/script/case.h"
 
+#include "tutti/models/script/targets.h"
+
 namespace tutti::models::script {
 
 const train::CaseInfo& case_info() {
@@ -10,7 +12,7 @@ const train::CaseInfo& case_info() {
       {{"model", kText, "", "TorchScript file of the network, as torch.jit.script(...).save writes",
         ""},
        train::choice("loss", "cross_entropy", "what is made small",
-                     {"cross_entropy", "binary_cross_entropy", "mean_squared", "mean_absolute"}),
+                     {kLossNames.begin(), kLossNames.end()}),
        {"input", kText, "data", "data set of the files that goes into the network", ""},
        {"target", kText, "label", "data set that should come out", ""},
        {"flops", kFloat, "0", "of training on one sample, for the progress line; 0: not known", "",

@@ -12,13 +12,13 @@ enum Row : std::int64_t { kCount, kRightOrError, kSum, kSquares, kRows };
 }  // namespace
 
 bool Score::counts() const {
-  return loss_ == "cross_entropy" || loss_ == "binary_cross_entropy";
+  return loss_ == Loss::kCrossEntropy || loss_ == Loss::kBinaryCrossEntropy;
 }
 
 // Pixels of one class map are one output: they share their classes.
-Score::Score(std::string loss, std::int64_t outputs, torch::Tensor origin)
-    : loss_(std::move(loss)),
-      outputs_(loss_ == "cross_entropy" ? 1 : outputs),
+Score::Score(Loss loss, std::int64_t outputs, torch::Tensor origin)
+    : loss_(loss),
+      outputs_(loss_ == Loss::kCrossEntropy ? 1 : outputs),
       origin_(origin.to(torch::kFloat64).reshape({1, -1})),
       sums_(torch::zeros({kRows, outputs_}, torch::kFloat64)) {}
 
@@ -26,7 +26,7 @@ void Score::add(const torch::Tensor& output, const torch::Tensor& target, double
   const auto samples = static_cast<double>(target.size(0));
   losses_ += samples * loss;
   samples_ += samples;
-  if (loss_ == "cross_entropy") {
+  if (loss_ == Loss::kCrossEntropy) {
     sums_[kCount] += static_cast<double>(target.numel());
     sums_[kRightOrError] += (output.argmax(1) == target).sum().to(torch::kFloat64);
     return;

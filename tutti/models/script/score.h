@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tutti/models/script/targets.h"
 #include "tutti/train/task.h"
 
 namespace tutti::models::script {
@@ -19,7 +20,7 @@ class Score {
  public:
   // `outputs`: numbers in one target. `origin`: any one target, from which sums of squares are
   // taken so that a large mean costs no digits; the same on all ranks.
-  Score(std::string loss, std::int64_t outputs, torch::Tensor origin);
+  Score(Loss loss, std::int64_t outputs, torch::Tensor origin);
 
   // Adds a batch. `loss` is its mean.
   void add(const torch::Tensor& output, const torch::Tensor& target, double loss);
@@ -28,7 +29,7 @@ class Score {
 
  private:
   bool counts() const;  // right ones; else sums of squares
-  const std::string loss_;
+  const Loss loss_;
   const std::int64_t outputs_;
   const torch::Tensor origin_;
   double losses_ = 0, samples_ = 0;

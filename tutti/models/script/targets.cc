@@ -14,8 +14,8 @@ Shape without_ones(Shape shape) {
   return shape;
 }
 
-std::string shape_hint(std::string_view loss, const Expected& expected, const Shape& found) {
-  if (loss != "cross_entropy") return "Save targets of the shape of the output.";
+std::string shape_hint(Loss loss, const Expected& expected, const Shape& found) {
+  if (loss != Loss::kCrossEntropy) return "Save targets of the shape of the output.";
   if (found.size() == expected.target.size() + 1 && found.front() == 1)
     return "Drop the extent of 1: labels[:, 0] in NumPy.";
   if (found.size() == expected.target.size() + 1 && found.front() == expected.classes)
@@ -29,8 +29,8 @@ std::string shape_text(const Shape& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }
 
-Expected expected_target(std::string_view loss, const Shape& output) {
-  if (loss != "cross_entropy") return {output, 0};
+Expected expected_target(Loss loss, const Shape& output) {
+  if (loss != Loss::kCrossEntropy) return {output, 0};
   if (output.empty() || output[0] < 2)
     throw ConfigError(
         "DDL-9-62",
@@ -41,22 +41,24 @@ Expected expected_target(std::string_view loss, const Shape& output) {
   return {Shape(output.begin() + 1, output.end()), output[0]};
 }
 
-void check_target_shape(std::string_view loss, const Expected& expected, const RowFiles& files) {
+void check_target_shape(Loss loss, const Expected& expected, const RowFiles& files) {
   const Shape& found = files.target_shape();
-  const bool fits = loss == "cross_entropy" ? found == expected.target
-                                            : without_ones(found) == without_ones(expected.target);
+  const bool fits = loss == Loss::kCrossEntropy
+                        ? found == expected.target
+                        : without_ones(found) == without_ones(expected.target);
   if (fits) return;
   throw IoError(
       "DDL-9-62",
       fmt::format("{}: rows of data set '{}' have shape {}, and {} of this network's "
                   "output needs {}. {}",
-                  files.first_file(), files.target_name(), shape_text(found), loss,
+                  files.first_file(), files.target_name(), shape_text(found),
+                  kLossNames[std::size_t(loss)],
                   expected.target.empty() ? "single numbers" : shape_text(expected.target),
                   shape_hint(loss, expected, found)));
 }
 
-std::string target_fault(std::string_view loss, std::int64_t classes, float value) {
-  if (loss == "cross_entropy") {
+std::string target_fault(Loss loss, std::int64_t classes, float value) {
+  if (loss == Loss::kCrossEntropy) {
     if (std::floor(value) != value)
       return fmt::format(
           "class numbers from 0 to {}. To predict numbers, set `loss` to mean_squared "
@@ -66,7 +68,7 @@ std::string target_fault(std::string_view loss, std::int64_t classes, float valu
       return fmt::format("class numbers from 0 to {}: the network gives {} numbers", classes - 1,
                          classes);
   }
-  if (loss == "binary_cross_entropy" && (value < 0 || value > 1))
+  if (loss == Loss::kBinaryCrossEntropy && (value < 0 || value > 1))
     return "0, 1, or probabilities between them";
   return "";
 }

@@ -1,14 +1,19 @@
 // Targets that a loss can be computed with.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tutti/models/script/rows.h"
 
 namespace tutti::models::script {
+
+// The choices of the option `loss`.
+enum class Loss { kCrossEntropy, kBinaryCrossEntropy, kMeanSquared, kMeanAbsolute };
+inline constexpr std::array kLossNames = {"cross_entropy", "binary_cross_entropy", "mean_squared",
+                                          "mean_absolute"};
 
 using Shape = std::vector<std::int64_t>;
 
@@ -22,14 +27,14 @@ struct Expected {
   Shape target;
   std::int64_t classes = 0;
 };
-Expected expected_target(std::string_view loss, const Shape& output);
+Expected expected_target(Loss loss, const Shape& output);
 
 // Throws IoError, which names the file, when the targets of `files` have another shape. Extents of
 // 1 do not count where a loss compares numbers one by one.
-void check_target_shape(std::string_view loss, const Expected& expected, const RowFiles& files);
+void check_target_shape(Loss loss, const Expected& expected, const RowFiles& files);
 
 // The error in a target of this value and the valid values; empty if it is valid. Finite values
 // only: files with others cannot be read.
-std::string target_fault(std::string_view loss, std::int64_t classes, float value);
+std::string target_fault(Loss loss, std::int64_t classes, float value);
 
 }  // namespace tutti::models::script

@@ -28,7 +28,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
  public:
   explicit ScriptTask(const Options& options)
       : CaseTask(options, std::make_shared<ScriptNetwork>(options.text("model"))),
-        loss_(options.text("loss")) {}
+        loss_(options.choice<Loss>("loss")) {}
 
   bool casts_itself() const override { return false; }
   double flops_per_sample() const override { return options_.number("flops"); }
@@ -140,10 +140,10 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     files.targets({&row, 1}, values.data());
     const float value = *std::find_if(values.begin(), values.end(), is_bad);
     const auto [file, place] = files.origin(row);
-    throw IoError(
-        "DDL-9-69",
-        fmt::format("{}: row {} (from 0) of data set '{}' is {}. {} needs {}.", file, place,
-                    files.target_name(), value, loss_, target_fault(loss_, classes, value)));
+    throw IoError("DDL-9-69",
+                  fmt::format("{}: row {} (from 0) of data set '{}' is {}. {} needs {}.", file,
+                              place, files.target_name(), value, kLossNames[std::size_t(loss_)],
+                              target_fault(loss_, classes, value)));
   }
 
   // Where there are too many to read them twice, a bad one is found when it is used.
@@ -163,12 +163,12 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
   }
 
   torch::Tensor loss_of(const torch::Tensor& out, const torch::Tensor& target) const {
-    if (loss_ == "cross_entropy") return torch::cross_entropy_loss(out, target);
+    if (loss_ == Loss::kCrossEntropy) return torch::cross_entropy_loss(out, target);
     const torch::Tensor shaped = out.reshape_as(target);
-    if (loss_ == "binary_cross_entropy")
+    if (loss_ == Loss::kBinaryCrossEntropy)
       return torch::binary_cross_entropy_with_logits(shaped, target);
-    return loss_ == "mean_squared" ? torch::mse_loss(shaped, target)
-                                   : torch::l1_loss(shaped, target);
+    return loss_ == Loss::kMeanSquared ? torch::mse_loss(shaped, target)
+                                       : torch::l1_loss(shaped, target);
   }
 
   train::Batch batch_of(RowFiles& files, std::span<const std::int64_t> rows, bool has_target) {
@@ -183,7 +183,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     if (!has_target) return {input, {}, {}};
     torch::Tensor target = torch::empty(shape(files.target_shape()));
     files.targets(rows, target.data_ptr<float>());
-    if (loss_ == "cross_entropy") target = target.to(torch::kInt64);
+    if (loss_ == Loss::kCrossEntropy) target = target.to(torch::kInt64);
     return {input, target, {}};
   }
 
@@ -197,7 +197,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
                      });
   }
 
-  const std::string& loss_;
+  const Loss loss_;
   std::int64_t outputs_ = 1;
 };
 

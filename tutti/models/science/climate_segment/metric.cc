@@ -30,15 +30,15 @@ double Overlap::accuracy() const {
   return right / std::max(1.0, all);
 }
 
-std::array<float, kClasses> class_weights(const std::string& weighting,
+std::array<float, kClasses> class_weights(Weighting weighting,
                                           const std::array<double, kClasses>& frequencies) {
   std::array<float, kClasses> weights{};
   double sum = 0;
   for (std::size_t i = 0; i < kClasses; ++i) {
     const double share = std::max(frequencies[i], 1e-7);
-    const double weight = weighting == "inverse"        ? 1 / share
-                          : weighting == "inverse_sqrt" ? 1 / std::sqrt(share)
-                                                        : 1;
+    const double weight = weighting == Weighting::kInverse       ? 1 / share
+                          : weighting == Weighting::kInverseSqrt ? 1 / std::sqrt(share)
+                                                                 : 1;
     weights[i] = float(weight);
     sum += weight;
   }

@@ -30,7 +30,8 @@ class Overlap {
 
 // Weights of the classes in the loss, of sum 1: all alike, by one over the frequency, or over its
 // root. A class that never occurs weighs as if it had one pixel in ten million.
+enum class Weighting { kNone, kInverseSqrt, kInverse };  // the option `weighting`
 std::array<float, climate::kClasses> class_weights(
-    const std::string& weighting, const std::array<double, climate::kClasses>& frequencies);
+    Weighting weighting, const std::array<double, climate::kClasses>& frequencies);
 
 }  // namespace tutti::models::climate_segment

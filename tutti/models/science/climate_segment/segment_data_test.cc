@@ -101,14 +101,14 @@ TEST(SegmentMetric, OverlapByHand) {
 // The published "frequencies" are the roots of the shares, and weights one over them.
 TEST(SegmentMetric, WeightsAreThePublishedOnes) {
   const std::array<double, 3> shares = {0.982, 0.0007, 0.017};
-  const auto weights = class_weights("inverse_sqrt", shares);
+  const auto weights = class_weights(Weighting::kInverseSqrt, shares);
   const double sum = 1 / 0.991 + 1 / 0.0266 + 1 / 0.13;
   EXPECT_NEAR(weights[0], 1 / 0.991 / sum, 1e-3);
   EXPECT_NEAR(weights[1], 1 / 0.0266 / sum, 1e-2);
   EXPECT_NEAR(weights[2], 1 / 0.13 / sum, 2e-3);
-  EXPECT_FLOAT_EQ(class_weights("none", shares)[1], 1.f / 3);
-  EXPECT_GT(class_weights("inverse", shares)[1], weights[1]);
-  EXPECT_LE(class_weights("inverse", {1, 0, 0})[1], 1);
+  EXPECT_FLOAT_EQ(class_weights(Weighting::kNone, shares)[1], 1.f / 3);
+  EXPECT_GT(class_weights(Weighting::kInverse, shares)[1], weights[1]);
+  EXPECT_LE(class_weights(Weighting::kInverse, {1, 0, 0})[1], 1);
 }
 
 TEST(SegmentCase, DefaultsAreThoseOfThePaper) {

@@ -24,6 +24,8 @@ using climate::kFields;
 using comm::Communicator;
 using Classes = std::vector<std::uint8_t>;
 
+enum class NetworkKind { kTiramisu, kDeepLab };  // the option `network`
+
 int scaled(int filters, double width) {
   return std::max(4, static_cast<int>(std::lround(filters * width)));
 }
@@ -39,7 +41,7 @@ std::unique_ptr<Network> network_of(const Options& options, const Grid& grid) {
   const double width = options.number("width");
   const std::uint64_t seed = seed_of(options);
   const bool is_full = grid.rows >= 384;
-  if (options.text("network") == "tiramisu") {
+  if (options.choice<NetworkKind>("network") == NetworkKind::kTiramisu) {
     TiramisuShape shape{grid.rows, grid.columns, kFields, kClasses};
     shape.first = scaled(shape.first, width);
     shape.growth = scaled(shape.growth, width);
@@ -69,8 +71,8 @@ Classes classes_of(const torch::Tensor& scores) {
 
 // A Tiramisu has masks of dropout besides, and a gradient of every feature for each layer that sees
 // it.
-ValueBytes value_bytes(const std::string& network) {
-  if (network == "tiramisu") return {.f32 = 20, .bf16 = 9.1};
+ValueBytes value_bytes(NetworkKind network) {
+  if (network == NetworkKind::kTiramisu) return {.f32 = 20, .bf16 = 9.1};
   return {.f32 = 6.8, .bf16 = 3.8};
 }
 
@@ -85,7 +87,7 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
 
   double flops_per_sample() const override { return train_flops(network_->layers()); }
   double bytes_per_sample() const override {
-    return value_bytes(options_.text("network")).at(train::compute_type(options_)) *
+    return value_bytes(options_.choice<NetworkKind>("network")).at(train::compute_type(options_)) *
            output_values(network_->layers());
   }
 
@@ -215,7 +217,7 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
   void on_data_ready(Communicator&) override {
     const ChannelScale scale = train_set().scale();
     network_->set_scale(scale.mean, scale.spread);
-    weights_ = class_weights(options_.text("weighting"), train_set().frequencies());
+    weights_ = class_weights(options_.choice<Weighting>("weighting"), train_set().frequencies());
   }
 
   train::Batch batch_of(FrameFiles& files, std::span<const std::int64_t> indices) override {

@@ -81,7 +81,7 @@ const train::CaseInfo& case_info() {
   return info;
 }
 
-const std::vector<Parameter>& parameters(const std::string& variant) {
+const std::vector<Parameter>& parameters(Variant variant) {
   static const std::vector<Parameter> paper = {{"omega_m", 0.25, 0.35, 0.3, 0.02853},
                                                {"sigma_8", 0.78, 0.95, 0.8628, 0.04887},
                                                {"n_s", 0.9, 1.0, 0.95, 0.028}};
@@ -92,15 +92,15 @@ const std::vector<Parameter>& parameters(const std::string& variant) {
       all.push_back({name, 0.9 * centre, 1.1 * centre, centre, 0.1 * centre});
     return all;
   }();
-  return variant == "mlperf" ? mlperf : paper;
+  return variant == Variant::kMlperf ? mlperf : paper;
 }
 
-Cosmology cosmology_of(const std::string& variant, const std::vector<double>& values) {
+Cosmology cosmology_of(Variant variant, const std::vector<double>& values) {
   Cosmology cosmology;
   cosmology.omega_m = values[0];
   cosmology.sigma_8 = values[1];
   cosmology.n_s = values[2];
-  cosmology.h = variant == "mlperf" ? values[3] : 0.703;
+  cosmology.h = variant == Variant::kMlperf ? values[3] : 0.703;
   return cosmology;
 }
 

@@ -14,6 +14,10 @@ namespace tutti::models::cosmoflow {
 const train::CaseInfo& case_info();
 std::unique_ptr<train::Task> make_task(const Options& options);
 
+// The choices of the options `variant` and `input`.
+enum class Variant { kPaper, kMlperf };
+enum class Input { kDensity, kContrast, kLog };
+
 // A parameter of universes: made evenly between `low` and `high`; the network gives
 // (value - centre) / scale.
 struct Parameter {
@@ -21,7 +25,7 @@ struct Parameter {
   double low, high, centre, scale;
 };
 // Those of the variant `paper` (omega_m, sigma_8, n_s) or `mlperf` (h as well).
-const std::vector<Parameter>& parameters(const std::string& variant);
-Cosmology cosmology_of(const std::string& variant, const std::vector<double>& values);
+const std::vector<Parameter>& parameters(Variant variant);
+Cosmology cosmology_of(Variant variant, const std::vector<double>& values);
 
 }  // namespace tutti::models::cosmoflow

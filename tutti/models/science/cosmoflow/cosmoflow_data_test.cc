@@ -150,15 +150,15 @@ class CosmoflowFiles : public testing::Test {
 
 TEST_F(CosmoflowFiles, AreTheSameForEveryNumberOfRanks) {
   DataPlan plan;
-  plan.variant = "mlperf";
+  plan.variant = Variant::kMlperf;
   plan.universe = {64, 16, 16, {0, 3}, Deposit::kCloud};
   plan.cuts = 2;
   plan.train_universes = 3;
   plan.test_universes = 1;
   generate(folder_ / "one", plan, 0, 1);
   for (int rank = 0; rank < 3; ++rank) generate(folder_ / "three", plan, rank, 3);
-  VolumeFiles one(folder_ / "one", "train", "mlperf", 8, 2),
-      three(folder_ / "three", "train", "mlperf", 8, 2);
+  VolumeFiles one(folder_ / "one", "train", Variant::kMlperf, 8, 2),
+      three(folder_ / "three", "train", Variant::kMlperf, 8, 2);
   ASSERT_EQ(one.size(), 24);
   ASSERT_EQ(three.size(), 24);
   std::vector<std::int64_t> all = {0, 9, 23};
@@ -170,11 +170,11 @@ TEST_F(CosmoflowFiles, AreTheSameForEveryNumberOfRanks) {
   EXPECT_EQ(one.truth(8), one.truth(9));  // of the same universe
   EXPECT_NE(one.truth(7), one.truth(8));
   for (std::size_t p = 0; p < 4; ++p) {
-    EXPECT_GE(one.truth(9)[p], parameters("mlperf")[p].low);
-    EXPECT_LE(one.truth(9)[p], parameters("mlperf")[p].high);
+    EXPECT_GE(one.truth(9)[p], parameters(Variant::kMlperf)[p].low);
+    EXPECT_LE(one.truth(9)[p], parameters(Variant::kMlperf)[p].high);
   }
-  EXPECT_THROW(VolumeFiles(folder_ / "one", "train", "paper", 8, 2), IoError);
-  EXPECT_THROW(VolumeFiles(folder_ / "one", "nothing", "mlperf", 8, 2), IoError);
+  EXPECT_THROW(VolumeFiles(folder_ / "one", "train", Variant::kPaper, 8, 2), IoError);
+  EXPECT_THROW(VolumeFiles(folder_ / "one", "nothing", Variant::kMlperf, 8, 2), IoError);
 }
 
 // The published data set has 400 GB, more than memory and than files a process may have open.
@@ -185,7 +185,8 @@ TEST_F(CosmoflowFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   plan.test_universes = 1;
   generate(folder_, plan, 0, 1);
   train::SampleCacheBudget budget(1.5 * 1024);
-  VolumeFiles kept(folder_, "train", "paper", 8, 1, &budget), read(folder_, "train", "paper", 8, 1);
+  VolumeFiles kept(folder_, "train", Variant::kPaper, 8, 1, &budget),
+      read(folder_, "train", Variant::kPaper, 8, 1);
   const std::vector<std::int64_t> all = {0, 1, 2};
   std::vector<float> first(3 * 512), again(first.size());
   kept.volumes(all, first.data());
@@ -217,7 +218,7 @@ TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
     file.append("unitPar", {}, std::vector<float>{-1, 0, 0.5, 1});
     file.close();
   }
-  VolumeFiles files(folder_, "train", "mlperf", 2, 4);
+  VolumeFiles files(folder_, "train", Variant::kMlperf, 2, 4);
   ASSERT_EQ(files.size(), 8);
   EXPECT_NEAR(files.truth(0)[0], 0.27, 1e-6);
   EXPECT_NEAR(files.truth(0)[3], 0.77, 1e-6);
@@ -229,7 +230,7 @@ TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
 }
 
 TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
-  const auto& wanted = parameters("paper");
+  const auto& wanted = parameters(Variant::kPaper);
   std::vector<Guess> guesses, means;
   for (int i = 0; i < 100; ++i) {
     std::vector<double> truth;
@@ -245,7 +246,7 @@ TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
   EXPECT_NEAR(scores(wanted, guesses)[1].correlation, 1, 1e-9);
   EXPECT_NE(plot::render_svg(truth_chart(wanted, guesses, 1)).find("sigma_8"), std::string::npos);
   // A tenth of a quarter of the range, of which the network has 1 for its half.
-  const auto& unit = parameters("mlperf");
+  const auto& unit = parameters(Variant::kMlperf);
   EXPECT_NEAR(mean_absolute_error(unit, {{{0.3075, 0.8, 0.96, 0.7}, {0.3, 0.8, 0.96, 0.7}}}),
               0.25 / 4, 1e-9);
 }

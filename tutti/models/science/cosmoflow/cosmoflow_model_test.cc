@@ -147,7 +147,7 @@ TEST(CosmoflowModel, ExportedScriptGivesPhysicalUnits) {
     const std::vector<double> centres(std::size_t(shape.outputs()), 0.5),
         scales(std::size_t(shape.outputs()), 0.1);
     std::stringstream file;
-    network.export_script(file, "log", centres, scales);
+    network.export_script(file, Input::kLog, centres, scales);
     const torch::Tensor volumes = torch::rand({1, shape.channels(), 32, 32, 32});
     const torch::Tensor out = torch::jit::load(file).forward({volumes}).toTensor();
     EXPECT_TRUE(

@@ -23,7 +23,7 @@ void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t numbe
   for (const Parameter& parameter : parameters(plan.variant))
     values.push_back(parameter.low + (parameter.high - parameter.low) * random.uniform());
   UniversePlan universe = plan.universe;
-  if (plan.variant == "mlperf") universe.box *= values[3] / 0.7;
+  if (plan.variant == Variant::kMlperf) universe.box *= values[3] / 0.7;
   std::vector<std::vector<float>> grids =
       make_universe(cosmology_of(plan.variant, values), universe, random.next());
   for (std::vector<float>& grid : grids)
@@ -59,12 +59,12 @@ double DataPlan::bytes_to_make() const {
 
 DataPlan data_plan(const Options& options) {
   DataPlan plan;
-  plan.variant = options.text("variant");
+  plan.variant = options.choice<Variant>("variant");
   plan.cuts = static_cast<int>(options.integer("cuts"));
   plan.universe.cells = static_cast<int>(options.integer("volume")) * plan.cuts;
   plan.universe.particles = plan.universe.cells * static_cast<int>(options.integer("particles"));
   plan.universe.box = options.number("voxel") * plan.universe.cells;
-  if (plan.variant == "mlperf") plan.universe.redshifts = {0, 0.5, 1.5, 3};
+  if (plan.variant == Variant::kMlperf) plan.universe.redshifts = {0, 0.5, 1.5, 3};
   plan.train_universes = options.integer("train_universes");
   plan.test_universes = options.integer("test_universes");
   plan.val_universes = options.integer("val_universes");

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "tutti/core/options.h"
+#include "tutti/models/science/cosmoflow/case.h"
 #include "tutti/models/science/cosmoflow/universe.h"
 #include "tutti/train/data/generated_files.h"
 
 namespace tutti::models::cosmoflow {
 
 struct DataPlan {
-  std::string variant = "paper";
+  Variant variant = Variant::kPaper;
   UniversePlan universe;
   int cuts = 1;  // samples along a side
   std::int64_t train_universes = 0, test_universes = 0, val_universes = 0;

@@ -214,15 +214,15 @@ std::size_t Network::step_buffers(int step) const {
   return shape_.has_norm && static_cast<std::size_t>(step) == layers_.size() ? 2 : 0;
 }
 
-void Network::export_script(std::ostream& out, const std::string& input,
-                            const std::vector<double>& centres,
+void Network::export_script(std::ostream& out, Input input, const std::vector<double>& centres,
                             const std::vector<double>& scales) const {
   torch::jit::Module script("cosmoflow");
   for (const auto& item : named_parameters())
     script.register_parameter(item.key(), item.value().detach().clone().contiguous(), false);
   for (const auto& item : named_buffers()) script.register_buffer(item.key(), item.value().clone());
   std::string code = "def forward(self, x):\n";
-  if (input != "density") code += input == "log" ? "  x = torch.log1p(x)\n" : "  x = x - 1\n";
+  if (input == Input::kLog) code += "  x = torch.log1p(x)\n";
+  if (input == Input::kContrast) code += "  x = x - 1\n";
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& l = layers_[i];
     code += fmt::format(

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tutti/models/science/cosmoflow/case.h"
+
 namespace tutti::models::cosmoflow {
 
 struct NetworkShape {
@@ -68,8 +70,8 @@ class Network : public torch::nn::Module {
 
   // As TorchScript, which takes densities, prepared as the option `input` says, and gives physical
   // units: centre + scale * output.
-  void export_script(std::ostream& out, const std::string& input,
-                     const std::vector<double>& centres, const std::vector<double>& scales) const;
+  void export_script(std::ostream& out, Input input, const std::vector<double>& centres,
+                     const std::vector<double>& scales) const;
 
  private:
   torch::Tensor convolved(std::size_t i, const torch::Tensor& x) const;

@@ -24,8 +24,9 @@ using comm::Communicator;
 constexpr std::int64_t kEvalBatch = 4;
 
 std::string name_of(const DataPlan& plan) {
-  return fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}", plan.variant, plan.universe.cells, plan.cuts,
-                     plan.universe.particles, plan.universe.box, plan.train_universes,
+  return fmt::format("cosmoflow-{}-{}-{}-{}-{}-{}-{}",
+                     plan.variant == Variant::kMlperf ? "mlperf" : "paper", plan.universe.cells,
+                     plan.cuts, plan.universe.particles, plan.universe.box, plan.train_universes,
                      plan.test_universes);
 }
 
@@ -34,7 +35,7 @@ constexpr ValueBytes kPaperBytes{.f32 = 4, .bf16 = 5.2}, kMlperfBytes{.f32 = 16,
 
 NetworkShape shape_of(const Options& options) {
   NetworkShape shape;
-  shape.is_mlperf = options.text("variant") == "mlperf";
+  shape.is_mlperf = options.choice<Variant>("variant") == Variant::kMlperf;
   shape.volume = static_cast<int>(options.integer("volume"));
   shape.filters = static_cast<int>(options.integer("filters"));
   shape.dropout = options.number("dropout");
@@ -48,7 +49,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
   explicit CosmoflowTask(const Options& options)
       : CaseTask(options, std::make_shared<Network>(shape_of(options), seed_of(options),
                                                     train::compute_type(options))),
-        variant_(options.text("variant")),
+        variant_(options.choice<Variant>("variant")),
         parameters_(parameters(variant_)),
         dtype_(train::compute_type(options)),
         shape_(shape_of(options)) {}
@@ -131,7 +132,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
       centres.push_back(parameter.centre);
       scales.push_back(parameter.scale);
     }
-    network_->export_script(out, options_.text("input"), centres, scales);
+    network_->export_script(out, options_.choice<Input>("input"), centres, scales);
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
@@ -172,8 +173,9 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
     const std::int64_t side = shape_.volume;
     torch::Tensor volumes = torch::empty({count, shape_.channels(), side, side, side});
     files.volumes(indices, volumes.data_ptr<float>());
-    if (options_.text("input") == "log") volumes.log1p_();
-    if (options_.text("input") == "contrast") volumes.sub_(1);
+    const auto input = options_.choice<Input>("input");
+    if (input == Input::kLog) volumes.log1p_();
+    if (input == Input::kContrast) volumes.sub_(1);
     torch::Tensor targets = torch::empty({count, shape_.outputs()});
     float* target = targets.data_ptr<float>();
     for (std::int64_t index : indices)
@@ -229,7 +231,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
     return guesses;
   }
 
-  const std::string variant_;
+  const Variant variant_;
   const std::vector<Parameter>& parameters_;
   const torch::ScalarType dtype_;
   const NetworkShape shape_;

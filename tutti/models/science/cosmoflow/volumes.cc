@@ -10,8 +10,7 @@
 namespace tutti::models::cosmoflow {
 
 VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
-                         const std::string& variant, int side, int channels,
-                         train::SampleCacheBudget* budget)
+                         Variant variant, int side, int channels, train::SampleCacheBudget* budget)
     : side_(side), channels_(channels), kept_(budget) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, variant);
   if (places_.empty())
@@ -23,7 +22,7 @@ VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string&
   scratch_.resize(static_cast<std::size_t>(channels_ * side_ * side_ * side_));
 }
 
-void VolumeFiles::add(const std::filesystem::path& path, const std::string& variant) {
+void VolumeFiles::add(const std::filesystem::path& path, Variant variant) {
   const train::H5File file(path, train::H5File::Mode::kRead);
   files_.push_back(path);
   const std::vector<Parameter>& wanted = parameters(variant);

@@ -23,9 +23,8 @@ class VolumeFiles {
   // Those files of `folder` whose names begin with `prefix`; files of MLPerf HPC have any name.
   // Throws IoError when there are none, or when one does not fit. Without a budget, which must
   // outlive this, nothing is kept.
-  VolumeFiles(const std::filesystem::path& folder, const std::string& prefix,
-              const std::string& variant, int side, int channels,
-              train::SampleCacheBudget* budget = nullptr);
+  VolumeFiles(const std::filesystem::path& folder, const std::string& prefix, Variant variant,
+              int side, int channels, train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
   // In physical units, one per parameter of the variant.
@@ -41,7 +40,7 @@ class VolumeFiles {
     std::int64_t row;  // in `volumes`; or the number of the cube of `full`
     bool is_cube;
   };
-  void add(const std::filesystem::path& path, const std::string& variant);
+  void add(const std::filesystem::path& path, Variant variant);
   const std::vector<std::uint16_t>& voxels(std::int64_t index);
   void read(const Place& place, std::span<float> out) const;
   void read_cube(const train::H5File& file, std::int64_t cube, std::span<float> out) const;
