@@ -1,4 +1,4 @@
-/* Every rank brings a gradient; every rank leaves with the average. */
+/* Averages a gradient over all ranks. */
 #include <ddl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ int main(void) {
   must(ddl_rank(&rank));
   must(ddl_size(&size));
 
-  /* Memory of the library is reduced in place, at the speed of memory; any other works too. */
+  /* Library-allocated memory is reduced in place, without copies; any other memory works too. */
   void* memory;
   if (ddl_malloc(&memory, 64, count * sizeof(float)) < 0) must(DDL_ERROR_MEMORY);
   float* gradient = memory;

@@ -1,5 +1,4 @@
-// Every rank brings a gradient; every rank leaves with the average, which it computes while the
-// network works.
+// Averages a gradient over all ranks, asynchronously.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -13,7 +12,7 @@ int main() try {
   const auto communicator = tutti::comm::Communicator::from_environment();
   const int rank = communicator->rank(), size = communicator->size();
 
-  // Memory of the library is reduced in place, at the speed of memory; any other works too.
+  // Library-allocated memory is reduced in place, without copies; any other memory works too.
   constexpr std::size_t kCount = 1'000'000;
   auto* const memory = static_cast<float*>(communicator->allocate(kCount * sizeof(float)));
   const std::span<float> gradient(memory, kCount);
@@ -22,7 +21,7 @@ int main() try {
   const Buffer buffer = Buffer::of(gradient);
   const auto work =
       communicator->all_reduce_async(buffer, buffer, ReduceOp::kAverage, {"gradient"});
-  const float expected = static_cast<float>(size - 1) / 2;  // computed meanwhile
+  const float expected = static_cast<float>(size - 1) / 2;  // overlaps with the all-reduce
   work.wait();
 
   for (const float value : gradient) {

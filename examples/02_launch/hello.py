@@ -1,4 +1,4 @@
-"""What a rank finds in its environment. Start it with: ddlrun hello.py"""
+"""Prints the environment of a rank. Start it with: ddlrun hello.py"""
 
 import os
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Digits as a seven-segment display has them, 28 x 28, shifted and noisy, learnt by DistributedDataParallel.
+"""Trains on shifted, noisy 28 x 28 images of seven-segment digits with DistributedDataParallel.
 
-What makes it run on Tutti is the import and the word "ddl".
+Only the import and the backend name "ddl" are specific to Tutti.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import ddl  # noqa: F401: makes the backend known
 
-# Which segments a digit lights: top, upper left, upper right, middle, lower left, lower right, bottom.
+# Segments of each digit: top, upper left, upper right, middle, lower left, lower right, bottom.
 DIGITS = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111", "1111011"]
 SEGMENTS = [(4, 8, 2, 12), (4, 8, 10, 2), (4, 18, 10, 2), (13, 8, 2, 12), (13, 8, 10, 2), (13, 18, 10, 2), (22, 8, 2, 12)]
 
@@ -50,7 +50,7 @@ def train_epoch(model, optimizer, loader):
 
 @torch.no_grad()
 def accuracy(model, data):
-    """Of all ranks' shares together."""
+    """Returns the accuracy over the samples of all ranks."""
     images, labels = (part[dist.get_rank() :: dist.get_world_size()] for part in data.tensors)
     counts = torch.tensor([(model(images).argmax(1) == labels).sum(), len(labels)])
     dist.all_reduce(counts)

@@ -1,9 +1,9 @@
-"""Pictures of digits, 28 x 28 as MNIST has them, drawn by a formula: shifted, tilted, of different strength, with noise."""
+"""Generated 28 x 28 images of digits, in the format of MNIST: shifted, tilted, with varying contrast and noise."""
 
 import torch
 import torch.nn.functional as F
 
-# Five columns and seven rows each.
+# Glyphs of five columns and seven rows.
 _FONT = """
 01110 00100 01110 11111 00010 11111 00110 11111 01110 01110
 10001 01100 10001 00010 00110 10000 01000 00001 10001 10001
@@ -21,7 +21,7 @@ def _templates():
 
 
 class Digits(torch.utils.data.TensorDataset):
-    """`count` pictures with their labels; the same for the same seed."""
+    """Returns `count` images and their labels, determined by the seed."""
 
     def __init__(self, count, seed):
         random = torch.Generator().manual_seed(seed)

@@ -1,4 +1,4 @@
-"""A Horovod script: digits on several ranks. Only the import is Tutti's.
+"""A Horovod script that trains on images of digits. Only the import is specific to Tutti.
 
   ddlrun -n 2 python3 train.py [--epochs 3] [--fp16] [--adasum]
 """
@@ -17,10 +17,10 @@ import tutti.horovod.torch as hvd
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch-size", type=int, default=32, help="of each rank")
-    parser.add_argument("--lr", type=float, default=0.02, help="of one rank; multiplied by their number")
+    parser.add_argument("--batch-size", type=int, default=32, help="batch size of each rank")
+    parser.add_argument("--lr", type=float, default=0.02, help="learning rate of one rank; multiplied by the number of ranks")
     parser.add_argument("--fp16", action="store_true", help="float16 between hosts")
-    parser.add_argument("--adasum", action="store_true", help="combine changes by adasum instead of averaging gradients")
+    parser.add_argument("--adasum", action="store_true", help="combine updates with Adasum instead of averaging gradients")
     return parser.parse_args()
 
 
@@ -62,7 +62,7 @@ def accuracy(model, loader):
 def main():
     options = arguments()
     hvd.init()
-    torch.manual_seed(42 + hvd.rank())  # ranks start differently, to show that the broadcast matters
+    torch.manual_seed(42 + hvd.rank())  # different weights on every rank, to show that the broadcast matters
     torch.set_num_threads(1)
 
     training, test = Digits(6000, seed=1), Digits(1000, seed=2)

@@ -1,4 +1,4 @@
-"""A scikit-learn program: one import decides whose LogisticRegression it uses. Says how long each takes and what it reaches."""
+"""A scikit-learn pipeline with LogisticRegression of scikit-learn and of snap_ml. Prints time and loss of each."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Linear models over ranks: every rank keeps its share of the rows of a file, all get the model of all rows."""
+"""Distributed linear models: every rank loads its part of the rows of a file; all ranks get the same model."""
 
 import os
 import sys

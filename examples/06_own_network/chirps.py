@@ -1,6 +1,6 @@
-"""Makes a data set and a network in Python for `tutti train` to train: is there the chirp of two merging bodies in the noise?
+"""Generates a data set and a TorchScript model for `tutti train`: detection of gravitational-wave chirps in noise.
 
-  chirps.py FOLDER    writes train.h5, test.h5 and net.pt there
+  chirps.py FOLDER    writes train.h5, test.h5 and net.pt to the directory
 """
 
 import sys
@@ -11,11 +11,11 @@ import numpy
 import torch
 from torch import nn
 
-SAMPLES = 512  # of a strain, over one second
+SAMPLES = 512  # per second of strain
 
 
 def chirp(random):
-    """Frequency and strength grow as the bodies approach, and end with the merger."""
+    """Returns a chirp: frequency and amplitude grow as the bodies approach, and it ends with the merger."""
     merger, mass = random.uniform(0.6, 0.95), random.uniform(0.7, 1.4)
     left = numpy.maximum(merger - numpy.arange(SAMPLES) / SAMPLES, 0)
     phase = -2 * numpy.pi * 60 / mass * left ** (5 / 8) + random.uniform(0, 2 * numpy.pi)

@@ -1,4 +1,4 @@
-"""Lets `pytest python/tests` work from a plain build: build/python goes on the path, also of the ranks that tests start."""
+"""Adds build/python to the path, also for ranks that tests start, so `pytest python/tests` works from a plain build."""
 
 import contextlib
 import importlib.util
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 BUILT = Path(__file__).resolve().parents[2] / "build/python"
-found = importlib.util.find_spec("tutti")  # without an origin: the folder of that name in the source
+found = importlib.util.find_spec("tutti")  # no origin: a namespace package, the source directory of that name
 if (found is None or found.origin is None) and BUILT.exists():
     sys.path.insert(0, str(BUILT))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(BUILT), os.environ.get("PYTHONPATH")]))
@@ -20,14 +20,14 @@ if (found is None or found.origin is None) and BUILT.exists():
 
 @pytest.fixture
 def ctrl_c():
-    """Sends SIGINT to this process after so many seconds. A program that a shell started in the background ignores it: not here."""
+    """Function that sends SIGINT to this process after N seconds. Enables SIGINT, which background processes ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda seconds: threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
     signal.signal(signal.SIGINT, before)
 
 
 class InterruptedOutput(io.StringIO):
-    """Takes the place of stdout or stderr: the first line is written while Ctrl-C is pressed."""
+    """Replacement for stdout or stderr that raises SIGINT while the first line is written."""
 
     is_pressed = False
 
@@ -40,7 +40,7 @@ class InterruptedOutput(io.StringIO):
 
 @pytest.fixture
 def ctrl_c_in_output(ctrl_c):
-    """A context in which SIGINT comes while Python writes the first line of progress."""
+    """Context manager in which SIGINT arrives while Python writes the first line of progress."""
 
     @contextlib.contextmanager
     def press():

@@ -1,4 +1,4 @@
-"""The known program over ranks: files in, a model of all rows, its loss over all test rows out. Run by test_linear_mpi.py."""
+"""Snap ML's MPI example: trains on distributed files and prints the loss over all test rows. Run by test_linear_mpi.py."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from snap_ml_mpi.ranks import gather
 
 
 def say(text):
-    """In one write, so that lines of several ranks do not mix."""
+    """Prints a line with one write, so lines of several ranks do not mix."""
     os.write(1, f"{text}\n".encode())
 
 
@@ -22,7 +22,7 @@ proba = lr.predict_proba(test_data)
 loss, accuracy = log_loss(test_data, proba), accuracy_score(test_data, lr.predict(test_data))
 say(f"rows {test_data.y.shape[0]} of {test_data.total_rows} loss {loss:.9f} accuracy {accuracy:.6f} weight {lr.coef_[0][0]:.7f}")
 
-# What goes beyond the known program: balanced classes, several classes, and chunks of our own file.
+# Additions to the example: balanced classes, several classes, and chunks of a native data file.
 if len(sys.argv) > 3:
     chunks = load_from_data_file(sys.argv[3])
     balanced = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1).fit(chunks)
@@ -30,7 +30,7 @@ if len(sys.argv) > 3:
     streamed = load_from_data_file(sys.argv[3], streamed=True)
     limited = LogisticRegression(class_weight="balanced", tol=1e-10, num_threads=1, memory_limit="5.5MB").fit(streamed)
     say(f"streamed {streamed.y.shape[0]} of {streamed.total_rows} loss {log_loss(chunks, limited.predict_proba(streamed)):.9f}")
-    # Random features without a seed are rank 0's; support vectors are counted over all ranks.
+    # Without a seed, random features are those of rank 0; support vectors are counted over all ranks.
     bent = SupportVectorMachine(kernel="rbf", num_threads=1).fit(chunks)
     assert len(set(gather([bent.features_.random_weights_.sum()]))) == 1
     assert gather([len(bent.support_)]).sum() == bent.n_support_ > 0

@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def start(program, size, *arguments, **environment):
-    """The processes of the ranks; `program` lies in tests/ranks."""
+    """Returns the processes of the ranks; `program` is in tests/ranks."""
     job = uuid.uuid4().hex
     processes = []
     for rank in range(size):
@@ -32,7 +32,7 @@ def start(program, size, *arguments, **environment):
 
 
 def finish(processes, seconds=90):
-    """(exit code, output) of each rank; whoever is not done in time is ended."""
+    """Returns (exit code, output) of each rank; kills all ranks if one does not finish in time."""
     results = []
     for process in processes:
         try:
@@ -46,7 +46,7 @@ def finish(processes, seconds=90):
 
 
 def run(program, size, *arguments, **environment):
-    """The outputs of all ranks; fails when one does."""
+    """Returns the outputs of all ranks; fails if a rank fails."""
     results = finish(start(program, size, *arguments, **environment))
     for rank, (code, output) in enumerate(results):
         assert code == 0, f"rank {rank} of {size} ended with {code}:\n{output}"

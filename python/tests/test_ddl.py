@@ -1,4 +1,4 @@
-"""ddl and pyddl: without torch, on 1 to 3 ranks; kills and stalls; the backend for torch."""
+"""ddl and pyddl on 1 to 3 ranks without torch, with killed and stalled ranks; the torch backend."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def test_import_makes_the_backend_known_when_torch_comes():
 
 
 def outcome(what, size=3, ends_itself=True):
-    """Exit codes and outputs of the ranks that did nothing wrong."""
+    """Returns exit codes and outputs of the ranks that did not fail."""
     processes = rank_job.start("faulty.py", size, what)
     results = rank_job.finish(processes[:-1], 60)
     if not ends_itself:

@@ -12,7 +12,7 @@ REQUIRED = {"snap_ml": "sklearn", "tutti.horovod": "torch", "tutti.learn": "skle
 
 
 def modules():
-    """The names of all modules whose dependencies are installed, except compiled ones and copies of scikit-learn's docs."""
+    """Yields the names of all modules whose dependencies are installed, without compiled and patched ones."""
     for package in PACKAGES:
         path = importlib.util.find_spec(package).submodule_search_locations
         for name in [package, *(info.name for info in pkgutil.walk_packages(path, f"{package}."))]:
@@ -22,7 +22,7 @@ def modules():
 
 
 def examples(name):
-    """The docstrings of a module that contain examples."""
+    """Returns the docstrings of a module that contain examples."""
     return [test for test in doctest.DocTestFinder().find(importlib.import_module(name)) if test.examples]
 
 

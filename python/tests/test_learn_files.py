@@ -1,4 +1,4 @@
-"""Several classes with l1, warnings of fits, and what files and arrays of Python become on their way to the compiled part."""
+"""Multinomial models with l1, warnings of fits, and conversion of files and arrays for the C++ library."""
 
 import warnings
 
@@ -41,7 +41,7 @@ def test_warm_start_of_several_classes(penalty):
     assert model.objective_ == pytest.approx(objective, rel=1e-5)
     near = linear.LogisticRegression(penalty, C=1.1).fit(X, y).n_iter_
     assert model.set_params(C=1.1).fit(X, y).n_iter_ < near
-    model.fit(X[:, :5], y)  # other columns: from the beginning
+    model.fit(X[:, :5], y)  # other columns: no warm start
     assert model.coef_.shape == (3, 5)
 
 

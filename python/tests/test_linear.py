@@ -1,4 +1,4 @@
-"""Linear models: scikit-learn's conventions, agreement with scikit-learn, the known names."""
+"""Linear models: scikit-learn's conventions, agreement with scikit-learn, the API of Snap ML."""
 
 import pickle
 import warnings
@@ -224,7 +224,7 @@ def test_scores_of_counts_are_shares_of_the_deviance():
     for name in ("PoissonRegressor", "GammaRegressor"):
         ours, theirs = (getattr(place, name)(alpha=0.01, tol=1e-9, max_iter=1000).fit(X, y) for place in (linear, skl))
         assert abs(ours.score(X, y) - theirs.score(X, y)) < 1e-4
-        # Weights are repetitions; scikit-learn 1.2 itself is wrong there.
+        # Integer weights are equivalent to repeated rows; scikit-learn 1.2 fails this check itself.
         assert abs(ours.score(X, y, weights) - ours.score(np.repeat(X, weights, axis=0), np.repeat(y, weights))) < 1e-9
 
 
@@ -318,11 +318,11 @@ def test_a_file_larger_than_the_limit(tmp_path):
         assert 0 < limited.stream_["residents"] < limited.stream_["chunks"] == 40
         same(limited, linear.LogisticRegression(tol=1e-9, multi_class="ovr").fit(X, labels, weights), 1e-4)
     np.testing.assert_array_equal(limited.predict(file), limited.predict(X))
-    whole = linear.LogisticRegression(tol=1e-9).fit(file)  # no limit: read at once, weights of the file
+    whole = linear.LogisticRegression(tol=1e-9).fit(file)  # no limit: loaded at once, with the weights of the file
     same(whole, linear.LogisticRegression(tol=1e-9).fit(X, y, weights), 1e-4)
     with pytest.raises(ValueError, match="memory_limit"):
         linear.Ridge(memory_limit="much").fit(file)
-    together = linear.LogisticRegression(tol=1e-9, memory_limit="10.5MB").fit(file)  # all classes at once
+    together = linear.LogisticRegression(tol=1e-9, memory_limit="10.5MB").fit(file)  # multinomial
     assert 0 < together.stream_["residents"] < together.stream_["chunks"]
     same(together, whole, 1e-3)
     hinge = linear.LinearSVC("hinge", C=0.01, tol=1e-3, memory_limit="8MB").fit(file, np.minimum(y, 1))

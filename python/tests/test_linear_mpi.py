@@ -1,4 +1,4 @@
-"""snap_ml_mpi under mpirun gives what one process gives."""
+"""snap_ml_mpi under mpirun gives the results of a single process."""
 
 import os
 import re

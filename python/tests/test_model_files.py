@@ -1,4 +1,4 @@
-"""Model files in both directions between Python and `tutti learn`, and defaults against the table of options."""
+"""Model files exchanged between Python and `tutti learn`, and defaults compared with the option table."""
 
 import inspect
 import subprocess

@@ -1,4 +1,4 @@
-"""The wheel has everything, and stubs say what modules have."""
+"""Contents of the wheel, and agreement of type stubs and modules."""
 
 import ast
 import importlib
@@ -19,7 +19,7 @@ BUILD = Path(tutti.__file__).resolve().parents[2]
 def test_wheel(tmp_path):
     source = tmp_path / "source/python"
     source.parent.mkdir()
-    # setuptools writes beside the sources, so it gets a copy of them.
+    # setuptools writes next to the sources, so it gets a copy of them.
     subprocess.run(["cp", "-r", SOURCE, source], check=True)
     # One extension is enough, and quick to pack.
     built = tmp_path / "build"

@@ -1,4 +1,4 @@
-"""Programs that were written for scikit-learn run after patch_sklearn() as before it."""
+"""scikit-learn programs behave the same before and after patch_sklearn()."""
 
 import copy
 import inspect
@@ -30,7 +30,7 @@ from snap_ml import patch, patched_base
 PAIRS = [(getattr(module, name), getattr(place, name)) for module, place, names in patch._NAMES for name in names]
 IDS = [original.__name__ for original, _ in PAIRS]
 
-# What the constraints of scikit-learn's classes do not tell, or where several values mean several ways.
+# Values that scikit-learn's parameter constraints do not list, or that select different code paths.
 MORE = {
     "C": [0.01, 1e3], "alpha": [0.01, 10.0], "class_weight": [{0: 1, 1: 3}, "balanced"], "tol": [1e-2, 1e-8], "max_iter": [1, 500],
     "l1_ratio": [0.2], "random_state": [0, np.random.RandomState(1)], "max_features": [1, 0.5, "log2", None], "min_samples_leaf": [3, 0.05],
@@ -55,7 +55,7 @@ TOGETHER = {
 
 
 def values_of(original, name):
-    """Legal values of a parameter, of every kind that its constraints name."""
+    """Returns valid values of a parameter, one of every kind that its constraints list."""
     values = list(MORE.get(name, []))
     for constraint in map(make_constraint, original._parameter_constraints.get(name, [])):
         if isinstance(constraint, StrOptions):
@@ -80,7 +80,7 @@ def data_for(estimator):
 
 
 def outcome(estimator, X, y):
-    """What a program sees: the estimator, or the kind of the error."""
+    """Returns the fitted estimator, or the type of the error."""
     try:
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
@@ -104,8 +104,8 @@ def test_every_parameter_with_every_kind_of_value(original, patched):
             assert a is b, f"{options}: {a} there, {b} here"
             continue
         assert other is not None, f"{options}: {b}"
-        assert other > score - 0.12, f"{options}: {score} there, {other} here"  # theirs do not always get to the optimum
-        for name in vars(a):  # what a fit leaves behind
+        assert other > score - 0.12, f"{options}: {score} there, {other} here"  # scikit-learn does not always reach the optimum
+        for name in vars(a):  # fitted attributes
             assert hasattr(b, name), f"{options}: no {name}"
         engines.add(b.engine_)
         assert clone(b).get_params().keys() == clone(a).get_params().keys()
@@ -154,7 +154,7 @@ def test_fallback_is_told_once(caplog):
     X, y = datasets.load_iris(return_X_y=True)
     patched_base._told.clear()
     with caplog.at_level(logging.WARNING, logger="snap_ml"), warnings.catch_warnings():
-        warnings.simplefilter("error")  # a line of the log, not a warning that may be an error
+        warnings.simplefilter("error")  # the fallback is logged, not a warning that could be turned into an error
         for _ in range(3):
             model = snap_ml.patched_trees.DecisionTreeClassifier(ccp_alpha=0.01).fit(X, y)
     assert model.engine_ == "sklearn"
@@ -168,7 +168,7 @@ def test_the_patch_and_back(tmp_path):
     before = sklearn.ensemble.RandomForestClassifier
     X, y = datasets.load_breast_cancer(return_X_y=True)
     snap_ml.patch_sklearn()
-    snap_ml.patch_sklearn()  # once more changes nothing
+    snap_ml.patch_sklearn()  # a second call has no effect
     try:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.svm import LinearSVC
@@ -185,7 +185,7 @@ def test_the_patch_and_back(tmp_path):
     finally:
         snap_ml.unpatch_sklearn()
     assert sklearn.ensemble.RandomForestClassifier is before
-    (tmp_path / "model").write_bytes(pickle.dumps(model))  # also after it is taken back
+    (tmp_path / "model").write_bytes(pickle.dumps(model))  # also after unpatch_sklearn
     program = f"import pickle, sys; print(len(pickle.load(open({str(tmp_path / 'model')!r}, 'rb')).estimators_))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "5\n", done.stderr
@@ -243,7 +243,7 @@ def test_patched_forests_have_their_trees(name):
     numbers = getattr(snap_ml.patched_trees, name + "Regressor")(10, random_state=0, max_depth=4).fit(X, y)
     mean = np.mean([tree.predict(X.astype(np.float32)) for tree in numbers.estimators_], axis=0)
     np.testing.assert_allclose(numbers.predict(X), mean)
-    for tree in numbers:  # impurities are those of the rows that each tree has drawn
+    for tree in numbers:  # impurities refer to the bootstrap sample of each tree
         assert 0.75 < tree.tree_.impurity[0] / y.var() < 1.3
     if name == "RandomForest":
         assert partial_dependence(numbers, X, [2], method="recursion", kind="average")["average"].shape[1] > 5
@@ -285,10 +285,10 @@ def test_patched_boosting_has_stages_and_early_stopping(classes):
     with threadpool_limits(1):
         theirs = sklearn.ensemble.HistGradientBoostingClassifier(**options).fit(X, y)
     assert ours.engine_ == "tutti" and 0.5 < ours.n_iter_ / theirs.n_iter_ < 2
-    # By scikit-learn's rule: the last rounds are not better than the one before them.
+    # scikit-learn's rule: the last rounds are not better than the one before them.
     assert ours.validation_score_[-10:].max() <= ours.validation_score_[-11] + 1e-6
     assert len(ours.train_score_) == len(ours.validation_score_) == ours.n_iter_ + 1
-    assert abs(ours.validation_score_[0] - theirs.validation_score_[0]) < 1e-9  # the same rows set aside
+    assert abs(ours.validation_score_[0] - theirs.validation_score_[0]) < 1e-9  # the same validation set
     assert ours.validation_score_.max() > theirs.validation_score_.max() * 1.15
     stages = list(ours.staged_predict_proba(X))
     np.testing.assert_allclose(stages[-1], ours.predict_proba(X), atol=1e-12)

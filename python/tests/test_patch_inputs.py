@@ -1,4 +1,4 @@
-"""That patched estimators take and refuse what scikit-learn's do, in its words, and hide no fault of ours."""
+"""Patched estimators accept and reject the same input as scikit-learn, with its messages, and do not hide internal errors."""
 
 import logging
 import warnings
@@ -28,7 +28,7 @@ def with_value(value):
 
 
 def inputs(y):
-    """(what, X, y, weights)"""
+    """Yields (description, X, y, weights)."""
     for value in (np.nan, np.inf, 1e39):
         yield f"a value of {value}", with_value(value), y, None
     for kind in (np.float16, int, bool, object, complex, np.longdouble, ">f8", str):

@@ -1,4 +1,4 @@
-"""Trees: scikit-learn's conventions, and answers as good as its own."""
+"""Trees: scikit-learn's conventions, and predictions at least as good as its own."""
 
 import ctypes
 import pickle
@@ -74,7 +74,7 @@ def test_a_forest_is_as_accurate_as_scikit_learns(made, name):
 def test_boosting_is_as_good_as_scikit_learns(made):
     X, X_test, y, y_test = made
     mine = ours.GradientBoostingClassifier(max_iter=30).fit(X, y).predict_proba(X_test)
-    with threadpool_limits(1):  # its threads wait actively, for seconds where others work
+    with threadpool_limits(1):  # its OpenMP threads spin for seconds on a busy machine
         theirs = ensemble.HistGradientBoostingClassifier(max_iter=30, early_stopping=False).fit(X, y).predict_proba(X_test)
     assert log_loss(y_test, mine) < log_loss(y_test, theirs) * 1.03
 
@@ -87,7 +87,7 @@ def test_regression(cells):
 
 
 def uneven(rows, seed):
-    """Labels with errors to one side, wider where the last column is above 0."""
+    """Returns data with one-sided errors, larger where the last column is positive."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(rows, 5))
     return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + random.exponential(1 + 2 * (X[:, 3] > 0))
@@ -109,7 +109,7 @@ def test_quantiles_are_as_good_as_scikit_learns(share):
 
 def test_absolute_errors_are_as_small_as_scikit_learns():
     X, y = uneven(4000, 0)
-    y[::50] += 1e6  # which a mean would follow
+    y[::50] += 1e6  # outliers, which would dominate a mean
     new, truth = uneven(10000, 1)
     with threadpool_limits(1):
         theirs = ensemble.HistGradientBoostingRegressor(loss="absolute_error").fit(X, y).predict(new)
@@ -142,7 +142,7 @@ def test_exact_splits_are_those_of_scikit_learn(form):
     np.testing.assert_allclose(exact.predict(form(X)), theirs.predict(X), atol=1e-6)
     kinds = (y > 0).astype(int)
     exact = ours.DecisionTreeClassifier(use_histograms=False).fit(form(X), kinds)
-    assert exact.score(form(X), kinds) == 1  # every row is told from every other
+    assert exact.score(form(X), kinds) == 1  # every row is in a separate leaf
     with pytest.raises(ValueError, match="DDL-9-28"):
         ours.DecisionTreeClassifier(use_histograms=False, categorical_features=[0]).fit(X, kinds)
 
@@ -321,7 +321,7 @@ def test_other_models_of_scikit_learn_are_refused(cells):
 
 
 def fields_of(message):
-    """(number, value) of each field of a protocol buffer."""
+    """Yields (number, value) of each field of a protocol buffer."""
     at = 0
 
     def varint():
@@ -346,7 +346,7 @@ def fields_of(message):
 
 
 def numbers_of(packed):
-    """The packed varints of a field: as if each were a field's key."""
+    """Returns the packed varints of a field."""
     values, value, shift = [], 0, 0
     for byte in packed:
         value |= (byte & 127) << shift
@@ -358,7 +358,7 @@ def numbers_of(packed):
 
 
 def ask_onnx(text, row):
-    """Walks the trees of an ONNX file, as its standard describes them; what comes before the link."""
+    """Evaluates the trees of an ONNX file according to its specification, without the link function."""
     graph = dict(fields_of(text))[7]
     node = next(value for number, value in fields_of(graph) if number == 1)
     attributes = {}
@@ -387,7 +387,7 @@ def ask_onnx(text, row):
 
 
 def ask_pmml(text, row):
-    """Walks the trees of a PMML file, as its standard describes them; what comes before the link."""
+    """Evaluates the trees of a PMML file according to its specification, without the link function."""
     space = "{http://www.dmg.org/PMML-4_4}"
     values = {f"x{i}": value for i, value in enumerate(row)}
 

@@ -1,4 +1,4 @@
-"""Trees and classes of snap_ml_mpi under mpirun are those of one process."""
+"""Trees and class labels of snap_ml_mpi under mpirun are those of a single process."""
 
 import os
 import shutil

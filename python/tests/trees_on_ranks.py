@@ -1,4 +1,4 @@
-"""Run by mpirun: every rank grows trees with its share of the rows, and they are those of one process."""
+"""Run by mpirun: every rank grows trees on its part of the rows; they are those of a single process."""
 
 import numpy as np
 from sklearn import datasets
@@ -8,7 +8,7 @@ import snap_ml_mpi
 from snap_ml_mpi.ranks import gather, ranks
 
 X, y = datasets.make_classification(3000, 8, n_informative=5, random_state=0)
-order = np.argsort(y + 0.3 * np.random.default_rng(0).normal(size=3000))  # ranks have very different shares of the classes
+order = np.argsort(y + 0.3 * np.random.default_rng(0).normal(size=3000))  # class frequencies differ between ranks
 X, y = X[order], y[order]
 weights = np.random.default_rng(1).uniform(0.1, 2, 3000)
 me = ranks()
@@ -23,7 +23,7 @@ for name, options in (("DecisionTreeClassifier", dict(max_depth=5)), ("BoostingM
     limited = getattr(snap_ml_mpi, name)(**options, memory_limit="2G").fit(X[share], y[share])
     assert limited.to_json() == alone.to_json(), name
 
-# Options that are shares of the rows are taken of all rows.
+# Fractions of the rows refer to the rows of all ranks.
 for name, options in (("DecisionTreeClassifier", dict(class_weight="balanced", min_samples_leaf=0.01, min_impurity_decrease=0.001)),
                       ("DecisionTreeClassifier", dict(class_weight={0: 3.0}, min_samples_split=0.05)),
                       ("RandomForestClassifier", dict(n_estimators=3, max_samples=700, class_weight="balanced")),
@@ -37,7 +37,7 @@ for name, options in (("DecisionTreeClassifier", dict(class_weight="balanced", m
         alone = getattr(snap_ml, name)(**options).fit(X, y, w)
         assert together.to_json() == alone.to_json(), (name, options, w is None)
 
-# Without a seed all ranks have rank 0's.
+# Without a seed all ranks use that of rank 0.
 forest = snap_ml_mpi.RandomForestClassifier(3, max_depth=5, n_jobs=1).fit(X[share], y[share])
 assert len(set(gather([forest.predict_proba(X)[:, 1].sum()]))) == 1
 print(f"rank {me.rank} of {me.size}: the same trees")

@@ -1,4 +1,4 @@
-"""Fits a forest and a booster on a mapped file of 4 times the memory they may use; ends with 1 when they used more."""
+"""Fits a forest and a boosting model on a mapped file of 4 times the memory limit; exits with 1 if they exceed it."""
 
 import re
 import sys
@@ -30,9 +30,9 @@ X = np.memmap(path, np.float32, "r", shape=(ROWS, COLUMNS))
 
 for model in (RandomForestClassifier(2, max_depth=7, random_state=1, n_jobs=2, hist_nbins=64),
               GradientBoostingClassifier(max_iter=2, max_leaf_nodes=15, random_state=1, n_jobs=2)):
-    model.fit(X[:1000], y[:1000])  # what is loaded late is loaded now
+    model.fit(X[:1000], y[:1000])  # load lazily loaded libraries first
     Path("/proc/self/clear_refs").write_text("5")
-    # Codes of the classes are numbers of the fit's own.
+    # The fit itself allocates the class codes.
     limit = status("VmRSS") + ROOM + 32 * ROWS
     limited = model.set_params(memory_limit=limit).fit(X, y).to_json()
     peak = status("VmHWM")

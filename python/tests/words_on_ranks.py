@@ -1,4 +1,4 @@
-"""Run by mpirun: classes that are words, of which no rank has all, and labels that cannot be."""
+"""Run by mpirun: string classes of which no rank has all, and invalid labels."""
 
 import numpy as np
 from sklearn import datasets
@@ -20,7 +20,7 @@ for words in (np.array(["red", "a green one", "blue"]), np.array(["x", "yy", "ä
     y = words[codes]
     own_X, own_y = X[share], y[share]
     if words.dtype.kind == "U":
-        own_y = own_y.astype(f"U{max(map(len, own_y))}")  # as long as this rank's words
+        own_y = own_y.astype(f"U{max(map(len, own_y))}")  # dtype as wide as the longest label of this rank
     for name, options in (("LogisticRegression", dict(tol=1e-10, fit_intercept=True)), ("BoostingMachineClassifier", dict(num_round=3)),
                           ("RandomForestClassifier", dict(n_estimators=3, random_state=0))):
         for weight in (None, "balanced", {words[1]: 2.5}):
@@ -37,7 +37,7 @@ machine = snap_ml_mpi.SupportVectorMachine(n_jobs=1).fit(X[share], two[share])
 decision = machine.decision_function(X)
 assert abs(hinge_loss(two[share], decision[share]) - hinge_of_one(two, decision)) < 1e-9
 
-# What cannot be is told on every rank.
+# Invalid labels are reported on every rank.
 if me.size > 1:
     mixed = codes.astype(object)
     mixed[0] = "a word"

@@ -1,4 +1,4 @@
-/* Ends the program with the line and the library's words when something is not as it should be. */
+/* Exits with the line and the last error of the library if a condition does not hold. */
 #pragma once
 
 #include <ddl.h>
@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                                      \
-  do {                                                                                        \
-    if (!(condition)) {                                                                       \
-      fprintf(stderr, "%s:%d: not so: %s (last error: %s)\n", __FILE__, __LINE__, #condition, \
-              ddl_last_error());                                                              \
-      exit(EXIT_FAILURE);                                                                     \
-    }                                                                                         \
+#define CHECK(condition)                                                                \
+  do {                                                                                  \
+    if (!(condition)) {                                                                 \
+      fprintf(stderr, "%s:%d: check failed: %s (last error: %s)\n", __FILE__, __LINE__, \
+              #condition, ddl_last_error());                                            \
+      exit(EXIT_FAILURE);                                                               \
+    }                                                                                   \
   } while (0)
 
 #define CHECK_OK(call) CHECK((call) == DDL_SUCCESS)
-/* The call fails with the code, and its words hold the text. */
+/* The call fails with the code, and its message contains the text. */
 #define CHECK_FAILS(call, code, text)      \
   do {                                     \
     CHECK((call) == (code));               \

@@ -1,4 +1,4 @@
-/* A program that owns MPI and lends its communicators. */
+/* A program that initialises MPI itself and passes communicators to the library. */
 #include <ddl_mpi.h>
 
 #include "tests/c_api/check.h"
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
                                MPI_COMM_WORLD));
     CHECK(value == (float)size);
   }
-  /* Communicators that come and go, perhaps at the same address. */
+  /* Communicators that are created and freed, possibly at the same address. */
   for (int turn = 0; turn < 2; ++turn) {
     MPI_Comm part;
     MPI_Comm_split(MPI_COMM_WORLD, turn == 0 ? rank % 2 : 0, rank, &part);

@@ -47,8 +47,7 @@ static void memory(void) {
   CHECK_FAILS(ddl_memcpy_device_to_host(back, text, (size_t)-1), DDL_ERROR_CONFIG, "be -1 bytes");
 }
 
-/* A negative number reaches the library as a huge one; the words must have what the program wrote.
- */
+/* A negative number reaches the library as a huge one; the message must show the original value. */
 static void negative_numbers(void) {
   float value = 1;
   CHECK_FAILS(ddl_allreduce(&value, (size_t)-1, DDL_TYPE_FLOAT, DDL_OP_SUM), DDL_ERROR_CONFIG,
@@ -142,7 +141,7 @@ static void messages(void) {
   CHECK_FAILS(ddl_send(&value, 1, DDL_TYPE_FLOAT, rank, 0), DDL_ERROR_CONFIG, "without itself");
 }
 
-/* Any tag is different from any other: what was sent first is received last. */
+/* Messages are matched by tag: the first one sent is received last. */
 static void tags(void) {
   static const int tags[] = {0, 120, 240, 1000000, 2147483647};
   enum { count = sizeof tags / sizeof *tags };
@@ -159,7 +158,7 @@ static void tags(void) {
   }
 }
 
-/* A forked child has no part in the job, and its parent goes on. */
+/* A forked child is not part of the job, and its parent continues. */
 static void forked_child(void) {
   fflush(stdout);
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-/* A mode that does not fit the ranks: every rank is told what would, and may try again. */
+/* A mode that does not match the ranks: every rank gets an error with valid modes and may retry. */
 #include "tests/c_api/check.h"
 
 int main(int count, char** arguments) {

@@ -1,4 +1,4 @@
-// Ranks as processes, for tests.
+// Ranks as forked processes, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

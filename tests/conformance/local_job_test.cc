@@ -18,7 +18,7 @@ void set_environment(int rank, int size, const std::string& job) {
   setenv("TUTTI_JOB", job.c_str(), 1);
 }
 
-// `is_alone`: each rank pretends to be on a host of its own.
+// `is_alone`: each rank emulates a separate host.
 void reduce_over_processes(const std::string& job, bool is_alone) {
   for (const int size : {1, 2, 3}) {
     const int port = free_port();

@@ -1,5 +1,5 @@
-// What every transport must do. A program includes this once and instantiates the suite for the
-// worlds it can make:
+// Conformance suite of all transports. A program includes it once and instantiates it for the
+// worlds it can create:
 //   INSTANTIATE_TEST_SUITE_P(Thread, TransportConformance, testing::Values(thread_world(2)),
 //   world_name);
 // and each test runs its body once per rank of that world, on threads, in forked processes or under
@@ -27,7 +27,7 @@ using RankBody = std::function<void(Transport&)>;
 struct World {
   std::string name;
   std::function<void(const RankBody&)> run;
-  // False where a send under way cannot be called back (MPI).
+  // False if a send in flight cannot be cancelled (MPI).
   bool gives_up_sends = true;
 };
 
@@ -53,7 +53,7 @@ class TransportConformance : public testing::TestWithParam<World> {
   static int right_of(const Transport& t) { return (t.rank() + 1) % t.size(); }
   static int left_of(const Transport& t) { return (t.rank() + t.size() - 1) % t.size(); }
 
-  // Bytes that tell who sent them to whom, on which channel, and where in the message they are.
+  // Bytes determined by sender, receiver, channel and offset in the message.
   static Bytes content(int from, int to, int channel, std::size_t size) {
     Bytes bytes(size);
     const std::size_t seed = 17u * from + 31u * to + 101u * channel + size;
@@ -62,7 +62,7 @@ class TransportConformance : public testing::TestWithParam<World> {
     return bytes;
   }
 
-  // Drives all of them until all are through. The limit only turns a hang into a failure.
+  // Drives all transfers to completion. The limit only turns a hang into a failure.
   static void finish(const Transfers& transfers) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     std::vector<bool> is_through(transfers.size());
@@ -197,7 +197,7 @@ TEST_P(TransportConformance, SendsDoNotWaitForReceives) {
     Bytes received(kLarge);
     Transfers transfers;
     transfers.push_back(t.send(right_of(t), 1, mine.data(), kLarge));
-    t.exchange("everyone has sent, nobody has received");
+    t.exchange("all ranks have sent, none has received");
     transfers.push_back(t.receive(left_of(t), 1, received.data(), kLarge));
     finish(transfers);
     EXPECT_EQ(received, content(left_of(t), t.rank(), 1, kLarge));
@@ -213,7 +213,7 @@ TEST_P(TransportConformance, ReceivesMayComeFirst) {
     bool finished = true;
     ASSERT_TRUE(transfers[0]->test(&finished).is_ok());
     EXPECT_FALSE(finished);
-    t.exchange("everyone receives, nobody has sent");
+    t.exchange("all ranks receive, none has sent");
     transfers.push_back(t.send(right_of(t), 1, mine.data(), kLarge));
     finish(transfers);
     EXPECT_EQ(received, content(left_of(t), t.rank(), 1, kLarge));
@@ -242,7 +242,7 @@ TEST_P(TransportConformance, AllPairsTalkAtOnce) {
   });
 }
 
-// A wake-up that is missed is a hang: nothing else ends these waits.
+// A missed wake-up is a hang: nothing else ends these waits.
 TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) {
   run([](Transport& t) {
     const auto talk = [&t](int channel) {
@@ -270,7 +270,7 @@ TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) 
 TEST_P(TransportConformance, NoticesReachEveryoneInOrder) {
   run([](Transport& t) {
     EXPECT_FALSE(t.next_notice().has_value());
-    t.exchange("nobody has written yet");
+    t.exchange("no rank has written yet");
     constexpr int kEach = 20;
     const auto text = [](int from, int i) {
       return std::to_string(from) + std::string(i * 10, '.');
@@ -321,7 +321,7 @@ TEST_P(TransportConformance, AReceiveGivenUpLeavesItsMessageToTheNext) {
       ASSERT_TRUE(transfer->test(&finished).is_ok());
       ASSERT_FALSE(finished);
     }
-    t.exchange("everyone has given up, nobody has sent");
+    t.exchange("all ranks have cancelled, none has sent");
     const Bytes mine = content(t.rank(), right_of(t), 4, 1000);
     Bytes received(1000);
     Transfers transfers;
@@ -334,12 +334,12 @@ TEST_P(TransportConformance, AReceiveGivenUpLeavesItsMessageToTheNext) {
 }
 
 TEST_P(TransportConformance, ASendGivenUpDoesNotDisturbOtherChannels) {
-  if (!GetParam().gives_up_sends) GTEST_SKIP() << "this transport cannot call a send back";
+  if (!GetParam().gives_up_sends) GTEST_SKIP() << "this transport cannot cancel a send";
   run([](Transport& t) {
     {
       auto doomed = std::make_unique<Bytes>(content(t.rank(), right_of(t), 1, kLarge));
       auto transfer = t.send(right_of(t), 1, doomed->data(), kLarge);
-      // Buffers of the network may have taken all of it by now; then there is nothing to give up.
+      // Network buffers may already hold the whole message; then there is nothing to cancel.
       bool finished = true;
       ASSERT_TRUE(transfer->test(&finished).is_ok());
     }

@@ -22,7 +22,7 @@ World thread_world(int ranks) {
           }};
 }
 
-// Another transport whose messages go by a wire of their own.
+// Another transport whose messages use a separate wire.
 class WithWire : public Transport {
  public:
   WithWire(Transport& base, Wire& wire) : base_(base), wire_(wire) {}
@@ -82,7 +82,7 @@ World tcp_wire_world(int ranks) {
               tcp.connect(base.exchange(tcp.offer()));
               WithWire transport(base, tcp);
               body(transport);
-              base.exchange("done");  // a connection closed with unread data takes the rest along
+              base.exchange("done");  // closing a connection with unread data discards the rest
             });
           }};
 }

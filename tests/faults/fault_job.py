@@ -1,4 +1,4 @@
-"""Jobs of fault_rank for the tests: ranks as plain processes or under mpirun, on one host or on pretended ones."""
+"""Jobs of fault_rank for the tests: ranks as plain processes or under mpirun, on one host or on emulated hosts."""
 
 import os
 import random
@@ -30,9 +30,9 @@ def is_alive(process):
 
 
 class Job:
-    """`program`: the words that start a rank. `hosts`: the name of the host that each rank pretends to be on; all the same: one host."""
+    """A running job. `program`: command line of a rank. `hosts`: emulated host of each rank; all equal: one host."""
 
-    over_tcp = False  # plain processes meet and talk as if they were on several hosts
+    over_tcp = False  # plain processes communicate as if they were on several hosts
 
     def __init__(self, program, hosts, scenario, options="", mpirun=None):
         self.hosts = hosts
@@ -51,7 +51,7 @@ class Job:
 
     @cached_property
     def port(self):
-        while True:  # below those that the kernel gives to whoever calls out
+        while True:  # below the ephemeral port range
             with socket.socket() as free:
                 try:
                     free.bind(("", random.randrange(20000, 32000)))
@@ -73,12 +73,12 @@ class Job:
         return Path(self.folder.name, f"{kind}{index}")
 
     def text(self, kind, index=None):
-        """What was written, by one child or by all."""
+        """Returns the output of one child or of all."""
         indices = range(len(self.children)) if index is None else [index]
         return "".join(self.path(kind, i).read_text(errors="replace") for i in indices)
 
     def processes(self):
-        """By rank, once all have said that they are ready."""
+        """Returns process ids by rank, once all ranks have reported that they are ready."""
         found = lambda: dict(re.findall(r"^ready (\d+) (\d+)$", self.text("out"), re.MULTILINE))
         wait_until(lambda: len(found()) == len(self.hosts), f"all ranks to be ready: {self.text('err')}")
         return {int(rank): int(process) for rank, process in found().items()}
@@ -90,7 +90,7 @@ class Job:
         wait_until(lambda: words in self.text("err"), f"'{words}': {self.text('err')}")
 
     def end_codes(self):
-        """What the ranks said at their end, by rank, when all processes have ended."""
+        """Waits for all processes; returns the exit reports of the ranks, by rank."""
         for child in self.children:
             try:
                 child.wait(PATIENCE)

@@ -1,8 +1,8 @@
-// A rank that does something wrong, for faults_test.py: `fault_rank SCENARIO [OPTIONS]`.
+// A rank that injects a fault, for faults_test.py: `fault_rank SCENARIO [OPTIONS]`.
 //
-// All ranks make two calls, say "ready RANK PROCESS", and then rank 1 or all of them do what the
-// scenario says. At the end a rank says "end RANK CODE": 0 all well, 3 CommError, 4 TimeoutError,
-// and exits with that code.
+// All ranks make two calls and print "ready RANK PROCESS". Then rank 1 or all of them run the
+// scenario. At the end a rank prints "end RANK CODE" and exits with that code: 0 success,
+// 3 CommError, 4 TimeoutError.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ void all_reduce(Communicator& comm, std::int64_t count = 1000, DType dtype = DTy
   for (;;) ::pause();
 }
 
-// As a rank that computes and looks now and then whether all is well.
+// A rank that computes and polls for failures now and then.
 [[noreturn]] void compute(Communicator& comm) {
   for (;;) {
     comm.check();
@@ -85,7 +85,7 @@ const std::map<std::string, Scenario> kScenarios = {
          } catch (const ConfigError& error) {
            if (error.code() != "DDL-4-65") ::_exit(2);
          }
-         return;  // as a worker that forgets to leave by _exit: destroys its copy of `comm`
+         return;  // like a worker that does not leave with _exit: destroys its copy of `comm`
        }
        int status = 0;
        if (is_culprit && (::waitpid(child, &status, 0) != child || status != 0)) ::_exit(5);
@@ -147,7 +147,7 @@ const std::map<std::string, Scenario> kScenarios = {
        try {
          all_reduce(comm, is_culprit ? 1001 : 1000);
        } catch (const CommError&) {
-         ::_exit(3);  // as a program that ends without goodbye
+         ::_exit(3);  // like a program that exits without a leave notice
        }
      }},
     {"signal",
@@ -164,7 +164,7 @@ const std::map<std::string, Scenario> kScenarios = {
 
 int run(const std::string& scenario, const std::string& text) {
   Options options = comm::environment_options();
-  options.set("tune_seconds", "0");  // so that the third call is number 3
+  options.set("tune_seconds", "0");  // tuning would issue additional calls
   comm::apply_option_string(options, text);
   const auto comm = Communicator::from_environment(options);
   log::set_tag(fmt::format("rank {}", comm->rank()));

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Nothing hangs, nothing lies: what real processes say and do when one of them fails.
+"""Fault injection with real processes: a failing rank is reported correctly on all others, and no rank hangs.
 
   faults_test.py FAULT_RANK                         as plain processes
-  faults_test.py FAULT_RANK --tcp                   the same, meeting and talking over TCP
+  faults_test.py FAULT_RANK --tcp                   the same, with rendezvous and transport over TCP
   faults_test.py FAULT_RANK MPIRUN ARGUMENT...      the few cases that need mpirun
 """
 
@@ -28,7 +28,7 @@ COMM_ERROR, TIMEOUT, ENDED_BY_MONITOR = 3, 4, 70
 
 
 def library_memory():
-    """Named shared memory of the library. Files of other programs come and go at any time."""
+    """Returns the named shared memory of the library. Files of other programs are ignored."""
     return {name for name in os.listdir("/dev/shm") if name.startswith("tutti")}
 
 
@@ -50,7 +50,7 @@ class Faults(unittest.TestCase):
         return [rank for rank in range(len(job.hosts)) if rank != 1]
 
     def check_others(self, job, code, *words):
-        """All ranks but the culprit ended with the code and printed the words."""
+        """Asserts that all ranks except the culprit exited with the code and printed the words."""
         codes = job.end_codes()
         for rank in self.others(job):
             self.assertEqual(codes.get(rank), code, job.text("err"))
@@ -104,7 +104,7 @@ class Plain(Faults):
 
     def test_a_stopped_rank_is_named_and_the_job_goes_on(self):
         for job in self.over_layouts("stop", "-stall_seconds 0.3"):
-            # Nobody can ask a host whose only rank stands still.
+            # A host whose only rank is stopped cannot be queried.
             is_alone = job.hosts.count(job.hosts[1]) == 1
             for rank in self.others(job):
                 words = r"no answer for .* \(rank 1\)" if is_alone else r"rank 1 on .*stopped by a signal"
@@ -157,7 +157,7 @@ class Plain(Faults):
 
     def test_every_rank_writes_its_flight_record(self):
         for job in self.over_layouts("others wait", "-stall_seconds 0.3"):
-            for rank in self.others(job):  # it is inside the third call, not on its way there
+            for rank in self.others(job):  # it is inside the third call already
                 wait_until(lambda: "#3" in job.text("err", rank), f"rank {rank} to wait: {job.text('err')}")
             job.send(signal.SIGKILL)
             job.end_codes()
@@ -195,7 +195,7 @@ class Plain(Faults):
 
 
 class UnderMpirun(Faults):
-    """With mpirun told not to end the job by itself, so that what is seen is ours."""
+    """Under mpirun, configured not to abort the job itself, so the library's reports are tested."""
 
     LAYOUTS = {"one host": ["a", "a", "a"], "two hosts": ["a", "a", "b"]}
 

@@ -1,7 +1,7 @@
-// One rank of a job over several hosts: all-reduces of many sizes, in library and in foreign
-// memory, each checked.
+// One rank of a job over several hosts: all-reduces of many sizes, in library-allocated and
+// caller-allocated memory, each checked.
 //   all_reduce_over_hosts HOSTS RANKS_PER_HOST
-// Exits with 1, after saying so, when a result or the layout is wrong.
+// Exits with 1 and a message if a result or the layout is wrong.
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -15,7 +15,7 @@ namespace {
 using tutti::Buffer;
 using tutti::comm::Communicator;
 
-// Rank r brings r + i at place i, so the sum over n ranks is n(n-1)/2 + n*i: exact in f32 up to the
+// Element i of rank r is r + i, so the sum over n ranks is n(n-1)/2 + n*i: exact in f32 up to the
 // largest size here.
 void fill(std::span<float> values, int rank) {
   std::iota(values.begin(), values.end(), static_cast<float>(rank));

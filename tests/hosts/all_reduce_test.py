@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""All-reduce over 4 hosts x 2 ranks, with Open MPI whichever way the ranks are dealt over the hosts, and without it;
-also where hosts have addresses of IPv6 only.
+"""All-reduce over 4 hosts x 2 ranks: with Open MPI for several rank mappings, without MPI, and with IPv6 only.
 
   all_reduce_test.py PROGRAM MPIRUN
 """

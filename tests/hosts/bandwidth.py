@@ -4,7 +4,7 @@
   bandwidth.py receive PORT             waits for one sender, prints bytes and seconds as JSON
   bandwidth.py send HOST PORT BYTES     sends that many bytes
 
-The time is the receiver's, from the first byte to the last, so starting up does not count.
+The receiver measures the time from the first byte to the last, which excludes start-up.
 """
 
 import json

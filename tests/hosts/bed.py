@@ -1,4 +1,4 @@
-"""A testbed for one test program; its name is that of the process, so several tests may run side by side."""
+"""A testbed for one test program, named after the process id, so several tests can run at the same time."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def testbed(action, *words, check=True, seconds=60):
 
 
 def on(host, *command, seconds=60):
-    """What the command printed on that host."""
+    """Runs a command on a host and returns its output."""
     return testbed("exec", host, "--", *command, seconds=seconds).stdout.strip()
 
 

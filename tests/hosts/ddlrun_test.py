@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""ddlrun over 4 hosts with real sshd: ranks in their places, checks that find what is wrong, hosts that vanish.
+"""ddlrun over 4 hosts with real sshd: rank placement, checks of hosts and links, and lost hosts.
 
   ddlrun_test.py DDLRUN PROGRAM FAULT_RANK      PROGRAM: an all-reduce over all ranks
 """
@@ -69,7 +69,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(run.code, 0)
 
     def test_hosts_that_refuse_ssh(self):
-        self.addCleanup(testbed, "stop", "host2")  # so that the next test gets a whole one
+        self.addCleanup(testbed, "stop", "host2")  # the next test needs a complete testbed
         on("host2", "pkill", "-f", "sshd_config")
         run = self.run_to_end("-H", HOSTS, "hostname")
         self.assertRegex(run.errors, r"error: DDL-3-21 host2 did not answer on ssh \(.*refused\)")

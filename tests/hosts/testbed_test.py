@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The testbed keeps its promises: hosts of their own, that reach each other and nothing else, and leave nothing behind.
+"""The testbed: isolated hosts that reach each other and nothing else, and leave nothing behind.
 
-Exit code 77 (skipped) where the machine does not allow namespaces.
+Exit code 77 (skipped) if the machine does not permit namespaces.
 """
 
 import json
@@ -20,7 +20,7 @@ RATE = 100e6
 
 
 def processes():
-    """Folders in /proc of the hub and the hosts of this testbed."""
+    """Returns the directories in /proc of the hub and the hosts of this testbed."""
     return [path for path in Path("/proc").glob("[0-9]*") if f"/{NAME}\0" in words_of(path)]
 
 

@@ -1,4 +1,4 @@
-"""ddlrun for tests: started, listened to, and looked after for what it leaves behind."""
+"""Starts ddlrun for tests, reads its output, and finds leftover processes."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def wait_until(condition, what):
 
 
 def processes_with(mark):
-    """Living processes whose environment has the mark."""
+    """Returns the running processes whose environment contains the mark."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -34,7 +34,7 @@ def processes_with(mark):
 
 
 def command_lines_with(mark):
-    """Command lines of the processes whose environment has the mark. Processes come and go meanwhile."""
+    """Returns the command lines of the processes whose environment contains the mark. Processes may exit meanwhile."""
     lines = []
     for process in processes_with(mark):
         try:
@@ -45,7 +45,7 @@ def command_lines_with(mark):
 
 
 def listeners(process):
-    """Address and port, both in hexadecimal as in /proc/net/tcp, of the listening sockets of a process."""
+    """Returns (address, port), in hexadecimal as in /proc/net/tcp, of the listening sockets of a process."""
     inodes = set()
     for path in Path(f"/proc/{process}/fd").iterdir():
         try:
@@ -62,7 +62,7 @@ def listeners(process):
 
 
 class Run:
-    """One ddlrun. `before`: words in front of it, such as those that enter a host. `out`, `stdin`: files for its streams."""
+    """A running ddlrun. `before`: command prefix, for example to enter a host. `out`, `stdin`: files for its streams."""
 
     def __init__(self, program, *words, before=(), environment=None, folder=None, out=None, stdin=subprocess.DEVNULL):
         self.mark = uuid.uuid4().hex
@@ -104,11 +104,11 @@ class Run:
         return self.logs.exists() and any(self.logs.glob("DDLRUN.*"))
 
     def wait_for(self, words, count=1):
-        """Until the ranks have printed the words so often."""
+        """Waits until the ranks have printed the words N times."""
         wait_until(lambda: len(re.findall(words, self.output, re.MULTILINE)) >= count or self.process.poll() is not None, words)
 
     def left_behind(self):
-        """Processes of the job that still run; mpirun and ddlrun are not waited for by anybody else."""
+        """Waits for ddlrun and returns the processes of the job that are still running."""
         try:
             wait_until(lambda: not processes_with(self.mark), "the end of all processes")
         except AssertionError:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""ddlrun on this machine: ranks that live, fail, hang and are killed; what is wrong is said and nothing is left behind.
+"""ddlrun on this machine: ranks that succeed, fail, hang and are killed; errors are reported and nothing is left behind.
 
   ddlrun_test.py DDLRUN [MPI ...]    MPI: openmpi, mpich, none
 """
@@ -19,9 +19,9 @@ from ddlrun import Run
 DDLRUN, KINDS = Path(sys.argv[1]).resolve(), sys.argv[2:] or ["none"]
 SHOW = 'echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"'
 ONE = ("--oversubscribe", "-n", 1)
-# A job of three on whatever number of cores.
+# A job of three ranks on any number of cores.
 THREE = ("--oversubscribe", "-n", 3)
-# Ignores requests to end, and has a daemon that does so too.
+# Ignores SIGTERM, and starts a daemon that does so too.
 STUBBORN = "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &); echo ready; sleep 1000; sleep 1000"
 
 
@@ -244,7 +244,7 @@ class Failures(Case):
 
 
 class BadInput(Case):
-    """Coded errors, exit 2, nothing started."""
+    """Invalid requests: errors with a code, exit code 2, and no process started."""
 
     def check(self, code, *words, **settings):
         with self.subTest(words=words):

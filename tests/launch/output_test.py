@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Output of ddlrun that is read late, never, or cannot be written.
+"""Output of ddlrun that is read late or never, or cannot be written.
 
   output_test.py DDLRUN [MPI ...]    MPI: openmpi, mpich, none
 """
@@ -28,7 +28,7 @@ class Case(unittest.TestCase):
         return run
 
     def start_with_pipe(self, *words, **settings):
-        """A run whose output goes to a pipe that nothing reads yet, and the pipe."""
+        """Returns a run whose output goes to a pipe that nothing reads yet, and the pipe."""
         reading, writing = os.pipe()
         run = self.start(*words, out=writing, **settings)
         os.close(writing)
@@ -38,7 +38,7 @@ class Case(unittest.TestCase):
 
 
 def has_logged(run, kind):
-    """Whether ddlrun has logged an event of this kind."""
+    """Returns whether ddlrun has logged an event of this kind."""
     return any(f'"kind":"{kind}"' in path.read_text() for path in run.logs.glob("*/events-launcher.jsonl"))
 
 
@@ -64,7 +64,7 @@ class SlowReaders(Case):
     def test_signals_and_the_timeout_end_a_job_that_is_not_read(self):
         for end, code in ((lambda run: run.process.send_signal(signal.SIGINT), 130),
                           (lambda run: run.process.send_signal(signal.SIGTERM), 143), (lambda run: None, 124)):
-            for program in ("yes", "head -c 300000 /dev/zero"):  # that runs on, and that has ended
+            for program in ("yes", "head -c 300000 /dev/zero"):  # a program that keeps running, and one that has exited
                 with self.subTest(code=code, program=program):
                     options = ("--timeout", 2) if code == 124 else ()
                     run, _pipe = self.start_with_pipe(*ONE, *options, "sh", "-c", program)
@@ -134,7 +134,7 @@ class Terminals(Case):
 
 class Input(Case):
     def test_only_rank_0_reads_it(self):
-        text = NUMBERS[:20000]  # hydra of MPICH aborts when a rank does not read more than a pipe holds at once
+        text = NUMBERS[:20000]  # MPICH's Hydra aborts if a rank does not read more than a pipe buffer holds
         with tempfile.TemporaryFile() as file:
             file.write(text)
             for kind in KINDS:
@@ -147,7 +147,7 @@ class Input(Case):
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount") and shutil.which("unshare")
                      and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0, "needs mounts")
 class FullDisks(Case):
-    """A file system of 1 MiB in a mount namespace of its own."""
+    """A file system of 1 MiB in a separate mount namespace."""
 
     def start_on_small_disk(self, script, *words, environment=None):
         folder = tempfile.mkdtemp()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Listeners and files of ddlrun against other users of the machine and the network.
+"""Protection of ddlrun's listeners and files against other users of the machine and the network.
 
   security_test.py DDLRUN [MPI ...]    MPI: openmpi, mpich, none
 """
@@ -28,7 +28,7 @@ class Case(unittest.TestCase):
 
 class Listeners(Case):
     def start_waiting(self, kind, begin="echo ready"):
-        """A job of two ranks that wait for finish()."""
+        """A job of two ranks that run until finish()."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.go = Path(folder.name, "go")
@@ -60,7 +60,7 @@ class Listeners(Case):
                     connection.sendall(message)
                 except ConnectionError:
                     pass
-        for _ in range(2000):  # more than ddlrun may open files
+        for _ in range(2000):  # more than ddlrun's limit of open files
             silent.append(socket.create_connection(("127.0.0.1", int(port, 16))))
         self.assertLess(len(os.listdir(f"/proc/{run.process.pid}/fd")), 200)
         self.finish(run)
@@ -82,7 +82,7 @@ class Listeners(Case):
 
 
 class RunFolders(Case):
-    """Without --log-dir, in $TMPDIR."""
+    """The default run directory, in $TMPDIR."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -111,7 +111,7 @@ class RunFolders(Case):
         self.assertEqual((run.code, list(victim.iterdir())), (2, []), run.errors)
         self.assertIn("DDL-3-38", run.errors)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can give folders away")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can change the owner of directories")
     def test_are_not_made_in_a_folder_of_another_user(self):
         self.default.mkdir()
         os.chown(self.default, 12345, 12345)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""ddlrun inside jobs of a real Slurm, one node with several slots, started here for the test alone.
+"""ddlrun in jobs of a Slurm with one node and several slots, started for this test.
 
-  slurm_test.py DDLRUN      exit code 77 (skipped) with a word where Slurm is not here or cannot be started
+  slurm_test.py DDLRUN      exit code 77 (skipped) with a message if Slurm is missing or cannot be started
 """
 
 import os
@@ -57,7 +57,7 @@ def free_port():
 
 
 class Slurm:
-    """munged, slurmctld and slurmd with everything in a folder of their own."""
+    """munged, slurmctld and slurmd with all files in a separate directory."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="tutti-slurm-", dir="/run"))

@@ -1,4 +1,4 @@
-// The case cosmoflow with universes held out to choose settings by.
+// The cosmoflow workload with universes held out for hyperparameter selection.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <torch/types.h>
@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Mean error of who says the mean of the truths from `first` on: a mark of which were judged.
+// Mean error of the constant-mean baseline for the targets from `first` on: identifies the
+// evaluated samples.
 double mark(VolumeFiles& files, std::int64_t first) {
   std::vector<Guess> guesses;
   for (std::int64_t i = first; i < files.size(); ++i)
@@ -44,7 +45,7 @@ TEST(CosmoflowHoldOut, JudgesUniversesThatAreNotTrainedOn) {
       const auto task = make_task(options);
       task->prepare(*communicator);
       const bool is_held = share != std::string("0");
-      EXPECT_EQ(task->train_samples(), is_held ? 24 : 40);  // 8 of a universe
+      EXPECT_EQ(task->train_samples(), is_held ? 24 : 40);  // 8 samples per universe
       task->model().eval();
       const torch::NoGradGuard no_gradients;
       const double judged = value_of(task->evaluate(*communicator, {}), "omega_m_mean_error");

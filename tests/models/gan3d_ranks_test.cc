@@ -1,4 +1,4 @@
-// The case gan3d on two ranks, which are threads.
+// The gan3d workload on two thread-ranks.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <torch/types.h>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const kernels::Amx kAmx = [] {  // before the first convolution
-  at::set_num_threads(1);       // tests run beside each other
+  at::set_num_threads(1);       // tests run in parallel
   return kernels::prepare_amx();
 }();
 
@@ -37,7 +37,7 @@ std::map<std::string, torch::Tensor> all_gradients(Gan& gan, const Electrons& el
   return gradients;
 }
 
-// With norms over all ranks, the mean gradient of parts of a batch is that of the batch.
+// With synchronised batch norm, the mean gradient of parts of a batch is that of the batch.
 TEST(Gan3d, PartsOnTwoRanksAreTheWhole) {
   const Electrons electrons = draw_electrons(4, kSmall.latent, 2);
   Gan whole(kSmall, 8, torch::kFloat32);
@@ -94,7 +94,7 @@ class Gan3dRanks : public testing::Test {
       try {
         train::train(*task, *communicator, job);
       } catch (const train::AlreadyTold&) {
-        EXPECT_NE(communicator->rank(), 0);  // it tells what fails on all
+        EXPECT_NE(communicator->rank(), 0);  // rank 0 reports shared failures
       }
     });
     const train::Checkpoint last =
@@ -109,8 +109,8 @@ class Gan3dRanks : public testing::Test {
   fs::path base_;
 };
 
-// The mean of the training showers is with the weights, the same on all ranks, and does not care
-// for left and right.
+// The mean of the training showers is stored with the weights, identical on all ranks, and
+// symmetric under reflection.
 TEST_F(Gan3dRanks, KnowTheMeanShower) {
   const Options chosen = options({});
   comm::ThreadWorld world(2);

@@ -12,8 +12,14 @@ namespace {
 
 using torch::tensor;
 
+<<<<<<< HEAD
 // The metrics of two ranks, each of which has half of the samples.
 train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::Tensor& target) {
+=======
+// Metrics of two ranks with half of the samples each.
+train::Metrics metrics_of(const std::string& loss, const torch::Tensor& output,
+                          const torch::Tensor& target) {
+>>>>>>> 5e8a9a6 (tests, examples, scripts: plain technical English in comments and help)
   std::array<train::Metrics, 2> found;
   comm::ThreadWorld world(2);
   world.run([&](comm::Transport& transport) {
@@ -29,8 +35,8 @@ train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::T
   return found[0];
 }
 
-// One output has a mean of 1000 and is known exactly, of the other nothing is known: a common mean
-// would call that 0.999998.
+// One output has a mean of 1000 and is predicted exactly, the other not at all: R^2 with a common
+// mean would be 0.999998.
 TEST(Score, EveryOutputHasItsOwnMean) {
   const torch::Tensor target =
       torch::tensor({{1000.f, 1.f}, {1001.f, -1.f}, {1002.f, 1.f}, {1003.f, -1.f}});

@@ -16,7 +16,7 @@ VendorCollectives& vendor() {
   return *mpi_under_test().vendor();
 }
 
-// Until it is through.
+// Waits until the work has completed.
 Result run(Collective collective, std::span<const int> group, const void* input, void* output,
            std::span<const std::int64_t> counts, DType dtype, ReduceOp op) {
   std::unique_ptr<Transfer> running;
@@ -72,7 +72,7 @@ TEST(MpiCollectives, SayWhatTheyDoNotSupport) {
   EXPECT_EQ(result.code(), "DDL-6-16");
 }
 
-// Pieces of 0, 1, 2, ... elements; of the whole, element i of rank r is 100 r + i.
+// Pieces of 0, 1, 2, ... elements. Element i of rank r is 100 r + i.
 struct UnevenPieces {
   explicit UnevenPieces(const std::vector<int>& group) {
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -127,7 +127,7 @@ TEST(MpiCollectives, AllGatherInAndOutOfPlace) {
 
 TEST(MpiCollectives, GroupsWorkSideBySideInTheirOwnOrder) {
   const int rank = mpi_under_test().rank(), size = mpi_under_test().size();
-  std::vector<int> group;  // those of my parity, last first
+  std::vector<int> group;  // ranks of the same parity, in descending order
   for (int member = size - 1; member >= 0; --member) {
     if (member % 2 == rank % 2) group.push_back(member);
   }

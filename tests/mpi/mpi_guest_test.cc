@@ -1,4 +1,4 @@
-// A program that owns MPI and lends part of it: its own messages and ours must not meet.
+// A program that initialises MPI itself: its messages and those of the library must not interfere.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -51,7 +51,7 @@ TEST(MpiGuest, StartingTwiceIsAllowedWhileMpiRuns) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  // Less than the library wants: every call must then come one at a time.
+  // A lower thread level than the library requests: MPI calls must then be serialised.
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
   const int code = RUN_ALL_TESTS();

@@ -1,4 +1,4 @@
-// The one transport of a test program that mpirun started.
+// The transport of a test program started by mpirun.
 #pragma once
 
 #include "tutti/comm/transport/transport.h"

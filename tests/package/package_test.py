@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What is installed can be used: by find_package, by pkg-config, and all headers at once.
+"""Use of the installation: with find_package, with pkg-config, and all headers together.
 
   package_test.py BUILD COMPILER
 """
@@ -58,7 +58,7 @@ class Package(unittest.TestCase):
         run(COMPILER, "-std=c++20", "-fsyntax-only", "-Wall", source, *self.flags("--cflags"))
 
     def test_c_program_needs_one_line(self):
-        """The line that the installation prints, without LD_LIBRARY_PATH."""
+        """The command that the installation prints works without LD_LIBRARY_PATH."""
         example = CONSUMER.parents[2] / "examples/01_all_reduce/all_reduce.c"
         line = next(line for line in self.output.splitlines() if line.startswith("C programs: "))
         command = line.removeprefix("C programs: ").replace("my_program.c", str(example)).split()

@@ -1,4 +1,4 @@
-"""Ranks for the tests: forks of this process, which has imported torch already, so that a job costs milliseconds."""
+"""Ranks for the tests: forks of this process, which has already imported torch, so a job takes milliseconds."""
 
 import faulthandler
 import io
@@ -31,7 +31,7 @@ def _run(function, rank, size, folder, timeout, pipe, args):
         answer = function(*args)
         dist.barrier()
         dist.destroy_process_group()
-        memory = io.BytesIO()  # torch would send tensors by handles that end with this process
+        memory = io.BytesIO()  # torch would send tensors as handles that die with this process
         torch.save(answer, memory)
         pipe.send(("", memory.getvalue()))
     except BaseException:  # noqa: whatever it is, the parent shall see it
@@ -41,7 +41,7 @@ def _run(function, rank, size, folder, timeout, pipe, args):
 
 
 class Job:
-    """`function(*args)` on `size` ranks with the default group `ddl`."""
+    """Starts `function(*args)` on `size` ranks with the default group `ddl`."""
 
     def __init__(self, size, function, *args, timeout=30, environment=None):
         self.folder = tempfile.TemporaryDirectory(prefix="tutti-torch-")
@@ -62,7 +62,7 @@ class Job:
         os.environ.update(saved)
 
     def outcomes(self):
-        """By rank: (error text or "", answer); a rank that died without a word has None."""
+        """Returns (error text or "", result) by rank; None for a rank that died without a result."""
         deadline = time.monotonic() + PATIENCE
         found = []
         try:
@@ -86,7 +86,7 @@ class Job:
 
 
 def run(size, function, *args, **kwargs):
-    """The answers by rank; fails with what a rank raised."""
+    """Returns the results by rank; raises the error of a failed rank."""
     outcomes = Job(size, function, *args, **kwargs).outcomes()
     troubles = [outcome[0] if outcome else "died" for outcome in outcomes]
     assert not any(troubles), "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(troubles) if text)

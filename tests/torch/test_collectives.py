@@ -1,4 +1,4 @@
-"""Every collective of c10d, every type, 1 to 4 ranks: the same as torch's Gloo backend, or as the definition where Gloo refuses."""
+"""Every collective and dtype of c10d on 1 to 4 ranks, compared with Gloo, or with the definition where Gloo lacks it."""
 
 import itertools
 import warnings
@@ -20,7 +20,7 @@ SIZES = [1, 2, 3, 4]
 
 
 def values(rank, shape, dtype, place=0):
-    """The same on every rank that asks for the values of `rank`; small, so that sums and products are exact."""
+    """Returns the values of `rank`, identical on every rank that asks; small, so sums and products are exact."""
     count = int(torch.tensor(shape).prod()) if shape else 1
     numbers = (torch.arange(count) * 5 + rank * 3 + place * 7) % 4
     if dtype.is_complex:
@@ -37,7 +37,7 @@ def is_defined(operation, dtype):
 
 
 def fold(operation, tensors):
-    """The definition."""
+    """Reduces by definition."""
     folds = {
         "SUM": torch.add, "AVG": torch.add, "PRODUCT": torch.mul, "MIN": torch.minimum, "MAX": torch.maximum,
         "BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor,
@@ -54,7 +54,7 @@ def fold(operation, tensors):
 
 
 class Checker:
-    """Runs a collective on the group `ddl`, and compares with Gloo, or with what the definition says."""
+    """Runs a collective on the group `ddl` and compares the result with Gloo or with the definition."""
 
     def __init__(self):
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -63,7 +63,7 @@ class Checker:
         self.troubles = []
 
     def check(self, name, collective, expected, gloo=True):
-        """`collective(group)` gives the tensors that it changed, `expected` is their list. `gloo`: ask Gloo too."""
+        """`collective(group)` returns the tensors it modified; `expected`: their values. `gloo`: compare with Gloo too."""
         self.cases += 1
         try:
             mine = collective(None)
@@ -73,7 +73,7 @@ class Checker:
         try:
             theirs = collective(self.gloo) if gloo else expected
             self.by_gloo += gloo
-        except RuntimeError:  # not a thing that Gloo does; it says so before it communicates
+        except RuntimeError:  # not supported by Gloo, which raises before it communicates
             theirs = expected
         for wanted in (expected, theirs):
             for got, want in zip(mine, wanted, strict=True):
@@ -133,7 +133,7 @@ def check_moves(c):
         name = f"{dtype} {shape}"
         everybody = everyones(c.size, shape, dtype)
         root = c.size // 2
-        gloo = shape != (0,)  # it divides by the size of an empty tensor, and dies
+        gloo = shape != (0,)  # Gloo divides by the size of an empty tensor and crashes
 
         def broadcast(group):
             tensor = values(c.rank, shape, dtype)
@@ -169,7 +169,7 @@ def check_moves(c):
 
 
 def check_whole_tensors(c):
-    """The forms that take one tensor instead of a list."""
+    """Variants that take one tensor instead of a list."""
     for dtype in TYPES:
         shape = (3, 4)
         joined = torch.cat(everyones(c.size, shape, dtype))
@@ -191,7 +191,7 @@ def check_whole_tensors(c):
             return [output]
 
         def uneven(group):
-            """Rank r sends r + p rows to rank p."""
+            """All-to-all in which rank r sends r + p rows to rank p."""
             sends = [c.rank + peer for peer in range(c.size)]
             output = torch.zeros(sum(sends), 2, dtype=dtype)
             dist.all_to_all_single(output, values(c.rank, (sum(sends), 2), dtype), sends, sends, group=group)
@@ -234,7 +234,7 @@ def check_coalesced(c):
 
 
 def check_layouts(c):
-    """Tensors that are not contiguous, need gradients, or lie in library memory."""
+    """Tensors that are not contiguous, require gradients, or are in library-allocated memory."""
     everybody = everyones(c.size, (6, 8), torch.float32)
 
     def views(tensor):
@@ -306,7 +306,7 @@ def check_messages(c):
             return [tensor]
 
         c.check(f"ring {dtype}", ring, [values(before, (4, 3), dtype)])
-    # From anybody: rank 0 does not know who comes first.
+    # Receive from any source: the order of arrival is not known.
     if c.rank:
         dist.send(values(c.rank, (9,), torch.float32), 0)
     else:
@@ -328,7 +328,7 @@ def check_messages(c):
 
 
 def check_asynchronous(c):
-    """Works and futures, any number under way, together with messages that depend on each other."""
+    """Works and futures: any number in flight, together with messages that depend on each other."""
     tensors = [torch.full((count,), float(c.rank)) for count in (1, 1000, 300000, 0, 7)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     barrier = dist.barrier(async_op=True)
@@ -342,7 +342,7 @@ def check_asynchronous(c):
     halved = future.then(lambda done: done.value()[0] / 2)
     assert halved.wait()[0].item() == total * c.size / 2
     assert works[0].get_future().wait()[0].item() == total
-    # A collective that waits for a message which is sent after it was started.
+    # A collective that depends on a message sent after it was started.
     if c.size > 1:
         tensor = torch.ones(1)
         if c.rank == 0:
@@ -357,7 +357,7 @@ def check_asynchronous(c):
 
 
 def check_groups(c):
-    """Sub-groups in any number and shape, beside each other and the whole."""
+    """Subgroups of any number and shape, used concurrently with each other and the default group."""
     groups = [
         dist.new_group(list(members))
         for count in range(1, c.size + 1)
@@ -393,7 +393,7 @@ def everything():
 def test_all_collectives(size):
     for cases, by_gloo, troubles in ranks.run(size, everything):
         assert not troubles, f"{len(troubles)} of {cases}: " + "\n".join(troubles[:20])
-        assert cases > 400 and by_gloo > cases / 3  # the comparison has not fallen asleep
+        assert cases > 400 and by_gloo > cases / 3  # most cases were really compared
 
 
 def refusals():

@@ -1,4 +1,4 @@
-"""DistributedDataParallel and what belongs to it, unchanged, on our backend."""
+"""DistributedDataParallel and related classes of torch, unmodified, on the backend `ddl`."""
 
 import contextlib
 
@@ -15,7 +15,7 @@ import ranks
 import tutti.torch
 import tutti.torch.hooks
 
-BATCH = 12  # of all ranks together; divides by 1, 2, 3 and 4
+BATCH = 12  # global batch size, divisible by 1, 2, 3 and 4
 
 
 def network(seed=1):
@@ -48,7 +48,7 @@ def parameters(model):
 
 
 def alone(steps=4, make=lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)):
-    """The same training by one process with the whole batch."""
+    """The same training in one process with the global batch."""
     model = network()
     train(model, make(model.parameters()), steps)
     return parameters(model)
@@ -59,7 +59,7 @@ def assert_close(got, want):
 
 
 def plain(options):
-    model = DistributedDataParallel(network(seed=dist.get_rank()), **options)  # rank 0's weights are everybody's
+    model = DistributedDataParallel(network(seed=dist.get_rank()), **options)  # DDP broadcasts the weights of rank 0
     dist.broadcast(torch.zeros(1), 0)
     model.load_state_dict({f"module.{k}": v for k, v in network().state_dict().items()})
     train(model, torch.optim.SGD(model.parameters(), 0.1, momentum=0.9), mine=share_of)
@@ -75,12 +75,12 @@ def test_training_equals_one_process(size):
         answers = ranks.run(size, plain, options)
         for got, are_shared in answers:
             assert_close(got, want)
-            assert torch.equal(got, answers[0][0])  # all ranks have the very same weights
-            assert size == 1 or any(are_shared) or not are_shared  # the large bucket lies in library memory
+            assert torch.equal(got, answers[0][0])  # identical weights on all ranks
+            assert size == 1 or any(are_shared) or not are_shared  # the large bucket is in library-allocated memory
 
 
 def exact_steps(whole_batch):
-    """Numbers whose sums are exact in float64 whatever their order: integers and powers of two."""
+    """Returns numbers whose sums are exact in float64 in any order: integers and powers of two."""
     model = torch.nn.Linear(6, 4).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -127,7 +127,7 @@ def unused_parameters():
     torch.manual_seed(0)
     model = DistributedDataParallel(Branches(), find_unused_parameters=True)
     for step in range(3):
-        model(torch.ones(1, 4), (step + dist.get_rank()) % 2 == 0).sum().backward()  # another branch on each rank
+        model(torch.ones(1, 4), (step + dist.get_rank()) % 2 == 0).sum().backward()  # a different branch on each rank
     return [parameter.grad.sum().item() for parameter in model.parameters()]
 
 
@@ -161,7 +161,7 @@ def uneven():
     model = DistributedDataParallel(network())
     optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1)
     with Join([model, optimizer]):
-        for step in range(2 + dist.get_rank() * 2):  # the last rank has most
+        for step in range(2 + dist.get_rank() * 2):  # the last rank has the most batches
             inputs, labels = map(share_of, batch(step))
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(inputs), labels).backward()
@@ -191,7 +191,7 @@ def test_zero_redundancy_optimizer(overlap):
     want = alone(make=lambda p: torch.optim.Adam(p, lr=0.01))
     answers = ranks.run(2, sharded, overlap)
     for got, _ in answers:
-        assert torch.allclose(got, want, atol=1e-3)  # Adam divides by what may be tiny
+        assert torch.allclose(got, want, atol=1e-3)  # Adam may divide by tiny numbers
         assert torch.equal(got, answers[0][0])
     assert answers[0][1] == 6
 
@@ -260,7 +260,7 @@ def test_distributed_sampler_and_forked_loaders():
 
 
 def memory():
-    """Tensors in library memory, one by one and all large ones."""
+    """Tensors in library-allocated memory, individually and for all large tensors."""
     first = tutti.torch.empty(3, 5, dtype=torch.int64).fill_(dist.get_rank())
     dist.all_reduce(first)
     base = torch.full((300, 300), float(dist.get_rank()))
@@ -272,7 +272,7 @@ def memory():
     dist.all_reduce(large)
     grown = torch.ones(1 << 14)
     grown.resize_(1 << 16).fill_(3)
-    convolved = torch.nn.Conv2d(3, 64, 3, padding=1)(torch.ones(4, 3, 64, 64)).sum()  # oneDNN asks for memory in its own way
+    convolved = torch.nn.Conv2d(3, 64, 3, padding=1)(torch.ones(4, 3, 64, 64)).sum()  # oneDNN uses a separate allocator
     convolved.backward()
     tutti.torch.use_shared_memory(0)
     later = torch.ones(1 << 15)

@@ -1,4 +1,4 @@
-"""A rank that is killed, stopped, mistaken or late is named on the others, and nobody hangs."""
+"""A killed, stopped, mismatched or late rank is reported on all other ranks, and no rank hangs."""
 
 import os
 import re
@@ -15,7 +15,7 @@ CULPRIT = 1
 
 
 def told(job, size):
-    """What the ranks beside the culprit raised."""
+    """Returns the errors of all ranks except the culprit."""
     outcomes = job.outcomes()
     return [outcomes[rank][0] for rank in range(size) if rank != CULPRIT]
 
@@ -115,7 +115,7 @@ def test_a_rank_that_ends_with_an_error_is_named():
 def late(way):
     group = dist.new_group(timeout=timedelta(seconds=0.3)) if way == "group" else None
     if dist.get_rank() == CULPRIT:
-        while True:  # until it is told that the others gave up
+        while True:  # until it learns that the others have aborted
             dist.recv(torch.zeros(1), 0)
     if way == "wait":
         work = dist.all_reduce(torch.ones(1), async_op=True)
@@ -138,7 +138,7 @@ def test_groups_and_waits_have_time_outs_of_their_own():
 def late_at_monitored_barrier(everyone):
     dist.monitored_barrier(timeout=timedelta(seconds=30))
     if dist.get_rank() == CULPRIT:
-        dist.recv(torch.zeros(1), 0)  # ends when the others have given up
+        dist.recv(torch.zeros(1), 0)  # fails when the others have aborted
     dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=everyone)
 
 

@@ -1,4 +1,4 @@
-"""The ways to start ranks, each in processes of its own, as users do it."""
+"""Ways to start ranks, each in separate processes, as users do it."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def free_port():
 
 
 def outputs(commands):
-    """What the processes print; they must end well."""
+    """Returns the output of the processes, which must exit with 0."""
     children = [
         subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words, env in commands
     ]
@@ -66,13 +66,13 @@ def outputs(commands):
                 other.kill()
             raise
         assert child.returncode == 0, err
-        assert "error: DDL-" not in err, err  # all ranks leave in order; a busy machine may make them wait (DDL-4-06)
+        assert "error: DDL-" not in err, err  # a clean shutdown; on a busy machine ranks may wait (DDL-4-06)
         texts.append(out)
     return "".join(texts)
 
 
 def by_hand(script, size, **more):
-    """`more`: variables, and for each the values of the ranks."""
+    """Starts the ranks. `more`: environment variables, each with one value per rank."""
     port = free_port()
     who = [{"RANK": str(rank), **{name: values[rank] for name, values in more.items()}} for rank in range(size)]
     return outputs([

@@ -1,11 +1,11 @@
-"""Runs the functions named check_... of the calling program, one after the other, on every rank."""
+"""Runs the functions check_... of the calling program in order, on every rank."""
 
 import sys
 import traceback
 
 
 def run(module):
-    """Says "all passed" at the end; ends the program with 1 when one fails."""
+    """Prints "all passed" at the end; exits with 1 if a check fails."""
     for name, check in list(vars(module).items()):
         if not name.startswith("check_"):
             continue
@@ -20,7 +20,7 @@ def run(module):
 
 
 def raises(kind, call, *words):
-    """The call must raise an error of that kind that says all the words."""
+    """Asserts that the call raises an error of that kind whose message contains all the words."""
     try:
         call()
     except kind as error:

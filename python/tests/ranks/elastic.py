@@ -1,4 +1,4 @@
-"""Training that loses a rank in its first life and goes on in the second; started by ddlrun --max-restarts."""
+"""Training that loses a rank in its first run and resumes in the second; started by ddlrun --max-restarts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A job in which the last rank does something wrong: `kill`, `stop`, `leave`, `late` or `raise`."""
+"""A job whose last rank fails: `kill`, `stop`, `leave`, `late` or `raise`."""
 
 import os
 import signal

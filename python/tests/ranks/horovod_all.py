@@ -1,4 +1,4 @@
-"""All in one process: to import torch takes longer than to check."""
+"""All checks in one process, because importing torch takes longer than the checks."""
 
 import horovod_ops  # noqa: F401
 import horovod_movement  # noqa: F401

@@ -47,7 +47,7 @@ def check_a_part_that_is_set_anew_takes_the_place_of_the_old_one():
 
 
 def dealt(sampler):
-    """What all ranks get."""
+    """Returns the samples of all ranks."""
     return hvd.allgather(torch.tensor(list(sampler), dtype=torch.int64)).tolist()
 
 
@@ -68,7 +68,7 @@ def check_sampler():
             assert sampler.processed_num == 2 * (i + 1) * size
         assert i == 3
     assert orders[0] != orders[1] or size == 1
-    assert len(list(loader)) == 4  # until it is set to the next epoch it deals the same
+    assert len(list(loader)) == 4  # the distribution does not change before the next epoch
     sampler.set_epoch(2)
     first = [x for _, batch in zip(range(2), loader) for x in batch.tolist()]
     for i in range(2):
@@ -78,7 +78,7 @@ def check_sampler():
     state.restore()
     assert sampler.processed_num == 4 * size and len(sampler) == 4
     done = hvd.allgather(torch.tensor(first)).tolist()
-    assert sorted(done + dealt(sampler)) == dataset  # nothing is done twice, nothing is left out
+    assert sorted(done + dealt(sampler)) == dataset  # every sample is processed exactly once
     sampler.set_epoch(3)
     assert sampler.processed_num == 0 and len(sampler) == 8
 
@@ -89,7 +89,7 @@ def check_sampler_of_what_does_not_divide():
     assert set(dealt(sampler)) == set(range(size + 1))
     sampler.record_batch(0, 1)
     sampler.load_state_dict(sampler.state_dict())
-    assert dealt(sampler) == [size] * size  # one is left: all get it
+    assert dealt(sampler) == [size] * size  # one sample remains: all ranks get it
     sampler.record_batch(0, 1)
     sampler.load_state_dict(sampler.state_dict())
     assert list(sampler) == [] and len(sampler) == 0
@@ -131,7 +131,7 @@ def check_run_goes_on_from_the_last_commit():
     assert_close(first.model, second.model, 0)
     hvd.barrier()
     if rank == 0:
-        os.rmdir(folder)  # empty, as the training is over
+        os.rmdir(folder)  # empty after the end of training
 
 
 checks.run(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""Collectives of tutti.horovod.torch that move or share out, and objects: checked on every rank."""
+"""All-gather, broadcast, all-to-all, reduce-scatter and objects of tutti.horovod.torch, checked on every rank."""
 
 import itertools
 import sys
@@ -110,7 +110,7 @@ def check_gradients_of_shares():
         hvd.reducescatter(whole, op=op).backward(torch.ones(4, 2, dtype=dtype))
         assert (whole.grad == (size if op is hvd.Sum else 1)).all()
     pair = [torch.ones(size * 4, requires_grad=True) for _ in range(2)]
-    for part in hvd.grouped_reducescatter(pair, op=hvd.Sum):  # each by itself, as nothing is kept that a first pass would free
+    for part in hvd.grouped_reducescatter(pair, op=hvd.Sum):  # each separately: the first backward pass must not free state of the second
         part.backward(torch.ones(4))
     assert all((tensor.grad == size).all() for tensor in pair)
     rows = [torch.full((rank + 1, 2), float(rank), requires_grad=True) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Networks and data for the checks of tutti.horovod.torch, and the training of one process with the batches of all ranks."""
+"""Networks and data for the checks of tutti.horovod.torch, and the single-process reference training."""
 
 import torch
 import torch.nn.functional as F
@@ -34,7 +34,7 @@ def train(model, optimizer, steps, passes=1, **options):
 
 
 def train_whole(model, optimizer, steps, passes=1, scale=1.0, ranks=None):
-    """What one process with the batches of all these ranks does."""
+    """Trains in one process with the batches of all these ranks."""
     ranks = range(hvd.size()) if ranks is None else ranks
     for step in range(steps):
         optimizer.zero_grad()

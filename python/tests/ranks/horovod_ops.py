@@ -1,4 +1,4 @@
-"""All-reduce of tutti.horovod.torch, and what concerns all collectives: checked on every rank."""
+"""All-reduce of tutti.horovod.torch, and properties of all collectives, checked on every rank."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ def check_scales():
     for dtype, dim in itertools.product([torch.int32, torch.int64, *FLOATS], (1, 2, 3)):
         torch.manual_seed(6)
         tensor = torch.randint(-100, 100, [7] * dim).to(dtype)
-        # Numbers are scaled in double precision, halves in single; whole numbers are cut.
+        # Values are scaled in double precision, float16 in single precision; integers are truncated.
         wide = tensor.float() if dtype in FLOATS[:2] else tensor if dtype in FLOATS else tensor.double()
         before = hvd.allreduce(tensor, op=hvd.Sum, prescale_factor=0.3)
         after = hvd.allreduce(tensor, op=hvd.Sum, postscale_factor=0.3)
@@ -106,7 +106,7 @@ def check_compression():
     assert packed.dtype == torch.float16 and hvd.Compression.fp16.decompress(packed, ctx).dtype == torch.float32
     wide = torch.ones(3, dtype=torch.float64)
     assert hvd.allreduce(wide, compression=hvd.Compression.fp16).dtype == torch.float64
-    for dtype in INTEGERS:  # these are left as they are
+    for dtype in INTEGERS:  # integers are not compressed
         packed, ctx = hvd.Compression.fp16.compress(torch.ones(3, dtype=dtype))
         assert packed.dtype == hvd.Compression.fp16.decompress(packed, ctx).dtype == dtype
 
@@ -164,7 +164,7 @@ def check_one_name_for_different_calls():
             call = one if rank == 0 else other
             for name in ("shared", None):
                 checks.raises(hvd.HorovodInternalError, lambda: call(torch.ones(size), name=name), "DDL-4-71", mine, theirs)
-    # One after the other they may have it; also when the first is not through yet.
+    # Different operations may use a name consecutively, even before the first one has completed.
     handles = [
         hvd.allreduce_async(torch.ones(2), name="shared", op=hvd.Sum),
         hvd.allgather_async(torch.full((1,), rank), name="shared"),
@@ -189,7 +189,7 @@ def check_names_are_used_once_at_a_time():
         if rank == 0:
             first = call(tensor, name="twice")
             checks.raises(ValueError, lambda: call(tensor, name="twice"), "DDL-4-75", "twice")  # noqa: B023
-            assert not hvd.poll(first)  # nobody else has come
+            assert not hvd.poll(first)  # no other rank has called it
             hvd.barrier()
         else:
             hvd.barrier()
@@ -206,7 +206,7 @@ def check_join():
             handles = [hvd.allreduce_async(a, name="join.a"), hvd.allreduce_async(b, name="join.b")]  # noqa: B023
             return [hvd.synchronize(handle) for handle in handles]
 
-        averages()  # from here on they are known
+        averages()  # cached from here on
         if rank != first:
             for got, tensor in zip(averages(), (a, b)):
                 whole = tensor * (size - 1)
@@ -214,7 +214,7 @@ def check_join():
                 assert torch.allclose(got, wanted)
             sums = hvd.allreduce(torch.full((3,), 2.0), name="uneven", op=hvd.Sum)
             assert torch.equal(sums, torch.full((3,), 2.0 * (size - 1)))
-            if size == 3:  # the others stay together until here
+            if size == 3:  # the other ranks run together until here
                 assert hvd.allgather(torch.tensor([rank]), name="rows").tolist() == [r for r in range(size) if r != first]
         last = hvd.join(hvd.local_rank())
         assert hvd.allgather_object(last) == [last] * size and (size == 1 or last != first)
@@ -239,10 +239,10 @@ def check_adasum():
         same = torch.tensor([3.0, 4.0], dtype=dtype)
         assert torch.allclose(hvd.allreduce(same, op=hvd.Adasum), same, rtol=tolerance)
         if size > 2:
-            continue  # parallel vectors give their mean where ranks come in pairs only
+            continue  # the result for parallel vectors is their mean only for two ranks
         torch.manual_seed(8)
         direction = torch.randn(1024, dtype=torch.float64)
-        # Products of these leave the range of the type; for doubles there is no wider one.
+        # Products of these values exceed the range of the type; float64 has no wider type.
         tiny, huge = (1.0, 1.0) if dtype == torch.float64 else (float(limits.tiny) * 64, float(limits.max) ** 0.5)
         for lengths in ([1.0, 3.0], [tiny, -3 * tiny], [tiny, huge], [huge, huge / 2]):
             vectors = [(direction * length).to(dtype) for length in lengths[:size]]
@@ -260,7 +260,7 @@ def check_barrier_among_others():
 
 
 def check_timeline():
-    for round_ in range(2):  # a second one gets a file of its own
+    for round_ in range(2):  # a second timeline gets a separate file
         file = os.path.join(tempfile.gettempdir(), f"timeline.{os.environ['TUTTI_JOB']}.{round_}.json")
         hvd.start_timeline(file, mark_cycles=True)
         for _ in range(2):

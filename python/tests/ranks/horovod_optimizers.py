@@ -1,4 +1,4 @@
-"""DistributedOptimizer around every optimizer of torch, and in all the ways in which scripts use it: checked on every rank."""
+"""DistributedOptimizer with every optimizer of torch and all usage patterns of scripts, checked on every rank."""
 
 import itertools
 import sys
@@ -55,7 +55,7 @@ def check_the_state_of_every_optimizer_is_sent():
     for kind in OPTIMIZERS:
         old_model = network()
         old = train(old_model, kind(old_model.parameters(), lr=0.01), 1)
-        # As after a restart: rank 0 has read a file, the others begin anew.
+        # As after a restart: rank 0 has read a checkpoint, the others start from scratch.
         model = network(seed=rank)
         options = {"betas": (0.5, 0.6)} if rank > 0 and "betas" in old.param_groups[0] else {}
         optimizer = kind(model.parameters(), lr=0.01 + rank, **options)
@@ -199,8 +199,8 @@ def check_the_number_of_passes_changes():
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
     other = torch.optim.SGD(reference.parameters(), lr=0.1)
     batch = 0
-    for told, done in ((1, 1), (3, 3), (3, 2), (2, 2)):  # a step may come before the passes that were told
-        optimizer.set_backward_passes_per_step(told)
+    for announced, done in ((1, 1), (3, 3), (3, 2), (2, 2)):  # step() may be called before the announced number of passes
+        optimizer.set_backward_passes_per_step(announced)
         optimizer.zero_grad()
         other.zero_grad()
         for step in range(batch, batch + done):

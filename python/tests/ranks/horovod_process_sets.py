@@ -1,4 +1,4 @@
-"""Process sets of tutti.horovod.torch: every collective and its gradient among some of the ranks, checked on every rank."""
+"""Process sets of tutti.horovod.torch: every collective and its gradient on subsets of the ranks, checked on every rank."""
 
 import contextlib
 import sys
@@ -17,7 +17,7 @@ rank, size = hvd.rank(), hvd.size()
 
 @contextlib.contextmanager
 def even_and_odd():
-    """The sets of the ranks with even and with odd numbers; the global one where there is one rank only."""
+    """Yields the sets of the even and of the odd ranks; the global set if there is only one rank."""
     if size == 1:
         yield hvd.global_process_set, hvd.global_process_set
         return
@@ -123,7 +123,7 @@ def check_the_barrier_of_a_set_waits_for_no_other_rank():
     first_two = hvd.add_process_set([0, 1]) if size > 2 else hvd.global_process_set
     with even_and_odd() as (even, odd):
         if rank % 2:
-            hvd.barrier(odd)  # rank 0 comes to its own after this one was passed
+            hvd.barrier(odd)  # rank 0 reaches the barrier of its set afterwards
         if rank < 2:
             hvd.barrier(first_two)
         if rank % 2 == 0:

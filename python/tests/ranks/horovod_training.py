@@ -22,7 +22,7 @@ def check_training_is_that_of_one_process_with_all_batches():
         assert_close(model, reference)
         assert isinstance(optimizer, torch.optim.Optimizer) and type(optimizer).__name__ in ("SGD", "Adam")
         whole = hvd.allgather(torch.cat([p.detach().flatten() for p in model.parameters()]).view(1, -1))
-        assert (whole == whole[0]).all()  # to the bit
+        assert (whole == whole[0]).all()  # bitwise identical
 
 
 def check_accumulation_sum_and_predivision():
@@ -34,7 +34,7 @@ def check_accumulation_sum_and_predivision():
 
 
 def check_compression():
-    class Half:  # one of the user's own
+    class Half:  # a custom compressor
         @staticmethod
         def compress(tensor):
             return tensor.half(), tensor.dtype
@@ -137,7 +137,7 @@ def check_adasum_optimizer():
     before = copy.deepcopy(model)
     torch.manual_seed(5)
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), op=hvd.Adasum)
-    loss_of(model, 0, 0).backward()  # the same on all ranks: then the change is that of one
+    loss_of(model, 0, 0).backward()  # identical on all ranks, so the update is that of one rank
     optimizer.step()
     reference = torch.optim.SGD(before.parameters(), lr=0.1)
     loss_of(before, 0, 0).backward()
