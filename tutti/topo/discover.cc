@@ -75,7 +75,7 @@ std::vector<Socket> sockets_of(hwloc_topology_t topology) {
   const bool has_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
   for_each(topology, has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU, [&](const hwloc_obj& core) {
     const int socket = std::max(socket_of(topology, core), 0);
-    sockets[static_cast<std::size_t>(socket)].cores.push_back(list_of(core.cpuset));
+    sockets[socket].cores.push_back(list_of(core.cpuset));
   });
   return sockets;
 }

@@ -1,11 +1,9 @@
 // How ranks sit in the machine, as the planner sees it: which share a host, and along which
-// dimensions they are arranged. Plain data; topo/layout.h finds it out, tests and the simulator
-// write it down.
+// dimensions they are arranged. Plain data, made by topo/layout.h.
 #pragma once
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tutti::topo {
@@ -44,10 +42,6 @@ struct Grid {
   }
 };
 
-// Where `rank` sits, one number per dimension. Uneven hosts: coordinate 0 is its place on its host,
-// the others are those of the host. Throws ConfigError when the grid has no such rank.
-std::vector<int> coordinates(const Grid& grid, int rank);
-
 // The ranks that differ only in their coordinate along `dimension`, in its order; every rank is in
 // one group. Uneven hosts: along dimension 0 the hosts themselves, along another the ranks of equal
 // place on their hosts, so a group is short where a host has fewer ranks.
@@ -55,10 +49,5 @@ std::vector<std::vector<int>> groups(const Grid& grid, int dimension);
 
 // "2x4x1x1", as in a mode string; "*x3x1x1" for uneven hosts.
 std::string shape_of(const Grid& grid);
-
-// The form of docs/formats/topology.md. parse_grid gives back what to_text was given and throws
-// ConfigError that names `source`, the line and what would be right.
-std::string to_text(const Grid& grid);
-Grid parse_grid(std::string_view text, const std::string& source = "grid");
 
 }  // namespace tutti::topo

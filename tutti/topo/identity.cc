@@ -106,17 +106,4 @@ std::string sharing_key(const HostIdentity& identity) {
                      identity.network_namespace, identity.process_namespace);
 }
 
-std::string why_apart(const HostIdentity& a, const HostIdentity& b) {
-  if (sharing_key(a) == sharing_key(b)) return "";
-  if (a.host_id != b.host_id) return "TUTTI_HOST_ID says that they are on different hosts";
-  if (a.boot_id != b.boot_id) return "they run on different machines";
-  if (a.boot_id.empty() && a.name != b.name) return "their hosts have different names";
-  if (a.network_namespace != b.network_namespace) {
-    return "they run on one machine but in different network namespaces (set TUTTI_HOST_ID to the "
-           "same value on both to let them share memory)";
-  }
-  return "they run on one machine but in different process namespaces (start their containers with "
-         "a common one)";
-}
-
 }  // namespace tutti::topo

@@ -35,8 +35,4 @@ HostIdentity parse_identity(std::string_view text);
 // Equal for ranks that may be on one host, so that it is worth to try mapping each other's memory.
 std::string sharing_key(const HostIdentity& identity);
 
-// Why the keys of a and b differ, as the end of a sentence: "they run on different machines". Empty
-// when they do not.
-std::string why_apart(const HostIdentity& a, const HostIdentity& b);
-
 }  // namespace tutti::topo

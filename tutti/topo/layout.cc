@@ -7,20 +7,12 @@
 #include <numeric>
 
 #include "tutti/core/error.h"
-#include "tutti/topo/internal/document.h"
-#include "tutti/topo/number_list.h"
 
 namespace tutti::topo {
 namespace {
 
 [[noreturn]] void reject(const std::string& message) {
   throw ConfigError("DDL-2-05", message);
-}
-
-const internal::Form& layout_form() {
-  static const internal::Form kForm = {"layout",
-                                       {{"", {}}, {"host", {"name", "ranks"}, {"sockets"}}}};
-  return kForm;
 }
 
 // The host index of every rank below `size`; throws unless each rank is on exactly one host.
@@ -32,11 +24,10 @@ std::vector<int> hosts_of_ranks(const Layout& layout, int size) {
         reject(fmt::format("Host {} has rank {}, but {} ranks are listed: they must be 0 to {}.",
                            layout.hosts[h].name, rank, size, size - 1));
       }
-      int& host = host_of[static_cast<std::size_t>(rank)];
+      int& host = host_of[rank];
       if (host >= 0) {
         reject(fmt::format("Rank {} is listed twice, on {} and on {}. List every rank once.", rank,
-                           layout.hosts[static_cast<std::size_t>(host)].name,
-                           layout.hosts[h].name));
+                           layout.hosts[host].name, layout.hosts[h].name));
       }
       host = static_cast<int>(h);
     }
@@ -71,7 +62,7 @@ Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps
   Layout layout;
   std::map<std::string, std::vector<std::size_t>> hosts_with_key;
   for (int rank = 0; rank < static_cast<int>(identities.size()); ++rank) {
-    const HostIdentity& identity = identities[static_cast<std::size_t>(rank)];
+    const HostIdentity& identity = identities[rank];
     std::vector<std::size_t>& candidates = hosts_with_key[sharing_key(identity)];
     const auto takes_rank = [&](std::size_t candidate) {
       return std::ranges::all_of(layout.hosts[candidate].ranks,
@@ -89,27 +80,6 @@ Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps
   for (Host& host : layout.hosts) {
     if (std::ranges::find(host.sockets, -1) != host.sockets.end()) host.sockets.clear();
   }
-  return layout;
-}
-
-std::string to_text(const Layout& layout) {
-  std::string text = "tutti layout 1\n";
-  for (const Host& host : layout.hosts) {
-    text += fmt::format("\n[host]\nname = {}\nranks = {}\n", internal::clean_value(host.name),
-                        format_list(host.ranks));
-    if (!host.sockets.empty()) text += fmt::format("sockets = {}\n", format_list(host.sockets));
-  }
-  return text;
-}
-
-Layout parse_layout(std::string_view text, const std::string& source) {
-  const internal::Document document = internal::parse_document(text, source, layout_form());
-  Layout layout;
-  for (const internal::Section& section : document.sections) {
-    layout.hosts.push_back({section.text("name"), section.list("ranks"), {}});
-    if (section.has("sockets")) layout.hosts.back().sockets = section.list("sockets");
-  }
-  check(layout);
   return layout;
 }
 

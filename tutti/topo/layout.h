@@ -73,8 +73,4 @@ struct LinkTable {
 Grid make_grid(const Layout& layout, const DimensionRequest& request = {},
                const LinkTable& links = {});
 
-// The form of docs/formats/topology.md; parse_layout also checks the layout.
-std::string to_text(const Layout& layout);
-Layout parse_layout(std::string_view text, const std::string& source = "layout");
-
 }  // namespace tutti::topo

@@ -55,12 +55,6 @@ TEST(MakeLayout, SocketsAreKnownForAllRanksOfAHostOrForNone) {
   EXPECT_TRUE(layout.hosts[1].sockets.empty());
 }
 
-TEST(Layout, TextIsReadBack) {
-  const Layout layout = {
-      {{"host1", {0, 4, 8, 12}, {0, 0, 1, 1}}, {"host2", {1, 2, 3, 5, 6, 7, 9, 10, 11}}}};
-  EXPECT_EQ(parse_layout(to_text(layout)), layout);
-}
-
 TEST(Layout, ProblemsAreNamed) {
   const auto problem = [](const Layout& layout) { return message_of([&] { check(layout); }); };
   EXPECT_THAT(problem({}), HasSubstr("no hosts"));
@@ -69,8 +63,6 @@ TEST(Layout, ProblemsAreNamed) {
               HasSubstr("Rank 0 is listed twice, on a and on b"));
   EXPECT_THAT(problem({{{"a", {0, 2}}}}), HasSubstr("must be 0 to 1"));
   EXPECT_THAT(problem({{{"a", {0, 1}, {0}}}}), HasSubstr("one socket per rank"));
-  EXPECT_THAT(message_of([] { parse_layout("tutti layout 1\n[host]\nname = a\n", "l.txt"); }),
-              HasSubstr("l.txt:2: 'ranks' is missing"));
 }
 
 }  // namespace

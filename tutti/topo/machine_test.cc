@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tutti/core/error.h"
+#include "tutti/topo/number_list.h"
 
 namespace tutti::topo {
 namespace {
@@ -80,6 +81,72 @@ TEST(Machine, WrongTextIsRejected) {
       HasSubstr("gpu0 is on socket 1, but the last socket is 0"));
   EXPECT_THAT(machine_rejection(start + "[cache]\nlevel = 1\nbytes = 1\nkind = l1\n"),
               HasSubstr("m.txt:7: kind = l1 is not valid. Write data or instruction or unified"));
+}
+
+TEST(Machine, TextMayHaveCommentsBlanksAndEqualsSigns) {
+  const Machine machine = parse_machine(
+      "# ours\n tutti machine 1\r\nname = a b = c # why\nmemory=2KiB\n[socket]\ncores = 0,2  1,3\n"
+      "[ socket ]\ncores=4");
+  EXPECT_EQ(machine.name, "a b = c");
+  EXPECT_EQ(machine.memory, 2048);
+  ASSERT_EQ(machine.sockets.size(), 2u);
+  EXPECT_THAT(machine.sockets[1].cores, ElementsAre(ElementsAre(4)));
+}
+
+TEST(Machine, TextErrorsNameFileLineAndRemedy) {
+  const std::string start = "tutti machine 1\nname = x\n";
+  EXPECT_THAT(machine_rejection(""),
+              HasSubstr("m.txt:1: the first line must be 'tutti machine 1'"));
+  EXPECT_THAT(machine_rejection("tutti machine 2\n"), HasSubstr("this is 'tutti machine 2'"));
+  EXPECT_THAT(machine_rejection("tutti machine 1\n"),
+              HasSubstr("'name' is missing before the first"));
+  EXPECT_THAT(machine_rejection("tutti machine 1\nnmae = x\n"),
+              HasSubstr("m.txt:2: unknown key 'nmae' before the first section; the keys are name, "
+                        "memory, cpu_model, allowed_cpus, cpu_quota"));
+  EXPECT_THAT(machine_rejection(start + "[sckt]\n"),
+              HasSubstr("the sections are [socket], [numa_node], [cache], [accelerator]"));
+  EXPECT_THAT(machine_rejection(start + "[\n"), HasSubstr("m.txt:3: unknown section"));
+  EXPECT_THAT(machine_rejection(start + "[]\n"), HasSubstr("m.txt:3: unknown section"));
+  EXPECT_THAT(machine_rejection(start + "name = y\n"), HasSubstr("m.txt:3: 'name' is given"));
+  EXPECT_THAT(machine_rejection("tutti machine 1\nname\n"),
+              HasSubstr("not of the form key = value"));
+  EXPECT_THAT(machine_rejection(start + "memory = 1GiB\n\n[cache]\nlevel = 1\n"),
+              HasSubstr("m.txt:5: 'bytes' is missing in [cache]"));
+}
+
+TEST(Machine, TextValuesOfTheWrongKindAreRejected) {
+  const std::string start = "tutti machine 1\nname = a\nmemory = 1GiB\n";
+  EXPECT_THAT(machine_rejection("tutti machine 1\nname = a\nmemory = many\n"),
+              HasSubstr("m.txt:3: memory = many"));
+  EXPECT_THAT(machine_rejection(start + "[cache]\nlevel = 1.5\nbytes = 1\n"),
+              HasSubstr("whole number of at least 1"));
+  EXPECT_THAT(machine_rejection(start + "cpu_quota = maybe\n"),
+              HasSubstr("a number of at least 0"));
+  EXPECT_THAT(machine_rejection(start + "[socket]\ncores = 1 b\n"),
+              HasSubstr("separated by spaces"));
+  EXPECT_THAT(machine_rejection(start + "allowed_cpus = 1 2\n[socket]\ncores = 1 2\n"),
+              HasSubstr("0-3,8"));
+}
+
+TEST(Machine, NamesAreWrittenSoThatTheyCanBeRead) {
+  Machine machine = power_host(" a\nb #c ");
+  machine.cpu_model = " \n";
+  const Machine again = parse_machine(to_text(machine));
+  EXPECT_EQ(again.name, "a b  c");
+  EXPECT_EQ(again.cpu_model, "unknown");
+}
+
+TEST(NumberList, KeepsOrderAndFoldsRuns) {
+  const std::vector<std::vector<int>> lists = {
+      {}, {7}, {0, 1}, {0, 1, 2, 3, 8}, {3, 2, 1}, {0, 4, 8, 12}, {5, 6, 7, 5, 6, 7}};
+  for (const auto& list : lists)
+    EXPECT_EQ(parse_list(format_list(list)), list) << format_list(list);
+  EXPECT_EQ(format_list(lists[3]), "0-3,8");
+  EXPECT_EQ(format_list(lists[2]), "0,1");
+  EXPECT_EQ(format_list(lists[0]), "none");
+  for (const char* bad : {"", ",", "1,", "a", "3-1", "-1", "1--2", "0-99999999", "1 2"}) {
+    EXPECT_THROW(parse_list(bad), ConfigError) << bad;
+  }
 }
 
 TEST(Machine, TuningKeyIsStableAndPlain) {

@@ -1,30 +1,224 @@
-// The text form of a machine, both ways.
+// The text form of a machine, both ways: a first line `tutti machine 1`, then `key = value` lines,
+// first those of the whole, then those of `[sections]`. `#` starts a comment.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
-#include "tutti/topo/internal/document.h"
 #include "tutti/topo/machine.h"
 #include "tutti/topo/number_list.h"
 
 namespace tutti::topo {
 namespace {
 
-using internal::clean_value;
-using internal::Section;
+using Keys = std::vector<std::string_view>;
 
-const internal::Form& machine_form() {
-  static const internal::Form kForm = {
-      "machine",
+struct SectionForm {
+  std::string_view name;  // empty: the keys before the first section
+  Keys required, optional = {};
+};
+
+const std::array<SectionForm, 5>& section_forms() {
+  static const std::array<SectionForm, 5> kForms = {
       {{"", {"name", "memory"}, {"cpu_model", "allowed_cpus", "cpu_quota"}},
        {"socket", {"cores"}},
        {"numa_node", {"cpus", "memory"}, {"socket"}},
        {"cache", {"level", "bytes"}, {"kind", "count", "shared_by"}},
        {"accelerator", {"name"}, {"model", "socket", "memory"}}}};
-  return kForm;
+  return kForms;
 }
+
+const SectionForm* form_of(std::string_view name) {
+  const auto found = std::ranges::find(section_forms(), name, &SectionForm::name);
+  return found == section_forms().end() ? nullptr : &*found;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+// The value of a line, so that what is written can be read: no line ends, no comment sign, no outer
+// spaces.
+std::string clean_value(std::string_view text) {
+  std::string value(text);
+  for (char& character : value) {
+    if (character == '\n' || character == '\r' || character == '#') character = ' ';
+  }
+  const std::string_view inner = trimmed(value);
+  return inner.empty() ? "unknown" : std::string(inner);
+}
+
+class Section {
+ public:
+  struct Entry {
+    std::string key, value;
+    int line;
+  };
+
+  Section(std::string name, std::string source, int line)
+      : name_(std::move(name)), source_(std::move(source)), line_(line) {}
+
+  const std::string& name() const { return name_; }
+  int line() const { return line_; }
+  std::string place() const {
+    return name_.empty() ? "before the first section" : "in [" + name_ + "]";
+  }
+  void add(Entry entry) { entries_.push_back(std::move(entry)); }
+  bool has(std::string_view key) const {
+    return std::ranges::find(entries_, key, &Entry::key) != entries_.end();
+  }
+
+  // Each sets `to` to the value of the key, if there is one.
+  void read(std::string_view key, std::string& to) const {
+    if (has(key)) to = entry(key).value;
+  }
+  void read(std::string_view key, int& to, int minimum = 0) const {
+    if (has(key) && !(parse_number(entry(key).value, to) && to >= minimum))
+      reject(key, fmt::format("a whole number of at least {}", minimum));
+  }
+  void read(std::string_view key, double& to) const {
+    if (has(key) && !(parse_number(entry(key).value, to) && std::isfinite(to) && to >= 0))
+      reject(key, "a number of at least 0, for example 3e-07");
+  }
+  void read(std::string_view key, std::int64_t& bytes) const {
+    read(key, bytes, &parse_bytes, "an amount of bytes, for example 32KiB or 1.5GB");
+  }
+  void read(std::string_view key, CpuList& list) const {
+    read(key, list, &parse_list, "a list of numbers, for example 0-3,8 or none");
+  }
+  void read(std::string_view key, std::vector<CpuList>& lists) const {
+    read(key, lists, &parse_lists, "lists of numbers separated by spaces, for example 0,4 1,5");
+  }
+  void read_choice(std::string_view key, std::string& to, const Keys& choices) const {
+    read(key, to);
+    if (std::ranges::find(choices, to) == choices.end())
+      reject(key, fmt::to_string(fmt::join(choices, " or ")));
+  }
+
+ private:
+  const Entry& entry(std::string_view key) const {
+    return *std::ranges::find(entries_, key, &Entry::key);
+  }
+  template <class T>
+  static bool parse_number(const std::string& text, T& value) {
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    return error == std::errc() && end == last;
+  }
+  // Lists that spaces separate; "none": no list.
+  static std::vector<CpuList> parse_lists(std::string_view text) {
+    std::vector<CpuList> lists;
+    for (std::string_view rest = text == "none" ? "" : text; !rest.empty();) {
+      const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+      lists.push_back(parse_list(rest.substr(0, end)));
+      rest = trimmed(rest.substr(end));
+    }
+    return lists;
+  }
+  template <class T, class Parse>
+  void read(std::string_view key, T& to, Parse parse, std::string_view wanted) const {
+    try {
+      if (has(key)) to = parse(entry(key).value);
+    } catch (const ConfigError&) {
+      reject(key, wanted);
+    }
+  }
+  [[noreturn]] void reject(std::string_view key, std::string_view wanted) const {
+    const Entry& found = entry(key);
+    throw ConfigError("DDL-2-12", fmt::format("{}:{}: {} = {} is not valid. Write {}.", source_,
+                                              found.line, found.key, found.value, wanted));
+  }
+
+  std::string name_, source_;
+  int line_;
+  std::vector<Entry> entries_;
+};
+
+// Takes the text apart into sections, the first of which holds the keys of the whole.
+class Parser {
+ public:
+  explicit Parser(const std::string& source) : source_(source), sections_{Section("", source, 1)} {}
+
+  std::vector<Section> parse(std::string_view text) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view whole = text.substr(begin, end - begin);
+      ++line_;
+      const std::string_view content = trimmed(whole.substr(0, whole.find('#')));
+      if (!content.empty()) take(content);
+      begin = end + 1;
+    }
+    if (!has_first_line_) take_first_line("");
+    for (const Section& section : sections_)
+      for (const std::string_view key : form_of(section.name())->required)
+        if (!section.has(key))
+          fail("DDL-2-13", section.line(),
+               fmt::format("'{}' is missing {}; add a line '{} = ...'", key, section.place(), key));
+    return std::move(sections_);
+  }
+
+ private:
+  void take(std::string_view content) {
+    if (!has_first_line_) return take_first_line(content);
+    if (content.front() == '[') return take_section(content);
+    take_entry(content);
+  }
+
+  void take_first_line(std::string_view content) {
+    if (content != "tutti machine 1")
+      fail("DDL-2-14", line_,
+           fmt::format("the first line must be 'tutti machine 1', this is '{}'", content));
+    has_first_line_ = true;
+  }
+
+  void take_section(std::string_view content) {
+    const std::string name(trimmed(content.substr(1, content.size() - 2)));
+    if (content.back() != ']' || name.empty() || form_of(name) == nullptr) {
+      Keys names;
+      for (const SectionForm& form : section_forms())
+        if (!form.name.empty()) names.push_back(form.name);
+      fail("DDL-2-11", line_,
+           fmt::format("unknown section {}; the sections are [{}]", content,
+                       fmt::join(names, "], [")));
+    }
+    sections_.emplace_back(name, source_, line_);
+  }
+
+  void take_entry(std::string_view content) {
+    const std::size_t equals = content.find('=');
+    const std::string key(trimmed(content.substr(0, equals)));
+    const std::string value(equals == content.npos ? "" : trimmed(content.substr(equals + 1)));
+    if (key.empty() || value.empty())
+      fail("DDL-2-10", line_, fmt::format("'{}' is not of the form key = value", content));
+    Section& section = sections_.back();
+    const SectionForm& form = *form_of(section.name());
+    Keys known = form.required;
+    known.insert(known.end(), form.optional.begin(), form.optional.end());
+    if (std::ranges::find(known, key) == known.end())
+      fail("DDL-2-11", line_,
+           fmt::format("unknown key '{}' {}; the keys are {}", key, section.place(),
+                       fmt::join(known, ", ")));
+    if (section.has(key)) fail("DDL-2-10", line_, fmt::format("'{}' is given twice", key));
+    section.add({key, value, line_});
+  }
+
+  [[noreturn]] void fail(const char* code, int line, const std::string& message) const {
+    throw ConfigError(code, fmt::format("{}:{}: {}.", source_, std::max(line, 1), message));
+  }
+
+  const std::string& source_;
+  std::vector<Section> sections_;
+  int line_ = 0;
+  bool has_first_line_ = false;
+};
 
 std::string optional_socket(int socket) {
   return socket < 0 ? "" : fmt::format("socket = {}\n", socket);
@@ -51,27 +245,29 @@ std::string accelerator_text(const Accelerator& accelerator) {
 }
 
 NumaNode parse_numa_node(const Section& section) {
-  return {.socket = section.has("socket") ? section.integer("socket") : -1,
-          .cpus = section.list("cpus"),
-          .memory = section.bytes("memory")};
+  NumaNode node;
+  section.read("socket", node.socket);
+  section.read("cpus", node.cpus);
+  section.read("memory", node.memory);
+  return node;
 }
 
 Cache parse_cache(const Section& section) {
   Cache cache;
-  cache.level = section.integer("level", 1);
-  cache.bytes = section.bytes("bytes");
-  if (section.has("kind")) cache.kind = section.choice("kind", {"data", "instruction", "unified"});
-  if (section.has("count")) cache.count = section.integer("count", 1);
-  if (section.has("shared_by")) cache.shared_by = section.integer("shared_by", 1);
+  section.read("level", cache.level, 1);
+  section.read("bytes", cache.bytes);
+  section.read_choice("kind", cache.kind, {"data", "instruction", "unified"});
+  section.read("count", cache.count, 1);
+  section.read("shared_by", cache.shared_by, 1);
   return cache;
 }
 
 Accelerator parse_accelerator(const Section& section) {
   Accelerator accelerator;
-  accelerator.name = section.text("name");
-  if (section.has("model")) accelerator.model = section.text("model");
-  if (section.has("socket")) accelerator.socket = section.integer("socket");
-  if (section.has("memory")) accelerator.memory = section.bytes("memory");
+  section.read("name", accelerator.name);
+  section.read("model", accelerator.model);
+  section.read("socket", accelerator.socket);
+  section.read("memory", accelerator.memory);
   return accelerator;
 }
 
@@ -126,20 +322,21 @@ std::string to_text(const Machine& machine) {
 }
 
 Machine parse_machine(std::string_view text, const std::string& source) {
-  const internal::Document document = internal::parse_document(text, source, machine_form());
-  const Section& head = document.head;
+  const std::vector<Section> sections = Parser(source).parse(text);
+  const Section& head = sections[0];
   Machine machine;
-  machine.name = head.text("name");
-  machine.memory = head.bytes("memory");
-  if (head.has("cpu_model")) machine.cpu_model = head.text("cpu_model");
-  if (head.has("cpu_quota")) machine.cpu_quota = head.number("cpu_quota");
-  for (const Section& section : document.sections) {
-    if (section.name() == "socket") machine.sockets.push_back({section.lists("cores")});
+  head.read("name", machine.name);
+  head.read("memory", machine.memory);
+  head.read("cpu_model", machine.cpu_model);
+  head.read("cpu_quota", machine.cpu_quota);
+  for (const Section& section : sections) {
+    if (section.name() == "socket") section.read("cores", machine.sockets.emplace_back().cores);
     if (section.name() == "numa_node") machine.numa_nodes.push_back(parse_numa_node(section));
     if (section.name() == "cache") machine.caches.push_back(parse_cache(section));
     if (section.name() == "accelerator") machine.accelerators.push_back(parse_accelerator(section));
   }
-  machine.allowed_cpus = head.has("allowed_cpus") ? head.list("allowed_cpus") : all_cpus(machine);
+  machine.allowed_cpus = all_cpus(machine);
+  head.read("allowed_cpus", machine.allowed_cpus);
   check(machine, source);
   return machine;
 }

@@ -120,7 +120,7 @@ void check_sizes(const Layout& layout, const std::vector<int>& sizes) {
 
 // Needs the dimensions' sizes, the positions and the hosts.
 bool stays_on_hosts(const Grid& grid, int dimension, const std::vector<int>& host_of) {
-  const auto host = [&](int rank) { return host_of[static_cast<std::size_t>(rank)]; };
+  const auto host = [&](int rank) { return host_of[rank]; };
   return std::ranges::all_of(groups(grid, dimension), [&](const std::vector<int>& group) {
     return std::ranges::all_of(group, [&](int rank) { return host(rank) == host(group[0]); });
   });
@@ -170,7 +170,7 @@ Grid make_grid(const Layout& layout, const DimensionRequest& request, const Link
     grid.hosts.push_back(sizes.size() == 5 ? sorted_by_socket(host) : host.ranks);
     for (const int rank : grid.hosts.back()) {
       grid.ranks.push_back(rank);
-      host_of[static_cast<std::size_t>(rank)] = static_cast<int>(grid.hosts.size()) - 1;
+      host_of[rank] = static_cast<int>(grid.hosts.size()) - 1;
     }
   }
   for (std::size_t d = 0; d < sizes.size(); ++d) {
