@@ -27,50 +27,58 @@ constexpr unsigned kDepth = 128;                 // requests that the disk may k
 constexpr std::int64_t kRequestBytes = 2 << 20;  // enough of them keep a disk busy
 constexpr int kThreads = 4;
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& path) : name_(path.string()) {
-    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
-    if (file_ < 0 && errno == EINVAL) file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0)
-      throw IoError("DDL-9-02",
-                    fmt::format("{}: cannot open it: {}.", name_, std::strerror(errno)));
-  }
-  ~OpenFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  OpenFile(OpenFile&& other) noexcept
-      : file_(std::exchange(other.file_, -1)), name_(std::move(other.name_)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-
-  int get() const { return file_; }
-  [[noreturn]] void fail(int error) const {
-    throw IoError("DDL-9-02",
-                  error == 0 ? fmt::format("{}: it became shorter.", name_)
-                             : fmt::format("{}: cannot read it: {}.", name_, std::strerror(error)));
-  }
-
- private:
-  int file_ = -1;
-  std::string name_;
-};
-
 // A piece of a read. `needed` bytes must come; `wanted` is that rounded up.
 struct Request {
   std::int64_t id, offset, needed, wanted;
   std::byte* target;
 };
 
-std::vector<Request> requests_of(std::int64_t id, std::int64_t offset, std::int64_t bytes,
-                                 std::byte* target) {
-  std::vector<Request> requests;
-  for (std::int64_t at = 0; at < bytes; at += kRequestBytes) {
-    const std::int64_t needed = std::min(kRequestBytes, bytes - at);
-    const std::int64_t wanted = (needed + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
-    requests.push_back({id, offset + at, needed, wanted, target + at});
+// The open file, and what is known of its reads.
+class FileQueue : public ReadQueue {
+ public:
+  FileQueue(const FileQueue&) = delete;
+  FileQueue& operator=(const FileQueue&) = delete;
+
+ protected:
+  explicit FileQueue(const std::filesystem::path& path) : name_(path.string()) {
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (file_ < 0 && errno == EINVAL) file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0)
+      throw IoError("DDL-9-02",
+                    fmt::format("{}: cannot open it: {}.", name_, std::strerror(errno)));
   }
-  return requests;
-}
+  ~FileQueue() override { ::close(file_); }
+
+  void add_requests(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) {
+    for (std::int64_t at = 0; at < bytes; at += kRequestBytes) {
+      const std::int64_t needed = std::min(kRequestBytes, bytes - at);
+      const std::int64_t wanted = (needed + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+      waiting_.push_back({id, offset + at, needed, wanted, target + at});
+      ++open_[id];
+    }
+  }
+  // `error`: -1: none, 0: the file ended.
+  void end_request(std::int64_t id, int error) {
+    if (error >= 0) failed_[id] = error;
+    if (--open_[id] == 0) open_.erase(id);
+  }
+  void throw_if_failed(std::int64_t id) {
+    if (const auto failed = failed_.extract(id)) fail(failed.mapped());
+  }
+  [[noreturn]] void fail(int error) const {
+    throw IoError("DDL-9-02",
+                  error == 0 ? fmt::format("{}: it became shorter.", name_)
+                             : fmt::format("{}: cannot read it: {}.", name_, std::strerror(error)));
+  }
+
+  int file_ = -1;
+  std::deque<Request> waiting_;
+  std::map<std::int64_t, int> open_;  // requests that a read still needs
+
+ private:
+  std::string name_;
+  std::map<std::int64_t, int> failed_;  // with the error
+};
 
 // Held where memory of rings comes and goes. A ring may lie where one of another thread has lain,
 // and only the kernel knows in which order: who reasons about the program must see it, too.
@@ -79,9 +87,9 @@ std::mutex& ring_memory() {
   return mutex;
 }
 
-class UringQueue final : public ReadQueue {
+class UringQueue final : public FileQueue {
  public:
-  explicit UringQueue(OpenFile file) : file_(std::move(file)) {
+  explicit UringQueue(const std::filesystem::path& path) : FileQueue(path) {
     const std::lock_guard lock(ring_memory());
     const int result = ::io_uring_queue_init(kDepth, &ring_, 0);
     if (result < 0)
@@ -103,20 +111,13 @@ class UringQueue final : public ReadQueue {
   }
 
   void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
-    for (const Request& request : requests_of(id, offset, bytes, target)) {
-      ++open_[id];
-      waiting_.push_back(request);
-    }
+    add_requests(id, offset, bytes, target);
     submit();
   }
 
   void wait(std::int64_t id) override {
     while (open_.contains(id)) take_one();
-    const auto failed = failed_.find(id);
-    if (failed == failed_.end()) return;
-    const int error = failed->second;
-    failed_.erase(failed);
-    file_.fail(error);
+    throw_if_failed(id);
   }
 
   std::string_view name() const override { return "io_uring"; }
@@ -131,9 +132,9 @@ class UringQueue final : public ReadQueue {
       const auto offset = static_cast<std::uint64_t>(request->offset);
       const int buffer = expected_buffer(*request);
       if (buffer >= 0)
-        ::io_uring_prep_read_fixed(entry, file_.get(), request->target, bytes, offset, buffer);
+        ::io_uring_prep_read_fixed(entry, file_, request->target, bytes, offset, buffer);
       else
-        ::io_uring_prep_read(entry, file_.get(), request->target, bytes, offset);
+        ::io_uring_prep_read(entry, file_, request->target, bytes, offset);
       ::io_uring_sqe_set_data(entry, request);
     }
     ::io_uring_submit(&ring_);
@@ -155,7 +156,7 @@ class UringQueue final : public ReadQueue {
     int result = 0;
     while ((result = ::io_uring_wait_cqe(&ring_, &done)) == -EINTR) {
     }
-    if (result < 0) file_.fail(-result);
+    if (result < 0) fail(-result);
     const std::unique_ptr<Request> request(static_cast<Request*>(::io_uring_cqe_get_data(done)));
     result = done->res;
     ::io_uring_cqe_seen(&ring_, done);
@@ -174,22 +175,17 @@ class UringQueue final : public ReadQueue {
                            request.wanted - got, request.target + got});
       return;
     }
-    if (result < request.needed) failed_[request.id] = result < 0 ? -result : 0;
-    if (--open_[request.id] == 0) open_.erase(request.id);
+    end_request(request.id, result >= request.needed ? -1 : std::max(0, -result));
   }
 
-  OpenFile file_;
   io_uring ring_ = {};
   unsigned in_flight_ = 0;
   std::vector<iovec> expected_;
-  std::deque<Request> waiting_;
-  std::map<std::int64_t, int> open_;    // requests that a read still needs
-  std::map<std::int64_t, int> failed_;  // with the error, 0: the file ended
 };
 
-class ThreadQueue final : public ReadQueue {
+class ThreadQueue final : public FileQueue {
  public:
-  explicit ThreadQueue(OpenFile file) : file_(std::move(file)) {
+  explicit ThreadQueue(const std::filesystem::path& path) : FileQueue(path) {
     for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
   }
   ~ThreadQueue() override {
@@ -202,21 +198,14 @@ class ThreadQueue final : public ReadQueue {
 
   void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
     const std::lock_guard lock(mutex_);
-    for (const Request& request : requests_of(id, offset, bytes, target)) {
-      ++open_[id];
-      waiting_.push_back(request);
-    }
+    add_requests(id, offset, bytes, target);
     changed_.notify_all();
   }
 
   void wait(std::int64_t id) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !open_.contains(id); });
-    const auto failed = failed_.find(id);
-    if (failed == failed_.end()) return;
-    const int error = failed->second;
-    failed_.erase(failed);
-    file_.fail(error);
+    throw_if_failed(id);
   }
 
   std::string_view name() const override { return "threads"; }
@@ -232,8 +221,7 @@ class ThreadQueue final : public ReadQueue {
       lock.unlock();
       const int error = read(request);
       lock.lock();
-      if (error >= 0) failed_[request.id] = error;
-      if (--open_[request.id] == 0) open_.erase(request.id);
+      end_request(request.id, error);
       changed_.notify_all();
     }
   }
@@ -242,7 +230,7 @@ class ThreadQueue final : public ReadQueue {
   int read(const Request& request) const {
     for (std::int64_t got = 0; got < request.needed;) {
       const ssize_t count =
-          ::pread(file_.get(), request.target + got, static_cast<std::size_t>(request.wanted - got),
+          ::pread(file_, request.target + got, static_cast<std::size_t>(request.wanted - got),
                   request.offset + got);
       if (count < 0 && errno != EINTR) return errno;
       if (count == 0) return 0;
@@ -251,11 +239,8 @@ class ThreadQueue final : public ReadQueue {
     return -1;
   }
 
-  OpenFile file_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Request> waiting_;
-  std::map<std::int64_t, int> open_, failed_;
   bool stops_ = false;
   std::vector<std::jthread> threads_;
 };
@@ -265,13 +250,13 @@ class ThreadQueue final : public ReadQueue {
 std::unique_ptr<ReadQueue> ReadQueue::open(const std::filesystem::path& path, Engine engine) {
   if (engine != Engine::kThreads) {
     try {
-      return std::make_unique<UringQueue>(OpenFile(path));
+      return std::make_unique<UringQueue>(path);
     } catch (const IoError& error) {
       if (engine == Engine::kIoUring || !std::filesystem::exists(path)) throw;
       log::info("{} Reading with {} threads instead.", error.what(), kThreads);
     }
   }
-  return std::make_unique<ThreadQueue>(OpenFile(path));
+  return std::make_unique<ThreadQueue>(path);
 }
 
 }  // namespace tutti::io
