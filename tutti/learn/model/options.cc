@@ -19,6 +19,7 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+// The default as the user would write it.
 template <class T>
 std::string text_of(const T& value) {
   return fmt::format("{}", value);
@@ -27,113 +28,67 @@ std::string text_of(bool value) {
   return value ? "1" : "0";
 }
 
-std::vector<LearnOption> linear_rows() {
-  const GlmOptions glm;
-  return {
-      {{"l1", kFloat, text_of(glm.l1),
-        "Weight of the l1 norm of the coefficients, added to the sum of the losses.", "", 0, 1e300},
-       kLinear,
-       "",
-       ""},
-      {{"l2", kFloat, text_of(glm.l2),
-        "Weight of half the squared l2 norm of the coefficients, added likewise.", "", 0, 1e300},
-       kLinear,
-       "",
-       "regularizer=1.0"},
-      {{"fit_intercept", kBool, text_of(glm.fit_intercept), "Fit an unpenalised intercept.", ""},
-       kLinear,
-       "fit_intercept",
-       "fit_intercept=False"},
-      {{"solver", kChoice, std::string(name_of(glm.solver)), "Solver; auto: by loss and shape.", "",
-        0, 0, solver_names()},
-       kLinear,
-       "solver",
-       ""},
-      {{"tolerance", kFloat, text_of(glm.tolerance), "Relative duality gap at which a fit ends.",
-        "", 0, 1e9},
-       kLinear,
-       "tol",
-       "tol=0.001"},
-      {{"max_iterations", kInt, text_of(glm.max_iterations), "Most iterations of a solver.", "", 0,
-        2147483647},
-       kLinear,
-       "max_iter",
-       "max_iter=1000"},
-  };
-}
+struct Range {
+  double minimum = 0, maximum = 0;  // both 0: no limit
+};
 
-std::vector<LearnOption> tree_rows() {
-  const tree::BoostOptions boosting;
-  return {
-      {{"task",
-        kChoice,
-        "auto",
-        "Labels are classes or numbers; auto: decided by the labels.",
-        "",
-        0,
-        0,
-        {"auto", "classes", "numbers"}},
-       kTrees,
-       "",
-       ""},
-      {{"trees", kInt, text_of(boosting.rounds), "Trees of a forest; rounds of boosting.", "", 1,
-        1e6},
-       kTrees,
-       "n_estimators, max_iter, num_round",
-       ""},
-      {{"max_depth", kInt, text_of(boosting.max_depth), "Most levels of a tree; 0: no limit.", "",
-        0, 1e9},
-       kTrees,
-       "max_depth (None: no limit)",
-       ""},
-      {{"max_leaves", kInt, text_of(boosting.max_leaves),
-        "Most leaves of a tree of boosting; 0: no limit.", "", 0, 1e9},
-       kTrees,
-       "max_leaf_nodes",
-       ""},
-      {{"learning_rate", kFloat, text_of(boosting.learning_rate), "Shrinkage of boosting.", "", 0,
-        1e9},
-       kTrees,
-       "learning_rate",
-       ""},
-      {{"exact_splits", kBool, text_of(boosting.exact_splits),
-        "Split between any two values instead of 255 bins.", ""},
-       kTrees,
-       "use_histograms (its opposite)",
-       ""},
-  };
-}
+// Keywords of the estimators; empty: none.
+struct Keywords {
+  std::string_view python = "", snap_ml = "";
+};
 
-std::vector<LearnOption> common_rows() {
-  const GlmOptions glm;
-  const tree::BoostOptions boosting;
-  return {
-      {{"seed", kInt, text_of(glm.seed), "Seed of the random numbers.", "", 0, 9.2e18},
-       kAll,
-       "random_state",
-       ""},
-      {{"threads", kInt, text_of(glm.threads), "Threads of a fit; 0: one per CPU.", "", 0, 1024},
-       kAll,
-       "n_jobs (None: all)",
-       "num_threads=None"},
-      {{"memory_limit", kBytes, text_of(boosting.memory_limit),
-        "Bytes that a fit from a data file may use; 0: no limit.", "", 0, 1e18},
-       kAll,
-       "memory_limit (None: no limit)",
-       "memory_limit=None"},
-  };
+template <class T>
+LearnOption row(std::string name, OptionType type, const T& value, std::string help, Range range,
+                std::string_view scope, Keywords keywords = {},
+                std::vector<std::string> choices = {}) {
+  return {{std::move(name), type, text_of(value), std::move(help), "", range.minimum, range.maximum,
+           std::move(choices)},
+          scope,
+          keywords.python,
+          keywords.snap_ml};
 }
 
 std::vector<LearnOption> all_rows() {
-  std::vector<LearnOption> rows = {
-      {{"model", kChoice, linear_model_names()[0], "Loss of a linear model, or kind of trees.", "",
-        0, 0, model_names()},
-       kAll,
-       "",
-       ""}};
-  for (const auto& more : {linear_rows(), tree_rows(), common_rows()})
-    rows.insert(rows.end(), more.begin(), more.end());
-  return rows;
+  const GlmOptions glm;
+  const tree::BoostOptions boosting;
+  return {
+      row("model", kChoice, linear_model_names()[0], "Loss of a linear model, or kind of trees.",
+          {}, kAll, {}, model_names()),
+      row("l1", kFloat, glm.l1,
+          "Weight of the l1 norm of the coefficients, added to the sum of the losses.", {0, 1e300},
+          kLinear),
+      row("l2", kFloat, glm.l2,
+          "Weight of half the squared l2 norm of the coefficients, added likewise.", {0, 1e300},
+          kLinear, {"", "regularizer=1.0"}),
+      row("fit_intercept", kBool, glm.fit_intercept, "Fit an unpenalised intercept.", {}, kLinear,
+          {"fit_intercept", "fit_intercept=False"}),
+      row("solver", kChoice, name_of(glm.solver), "Solver; auto: by loss and shape.", {}, kLinear,
+          {"solver"}, solver_names()),
+      row("tolerance", kFloat, glm.tolerance, "Relative duality gap at which a fit ends.", {0, 1e9},
+          kLinear, {"tol", "tol=0.001"}),
+      row("max_iterations", kInt, glm.max_iterations, "Most iterations of a solver.",
+          {0, 2147483647}, kLinear, {"max_iter", "max_iter=1000"}),
+      row("task", kChoice, "auto", "Labels are classes or numbers; auto: decided by the labels.",
+          {}, kTrees, {}, {"auto", "classes", "numbers"}),
+      row("trees", kInt, boosting.rounds, "Trees of a forest; rounds of boosting.", {1, 1e6},
+          kTrees, {"n_estimators, max_iter, num_round"}),
+      row("max_depth", kInt, boosting.max_depth, "Most levels of a tree; 0: no limit.", {0, 1e9},
+          kTrees, {"max_depth (None: no limit)"}),
+      row("max_leaves", kInt, boosting.max_leaves,
+          "Most leaves of a tree of boosting; 0: no limit.", {0, 1e9}, kTrees, {"max_leaf_nodes"}),
+      row("learning_rate", kFloat, boosting.learning_rate, "Shrinkage of boosting.", {0, 1e9},
+          kTrees, {"learning_rate"}),
+      row("exact_splits", kBool, boosting.exact_splits,
+          "Split between any two values instead of 255 bins.", {}, kTrees,
+          {"use_histograms (its opposite)"}),
+      row("seed", kInt, glm.seed, "Seed of the random numbers.", {0, 9.2e18}, kAll,
+          {"random_state"}),
+      row("threads", kInt, glm.threads, "Threads of a fit; 0: one per CPU.", {0, 1024}, kAll,
+          {"n_jobs (None: all)", "num_threads=None"}),
+      row("memory_limit", kBytes, boosting.memory_limit,
+          "Bytes that a fit from a data file may use; 0: no limit.", {0, 1e18}, kAll,
+          {"memory_limit (None: no limit)", "memory_limit=None"}),
+  };
 }
 
 std::string range_of(const OptionSpec& spec) {
