@@ -5,11 +5,11 @@
 namespace tutti::learn {
 
 template <class T>
-CgState<T>::CgState(Problem<T>& problem_, Tracker& tracker_)
+CgState<T>::CgState(Problem<T>& problem_, Tracker& tracker_, std::int64_t columns_)
     : problem(problem_),
       tracker(tracker_),
       design(problem_.design),
-      columns(design.columns()),
+      columns(columns_),
       weights(columns + 1) {
   for (auto* rows : {&margins, &trial, &moves, &step_products, &first, &second})
     rows->resize(design.rows());
@@ -44,10 +44,10 @@ double CgState<T>::sum_of(const std::vector<T>& rows) const {
 }
 
 template <class T>
-void CgState<T>::find_intercept(double penalty) {
-  for (int step = 0; step < 20; ++step) {
+void CgState<T>::find_intercept(double penalty, int most_steps, double resolution) {
+  for (int step = 0; step < most_steps; ++step) {
     const double curvature = sum_of(second), slope = sum_of(first);
-    if (!(curvature > 0) || slope * slope <= 1e-16 * curvature * std::abs(objective)) return;
+    if (!(curvature > 0) || slope * slope <= resolution * curvature * std::abs(objective)) return;
     const double move = -slope / curvature;
     design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) trial[r] = margins[r] + static_cast<T>(move);

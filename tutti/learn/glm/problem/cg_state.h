@@ -1,4 +1,4 @@
-// State of a solver by conjugate gradients: its weights, and of every row the margin, what a
+// State of a solver that goes along directions: its weights, and of every row the margin, what a
 // direction adds to it, and the derivatives of the loss there.
 #pragma once
 
@@ -11,7 +11,10 @@ namespace tutti::learn {
 
 template <class T>
 struct CgState {
-  CgState(Problem<T>& problem_, Tracker& tracker_);
+  // `columns_`: those of the weights; by default of the design.
+  CgState(Problem<T>& problem_, Tracker& tracker_)
+      : CgState(problem_, tracker_, problem_.design.columns()) {}
+  CgState(Problem<T>& problem_, Tracker& tracker_, std::int64_t columns_);
 
   // Coefficients and intercept that the options give to start with; whether they do.
   bool take_start();
@@ -21,7 +24,7 @@ struct CgState {
   // Puts a free intercept where it belongs with the other weights, whose `penalty` is known, as
   // they are; needs no pass. Then the derivatives of the rows sum to 0, and the objective is a
   // function of the penalised weights alone.
-  void find_intercept(double penalty);
+  void find_intercept(double penalty, int most_steps = 20, double resolution = 1e-16);
 
   Problem<T>& problem;
   Tracker& tracker;

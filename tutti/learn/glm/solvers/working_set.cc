@@ -6,6 +6,7 @@
 
 #include "tutti/learn/base/vector_kernels.h"
 #include "tutti/learn/glm/linalg/quadratic.h"
+#include "tutti/learn/glm/problem/cg_state.h"
 #include "tutti/learn/glm/problem/l1_bound.h"
 #include "tutti/learn/glm/problem/stall_detector.h"
 
@@ -33,19 +34,14 @@ template <class T>
 class WorkingSet {
  public:
   WorkingSet(Problem<T>& problem, const Matrix& columns, Tracker& tracker)
-      : problem_(problem),
-        tracker_(tracker),
-        design_(problem.design),
+      : state_(problem, tracker, columns.columns),
         view_{columns.offsets, columns.indices, static_cast<const T*>(columns.values), false},
         count_(columns.columns),
         is_free_(problem.options.fit_intercept && !problem.options.penalise_intercept),
         l1_(problem.options.l1),
         l2_(problem.options.l2),
-        weights_(count_),
-        loss_gradient_(count_) {
-    for (auto* rows : {&margins_, &trial_, &moves_, &first_, &second_, &changed_})
-      rows->resize(design_.rows());
-    alive_.resize(count_);
+        loss_gradient_(count_),
+        alive_(count_) {
     std::iota(alive_.begin(), alive_.end(), 0);
   }
 
@@ -53,9 +49,7 @@ class WorkingSet {
 
  private:
   void start();
-  double evaluate(const std::vector<T>& margins);
   double penalty(double share) const;
-  void find_intercept();
   void compute_gradient();
   void find_gap();
   void drop_columns();
@@ -68,58 +62,38 @@ class WorkingSet {
   double slope_of(std::int64_t j, const std::vector<T>& rows) const;
   void move_column(std::int64_t j, T step);
   bool search_line(double promised);
-  double sum_of(const std::vector<T>& rows) const;
+  double& intercept() { return state_.weights[count_]; }
   double value_of(std::int64_t i) const { return view_.values == nullptr ? 1 : view_.values[i]; }
 
-  Problem<T>& problem_;
-  Tracker& tracker_;
-  DesignMatrix<T>& design_;
+  CgState<T> state_;
   SparseRows<T> view_;  // its rows are columns
   std::int64_t count_;
   bool is_free_;
   double l1_, l2_;
-  std::vector<double> weights_;
-  double intercept_ = 0, intercept_step_ = 0;
-  double objective_ = 0, gap_ = 0, bound_ = -std::numeric_limits<double>::infinity();
+  double intercept_step_ = 0;
   bool is_slow_ = false;                       // sweeps over the set do not get far
   double scale_ = 1;                           // of the dual point
   std::vector<double> loss_gradient_, norms_;  // per column: of the loss alone; of its values
   std::vector<std::int64_t> alive_, set_;
   std::vector<double> steps_;  // per column of the set
-  // Per row; `changed` is the first derivative in the quadratic model after the step so far.
-  std::vector<T> margins_, trial_, moves_, first_, second_, changed_;
+  // Per row: the first derivative in the quadratic model after the step so far.
+  std::vector<T>& changed_ = state_.step_products;
 };
-
-template <class T>
-double WorkingSet<T>::sum_of(const std::vector<T>& rows) const {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    return std::accumulate(rows.begin() + begin, rows.begin() + end, 0.0);
-  });
-}
-
-template <class T>
-double WorkingSet<T>::evaluate(const std::vector<T>& margins) {
-  return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
-    return loss_terms(problem_.options.loss, margins.data() + begin, problem_.labels.data() + begin,
-                      problem_.weights_at(begin), end - begin, first_.data() + begin,
-                      second_.data() + begin);
-  });
-}
 
 // Of the weights plus `share` of the steps.
 template <class T>
 double WorkingSet<T>::penalty(double share) const {
   double sum = 0;
   const auto add = [&](double w) { sum += l1_ * std::abs(w) + l2_ / 2 * w * w; };
-  for (std::size_t k = 0; k < set_.size(); ++k) add(weights_[set_[k]] + share * steps_[k]);
+  for (std::size_t k = 0; k < set_.size(); ++k) add(state_.weights[set_[k]] + share * steps_[k]);
   return sum;
 }
 
 template <class T>
 void WorkingSet<T>::start() {
-  const GlmOptions& options = problem_.options;
+  const GlmOptions& options = state_.problem.options;
   norms_.resize(count_);
-  design_.threads().for_range(count_, 256, [&](std::int64_t begin, std::int64_t end) {
+  state_.design.threads().for_range(count_, 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin; j < end; ++j) {
       double sum = 0;
       for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i)
@@ -127,52 +101,32 @@ void WorkingSet<T>::start() {
       norms_[j] = std::sqrt(sum);
     }
   });
-  if (!options.start_coefficients.empty()) {
-    weights_ = options.start_coefficients;
-    intercept_ = is_free_ ? options.start_intercept : 0;
-  }
-  std::fill(margins_.begin(), margins_.end(), static_cast<T>(intercept_));
+  std::copy(options.start_coefficients.begin(), options.start_coefficients.end(),
+            state_.weights.begin());
+  if (is_free_ && !options.start_coefficients.empty()) intercept() = options.start_intercept;
+  std::fill(state_.margins.begin(), state_.margins.end(), static_cast<T>(intercept()));
   for (std::int64_t j = 0; j < count_; ++j) {
-    if (weights_[j] == 0) continue;
-    add_sparse_row(view_, j, static_cast<T>(weights_[j]), margins_.data());
+    if (state_.weights[j] == 0) continue;
+    add_sparse_row(view_, j, static_cast<T>(state_.weights[j]), state_.margins.data());
     set_.push_back(j);
   }
   steps_.assign(set_.size(), 0);
-  objective_ = evaluate(margins_) + penalty(0);
-}
-
-template <class T>
-void WorkingSet<T>::find_intercept() {
-  for (int step = 0; is_free_ && step < 30; ++step) {
-    const double curvature = sum_of(second_), slope = sum_of(first_);
-    if (!(curvature > 0) || slope * slope <= 1e-18 * curvature * std::abs(objective_)) return;
-    const double move = -slope / curvature;
-    for (std::size_t r = 0; r < margins_.size(); ++r)
-      trial_[r] = margins_[r] + static_cast<T>(move);
-    const double value = evaluate(trial_) + penalty(0);
-    if (!(value < objective_)) {
-      evaluate(margins_);
-      return;
-    }
-    margins_.swap(trial_);
-    intercept_ += move;
-    objective_ = value;
-  }
+  state_.objective = state_.evaluate(state_.margins) + penalty(0);
 }
 
 template <class T>
 void WorkingSet<T>::compute_gradient() {
-  design_.threads().for_range(
+  state_.design.threads().for_range(
       static_cast<std::int64_t>(alive_.size()), 128, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
           double& slope = loss_gradient_[alive_[k]];
-          slope = static_cast<double>(sparse_dot(view_, alive_[k], first_.data()));
+          slope = static_cast<double>(sparse_dot(view_, alive_[k], state_.first.data()));
           // The gap hangs on the few that are largest.
-          if (std::abs(slope) > 0.999 * l1_) slope = slope_of(alive_[k], first_);
+          if (std::abs(slope) > 0.999 * l1_) slope = slope_of(alive_[k], state_.first);
         }
       });
-  tracker_.add_passes(static_cast<double>(alive_.size()) /
-                      static_cast<double>(std::max<std::int64_t>(1, count_)));
+  state_.tracker.add_passes(static_cast<double>(alive_.size()) /
+                            static_cast<double>(std::max<std::int64_t>(1, count_)));
 }
 
 // Summed in f64, whatever the type of the rows.
@@ -188,24 +142,26 @@ template <class T>
 void WorkingSet<T>::find_gap() {
   std::vector<double> sums;
   for (const std::int64_t j : alive_) sums.push_back(loss_gradient_[j]);
-  const double bound = l1_lower_bound(problem_, first_.data(), sums.data(),
+  const double bound = l1_lower_bound(state_.problem, state_.first.data(), sums.data(),
                                       static_cast<std::int64_t>(sums.size()), &scale_);
-  bound_ = std::max(bound_, bound);
-  gap_ = std::max(0.0, objective_ - bound_);
+  state_.bound = std::max(state_.bound, bound);
+  state_.gap = std::max(0.0, state_.objective - state_.bound);
 }
 
 // The dual optimum lies in a ball around the dual point, whose radius the gap gives: a column that
 // stays below l1 in all of it has no weight.
 template <class T>
 void WorkingSet<T>::drop_columns() {
-  const T heaviest = problem_.weights.empty()
-                         ? T{1}
-                         : *std::max_element(problem_.weights.begin(), problem_.weights.end());
-  const double radius =
-      std::sqrt(2 * smoothness(problem_.options.loss) * static_cast<double>(heaviest) * gap_);
+  const T heaviest =
+      state_.problem.weights.empty()
+          ? T{1}
+          : *std::max_element(state_.problem.weights.begin(), state_.problem.weights.end());
+  const double radius = std::sqrt(2 * smoothness(state_.problem.options.loss) *
+                                  static_cast<double>(heaviest) * state_.gap);
   if (!std::isfinite(radius)) return;
   std::erase_if(alive_, [&](std::int64_t j) {
-    return weights_[j] == 0 && std::abs(scale_ * loss_gradient_[j]) + radius * norms_[j] < l1_;
+    return state_.weights[j] == 0 &&
+           std::abs(scale_ * loss_gradient_[j]) + radius * norms_[j] < l1_;
   });
 }
 
@@ -214,7 +170,7 @@ void WorkingSet<T>::choose_set() {
   std::vector<std::int64_t> idle;
   set_.clear();
   for (const std::int64_t j : alive_) {
-    if (weights_[j] != 0) {
+    if (state_.weights[j] != 0) {
       set_.push_back(j);
     } else if (std::abs(loss_gradient_[j]) > l1_ && norms_[j] > 0) {
       idle.push_back(j);
@@ -239,8 +195,8 @@ void WorkingSet<T>::move_column(std::int64_t j, T step) {
   for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i) {
     const std::int32_t r = view_.indices[i];
     const T move = step * static_cast<T>(value_of(i));
-    moves_[r] += move;
-    changed_[r] += second_[r] * move;
+    state_.moves[r] += move;
+    changed_[r] += state_.second[r] * move;
   }
 }
 
@@ -249,7 +205,7 @@ template <class T>
 double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
   double gain = 0;
   for (std::size_t k = 0; k < set_.size(); ++k) {
-    const double curvature = curvatures[k] + l2_, now = weights_[set_[k]] + steps_[k];
+    const double curvature = curvatures[k] + l2_, now = state_.weights[set_[k]] + steps_[k];
     if (!(curvature > 0)) continue;
     const double slope =
         static_cast<double>(sparse_dot(view_, set_[k], changed_.data())) + l2_ * now;
@@ -260,13 +216,13 @@ double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
     move_column(set_[k], static_cast<T>(move));
   }
   if (!is_free_) return gain;
-  const double curvature = sum_of(second_), slope = sum_of(changed_);
+  const double curvature = state_.sum_of(state_.second), slope = state_.sum_of(changed_);
   if (!(curvature > 0)) return gain;
   const double move = -slope / curvature;
   intercept_step_ += move;
-  for (std::size_t r = 0; r < moves_.size(); ++r) {
-    moves_[r] += static_cast<T>(move);
-    changed_[r] += second_[r] * static_cast<T>(move);
+  for (std::size_t r = 0; r < state_.moves.size(); ++r) {
+    state_.moves[r] += static_cast<T>(move);
+    changed_[r] += state_.second[r] * static_cast<T>(move);
   }
   return gain + slope * slope / (2 * curvature);
 }
@@ -277,7 +233,7 @@ double WorkingSet<T>::sweep_until_small(const std::vector<double>& curvatures) {
   for (int i = 0; i < kSweeps; ++i) {
     const double swept = sweep(curvatures);
     gain += swept;
-    if (swept <= 0.02 * gain || swept <= 1e-16 * std::abs(objective_)) break;
+    if (swept <= 0.02 * gain || swept <= 1e-16 * std::abs(state_.objective)) break;
     is_slow_ = is_slow_ || i == kSlowSweeps;
   }
   return gain;
@@ -291,17 +247,17 @@ std::vector<double> WorkingSet<T>::gram_of_set() const {
   const auto put = [&](std::int64_t a, std::int64_t b, double value) {
     gram[a * size + b] = gram[b * size + a] = value;
   };
-  design_.threads().run(count, [&](std::int64_t a) {
-    std::vector<T> curved(second_.size());
+  state_.design.threads().run(count, [&](std::int64_t a) {
+    std::vector<T> curved(state_.second.size());
     for (std::int64_t i = view_.offsets[set_[a]]; i < view_.offsets[set_[a] + 1]; ++i) {
       const std::int32_t r = view_.indices[i];
-      curved[r] = second_[r] * static_cast<T>(value_of(i));
+      curved[r] = state_.second[r] * static_cast<T>(value_of(i));
     }
     for (std::int64_t b = 0; b <= a; ++b) put(a, b, slope_of(set_[b], curved));
     if (is_free_) put(a, count, std::accumulate(curved.begin(), curved.end(), 0.0));
     gram[a * size + a] += l2_;
   });
-  if (is_free_) put(count, count, sum_of(second_));
+  if (is_free_) put(count, count, state_.sum_of(state_.second));
   return gram;
 }
 
@@ -313,10 +269,10 @@ double WorkingSet<T>::solve_by_gram() {
   const std::vector<double> gram = gram_of_set();
   std::vector<double> gradient(count + is_free_), weights(count + is_free_);
   for (std::size_t k = 0; k < count; ++k) {
-    weights[k] = weights_[set_[k]];
-    gradient[k] = slope_of(set_[k], first_) + l2_ * weights[k];
+    weights[k] = state_.weights[set_[k]];
+    gradient[k] = slope_of(set_[k], state_.first) + l2_ * weights[k];
   }
-  if (is_free_) gradient[count] = sum_of(first_);
+  if (is_free_) gradient[count] = state_.sum_of(state_.first);
   const std::vector<double> steps =
       minimise_quadratic(gradient, gram, weights, l1_, static_cast<std::int64_t>(count));
   double gain = 0;
@@ -327,11 +283,11 @@ double WorkingSet<T>::solve_by_gram() {
     if (k == count) continue;
     gain -= l1_ * (std::abs(weights[k] + steps[k]) - std::abs(weights[k]));
     steps_[k] = steps[k];
-    add_sparse_row(view_, set_[k], static_cast<T>(steps[k]), moves_.data());
+    add_sparse_row(view_, set_[k], static_cast<T>(steps[k]), state_.moves.data());
   }
   if (!is_free_) return gain;
   intercept_step_ = steps[count];
-  for (T& move : moves_) move += static_cast<T>(steps[count]);
+  for (T& move : state_.moves) move += static_cast<T>(steps[count]);
   return gain;
 }
 
@@ -339,17 +295,17 @@ template <class T>
 bool WorkingSet<T>::search_line(double promised) {
   double share = 1;
   for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
-    for (std::size_t r = 0; r < margins_.size(); ++r)
-      trial_[r] = margins_[r] + static_cast<T>(share) * moves_[r];
-    const double value = evaluate(trial_) + penalty(share);
-    if (value > objective_ - 1e-4 * share * promised) continue;
-    margins_.swap(trial_);
-    for (std::size_t k = 0; k < set_.size(); ++k) weights_[set_[k]] += share * steps_[k];
-    intercept_ += share * intercept_step_;
-    objective_ = value;
+    for (std::size_t r = 0; r < state_.margins.size(); ++r)
+      state_.trial[r] = state_.margins[r] + static_cast<T>(share) * state_.moves[r];
+    const double value = state_.evaluate(state_.trial) + penalty(share);
+    if (value > state_.objective - 1e-4 * share * promised) continue;
+    state_.margins.swap(state_.trial);
+    for (std::size_t k = 0; k < set_.size(); ++k) state_.weights[set_[k]] += share * steps_[k];
+    intercept() += share * intercept_step_;
+    state_.objective = value;
     return true;
   }
-  evaluate(margins_);
+  state_.evaluate(state_.margins);
   return false;
 }
 
@@ -357,50 +313,51 @@ template <class T>
 void WorkingSet<T>::minimise_on_set() {
   std::vector<double> curvatures(set_.size());
   for (int newton = 0; newton < kNewtonSteps; ++newton) {
-    design_.threads().for_range(
+    state_.design.threads().for_range(
         static_cast<std::int64_t>(set_.size()), 16, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t k = begin; k < end; ++k) {
             curvatures[k] = 0;
             for (std::int64_t i = view_.offsets[set_[k]]; i < view_.offsets[set_[k] + 1]; ++i)
               curvatures[k] +=
-                  value_of(i) * value_of(i) * static_cast<double>(second_[view_.indices[i]]);
+                  value_of(i) * value_of(i) * static_cast<double>(state_.second[view_.indices[i]]);
           }
         });
     steps_.assign(set_.size(), 0);
     intercept_step_ = 0;
-    std::fill(moves_.begin(), moves_.end(), T{0});
-    changed_ = first_;
+    std::fill(state_.moves.begin(), state_.moves.end(), T{0});
+    changed_ = state_.first;
     const bool by_gram = is_slow_ && set_.size() <= kMostForGram;
     const double gain = by_gram ? solve_by_gram() : sweep_until_small(curvatures);
-    if (gain <= 1e-16 * std::abs(objective_) || !search_line(gain)) return;
-    if (gain < 0.1 * gap_) return;
+    if (gain <= 1e-16 * std::abs(state_.objective) || !search_line(gain)) return;
+    if (gain < 0.1 * state_.gap) return;
   }
 }
 
 template <class T>
 Solution WorkingSet<T>::run() {
   start();
-  tracker_.set_scale(objective_);
+  state_.tracker.set_scale(state_.objective);
   double before = std::numeric_limits<double>::infinity();
   StallDetector<T> stalls(kStalls);
   bool is_stuck = false;
-  for (int iteration = 0; iteration < problem_.options.max_iterations; ++iteration) {
-    find_intercept();
+  for (int iteration = 0; iteration < state_.problem.options.max_iterations; ++iteration) {
+    if (is_free_) state_.find_intercept(penalty(0), 30, 1e-18);
     compute_gradient();
     find_gap();
-    if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
-    stalls.note(before, objective_);
-    is_stuck = !(objective_ < before) || stalls.is_stalled();  // rounding decides now
+    if (!state_.tracker.report(state_.objective, state_.gap) ||
+        state_.tracker.is_enough(state_.objective, state_.gap))
+      break;
+    stalls.note(before, state_.objective);
+    is_stuck = !(state_.objective < before) || stalls.is_stalled();  // rounding decides now
     if (is_stuck) break;
     is_slow_ = is_slow_ || stalls.count() > 0;
-    before = objective_;
+    before = state_.objective;
     if (iteration % 2 == 0) drop_columns();
     choose_set();
     minimise_on_set();
     steps_.assign(set_.size(), 0);
   }
-  weights_.push_back(intercept_);
-  return tracker_.found(weights_, objective_, gap_, is_stuck);
+  return state_.tracker.found(state_.weights, state_.objective, state_.gap, is_stuck);
 }
 
 }  // namespace
