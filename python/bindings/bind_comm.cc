@@ -116,8 +116,7 @@ void bind_job(py::module_& module) {
     const auto world = job().world();
     std::vector<int> hosts(static_cast<std::size_t>(world->size()));
     for (std::size_t h = 0; h < world->layout().hosts.size(); ++h) {
-      for (const int rank : world->layout().hosts[h].ranks)
-        hosts[static_cast<std::size_t>(rank)] = static_cast<int>(h);
+      for (const int rank : world->layout().hosts[h].ranks) hosts[rank] = static_cast<int>(h);
     }
     return hosts;
   });

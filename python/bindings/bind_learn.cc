@@ -9,7 +9,6 @@
 #include "tutti/comm/communicator.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
-#include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/data/any_file.h"
 #include "tutti/learn/data/data_file.h"
@@ -29,21 +28,9 @@ constexpr double kLookEverySeconds = 0.05;
 
 // (format, shape, dtype, offsets, indices, values or None, has_row_length)
 Held sparse(const py::tuple& parts) {
-  const Offsets offsets = parts[3].cast<Offsets>();
-  const auto shape = parts[1].cast<std::pair<std::int64_t, std::int64_t>>();
-  const bool is_rows = parts[0].cast<std::string>() == "csr";
-  const Indices indices =
-      short_indices(parts[4].cast<py::array>(), is_rows ? shape.second : shape.first,
-                    is_rows ? "columns" : "rows of a matrix by columns");
-  Held held{.matrix = {}, .owners = py::make_tuple(offsets, indices, parts[5])};
-  Matrix& matrix = held.matrix;
-  matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
-  std::tie(matrix.rows, matrix.columns) = shape;
-  matrix.dtype = dtype_of(parts[2]);
-  matrix.offsets = offsets.data();
-  matrix.indices = indices.data();
-  if (!parts[5].is_none()) matrix.values = parts[5].cast<py::array>().data();
-  if (parts[6].cast<bool>()) matrix.implicit = Implicit::kRowLength;
+  Held held = sparse_matrix(parts[0].cast<std::string>(), parts[1], parts[3], parts[4], parts[5]);
+  held.matrix.dtype = dtype_of(parts[2]);
+  if (parts[6].cast<bool>()) held.matrix.implicit = Implicit::kRowLength;
   return held;
 }
 
@@ -132,56 +119,76 @@ Doubles array_of(std::vector<double>&& values) {
   return Doubles(static_cast<py::ssize_t>(kept->size()), kept->data(), owner);
 }
 
-template <class Model>
-py::dict result_of(const Model& model, bool is_interrupted) {
+void add_solution(const GlmModel& model, py::dict& result) {
+  result["intercept"] = model.intercept;
+  result["solver"] = std::string(name_of(model.solver));
+}
+
+void add_solution(const MultinomialModel& model, py::dict& result) {
+  result["intercepts"] = array_of(model.intercepts);
+  result["solver"] = "newton_cg";
+}
+
+// Calls fit(options) without Python's lock.
+template <class Fit>
+py::dict run_fit(const py::dict& asked, const Fit& fit) {
   using namespace py::literals;
-  return py::dict("coefficients"_a = array_of(model.coefficients), "objective"_a = model.objective,
+  GlmOptions options = options_of(asked);
+  FitWatch watch;
+  listen(options, asked, watch);
+  const auto model = [&] {
+    const py::gil_scoped_release release;
+    return fit(options);
+  }();
+  py::dict result("coefficients"_a = array_of(model.coefficients), "objective"_a = model.objective,
                   "dual_gap"_a = model.dual_gap, "has_converged"_a = model.has_converged,
-                  "history"_a = history_of(model.history), "is_interrupted"_a = is_interrupted);
+                  "history"_a = history_of(model.history),
+                  "is_interrupted"_a = watch.was_interrupted());
+  add_solution(model, result);
+  return result;
+}
+
+// The same for fit(options, statistics) from a file.
+template <class Fit>
+py::dict run_file_fit(const py::dict& asked, const Fit& fit) {
+  using namespace py::literals;
+  StreamStats use;
+  py::dict result = run_fit(asked, [&](const GlmOptions& options) { return fit(options, &use); });
+  result["stream"] = py::dict("chunks"_a = use.chunks, "residents"_a = use.residents,
+                              "bytes_read"_a = use.bytes_read, "engine"_a = use.engine);
+  return result;
 }
 
 py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& weights,
                     const py::dict& asked) {
   const Held held = matrix_of(x);
-  GlmOptions options = options_of(asked);
-  FitWatch watch;
-  listen(options, asked, watch);
-  GlmModel model;
-  {
-    const py::gil_scoped_release release;
-    model = fit(held.matrix, span_of(labels), span_of(weights), options);
-  }
-  py::dict result = result_of(model, watch.was_interrupted());
-  result["intercept"] = model.intercept;
-  result["solver"] = std::string(name_of(model.solver));
-  return result;
-}
-
-py::dict use_of(const StreamStats& use) {
-  py::dict stream;
-  stream["chunks"] = use.chunks;
-  stream["residents"] = use.residents;
-  stream["bytes_read"] = use.bytes_read;
-  stream["engine"] = use.engine;
-  return stream;
+  return run_fit(asked, [&](const GlmOptions& options) {
+    return fit(held.matrix, span_of(labels), span_of(weights), options);
+  });
 }
 
 py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& labels,
                        const Doubles& weights, std::int64_t memory_limit, const py::dict& asked) {
-  GlmOptions options = options_of(asked);
-  FitWatch watch;
-  listen(options, asked, watch);
-  GlmModel model;
-  StreamStats use;
-  {
-    const py::gil_scoped_release release;
-    model = fit_file(file, span_of(labels), span_of(weights), options, memory_limit, &use);
-  }
-  py::dict result = result_of(model, watch.was_interrupted());
-  result["intercept"] = model.intercept;
-  result["solver"] = std::string(name_of(model.solver));
-  result["stream"] = use_of(use);
-  return result;
+  return run_file_fit(asked, [&](const GlmOptions& options, StreamStats* use) {
+    return fit_file(file, span_of(labels), span_of(weights), options, memory_limit, use);
+  });
+}
+
+py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
+                     const py::dict& asked) {
+  const Held held = matrix_of(x);
+  return run_fit(asked, [&](const GlmOptions& options) {
+    return fit_multinomial(held.matrix, span_of(classes), count, span_of(weights), options);
+  });
+}
+
+py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& classes, int count,
+                          const Doubles& weights, std::int64_t memory_limit,
+                          const py::dict& asked) {
+  return run_file_fit(asked, [&](const GlmOptions& options, StreamStats* use) {
+    return fit_multinomial_file(file, span_of(classes), count, span_of(weights), options,
+                                memory_limit, use);
+  });
 }
 
 // Two passes over the file with a memory limit, doing nothing with the rows.
@@ -195,44 +202,6 @@ double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_lim
   const Stopwatch watch;
   stream.for_chunks(threads, nothing);
   return static_cast<double>(stream.bytes_read() - before) / watch.seconds();
-}
-
-py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
-                     const py::dict& asked) {
-  const Held held = matrix_of(x);
-  GlmOptions options = options_of(asked);
-  FitWatch watch;
-  listen(options, asked, watch);
-  MultinomialModel model;
-  {
-    const py::gil_scoped_release release;
-    model = fit_multinomial(held.matrix, {classes.data(), static_cast<std::size_t>(classes.size())},
-                            count, span_of(weights), options);
-  }
-  py::dict result = result_of(model, watch.was_interrupted());
-  result["intercepts"] = array_of(model.intercepts);
-  result["solver"] = "newton_cg";
-  return result;
-}
-
-py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& classes, int count,
-                          const Doubles& weights, std::int64_t memory_limit,
-                          const py::dict& asked) {
-  GlmOptions options = options_of(asked);
-  FitWatch watch;
-  listen(options, asked, watch);
-  MultinomialModel model;
-  StreamStats use;
-  {
-    const py::gil_scoped_release release;
-    model = fit_multinomial_file(file, {classes.data(), static_cast<std::size_t>(classes.size())},
-                                 count, span_of(weights), options, memory_limit, &use);
-  }
-  py::dict result = result_of(model, watch.was_interrupted());
-  result["intercepts"] = array_of(model.intercepts);
-  result["solver"] = "newton_cg";
-  result["stream"] = use_of(use);
-  return result;
 }
 
 Doubles margins(const py::object& x, const Doubles& coefficients, double intercept, int threads) {
@@ -303,11 +272,9 @@ py::tuple any_file(const std::string& path, const std::string& kind, const std::
 
 // Codes rows x fields; column offsets[f] + code counts 1.
 py::tuple codes(const Indices& given, const Offsets& offsets, std::int64_t columns) {
-  const DataSet data{
-      .features = from_codes({given.data(), static_cast<std::size_t>(given.size())},
-                             {offsets.data(), static_cast<std::size_t>(offsets.size())}, columns),
-      .labels = {},
-      .weights = {}};
+  const DataSet data{.features = from_codes(span_of(given), span_of(offsets), columns),
+                     .labels = {},
+                     .weights = {}};
   return parts_of(data);
 }
 
@@ -344,15 +311,7 @@ void save_snap(const std::string& path, const py::object& x, const Doubles& labe
 
 PYBIND11_MODULE(_learn, module) {
   using namespace tutti::learn;
-  py::register_local_exception_translator([](std::exception_ptr pointer) {
-    try {
-      if (pointer) std::rethrow_exception(pointer);
-    } catch (const tutti::ConfigError& error) {
-      PyErr_SetString(PyExc_ValueError, error.what());
-    } catch (const tutti::IoError& error) {
-      PyErr_SetString(PyExc_OSError, error.what());
-    }
-  });
+  py::register_local_exception_translator(&raise_in_python);
   py::class_<Ranks>(module, "Ranks", "The ranks of the job that this process belongs to.")
       .def(py::init<>())
       .def_property_readonly("rank", &Ranks::rank)

@@ -3,7 +3,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "tutti/core/error.h"
+#include "python/bindings/learn_arrays.h"
 #include "tutti/learn/model/options.h"
 #include "tutti/learn/model/saved_model.h"
 #include "tutti/learn/tree/io/model_json.h"
@@ -83,15 +83,7 @@ void write_model(const std::filesystem::path& path, const py::dict& given) {
 
 PYBIND11_MODULE(_model, module) {
   module.doc() = "Model files of tutti learn, and the table of its options.";
-  py::register_local_exception_translator([](std::exception_ptr pointer) {
-    try {
-      if (pointer) std::rethrow_exception(pointer);
-    } catch (const tutti::ConfigError& error) {
-      PyErr_SetString(PyExc_ValueError, error.what());
-    } catch (const tutti::IoError& error) {
-      PyErr_SetString(PyExc_OSError, error.what());
-    }
-  });
+  py::register_local_exception_translator(&raise_in_python);
   module.def("defaults", &defaults);
   module.def("snap_ml_defaults", &snap_ml_defaults);
   module.def("read_model", &read_model);

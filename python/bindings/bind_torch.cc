@@ -45,7 +45,7 @@ std::string broadcast_text(std::string text) {
   comm::Communicator& world = World::instance().communicator();
   auto size = static_cast<std::int64_t>(text.size());
   world.broadcast({&size, 1, DType::kI64}, 0, {.name = "size of text"});
-  text.resize(static_cast<std::size_t>(size));
+  text.resize(size);
   world.broadcast({text.data(), size, DType::kU8}, 0, {.name = "text"});
   return text;
 }

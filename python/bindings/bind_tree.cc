@@ -25,22 +25,10 @@ namespace {
 
 // A csr_matrix or csc_matrix of SciPy.
 Held sparse(const py::object& matrix) {
-  const bool is_rows = py::str(matrix.attr("format")).cast<std::string>() == "csr";
   const py::array values = matrix.attr("data");
-  const auto shape = matrix.attr("shape").cast<std::pair<std::int64_t, std::int64_t>>();
-  const Indices indices =
-      short_indices(matrix.attr("indices"), is_rows ? shape.second : shape.first,
-                    is_rows ? "columns" : "rows of a matrix by columns");
-  const Offsets offsets = matrix.attr("indptr").cast<Offsets>();
-  Held held;
-  held.owners = py::make_tuple(values, indices, offsets);
-  held.matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
+  Held held = sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"),
+                            matrix.attr("indptr"), matrix.attr("indices"), values);
   held.matrix.dtype = dtype_of(values.dtype());
-  held.matrix.rows = shape.first;
-  held.matrix.columns = shape.second;
-  held.matrix.values = values.data();
-  held.matrix.offsets = offsets.data();
-  held.matrix.indices = indices.data();
   return held;
 }
 

@@ -1,13 +1,18 @@
-// What the modules of tutti.learn take from Python: matrices without copies, vectors, settings by
-// name.
+// Conversions that the modules of tutti.learn share: matrices without copies, vectors, settings by
+// name, exceptions.
 #pragma once
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <exception>
 #include <span>
+#include <string>
+#include <tuple>
+#include <utility>
 
+#include "tutti/core/error.h"
 #include "tutti/learn/data/matrix.h"
 
 namespace tutti::learn {
@@ -42,6 +47,26 @@ inline Indices short_indices(const pybind11::array& given, std::int64_t count, c
   return given.cast<Indices>();
 }
 
+// The three arrays of a CSR ("csr") or CSC matrix; `values` may be None. The caller sets the dtype
+// where the values do not say it.
+inline Held sparse_matrix(const std::string& format, const pybind11::object& shape,
+                          const pybind11::object& offsets_given,
+                          const pybind11::array& indices_given, const pybind11::object& values) {
+  const bool is_rows = format == "csr";
+  Held held;
+  Matrix& matrix = held.matrix;
+  std::tie(matrix.rows, matrix.columns) = shape.cast<std::pair<std::int64_t, std::int64_t>>();
+  const Indices indices = short_indices(indices_given, is_rows ? matrix.columns : matrix.rows,
+                                        is_rows ? "columns" : "rows of a matrix by columns");
+  const Offsets offsets = offsets_given.cast<Offsets>();
+  held.owners = pybind11::make_tuple(offsets, indices, values);
+  matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
+  matrix.offsets = offsets.data();
+  matrix.indices = indices.data();
+  if (!values.is_none()) matrix.values = values.cast<pybind11::array>().data();
+  return held;
+}
+
 inline Held dense(const pybind11::array& values) {
   if (values.ndim() != 2) throw pybind11::value_error("a matrix has two dimensions");
   Held held{.matrix = {}, .owners = values};
@@ -55,8 +80,20 @@ inline Held dense(const pybind11::array& values) {
   return held;
 }
 
-inline std::span<const double> span_of(const Doubles& values) {
+template <class T, int kFlags>
+std::span<const T> span_of(const pybind11::array_t<T, kFlags>& values) {
   return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+// An exception of this library as the one that Python has for it.
+inline void raise_in_python(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const ConfigError& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const IoError& error) {
+    PyErr_SetString(PyExc_OSError, error.what());
+  }
 }
 
 // Leaves `to` as it is when the name is not there, or None.
