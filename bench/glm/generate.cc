@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <numbers>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/glm/random.h"
@@ -63,37 +65,48 @@ double effect_of(int field, std::int64_t value) {
   return random.normal() * 0.45 / (1 + 0.05 * std::log1p(static_cast<double>(value + 1)));
 }
 
-struct Click {
-  std::array<std::int32_t, kFields> columns;
-  int count = 0;
-  double label = 0;
-};
-
-Click make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns) {
+// One row; returns its label.
+double make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns,
+                  learn::SparseRowsBuilder& built) {
   Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
   std::array<std::uint64_t, 3> groups;
   for (int g = 0; g < 3; ++g)
     groups[g] =
         static_cast<std::uint64_t>(random.zipf(200000, 1.1)) * 3 + static_cast<std::uint64_t>(g);
-  Click click;
+  std::set<std::int32_t> used;
   double logit = -1.9;
   for (int field = 0; field < kFields; ++field) {
     const std::int64_t value = field_value(field, groups, random);
     logit += 0.62 * effect_of(field, value);
     const std::uint64_t hash =
         split_mix(static_cast<std::uint64_t>(field) << 40 ^ static_cast<std::uint64_t>(value + 1));
-    click.columns[click.count++] =
-        static_cast<std::int32_t>(hash % static_cast<std::uint64_t>(columns));
+    used.insert(static_cast<std::int32_t>(hash % static_cast<std::uint64_t>(columns)));
   }
   for (int pair = 0; pair < 3; ++pair) {  // what no linear model finds
     Random both(groups[pair] * 977 + groups[(pair + 1) % 3]);
     logit += 0.35 * both.normal();
   }
-  std::sort(click.columns.begin(), click.columns.end());
-  click.count = static_cast<int>(std::unique(click.columns.begin(), click.columns.end()) -
-                                 click.columns.begin());
-  click.label = random.uniform() < 1 / (1 + std::exp(-logit)) ? 1 : -1;
-  return click;
+  for (const std::int32_t column : used) built.add(column, 1);
+  return random.uniform() < 1 / (1 + std::exp(-logit)) ? 1 : -1;
+}
+
+// Calls make_row(row, rows to add it to) for every row; it returns the label.
+DataSet sparse_set(std::int64_t rows, std::int64_t columns,
+                   const std::function<double(std::int64_t, learn::SparseRowsBuilder&)>& make_row) {
+  std::vector<learn::SparseRowsBuilder> built((rows + kRowsAtOnce - 1) / kRowsAtOnce);
+  DataSet data;
+  data.labels.resize(rows);
+  for_pieces(std::ssize(built), [&](std::int64_t piece) {
+    const std::int64_t end = std::min(rows, (piece + 1) * kRowsAtOnce);
+    for (std::int64_t row = piece * kRowsAtOnce; row < end; ++row) {
+      data.labels[row] = make_row(row, built[piece]);
+      built[piece].end_row();
+    }
+  });
+  learn::SparseRowsBuilder all;
+  for (const auto& piece : built) all.append(piece);
+  data.features = std::move(all).build(columns);
+  return data;
 }
 
 DataSet dense_set(std::int64_t rows, std::int64_t columns,
@@ -115,23 +128,9 @@ DataSet dense_set(std::int64_t rows, std::int64_t columns,
 }  // namespace
 
 DataSet make_clicks(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
-  const std::int64_t pieces = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
-  std::vector<learn::SparseRowsBuilder> built(pieces);
-  DataSet data;
-  data.labels.resize(rows);
-  for_pieces(pieces, [&](std::int64_t piece) {
-    const std::int64_t end = std::min(rows, (piece + 1) * kRowsAtOnce);
-    for (std::int64_t row = piece * kRowsAtOnce; row < end; ++row) {
-      const Click click = make_click(seed, row, columns);
-      for (int i = 0; i < click.count; ++i) built[piece].add(click.columns[i], 1);
-      built[piece].end_row();
-      data.labels[row] = click.label;
-    }
+  return sparse_set(rows, columns, [&](std::int64_t row, learn::SparseRowsBuilder& built) {
+    return make_click(seed, row, columns, built);
   });
-  learn::SparseRowsBuilder all;
-  for (const auto& piece : built) all.append(piece);
-  data.features = std::move(all).build(columns);
-  return data;
 }
 
 DataSet make_collisions(std::int64_t rows, std::uint64_t seed) {
@@ -190,48 +189,32 @@ DataSet make_factors(std::int64_t rows, std::int64_t columns, std::uint64_t seed
 
 DataSet make_pages(std::int64_t rows, std::int64_t columns, std::int64_t mean_entries,
                    std::uint64_t seed) {
-  const std::int64_t pieces = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
-  std::vector<learn::SparseRowsBuilder> built(pieces);
-  DataSet data;
-  data.labels.resize(rows);
-  for_pieces(pieces, [&](std::int64_t piece) {
+  return sparse_set(rows, columns, [&](std::int64_t row, learn::SparseRowsBuilder& built) {
+    Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
+    const double length =
+        static_cast<double>(mean_entries) * std::exp(0.8 * random.normal() - 0.32);
+    const bool is_spam = random.uniform() < 0.61;
     std::vector<std::int32_t> drawn;
-    const std::int64_t end = std::min(rows, (piece + 1) * kRowsAtOnce);
-    for (std::int64_t row = piece * kRowsAtOnce; row < end; ++row) {
-      Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
-      const double length =
-          static_cast<double>(mean_entries) * std::exp(0.8 * random.normal() - 0.32);
-      drawn.clear();
-      const bool is_spam = random.uniform() < 0.61;
-      for (int i = std::clamp(static_cast<int>(length), 20, 40000); i > 0; --i) {
-        const std::int64_t rank = random.zipf(columns, 1.1);
-        // Some columns are for one of the kinds of pages.
-        const std::uint64_t kind = split_mix(static_cast<std::uint64_t>(rank) + 99) % 40;
-        if (kind < 2 && (kind == 0) != is_spam && random.uniform() < 0.6) continue;
-        drawn.push_back(static_cast<std::int32_t>(split_mix(static_cast<std::uint64_t>(rank)) %
-                                                  static_cast<std::uint64_t>(columns)));
-      }
-      std::sort(drawn.begin(), drawn.end());
-      double square = 0;
-      for (std::size_t i = 0, j; i < drawn.size(); i = j) {
-        for (j = i; j < drawn.size() && drawn[j] == drawn[i]; ++j) {
-        }
-        square += static_cast<double>((j - i) * (j - i));
-      }
-      for (std::size_t i = 0, j; i < drawn.size(); i = j) {
-        for (j = i; j < drawn.size() && drawn[j] == drawn[i]; ++j) {
-        }
-        built[piece].add(drawn[i],
-                         static_cast<float>(static_cast<double>(j - i) / std::sqrt(square)));
-      }
-      built[piece].end_row();
-      data.labels[row] = is_spam ? 1 : -1;
+    for (int i = std::clamp(static_cast<int>(length), 20, 40000); i > 0; --i) {
+      const std::int64_t rank = random.zipf(columns, 1.1);
+      // Some columns are for one of the kinds of pages.
+      const std::uint64_t kind = split_mix(static_cast<std::uint64_t>(rank) + 99) % 40;
+      if (kind < 2 && (kind == 0) != is_spam && random.uniform() < 0.6) continue;
+      drawn.push_back(static_cast<std::int32_t>(split_mix(static_cast<std::uint64_t>(rank)) %
+                                                static_cast<std::uint64_t>(columns)));
     }
+    std::sort(drawn.begin(), drawn.end());
+    std::vector<std::pair<std::int32_t, int>> counts;
+    for (const std::int32_t column : drawn) {
+      if (counts.empty() || counts.back().first != column) counts.emplace_back(column, 0);
+      ++counts.back().second;
+    }
+    double square = 0;
+    for (const auto& [column, count] : counts) square += static_cast<double>(count) * count;
+    for (const auto& [column, count] : counts)
+      built.add(column, static_cast<float>(count / std::sqrt(square)));
+    return is_spam ? 1.0 : -1.0;
   });
-  learn::SparseRowsBuilder all;
-  for (const auto& piece : built) all.append(piece);
-  data.features = std::move(all).build(columns);
-  return data;
 }
 
 }  // namespace tutti::bench
