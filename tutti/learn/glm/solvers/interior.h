@@ -7,6 +7,10 @@
 // system of the columns' size: l2 and the rows' Gram matrix with one positive weight each. How
 // columns are scaled does not matter, and about 20 steps are enough, each of two passes over the
 // rows.
+//
+// Why it is not replaced by sdca: 100,000 rows of 28 columns to a relative gap of 1e-4 take 45 steps
+// and 0.64 s of one CPU. sdca stops after 1000 epochs (3.2 s) at a gap of 3.5e-3. With columns whose
+// scales span 0.01 to 100 it is 0.50 s against 4.0 s and a gap of 0.99.
 #pragma once
 
 #include "tutti/learn/glm/problem/problem.h"
