@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tutti/comm/options.h"
-#include "tutti/core/error.h"
 #include "tutti/launch/agent/agent.h"
 #include "tutti/launch/cli/command_line.h"
 #include "tutti/launch/cli/launch.h"

@@ -69,7 +69,7 @@ void print_words(const Words& words) {
                all.size() > kMostShown ? ", ..." : "");
   };
   for (const int column : words.categorical())
-    print(fmt::format("column {}", column), words.columns[static_cast<std::size_t>(column)]);
+    print(fmt::format("column {}", column), words.columns[column]);
   if (!words.labels.empty()) print("labels", words.labels);
 }
 

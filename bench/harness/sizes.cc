@@ -5,7 +5,6 @@
 #include <charconv>
 #include <limits>
 #include <set>
-#include <string>
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"

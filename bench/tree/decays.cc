@@ -108,14 +108,14 @@ Decays make_decays(std::int64_t rows, std::uint64_t seed) {
   Decays made;
   made.rows = rows;
   made.values.resize(static_cast<std::size_t>(rows) * Decays::kColumns);
-  made.labels.resize(static_cast<std::size_t>(rows));
+  made.labels.resize(rows);
   for (std::int64_t row = 0; row < rows; ++row) {
     Dice dice(seed, static_cast<std::uint64_t>(row));
     const bool is_signal = dice.unit() < 0.53;
     make_row(dice, is_signal, made.values.data() + row * Decays::kColumns);
     // A share of all collisions cannot be told apart.
     const bool is_mistaken = dice.unit() < 0.07;
-    made.labels[static_cast<std::size_t>(row)] = is_signal != is_mistaken ? 1 : 0;
+    made.labels[row] = is_signal != is_mistaken ? 1 : 0;
   }
   return made;
 }

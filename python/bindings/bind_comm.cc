@@ -10,7 +10,6 @@
 #include "python/bindings/array_view.h"
 #include "python/bindings/bind_comm.h"
 #include "python/bindings/job.h"
-#include "tutti/comm/options.h"
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
 #include "tutti/fusion/options.h"

@@ -24,14 +24,14 @@ std::string runs(const Picture& picture, int shades, ShadeOf shade_of, ColourOf 
       int end = column + 1;
       while (end < picture.columns && shade_of(at(end)) == shade) ++end;
       if (shade >= 0)
-        paths[static_cast<std::size_t>(shade)] +=
+        paths[shade] +=
             fmt::format("M{} {}.5h{}", column,
                         picture.has_first_row_below ? picture.rows - 1 - row : row, end - column);
       column = end;
     }
   std::string text;
   for (int i = 0; i < shades; ++i)
-    if (const std::string& path = paths[static_cast<std::size_t>(i)]; !path.empty())
+    if (const std::string& path = paths[i]; !path.empty())
       text += fmt::format(
           "<path d=\"{}\" stroke=\"{}\" stroke-opacity=\"{}\" stroke-width=\"1.02\"/>\n", path,
           colour_of(i), opacity);

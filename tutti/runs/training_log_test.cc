@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include "tutti/core/crc32c.h"
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tutti/core/error.h"
 #include "tutti/core/test_error.h"
 
 namespace tutti::topo {

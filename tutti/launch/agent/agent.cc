@@ -1,7 +1,6 @@
 #include "tutti/launch/agent/agent.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

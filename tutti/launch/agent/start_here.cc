@@ -1,5 +1,4 @@
 // Ranks of this machine without MPI.
-#include <fmt/format.h>
 #include <signal.h>
 
 #include <list>

@@ -12,7 +12,6 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/launch/net/network.h"
-#include "tutti/os/text_file.h"
 
 namespace tutti::launch {
 namespace {
@@ -98,7 +97,7 @@ void JobRanks::add_files(std::vector<pollfd>* files) {
 
 void JobRanks::handle(std::span<const pollfd> files) {
   for (int rank = 0; rank < size(); ++rank) {
-    if (files[static_cast<std::size_t>(rank)].revents) read_rank(rank);
+    if (files[rank].revents) read_rank(rank);
   }
   for (std::size_t i = 0; i < polled_arrivals_; ++i) {
     if (files[ranks_.size() + i].revents) read_arrival(*arrivals_[i]);
@@ -157,7 +156,7 @@ void JobRanks::read_arrival(Arrival& arrival) {
 }
 
 void JobRanks::welcome(const Hello& hello, Arrival& arrival) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(hello.rank)];
+  Rank& rank = *ranks_[hello.rank];
   rank.socket = std::move(arrival.socket);
   rank.reader = std::move(arrival.reader);
   rank.has_come = true;
@@ -174,13 +173,13 @@ void JobRanks::welcome(const Hello& hello, Arrival& arrival) {
     answer.rows = size.ws_row;
     answer.columns = size.ws_col;
   }
-  if (!spec_.cpus.empty()) answer.cpus = spec_.cpus[static_cast<std::size_t>(hello.rank)];
+  if (!spec_.cpus.empty()) answer.cpus = spec_.cpus[hello.rank];
   send_frame(rank.socket, encode(answer));
   if (stops_all_) send_frame(rank.socket, encode(kStop));
 }
 
 void JobRanks::read_rank(int number) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  Rank& rank = *ranks_[number];
   const bool is_valid = read_frames(rank.socket, rank.reader, [&](char kind, auto body) {
     return take_frame(number, kind, body);
   });
@@ -195,7 +194,7 @@ void JobRanks::read_rank(int number) {
 }
 
 bool JobRanks::take_frame(int number, char kind, std::string_view body) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  Rank& rank = *ranks_[number];
   if (kind == kOutput || kind == kErrors) {
     take_output(rank, kind, body);
     return true;
@@ -229,7 +228,7 @@ void JobRanks::grant_credit() {
 }
 
 void JobRanks::take_exit(int number, const Exit& exit) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  Rank& rank = *ranks_[number];
   rank.has_exited = true;
   rank.has_failed = exit.code != 0 || exit.signal != 0;
   for (const char kind : {kOutput, kErrors}) {
@@ -248,7 +247,7 @@ void JobRanks::take_exit(int number, const Exit& exit) {
 }
 
 void JobRanks::end_rank(int number) {
-  Rank& rank = *ranks_[static_cast<std::size_t>(number)];
+  Rank& rank = *ranks_[number];
   rank.has_ended = true;
   rank.output.flush(true);
   rank.errors.flush(true);
@@ -288,11 +287,11 @@ bool JobRanks::all_have_ended() const {
 }
 
 const std::string& JobRanks::host_of(int rank) const {
-  return spec_.rankfile.ranks[static_cast<std::size_t>(rank)].host;
+  return spec_.rankfile.ranks[rank].host;
 }
 
 std::string JobRanks::last_words(int rank) const {
-  const std::string lines = ranks_[static_cast<std::size_t>(rank)]->last_lines.text();
+  const std::string lines = ranks_[rank]->last_lines.text();
   if (lines.empty()) return " It printed nothing.";
   return fmt::format(" Its last lines ({}):\n{}", (folder_.path() / log_name(rank)).string(),
                      lines);

@@ -57,8 +57,8 @@ class JobRanks {
 
   int connected() const;
   bool all_have_ended() const;
-  bool has_come(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->has_come; }
-  bool has_ended(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->has_ended; }
+  bool has_come(int rank) const { return ranks_[rank]->has_come; }
+  bool has_ended(int rank) const { return ranks_[rank]->has_ended; }
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::string& host_of(int rank) const;
   // " Its last lines (...):\n..." for the message about its end.

@@ -59,7 +59,7 @@ void JobOutput::print(int file, std::string text) {
 void JobOutput::print(int file, std::string_view text, Owner owner) {
   if (text.empty()) return;
   queue_of(file).post(text.size(), [shared = shared_, file, text, owner = std::move(owner)] {
-    std::atomic<int>& error = shared->errors[static_cast<std::size_t>(file)];
+    std::atomic<int>& error = shared->errors[file];
     if (error == EPIPE) return;
     const int failed = os::write_all(file, text.data(), text.size());
     if (failed == 0) return;

@@ -26,7 +26,7 @@ std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& sha
     throw ConfigError("DDL-3-12", fmt::format("-sockets {}: a host has {} that can be used.",
                                               shape.sockets, found));
   }
-  if (shape.sockets > 0) counts.resize(static_cast<std::size_t>(shape.sockets));
+  if (shape.sockets > 0) counts.resize(shape.sockets);
   const int fewest = *std::ranges::min_element(counts);
   if (shape.cores > fewest) {
     throw ConfigError("DDL-3-12", fmt::format("-cores {}: a socket has {} that can be used.",
@@ -58,7 +58,7 @@ std::vector<int> sockets_of_ranks(int ranks, const topo::Machine& machine,
                                   const std::vector<int>& cores) {
   std::vector<int> sockets;
   for (int i = 0; i < ranks && ranks <= static_cast<int>(machine.accelerators.size()); ++i) {
-    const int socket = machine.accelerators[static_cast<std::size_t>(i)].socket;
+    const int socket = machine.accelerators[i].socket;
     if (socket >= 0 && socket < static_cast<int>(cores.size())) sockets.push_back(socket);
   }
   const bool is_known = static_cast<int>(sockets.size()) == ranks;
@@ -173,7 +173,7 @@ Rankfile place(const std::vector<Host>& hosts, const topo::Machine& machine, con
   for (int place = 0; place < most; ++place) {
     for (std::size_t h = 0; h < hosts.size(); ++h) {
       if (place >= wanted[h]) continue;
-      rankfile.ranks.push_back(slots.at(wanted[h])[static_cast<std::size_t>(place)]);
+      rankfile.ranks.push_back(slots.at(wanted[h])[place]);
       rankfile.ranks.back().host = hosts[h].name;
     }
   }

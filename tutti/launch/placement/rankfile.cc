@@ -26,7 +26,7 @@ std::vector<std::vector<int>> Rankfile::ranks_by_host() const {
   for (std::size_t h = 0; h < hosts.size(); ++h) index.emplace(hosts[h], h);
   std::vector<std::vector<int>> by_host(hosts.size());
   for (int rank = 0; rank < size(); ++rank) {
-    const auto found = index.find(ranks[static_cast<std::size_t>(rank)].host);
+    const auto found = index.find(ranks[rank].host);
     if (found != index.end()) by_host[found->second].push_back(rank);
   }
   return by_host;
@@ -52,7 +52,7 @@ std::string to_text(const Rankfile& rankfile) {
   for (const std::vector<int>& ranks : rankfile.ranks_by_host()) {
     text += '\n';
     for (const int rank : ranks) {
-      const RankSlot& slot = rankfile.ranks[static_cast<std::size_t>(rank)];
+      const RankSlot& slot = rankfile.ranks[rank];
       text += fmt::format("rank {}={} slot={}\n", rank, slot.host, slot_text(slot));
     }
   }
@@ -78,9 +78,8 @@ namespace {
 std::vector<topo::CpuList> cores_of(int socket, const topo::Machine& machine) {
   const std::vector<topo::Socket> sockets = usable_sockets(machine);
   if (socket >= 0) {
-    return socket < static_cast<int>(sockets.size())
-               ? sockets[static_cast<std::size_t>(socket)].cores
-               : std::vector<topo::CpuList>{};
+    return socket < static_cast<int>(sockets.size()) ? sockets[socket].cores
+                                                     : std::vector<topo::CpuList>{};
   }
   std::vector<topo::CpuList> all;
   for (const topo::Socket& one : sockets) all.insert(all.end(), one.cores.begin(), one.cores.end());
@@ -91,7 +90,7 @@ std::vector<topo::CpuList> cores_of(int socket, const topo::Machine& machine) {
 
 void check_fit(const Rankfile& rankfile, std::span<const int> ranks, const topo::Machine& machine) {
   for (const int rank : ranks) {
-    const RankSlot& slot = rankfile.ranks[static_cast<std::size_t>(rank)];
+    const RankSlot& slot = rankfile.ranks[rank];
     const int count = static_cast<int>(cores_of(slot.socket, machine).size());
     const int highest = slot.cores.empty() ? 0 : slot.cores.back();
     if (highest < count) continue;

@@ -7,8 +7,6 @@
 #include <functional>
 #include <map>
 
-#include "tutti/core/bytes.h"
-
 namespace tutti::launch {
 namespace {
 
@@ -128,8 +126,7 @@ Findings little_shared_memory(const Facts& facts) {
   return each(facts, "DDL-3-31", [&](const HostFacts& host) -> std::string {
     const auto at =
         std::ranges::find(facts.rankfile.hosts, host.name) - facts.rankfile.hosts.begin();
-    const int count =
-        at < static_cast<std::ptrdiff_t>(ranks.size()) ? ranks[static_cast<std::size_t>(at)] : 1;
+    const int count = at < static_cast<std::ptrdiff_t>(ranks.size()) ? ranks[at] : 1;
     const std::int64_t wanted = count * kSharedMemoryPerRank;
     if (host.report->shared_memory >= wanted) return "";
     return fmt::format(

@@ -1,5 +1,4 @@
 // `ddlrun --serve`: the end of a session on the host that is asked.
-#include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>

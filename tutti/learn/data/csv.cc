@@ -90,9 +90,9 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
   for (std::int64_t column = 0; column < layout.columns; ++column) {
     const std::size_t feature = layout.feature_of(column);
     const auto& words = options.known.columns;
-    layout.has_words[static_cast<std::size_t>(column)] =
-        column == layout.label ? !options.known.labels.empty()
-                               : feature < words.size() && !words[feature].empty();
+    layout.has_words[column] = column == layout.label
+                                   ? !options.known.labels.empty()
+                                   : feature < words.size() && !words[feature].empty();
   }
   return layout;
 }
@@ -120,9 +120,8 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
     }
     double value = 0;
     const bool is_word = !read_field(field, value) || std::isinf(value);
-    if (layout.has_words[static_cast<std::size_t>(column)] != 0 ||
-        (is_word && layout.takes_words)) {  // its code comes later
-      chunk.found_words[static_cast<std::size_t>(column)] = 1;
+    if (layout.has_words[column] != 0 || (is_word && layout.takes_words)) {  // its code comes later
+      chunk.found_words[column] = 1;
       if (column == layout.label)
         chunk.labels.push_back(0);
       else
@@ -150,7 +149,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
 
 template <class T>
 void read_chunk(const Layout& layout, Chunk<T>& chunk) {
-  chunk.found_words.resize(static_cast<std::size_t>(layout.columns));
+  chunk.found_words.resize(layout.columns);
   for (std::string_view rest = chunk.text; !rest.empty() && chunk.error.empty();) {
     ++chunk.lines;
     const std::string_view row = take_row(rest, layout.delimiter);
@@ -167,8 +166,7 @@ std::vector<std::string> words_of(const Layout& layout, const std::vector<std::i
     const std::string_view row = take_row(text, layout.delimiter);
     if (is_blank(row)) continue;
     const auto fields = fields_of(row, layout.delimiter);
-    for (const std::int64_t column : columns)
-      words.push_back(fields[static_cast<std::size_t>(column)].word());
+    for (const std::int64_t column : columns) words.push_back(fields[column].word());
   }
   return words;
 }
@@ -189,18 +187,15 @@ void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::s
                const CsvOptions& options, Threads& threads, DataSet& data, T* values) {
   std::vector<std::int64_t> columns;
   for (std::int64_t column = 0; column < layout.columns; ++column)
-    if (std::any_of(chunks.begin(), chunks.end(), [&](const Chunk<T>& chunk) {
-          return chunk.found_words[static_cast<std::size_t>(column)] != 0;
-        }))
+    if (std::any_of(chunks.begin(), chunks.end(),
+                    [&](const Chunk<T>& chunk) { return chunk.found_words[column] != 0; }))
       columns.push_back(column);
   if (columns.empty()) return;
   std::vector<std::vector<std::string>> words(chunks.size());
-  threads.run(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t i) {
-    words[static_cast<std::size_t>(i)] =
-        words_of(layout, columns, chunks[static_cast<std::size_t>(i)].text);
-  });
+  threads.run(static_cast<std::int64_t>(chunks.size()),
+              [&](std::int64_t i) { words[i] = words_of(layout, columns, chunks[i].text); });
   data.words = options.known;
-  data.words.columns.resize(static_cast<std::size_t>(data.features.columns));
+  data.words.columns.resize(data.features.columns);
   for (std::size_t which = 0; which < columns.size(); ++which) {
     const bool is_label = columns[which] == layout.label;
     const std::size_t feature = layout.feature_of(columns[which]);

@@ -27,7 +27,7 @@ bool has_words(const Words& words, std::int64_t column) {
 // How many columns a column becomes.
 std::int64_t width_of(const Words& words, std::int64_t column) {
   if (!has_words(words, column)) return 1;
-  return static_cast<std::int64_t>(words.columns[static_cast<std::size_t>(column)].size());
+  return static_cast<std::int64_t>(words.columns[column].size());
 }
 
 }  // namespace

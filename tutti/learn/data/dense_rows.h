@@ -20,7 +20,7 @@ const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
     return static_cast<const T*>(matrix.values) + begin * matrix.row_stride;
   }
   row_stride = matrix.columns;
-  buffer.assign(static_cast<std::size_t>((end - begin) * matrix.columns), T{0});
+  buffer.assign((end - begin) * matrix.columns, T{0});
   const auto number = [&](std::int64_t at) {
     return matrix.dtype == DType::kF32
                ? static_cast<T>(static_cast<const float*>(matrix.values)[at])

@@ -85,11 +85,11 @@ DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names) {
   m.columns = m.row_stride = static_cast<std::int64_t>(sizes[1]);
   m.dtype = is_single ? DType::kF32 : DType::kF64;
   if (is_single) {
-    storage->values_f32.resize(static_cast<std::size_t>(m.entries()));
+    storage->values_f32.resize(m.entries());
     m.values = storage->values_f32.data();
     if (m.entries() > 0) file.read(names.features, H5T_NATIVE_FLOAT, storage->values_f32.data());
   } else {
-    storage->values_f64.resize(static_cast<std::size_t>(m.entries()));
+    storage->values_f64.resize(m.entries());
     m.values = storage->values_f64.data();
     if (m.entries() > 0) file.read(names.features, H5T_NATIVE_DOUBLE, storage->values_f64.data());
   }

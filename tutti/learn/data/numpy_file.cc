@@ -37,8 +37,8 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper
     return m;
   }
   auto storage = std::make_shared<SparseStorage>();
-  if (m.dtype == DType::kF32) storage->values_f32.resize(static_cast<std::size_t>(array.count()));
-  if (m.dtype == DType::kF64) storage->values_f64.resize(static_cast<std::size_t>(array.count()));
+  if (m.dtype == DType::kF32) storage->values_f32.resize(array.count());
+  if (m.dtype == DType::kF64) storage->values_f64.resize(array.count());
   for (std::int64_t i = 0; i < array.count(); ++i) {
     if (m.dtype == DType::kF32) {
       storage->values_f32[i] = static_cast<float>(array.at(i));
@@ -68,7 +68,7 @@ class Arrays {
     if (!has(key)) return values;
     const NpyArray array = get(key);
     if (array.kind == 'S') refuse_array(name_, fmt::format("'{}' has no numbers", key));
-    values.resize(static_cast<std::size_t>(array.count()));
+    values.resize(array.count());
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = array.at(static_cast<std::int64_t>(i));
     return values;

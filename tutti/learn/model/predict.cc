@@ -104,7 +104,7 @@ Predictions predict(const SavedModel& model, const Matrix& features, int threads
   for (std::size_t row = 0; row < scores.size(); row += classes) {
     const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(row);
     const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin;
-    found.values.push_back(model.classes[static_cast<std::size_t>(best)]);
+    found.values.push_back(model.classes[best]);
   }
   if (model.has_probabilities()) found.probabilities = scores;
   return found;

@@ -48,7 +48,7 @@ bool is_number(const std::string& word) {
 void check_words(const Words& words) {
   constexpr std::size_t kMostCodes = 100;  // that may look like numbers
   for (const int column : words.categorical()) {
-    const auto& all = words.columns[static_cast<std::size_t>(column)];
+    const auto& all = words.columns[column];
     const auto numbers = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_number));
     if (numbers <= kMostCodes || 2 * numbers <= all.size()) continue;
     const auto word = std::find_if_not(all.begin(), all.end(), is_number);

@@ -240,7 +240,7 @@ void Booster::add_values(const GrownTree& grown, int output, ScoredRows& rows) c
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   each_leaf(grown, rows, [&](std::int64_t row, std::int32_t leaf) {
     rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(output)] +=
-        grown.tree.values[static_cast<std::size_t>(leaf)];
+        grown.tree.values[leaf];
   });
 }
 
@@ -263,21 +263,20 @@ void Booster::add_to_scores(GrownTree& grown, const GradientTask& task, ScoredRo
   const auto each_own = [&](const auto& use) {
     if (records == nullptr || records->size != rows.matrix.rows) return each_leaf(grown, rows, use);
     threads_.run(static_cast<std::int64_t>(grown.nodes.size()), [&](std::int64_t index) {
-      const GrownNode& node = grown.nodes[static_cast<std::size_t>(index)];
+      const GrownNode& node = grown.nodes[index];
       if (node.left >= 0) return;
-      const std::int32_t leaf = grown.place[static_cast<std::size_t>(index)];
+      const std::int32_t leaf = grown.place[index];
       for (std::int64_t i = node.begin; i < node.end; ++i) use(records->data()[i].row, leaf);
     });
   };
   const auto add = [&](std::int64_t row, std::int32_t leaf) {
     rows.scores[static_cast<std::size_t>(row) * outputs + static_cast<std::size_t>(task.output)] +=
-        grown.tree.values[static_cast<std::size_t>(leaf)];
+        grown.tree.values[leaf];
   };
   const auto alpha = objective_->leaf_quantile();
   if (!alpha) return each_own(add);
   std::vector<std::int32_t> leaves(static_cast<std::size_t>(rows.matrix.rows));
-  each_own(
-      [&](std::int64_t row, std::int32_t leaf) { leaves[static_cast<std::size_t>(row)] = leaf; });
+  each_own([&](std::int64_t row, std::int32_t leaf) { leaves[row] = leaf; });
   move_to_quantiles(grown.tree, leaves, task, *alpha);
   for (std::size_t row = 0; row < leaves.size(); ++row)
     add(static_cast<std::int64_t>(row), leaves[row]);
@@ -314,8 +313,7 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
   Tree& tree = grown.tree;
   tree.values.resize(grown.nodes.size());
   for (std::size_t i = 0; i < grown.nodes.size(); ++i)
-    tree.values[static_cast<std::size_t>(grown.place[i])] =
-        value_of(grown.nodes[i].sums, scales.units);
+    tree.values[grown.place[i]] = value_of(grown.nodes[i].sums, scales.units);
   add_to_scores(grown, task, rows, limit_.exists() ? nullptr : &records);
   if (others != nullptr) add_values(grown, task.output, *others);
   return std::move(grown.tree);
@@ -385,7 +383,7 @@ BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
   if (options_.exact_splits) {
     check_exact(options_.bins, options_.memory_limit, communicator_);
     exact_.emplace(matrix, threads_);
-    bins_.columns.resize(static_cast<std::size_t>(matrix.columns));
+    bins_.columns.resize(matrix.columns);
     if (options_.tree_probability < 1) bins_ = find_bins(matrix, bin_options, threads_);
   } else {
     BinnedRows binned = find_and_bin(matrix, bin_options, limit_, threads_, communicator_);

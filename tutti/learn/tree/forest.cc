@@ -136,7 +136,7 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   grow_options.is_classification = options.classes > 0;
   grow_options.columns_per_node =
       options.columns_per_node < problem.columns ? options.columns_per_node : 0;
-  grow_options.columns.resize(static_cast<std::size_t>(problem.columns));
+  grow_options.columns.resize(problem.columns);
   std::iota(grow_options.columns.begin(), grow_options.columns.end(), 0);
   grow_options.seed = seed;
   grow_options.keeps_last_rows = !problem.targets.weights.empty() || options.bootstrap;
@@ -168,14 +168,14 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
 // meet at every node: all threads grow one tree after the other.
 template <class Record>
 void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees) {
-  trees.resize(static_cast<std::size_t>(problem.options.trees));
+  trees.resize(problem.options.trees);
   std::atomic<int> next = 0, made = 0;
   std::atomic<bool> is_ended = false;
   const auto caller = std::this_thread::get_id();
   const auto grow_some = [&](Threads& helpers) {
     Records<Record> records, scratch;
     for (int i; !is_ended && (i = next++) < problem.options.trees;) {
-      trees[static_cast<std::size_t>(i)] = grow_one(problem, i, records, scratch, helpers);
+      trees[i] = grow_one(problem, i, records, scratch, helpers);
       const int all = ++made;
       if (problem.options.progress && problem.communicator == nullptr &&
           std::this_thread::get_id() == caller && !problem.options.progress(all))
@@ -216,7 +216,7 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
   Bins no_bins;
   if (options.exact_splits) {
     check_exact(options.bins, options.memory_limit, communicator);
-    no_bins.columns.resize(static_cast<std::size_t>(matrix.columns));
+    no_bins.columns.resize(matrix.columns);
     exact.emplace(matrix, threads);
   } else {
     binned.emplace(find_and_bin(matrix, bin_options, limit, threads, communicator));
@@ -235,8 +235,8 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
   model.columns = static_cast<int>(matrix.columns);
   model.outputs = std::max(1, options.classes);
   model.averages = true;
-  model.base.assign(static_cast<std::size_t>(model.outputs), 0.0);
-  model.tree_output.assign(static_cast<std::size_t>(options.trees), 0);
+  model.base.assign(model.outputs, 0.0);
+  model.tree_output.assign(options.trees, 0);
   if (scales.is_narrow)
     grow_all<NarrowRecord>(problem, threads, model.trees);
   else

@@ -12,7 +12,7 @@ namespace tutti::learn::tree {
 namespace {
 
 double weight_of(std::span<const double> weights, std::int64_t row) {
-  return weights.empty() ? 1 : weights[static_cast<std::size_t>(row)];
+  return weights.empty() ? 1 : weights[row];
 }
 
 // Calls make(label, score) -> {gradient, hessian} for each row.
@@ -21,8 +21,7 @@ void each_row(std::span<const double> labels, std::span<const double> weights,
               std::span<const double> scores, std::int64_t begin, std::int64_t end,
               GradientPair* out, const Make& make) {
   for (std::int64_t row = begin; row < end; ++row) {
-    const auto [gradient, hessian] =
-        make(labels[static_cast<std::size_t>(row)], scores[static_cast<std::size_t>(row)]);
+    const auto [gradient, hessian] = make(labels[row], scores[row]);
     const double weight = weight_of(weights, row);
     out[row - begin] = {static_cast<float>(gradient * weight),
                         static_cast<float>(hessian * weight)};
@@ -78,7 +77,7 @@ class Softmax : public Objective {
   Link link() const override { return Link::kSoftmax; }
   GradientPair bounds() const override { return {1, static_cast<float>(0.25 * curvature_)}; }
   void add_moments(double label, double weight, std::span<double> sums) const override {
-    sums[static_cast<std::size_t>(label)] += weight;
+    sums[label] += weight;
   }
   std::vector<double> base(std::span<const double> means) const override {
     std::vector<double> scores;
@@ -96,7 +95,7 @@ class Softmax : public Objective {
       for (std::size_t i = 0; i < classes; ++i) sum += std::exp(own[i] - greatest);
       const double p = std::exp(own[k] - greatest) / sum;
       const double weight = weight_of(weights, row);
-      const bool is_class = labels[static_cast<std::size_t>(row)] == k;
+      const bool is_class = labels[row] == k;
       out[row - begin] = {static_cast<float>((p - (is_class ? 1 : 0)) * weight),
                           static_cast<float>(std::max(curvature_ * p * (1 - p), 1e-16) * weight)};
     }
@@ -105,7 +104,7 @@ class Softmax : public Objective {
     const double greatest = *std::max_element(scores.begin(), scores.end());
     double sum = 0;
     for (const double score : scores) sum += std::exp(score - greatest);
-    return std::log(sum) + greatest - scores[static_cast<std::size_t>(label)];
+    return std::log(sum) + greatest - scores[label];
   }
   void check(std::span<const double> labels) const override {
     for (const double label : labels)

@@ -1,8 +1,6 @@
 // That ranks with parts of the rows grow the trees of one process with all of them.
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "tutti/comm/communicator.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/learn/base/threads.h"

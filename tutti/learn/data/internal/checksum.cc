@@ -1,7 +1,6 @@
 #include "tutti/learn/data/internal/checksum.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <vector>

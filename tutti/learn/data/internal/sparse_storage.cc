@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void resize_large(std::vector<T>& values, std::int64_t count) {
   reserve_large(values, static_cast<std::size_t>(count));
-  values.resize(static_cast<std::size_t>(count));
+  values.resize(count);
 }
 
 template <class T>

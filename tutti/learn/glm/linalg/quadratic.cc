@@ -1,7 +1,6 @@
 #include "tutti/learn/glm/linalg/quadratic.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tutti::learn {
 

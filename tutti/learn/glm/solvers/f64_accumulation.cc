@@ -11,9 +11,8 @@ void widen(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t 
            const std::vector<T>& shift, double* tile) {
   for (std::int64_t r = 0; r < count; ++r)
     for (std::int64_t j = 0; j < columns; ++j)
-      tile[r * columns + j] =
-          static_cast<double>(rows[r * stride + j]) -
-          (shift.empty() ? 0.0 : static_cast<double>(shift[static_cast<std::size_t>(j)]));
+      tile[r * columns + j] = static_cast<double>(rows[r * stride + j]) -
+                              (shift.empty() ? 0.0 : static_cast<double>(shift[j]));
 }
 
 }  // namespace

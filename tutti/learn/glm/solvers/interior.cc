@@ -1,7 +1,6 @@
 #include "tutti/learn/glm/solvers/interior.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tutti/learn/glm/linalg/cholesky.h"
 

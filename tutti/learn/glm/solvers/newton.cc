@@ -1,7 +1,6 @@
 #include "tutti/learn/glm/solvers/newton.h"
 
 #include <cmath>
-#include <numeric>
 
 #include "tutti/learn/base/vector_kernels.h"
 #include "tutti/learn/glm/linalg/cholesky.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "tutti/core/error.h"
 #include "tutti/learn/base/vector_kernels.h"
 #include "tutti/learn/data/data_set.h"

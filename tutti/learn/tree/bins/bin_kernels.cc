@@ -104,8 +104,7 @@ void bin_rows_of(const EdgeTable<T>& table, const T* values, std::int64_t row_st
   for (const int column : table.without_cells)
     for (std::int64_t row = begin; row < end; ++row) {
       const T value = values[row * row_stride + column];
-      const int block =
-          count_below<16>(table.coarse[static_cast<std::size_t>(column)].numbers, value) * 16;
+      const int block = count_below<16>(table.coarse[column].numbers, value) * 16;
       const T* edges = table.edges.data()->numbers + column * Table::kEdges;
       const int found = block + count_below<16>(edges + block, value);
       bins[row * stride + column] = static_cast<std::uint8_t>(value == value ? found : kMissingBin);
@@ -148,7 +147,7 @@ bool set_cells(const T* edges, std::size_t count, T& start, T& scale, std::uint8
     return std::min(static_cast<int>((value - edges[0]) * cells), Table::kCells - 1);
   };
   std::array<int, Table::kCells + 1> upto = {};  // edges in the cells before
-  for (std::size_t i = 0; i < count; ++i) ++upto[static_cast<std::size_t>(cell_of(edges[i])) + 1];
+  for (std::size_t i = 0; i < count; ++i) ++upto[cell_of(edges[i]) + 1];
   if (*std::max_element(upto.begin(), upto.end()) > Table::kWindow) return false;
   std::partial_sum(upto.begin(), upto.end(), upto.begin());
   std::copy_n(upto.begin(), Table::kCells, before);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "tutti/core/error.h"
@@ -32,7 +31,7 @@ void bin_dense(const Matrix& matrix, const Bins& bins, int tile, BinnedData& dat
     std::vector<T> row(static_cast<std::size_t>(columns));
     for (std::int64_t r = begin; r < end; ++r) {
       for (int c = 0; c < columns; ++c)
-        row[static_cast<std::size_t>(c)] = values[r * matrix.row_stride + c * matrix.column_stride];
+        row[c] = values[r * matrix.row_stride + c * matrix.column_stride];
       bin_rows(table, row.data(), 0, columns, 0, 1, target + r * data.stride(), data.stride());
     }
   });
@@ -43,7 +42,7 @@ template <class T>
 void bin_slowly(const Matrix& matrix, const Bins& bins, BinnedData& data, Threads& threads) {
   const bool all = sizeof(T) == sizeof(float) && !bins.are_f32;
   for (int c = 0; c < data.columns(); ++c) {
-    const ColumnBins& column = bins.columns[static_cast<std::size_t>(c)];
+    const ColumnBins& column = bins.columns[c];
     if (!all && !column.is_categorical) continue;
     std::uint8_t* target = data.tile(c / BinnedData::kTileColumns) + c % BinnedData::kTileColumns;
     const T* values = static_cast<const T*>(matrix.values) + c * matrix.column_stride;
@@ -66,7 +65,7 @@ void bin_sparse_row(const Matrix& matrix, const Bins& bins, std::int64_t row, Bi
                   ? static_cast<double>(static_cast<const float*>(matrix.values)[at])
                   : static_cast<const double*>(matrix.values)[at];
     data.tile(c / BinnedData::kTileColumns)[row * data.stride() + c % BinnedData::kTileColumns] =
-        bins.columns[static_cast<std::size_t>(c)].bin_of(value);
+        bins.columns[c].bin_of(value);
   }
 }
 

@@ -138,8 +138,7 @@ Bins find_bins(const Matrix& matrix, const BinOptions& options, Threads& threads
   Bins bins;
   bins.are_f32 = matrix.dtype == DType::kF32;
   bins.columns.resize(sample.values.size());
-  for (const int column : options.categorical)
-    bins.columns[static_cast<std::size_t>(column)].is_categorical = true;
+  for (const int column : options.categorical) bins.columns[column].is_categorical = true;
   threads.run(matrix.columns, [&](std::int64_t index) {
     const auto c = static_cast<std::size_t>(index);
     ColumnBins& column = bins.columns[c];

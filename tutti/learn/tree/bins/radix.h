@@ -21,11 +21,10 @@ void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, const KeyO
     return static_cast<std::size_t>(key >> (at * kBits)) & (kValues - 1);
   };
   for (const Item& item : items)
-    for (int at = 0; at < kDigits; ++at)
-      ++counts[static_cast<std::size_t>(at)][digit(key_of(item), at)];
+    for (int at = 0; at < kDigits; ++at) ++counts[at][digit(key_of(item), at)];
   scratch.resize(items.size());
   for (int at = 0; at < kDigits; ++at) {
-    auto& places = counts[static_cast<std::size_t>(at)];
+    auto& places = counts[at];
     if (items.empty() || places[digit(key_of(items[0]), at)] == items.size()) continue;
     std::uint32_t next = 0;
     for (std::uint32_t& place : places) next += std::exchange(place, next);

@@ -38,10 +38,9 @@ std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& op
       static_cast<std::size_t>((matrix.rows + kGrain - 1) / kGrain));
   threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      if (!options.weights.empty() && options.weights[static_cast<std::size_t>(row)] <= 0) continue;
+      if (!options.weights.empty() && options.weights[row] <= 0) continue;
       const auto global = static_cast<std::uint64_t>(place.first + row);
-      if (share >= 1 || mix(options.seed, global) < limit)
-        parts[static_cast<std::size_t>(begin / kGrain)].push_back(row);
+      if (share >= 1 || mix(options.seed, global) < limit) parts[begin / kGrain].push_back(row);
     }
   });
   std::vector<std::int64_t> rows;
@@ -62,18 +61,18 @@ void take_dense(const Matrix& matrix, const std::vector<std::int64_t>& rows, boo
   const MappedRows source(matrix);
   threads.for_range(static_cast<std::int64_t>(rows.size()), 4096,
                     [&](std::int64_t begin, std::int64_t end) {
-                      ReadOnce read(source, rows[static_cast<std::size_t>(begin)], is_streamed);
+                      ReadOnce read(source, rows[begin], is_streamed);
                       for (std::int64_t i = begin; i < end; ++i) {
-                        const std::int64_t row = rows[static_cast<std::size_t>(i)];
+                        const std::int64_t row = rows[i];
                         read.reach(row);
                         for (std::int64_t c = 0; c < matrix.columns; ++c)
-                          sample.values[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)] =
+                          sample.values[c][i] =
                               number_at(matrix, row * matrix.row_stride + c * matrix.column_stride);
                       }
                     });
   threads.run(matrix.columns, [&](std::int64_t c) {
-    auto& values = sample.values[static_cast<std::size_t>(c)];
-    sample.missing[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(
+    auto& values = sample.values[c];
+    sample.missing[c] = static_cast<std::int64_t>(
         std::erase_if(values, [](double value) { return std::isnan(value); }));
   });
 }
@@ -93,10 +92,10 @@ void take_sparse_rows(const Matrix& matrix, const std::vector<std::int64_t>& row
 void take_sparse_columns(const Matrix& matrix, const std::vector<std::int64_t>& rows,
                          Sample& sample) {
   std::vector<bool> is_chosen(static_cast<std::size_t>(matrix.rows));
-  for (const std::int64_t row : rows) is_chosen[static_cast<std::size_t>(row)] = true;
+  for (const std::int64_t row : rows) is_chosen[row] = true;
   for (std::int64_t c = 0; c < matrix.columns; ++c)
     for (std::int64_t at = matrix.offsets[c]; at < matrix.offsets[c + 1]; ++at)
-      if (is_chosen[static_cast<std::size_t>(matrix.indices[at])])
+      if (is_chosen[matrix.indices[at]])
         add(sample, static_cast<std::size_t>(c), entry(matrix, at, 0));
 }
 
@@ -137,11 +136,10 @@ void sort_keys(std::vector<Key>& keys) {
   std::array<std::array<std::uint32_t, kDigits>, kPasses> starts = {};
   const auto digit = [](Key key, int pass) { return (key >> (pass * kDigitBits)) & (kDigits - 1); };
   for (const Key key : keys)
-    for (int pass = 0; pass < kPasses; ++pass)
-      ++starts[static_cast<std::size_t>(pass)][digit(key, pass)];
+    for (int pass = 0; pass < kPasses; ++pass) ++starts[pass][digit(key, pass)];
   std::vector<Key> other(keys.size());
   for (int pass = 0; pass < kPasses && !keys.empty(); ++pass) {
-    auto& begin = starts[static_cast<std::size_t>(pass)];
+    auto& begin = starts[pass];
     if (begin[digit(keys[0], pass)] == keys.size()) continue;
     std::uint32_t start = 0;
     for (std::uint32_t& count : begin) start += std::exchange(count, start);

@@ -40,8 +40,7 @@ class ExactWork {
     dealt_.places.resize(columns);
     dealt_.sizes.resize(columns);
     is_allowed_.resize(columns);
-    for (const int column : growth.options.columns)
-      is_allowed_[static_cast<std::size_t>(column)] = 1;
+    for (const int column : growth.options.columns) is_allowed_[column] = 1;
   }
 
   ExpandEntry begin(std::vector<GrownNode>& nodes) {
@@ -55,17 +54,16 @@ class ExactWork {
   }
 
   std::vector<ExpandEntry> expand(std::vector<GrownNode>& nodes, ExpandEntry parent) {
-    const std::int64_t left_size = part(nodes[static_cast<std::size_t>(parent.index)]);
+    const std::int64_t left_size = part(nodes[parent.index]);
     const std::int32_t first = add_children(nodes, parent.index, left_size);
-    GrownNode& left = nodes[static_cast<std::size_t>(first)];
+    GrownNode& left = nodes[first];
     left.sums = no_sums();
     add_to(left.sums, rows_of(left));
-    nodes[static_cast<std::size_t>(first) + 1].sums =
-        difference(nodes[static_cast<std::size_t>(parent.index)].sums, left.sums);
+    nodes[first + 1].sums = difference(nodes[parent.index].sums, left.sums);
     std::vector<ExpandEntry> open;
     for (const std::int32_t child : {first, first + 1}) {
-      find_split(nodes[static_cast<std::size_t>(child)]);
-      if (nodes[static_cast<std::size_t>(child)].split.exists()) open.push_back({child, nullptr});
+      find_split(nodes[child]);
+      if (nodes[child].split.exists()) open.push_back({child, nullptr});
     }
     return open;
   }
@@ -88,8 +86,7 @@ class ExactWork {
   }
   NodeSums no_sums() const {
     NodeSums sums;
-    if (shape_.kind == Kind::kClasses)
-      sums.classes.resize(static_cast<std::size_t>(shape_.classes));
+    if (shape_.kind == Kind::kClasses) sums.classes.resize(shape_.classes);
     return sums;
   }
   std::int64_t part(const GrownNode& node);
@@ -131,7 +128,7 @@ std::int64_t ExactWork<Record>::part(const GrownNode& node) {
 
 template <class Record>
 void ExactWork<Record>::deal(const GrownNode& node) {
-  for (const int column : dealt_.columns) dealt_.sizes[static_cast<std::size_t>(column)] = 0;
+  for (const int column : dealt_.columns) dealt_.sizes[column] = 0;
   dealt_.columns.clear();
   for (const Record& record : rows_of(node))
     for (const ExactData::Entry& entry : growth_.data.row(record.row)) {
@@ -141,8 +138,8 @@ void ExactWork<Record>::deal(const GrownNode& node) {
     }
   std::uint32_t next = 0;
   for (const int column : dealt_.columns) {
-    dealt_.places[static_cast<std::size_t>(column)] = next;
-    next += dealt_.sizes[static_cast<std::size_t>(column)];
+    dealt_.places[column] = next;
+    next += dealt_.sizes[column];
   }
   dealt_.entries.resize(next);
   for (const Record& record : rows_of(node))
@@ -211,8 +208,7 @@ void ExactWork<Record>::try_columns(GrownNode& node, std::span<const int> column
   std::atomic<std::size_t> next = 0;
   const auto try_some = [&](std::int64_t slot) {
     for (std::size_t i; (i = next++) < columns.size();)
-      try_column(node, sort_column(node, columns[i], buffers_[static_cast<std::size_t>(slot)]),
-                 best[static_cast<std::size_t>(slot)]);
+      try_column(node, sort_column(node, columns[i], buffers_[slot]), best[slot]);
   };
   if (threads_ != nullptr)
     threads_->run(static_cast<std::int64_t>(buffers_.size()), try_some);

@@ -71,12 +71,12 @@ ExactData::ExactData(const Matrix& matrix, Threads& threads)
 template <class T>
 void ExactData::take_dense(const Matrix& matrix, Threads& threads) {
   codes_.resize(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_));
-  distinct<T>().resize(static_cast<std::size_t>(columns_));
+  distinct<T>().resize(columns_);
   threads.run(columns_, [&](std::int64_t c) {
     std::uint32_t* codes = codes_.data() + c * rows_;
     const T* from = static_cast<const T*>(matrix.values) + c * matrix.column_stride;
     std::vector<Value<T>> values;
-    values.reserve(static_cast<std::size_t>(rows_));
+    values.reserve(rows_);
     for (std::int64_t row = 0; row < rows_; ++row) {
       const T value = from[row * matrix.row_stride];
       if (std::isnan(value))
@@ -84,7 +84,7 @@ void ExactData::take_dense(const Matrix& matrix, Threads& threads) {
       else
         values.push_back({value + T{0}, static_cast<std::uint32_t>(row)});
     }
-    distinct<T>()[static_cast<std::size_t>(c)] =
+    distinct<T>()[c] =
         encode(values, [&](std::uint32_t row, std::uint32_t code) { codes[row] = code; });
   });
 }
@@ -93,8 +93,8 @@ void ExactData::take_dense(const Matrix& matrix, Threads& threads) {
 template <class T>
 void ExactData::take_sparse(const Matrix& by_columns, Threads& threads) {
   std::vector<std::uint32_t> codes(static_cast<std::size_t>(by_columns.entries()));
-  distinct<T>().resize(static_cast<std::size_t>(columns_));
-  zeros_.resize(static_cast<std::size_t>(columns_));
+  distinct<T>().resize(columns_);
+  zeros_.resize(columns_);
   threads.run(columns_, [&](std::int64_t c) {
     const std::int64_t begin = by_columns.offsets[c], end = by_columns.offsets[c + 1];
     const auto zero_at = static_cast<std::uint32_t>(end - begin);
@@ -102,27 +102,23 @@ void ExactData::take_sparse(const Matrix& by_columns, Threads& threads) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T value = value_at<T>(by_columns, c, i);
       if (std::isnan(value))
-        codes[static_cast<std::size_t>(i)] = kMissing;
+        codes[i] = kMissing;
       else
         values.push_back({value + T{0}, static_cast<std::uint32_t>(i - begin)});
     }
-    distinct<T>()[static_cast<std::size_t>(c)] =
-        encode(values, [&](std::uint32_t at, std::uint32_t code) {
-          (at == zero_at ? zeros_[static_cast<std::size_t>(c)]
-                         : codes[static_cast<std::size_t>(begin) + at]) = code;
-        });
+    distinct<T>()[c] = encode(values, [&](std::uint32_t at, std::uint32_t code) {
+      (at == zero_at ? zeros_[c] : codes[static_cast<std::size_t>(begin) + at]) = code;
+    });
   });
   offsets_.assign(static_cast<std::size_t>(rows_) + 1, 0);
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    ++offsets_[static_cast<std::size_t>(by_columns.indices[i]) + 1];
+  for (std::size_t i = 0; i < codes.size(); ++i) ++offsets_[by_columns.indices[i] + 1];
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows_); ++row)
     offsets_[row + 1] += offsets_[row];
   entries_.resize(codes.size());
   std::vector<std::size_t> next(offsets_.begin(), offsets_.end() - 1);
   for (int c = 0; c < columns_; ++c)
     for (std::int64_t i = by_columns.offsets[c]; i < by_columns.offsets[c + 1]; ++i)
-      entries_[next[static_cast<std::size_t>(by_columns.indices[i])]++] = {
-          c, codes[static_cast<std::size_t>(i)]};
+      entries_[next[by_columns.indices[i]]++] = {c, codes[i]};
 }
 
 std::uint32_t ExactData::code(std::uint32_t row_index, int column_index) const {

@@ -36,7 +36,7 @@ class ExactData {
   std::span<const Entry> row(std::uint32_t index) const {
     return {entries_.data() + offsets_[index], entries_.data() + offsets_[index + 1]};
   }
-  std::uint32_t zero(int column) const { return zeros_[static_cast<std::size_t>(column)]; }
+  std::uint32_t zero(int column) const { return zeros_[column]; }
   // Of any form.
   std::uint32_t code(std::uint32_t row_index, int column_index) const;
 

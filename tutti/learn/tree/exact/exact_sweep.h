@@ -79,7 +79,7 @@ class ClassesSide {
   template <class Record>
   void add(const Record& record) {
     if (has_words_) {
-      left_[static_cast<std::size_t>(record.gradient)] += record.hessian * scale_;
+      left_[record.gradient] += record.hessian * scale_;
     } else {
       left_[0] += (record.hessian - record.gradient) * scale_;
       left_[1] += record.gradient * scale_;

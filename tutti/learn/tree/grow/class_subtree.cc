@@ -72,8 +72,7 @@ void ClassSubtree::grow(std::vector<GrownNode>& nodes, const std::uint64_t* hist
     add_rows(rows_of(nodes[0], 0), root.words);
   } else {
     for (int c = 0; c < growth_.data.columns(); ++c)
-      for (int bin = 0; bin < kBins; ++bin)
-        root.words[static_cast<std::size_t>(bin * lanes_ + c)] = narrowed(*histogram++);
+      for (int bin = 0; bin < kBins; ++bin) root.words[bin * lanes_ + c] = narrowed(*histogram++);
   }
   std::vector<Open> open;
   open.push_back(std::move(root));
@@ -89,7 +88,7 @@ void ClassSubtree::gather(std::span<const NarrowRecord> records) {
   if (!copy_) {
     const std::int64_t most = std::min(kMostRows, growth_.records.size);
     copy_.emplace(most, data.columns());
-    for (auto& entries : entries_) entries.resize(static_cast<std::size_t>(most));
+    for (auto& entries : entries_) entries.resize(most);
   }
   switch (data.stride()) {
     case 4: copy_rows<4>(data.tile(0), records, copy_->tile(0)); break;
@@ -106,26 +105,25 @@ void ClassSubtree::add_rows(std::span<const Entry> rows, Words& words) const {
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_entries<kIndex + 1>...};
   }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
-  kFunctions[static_cast<std::size_t>(copy_->columns() - 1)](copy_->tile(0), copy_->stride(), rows,
-                                                             words.data());
+  kFunctions[copy_->columns() - 1](copy_->tile(0), copy_->stride(), rows, words.data());
 }
 
 void ClassSubtree::expand(std::vector<GrownNode>& nodes, Open parent, std::vector<Open>& open) {
-  const Split split = nodes[static_cast<std::size_t>(parent.index)].split;
-  const NodeSums all = nodes[static_cast<std::size_t>(parent.index)].sums;
+  const Split split = nodes[parent.index].split;
+  const NodeSums all = nodes[parent.index].sums;
   const NodeSums left = left_sums(split, parent.words);
   const std::int32_t first = add_children(nodes, parent.index, left.count);
-  nodes[static_cast<std::size_t>(first)].sums = left;
-  nodes[static_cast<std::size_t>(first) + 1].sums = difference(all, left);
+  nodes[first].sums = left;
+  nodes[first + 1].sums = difference(all, left);
   const std::int32_t small = split.left_is_smaller ? first : first + 1;
   const std::int32_t large = 2 * first + 1 - small;
   const auto& rules = growth_.search.rules();
-  GrownNode& small_node = nodes[static_cast<std::size_t>(small)];
-  GrownNode& large_node = nodes[static_cast<std::size_t>(large)];
+  GrownNode& small_node = nodes[small];
+  GrownNode& large_node = nodes[large];
   const bool may_small = may_split(small_node, growth_.options, rules);
   const bool may_large = may_split(large_node, growth_.options, rules);
   if (may_small || may_large) {
-    part(nodes[static_cast<std::size_t>(parent.index)], parent.side);
+    part(nodes[parent.index], parent.side);
     const int side = 1 - parent.side;
     Words words = take();
     std::fill(words.begin(), words.end(), 0);
@@ -148,8 +146,7 @@ void ClassSubtree::expand(std::vector<GrownNode>& nodes, Open parent, std::vecto
 NodeSums ClassSubtree::left_sums(const Split& split, const Words& words) const {
   std::uint32_t sum = 0;
   const std::uint32_t* column = words.data() + split.column;
-  for (int bin = 0; bin < kBins; ++bin)
-    sum += split.goes_left(bin) ? column[static_cast<std::size_t>(bin * lanes_)] : 0;
+  for (int bin = 0; bin < kBins; ++bin) sum += split.goes_left(bin) ? column[bin * lanes_] : 0;
   return {sum >> 16, sum & 0xffff, sum & 0xffff, {}};
 }
 
@@ -189,7 +186,7 @@ void ClassSubtree::search(GrownNode& node, Words& words, const Words* less) {
   const float enough = *std::max_element(scores.begin(), scores.end()) * (1 - 2 * kScreenError);
   const std::uint32_t* missing = words.data() + kMissingBin * lanes_;
   for (const int column : growth_.options.columns)
-    if (greatest[static_cast<std::size_t>(column)] >= enough || missing[column] != 0 ||
+    if (greatest[column] >= enough || missing[column] != 0 ||
         growth_.search.bins(column).is_categorical)
       try_column(node, column, words);
   keep_if_good(node, growth_.options, growth_.search);
@@ -197,9 +194,7 @@ void ClassSubtree::search(GrownNode& node, Words& words, const Words* less) {
 
 void ClassSubtree::try_column(GrownNode& node, int column, const Words& words) const {
   std::array<std::uint64_t, kBins> wide;
-  for (int bin = 0; bin < kBins; ++bin)
-    wide[static_cast<std::size_t>(bin)] =
-        widened(words[static_cast<std::size_t>(bin * lanes_ + column)]);
+  for (int bin = 0; bin < kBins; ++bin) wide[bin] = widened(words[bin * lanes_ + column]);
   growth_.search.try_histogram(column, wide.data(), node.sums, node.path, node.split);
 }
 

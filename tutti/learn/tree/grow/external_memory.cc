@@ -141,7 +141,7 @@ template <class Record>
 void StreamedGrower<Record>::descend(std::size_t slot, std::int32_t index, std::span<Record> rows,
                                      Record* other, const Take& take) const {
   if (rows.empty()) return;
-  const GrownNode& node = nodes_[static_cast<std::size_t>(index)];
+  const GrownNode& node = nodes_[index];
   if (node.left < 0) return take(slot, index, rows);
   const auto left = static_cast<std::size_t>(partition_rows(
       rows.data(), static_cast<std::int64_t>(rows.size()), other,
@@ -153,8 +153,7 @@ void StreamedGrower<Record>::descend(std::size_t slot, std::int32_t index, std::
 template <class Record>
 std::vector<int> StreamedGrower<Record>::places_of(std::span<const std::int32_t> chosen) const {
   std::vector<int> places(nodes_.size(), -1);
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    places[static_cast<std::size_t>(chosen[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < chosen.size(); ++i) places[chosen[i]] = static_cast<int>(i);
   return places;
 }
 
@@ -164,13 +163,13 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
   const HistogramShape& shape = growth_.search.shape();
   const auto slots = static_cast<std::size_t>(threads_.count());
   NodeSums none;
-  if (shape.kind == Kind::kClasses) none.classes.resize(static_cast<std::size_t>(shape.classes));
+  if (shape.kind == Kind::kClasses) none.classes.resize(shape.classes);
   std::vector<std::vector<NodeSums>> sums(slots, std::vector<NodeSums>(open.size(), none));
   std::vector<std::vector<std::uint64_t>> histograms(slots * open.size());
   for (auto& histogram : histograms) histogram.resize(shape.words());
   const std::vector<int> places = places_of(open);
   pass([&](std::size_t slot, std::int32_t node, std::span<Record> rows) {
-    const int place = places[static_cast<std::size_t>(node)];
+    const int place = places[node];
     if (place < 0) return;
     const auto at = static_cast<std::size_t>(place);
     add_to(sums[slot][at], std::span<const Record>(rows));
@@ -179,7 +178,7 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
                histograms[slot * open.size() + at].data());
   });
   for (std::size_t i = 0; i < open.size(); ++i) {
-    NodeSums& all = nodes_[static_cast<std::size_t>(open[i])].sums = none;
+    NodeSums& all = nodes_[open[i]].sums = none;
     for (std::size_t slot = 0; slot < slots; ++slot) {
       add(all, sums[slot][i]);
       if (slot == 0) continue;
@@ -198,7 +197,7 @@ void StreamedGrower<Record>::share(std::span<const std::int32_t> open,
                                    std::vector<std::vector<std::uint64_t>>& histograms) {
   std::vector<std::int64_t> numbers, rows;
   for (const std::int32_t index : open) {
-    GrownNode& node = nodes_[static_cast<std::size_t>(index)];
+    GrownNode& node = nodes_[index];
     node.begin = 0;
     node.end = node.sums.count;
     rows.push_back(node.sums.count);
@@ -215,8 +214,8 @@ void StreamedGrower<Record>::share(std::span<const std::int32_t> open,
   most_.resize(nodes_.size());
   auto from = numbers.begin();
   for (std::size_t i = 0; i < open.size(); ++i) {
-    NodeSums& sums = nodes_[static_cast<std::size_t>(open[i])].sums;
-    most_[static_cast<std::size_t>(open[i])] = rows[i];
+    NodeSums& sums = nodes_[open[i]].sums;
+    most_[open[i]] = rows[i];
     sums.gradient = *from++;
     sums.hessian = *from++;
     sums.count = *from++;
@@ -278,7 +277,7 @@ void StreamedGrower<Record>::gather_all(const std::vector<std::int32_t>& small) 
   std::vector<std::int32_t> batch;
   std::int64_t rows = 0;
   for (const std::int32_t index : small) {
-    const std::int64_t size = most_[static_cast<std::size_t>(index)];
+    const std::int64_t size = most_[index];
     if (rows + size > plan_.gathered_rows) {
       gather(batch);
       batch.clear();
@@ -299,16 +298,16 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
   };
   std::vector<std::unique_ptr<Gathered>> all;
   for (const std::int32_t index : small) {
-    const std::int64_t rows = nodes_[static_cast<std::size_t>(index)].size();
+    const std::int64_t rows = nodes_[index].size();
     all.emplace_back(new Gathered{BinnedData(rows, growth_.data.columns()), {}});
     all.back()->records.resize(rows);
   }
   const std::vector<int> places = places_of(small);
   const auto stride = static_cast<std::size_t>(growth_.data.stride());
   pass([&](std::size_t, std::int32_t node, std::span<Record> rows) {
-    const int place = places[static_cast<std::size_t>(node)];
+    const int place = places[node];
     if (place < 0) return;
-    Gathered& to = *all[static_cast<std::size_t>(place)];
+    Gathered& to = *all[place];
     const std::int64_t first = to.size.fetch_add(static_cast<std::int64_t>(rows.size()));
     for (int tile = 0; tile < growth_.data.tiles(); ++tile)
       for (std::size_t i = 0; i < rows.size(); ++i)
@@ -324,7 +323,7 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
     Gathered& from = *all[i];
     from.records.resize(from.size);
     scratch.resize(from.records.size);
-    const GrownNode& node = nodes_[static_cast<std::size_t>(small[i])];
+    const GrownNode& node = nodes_[small[i]];
     auto subtree = tree::grow<Record>({from.data,
                                        growth_.search,
                                        growth_.options,

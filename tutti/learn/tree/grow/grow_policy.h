@@ -50,7 +50,7 @@ void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root
     ++leaves;
   }
   for (ExpandEntry& rest : open) {
-    nodes[static_cast<std::size_t>(rest.index)].split = Split();
+    nodes[rest.index].split = Split();
     work.drop(rest);
   }
 }
@@ -74,7 +74,7 @@ class BestFirst {
       const Waiting best = open.back();
       open.pop_back();
       if (at(best).left < 0) split(best, open, static_cast<std::size_t>(max_leaves - leaves));
-      for (const ExpandEntry& child : children_[static_cast<std::size_t>(best.node.index)]) {
+      for (const ExpandEntry& child : children_[best.node.index]) {
         open.push_back({child, 2 * leaves - (child.index == at(best).left ? 1 : 0)});
         std::push_heap(open.begin(), open.end(), less);
       }
@@ -89,9 +89,7 @@ class BestFirst {
     ExpandEntry node;
     std::int32_t place;  // that it has in the list when nodes are split one by one
   };
-  const GrownNode& at(const Waiting& waiting) const {
-    return nodes_[static_cast<std::size_t>(waiting.node.index)];
-  }
+  const GrownNode& at(const Waiting& waiting) const { return nodes_[waiting.node.index]; }
   bool is_less(const Waiting& a, const Waiting& b) const {
     const double gain_a = at(a).split.gain, gain_b = at(b).split.gain;
     return gain_a != gain_b ? gain_a < gain_b : a.place > b.place;
@@ -121,8 +119,7 @@ class BestFirst {
     threads_.run(threads_.count(), [&](std::int64_t slot) {
       for (std::size_t i; (i = next++) < chosen.size();) {
         grown[i] = {at(chosen[i])};
-        open[i] =
-            alone_[static_cast<std::size_t>(slot)]->expand(grown[i], {0, chosen[i].node.histogram});
+        open[i] = alone_[slot]->expand(grown[i], {0, chosen[i].node.histogram});
       }
     });
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -166,7 +163,7 @@ void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<Gr
   threads.run(threads.count(), [&](std::int64_t) {
     auto work = make_alone();
     for (std::size_t i; (i = next++) < roots.size();) {
-      subtrees[i] = {nodes[static_cast<std::size_t>(roots[i].index)]};
+      subtrees[i] = {nodes[roots[i].index]};
       work.grow_subtree(subtrees[i], {0, roots[i].histogram});
     }
   });
@@ -182,7 +179,7 @@ void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks,
   std::deque<ExpandEntry> open;
   std::vector<ExpandEntry> roots;
   const auto add = [&](ExpandEntry node) {
-    const bool is_small = nodes[static_cast<std::size_t>(node.index)].size() <= kSubtreeRows;
+    const bool is_small = nodes[node.index].size() <= kSubtreeRows;
     if (is_small && !has_ranks)
       roots.push_back(node);
     else

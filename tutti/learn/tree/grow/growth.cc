@@ -11,9 +11,9 @@ std::int32_t add_children(std::vector<GrownNode>& nodes, std::int32_t parent,
                           std::int64_t left_size) {
   const auto first = static_cast<std::int32_t>(nodes.size());
   nodes.resize(nodes.size() + 2);
-  GrownNode& node = nodes[static_cast<std::size_t>(parent)];
-  GrownNode& left = nodes[static_cast<std::size_t>(first)];
-  GrownNode& right = nodes[static_cast<std::size_t>(first) + 1];
+  GrownNode& node = nodes[parent];
+  GrownNode& left = nodes[first];
+  GrownNode& right = nodes[first + 1];
   node.left = first;
   node.right = first + 1;
   left.begin = node.begin;
@@ -41,7 +41,7 @@ std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_le
   std::vector<GrownNode> nodes;
   std::vector<std::int32_t> from, open;  // where each node stands in `grown`; a heap
   const auto add = [&](std::int32_t index) {
-    const GrownNode& node = nodes.emplace_back(grown[static_cast<std::size_t>(index)]);
+    const GrownNode& node = nodes.emplace_back(grown[index]);
     from.push_back(index);
     if (node.left < 0) return;
     open.push_back(static_cast<std::int32_t>(nodes.size()) - 1);
@@ -52,14 +52,14 @@ std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_le
     std::pop_heap(open.begin(), open.end(), HasLowerGain{nodes});
     const auto best = static_cast<std::size_t>(open.back());
     open.pop_back();
-    const GrownNode& parent = grown[static_cast<std::size_t>(from[best])];
+    const GrownNode& parent = grown[from[best]];
     nodes[best].left = static_cast<std::int32_t>(nodes.size());
     nodes[best].right = nodes[best].left + 1;
     add(parent.left);
     add(parent.right);
   }
   for (const std::int32_t rest : open) {
-    GrownNode& node = nodes[static_cast<std::size_t>(rest)];
+    GrownNode& node = nodes[rest];
     node.split = Split();
     node.left = node.right = -1;
   }
@@ -80,7 +80,7 @@ Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitR
     const auto at = static_cast<std::int32_t>(tree.nodes.size());
     place[from] = at;
     if (parent >= 0) {
-      Node& above = tree.nodes[static_cast<std::size_t>(parent)];
+      Node& above = tree.nodes[parent];
       (above.left < 0 ? above.left : above.right) = at;
     }
     const GrownNode& node = grown[from];
@@ -91,7 +91,7 @@ Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitR
     made.column = node.split.column;
     made.gain = node.split.gain;
     made.missing_left = node.split.goes_left(kMissingBin);
-    const ColumnBins& column = bins.columns[static_cast<std::size_t>(made.column)];
+    const ColumnBins& column = bins.columns[made.column];
     if (column.is_categorical) {
       made.categories = static_cast<std::int32_t>(tree.category_sets.size());
       auto& set = tree.category_sets.emplace_back();

@@ -70,8 +70,8 @@ struct Growth {
 struct HasLowerGain {
   const std::vector<GrownNode>& nodes;
   bool operator()(std::int32_t a, std::int32_t b) const {
-    const double gain_a = nodes[static_cast<std::size_t>(a)].split.gain;
-    const double gain_b = nodes[static_cast<std::size_t>(b)].split.gain;
+    const double gain_a = nodes[a].split.gain;
+    const double gain_b = nodes[b].split.gain;
     return gain_a != gain_b ? gain_a < gain_b : a > b;
   }
 };

@@ -32,7 +32,7 @@ std::vector<std::uint64_t*> HistogramBuilder<Record>::slot_histograms(std::uint6
          context_.threads != nullptr)
     histograms.push_back(pool_.take());
   context_.run(static_cast<std::int64_t>(histograms.size()), [&](std::size_t, std::int64_t i) {
-    std::memset(histograms[static_cast<std::size_t>(i)], 0, pool_.words() * sizeof(std::uint64_t));
+    std::memset(histograms[i], 0, pool_.words() * sizeof(std::uint64_t));
   });
   return histograms;
 }
@@ -63,9 +63,7 @@ void HistogramBuilder<Record>::sum_root(GrownNode& root, std::uint64_t* histogra
   const std::int64_t chunk = context_.chunk_rows();
   const std::int64_t parts = parts_of(root.size(), chunk);
   std::vector<NodeSums> sums(context_.slots);
-  for (NodeSums& one : sums)
-    one.classes.resize(
-        static_cast<std::size_t>(shape_.kind == Kind::kClasses ? shape_.classes : 0));
+  for (NodeSums& one : sums) one.classes.resize(shape_.kind == Kind::kClasses ? shape_.classes : 0);
   std::vector<std::uint64_t*> histograms;
   if (histogram != nullptr) histograms = slot_histograms(histogram, parts);
   context_.run(parts, [&](std::size_t slot, std::int64_t part) {

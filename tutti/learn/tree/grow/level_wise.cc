@@ -24,9 +24,9 @@ std::array<ExpandEntry, 2> add_pair(std::vector<GrownNode>& nodes, const ExpandE
                                     std::uint64_t* small_histogram, const NodeSums& sums,
                                     std::int64_t left_size) {
   const std::int32_t first = add_children(nodes, parent.index, left_size);
-  const GrownNode& node = nodes[static_cast<std::size_t>(parent.index)];
-  nodes[static_cast<std::size_t>(first)].sums = sums;
-  nodes[static_cast<std::size_t>(first) + 1].sums = difference(node.sums, sums);
+  const GrownNode& node = nodes[parent.index];
+  nodes[first].sums = sums;
+  nodes[first + 1].sums = difference(node.sums, sums);
   std::array<ExpandEntry, 2> both = {{{first, parent.histogram}, {first + 1, small_histogram}}};
   if (node.split.left_is_smaller) std::swap(both[0].histogram, both[1].histogram);
   return both;
@@ -54,7 +54,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
   for (std::int64_t begin = 0; begin < rows; begin += kBlock)
     segments[0].push_back({begin, std::min(kBlock, rows - begin)});
   const auto is_last = [&] {  // the children of this level are leaves
-    const int depth = nodes[static_cast<std::size_t>(large[0].index)].depth + 1;
+    const int depth = nodes[large[0].index].depth + 1;
     return options.max_depth > 0 && depth >= options.max_depth;
   };
   context_.records_are_contiguous = false;
@@ -66,8 +66,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
     const std::vector<ExpandEntry> children = expand_level(nodes, large, segments);
     large.clear();
     for (const ExpandEntry& child : children)
-      (nodes[static_cast<std::size_t>(child.index)].size() <= kSubtreeRows ? small : large)
-          .push_back(child);
+      (nodes[child.index].size() <= kSubtreeRows ? small : large).push_back(child);
   }
   const bool has_next = !small.empty() || (!large.empty() && !is_last());
   if (nodes.size() > 1 && (has_next || options.keeps_last_rows)) gather_records(nodes, segments);
@@ -123,7 +122,7 @@ std::int64_t LevelWise<Record>::number_classes(std::size_t block, std::vector<Re
   std::uint16_t* const offsets = order() + first;
   std::int64_t ones = 0;
   for (std::int64_t i = 0; i < size; ++i) {
-    const int is_one = records[static_cast<std::size_t>(i)].gradient != 0 ? 1 : 0;
+    const int is_one = records[i].gradient != 0 ? 1 : 0;
     offsets[i] = static_cast<std::uint16_t>(i | is_one << 15);
     ones += is_one;
   }
@@ -155,12 +154,12 @@ std::vector<ExpandEntry> LevelWise<Record>::expand_level(std::vector<GrownNode>&
                                                          Segments& segments) {
   std::vector<LevelNode> level(parents.size());
   for (std::size_t i = 0; i < parents.size(); ++i) {
-    const GrownNode& node = nodes[static_cast<std::size_t>(parents[i].index)];
+    const GrownNode& node = nodes[parents[i].index];
     const auto column = static_cast<std::size_t>(node.split.column);
     level[i].sums = left_sums(
         histograms_.shape(), parents[i].histogram + column * histograms_.shape().words_per_column(),
         node.split);
-    level[i].segments = std::move(segments[static_cast<std::size_t>(parents[i].index)]);
+    level[i].segments = std::move(segments[parents[i].index]);
     level[i].table = table_of(node.split);
     level[i].bins = context_.data->column(node.split.column);
     level[i].left_is_smaller = node.split.left_is_smaller;
@@ -182,15 +181,13 @@ std::vector<ExpandEntry> LevelWise<Record>::expand_level(std::vector<GrownNode>&
     for (std::size_t block = 0; block < level[i].segments.size(); ++block) {
       const Segment& all = level[i].segments[block];
       const std::int64_t left = level[i].lefts[block];
-      segments[static_cast<std::size_t>(both[0].index)].push_back({all.begin, left});
-      segments[static_cast<std::size_t>(both[1].index)].push_back(
-          {all.begin + left, all.size - left});
+      segments[both[0].index].push_back({all.begin, left});
+      segments[both[1].index].push_back({all.begin + left, all.size - left});
     }
   }
   finder_.find(nodes, children);
-  std::erase_if(children, [&](const ExpandEntry& open) {
-    return !nodes[static_cast<std::size_t>(open.index)].split.exists();
-  });
+  std::erase_if(children,
+                [&](const ExpandEntry& open) { return !nodes[open.index].split.exists(); });
   return children;
 }
 
@@ -211,8 +208,8 @@ void LevelWise<Record>::partition_blocks(std::vector<LevelNode>& level, bool is_
   std::vector<BlockScratch> scratch(context_.slots);
   const std::size_t tasks = (blocks + kBlocksOfTask - 1) / kBlocksOfTask;
   context_.run(static_cast<std::int64_t>(tasks), [&](std::size_t slot, std::int64_t task) {
-    scratch[slot].rights.resize(static_cast<std::size_t>(kBlock));
-    scratch[slot].records.resize(static_cast<std::size_t>(kPartitionRows));
+    scratch[slot].rights.resize(kBlock);
+    scratch[slot].records.resize(kPartitionRows);
     const std::size_t first = static_cast<std::size_t>(task) * kBlocksOfTask;
     for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block) {
       if (is_root && !are_rows_classes_) number_rows(block);
@@ -222,7 +219,7 @@ void LevelWise<Record>::partition_blocks(std::vector<LevelNode>& level, bool is_
     }
   });
   context_.run(count, [&](std::size_t, std::int64_t i) {
-    LevelNode& node = level[static_cast<std::size_t>(i)];
+    LevelNode& node = level[i];
     const auto& histograms = node.histograms;
     for (ClassSums& sums : node.class_sums) sums.flush(histograms[0]);
     for (std::size_t slot = 1; slot < context_.slots; ++slot)
@@ -310,10 +307,10 @@ void LevelWise<Record>::gather_records(const std::vector<GrownNode>& nodes,
   Record* const target =
       (are_rows_classes_ ? context_.growth.records : context_.growth.scratch).data();
   context_.run(static_cast<std::int64_t>(nodes.size()), [&](std::size_t, std::int64_t i) {
-    const GrownNode& node = nodes[static_cast<std::size_t>(i)];
+    const GrownNode& node = nodes[i];
     if (node.left >= 0 || !needs_rows(node)) return;
     Record* to = target + node.begin;
-    const auto& blocks = segments[static_cast<std::size_t>(i)];
+    const auto& blocks = segments[i];
     for (std::size_t block = 0; block < blocks.size(); ++block)
       for (std::int64_t at = 0; at < blocks[block].size; ++at)
         *to++ = record_of(block, order()[blocks[block].begin + at]);

@@ -1,6 +1,5 @@
 #include "tutti/learn/tree/grow/node_expander.h"
 
-#include <algorithm>
 #include <type_traits>
 
 #include "tutti/learn/base/hash.h"
@@ -53,10 +52,10 @@ void NodeExpander<Record>::grow_subtree(std::vector<GrownNode>& nodes, ExpandEnt
 template <class Record>
 std::vector<ExpandEntry> NodeExpander<Record>::expand(std::vector<GrownNode>& nodes,
                                                       ExpandEntry parent) {
-  const int depth = nodes[static_cast<std::size_t>(parent.index)].depth + 1;
+  const int depth = nodes[parent.index].depth + 1;
   const bool is_last =
       context_.growth.options.max_depth > 0 && depth >= context_.growth.options.max_depth;
-  const GrownNode& above = nodes[static_cast<std::size_t>(parent.index)];
+  const GrownNode& above = nodes[parent.index];
   const bool is_partitioned = !is_last || context_.growth.options.keeps_last_rows ||
                               parent.histogram == nullptr ||
                               context_.growth.communicator != nullptr;
@@ -78,9 +77,8 @@ std::vector<ExpandEntry> NodeExpander<Record>::expand(std::vector<GrownNode>& no
   const auto both = add_pair(nodes, parent, small_histogram, sums, left_size);
   std::vector<ExpandEntry> children(both.begin(), both.end());
   finder_.find(nodes, children);
-  std::erase_if(children, [&](const ExpandEntry& open) {
-    return !nodes[static_cast<std::size_t>(open.index)].split.exists();
-  });
+  std::erase_if(children,
+                [&](const ExpandEntry& open) { return !nodes[open.index].split.exists(); });
   return children;
 }
 

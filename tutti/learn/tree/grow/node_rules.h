@@ -32,7 +32,7 @@ void sample_columns(GrownNode& node, const GrowOptions& options, const TryColumn
       const auto other =
           i + static_cast<std::int64_t>(below(mix(node.path, static_cast<std::uint64_t>(i)),
                                               static_cast<std::uint64_t>(size - i)));
-      std::swap(columns[static_cast<std::size_t>(i)], columns[static_cast<std::size_t>(other)]);
+      std::swap(columns[i], columns[other]);
     }
     try_columns(std::span<const int>(columns.data() + drawn, static_cast<std::size_t>(batch)),
                 tried);

@@ -47,7 +47,7 @@ void fill(const RecordSource<Record>& source, std::int64_t rows, Threads& thread
   records.resize(rows);
   std::vector<std::int64_t> sizes(static_cast<std::size_t>((rows + kGrain - 1) / kGrain));
   threads.for_range(rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    sizes[static_cast<std::size_t>(begin / kGrain)] = source(begin, end, records.data() + begin);
+    sizes[begin / kGrain] = source(begin, end, records.data() + begin);
   });
   std::int64_t size = 0;
   for (std::size_t part = 0; part < sizes.size(); ++part) {

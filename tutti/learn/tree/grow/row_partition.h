@@ -77,8 +77,7 @@ std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::ui
 
 inline std::array<std::uint8_t, kBins> table_of(const Split& split) {
   std::array<std::uint8_t, kBins> table;
-  for (int bin = 0; bin < kBins; ++bin)
-    table[static_cast<std::size_t>(bin)] = split.goes_left(bin) ? 1 : 0;
+  for (int bin = 0; bin < kBins; ++bin) table[bin] = split.goes_left(bin) ? 1 : 0;
   return table;
 }
 
@@ -90,7 +89,7 @@ void add_to(NodeSums& sums, std::span<const Record> records) {
     if (sums.classes.empty())
       gradient += record.gradient;
     else
-      sums.classes[static_cast<std::size_t>(record.gradient)] += record.hessian;
+      sums.classes[record.gradient] += record.hessian;
   }
   sums.gradient += gradient;
   sums.hessian += hessian;
@@ -109,7 +108,7 @@ inline void add(NodeSums& to, const NodeSums& what) {
 inline NodeSums left_sums(const HistogramShape& shape, const std::uint64_t* words,
                           const Split& split) {
   NodeSums sums;
-  if (shape.kind == Kind::kClasses) sums.classes.resize(static_cast<std::size_t>(shape.classes));
+  if (shape.kind == Kind::kClasses) sums.classes.resize(shape.classes);
   for (int bin = 0; bin < kBins; ++bin) {
     if (!split.goes_left(bin)) continue;
     const std::uint64_t* cell = words + static_cast<std::size_t>(bin) * shape.words_per_bin();

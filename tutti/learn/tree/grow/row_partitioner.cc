@@ -55,7 +55,7 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = partitioned + begin;
     const std::int64_t left = partition_rows(rows + begin, size, target, bins, stride, table);
-    lefts[static_cast<std::size_t>(index)] = left;
+    lefts[index] = left;
     if (left_sums != nullptr)
       add_to(sums[slot], std::span<const Record>(target, static_cast<std::size_t>(left)));
     if (small_histogram == nullptr) return;
@@ -71,8 +71,8 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
   std::exclusive_scan(lefts.begin(), lefts.end(), starts.begin(), std::int64_t{0});
   context_.run(parts, [&](std::size_t, std::int64_t index) {
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
-    const std::int64_t left = lefts[static_cast<std::size_t>(index)];
-    const std::int64_t start = starts[static_cast<std::size_t>(index)];
+    const std::int64_t left = lefts[index];
+    const std::int64_t start = starts[index];
     std::copy_n(partitioned + begin, left, rows + start);
     std::reverse_copy(partitioned + begin + left, partitioned + begin + size,
                       rows + left_size + begin - start);
@@ -92,7 +92,7 @@ void RowPartitioner<Record>::enter(const GrownNode& root) {
       (most > 0 && most - root.depth < kLevelsToCopy) || context_.uses_records(root);
   if (!context_.growth.has_room || data.tiles() > 1 || is_soon_done) return;
   if (!copy_) copy_.emplace(kSubtreeRows, data.columns());
-  originals_.resize(static_cast<std::size_t>(root.size()));
+  originals_.resize(root.size());
   const std::span<Record> records(context_.growth.records.data() + root.begin, originals_.size());
   const auto gather_by = [&]<int kStride>() {
     gather<kStride>(data.tile(0), records, copy_->tile(0), originals_.data());

@@ -25,7 +25,7 @@ template <class Record>
 void SplitFinder<Record>::find(std::vector<GrownNode>& nodes, std::span<ExpandEntry> open) {
   std::vector<ExpandEntry> by_histogram;
   for (ExpandEntry& one : open) {
-    GrownNode& node = nodes[static_cast<std::size_t>(one.index)];
+    GrownNode& node = nodes[one.index];
     if (!may_split(node, context_.growth.options, context_.growth.search.rules()) ||
         (context_.uses_records(node) && !context_.samples_columns()))
       drop(one);
@@ -39,7 +39,7 @@ void SplitFinder<Record>::find(std::vector<GrownNode>& nodes, std::span<ExpandEn
   }
   if (!by_histogram.empty()) search_histograms(nodes, by_histogram);
   for (ExpandEntry& one : open) {
-    GrownNode& node = nodes[static_cast<std::size_t>(one.index)];
+    GrownNode& node = nodes[one.index];
     keep_if_good(node, context_.growth.options, context_.growth.search);
     if (!node.split.exists()) drop(one);
   }
@@ -57,9 +57,9 @@ void SplitFinder<Record>::search_histograms(std::vector<GrownNode>& nodes,
                [&](std::size_t slot, std::int64_t part) {
                  const auto which = static_cast<std::size_t>(part / parts_per_node);
                  const std::int64_t begin = part % parts_per_node * kColumns;
-                 const GrownNode& node = nodes[static_cast<std::size_t>(open[which].index)];
+                 const GrownNode& node = nodes[open[which].index];
                  for (std::int64_t i = begin; i < std::min(per_node, begin + kColumns); ++i) {
-                   const int column = columns[static_cast<std::size_t>(i)];
+                   const int column = columns[i];
                    if (!exchange_.owns(column)) continue;
                    context_.growth.search.try_histogram(
                        column,
@@ -69,7 +69,7 @@ void SplitFinder<Record>::search_histograms(std::vector<GrownNode>& nodes,
                  }
                });
   for (std::size_t which = 0; which < open.size(); ++which) {
-    Split& split = nodes[static_cast<std::size_t>(open[which].index)].split;
+    Split& split = nodes[open[which].index].split;
     for (std::size_t slot = 0; slot < context_.slots; ++slot)
       if (best[which * context_.slots + slot].is_better_than(split))
         split = best[which * context_.slots + slot];

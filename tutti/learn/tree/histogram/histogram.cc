@@ -79,9 +79,9 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
   Ahead nothing = {data.tile(tile), data.tile(tile)};
   for (int group = 0; group < groups; ++group) {
     const int first = columns * group / groups, end = columns * (group + 1) / groups;
-    kFunctions[static_cast<std::size_t>(end - first - 1)](
-        data.tile(tile) + first, data.stride(), records, shape.classes,
-        sums + static_cast<std::size_t>(first) * words, ahead != nullptr ? *ahead : nothing);
+    kFunctions[end - first - 1](data.tile(tile) + first, data.stride(), records, shape.classes,
+                                sums + static_cast<std::size_t>(first) * words,
+                                ahead != nullptr ? *ahead : nothing);
   }
 }
 

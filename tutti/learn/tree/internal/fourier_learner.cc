@@ -100,8 +100,7 @@ FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const Fourier
                                    double learning_rate, Threads& threads,
                                    comm::Communicator* communicator) {
   FourierLearner learner = {task.output, task.seed, options.has_constant, {}};
-  learner.coefficients.resize(
-      static_cast<std::size_t>(options.components + (options.has_constant ? 1 : 0)));
+  learner.coefficients.resize(options.components + (options.has_constant ? 1 : 0));
   const FourierFeatures features(columns, learner);
   const std::size_t n = features.size();
   const auto greatest = find_greatest(task, matrix.rows, threads, communicator);
@@ -115,8 +114,8 @@ FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const Fourier
                std::vector<std::int64_t> own(sums.size());
                std::vector<double> row(n);
                for (std::int64_t i = 0; i < end - begin; ++i) {
-                 const auto g = static_cast<double>(pairs[static_cast<std::size_t>(i)].gradient);
-                 const auto h = static_cast<double>(pairs[static_cast<std::size_t>(i)].hessian);
+                 const auto g = static_cast<double>(pairs[i].gradient);
+                 const auto h = static_cast<double>(pairs[i].hessian);
                  for (std::size_t k = 0; k < n; ++k) row[k] = features.value(rows + i * stride, k);
                  for (std::size_t k = 0; k < n; ++k) {
                    for (std::size_t j = 0; j <= k; ++j)
@@ -148,7 +147,7 @@ void add_fourier_scores(const Matrix& matrix, std::span<const FourierColumn> col
                  double sum = 0;
                  for (std::size_t k = 0; k < features.size(); ++k)
                    sum += learner.coefficients[k] * features.value(rows + (i - begin) * stride, k);
-                 scores[static_cast<std::size_t>(i * outputs + learner.output)] += sum;
+                 scores[i * outputs + learner.output] += sum;
                }
              });
 }

@@ -40,10 +40,10 @@ Magnitudes measure(const GradientTask& task, Threads& threads, comm::Communicato
   threads.for_range(rows, kChunk, [&](std::int64_t begin, std::int64_t end) {
     Chunk chunk;
     compute(task, begin, end, chunk);
-    Magnitudes& part = parts[static_cast<std::size_t>(begin / kChunk)];
+    Magnitudes& part = parts[begin / kChunk];
     for (std::int64_t i = 0; i < end - begin; ++i) {
-      const GradientPair pair = chunk[static_cast<std::size_t>(i)];
-      ++part.gradients[static_cast<std::size_t>(exponent_of(pair.gradient))];
+      const GradientPair pair = chunk[i];
+      ++part.gradients[exponent_of(pair.gradient)];
       part.hessian = std::max<std::int64_t>(part.hessian, exponent_of(pair.hessian));
     }
   });
@@ -106,8 +106,7 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
   if (gradient == 0) {
     const Magnitudes magnitudes = measure(task, threads, communicator);
     int greatest = 255;
-    while (greatest > 0 && magnitudes.gradients[static_cast<std::size_t>(greatest)] == 0)
-      --greatest;
+    while (greatest > 0 && magnitudes.gradients[greatest] == 0) --greatest;
     gradient = bound_of(greatest);
     hessian = bound_of(magnitudes.hessian);
     is_even = are_even(magnitudes, greatest);
@@ -142,13 +141,12 @@ std::int64_t make_records(const GradientTask& task, const GradientScales& scales
     compute(task, begin, chunk_end, chunk);
     for (std::int64_t row = begin; row < chunk_end; ++row) {
       const auto global = static_cast<std::uint64_t>(task.place.first + row);
-      const GradientPair pair = chunk[static_cast<std::size_t>(row - begin)];
+      const GradientPair pair = chunk[row - begin];
       *target =
           make(static_cast<std::uint32_t>(row), pair.gradient * factor_g, pair.hessian * factor_h,
                random_of(task.seed, global), static_cast<const Record*>(nullptr));
       const bool is_taken =
-          takes_all || ((task.targets.weights.empty() ||
-                         task.targets.weights[static_cast<std::size_t>(row)] > 0) &&
+          takes_all || ((task.targets.weights.empty() || task.targets.weights[row] > 0) &&
                         (task.subsample >= 1 || mix(task.seed, global) < limit));
       target += is_taken ? 1 : 0;
     }

@@ -58,10 +58,10 @@ Sorted sort_by_group(const GroupedRows& rows, std::size_t groups, Threads& threa
   const std::int64_t parts = threads.count();
   std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(parts));
   threads.run(parts, [&](std::int64_t part) {
-    auto& counts = places[static_cast<std::size_t>(part)];
+    auto& counts = places[part];
     counts.resize(groups);
     for (std::int64_t row = all * part / parts; row < all * (part + 1) / parts; ++row)
-      ++counts[static_cast<std::size_t>(rows.groups[static_cast<std::size_t>(row)])];
+      ++counts[rows.groups[row]];
   });
   Sorted sorted = {std::vector<Entry>(rows.groups.size()), {}};
   std::int64_t next = 0;
@@ -71,11 +71,11 @@ Sorted sort_by_group(const GroupedRows& rows, std::size_t groups, Threads& threa
   }
   const Entries entries(rows);
   threads.run(parts, [&](std::int64_t part) {
-    auto& place = places[static_cast<std::size_t>(part)];
+    auto& place = places[part];
     const auto end = static_cast<std::size_t>(all * (part + 1) / parts);
     for (auto row = static_cast<std::size_t>(all * part / parts); row < end; ++row) {
-      const auto next_place = place[static_cast<std::size_t>(rows.groups[row])]++;
-      sorted.entries[static_cast<std::size_t>(next_place)] = entries.of(row);
+      const auto next_place = place[rows.groups[row]]++;
+      sorted.entries[next_place] = entries.of(row);
     }
   });
   return sorted;
@@ -101,7 +101,7 @@ std::vector<std::uint64_t> select(Sorted& sorted, std::vector<std::int64_t> want
       weights[group].fill(0);
       if (wanted[group] == 0) return;
       for (std::int64_t i = sorted.begin(group); i < ends[group]; ++i) {
-        const Entry& entry = sorted.entries[static_cast<std::size_t>(i)];
+        const Entry& entry = sorted.entries[i];
         weights[group][digit_of(entry.key, digit)] += entry.weight;
       }
     });
@@ -133,7 +133,7 @@ std::vector<GroupQuantile> group_quantiles(const GroupedRows& rows, int groups, 
   threads.run(groups, [&](std::int64_t index) {
     const auto group = static_cast<std::size_t>(index);
     for (std::int64_t i = sorted.begin(group); i < sorted.ends[group]; ++i)
-      totals[group] += sorted.entries[static_cast<std::size_t>(i)].weight;
+      totals[group] += sorted.entries[i].weight;
   });
   if (communicator != nullptr) communicator->all_reduce(Buffer::of<std::int64_t>(totals));
   std::vector<std::int64_t> low(size), high(size);  // high: only where it is another entry

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <vector>
 
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"

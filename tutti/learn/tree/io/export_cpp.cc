@@ -19,7 +19,7 @@ std::string condition(const Tree& tree, const Node& node) {
     test = fmt::format("{} <= {}", x, number(node.threshold));
     return node.missing_left ? fmt::format("{} || {}", test, missing) : test;
   }
-  const auto& set = tree.category_sets[static_cast<std::size_t>(node.categories)];
+  const auto& set = tree.category_sets[node.categories];
   const auto any = [&](const std::vector<std::int64_t>& codes) {
     std::string text = "false";
     for (const std::int64_t code : codes) text += fmt::format(" || c == {}", code);
@@ -34,7 +34,7 @@ std::string condition(const Tree& tree, const Node& node) {
 
 void add_node(const Tree& tree, std::int32_t at, int output, const std::string& indent,
               std::string& out) {
-  const Node& node = tree.nodes[static_cast<std::size_t>(at)];
+  const Node& node = tree.nodes[at];
   if (node.is_leaf()) {
     const auto values = tree.value(at);
     for (std::size_t k = 0; k < values.size(); ++k)
@@ -68,8 +68,7 @@ std::string to_cpp(const Model& model, const std::string& name) {
   const double factor =
       model.averages && !model.trees.empty() ? static_cast<double>(model.trees.size()) : 1;
   for (int k = 0; k < model.outputs; ++k)
-    out += fmt::format(" y[{0}] = y[{0}] / {1} + {2};\n", k, number(factor),
-                       number(model.base[static_cast<std::size_t>(k)]));
+    out += fmt::format(" y[{0}] = y[{0}] / {1} + {2};\n", k, number(factor), number(model.base[k]));
   if (model.link == Link::kLogistic) out += " y[0] = 1 / (1 + std::exp(-y[0]));\n";
   if (model.link == Link::kExp) out += " y[0] = std::exp(y[0]);\n";
   if (model.link == Link::kSoftmax)

@@ -45,9 +45,8 @@ class Writer {
 
  private:
   std::string field(int column) const {
-    return model_.column_names.empty()
-               ? fmt::format("x{}", column)
-               : escaped(model_.column_names[static_cast<std::size_t>(column)]);
+    return model_.column_names.empty() ? fmt::format("x{}", column)
+                                       : escaped(model_.column_names[column]);
   }
 
   void dictionary() {
@@ -104,7 +103,7 @@ class Writer {
         "optype=\"continuous\" dataType=\"double\" "
         "feature=\"predictedValue\"/></Output>\n<Targets><Target "
         "rescaleConstant=\"{2}\"/></Targets>\n<Segmentation multipleModelMethod=\"{3}\">\n",
-        k, schema(), model_.base[static_cast<std::size_t>(k)], model_.averages ? "average" : "sum");
+        k, schema(), model_.base[k], model_.averages ? "average" : "sum");
     for (std::size_t t = 0; t < model_.trees.size(); ++t) {
       const Tree& tree = model_.trees[t];
       if (tree.outputs == 1 && model_.tree_output[t] != k) continue;
@@ -134,7 +133,7 @@ class Writer {
       return fmt::format("<SimplePredicate field=\"{}\" operator=\"{}\" value=\"{}\"/>",
                          field(above.column), is_left ? "lessOrEqual" : "greaterThan", limit);
     }
-    const auto& set = tree.category_sets[static_cast<std::size_t>(above.categories)];
+    const auto& set = tree.category_sets[above.categories];
     std::string codes;
     for (const std::int64_t code : set.left)
       codes += fmt::format("{}{}", codes.empty() ? "" : " ", code);
@@ -145,9 +144,9 @@ class Writer {
   }
 
   void node(const Tree& tree, std::int32_t at, int output, const std::string& test) {
-    const Node& one = tree.nodes[static_cast<std::size_t>(at)];
+    const Node& one = tree.nodes[at];
     out_ += fmt::format("<Node id=\"{}\" score=\"{}\" recordCount=\"{}\"", at,
-                        tree.value(at)[static_cast<std::size_t>(output)], one.count);
+                        tree.value(at)[output], one.count);
     if (!one.is_leaf())
       out_ += fmt::format(" defaultChild=\"{}\"", one.missing_left ? one.left : one.right);
     out_ += ">" + test;

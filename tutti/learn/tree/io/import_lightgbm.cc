@@ -141,7 +141,7 @@ Model import_lightgbm(std::string_view text) try {
   model.link = lightgbm_link(objective == header.end() ? "" : objective->second);
   model.averages = header.contains("average_output");
   if (model.outputs < 1) refuse_lightgbm("it has no outputs.");
-  model.base.assign(static_cast<std::size_t>(model.outputs), 0.0);
+  model.base.assign(model.outputs, 0.0);
   std::istringstream names(need(header, "feature_names"));
   for (std::string name; names >> name;) model.column_names.push_back(name);
   for (Block block = next_block(stream, title); title.starts_with("Tree=");

@@ -97,7 +97,7 @@ Model import_xgboost(std::string_view text) try {
   model.outputs = std::max(1, std::stoi(parameters.at("num_class").get<std::string>()));
   model.link = xgboost_link(objective);
   const double base = std::stod(parameters.at("base_score").get<std::string>());
-  model.base.assign(static_cast<std::size_t>(model.outputs), to_raw(objective, model.link, base));
+  model.base.assign(model.outputs, to_raw(objective, model.link, base));
   if (learner.contains("feature_names"))
     model.column_names = learner.at("feature_names").get<std::vector<std::string>>();
   for (const Json& tree : booster.at("model").at("trees")) model.trees.push_back(read_tree(tree));

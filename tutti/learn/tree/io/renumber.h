@@ -25,7 +25,7 @@ inline bool renumber(const std::vector<Node>& nodes, const std::vector<double>& 
     is_seen[index] = true;
     const auto at = static_cast<std::int32_t>(tree.nodes.size());
     if (parent >= 0) {
-      Node& above = tree.nodes[static_cast<std::size_t>(parent)];
+      Node& above = tree.nodes[parent];
       (above.left < 0 ? above.left : above.right) = at;
     }
     Node node = nodes[index];

@@ -16,7 +16,7 @@ std::vector<double> Model::importances() const {
     // Every tree counts alike in a forest, every split in a sum of trees.
     std::vector<double> own(sums.size());
     for (const Node& node : tree.nodes)
-      if (!node.is_leaf()) own[static_cast<std::size_t>(node.column)] += std::max(0.0, node.gain);
+      if (!node.is_leaf()) own[node.column] += std::max(0.0, node.gain);
     const double all = std::accumulate(own.begin(), own.end(), 0.0);
     const double factor = !averages ? 1 : all > 0 ? 1 / all : 0;
     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += own[c] * factor;
@@ -46,7 +46,7 @@ void check_tree(const Model& model, std::size_t index) {
   if (output < 0 || output >= model.outputs)
     refuse(index, fmt::format("there is no output {}.", output));
   for (std::int32_t i = 0; i < size; ++i) {
-    const Node& node = tree.nodes[static_cast<std::size_t>(i)];
+    const Node& node = tree.nodes[i];
     if (node.is_leaf()) continue;
     if (node.left <= i || node.right <= i || node.left >= size || node.right >= size)
       refuse(index, fmt::format("node {} has no children after it.", i));

@@ -8,7 +8,7 @@ namespace tutti::learn::tree {
 bool Tree::goes_left(const Node& node, double value) const {
   if (std::isnan(value)) return node.missing_left;
   if (node.categories < 0) return value <= node.threshold;
-  const CategorySet& set = category_sets[static_cast<std::size_t>(node.categories)];
+  const CategorySet& set = category_sets[node.categories];
   const auto code = static_cast<std::int64_t>(std::clamp(value, -1.0, 0x1p53));
   if (std::binary_search(set.left.begin(), set.left.end(), code)) return true;
   return node.missing_left && !std::binary_search(set.known.begin(), set.known.end(), code);
@@ -16,8 +16,8 @@ bool Tree::goes_left(const Node& node, double value) const {
 
 std::int32_t Tree::leaf_of(std::span<const double> row) const {
   std::int32_t at = 0;
-  for (const Node* node = &nodes[0]; !node->is_leaf(); node = &nodes[static_cast<std::size_t>(at)])
-    at = goes_left(*node, row[static_cast<std::size_t>(node->column)]) ? node->left : node->right;
+  for (const Node* node = &nodes[0]; !node->is_leaf(); node = &nodes[at])
+    at = goes_left(*node, row[node->column]) ? node->left : node->right;
   return at;
 }
 
@@ -29,9 +29,7 @@ int Tree::leaves() const {
 int Tree::depth() const {
   std::vector<int> depths(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (!nodes[i].is_leaf())
-      depths[static_cast<std::size_t>(nodes[i].left)] =
-          depths[static_cast<std::size_t>(nodes[i].right)] = depths[i] + 1;
+    if (!nodes[i].is_leaf()) depths[nodes[i].left] = depths[nodes[i].right] = depths[i] + 1;
   return depths.empty() ? 0 : *std::max_element(depths.begin(), depths.end());
 }
 

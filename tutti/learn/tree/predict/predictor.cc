@@ -55,7 +55,7 @@ constexpr std::size_t kWalks = 16;
 std::vector<std::int32_t> packing_order(const Tree& tree) {
   std::vector<std::int32_t> order = {0}, open = {0};
   while (!open.empty()) {
-    const Node& node = tree.nodes[static_cast<std::size_t>(open.back())];
+    const Node& node = tree.nodes[open.back()];
     open.pop_back();
     if (node.is_leaf()) continue;
     order.insert(order.end(), {node.left, node.right});
@@ -96,8 +96,7 @@ template <bool kHasCategories, class Packed, class RowOf>
     bool is_left = (value <= node.threshold) | (missing_left & (value != value));
     if constexpr (kHasCategories)
       if ((node.column & Packed::kCategories) != 0)
-        is_left = is_left_category(sets[static_cast<std::size_t>(node.extra)],
-                                   static_cast<double>(value), missing_left);
+        is_left = is_left_category(sets[node.extra], static_cast<double>(value), missing_left);
     const std::int32_t next = node.left + (is_left ? 0 : 1);
     moves |= next ^ at[i];
     at[i] = next;
@@ -138,20 +137,20 @@ Predictor::Predictor(const Model& model)
     const auto order = packing_order(tree);
     std::vector<std::int32_t> packed_at(tree.nodes.size());
     for (std::size_t i = 0; i < order.size(); ++i)
-      packed_at[static_cast<std::size_t>(order[i])] = root + static_cast<std::int32_t>(i);
+      packed_at[order[i]] = root + static_cast<std::int32_t>(i);
     const auto first_set = static_cast<std::int32_t>(common_->category_sets.size());
     common_->category_sets.insert(common_->category_sets.end(), tree.category_sets.begin(),
                                   tree.category_sets.end());
     common_->trees.push_back({root, tree.depth(), model.tree_output[t], tree.outputs > 1});
     for (const std::int32_t from : order) {
-      const Node& node = tree.nodes[static_cast<std::size_t>(from)];
+      const Node& node = tree.nodes[from];
       common_->place_in_tree.push_back(from);
       const bool is_leaf = node.is_leaf();
       std::uint32_t column = is_leaf ? 0 : static_cast<std::uint32_t>(node.column);
       if (is_leaf || node.missing_left) column |= Packed<double>::kMissingLeft;
       if (!is_leaf && node.categories >= 0) column |= Packed<double>::kCategories;
       const double threshold = is_leaf ? std::numeric_limits<double>::infinity() : node.threshold;
-      const std::int32_t left = packed_at[static_cast<std::size_t>(is_leaf ? from : node.left)];
+      const std::int32_t left = packed_at[is_leaf ? from : node.left];
       const auto extra =
           is_leaf ? static_cast<std::int32_t>(common_->values.size()) : first_set + node.categories;
       if (is_leaf)
@@ -213,8 +212,7 @@ void Predictor::predict_one(std::span<const T> row, std::span<double> out) const
     walk(nodes, common_->category_sets, depth, {at.data(), size},
          [&](std::size_t) { return row.data(); });
     for (std::size_t i = 0; i < size; ++i)
-      add_values(*common_, common_->trees[first + i],
-                 nodes.nodes[static_cast<std::size_t>(at[i])].extra, out.data(),
+      add_values(*common_, common_->trees[first + i], nodes.nodes[at[i]].extra, out.data(),
                  static_cast<std::size_t>(outputs_));
   }
   add_fourier_features(row.data(), out.data());
@@ -266,12 +264,12 @@ void Predictor::predict_as(const Matrix& matrix, std::span<double> out, Threads&
   const auto outputs = static_cast<std::size_t>(outputs_);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = common_->base[i % outputs];
   const auto& nodes = packed<T>().nodes;
-  for_blocks<T>(
-      matrix, threads, [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
-        for (std::size_t i = 0; i < at.size(); ++i)
-          add_values(*common_, common_->trees[t], nodes[static_cast<std::size_t>(at[i])].extra,
-                     out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
-      });
+  for_blocks<T>(matrix, threads,
+                [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
+                  for (std::size_t i = 0; i < at.size(); ++i)
+                    add_values(*common_, common_->trees[t], nodes[at[i]].extra,
+                               out.data() + (static_cast<std::size_t>(row) + i) * outputs, outputs);
+                });
   if (common_->fourier_learners.empty()) return;
   threads.for_range(matrix.rows, 512, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> buffer;
@@ -287,12 +285,11 @@ template <class T>
 void Predictor::leaves_as(const Matrix& matrix, std::span<std::int32_t> out,
                           Threads& threads) const {
   const std::size_t trees = common_->trees.size();
-  for_blocks<T>(matrix, threads,
-                [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
-                  for (std::size_t i = 0; i < at.size(); ++i)
-                    out[(static_cast<std::size_t>(row) + i) * trees + t] =
-                        common_->place_in_tree[static_cast<std::size_t>(at[i])];
-                });
+  for_blocks<T>(
+      matrix, threads, [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
+        for (std::size_t i = 0; i < at.size(); ++i)
+          out[(static_cast<std::size_t>(row) + i) * trees + t] = common_->place_in_tree[at[i]];
+      });
 }
 
 namespace {

@@ -25,8 +25,8 @@ void extend(Path& path, double zero, double one, int column) {
   const auto depth = static_cast<int>(path.size());
   path.push_back({column, zero, one, depth == 0 ? 1.0 : 0.0});
   for (int i = depth - 1; i >= 0; --i) {
-    auto& at = path[static_cast<std::size_t>(i)];
-    path[static_cast<std::size_t>(i) + 1].weight += one * at.weight * (i + 1) / (depth + 1);
+    auto& at = path[i];
+    path[i + 1].weight += one * at.weight * (i + 1) / (depth + 1);
     at.weight = zero * at.weight * (depth - i) / (depth + 1);
   }
 }
@@ -37,7 +37,7 @@ void unwind(Path& path, std::size_t index) {
   const double one = path[index].one, zero = path[index].zero;
   double next = path.back().weight;
   for (int i = depth - 1; i >= 0; --i) {
-    auto& at = path[static_cast<std::size_t>(i)];
+    auto& at = path[i];
     if (one != 0) {
       const double before = at.weight;
       at.weight = next * (depth + 1) / ((i + 1) * one);
@@ -80,13 +80,13 @@ struct Walk {
 
   void visit(std::int32_t at, Path path, double zero, double one, int column) const {
     extend(path, zero, one, column);
-    const Node& node = tree.nodes[static_cast<std::size_t>(at)];
+    const Node& node = tree.nodes[at];
     if (node.is_leaf()) {
       for (std::size_t i = 1; i < path.size(); ++i)
         add(path[i].column, unwound_sum(path, i) * (path[i].one - path[i].zero), at);
       return;
     }
-    const bool is_left = tree.goes_left(node, row[static_cast<std::size_t>(node.column)]);
+    const bool is_left = tree.goes_left(node, row[node.column]);
     const std::int32_t hot = is_left ? node.left : node.right,
                        cold = is_left ? node.right : node.left;
     double known_zero = 1, known_one = 1;
@@ -99,7 +99,7 @@ struct Walk {
       unwind(path, static_cast<std::size_t>(known - path.begin()));
     }
     const auto share = [&](std::int32_t child) {
-      return node.cover > 0 ? tree.nodes[static_cast<std::size_t>(child)].cover / node.cover : 0.5;
+      return node.cover > 0 ? tree.nodes[child].cover / node.cover : 0.5;
     };
     visit(hot, path, known_zero * share(hot), known_one, node.column);
     visit(cold, path, known_zero * share(cold), 0, node.column);

@@ -94,7 +94,7 @@ SplitSearch::Candidate SplitSearch::best_of(const ColumnSums& sums, const NodeSu
          static_cast<double>(node.gradient) * rules_.scales.gradient, all, rules_.l2, least});
     if (cut.at < 0) return {};
     const int at = cut.at + range.first;
-    return {cut.score, at, range.missing_left, hessians[static_cast<std::size_t>(at)]};
+    return {cut.score, at, range.missing_left, hessians[at]};
   }
   const auto total = class_weights(node, rules_);
   const ClassReader reader = {sums, shape_.classes, shape_.kind == Kind::kClasses,
@@ -125,9 +125,7 @@ void SplitSearch::try_column(int column, ColumnSums& sums, const NodeSums& node,
 
 void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums& node,
                               std::uint64_t random, Split& best) const {
-  const auto bin_at = [&](int entry) {
-    return static_cast<int>(sums.bins[static_cast<std::size_t>(entry)]);
-  };
+  const auto bin_at = [&](int entry) { return static_cast<int>(sums.bins[entry]); };
   // With rows that miss the value, all values may stand on one side and these on the other.
   SplitRange range = {0, sums.has_missing() ? sums.size : sums.size - 1};
   int random_bin = -1;
@@ -136,8 +134,8 @@ void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums
     const auto& edges = bins(column).edges;
     const int low = bin_at(0), high = bin_at(sums.size - 1) - 1;
     if (high >= low) {
-      const double from = edges[static_cast<std::size_t>(low)];
-      const double value = from + unit(random) * (edges[static_cast<std::size_t>(high)] - from);
+      const double from = edges[low];
+      const double value = from + unit(random) * (edges[high] - from);
       random_bin = static_cast<int>(
           std::lower_bound(edges.begin() + low, edges.begin() + high, value) - edges.begin());
       range.first = static_cast<int>(std::upper_bound(sums.bins.begin(),
@@ -172,7 +170,7 @@ void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Ca
   split.bin = bin;
   for (int word = 0; word < 4; ++word) {
     const int bits = std::clamp(bin + 1 - 64 * word, 0, 64);  // of this word, that go left
-    split.left_bins[static_cast<std::size_t>(word)] = bits == 64 ? ~0ull : (1ull << bits) - 1;
+    split.left_bins[word] = bits == 64 ? ~0ull : (1ull << bits) - 1;
   }
   split.left_is_smaller =
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
@@ -202,8 +200,7 @@ void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSu
   if (first == last && (missing == 0 || words[first] == 0)) return;
   std::array<std::uint64_t, kBins + 16> left;
   std::uint64_t sum = 0;
-  for (int bin = first; bin <= last; ++bin)
-    left[static_cast<std::size_t>(bin - first)] = sum += words[bin];
+  for (int bin = first; bin <= last; ++bin) left[bin - first] = sum += words[bin];
   const auto size = static_cast<std::size_t>(last - first);
   std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(size) + 1, 16, sum);
   // With rows that miss the value, all values may stand on one side and these on the other.
@@ -237,12 +234,12 @@ SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t>
   const int count = screen_cuts(problem, chosen.data());
   Candidate best;
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t word = left[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])];
+    const std::uint64_t word = left[chosen[i]];
     const double g = static_cast<double>(gradient_of(word)) * rules_.scales.gradient;
     const double h = static_cast<double>(hessian_of(word)) * unit;
     const double other_g = gradient - g, one = h + rules_.l2, two = hessian - h + rules_.l2;
     const double score = (g * g * two + other_g * other_g * one) / (one * two);
-    if (score > best.score) best = {score, chosen[static_cast<std::size_t>(i)], false, h};
+    if (score > best.score) best = {score, chosen[i], false, h};
   }
   return best;
 }
@@ -275,9 +272,8 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
   }
   std::array<int, ColumnSums::kRoom> order;
   std::iota(order.begin(), order.begin() + sums.size, 0);
-  std::stable_sort(order.begin(), order.begin() + sums.size, [&](int a, int b) {
-    return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.begin() + sums.size,
+                   [&](int a, int b) { return keys[a] < keys[b]; });
   for (std::size_t i = 0; i < static_cast<std::size_t>(sums.size); ++i) {
     const auto from = static_cast<std::size_t>(order[i]);
     ordered.bins[i] = sums.bins[from];
@@ -300,7 +296,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
   if (!split.left_is_smaller) split.left_bins.fill(~0ull);
   for (int i = 0; i < ordered.size; ++i) {
-    const int bin = static_cast<int>(ordered.bins[static_cast<std::size_t>(i)]);
+    const int bin = static_cast<int>(ordered.bins[i]);
     split.left_bins[static_cast<std::size_t>(bin) / 64] &= ~(1ull << (bin % 64));
     if (i <= found.at) set_bit(split, bin);
   }

@@ -84,9 +84,7 @@ class SplitSearch {
   }
   const SplitRules& rules() const { return rules_; }
   const HistogramShape& shape() const { return shape_; }
-  const ColumnBins& bins(int column) const {
-    return bins_.columns[static_cast<std::size_t>(column)];
-  }
+  const ColumnBins& bins(int column) const { return bins_.columns[column]; }
 
  private:
   struct Candidate;
