@@ -78,7 +78,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
 
 template <class Record>
 bool LevelWise<Record>::can_split_levels(std::int64_t rows) const {
-  return context_.growth.communicator == nullptr && context_.data->tiles() == 1 &&
+  return context_.growth.communicator == nullptr && context_.data.tiles() == 1 &&
          rows >= kFewestRows &&
          context_.slots * histograms_.words() * sizeof(std::uint64_t) <= kMostBytes;
 }
@@ -101,9 +101,9 @@ void LevelWise<Record>::sum_classes(GrownNode& root, std::uint64_t* histogram) {
       const std::size_t size =
           std::min(static_cast<std::size_t>(kBlock), static_cast<std::size_t>(root.size()) - begin);
       const std::uint8_t* next = bins_after(block);
-      Ahead ahead = {
-          next, next == context_.data->tile(0) ? next : next + kBlock * context_.data->stride()};
-      sums[slot].add(*context_.data, bins_of(block), {order() + begin, size}, histograms[slot],
+      Ahead ahead = {next,
+                     next == context_.data.tile(0) ? next : next + kBlock * context_.data.stride()};
+      sums[slot].add(context_.data, bins_of(block), {order() + begin, size}, histograms[slot],
                      ahead);
     }
   });
@@ -161,7 +161,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand_level(std::vector<GrownNode>&
         node.split);
     level[i].segments = std::move(segments[parents[i].index]);
     level[i].table = table_of(node.split);
-    level[i].bins = context_.data->column(node.split.column);
+    level[i].bins = context_.data.column(node.split.column);
     level[i].left_is_smaller = node.split.left_is_smaller;
     for (std::size_t slot = 0; slot < context_.slots; ++slot)
       level[i].histograms.push_back(histograms_.take());
@@ -230,8 +230,7 @@ void LevelWise<Record>::partition_blocks(std::vector<LevelNode>& level, bool is_
 
 template <class Record>
 const std::uint8_t* LevelWise<Record>::bins_of(std::size_t block) const {
-  return context_.data->tile(0) +
-         static_cast<std::int64_t>(block) * kBlock * context_.data->stride();
+  return context_.data.tile(0) + static_cast<std::int64_t>(block) * kBlock * context_.data.stride();
 }
 
 // Where the bins of the next block begin; those of the first, which is never fetched, where it is
@@ -239,9 +238,9 @@ const std::uint8_t* LevelWise<Record>::bins_of(std::size_t block) const {
 template <class Record>
 const std::uint8_t* LevelWise<Record>::bins_after(std::size_t block) const {
   const auto next = static_cast<std::int64_t>(block + 1) * kBlock;
-  const bool is_known = context_.growth.records.size == context_.data->rows() &&
-                        next + kBlock <= context_.data->rows();
-  return context_.data->tile(0) + (is_known ? next * context_.data->stride() : 0);
+  const bool is_known =
+      context_.growth.records.size == context_.data.rows() && next + kBlock <= context_.data.rows();
+  return context_.data.tile(0) + (is_known ? next * context_.data.stride() : 0);
 }
 
 template <class Record>
@@ -250,8 +249,8 @@ void LevelWise<Record>::partition_segment(LevelNode& node, std::size_t block, st
   const Segment& segment = node.segments[block];
   std::uint16_t* const offsets = order() + segment.begin;
   std::uint16_t* const rights = scratch.rights.data();
-  const auto stride = static_cast<std::size_t>(context_.data->stride());
-  const bool has_all = context_.growth.records.size == context_.data->rows();
+  const auto stride = static_cast<std::size_t>(context_.data.stride());
+  const bool has_all = context_.growth.records.size == context_.data.rows();
   const Record* const records =
       context_.growth.records.data() + static_cast<std::int64_t>(block) * kBlock;
   const std::uint8_t* const bins =
@@ -278,9 +277,9 @@ void LevelWise<Record>::partition_segment(LevelNode& node, std::size_t block, st
     const std::span<const std::uint16_t> smaller =
         node.left_is_smaller ? std::span(offsets + first_left, offsets + left)
                              : std::span(rights + first_right, rights + right);
-    if (ahead.next != context_.data->tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
+    if (ahead.next != context_.data.tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
     if (are_rows_classes_) {
-      node.class_sums[slot].add(*context_.data, bins_of(block), smaller, node.histograms[slot],
+      node.class_sums[slot].add(context_.data, bins_of(block), smaller, node.histograms[slot],
                                 ahead);
       continue;
     }

@@ -23,12 +23,12 @@ struct NodeContext {
   // those of other contexts.
   NodeContext(const Growth<Record>& growth_, Threads* threads_)
       : growth(growth_),
-        data(&growth_.data),
+        data(growth_.data),
         threads(threads_),
         slots(threads_ == nullptr ? 1 : static_cast<std::size_t>(threads_->count())) {}
 
   const Growth<Record>& growth;
-  const BinnedData* data;  // that of the growth, or the copy of a subtree
+  const BinnedData& data;
   Threads* threads;
   std::size_t slots;                   // threads that take part in a step
   bool records_are_contiguous = true;  // those of each node; not while levels are split

@@ -20,7 +20,7 @@ NodeExpander<Record>::NodeExpander(const Growth<Record>& growth, Threads* thread
 template <class Record>
 ExpandEntry NodeExpander<Record>::begin(std::vector<GrownNode>& nodes) {
   GrownNode& root = nodes.emplace_back();
-  if (reads_classes()) context_.growth.records.resize(context_.data->rows());
+  if (reads_classes()) context_.growth.records.resize(context_.data.rows());
   root.end = context_.growth.records.size;
   root.path = context_.growth.root.path != 0 ? context_.growth.root.path
                                              : mix(context_.growth.options.seed);
@@ -44,9 +44,7 @@ void NodeExpander<Record>::grow_subtree(std::vector<GrownNode>& nodes, ExpandEnt
       class_subtree_->grow(nodes, root.histogram);
       return;
     }
-  partitioner_.enter(nodes[0]);
   grow_depth_first(*this, nodes, root);
-  partitioner_.leave(nodes[0]);
 }
 
 template <class Record>

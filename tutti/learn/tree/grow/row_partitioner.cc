@@ -1,33 +1,12 @@
 #include "tutti/learn/tree/grow/row_partitioner.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "tutti/learn/tree/grow/grow_policy.h"
 #include "tutti/learn/tree/grow/row_partition.h"
 
 namespace tutti::learn::tree {
-namespace {
-
-// Copying the bins of a subtree is worthwhile when its rows are partitioned at least this often.
-constexpr int kLevelsToCopy = 2;
-
-// Copies the bins of the records' rows together, and makes the records count them.
-template <int kStride, class Record>
-void gather(const std::uint8_t* from, std::span<Record> records, std::uint8_t* to,
-            std::uint32_t* originals) {
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const std::size_t ahead = std::min(i + kPartitionLookahead, records.size() - 1);
-    __builtin_prefetch(from + static_cast<std::size_t>(records[ahead].row) * kStride);
-    originals[i] = records[i].row;
-    std::memcpy(to + i * kStride, from + static_cast<std::size_t>(records[i].row) * kStride,
-                kStride);
-    records[i].row = static_cast<std::uint32_t>(i);
-  }
-}
-
-}  // namespace
 
 // Every chunk is partitioned within its own place of the scratch memory; once the sizes of all left
 // parts are known, everything is copied back to where it belongs, in order.
@@ -38,7 +17,7 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
   const std::int64_t chunk = context_.chunk_rows();
   const std::int64_t parts = parts_of(parent.size(), chunk);
   const auto table = table_of(parent.split);
-  const auto [bins, stride] = context_.data->one_column(parent.split.column);
+  const auto [bins, stride] = context_.data.one_column(parent.split.column);
   Record* const rows = context_.growth.records.data() + parent.begin;
   // Small nodes are partitioned in memory that stays in the cache, from one to the next.
   const bool is_small =
@@ -82,38 +61,6 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
   exchange_.reduce(sums[0]);
   *left_sums = sums[0];
   return left_size;
-}
-
-template <class Record>
-void RowPartitioner<Record>::enter(const GrownNode& root) {
-  const BinnedData& data = context_.growth.data;
-  const int most = context_.growth.options.max_depth;
-  const bool is_soon_done =
-      (most > 0 && most - root.depth < kLevelsToCopy) || context_.uses_records(root);
-  if (!context_.growth.has_room || data.tiles() > 1 || is_soon_done) return;
-  if (!copy_) copy_.emplace(kSubtreeRows, data.columns());
-  originals_.resize(root.size());
-  const std::span<Record> records(context_.growth.records.data() + root.begin, originals_.size());
-  const auto gather_by = [&]<int kStride>() {
-    gather<kStride>(data.tile(0), records, copy_->tile(0), originals_.data());
-  };
-  switch (data.stride()) {
-    case 4: gather_by.template operator()<4>(); break;
-    case 8: gather_by.template operator()<8>(); break;
-    case 16: gather_by.template operator()<16>(); break;
-    default: gather_by.template operator()<32>();
-  }
-  context_.data = &*copy_;
-}
-
-template <class Record>
-void RowPartitioner<Record>::leave(const GrownNode& root) {
-  if (context_.data == &context_.growth.data) return;
-  for (std::int64_t i = root.begin; i < root.end; ++i) {
-    Record& record = context_.growth.records.data()[i];
-    record.row = originals_[record.row];
-  }
-  context_.data = &context_.growth.data;
 }
 
 template class RowPartitioner<NarrowRecord>;

@@ -84,7 +84,7 @@ void SplitFinder<Record>::search_records(GrownNode& node) {
   RecordSums reader(histograms_.shape(), zeros_.data());
   ColumnSums sums;
   for (const int column : context_.growth.options.columns) {
-    reader.read(*context_.data, column, rows, sums);
+    reader.read(context_.data, column, rows, sums);
     context_.growth.search.try_column(column, sums, node.sums, node.path, node.split);
     reader.clear();
   }
@@ -103,12 +103,12 @@ void SplitFinder<Record>::try_sampled(GrownNode& node, std::span<const int> colu
     for (const int column : columns)
       std::memset(histogram + static_cast<std::size_t>(column) * words, 0,
                   words * sizeof(std::uint64_t));
-    add_rows(*context_.data, columns, rows, histograms_.shape(), histogram);
+    add_rows(context_.data, columns, rows, histograms_.shape(), histogram);
     for (const int column : columns) exchange_.reduce_column(histograms_.column(histogram, column));
   }
   for (const int column : columns) {
     if (by_records)
-      reader.read(*context_.data, column, rows, sums);
+      reader.read(context_.data, column, rows, sums);
     else
       read_histogram(histograms_.shape(), histogram + static_cast<std::size_t>(column) * words,
                      context_.growth.search.bins(column).count(), sums);
