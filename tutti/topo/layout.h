@@ -47,10 +47,6 @@ Layout make_layout(const std::vector<HostIdentity>& identities, const Maps& maps
 // as the hosts have ranks.
 struct DimensionRequest {
   std::vector<int> sizes = {};
-  // Only read when `sizes` is empty:
-  bool by_socket = false;  // a dimension between the sockets of a host
-  int racks = 1;           // per aisle
-  int aisles = 1;          // the hosts must divide evenly over racks x aisles
 };
 
 // "2x2x1x1"; "" asks for the automatic form. Throws ConfigError that says what to write.

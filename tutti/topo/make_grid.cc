@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <map>
 #include <numeric>
 
 #include "tutti/core/error.h"
@@ -47,49 +46,6 @@ std::vector<int> sorted_by_socket(const Host& host) {
   std::vector<int> ranks;
   for (const std::size_t i : order) ranks.push_back(host.ranks[i]);
   return ranks;
-}
-
-// How many sockets of every host carry ranks; throws unless each of them carries the same number.
-int sockets_per_host(const Layout& layout) {
-  std::vector<std::size_t> first;
-  for (const Host& host : layout.hosts) {
-    std::map<int, std::size_t> ranks_on;
-    for (const int socket : host.sockets) ++ranks_on[socket];
-    std::vector<std::size_t> counts;
-    for (const auto& [socket, count] : ranks_on) counts.push_back(count);
-    if (first.empty()) first = counts;
-    if (counts.empty() || counts != first ||
-        std::ranges::adjacent_find(counts, std::not_equal_to()) != counts.end()) {
-      throw ConfigError(
-          "DDL-2-04",
-          fmt::format(
-              "A socket dimension needs the same number of ranks on every socket, but the "
-              "sockets of host {} have {}. Bind the ranks evenly, or ask for no sockets.",
-              host.name,
-              counts.empty() ? "no bound ranks" : fmt::format("{}", fmt::join(counts, " and "))));
-    }
-  }
-  return static_cast<int>(first.size());
-}
-
-// One size per level; the first is 0 when the hosts are uneven.
-std::vector<int> automatic_sizes(const Layout& layout, const DimensionRequest& request) {
-  const int hosts = static_cast<int>(layout.hosts.size());
-  const std::int64_t racks = std::int64_t{request.racks} * request.aisles;
-  if (request.racks < 1 || request.aisles < 1 || hosts % racks != 0) {
-    throw ConfigError("DDL-2-03",
-                      fmt::format("{} hosts cannot stand in {} aisles of {} racks with the same "
-                                  "number in each. Choose racks x aisles so that it divides {}.",
-                                  hosts, request.aisles, request.racks, hosts));
-  }
-  std::vector<int> sizes = {ranks_per_host(layout), static_cast<int>(hosts / racks), request.racks,
-                            request.aisles};
-  if (request.by_socket) {
-    const int sockets = sockets_per_host(layout);
-    sizes[0] /= sockets;
-    sizes.insert(sizes.begin() + 1, sockets);
-  }
-  return sizes;
 }
 
 // Sizes that fit the layout, as many as the user wrote.
@@ -157,7 +113,10 @@ DimensionRequest parse_dimensions(std::string_view text) {
 Grid make_grid(const Layout& layout, const DimensionRequest& request, const LinkTable& links) {
   check(layout);
   const bool automatic = request.sizes.empty();
-  const std::vector<int> sizes = automatic ? automatic_sizes(layout, request) : request.sizes;
+  const std::vector<int> sizes =
+      automatic
+          ? std::vector<int>{ranks_per_host(layout), static_cast<int>(layout.hosts.size()), 1, 1}
+          : request.sizes;
   if (!automatic) check_sizes(layout, sizes);
 
   Grid grid;

@@ -40,12 +40,10 @@ TEST(MakeGrid, AutomaticFollowsTheHosts) {
   EXPECT_EQ(grid.dimensions[1].link.latency, LinkTable().node.latency);
 }
 
-TEST(MakeGrid, AutomaticRacksAndAisles) {
-  const Grid grid = make_grid(dealt(12, 2), {.racks = 3, .aisles = 2});
+TEST(MakeGrid, RacksAndAisles) {
+  const Grid grid = make_grid(dealt(12, 2), parse_dimensions("2x2x3x2"));
   EXPECT_EQ(shape_of(grid), "2x2x3x2");
   EXPECT_EQ(grid.dimensions[3].link.latency, LinkTable().aisle.latency);
-  EXPECT_THAT(message_of([] { make_grid(dealt(4, 1), {.racks = 3}); }), HasSubstr("divides 4"));
-  EXPECT_THAT(message_of([] { make_grid(dealt(4, 1), {.racks = 0}); }), HasSubstr("DDL-2-03"));
 }
 
 TEST(MakeGrid, SizesThatDoNotFollowTheHostsStillWork) {
@@ -69,9 +67,9 @@ TEST(MakeGrid, OneRankAndPrimeCounts) {
 
 TEST(MakeGrid, UnevenHosts) {
   const Layout layout = {{{"a", {0, 1, 2}}, {"b", {3}}, {"c", {4, 5}}, {"d", {6}}}};
-  const Grid grid = make_grid(layout, {.racks = 2});
-  EXPECT_EQ(shape_of(grid), "*x2x2x1");
-  EXPECT_THAT(mapped(grid), ElementsAre(true, false, false, true));
+  const Grid grid = make_grid(layout);
+  EXPECT_EQ(shape_of(grid), "*x4x1x1");
+  EXPECT_THAT(mapped(grid), ElementsAre(true, false, true, true));
   const Grid given = make_grid(layout, parse_dimensions("7x1x1x1"));
   EXPECT_THAT(given.ranks, ElementsAre(0, 1, 2, 3, 4, 5, 6));
   EXPECT_FALSE(given.dimensions[0].mapped);
@@ -95,15 +93,11 @@ TEST(MakeGrid, EveryRankIsInOneGroupOfEveryDimension) {
 
 TEST(MakeGrid, SocketsMakeADimension) {
   const Layout layout = {{{"a", {0, 1, 2, 3}, {0, 1, 0, 1}}, {"b", {4, 5, 6, 7}, {0, 0, 1, 1}}}};
-  const Grid grid = make_grid(layout, {.by_socket = true});
+  const Grid grid = make_grid(layout, parse_dimensions("2x2x2x1x1"));
   EXPECT_EQ(shape_of(grid), "2x2x2x1x1");
   EXPECT_THAT(grid.hosts[0], ElementsAre(0, 2, 1, 3));
   EXPECT_THAT(mapped(grid), ElementsAre(true, true, false, true, true));
   EXPECT_EQ(grid.dimensions[1].link.latency, LinkTable().socket.latency);
-  EXPECT_THAT(message_of([] { make_grid(dealt(2, 2), {.by_socket = true}); }),
-              HasSubstr("no bound ranks"));
-  EXPECT_THAT(message_of([] { make_grid({{{"a", {0, 1, 2}, {0, 0, 1}}}}, {.by_socket = true}); }),
-              HasSubstr("2 and 1"));
 }
 
 TEST(MakeGrid, WrongProductSaysWhatToWrite) {
