@@ -12,14 +12,8 @@ namespace {
 
 using torch::tensor;
 
-<<<<<<< HEAD
-// The metrics of two ranks, each of which has half of the samples.
-train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::Tensor& target) {
-=======
 // Metrics of two ranks with half of the samples each.
-train::Metrics metrics_of(const std::string& loss, const torch::Tensor& output,
-                          const torch::Tensor& target) {
->>>>>>> 5e8a9a6 (tests, examples, scripts: plain technical English in comments and help)
+train::Metrics metrics_of(Loss loss, const torch::Tensor& output, const torch::Tensor& target) {
   std::array<train::Metrics, 2> found;
   comm::ThreadWorld world(2);
   world.run([&](comm::Transport& transport) {
