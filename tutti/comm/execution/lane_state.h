@@ -1,5 +1,4 @@
-// Progress of one lane of a running plan, and the operation headers expected from peers. Private to
-// the executor.
+// Progress of one lane of a running plan. Private to the executor.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "tutti/comm/base/operation.h"
 #include "tutti/comm/transport/transport.h"
 #include "tutti/plan/plan.h"
 
@@ -32,13 +30,6 @@ struct LaneState {
            step().kind == plan::StepKind::kSpread;
   }
   bool has_transfer() const { return sending || receiving; }
-};
-
-struct ExpectedHeader {
-  int peer = -1;
-  bool is_checked = false;
-  OpRecord record;
-  std::unique_ptr<Transfer> receiving;
 };
 
 }  // namespace tutti::comm

@@ -55,7 +55,7 @@ void CommunicatorState::add_observers() {
 
 // The step of one host is not timed by the executor.
 DimensionTimes CommunicatorState::times_of(const FlightEntry& entry) const {
-  if (entry.algorithm != host->last_row()) return executor->times();
+  if (entry.algorithm != executor->last_host_row()) return executor->times();
   DimensionTimes times;
   times.nanoseconds[0] = nanoseconds_of(entry);
   return times;

@@ -154,7 +154,7 @@ Result CommunicatorState::dispatch(const Operation& operation, FlightEntry& entr
     const plan::Plan& plan = planner->plan_for(operation);
     if (plan.host_all_reduce()) [[likely]] {
       Result outcome = executor->run(plan, operation, entry.record);
-      entry.algorithm = host->last_row();
+      entry.algorithm = executor->last_host_row();
       return outcome;
     }
   }

@@ -22,6 +22,8 @@ class Segment;
 struct Location {
   std::int32_t segment = -1;
   std::int64_t offset = 0;
+
+  bool operator==(const Location&) const = default;
 };
 
 class Arena {

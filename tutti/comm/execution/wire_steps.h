@@ -1,0 +1,40 @@
+// Steps of a plan that send messages, or leave a collective to the transport's library.
+#pragma once
+
+#include <vector>
+
+#include "tutti/comm/execution/handshakes.h"
+#include "tutti/comm/execution/lane_state.h"
+#include "tutti/comm/execution/running_operation.h"
+#include "tutti/comm/transport/vendor.h"
+
+namespace tutti::comm {
+
+// Each call works as far as it can without waiting.
+class WireSteps {
+ public:
+  // All must outlive this. `vendor` may be absent; `transport_ranks` are those of the
+  // communicator's ranks, for the vendor.
+  WireSteps(Wire& wire, Handshakes& handshakes, VendorCollectives* vendor,
+            std::vector<int> transport_ranks, const RunningOperation& running)
+      : wire_(wire),
+        handshakes_(handshakes),
+        vendor_(vendor),
+        transport_ranks_(std::move(transport_ranks)),
+        running_(running) {}
+
+  Result exchange(LaneState& lane, const plan::Step& step, bool* finished);
+  Result vendor(LaneState& lane, const plan::Step& step, bool* finished);
+
+ private:
+  Result start_receive(LaneState& lane, const plan::Step& step);
+  void fold_arrived(LaneState& lane, const plan::Step& step) const;
+
+  Wire& wire_;
+  Handshakes& handshakes_;
+  VendorCollectives* const vendor_;
+  const std::vector<int> transport_ranks_;
+  const RunningOperation& running_;
+};
+
+}  // namespace tutti::comm
