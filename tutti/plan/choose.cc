@@ -122,13 +122,8 @@ Choice by_model(const topo::Grid& grid, const Request& request) {
 }
 
 Choice with_override(Choice choice, const Request& request, const Override& override) {
-  if (override.chunk_bytes > 0 && is_on_vector(request.collective)) {
-    choice.lanes = static_cast<int>(std::clamp(
-        std::ceil(bytes_of(request) / static_cast<double>(override.chunk_bytes)), 1.0, 1e6));
-  }
   if (override.lanes > 0 && is_on_vector(request.collective)) choice.lanes = override.lanes;
   if (find_algorithm(choice.algorithms.back())->is_one_step) choice.lanes = 1;
-  if (override.rails > 0) choice.rails = override.rails;
   return choice;
 }
 

@@ -23,8 +23,6 @@ struct Measurement {
 struct Override {
   Mode mode = {};
   int lanes = 0;
-  std::int64_t chunk_bytes = 0;  // of a lane; lanes = bytes / chunk_bytes
-  int rails = 0;
 };
 
 // Pure and the same on all ranks when they pass the same. An algorithm of the mode that cannot do

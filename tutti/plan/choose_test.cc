@@ -147,7 +147,6 @@ TEST(Choose, LanesByTableOrOverride) {
   EXPECT_EQ(default_lanes(16 << 20), 8);
   EXPECT_EQ(default_lanes(1 << 30), 16);
   const auto grid = grid_of({2});
-  EXPECT_EQ(choose(grid, all_reduce(1 << 20), {}, {.chunk_bytes = 1 << 16}).lanes, 64);
   EXPECT_EQ(choose(grid, all_reduce(1 << 20), {}, {.lanes = 5}).lanes, 5);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "tutti/core/error.h"
 #include "tutti/plan/algorithms/table.h"
@@ -67,17 +67,6 @@ Mode parse_mode(std::string_view text) {
     if (word == "b" || word == "n") mode.only_where_mapped = true;
   }
   return mode;
-}
-
-void check_product(const Mode& mode, int ranks) {
-  if (mode.dimensions.empty()) return;
-  long long product = 1;
-  for (const int size : mode.dimensions) product = std::min(product * size, 1'000'000'000LL);
-  if (product == ranks) return;
-  throw ConfigError("DDL-1-30",
-                    fmt::format("Dimensions {} make {} ranks, but there are {}. Write "
-                                "sizes whose product is {}, or none.",
-                                fmt::join(mode.dimensions, "x"), product, ranks, ranks));
 }
 
 std::vector<std::string> Mode::algorithms_on(const topo::Grid& grid) const {

@@ -31,7 +31,4 @@ struct Mode {
 // Throws ConfigError that says what to write: an unknown letter or name, a size that is no number.
 Mode parse_mode(std::string_view text);
 
-// Throws ConfigError when the mode has sizes whose product is not `ranks`.
-void check_product(const Mode& mode, int ranks);
-
 }  // namespace tutti::plan
