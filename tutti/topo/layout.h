@@ -61,12 +61,14 @@ struct LinkTable {
   Link aisle = {40e-6, 1 / 1.0e9};
 };
 
+// The entry of a dimension.
+Link& link_of(const Dimension& dimension, LinkTable& links);
+
 // Ranks take their positions host after host. A dimension is mapped when each of its groups lies on
 // one host, so sizes that do not follow the hosts work too, only with more of them over the
 // network. Automatic sizes on hosts with unequal numbers of ranks give the uneven form of Grid.
 // Throws ConfigError when the layout is not valid or the sizes do not fit; it says which sizes
 // would.
-Grid make_grid(const Layout& layout, const DimensionRequest& request = {},
-               const LinkTable& links = {});
+Grid make_grid(const Layout& layout, const DimensionRequest& request = {}, LinkTable links = {});
 
 }  // namespace tutti::topo

@@ -82,14 +82,14 @@ bool stays_on_hosts(const Grid& grid, int dimension, const std::vector<int>& hos
   });
 }
 
-Link link_of(const Dimension& dimension, const LinkTable& links) {
+}  // namespace
+
+Link& link_of(const Dimension& dimension, LinkTable& links) {
   if (dimension.mapped) return dimension.name == "socket" ? links.socket : links.memory;
   if (dimension.name == "rack") return links.rack;
   if (dimension.name == "aisle") return links.aisle;
   return links.node;
 }
-
-}  // namespace
 
 DimensionRequest parse_dimensions(std::string_view text) {
   DimensionRequest request;
@@ -110,7 +110,7 @@ DimensionRequest parse_dimensions(std::string_view text) {
   return request;
 }
 
-Grid make_grid(const Layout& layout, const DimensionRequest& request, const LinkTable& links) {
+Grid make_grid(const Layout& layout, const DimensionRequest& request, LinkTable links) {
   check(layout);
   const bool automatic = request.sizes.empty();
   const std::vector<int> sizes =

@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "tutti/comm/communicator.h"
@@ -65,7 +64,7 @@ std::unique_ptr<Communicator> Communicator::from_environment(const Options& opti
   try {
     return create(transport, options);
   } catch (const ConfigError&) {
-    if (std::string_view(transport->name()) == "mpi") KeptMpi::instance().keep(transport);
+    if (transport->starts_once()) KeptMpi::instance().keep(transport);
     throw;
   } catch (const Error&) {
     transport->give_up();  // the other ranks may be further on, and never come to the end

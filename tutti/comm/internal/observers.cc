@@ -1,10 +1,8 @@
-// Reports about operations while they run: dump_iter, dbg_level 2.
-#include <algorithm>
+#include "tutti/comm/internal/observers.h"
+
 #include <memory>
 #include <numeric>
 
-#include "tutti/comm/internal/state.h"
-#include "tutti/comm/observe/statistics.h"
 #include "tutti/core/log.h"
 
 namespace tutti::comm {
@@ -18,30 +16,17 @@ std::int64_t elements_of(const Operation& operation) {
   return operation.counts.empty() ? operation.count : sum(operation.counts);
 }
 
-std::int64_t nanoseconds_of(const FlightEntry& entry) {
-  return std::max<std::int64_t>(0, monotonic_ns(entry.end_ticks) - monotonic_ns(entry.start_ticks));
-}
-
 }  // namespace
 
-void CommunicatorState::add_observers() {
-  const Options& options = job->options;
-  const int size = static_cast<int>(ranks.size());
-  const auto gather = [this, size](std::span<const double> mine, std::span<double> all) {
-    Operation operation{.collective = plan::Collective::kAllGather, .dtype = DType::kF64};
-    operation.input = mine.data();
-    operation.output = all.data();
-    operation.counts.assign(static_cast<std::size_t>(size), static_cast<std::int64_t>(mine.size()));
-    operation.name = "statistics";
-    return run_one(operation);
-  };
+void Observers::add(const Options& options, const topo::Grid& grid, const topo::Layout& layout,
+                    int rank, const Statistics::Gather& gather) {
   const auto add = [&](const char* option, Statistics::Report report) {
     auto statistics = std::make_shared<Statistics>(
-        options.integer(option), size, grid.dimensions.size(), gather, std::move(report));
+        options.integer(option), grid.size(), grid.dimensions.size(), gather, std::move(report));
     observers_.push_back([statistics](const Observation& o) { return statistics->note(o); });
   };
   if (options.integer("dump_iter") > 0) {
-    add("dump_iter", [this](const Summary& summary) {
+    add("dump_iter", [rank, &grid, &layout](const Summary& summary) {
       if (rank == 0) log::info("{}", summary.text(grid, layout));
     });
   }
@@ -53,21 +38,13 @@ void CommunicatorState::add_observers() {
   }
 }
 
-// The step of one host is not timed by the executor.
-DimensionTimes CommunicatorState::times_of(const FlightEntry& entry) const {
-  if (entry.algorithm != executor->last_host_row()) return executor->times();
-  DimensionTimes times;
-  times.nanoseconds[0] = nanoseconds_of(entry);
-  return times;
-}
-
-Result CommunicatorState::observe(const Operation& operation, const FlightEntry& entry,
-                                  const DimensionTimes& times) {
-  if (is_observing_) return Result::ok();  // what observers do themselves is not told
+Result Observers::report(const Operation& operation, const FlightEntry& entry,
+                         const DimensionTimes& times) {
+  if (is_observing_) return Result::ok();
   const Observation observation{
       .record = entry.record,
       .bytes = elements_of(operation) * static_cast<std::int64_t>(size_of(operation.dtype)),
-      .seconds = 1e-9 * static_cast<double>(nanoseconds_of(entry)),
+      .seconds = 1e-9 * static_cast<double>(entry.nanoseconds()),
       .times = times,
       .algorithm = entry.algorithm};
   is_observing_ = true;

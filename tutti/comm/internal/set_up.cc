@@ -1,12 +1,11 @@
-// How ranks find out who shares a host, and meet there.
+#include "tutti/comm/internal/set_up.h"
+
 #include <sched.h>
 
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
-#include "tutti/comm/internal/state.h"
-#include "tutti/comm/tuning/tuner.h"
 #include "tutti/core/error.h"
 #include "tutti/os/cpus.h"
 
@@ -55,15 +54,15 @@ struct HostHello {
 
 // Round one: who might share this host, and the handle of everybody's arena. Round two: whose
 // memory this rank could really map.
-void CommunicatorState::find_layout() {
-  const topo::HostIdentity mine = identity_of(*job->transport);
-  const auto hellos = exchange(to_bytes(job->arena->directory()) + topo::to_text(mine));
+topo::Layout SetUp::find_layout() {
+  const topo::HostIdentity mine = identity_of(*job_.transport);
+  const auto hellos = exchange(to_bytes(job_.arena->directory()) + topo::to_text(mine));
   std::vector<topo::HostIdentity> identities;
   for (const std::string& hello : hellos) {
     identities.push_back(topo::parse_identity(hello.substr(sizeof(MemoryHandle))));
   }
-  if (id == 0) {
-    job->recorder.set_job_name(std::to_string(from_bytes<MemoryHandle>(hellos[0]).pid));
+  if (is_world()) {
+    job_.recorder.set_job_name(std::to_string(from_bytes<MemoryHandle>(hellos[0]).pid));
   }
   std::string reached(hellos.size(), '0');
   for (std::size_t peer = 0; peer < hellos.size(); ++peer) {
@@ -72,39 +71,44 @@ void CommunicatorState::find_layout() {
     if (PeerArena::open(from_bytes<MemoryHandle>(hellos[peer]), &arena)) reached[peer] = '1';
   }
   const auto reach = exchange(reached);
-  layout = topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
-  // The dimensions that the user gave describe the whole job; groups of it find their own.
-  grid = topo::make_grid(layout, {.sizes = id == 0 ? job->mode.dimensions : std::vector<int>{}},
-                         job->links);
-  // Only now: dimensions that do not fit end every rank with the same words, before one of them
-  // takes away memory that another is about to open.
-  if (id != 0) return;
-  if (layout.hosts.size() > 1) agree_on_secret();
-  job->routes.improve(layout, job->options, job->secret);
+  return topo::make_layout(identities, [&](int a, int b) { return reach[a][b] == '1'; });
 }
 
-void CommunicatorState::agree_on_secret() {
-  job->secret = job->transport->secret();
-  if (job->secret) return;
-  const std::string text = exchange(rank == 0 ? auth::Secret::generate().to_hex() : "")[0];
-  job->secret = auth::Secret::from_hex(text);
+topo::Grid SetUp::make_grid(const topo::Layout& layout) {
+  // The dimensions that the user gave describe the whole job; groups of it find their own.
+  topo::Grid grid = topo::make_grid(
+      layout, {.sizes = is_world() ? job_.mode.dimensions : std::vector<int>{}}, job_.links);
+  // Only now: dimensions that do not fit end every rank with the same words, before one of them
+  // takes away memory that another is about to open.
+  if (!is_world()) return grid;
+  if (layout.hosts.size() > 1) agree_on_secret();
+  job_.routes.improve(layout, job_.options, job_.secret);
+  return grid;
+}
+
+void SetUp::agree_on_secret() {
+  job_.secret = job_.transport->secret();
+  if (job_.secret) return;
+  const std::string text = exchange(rank_ == 0 ? auth::Secret::generate().to_hex() : "")[0];
+  job_.secret = auth::Secret::from_hex(text);
 }
 
 // The first rank of each host makes its board, the others map it.
-void CommunicatorState::join_host() {
+std::unique_ptr<HostGroup> SetUp::join_host(const topo::Layout& layout,
+                                            StallHandler& stall_handler) {
   std::vector<int> members;
   for (const topo::Host& candidate : layout.hosts) {
-    if (std::find(candidate.ranks.begin(), candidate.ranks.end(), rank) != candidate.ranks.end()) {
+    if (std::find(candidate.ranks.begin(), candidate.ranks.end(), rank_) != candidate.ranks.end()) {
       members = candidate.ranks;
     }
   }
   std::sort(members.begin(), members.end());
   const int count = static_cast<int>(members.size());
   std::shared_ptr<SharedMemory> memory;
-  if (members[0] == rank) memory = SharedMemory::create(HostControlBlock::bytes_for(count));
+  if (members[0] == rank_) memory = SharedMemory::create(HostControlBlock::bytes_for(count));
   const auto hellos =
       exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
-                                  .arena = job->arena->directory(),
+                                  .arena = job_.arena->directory(),
                                   .cores = os::affinity_of()}));
   if (!memory) SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).board, &memory).raise();
   std::vector<std::unique_ptr<PeerArena>> arenas(members.size());
@@ -116,41 +120,31 @@ void CommunicatorState::join_host() {
     CPU_OR(&cores, &cores, &hello.cores);
   }
   const int index =
-      static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
-  const bool are_threads = job->transport->ranks_are_threads();
-  const int waiting = are_threads ? static_cast<int>(ranks.size()) : count;
-  host = std::make_unique<HostGroup>(members, index, HostControlBlock(std::move(memory), count),
-                                     *job->arena, std::move(arenas),
-                                     WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), *watch);
-  const bool holds_on = id == 0 && index == 0 && layout.hosts.size() > 1 && !are_threads &&
-                        job->options.flag("lifeline");
-  const std::string door =
-      holds_on ? job->monitor.open_keepalive_ring(*job->secret, job->options.text("interface"))
-               : "";
-  // Also because the board's maker must not go on, and perhaps fail, before all have mapped it.
-  const auto doors = exchange(door);
-  if (!holds_on) return;
-  const int next = first_rank_of_next_host(layout, rank);
-  job->monitor.hold_on_to(ranks[next], doors[next]);
+      static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  const bool are_threads = job_.transport->ranks_are_threads();
+  const int waiting = are_threads ? static_cast<int>(ranks_.size()) : count;
+  auto host = std::make_unique<HostGroup>(
+      members, index, HostControlBlock(std::move(memory), count), *job_.arena, std::move(arenas),
+      WaitPolicy::for_ranks(waiting, CPU_COUNT(&cores)), stall_handler);
+  join_keepalive_ring(layout, index == 0);
+  return host;
 }
 
-void CommunicatorState::tune() {
-  tuning = comm::tune({.options = job->options,
-                       .layout = layout,
-                       .grid = grid,
-                       .links = job->links,
-                       .transport_name = job->transport->name(),
-                       .planner = *planner,
-                       .arena = *job->arena,
-                       .rank = rank,
-                       .size = static_cast<int>(ranks.size()),
-                       .exchange = [this](const std::string& mine) { return exchange(mine); },
-                       .perform = [this](const Operation& operation) { perform(operation); }});
+// The first ranks of the hosts. Others exchange, too: the board's maker must not go on, and perhaps
+// fail, before all have mapped it.
+void SetUp::join_keepalive_ring(const topo::Layout& layout, bool is_first_of_host) {
+  const bool joins = is_world() && is_first_of_host && layout.hosts.size() > 1 &&
+                     !job_.transport->ranks_are_threads() && job_.options.flag("lifeline");
+  const auto addresses = exchange(
+      joins ? job_.monitor.open_keepalive_ring(*job_.secret, job_.options.text("interface")) : "");
+  if (!joins) return;
+  const int next = first_rank_of_next_host(layout, rank_);
+  job_.monitor.hold_on_to(ranks_[next], addresses[next]);
 }
 
-std::vector<std::string> CommunicatorState::exchange(const std::string& mine) {
-  if (id == 0) return job->transport->exchange(mine);
-  return exchange_between(*job, router, rank, 0, mine);
+std::vector<std::string> SetUp::exchange(const std::string& mine) {
+  if (is_world()) return job_.transport->exchange(mine);
+  return exchange_between(job_, router_, rank_, 0, mine);
 }
 
 std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,

@@ -4,8 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tutti/comm/execution/chunks.h"
-#include "tutti/comm/execution/wide_average.h"
+#include "tutti/comm/tuning/tuner.h"
 #include "tutti/core/clock.h"
 
 namespace tutti::comm {
@@ -16,16 +15,16 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
       ranks(std::move(ranks_)),
       rank(rank_),
       id(id_),
-      router(job->routes, ranks, id) {
-  find_layout();
+      router(job->routes, ranks, id),
+      set_up(*job, router, ranks, rank, id),
+      layout(set_up.find_layout()),
+      grid(set_up.make_grid(layout)) {
   watch = std::make_unique<Watchdog>(job->options);
-  join_host();
+  host = set_up.join_host(layout, *watch);
   membership = std::make_unique<Membership>(id, rank, ranks, layout, *host);
   watch->set_membership(membership.get(), &job->monitor);
   VendorCollectives* vendor = job->transport->vendor();
   planner = std::make_unique<Planner>(grid, rank, job->options, job->mode, vendor);
-  shares_hosts_ =
-      std::ranges::any_of(layout.hosts, [](const topo::Host& one) { return one.ranks.size() > 1; });
   executor = std::make_unique<Executor>(ExecutorContext{.rank = rank,
                                                         .wire = &router,
                                                         .host = host.get(),
@@ -33,6 +32,8 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
                                                         .stall_handler = watch.get(),
                                                         .vendor = vendor,
                                                         .transport_ranks = ranks});
+  plans_ =
+      std::make_unique<PlanRunner>(*planner, *executor, *job->arena, job->flight, layout, rank);
   if (job->options.flag("check")) {
     self_check_ = std::make_unique<SelfCheck>(
         rank, static_cast<int>(ranks.size()), layout,
@@ -95,14 +96,14 @@ Result CommunicatorState::run_one(const Operation& operation) {
     return fail(membership->failure());
   FlightEntry entry = enter(operation);
   FlightRecord::Slot& slot = job->flight.begin(entry);
-  Result outcome = dispatch(operation, entry);
+  Result outcome = plans_->run(operation, entry);
   if (!outcome) [[unlikely]]
     return fail(std::move(outcome));
   entry.end_ticks = ticks();
   FlightRecord::end(slot, entry.end_ticks, entry.algorithm);
   leave(entry);
   if (!observers_.empty()) [[unlikely]]
-    return observe(operation, entry, times_of(entry));
+    return observers_.report(operation, entry, plans_->times_of(entry));
   return outcome;
 }
 
@@ -136,7 +137,7 @@ Work CommunicatorState::start_as(Operation operation, const std::string& name,
     entry.algorithm = "compressed";
     leave(entry);
     // Which dimension the time went to, only the operations inside know.
-    return observers_.empty() ? Result::ok() : observe(operation, entry, DimensionTimes{});
+    return observers_.empty() ? Result::ok() : observers_.report(operation, entry, {});
   });
 }
 
@@ -148,62 +149,31 @@ Result CommunicatorState::fail(Result outcome) {
   return membership->failure();
 }
 
-// One host folds the vectors of all ranks at once, whatever their type and size.
-Result CommunicatorState::dispatch(const Operation& operation, FlightEntry& entry) {
-  if (operation.collective == plan::Collective::kAllReduce && layout.hosts.size() == 1) {
-    const plan::Plan& plan = planner->plan_for(operation);
-    if (plan.host_all_reduce()) [[likely]] {
-      Result outcome = executor->run(plan, operation, entry.record);
-      entry.algorithm = executor->last_host_row();
-      return outcome;
-    }
-  }
-  if (WideAverage::covers(operation)) [[unlikely]] {
-    const WideAverage wide(*job->arena, rank, static_cast<int>(ranks.size()),
-                           [&](const Operation& part) { return run_plan(part, entry); });
-    return wide.perform(operation);
-  }
-  return run_plan(operation, entry);
+void CommunicatorState::tune() {
+  tuning =
+      comm::tune({.options = job->options,
+                  .layout = layout,
+                  .grid = grid,
+                  .links = job->links,
+                  .transport = job->transport->description(),
+                  .planner = *planner,
+                  .arena = *job->arena,
+                  .rank = rank,
+                  .size = static_cast<int>(ranks.size()),
+                  .exchange = [this](const std::string& mine) { return set_up.exchange(mine); },
+                  .perform = [this](const Operation& operation) { perform(operation); }});
 }
 
-// Memory that peers cannot map is copied through library memory. In chunks, so that this memory
-// stays small. All ranks must cut alike, whatever memory they bring, so the size alone decides
-// about vectors. Chunks of pieces are packed and cost copies even of library memory; ranks agree on
-// them.
-Result CommunicatorState::run_plan(const Operation& operation, FlightEntry& entry) {
-  const int size = static_cast<int>(ranks.size());
-  executor->reset_times();
-  if (!shares_hosts_ || total_bytes(operation, size) <= kMostStagedBytes) {
-    return run_chunk(operation, operation, entry);
-  }
-  if (!has_pieces(operation)) {
-    return for_each_chunk(operation, rank, size,
-                          [&](const Operation& chunk) { return run_chunk(chunk, chunk, entry); });
-  }
-  bool cuts = false;
-  Result agreed =
-      agree(!executor->has_room_for(planner->plan_for(operation), operation), &cuts, entry);
-  if (!agreed) return agreed;
-  if (!cuts) return run_chunk(operation, operation, entry);
-  return for_each_chunk(operation, rank, size,
-                        [&](const Operation& chunk) { return run_chunk(chunk, operation, entry); });
-}
-
-// Whether any rank of the operation at hand says yes.
-Result CommunicatorState::agree(bool mine, bool* anyone, FlightEntry& entry) {
-  std::int32_t answer = mine ? 1 : 0;
-  const Operation question{
-      .dtype = DType::kI32, .op = ReduceOp::kMax, .input = &answer, .output = &answer, .count = 1};
-  Result outcome = run_chunk(question, question, entry);
-  *anyone = answer != 0;
-  return outcome;
-}
-
-Result CommunicatorState::run_chunk(const Operation& chunk, const Operation& whole,
-                                    FlightEntry& entry) {
-  const plan::Plan& plan = planner->plan_for(chunk, whole);
-  entry.algorithm = job->flight.keep(plan.algorithm);
-  return executor->run(plan, chunk, entry.record);
+void CommunicatorState::add_observers() {
+  const auto gather = [this](std::span<const double> mine, std::span<double> all) {
+    Operation operation{.collective = plan::Collective::kAllGather, .dtype = DType::kF64};
+    operation.input = mine.data();
+    operation.output = all.data();
+    operation.counts.assign(ranks.size(), static_cast<std::int64_t>(mine.size()));
+    operation.name = "statistics";
+    return run_one(operation);
+  };
+  observers_.add(job->options, grid, layout, rank, gather);
 }
 
 }  // namespace tutti::comm

@@ -6,23 +6,18 @@
 #include <mutex>
 #include <vector>
 
-#include "tutti/comm/execution/executor.h"
-#include "tutti/comm/execution/planner.h"
+#include "tutti/comm/execution/plan_runner.h"
 #include "tutti/comm/execution/self_check.h"
 #include "tutti/comm/faults/fork_guard.h"
 #include "tutti/comm/faults/watchdog.h"
 #include "tutti/comm/internal/job.h"
+#include "tutti/comm/internal/observers.h"
 #include "tutti/comm/internal/point_to_point.h"
-#include "tutti/comm/observe/statistics.h"
+#include "tutti/comm/internal/set_up.h"
 #include "tutti/comm/transport/router.h"
 #include "tutti/comm/work_queue.h"
 
 namespace tutti::comm {
-
-// Every rank of `router` gives its bytes and gets everyone's, by rank. Blocks; throws when the job
-// fails.
-std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
-                                          const std::string& mine);
 
 class CompressedReducer;
 
@@ -45,18 +40,17 @@ struct CommunicatorState {
   void tune();
   // From now on tells of operations what the options ask for.
   void add_observers();
-  // Everybody's bytes, by rank.
-  std::vector<std::string> exchange(const std::string& mine);
 
   const ForkGuard fork_guard;
   std::shared_ptr<Job> job;
   const std::vector<int> ranks;  // of the transport, by rank of this communicator
   const int rank;
   const int id;
-  topo::Layout layout;
+  Router router;
+  SetUp set_up;
+  const topo::Layout layout;
   topo::Grid grid;
   std::string tuning;  // where the measured choices come from, for people
-  Router router;
   std::unique_ptr<Watchdog> watch;
   std::unique_ptr<HostGroup> host;
   std::unique_ptr<Membership> membership;
@@ -72,22 +66,12 @@ struct CommunicatorState {
   FlightEntry enter(const Operation& operation);
   void leave(const FlightEntry& entry);
   Result fail(Result outcome);
-  Result dispatch(const Operation& operation, FlightEntry& entry);
-  Result run_plan(const Operation& operation, FlightEntry& entry);
-  Result agree(bool mine, bool* anyone, FlightEntry& entry);
-  Result run_chunk(const Operation& chunk, const Operation& whole, FlightEntry& entry);
-  DimensionTimes times_of(const FlightEntry& entry) const;
-  Result observe(const Operation& operation, const FlightEntry& entry, const DimensionTimes& times);
-  void find_layout();
-  void agree_on_secret();
-  void join_host();
 
   std::mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
-  bool shares_hosts_ = false;                                         // some host has several ranks
-  std::unique_ptr<SelfCheck> self_check_;                             // with option check only
-  std::vector<std::function<Result(const Observation&)>> observers_;  // mostly none
-  bool is_observing_ = false;
+  std::unique_ptr<SelfCheck> self_check_;  // with option check only
+  std::unique_ptr<PlanRunner> plans_;
+  Observers observers_;
 };
 
 }  // namespace tutti::comm

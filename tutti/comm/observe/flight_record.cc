@@ -34,6 +34,10 @@ std::int64_t monotonic_ns(std::int64_t at) {
   return now.nanoseconds - static_cast<std::int64_t>(static_cast<double>(now.ticks - at) * rate);
 }
 
+std::int64_t FlightEntry::nanoseconds() const {
+  return std::max<std::int64_t>(0, monotonic_ns(end_ticks) - monotonic_ns(start_ticks));
+}
+
 FlightRecord::Slot& FlightRecord::begin(const FlightEntry& entry) {
   Slot& slot = ring_[written_.fetch_add(1, std::memory_order_relaxed) % kEntries];
   const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(entry);

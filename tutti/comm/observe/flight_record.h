@@ -19,6 +19,8 @@ struct FlightEntry {
   std::int64_t start_ticks = 0;
   std::int64_t end_ticks = 0;  // 0: not finished
   const char* algorithm = nullptr;
+
+  std::int64_t nanoseconds() const;  // from start to end
 };
 
 // Safe from every thread, and cheap: a few words written per operation. A reader may see the newest

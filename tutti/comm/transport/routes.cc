@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <string_view>
 
 namespace tutti::comm {
 namespace {
@@ -38,18 +37,16 @@ struct Offer {
 
 void Routes::improve(const topo::Layout& layout, const Options& options,
                      const std::optional<auth::Secret>& secret) {
-  const std::string_view name = transport_.name();
   const std::string& wish = options.text("wire");
   const int rank = transport_.rank();
-  const bool has_own_pipes = name == "thread" || name == "local";
   std::vector<int> beside = ranks_beside(layout, rank);
   std::sort(beside.begin(), beside.end());
   is_local_.resize(static_cast<std::size_t>(transport_.size()));
   for (const int peer : beside) is_local_[peer] = true;
 
-  if (!has_own_pipes) pipes_ = std::make_unique<PipeSet>(rank, beside);
-  const bool may_be_tcp =
-      secret && layout.hosts.size() > 1 && (wish == "tcp" || (wish == "auto" && name == "mpi"));
+  if (!transport_.has_pipes()) pipes_ = std::make_unique<PipeSet>(rank, beside);
+  const bool may_be_tcp = secret && layout.hosts.size() > 1 &&
+                          (wish == "tcp" || (wish == "auto" && transport_.yields_to_tcp()));
   if (may_be_tcp) tcp_ = std::make_unique<TcpWire>(rank, *secret, options.text("interface"));
   if (!pipes_ && !tcp_) return;
   const Offer mine{pipes_ ? pipes_->handle() : MemoryHandle{}, wish == "auto" && has_fabric()};
@@ -76,12 +73,6 @@ Wire& Routes::wire_to(int peer) const {
   const bool is_local = is_local_.empty() || is_local_[peer];
   if (is_local) return pipes_ ? static_cast<Wire&>(*pipes_) : transport_;
   return tcp_ ? static_cast<Wire&>(*tcp_) : transport_;
-}
-
-const char* Routes::name_of_route(int peer) const {
-  const Wire& wire = wire_to(peer);
-  if (&wire == &transport_) return transport_.name();
-  return &wire == tcp_.get() ? "tcp" : "shared memory";
 }
 
 bool Routes::wait(std::uint64_t seen, std::int64_t nanoseconds) {

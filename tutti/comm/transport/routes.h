@@ -24,8 +24,6 @@ class Routes : public Wire {
   // shares a host, `secret` authenticates connections between hosts (none: there is one host).
   void improve(const topo::Layout& layout, const Options& options,
                const std::optional<auth::Secret>& secret);
-  // "shared memory", "tcp" or the transport's name, for people.
-  const char* name_of_route(int peer) const;
 
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data,
                                  std::size_t bytes) override {

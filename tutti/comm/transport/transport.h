@@ -59,12 +59,20 @@ class Transport : public Wire {
   static constexpr int kMaxChannel = (1 << 22) - 1;
 
   virtual const char* name() const = 0;
+  // The name, with the library behind it and its version: jobs of one description are equally fast.
+  virtual std::string description() const { return name(); }
   virtual int rank() const = 0;
   virtual int size() const = 0;
   // What this rank's host calls itself: for messages, not for deciding who shares memory.
   virtual std::string host_name() const = 0;
   // The ranks are threads of one process, and pretend to be on the hosts that `host_name` returns.
   virtual bool ranks_are_threads() const { return false; }
+  // Messages between ranks of one host pass through shared memory already.
+  virtual bool has_pipes() const { return false; }
+  // Over a plain network TCP of our own is faster between hosts.
+  virtual bool yields_to_tcp() const { return false; }
+  // A process can start it only once, so it is kept for another attempt.
+  virtual bool starts_once() const { return false; }
   // The collectives of the library behind this transport; nullptr: there are none.
   virtual VendorCollectives* vendor() { return nullptr; }
   // Every rank gives its bytes and gets everyone's, by rank. Collective and blocking: for set-up

@@ -6,7 +6,6 @@
 #include <array>
 #include <vector>
 
-#include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/tuning/tuning.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
@@ -194,12 +193,7 @@ Tuning Tuner::measure() {
 void apply(const TunerContext& context, Tuning tuning) {
   context.grid = plan::fit_links(context.grid, tuning.measured);
   for (const topo::Dimension& dimension : context.grid.dimensions) {
-    topo::LinkTable& links = context.links;
-    topo::Link& link = dimension.mapped ? (dimension.name == "socket" ? links.socket : links.memory)
-                       : dimension.name == "rack"  ? links.rack
-                       : dimension.name == "aisle" ? links.aisle
-                                                   : links.node;
-    link = dimension.link;
+    topo::link_of(dimension, context.links) = dimension.link;
   }
   if (tuning.eager_bytes >= 0 && context.options.is_default("eager_bytes")) {
     context.options.set("eager_bytes", std::to_string(tuning.eager_bytes), "measured");
@@ -221,9 +215,7 @@ std::string tune(const TunerContext& context) {
   std::string key, kept;
   std::filesystem::path file;
   if (context.rank == 0) {
-    const std::string transport = context.transport_name;
-    key = tuning_key(topo::discover_machine(), context.grid,
-                     transport == "mpi" ? transport + "_" + mpi_library() : transport);
+    key = tuning_key(topo::discover_machine(), context.grid, context.transport);
     file = tuning_file(context.options, key);
     if (!file.empty()) kept = read_tuning(file);
   }

@@ -27,7 +27,7 @@ struct TunerContext {
   const topo::Layout& layout;
   topo::Grid& grid;
   topo::LinkTable& links;
-  std::string transport_name;
+  std::string transport;  // its description
   Planner& planner;
   Arena& arena;
   int rank = 0;

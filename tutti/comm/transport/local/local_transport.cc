@@ -35,7 +35,8 @@ class RendezvousTransport : public Transport {
         notice_wire_(std::move(notice_wire)),
         notices_(*notice_wire_, job.size) {}
 
-  const char* name() const override { return job_.master.empty() ? "local" : "tcp"; }
+  const char* name() const override { return has_pipes() ? "local" : "tcp"; }
+  bool has_pipes() const override { return job_.master.empty(); }
   int rank() const override { return job_.rank; }
   int size() const override { return job_.size; }
   std::string host_name() const override { return os::host_name(); }

@@ -43,6 +43,9 @@ class MpiTransport : public Transport {
   MpiTransport& operator=(const MpiTransport&) = delete;
 
   const char* name() const override { return "mpi"; }
+  std::string description() const override { return "mpi_" + mpi_library(); }
+  bool yields_to_tcp() const override { return true; }
+  bool starts_once() const override { return true; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string host_name() const override { return host_name_; }

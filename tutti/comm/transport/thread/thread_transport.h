@@ -59,6 +59,7 @@ class ThreadTransport : public Transport {
 
   const char* name() const override { return "thread"; }
   bool ranks_are_threads() const override { return true; }
+  bool has_pipes() const override { return true; }
   int rank() const override { return rank_; }
   int size() const override { return state_->size; }
   std::string host_name() const override { return state_->host_names[rank_]; }

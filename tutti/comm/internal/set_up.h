@@ -1,0 +1,47 @@
+// Set-up of a communicator: ranks find out which of them share a host, and meet there.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tutti/comm/internal/job.h"
+#include "tutti/comm/transport/router.h"
+#include "tutti/comm/transport/shm/host_group.h"
+
+namespace tutti::comm {
+
+// All calls are collective, in this order, and throw when they or the job fail.
+class SetUp {
+ public:
+  // `ranks` of the transport, by rank of the communicator; `rank` is this one. All must outlive
+  // this.
+  SetUp(Job& job, Router& router, const std::vector<int>& ranks, int rank, int id)
+      : job_(job), router_(router), ranks_(ranks), rank_(rank), id_(id) {}
+
+  topo::Layout find_layout();
+  // Also finds the routes of the job.
+  topo::Grid make_grid(const topo::Layout& layout);
+  std::unique_ptr<HostGroup> join_host(const topo::Layout& layout, StallHandler& stall_handler);
+
+  // The bytes of all ranks, by rank; also later.
+  std::vector<std::string> exchange(const std::string& mine);
+
+ private:
+  bool is_world() const { return id_ == 0; }
+  void agree_on_secret();
+  void join_keepalive_ring(const topo::Layout& layout, bool is_first_of_host);
+
+  Job& job_;
+  Router& router_;
+  const std::vector<int>& ranks_;
+  const int rank_;
+  const int id_;
+};
+
+// Every rank of `router` gives its bytes and gets everyone's, by rank. Blocks; throws when the job
+// fails.
+std::vector<std::string> exchange_between(Job& job, Router& router, int rank, int channel,
+                                          const std::string& mine);
+
+}  // namespace tutti::comm
