@@ -19,9 +19,9 @@ import check_docs
 import source_tree
 
 SITE = Path("docs/site")
-PYTHON_MODULES = ("ddl", "pyddl", "tutti.torch", "tutti.torch.hooks", "tutti.horovod.torch", "tutti.learn.linear",
-                  "tutti.learn.tree", "tutti.learn.data", "tutti.learn.model", "snap_ml", "snap_ml_mpi",
-                  "snap_ml_mpi.Loaders", "snap_ml_mpi.Metrics")
+PYTHON_MODULES = ("ddl", "pyddl", "tutti.torch", "tutti.torch.hooks", "tutti.horovod.torch", "tutti.horovod.torch.elastic",
+                  "tutti.learn.linear", "tutti.learn.tree", "tutti.learn.data", "tutti.learn.model", "snap_ml",
+                  "snap_ml_mpi", "snap_ml_mpi.Loaders", "snap_ml_mpi.Metrics")
 DOXYGEN = """
 GENERATE_HTML = NO
 GENERATE_LATEX = NO
@@ -146,6 +146,7 @@ def stage_python(staged):
     (staged / "api/python").mkdir(parents=True, exist_ok=True)
     for name in PYTHON_MODULES:
         options = "   :noindex:\n" if name.startswith("snap_ml") else ""  # its classes are also in tutti.learn
+        options += "   :imported-members:\n" if name.startswith("tutti.horovod") else ""  # packages without __all__
         text = f"{name}\n{'=' * len(name)}\n.. automodule:: {name}\n{options}"
         (staged / f"api/python/{name}.rst").write_text(text, encoding="utf-8")
     text = "Python\n======\n.. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   python/{name}\n" for name in PYTHON_MODULES)

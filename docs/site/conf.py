@@ -52,7 +52,8 @@ def markdown_to_rst(app, what, name, obj, options, lines):
             is_code = True
         elif line.strip() and not is_indented:
             is_code = False
-        if is_code:
+        is_literal = line.lstrip().startswith((">>>", "...")) or re.match(r"\s*[\w, *]+ : ", line)  # doctests, parameters
+        if is_code or is_literal:
             result.append(line)
             continue
         parts = re.split(r"`([^`]*)`", line)
