@@ -21,14 +21,16 @@ import source_tree
 
 RULES = Path(__file__).resolve().parent / "prose_rules.toml"
 CXX_PROSE = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"', re.S)
+BLANKED = re.compile(r"[^\n]+")
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
 
 
 def keep_lines(text, spans):
-    """Returns `text` with everything outside the spans blanked, which preserves line numbers."""
-    kept = [" " if character != "\n" else "\n" for character in text]
+    """The spans of `text`, everything else blanked, so that line numbers stay."""
+    kept, last = [], 0
     for begin, end in spans:
-        kept[begin:end] = text[begin:end]
+        kept += [BLANKED.sub(" ", text[last:begin]), text[begin:end]]
+        last = end
     return "".join(kept)
 
 
@@ -62,9 +64,9 @@ class Rule:
         self.except_in = tuple(row.get("except_in", ()))
 
 
-def hits(root, path, rules):
+def hits(root, path, rules, any_rule):
     text = PROSE[path.suffix]((root / path).read_text(encoding="utf-8"))
-    for rule in rules:
+    for rule in rules if any_rule.search(text) else ():
         if path.as_posix().startswith(rule.except_in or ("\0",)):
             continue
         for match in rule.expression.finditer(text):
@@ -75,12 +77,13 @@ def check(root, rules_path=RULES):
     """Yields all hits as (path, line, rule, words, whether it fails the check)."""
     table = tomllib.loads(rules_path.read_text(encoding="utf-8"))
     rules = [Rule(row) for row in table["rule"]]
+    any_rule = re.compile("|".join(f"(?:{rule.name})" for rule in rules), re.M)
     swept, skipped = tuple(table["swept"]), tuple(table.get("skipped", ()))
     for path in source_tree.files(root, tuple(PROSE)):
         name = path.as_posix()
         if name.startswith(skipped or ("\0",)):
             continue
-        for rule, line, words in hits(root, path, rules):
+        for rule, line, words in hits(root, path, rules, any_rule):
             yield path, line, rule, words, rule.is_error and name.startswith(swept)
 
 
