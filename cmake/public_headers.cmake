@@ -12,6 +12,7 @@ set(TUTTI_PUBLIC_HEADERS
   tutti/core/buffer.h
   tutti/core/dtype.h
   tutti/core/error.h
+  tutti/core/mutex.h
   tutti/core/options.h
   tutti/core/result.h
   tutti/fusion/bucket_plan.h

@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <deque>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "tutti/core/mutex.h"
 
 namespace tutti::bench {
 
@@ -21,8 +21,8 @@ class CommandPipe {
     thread_.detach();
   }
   std::string next() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !lines_.empty(); });
+    MutexLock lock(mutex_);
+    while (lines_.empty()) arrived_.wait(lock);
     std::string line = std::move(lines_.front());
     lines_.pop_front();
     return line;
@@ -32,7 +32,7 @@ class CommandPipe {
   void read_lines(const std::string& path) {
     std::ifstream pipe(path);
     for (std::string line; std::getline(pipe, line);) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       lines_.push_back(line);
       arrived_.notify_one();
       if (line == "quit") return;
@@ -40,9 +40,9 @@ class CommandPipe {
     _exit(3);
   }
 
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<std::string> lines_;
+  Mutex mutex_;
+  ConditionVariable arrived_;
+  std::deque<std::string> lines_ TUTTI_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

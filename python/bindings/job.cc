@@ -8,6 +8,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::python {
 
@@ -20,7 +21,7 @@ Job& job() {
 }
 
 void Job::begin(const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (world_) return;
   Options options = comm::environment_options();
   comm::apply_option_string(options, text, "init");
@@ -36,7 +37,7 @@ void Job::end() {
   std::map<int, ProcessSet> sets;
   std::shared_ptr<Communicator> world;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!world_ || process_ != getpid()) return;
     sets.swap(sets_);
     world.swap(world_);
@@ -52,12 +53,12 @@ void Job::end() {
 }
 
 bool Job::is_running() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return world_ != nullptr;
 }
 
 std::shared_ptr<Communicator> Job::world() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!world_)
     throw ConfigError("DDL-4-60",
                       "The job has not begun: call init() first, and nothing after the end.");
@@ -66,7 +67,7 @@ std::shared_ptr<Communicator> Job::world() const {
 
 std::shared_ptr<Engine> Job::engine(int process_set) const {
   world();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = sets_.find(process_set);
   if (found == sets_.end())
     throw ConfigError("DDL-4-84",
@@ -89,7 +90,7 @@ int Job::add_process_set(const std::vector<int>& ranks) {
         fmt::format("A process set has ranks from 0 to {}, and at least one.", all->size() - 1));
   ProcessSet set{ranks, all->split(is_in ? 0 : -1, all->rank()), nullptr};
   if (set.communicator) set.engine = std::make_shared<Engine>(*set.communicator);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sets_[next_set_] = std::move(set);
   return next_set_++;
 }
@@ -97,7 +98,7 @@ int Job::add_process_set(const std::vector<int>& ranks) {
 void Job::remove_process_set(int id) {
   ProcessSet set;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = sets_.find(id);
     if (id == 0 || found == sets_.end())
       throw ConfigError("DDL-4-84",
@@ -109,7 +110,7 @@ void Job::remove_process_set(int id) {
 }
 
 std::map<int, std::vector<int>> Job::process_sets() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::map<int, std::vector<int>> all;
   for (const auto& [id, set] : sets_) all[id] = set.ranks;
   return all;

@@ -6,11 +6,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/engine.h"
 
 namespace tutti::python {
@@ -41,11 +41,11 @@ class Job {
     std::shared_ptr<comm::Communicator> communicator;  // none: this rank is not in it
     std::shared_ptr<fusion::Engine> engine;
   };
-  mutable std::mutex mutex_;
-  pid_t process_ = 0;
-  std::shared_ptr<comm::Communicator> world_;
-  std::map<int, ProcessSet> sets_;  // 0: all ranks
-  int next_set_ = 1;
+  mutable Mutex mutex_;
+  pid_t process_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<comm::Communicator> world_ TUTTI_GUARDED_BY(mutex_);
+  std::map<int, ProcessSet> sets_ TUTTI_GUARDED_BY(mutex_);  // 0: all ranks
+  int next_set_ TUTTI_GUARDED_BY(mutex_) = 1;
 };
 
 // That of this process. Never destroyed: a process that ends without `end` ends as it is.

@@ -260,6 +260,7 @@ void Communicator::receive(Buffer buffer, int peer, int tag) {
 }
 
 Wire& Communicator::wire() {
+  static_assert(kTags == Router::kTags);
   static_assert(kOwnChannel >= Router::kFirstTag + kTags && kOwnChannel + 8 <= Router::kChannels);
   return state_->router;
 }

@@ -9,6 +9,7 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -27,7 +28,7 @@ Result run_job(const WorkQueue::Job& job) {
 }  // namespace
 
 void Work::State::complete(Result result) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   outcome = std::move(result);
   is_complete = true;
   changed.notify_all();
@@ -35,25 +36,31 @@ void Work::State::complete(Result result) {
 
 bool Work::is_complete() const {
   if (!state_) return true;
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->is_complete;
 }
 
 void Work::wait() const {
   if (!state_) return;
-  if (is_complete()) return state_->outcome.raise();
-  if (const auto queue = state_->queue.lock()) queue->finish(state_->number);
-  if (state_->on_wait) state_->on_wait(true);
-  std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->is_complete; });
-  if (state_->on_wait) state_->on_wait(false);
+  MutexLock lock(state_->mutex);
+  if (!state_->is_complete) {
+    lock.unlock();
+    if (const auto queue = state_->queue.lock()) queue->finish(state_->number);
+    if (state_->on_wait) state_->on_wait(true);
+    lock.lock();
+    while (!state_->is_complete) state_->changed.wait(lock);
+    if (state_->on_wait) state_->on_wait(false);
+  }
   state_->outcome.raise();
 }
 
 bool Work::wait_for(std::chrono::milliseconds limit) const {
   if (!state_) return true;
-  std::unique_lock lock(state_->mutex);
-  return state_->changed.wait_for(lock, limit, [&] { return state_->is_complete; });
+  MutexLock lock(state_->mutex);
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!state_->is_complete && state_->changed.wait_until(lock, deadline)) {
+  }
+  return state_->is_complete;
 }
 
 WakeTimer::WakeTimer() : file_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
@@ -102,7 +109,7 @@ std::uint64_t WorkQueue::add(Task task) {
 }
 
 std::uint64_t WorkQueue::push(Task task, std::chrono::nanoseconds delay) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!timer_) timer_.emplace();
   pending_.fetch_add(1, std::memory_order_release);
   tasks_.push_back(std::move(task));
@@ -128,7 +135,7 @@ void WorkQueue::wake(std::chrono::nanoseconds delay) {
 }
 
 void WorkQueue::hurry() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!tasks_.empty() && !is_closed_) wake(kAtOnce);
 }
 
@@ -136,65 +143,68 @@ void WorkQueue::count_down() {
   if (std::exchange(is_counted_, false)) pending_.fetch_sub(1, std::memory_order_release);
 }
 
-void WorkQueue::run_next(std::unique_lock<std::mutex>& lock, Runner runner) {
+void WorkQueue::run_next(Runner runner) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   runner_ = std::this_thread::get_id();
   is_counted_ = true;
-  lock.unlock();
+  mutex_.unlock();
   Sequel sequel = task();
   task = nullptr;  // what it holds is released before any thread learns that it is done
-  lock.lock();
+  mutex_.lock();
   count_down();
   runner_ = std::thread::id();
   ++done_;
   changed_.notify_all();
-  if (sequel) run_sequel(lock, runner, std::move(sequel));
+  if (sequel) run_sequel(runner, std::move(sequel));
 }
 
 // For as long as the sequel takes, this thread is not one that looks.
-void WorkQueue::run_sequel(std::unique_lock<std::mutex>& lock, Runner runner, Sequel sequel) {
+void WorkQueue::run_sequel(Runner runner, Sequel sequel) {
   ++following_;
   if (runner == Runner::kOwnThread) --looking_;
   if (!tasks_.empty() && !is_closed_) wake(kAtOnce);
-  lock.unlock();
+  mutex_.unlock();
   sequel();
   sequel = nullptr;
-  lock.lock();
+  mutex_.lock();
   if (runner == Runner::kOwnThread) ++looking_;
   --following_;
   changed_.notify_all();
 }
 
 void WorkQueue::finish(std::uint64_t number) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (done_ < number) {
     if (is_running()) {
       changed_.wait(lock);
     } else {
-      run_next(lock, Runner::kWaiter);
+      run_next(Runner::kWaiter);
     }
   }
 }
 
 bool WorkQueue::wait(std::uint64_t number, std::chrono::milliseconds limit) {
   hurry();
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, limit, [&] { return done_ >= number; });
+  MutexLock lock(mutex_);
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (done_ < number && changed_.wait_until(lock, deadline)) {
+  }
+  return done_ >= number;
 }
 
 void WorkQueue::drain() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const std::uint64_t last = given_;
   lock.unlock();
   finish(last);
   lock.lock();
-  changed_.wait(lock, [&] { return following_ == 0; });
+  while (following_ != 0) changed_.wait(lock);
 }
 
 void WorkQueue::close() {
   drain();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_closed_ = true;
   std::vector<std::thread> threads = std::exchange(threads_, {});
   if (timer_) timer_->set(kAtOnce);
@@ -204,7 +214,7 @@ void WorkQueue::close() {
 
 void WorkQueue::loop() {
   log::set_tag(tag_);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_closed_) {
     lock.unlock();
     timer_->wait();
@@ -216,7 +226,7 @@ void WorkQueue::loop() {
       if (is_running()) {
         changed_.wait(lock);
       } else {
-        run_next(lock, Runner::kOwnThread);
+        run_next(Runner::kOwnThread);
       }
     }
     --looking_;

@@ -12,18 +12,17 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tutti/comm/work.h"
+#include "tutti/core/mutex.h"
 #include "tutti/core/result.h"
 
 namespace tutti::comm {
@@ -31,10 +30,10 @@ namespace tutti::comm {
 class WorkQueue;
 
 struct Work::State {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_complete = false;
-  Result outcome = Result::ok();
+  Mutex mutex;
+  ConditionVariable changed;
+  bool is_complete TUTTI_GUARDED_BY(mutex) = false;
+  Result outcome TUTTI_GUARDED_BY(mutex) = Result::ok();
   // When given, called with true before a thread blocks in `wait`, and with false after.
   std::function<void(bool)> on_wait;
   // The task of a queue that completes this, if a waiting thread may run it.
@@ -97,29 +96,30 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
  private:
   enum class Runner { kOwnThread, kWaiter };
   std::uint64_t push(Task task, std::chrono::nanoseconds delay);
-  void run_next(std::unique_lock<std::mutex>& lock, Runner runner);
-  void run_sequel(std::unique_lock<std::mutex>& lock, Runner runner, Sequel sequel);
+  void run_next(Runner runner) TUTTI_REQUIRES(mutex_);
+  void run_sequel(Runner runner, Sequel sequel) TUTTI_REQUIRES(mutex_);
   void count_down();
   bool is_running() const { return runner_.load() != std::thread::id(); }
   void loop();
   // Has a thread look at the tasks after `delay`, if none does already.
-  void wake(std::chrono::nanoseconds delay);
+  void wake(std::chrono::nanoseconds delay) TUTTI_REQUIRES(mutex_);
 
   const std::string tag_;
   std::optional<WakeTimer> timer_;  // made by the first task
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Task> tasks_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Task> tasks_ TUTTI_GUARDED_BY(mutex_);
   std::atomic<int> pending_ = 0;         // tasks that wait or run
   std::atomic<std::thread::id> runner_;  // of the running task; none: no task runs
-  std::uint64_t given_ = 0, done_ = 0;
-  bool is_counted_ = false;  // in pending_: the running task
-  bool is_hurried_ = false;  // the timer has been set to fire at once
-  bool is_closed_ = false;
-  int sleeping_ = 0;   // threads that wait for the timer
-  int looking_ = 0;    // threads that take tasks until there are none
-  int following_ = 0;  // sequels that run
-  std::vector<std::thread> threads_;
+  std::uint64_t given_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::uint64_t done_ TUTTI_GUARDED_BY(mutex_) = 0;
+  bool is_counted_ = false;                           // in pending_: the running task
+  bool is_hurried_ TUTTI_GUARDED_BY(mutex_) = false;  // the timer has been set to fire at once
+  bool is_closed_ TUTTI_GUARDED_BY(mutex_) = false;
+  int sleeping_ TUTTI_GUARDED_BY(mutex_) = 0;   // threads that wait for the timer
+  int looking_ TUTTI_GUARDED_BY(mutex_) = 0;    // threads that take tasks until there are none
+  int following_ TUTTI_GUARDED_BY(mutex_) = 0;  // sequels that run
+  std::vector<std::thread> threads_ TUTTI_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::comm

@@ -4,6 +4,7 @@
 
 #include "tutti/comm/base/require.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/internal/engine_impl.h"
 
 namespace tutti::fusion {
@@ -75,17 +76,18 @@ Engine::~Engine() {
 }
 
 void Engine::shut_down() {
-  if (impl_ && impl_->communicator().is_forked_child()) {  // the threads are the parent's
+  // In a forked child the threads are the parent's, and one of them may have held the mutex.
+  if (impl_ && impl_->communicator().is_forked_child()) {
     static_cast<void>(new std::shared_ptr<EngineImpl>(std::move(impl_)));
     return;
   }
   std::shared_ptr<EngineImpl> last;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last.swap(impl_);
 }
 
 std::shared_ptr<EngineImpl> Engine::impl() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   comm::require(impl_ != nullptr, "The fusion engine was shut down: make a new one.");
   if (impl_->communicator().is_forked_child()) impl_->communicator().check();  // throws DDL-4-65
   return impl_;

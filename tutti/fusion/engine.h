@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/core/mutex.h"
 #include "tutti/core/options.h"
 #include "tutti/fusion/call.h"
 #include "tutti/fusion/engine_statistics.h"
@@ -36,7 +36,7 @@ class Engine {
   // Tensors of other ranks that need this one fail as soon as it is here (DDL-4-74), and so do its
   // own that are not under way. Every later call throws ConfigError; memory stays. Does nothing in
   // a forked child.
-  void shut_down();
+  void shut_down() TUTTI_NO_THREAD_SAFETY_ANALYSIS;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -67,8 +67,8 @@ class Engine {
 
   const int rank_, size_;
   const std::shared_ptr<comm::Arena> arena_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<EngineImpl> impl_;  // none: shut down
+  mutable Mutex mutex_;
+  std::shared_ptr<EngineImpl> impl_ TUTTI_GUARDED_BY(mutex_);  // none: shut down
 };
 
 }  // namespace tutti::fusion

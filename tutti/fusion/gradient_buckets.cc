@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tutti/comm/transport/shm/arena.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::fusion {
 
@@ -51,13 +52,13 @@ GradientBuckets::~GradientBuckets() {
 }
 
 void GradientBuckets::set_passes(int passes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   schedule_.begin(passes);
   settings_.passes = passes;
 }
 
 void GradientBuckets::mark_ready(std::size_t i) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   schedule_.mark_ready(i);
 }
 
@@ -84,16 +85,16 @@ void GradientBuckets::submit(std::size_t b) {
 
 void GradientBuckets::synchronize() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     schedule_.start_rest();
   }
   for (const comm::Work& work : works_) work.wait();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   schedule_.begin(settings_.passes);
 }
 
 bool GradientBuckets::is_reducing() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return schedule_.has_begun();
 }
 

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/bucket_schedule.h"
 #include "tutti/fusion/engine.h"
 
@@ -55,7 +55,7 @@ class GradientBuckets {
   Engine& engine_;
   const std::shared_ptr<comm::Arena> arena_;
   Settings settings_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   BucketSchedule schedule_;
   std::byte* memory_ = nullptr;
   std::vector<Buffer> memories_;   // by bucket

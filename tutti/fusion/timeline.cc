@@ -10,6 +10,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
 #include "tutti/core/json_quoted.h"
+#include "tutti/core/mutex.h"
 #include "tutti/os/environment.h"
 
 namespace tutti::fusion {
@@ -28,19 +29,19 @@ void write_file(const std::string& path, const std::string& text) {
 }  // namespace
 
 void Timeline::start(const std::string& file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   file_ = file;
   spans_.clear();
 }
 
 bool Timeline::is_on() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !file_.empty();
 }
 
 void Timeline::add(Row row, const std::string& name, const std::string& tensor, std::int64_t begin,
                    std::int64_t end) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!file_.empty()) spans_.push_back({row, name, tensor, begin, end});
 }
 
@@ -82,7 +83,7 @@ void Timeline::write(comm::Communicator& communicator) {
                           {"timeline clocks"});
   std::string text, file;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const int rank = communicator.rank();
     if (!file_.empty()) text = events_of(rank, os::host_name(), mine - clocks[0]);
     file = std::exchange(file_, "");
@@ -111,7 +112,7 @@ void Timeline::write(comm::Communicator& communicator) {
 }
 
 void Timeline::write_alone(int rank) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (file_.empty()) return;
   write_file(fmt::format("{}.rank{}", file_, rank),
              kBegin + events_of(rank, os::host_name(), 0) + kEnd);

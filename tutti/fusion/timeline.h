@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::fusion {
 
@@ -33,11 +33,12 @@ class Timeline {
     std::string name, tensor;
     std::int64_t begin, end;
   };
-  std::string events_of(int rank, const std::string& host, std::int64_t clock_error) const;
+  std::string events_of(int rank, const std::string& host, std::int64_t clock_error) const
+      TUTTI_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::string file_;  // empty: off
-  std::vector<Span> spans_;
+  mutable Mutex mutex_;
+  std::string file_ TUTTI_GUARDED_BY(mutex_);  // empty: off
+  std::vector<Span> spans_ TUTTI_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::fusion

@@ -8,17 +8,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::io {
 namespace {
@@ -82,15 +81,15 @@ class FileQueue : public ReadQueue {
 
 // Held where memory of rings comes and goes. A ring may lie where one of another thread has lain,
 // and only the kernel knows in which order: who reasons about the program must see it, too.
-std::mutex& ring_memory() {
-  static std::mutex mutex;
+Mutex& ring_memory() {
+  static Mutex mutex;
   return mutex;
 }
 
 class UringQueue final : public FileQueue {
  public:
   explicit UringQueue(const std::filesystem::path& path) : FileQueue(path) {
-    const std::lock_guard lock(ring_memory());
+    const MutexLock lock(ring_memory());
     const int result = ::io_uring_queue_init(kDepth, &ring_, 0);
     if (result < 0)
       throw IoError("DDL-9-02", fmt::format("io_uring is not there: {}.", std::strerror(-result)));
@@ -98,7 +97,7 @@ class UringQueue final : public FileQueue {
   ~UringQueue() override {
     waiting_.clear();
     while (in_flight_ > 0) take_one();
-    const std::lock_guard lock(ring_memory());
+    const MutexLock lock(ring_memory());
     ::io_uring_queue_exit(&ring_);
   }
 
@@ -190,21 +189,21 @@ class ThreadQueue final : public FileQueue {
   }
   ~ThreadQueue() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stops_ = true;
     }
     changed_.notify_all();
   }
 
   void start(std::int64_t id, std::int64_t offset, std::int64_t bytes, std::byte* target) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     add_requests(id, offset, bytes, target);
     changed_.notify_all();
   }
 
   void wait(std::int64_t id) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !open_.contains(id); });
+    MutexLock lock(mutex_);
+    while (open_.contains(id)) changed_.wait(lock);
     throw_if_failed(id);
   }
 
@@ -212,9 +211,9 @@ class ThreadQueue final : public FileQueue {
 
  private:
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return stops_ || !waiting_.empty(); });
+      while (!stops_ && waiting_.empty()) changed_.wait(lock);
       if (stops_) return;
       const Request request = waiting_.front();
       waiting_.pop_front();
@@ -239,9 +238,9 @@ class ThreadQueue final : public FileQueue {
     return -1;
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stops_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stops_ TUTTI_GUARDED_BY(mutex_) = false;
   std::vector<std::jthread> threads_;
 };
 

@@ -7,6 +7,7 @@
 #include "tutti/comm/faults/pidfd.h"
 #include "tutti/comm/observe/flight_record.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -48,12 +49,12 @@ std::vector<int> Membership::ranks_elsewhere() const {
 
 Result Membership::failure() const {
   if (!has_failed()) return Result::ok();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return Result(failure_);
 }
 
 bool Membership::fail(const Result& failure) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (has_failed()) return false;
   failure_ = failure;
   failed_ns_ = now_ns();
@@ -102,7 +103,7 @@ std::vector<RankReport> Membership::local_reports() const {
 }
 
 std::optional<RankReport> Membership::heard(int rank, std::int64_t since_ns) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Heard& entry = heard_[rank];
   if (entry.at_ns == 0 || entry.at_ns < since_ns) return std::nullopt;
   return entry.report;
@@ -110,12 +111,12 @@ std::optional<RankReport> Membership::heard(int rank, std::int64_t since_ns) con
 
 void Membership::hear(const RankReport& report) {
   if (report.rank < 0 || report.rank >= size()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   heard_[report.rank] = {report, now_ns()};
 }
 
 std::vector<int> Membership::ranks_to_ask(std::int64_t patience_ns) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<int> out;
   const std::int64_t now = now_ns();
   for (std::size_t h = 0; h < layout_.hosts.size(); ++h) {

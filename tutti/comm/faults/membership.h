@@ -4,13 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/faults/control_message.h"
 #include "tutti/comm/transport/shm/host_group.h"
+#include "tutti/core/mutex.h"
 #include "tutti/topo/layout.h"
 
 namespace tutti::comm {
@@ -76,12 +76,12 @@ class Membership {
   std::vector<int> host_index_;  // of each rank, in the layout
 
   std::atomic<Membership*> whole_ = nullptr;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::atomic<bool> has_failed_ = false;
   std::atomic<std::int64_t> failed_ns_ = 0;
-  Result failure_ = Result::ok();
-  std::vector<Heard> heard_;  // by rank
-  std::vector<Asked> asked_;  // by host
+  Result failure_ TUTTI_GUARDED_BY(mutex_) = Result::ok();
+  std::vector<Heard> heard_ TUTTI_GUARDED_BY(mutex_);  // by rank
+  std::vector<Asked> asked_ TUTTI_GUARDED_BY(mutex_);  // by host
 };
 
 }  // namespace tutti::comm

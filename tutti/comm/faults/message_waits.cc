@@ -1,12 +1,13 @@
 #include "tutti/comm/faults/message_waits.h"
 
 #include "tutti/comm/observe/flight_record.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
 // Readers may see half of a change; they only describe it.
 void MessageWaits::begin(const MessageEnd& message) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++waiting_;
   BlockedMessage& shown = block().message;
   shown.peer = message.peer;
@@ -19,7 +20,7 @@ void MessageWaits::begin(const MessageEnd& message) {
 }
 
 void MessageWaits::end() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--waiting_ == 0) block().message.kind = 0;
 }
 

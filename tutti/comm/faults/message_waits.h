@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "tutti/comm/transport/shm/host_control_block.h"
 #include "tutti/core/dtype.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -35,8 +35,8 @@ class MessageWaits {
 
   const HostControlBlock board_;
   const int member_;
-  std::mutex mutex_;
-  int waiting_ = 0;
+  Mutex mutex_;
+  int waiting_ TUTTI_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tutti::comm

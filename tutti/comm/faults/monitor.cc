@@ -11,6 +11,7 @@
 #include "tutti/comm/faults/pidfd.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -53,7 +54,7 @@ Monitor::~Monitor() {
 }
 
 void Monitor::add(Membership& membership) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   rosters_[membership.id()] = &membership;
   for (int member = 0; member < membership.host().size(); ++member) {
     const int id = static_cast<int>(membership.host().board().block(member).process.load());
@@ -73,12 +74,12 @@ void Monitor::add(Membership& membership) {
 }
 
 void Monitor::remove(Membership& membership) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   rosters_.erase(membership.id());
 }
 
 void Monitor::expect_end() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   expects_end_ = true;
 }
 
@@ -97,7 +98,7 @@ void Monitor::give_up() {
 }
 
 void Monitor::leave(Membership& membership) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const HostGroup& host = membership.host();
   host.board().block(host.index()).has_left.store(1);
   ControlMessage goodbye{.kind = ControlMessage::Kind::kReports, .communicator = membership.id()};
@@ -118,7 +119,7 @@ void Monitor::announce(Membership& membership) {
 }
 
 void Monitor::abandon(const Result& failure) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [id, membership] : rosters_) {
     if (membership->look() && membership->fail(failure)) announce(*membership);
     membership->is_delivered = true;
@@ -132,7 +133,7 @@ void Monitor::ask_other_hosts(Membership& membership, std::int64_t patience_ns) 
 }
 
 Result Monitor::failure() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [id, membership] : rosters_) {
     if (membership->has_failed()) return membership->failure();
   }
@@ -146,7 +147,7 @@ void Monitor::tell(Membership& membership, const std::vector<int>& ranks,
 }
 
 void Monitor::report(const Result& failure) {
-  const std::lock_guard lock(report_mutex_);
+  const MutexLock lock(report_mutex_);
   if (reported_ == failure.message()) return;
   reported_ = failure.message();
   log::error("{} {}", failure.code(), failure.message());
@@ -170,7 +171,7 @@ void Monitor::loop() {
   log::set_tag(fmt::format("rank {}", transport_.rank()));
   while (!is_ending_) {
     sleep();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::vector<int> dead = find_dead();
     // First what they said before they ended: it may have been goodbye.
     while (const auto notice = transport_.next_notice()) handle(*notice);
@@ -194,7 +195,7 @@ void Monitor::loop() {
 void Monitor::sleep() {
   std::vector<pollfd> files = {{wake_file_, POLLIN, 0}};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const Process& process : processes_) {
       if (process.file >= 0 && !process.has_ended) files.push_back({process.file, POLLIN, 0});
     }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "tutti/comm/faults/membership.h"
 #include "tutti/comm/observe/recorder.h"
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -85,14 +85,14 @@ class Monitor {
 
   void loop();
   void sleep();
-  std::vector<int> find_dead();
+  std::vector<int> find_dead() TUTTI_REQUIRES(mutex_);
   void give_up();
-  void bury(int job_rank);
+  void bury(int job_rank) TUTTI_REQUIRES(mutex_);
   void notify_death(int job_rank, const Result& failure);
-  void look_for_lost_at_end();
+  void look_for_lost_at_end() TUTTI_REQUIRES(mutex_);
   // What happened to a rank of the communicator whose process has ended; nothing if it left before.
   static Result death_of(int rank, const Membership& membership);
-  void handle(const Notice& notice);
+  void handle(const Notice& notice) TUTTI_REQUIRES(mutex_);
   void answer(int asker, const Membership& membership);
   void end_program_that_does_not_react(const Membership& membership) const;
   void tell(Membership& membership, const std::vector<int>& ranks, const ControlMessage& news);
@@ -103,16 +103,18 @@ class Monitor {
   const bool listens_;  // to SIGUSR1
   int wake_file_ = -1;
   std::atomic<bool> is_ending_ = false;
-  std::mutex mutex_;  // guards what follows
-  std::map<int, Membership*> rosters_;
-  std::vector<Process> processes_;
-  KeepaliveRing keepalive_ring_;
-  std::map<int, std::int64_t> cut_off_ns_;  // since when, by rank of the job
-  std::map<int, std::int64_t> ended_ns_;    // when a process of this host was seen to have ended
-  bool expects_end_ = false;
+  Mutex mutex_;
+  std::map<int, Membership*> rosters_ TUTTI_GUARDED_BY(mutex_);
+  std::vector<Process> processes_ TUTTI_GUARDED_BY(mutex_);
+  KeepaliveRing keepalive_ring_;  // used by the constructing thread before `thread_` starts
+  std::map<int, std::int64_t> cut_off_ns_
+      TUTTI_GUARDED_BY(mutex_);  // since when, by rank of the job
+  std::map<int, std::int64_t> ended_ns_
+      TUTTI_GUARDED_BY(mutex_);  // when a process of this host was seen to have ended
+  bool expects_end_ TUTTI_GUARDED_BY(mutex_) = false;
   std::atomic<bool> has_given_up_ = false;  // the end of the transport
-  std::mutex report_mutex_;
-  std::string reported_;
+  Mutex report_mutex_;
+  std::string reported_ TUTTI_GUARDED_BY(report_mutex_);
   std::uint64_t signals_seen_;
   std::thread thread_;  // started by the first communicator
 };

@@ -1,6 +1,5 @@
 // Which transport a process gets by the way it was started.
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 #include "tutti/comm/transport/thread/thread_world.h"
 #include "tutti/core/error.h"
+#include "tutti/core/mutex.h"
 #include "tutti/os/launcher_environment.h"
 
 namespace tutti::comm {
@@ -34,11 +34,11 @@ class KeptMpi {
     return *kept;
   }
   std::shared_ptr<Transport> take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(transport_, nullptr);
   }
   void keep(std::shared_ptr<Transport> transport) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!fork_guard_) {
       fork_guard_.emplace();
       std::atexit([] { instance().end(); });
@@ -51,9 +51,9 @@ class KeptMpi {
     if (!fork_guard_->is_child()) take();
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::optional<ForkGuard> fork_guard_;
-  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Transport> transport_ TUTTI_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -10,12 +10,13 @@
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/work_queue.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
 
 int channel_of(int tag) {
-  return Router::kFirstTag + tag % Communicator::kTags;
+  return Router::kFirstTag + tag % Router::kTags;
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ PointToPoint::PointToPoint(Router& router, const Watchdog& watch, int rank,
 
 PointToPoint::~PointToPoint() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_ending_ = true;
     changed_.notify_all();
   }
@@ -123,7 +124,7 @@ Work PointToPoint::start(std::unique_ptr<Message> message) {
                                                                .count = message->buffer.count,
                                                                .dtype = message->buffer.dtype}](
                                bool begins) { begins ? waits->begin(shown) : waits->end(); };
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Posted here, so that the messages of one tag keep the order of the calls.
   if (message->is_send) {
     message->head =
@@ -257,8 +258,8 @@ void PointToPoint::loop() {
   int idle_turns = 0;
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return is_ending_ || !started_.empty() || !open_.empty(); });
+      MutexLock lock(mutex_);
+      while (!is_ending_ && started_.empty() && open_.empty()) changed_.wait(lock);
       if (is_ending_) break;
       while (!started_.empty()) {
         open_.push_back(std::move(started_.front()));
@@ -293,6 +294,7 @@ void PointToPoint::loop() {
                         "The communicator was destroyed before the message was through."));
   };
   for (auto& message : open_) give_up(*message);
+  const MutexLock lock(mutex_);
   for (auto& message : started_) give_up(*message);
 }
 

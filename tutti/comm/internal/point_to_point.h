@@ -2,13 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "tutti/comm/transport/router.h"
 #include "tutti/comm/work.h"
 #include "tutti/core/buffer.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -63,17 +62,18 @@ class PointToPoint {
   const Watchdog& watch_;
   const int rank_;
   const std::function<Result(Result)> fail_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::unique_ptr<Message>> started_;  // not yet taken by the thread
-  std::vector<std::unique_ptr<Message>> open_;    // the thread's own, like the next
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<std::unique_ptr<Message>> started_
+      TUTTI_GUARDED_BY(mutex_);                 // not yet taken by the thread
+  std::vector<std::unique_ptr<Message>> open_;  // the thread's own, like the next
   // Receives of headers that are posted, by peer and channel. One that a receive from any rank did
   // not need stays, for the next receive from that peer.
   std::map<std::pair<int, int>, std::unique_ptr<Head>> heads_;
   // Messages without a receive yet, whose channel another tag uses too; in the order of arrival.
   std::list<std::unique_ptr<Early>> early_;
   const std::shared_ptr<MessageWaits> waits_;
-  bool is_ending_ = false;
+  bool is_ending_ TUTTI_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // started by the first message
 };
 

@@ -6,6 +6,7 @@
 
 #include "tutti/comm/tuning/tuner.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -85,7 +86,7 @@ void CommunicatorState::check() {
 }
 
 Result CommunicatorState::run(const Operation& operation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (self_check_ && SelfCheck::covers(operation)) [[unlikely]]
     return self_check_->perform(operation);
   return run_one(operation);
@@ -128,7 +129,7 @@ Work CommunicatorState::start_as(Operation operation, const std::string& name,
                                  std::function<void()> body) {
   fork_guard.require_parent();
   return queue->start([this, operation = std::move(operation), name, body]() mutable {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (membership->has_failed()) return fail(membership->failure());
     operation.name = name;
     FlightEntry entry = enter(operation);

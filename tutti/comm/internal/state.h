@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "tutti/comm/execution/plan_runner.h"
@@ -16,6 +15,7 @@
 #include "tutti/comm/internal/set_up.h"
 #include "tutti/comm/transport/router.h"
 #include "tutti/comm/work_queue.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -67,7 +67,7 @@ struct CommunicatorState {
   void leave(const FlightEntry& entry);
   Result fail(Result outcome);
 
-  std::mutex mutex_;  // held while an operation runs
+  Mutex mutex_;  // held while an operation runs
   std::uint64_t sequence_ = 0;
   std::unique_ptr<SelfCheck> self_check_;  // with option check only
   std::unique_ptr<PlanRunner> plans_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "tutti/core/clock.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -53,7 +54,7 @@ void FlightRecord::end(Slot& slot, std::int64_t end_ticks, const char* algorithm
 }
 
 const char* FlightRecord::keep(const std::string& name) {
-  const std::lock_guard lock(names_mutex_);
+  const MutexLock lock(names_mutex_);
   return names_.insert(name).first->c_str();
 }
 

@@ -4,12 +4,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/base/operation.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -42,8 +42,8 @@ class FlightRecord {
  private:
   std::array<Slot, kEntries> ring_{};
   std::atomic<std::uint64_t> written_ = 0;
-  std::mutex names_mutex_;
-  std::set<std::string> names_;
+  Mutex names_mutex_;
+  std::set<std::string> names_ TUTTI_GUARDED_BY(names_mutex_);
 };
 
 // A clock that is cheap enough for every operation: processor ticks, turned into nanoseconds of the

@@ -7,6 +7,7 @@
 #include "tutti/core/clock.h"
 #include "tutti/core/json_quoted.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 #include "tutti/runs/schema.h"
 
 namespace tutti::comm {
@@ -52,14 +53,14 @@ Recorder::Recorder(const Options& options, const FlightRecord& flight, int rank,
 }
 
 void Recorder::set_job_name(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!may_make_folder_) return;
   folder_ = "tutti-run-" + name;
   if (wants_trace_ && !traces()) trace_ = runs::TraceFile(folder_, rank_, host_);
 }
 
 void Recorder::write_flight(std::string_view reason) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (folder_.empty()) return;
   std::vector<std::string> operations;
   for (const FlightEntry& entry : flight_.entries()) operations.push_back(flight_line(entry));
@@ -80,12 +81,12 @@ void Recorder::trace(const FlightEntry& entry) {
       plan::name_of(entry.record.collective), start / 1000, start % 1000,
       static_cast<double>(wall_of(entry.end_ticks) - start) * 1e-3, rank_, entry.communicator,
       fields_of(entry));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   note_gaps(trace_.add(line));
 }
 
 void Recorder::flush() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   note_gaps(trace_.flush());
 }
 

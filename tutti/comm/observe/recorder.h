@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "tutti/comm/observe/flight_record.h"
+#include "tutti/core/mutex.h"
 #include "tutti/core/options.h"
 #include "tutti/runs/events.h"
 #include "tutti/runs/trace_file.h"
@@ -37,18 +37,18 @@ class Recorder {
   void flush();
 
  private:
-  void note_gaps(bool is_whole);
+  void note_gaps(bool is_whole) TUTTI_REQUIRES(mutex_);
 
   const FlightRecord& flight_;
   const int rank_;
   const std::string host_;
-  std::mutex mutex_;              // guards what follows
-  bool may_make_folder_ = false;  // was not told one
-  bool wants_trace_ = false;
-  std::filesystem::path folder_;  // empty: none
+  Mutex mutex_;
+  bool may_make_folder_ TUTTI_GUARDED_BY(mutex_) = false;  // was not told one
+  bool wants_trace_ TUTTI_GUARDED_BY(mutex_) = false;
+  std::filesystem::path folder_ TUTTI_GUARDED_BY(mutex_);  // empty: none
   runs::EventLog events_;
   runs::TraceFile trace_;
-  bool has_complained_ = false;
+  bool has_complained_ TUTTI_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tutti::comm

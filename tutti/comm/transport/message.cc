@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tutti/comm/transport/wrong_size.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -99,19 +100,19 @@ class MessageWire::MessageTransfer : public Transfer {
  public:
   MessageTransfer(MessageWire* wire, int peer, bool is_send, const Message& message)
       : wire_(wire), is_send_(is_send), message_(message) {
-    const std::lock_guard lock(wire_->mutex_);
+    const MutexLock lock(wire_->mutex_);
     ends_ = &wire_->ends_to(peer);
     is_send_ ? ends_->post_send(&message_) : ends_->post_receive(&message_);
   }
   ~MessageTransfer() override {
-    const std::lock_guard lock(wire_->mutex_);
+    const MutexLock lock(wire_->mutex_);
     is_send_ ? ends_->withdraw_send(&message_) : ends_->withdraw_receive(&message_);
   }
   MessageTransfer(const MessageTransfer&) = delete;
   MessageTransfer& operator=(const MessageTransfer&) = delete;
 
   Result test(bool* finished) override {
-    const std::lock_guard lock(wire_->mutex_);
+    const MutexLock lock(wire_->mutex_);
     if (message_.state == Message::State::kWaiting) wire_->progress();
     *finished = message_.state == Message::State::kDone;
     if (*finished) return Result::ok();

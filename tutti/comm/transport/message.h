@@ -7,9 +7,9 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -114,10 +114,10 @@ class MessageWire : public Wire {
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) final;
 
  protected:
-  // Both with the lock held. `ends_to` throws ConfigError where there is no such peer.
-  virtual MessageEnds& ends_to(int peer) = 0;
-  virtual void progress() = 0;
-  std::mutex mutex_;
+  // Throws ConfigError if there is no such peer.
+  virtual MessageEnds& ends_to(int peer) TUTTI_REQUIRES(mutex_) = 0;
+  virtual void progress() TUTTI_REQUIRES(mutex_) = 0;
+  Mutex mutex_;
 
  private:
   class MessageTransfer;

@@ -11,7 +11,8 @@ namespace tutti::comm {
 class Router : public Wire {
  public:
   static constexpr int kChannels = 256;      // of each communicator
-  static constexpr int kFirstTag = 128;      // below: greetings and lanes
+  static constexpr int kFirstTag = 128;      // below: handshakes and lanes
+  static constexpr int kTags = 120;          // channels of point-to-point messages
   static constexpr int kGroupChannel = 255;  // where members of a new group meet
   static constexpr int kMaxCommunicators = (Transport::kMaxChannel + 1) / kChannels;
 

@@ -4,6 +4,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/internal/failure.h"
 
 namespace tutti::fusion {
@@ -29,7 +30,7 @@ BucketExecutor::BucketExecutor(comm::Communicator& communicator, PendingTensors&
 
 void BucketExecutor::start(Bucket bucket) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++in_flight_;
   }
   communicator_.queue()->start([this, bucket = std::move(bucket)] {
@@ -39,12 +40,12 @@ void BucketExecutor::start(Bucket bucket) {
 }
 
 int BucketExecutor::in_flight() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_flight_;
 }
 
 bool BucketExecutor::tune(BucketQueue& queue) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (tuner_) queue.set(tuner_->point().bucket_bytes(), tuner_->point().cycle_ns());
   return tuner_ && tuner_->is_done();
 }
@@ -83,7 +84,7 @@ void BucketExecutor::perform(const Bucket& bucket) {
     statistics.copied_bytes = runner_.copied_bytes();
   });
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --in_flight_;
     if (tuner_ && tuner_->note(bytes, now_ns()) && tuner_->is_done())
       log::info("fusion: {}", tuner_->text());

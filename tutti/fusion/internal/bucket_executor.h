@@ -1,10 +1,10 @@
 // Execution of buckets in the queue of a communicator, in the order in which the root gave them.
 #pragma once
 
-#include <mutex>
 #include <optional>
 
 #include "tutti/comm/communicator.h"
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/autotuner.h"
 #include "tutti/fusion/bucket_queue.h"
 #include "tutti/fusion/engine_statistics.h"
@@ -17,17 +17,17 @@ class SharedStatistics {
  public:
   template <typename Change>
   void update(Change change) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     change(value_);
   }
   EngineStatistics get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return value_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  EngineStatistics value_;
+  mutable Mutex mutex_;
+  EngineStatistics value_ TUTTI_GUARDED_BY(mutex_);
 };
 
 // Safe from every thread. Everything that it is given must outlive it.
@@ -57,9 +57,9 @@ class BucketExecutor {
   SharedStatistics& statistics_;
   Wakeup& wakeup_;
   BucketRunner runner_;
-  mutable std::mutex mutex_;  // guards what follows
-  int in_flight_ = 0;
-  std::optional<Autotuner> tuner_;
+  mutable Mutex mutex_;
+  int in_flight_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::optional<Autotuner> tuner_ TUTTI_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::fusion

@@ -7,6 +7,7 @@
 
 #include "tutti/comm/base/require.h"
 #include "tutti/core/clock.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::fusion {
 
@@ -18,7 +19,7 @@ Ticket PendingTensors::submit(Call call) {
     tensor->gathered = std::make_shared<Gathered>();
   tensor->call = std::move(call);
   const std::string& name = tensor->call.name;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failure_.raise();
   comm::require(!join_.work,
                 "Tensor '{}' was given after `join`: wait until all ranks have joined.", name);
@@ -37,7 +38,7 @@ Ticket PendingTensors::submit(Call call) {
 }
 
 comm::Work PendingTensors::join(std::shared_ptr<int> last) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failure_.raise();
   comm::require(!join_.work, "This rank has joined already: wait until all ranks have.");
   join_ = {std::make_shared<comm::Work::State>(), std::move(last), true};
@@ -46,18 +47,18 @@ comm::Work PendingTensors::join(std::shared_ptr<int> last) {
 }
 
 void PendingTensors::leave() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_leaving_ = true;
   wakeup_.signal();
 }
 
 PendingTensors::News PendingTensors::take_news() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {std::exchange(reports_, {}), std::exchange(join_.is_new, false), is_leaving_};
 }
 
 bool PendingTensors::needs_negotiation() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return not_released_ > 0 || join_.work || is_leaving_;
 }
 
@@ -104,7 +105,7 @@ std::vector<Bucket> PendingTensors::release(const DownMessage& down) {
   std::vector<std::pair<std::shared_ptr<PendingTensor>, Result>> failed;
   std::shared_ptr<comm::Work::State> join_work;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& items : down.buckets) buckets.push_back(release_bucket(items));
     for (const auto& failure : down.failures) {
       const auto kind = failure.is_timeout ? ErrorKind::kTimeout : ErrorKind::kComm;
@@ -123,7 +124,7 @@ std::vector<Bucket> PendingTensors::release(const DownMessage& down) {
 
 void PendingTensors::complete(const std::shared_ptr<PendingTensor>& tensor, const Result& outcome) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (find(tensor->call.name) == tensor) {
       tensors_.erase(tensor->call.name);
       report_next_of(tensor->call.name);
@@ -138,7 +139,7 @@ void PendingTensors::fail(const Result& failure, bool is_final) {
   std::vector<std::shared_ptr<PendingTensor>> ending;
   std::shared_ptr<comm::Work::State> join_work;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure_) failure_ = failure;
     is_final_ |= is_final;
     for (const auto& [name, tensor] : tensors_) {
@@ -154,12 +155,12 @@ void PendingTensors::fail(const Result& failure, bool is_final) {
 }
 
 Result PendingTensors::final_failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_final_ ? failure_ : Result::ok();
 }
 
 void PendingTensors::check() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failure_.raise();
 }
 

@@ -4,11 +4,11 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/work_queue.h"
+#include "tutti/core/mutex.h"
 #include "tutti/fusion/call.h"
 #include "tutti/fusion/internal/wakeup.h"
 #include "tutti/fusion/timeline.h"
@@ -64,11 +64,10 @@ class PendingTensors {
   void check() const;
 
  private:
-  // With the mutex held.
-  void report(const std::shared_ptr<PendingTensor>& tensor);
-  void report_next_of(const std::string& name);
-  std::shared_ptr<PendingTensor> find(const std::string& name) const;
-  Bucket release_bucket(const std::vector<Item>& items);
+  void report(const std::shared_ptr<PendingTensor>& tensor) TUTTI_REQUIRES(mutex_);
+  void report_next_of(const std::string& name) TUTTI_REQUIRES(mutex_);
+  std::shared_ptr<PendingTensor> find(const std::string& name) const TUTTI_REQUIRES(mutex_);
+  Bucket release_bucket(const std::vector<Item>& items) TUTTI_REQUIRES(mutex_);
 
   struct Join {
     std::shared_ptr<comm::Work::State> work;  // null: this rank has not joined
@@ -79,16 +78,16 @@ class PendingTensors {
   const int ranks_;
   Wakeup& wakeup_;
   Timeline& timeline_;
-  mutable std::mutex mutex_;  // guards what follows
-  std::map<std::string, std::shared_ptr<PendingTensor>> tensors_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<PendingTensor>> tensors_ TUTTI_GUARDED_BY(mutex_);
   // Of a name that is in flight as another kind: each follows when the one before is complete.
-  std::vector<std::shared_ptr<PendingTensor>> held_back_;
-  std::deque<Report> reports_;
-  Join join_;
-  bool is_leaving_ = false;
-  Result failure_ = Result::ok();
-  bool is_final_ = false;  // the failure is one of the communicator
-  int not_released_ = 0;
+  std::vector<std::shared_ptr<PendingTensor>> held_back_ TUTTI_GUARDED_BY(mutex_);
+  std::deque<Report> reports_ TUTTI_GUARDED_BY(mutex_);
+  Join join_ TUTTI_GUARDED_BY(mutex_);
+  bool is_leaving_ TUTTI_GUARDED_BY(mutex_) = false;
+  Result failure_ TUTTI_GUARDED_BY(mutex_) = Result::ok();
+  bool is_final_ TUTTI_GUARDED_BY(mutex_) = false;  // the failure is one of the communicator
+  int not_released_ TUTTI_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tutti::fusion

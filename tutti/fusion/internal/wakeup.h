@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "tutti/core/mutex.h"
 
 namespace tutti::fusion {
 
@@ -14,12 +14,12 @@ class Wakeup {
  public:
   // Once is enough until the thread has looked: waking one costs more than submitting a tensor.
   void signal() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(has_news_, true)) changed_.notify_all();
   }
   // The thread is about to look at everything signalled so far.
   void clear() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     has_news_ = false;
   }
   void note_progress() { idle_turns_ = 0; }
@@ -27,7 +27,7 @@ class Wakeup {
   // one that does not holds up no other rank and polls rarely.
   void rest(bool is_waiting) {
     ++idle_turns_;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!has_news_ && is_waiting && idle_turns_ <= kYields) {
       lock.unlock();
       return std::this_thread::yield();
@@ -35,7 +35,9 @@ class Wakeup {
     const auto length = !is_waiting                  ? kIdleRest
                         : idle_turns_ <= kShortRests ? kShortRest
                                                      : kLongRest;
-    changed_.wait_for(lock, length, [&] { return has_news_; });
+    const auto deadline = std::chrono::steady_clock::now() + length;
+    while (!has_news_ && changed_.wait_until(lock, deadline)) {
+    }
     if (has_news_) idle_turns_ = 0;
   }
 
@@ -43,9 +45,9 @@ class Wakeup {
   static constexpr int kYields = 20, kShortRests = 500;
   static constexpr std::chrono::microseconds kShortRest{40}, kLongRest{200}, kIdleRest{20'000};
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool has_news_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool has_news_ TUTTI_GUARDED_BY(mutex_) = false;
   int idle_turns_ = 0;
 };
 

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "tutti/core/mutex.h"
 
 namespace tutti::launch {
 
@@ -26,7 +27,7 @@ class BufferPool {
   struct State {
     explicit State(std::size_t bytes_each) : bytes(bytes_each) {}
     std::unique_ptr<Buffer> take() {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (free.empty()) return std::make_unique<Buffer>(bytes);
       std::unique_ptr<Buffer> buffer = std::move(free.back());
       free.pop_back();
@@ -34,12 +35,12 @@ class BufferPool {
     }
     void put_back(Buffer* buffer) {
       std::unique_ptr<Buffer> owner(buffer);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (free.size() < kMostFree) free.push_back(std::move(owner));
     }
     std::size_t bytes;
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Buffer>> free;
+    Mutex mutex;
+    std::vector<std::unique_ptr<Buffer>> free TUTTI_GUARDED_BY(mutex);
   };
   std::shared_ptr<State> state_;
 };

@@ -6,10 +6,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <utility>
+
+#include "tutti/core/mutex.h"
 
 namespace tutti::launch {
 namespace {
@@ -26,8 +26,8 @@ struct WriteThread::State {
 
   void run() {
     for (;;) {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return is_closing || !items.empty(); });
+      MutexLock lock(mutex);
+      while (!is_closing && items.empty()) changed.wait(lock);
       if (is_closing) {
         has_ended = true;
         changed.notify_all();
@@ -44,11 +44,12 @@ struct WriteThread::State {
   }
 
   Progressed progressed;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Item> items;
+  Mutex mutex;
+  ConditionVariable changed;
+  std::deque<Item> items TUTTI_GUARDED_BY(mutex);
   std::atomic<std::size_t> pending = 0;
-  bool is_closing = false, has_ended = false;
+  bool is_closing TUTTI_GUARDED_BY(mutex) = false;
+  bool has_ended TUTTI_GUARDED_BY(mutex) = false;
 };
 
 WriteThread::WriteThread(Progressed progressed) : state_(std::make_shared<State>()) {
@@ -62,11 +63,13 @@ WriteThread::WriteThread(Progressed progressed) : state_(std::make_shared<State>
 }
 
 WriteThread::~WriteThread() {
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->is_closing = true;
   state_->changed.notify_all();
-  const bool has_ended =
-      state_->changed.wait_for(lock, kJoinTime, [&] { return state_->has_ended; });
+  const auto deadline = std::chrono::steady_clock::now() + kJoinTime;
+  while (!state_->has_ended && state_->changed.wait_until(lock, deadline)) {
+  }
+  const bool has_ended = state_->has_ended;
   lock.unlock();
   has_ended ? thread_.join() : thread_.detach();
 }
@@ -74,7 +77,7 @@ WriteThread::~WriteThread() {
 void WriteThread::post(std::size_t bytes, std::function<void()> write) {
   state_->pending += bytes;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->items.push_back({bytes, std::move(write)});
   }
   state_->changed.notify_all();

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "tutti/comm/c_api/ddl_job.h"
 #include "tutti/comm/internal/calls.h"
 #include "tutti/comm/transport/mpi/mpi_transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -69,8 +69,8 @@ Guests& guests_of(MPI_Comm communicator) {
 }
 
 Communicator& guest(MPI_Comm communicator, const std::string& text) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  const MutexLock lock(mutex);
   Guests& guests = guests_of(communicator);
   if (const auto found = guests.find(text); found != guests.end()) return *found->second;
   Options options = environment_options();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tutti/core/mutex.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -23,7 +25,7 @@ WireNotices::WireNotices(Wire& wire, int size) : wire_(wire) {
 }
 
 void WireNotices::send(int peer, const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   forget_sent();
   if (outgoing_.size() >= kMaxUnsent) return;
   Outgoing& notice = outgoing_.emplace_back();
@@ -35,7 +37,7 @@ void WireNotices::send(int peer, const std::string& text) {
 }
 
 std::optional<Notice> WireNotices::next() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   forget_sent();
   for (auto incoming = incoming_.begin(); incoming != incoming_.end(); ++incoming) {
     if (!has_arrived(*incoming)) continue;

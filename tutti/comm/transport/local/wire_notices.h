@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -34,14 +34,14 @@ class WireNotices {
     std::uint64_t bytes = 0;
     std::unique_ptr<Transfer> size_transfer, text_transfer;
   };
-  void forget_sent();
-  bool has_arrived(Incoming& incoming);
-  void expect_next(Incoming& incoming);
+  void forget_sent() TUTTI_REQUIRES(mutex_);
+  bool has_arrived(Incoming& incoming) TUTTI_REQUIRES(mutex_);
+  void expect_next(Incoming& incoming) TUTTI_REQUIRES(mutex_);
 
   Wire& wire_;
-  std::mutex mutex_;
-  std::list<Outgoing> outgoing_;
-  std::list<Incoming> incoming_;  // one per rank
+  Mutex mutex_;
+  std::list<Outgoing> outgoing_ TUTTI_GUARDED_BY(mutex_);
+  std::list<Incoming> incoming_ TUTTI_GUARDED_BY(mutex_);  // one per rank
 };
 
 }  // namespace tutti::comm

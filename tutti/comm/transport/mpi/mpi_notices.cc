@@ -2,18 +2,20 @@
 
 #include <utility>
 
+#include "tutti/core/mutex.h"
+
 namespace tutti::comm {
 
 void MpiNotices::send(int peer, const std::string& text) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (outgoing_.size() < kMaxUnsent) outgoing_.push_back({peer, text});
   }
   flush();
 }
 
 bool MpiNotices::flush() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool entered = false;
   const auto inside = MpiCalls::try_guard(&entered);
   if (entered) push();
@@ -21,7 +23,7 @@ bool MpiNotices::flush() {
 }
 
 std::optional<Notice> MpiNotices::next() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool entered = false;
   const auto inside = MpiCalls::try_guard(&entered);
   if (!entered) return std::nullopt;

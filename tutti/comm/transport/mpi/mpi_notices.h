@@ -2,12 +2,12 @@
 #pragma once
 
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "tutti/comm/transport/mpi/mpi_calls.h"
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -30,15 +30,15 @@ class MpiNotices {
     MPI_Request request = MPI_REQUEST_NULL;
     bool is_started = false;
   };
-  // Both with the lock held and inside MPI.
-  void push();
-  std::optional<Notice> pull();
+  // Both inside MPI.
+  void push() TUTTI_REQUIRES(mutex_);
+  std::optional<Notice> pull() TUTTI_REQUIRES(mutex_);
 
   const MPI_Comm communicator_;
-  std::mutex mutex_;
-  std::list<Outgoing> outgoing_;  // MPI reads the texts where they are
-  Notice incoming_;
-  MPI_Request receiving_ = MPI_REQUEST_NULL;
+  Mutex mutex_;
+  std::list<Outgoing> outgoing_ TUTTI_GUARDED_BY(mutex_);  // MPI reads the texts where they are
+  Notice incoming_ TUTTI_GUARDED_BY(mutex_);
+  MPI_Request receiving_ TUTTI_GUARDED_BY(mutex_) = MPI_REQUEST_NULL;
 };
 
 }  // namespace tutti::comm

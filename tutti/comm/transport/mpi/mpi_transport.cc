@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <climits>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -18,13 +17,14 @@
 #include "tutti/comm/transport/mpi/mpi_transfer.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 #include "tutti/os/environment.h"
 #include "tutti/os/launcher_environment.h"
 
 namespace tutti::comm {
 namespace {
 
-std::mutex start_mutex;
+Mutex start_mutex;
 int owning_transports = 0;  // the last finalises MPI
 
 MPI_Comm duplicate(MPI_Comm communicator) {
@@ -187,7 +187,7 @@ MpiTransport::~MpiTransport() {
                  : Result::failure(ErrorKind::kTimeout, "DDL-6-11", "no end in time.");
     });
   }
-  const std::lock_guard lock(start_mutex);
+  const MutexLock lock(start_mutex);
   const bool is_last = owns_mpi_ && --owning_transports == 0;
   if (!*has_met_) {
     wait_politely([&] { return notices_.flush(); }, 0.5);
@@ -240,7 +240,7 @@ bool mpi_is_running() {
 }
 
 std::unique_ptr<Transport> start_mpi() {
-  const std::lock_guard lock(start_mutex);
+  const MutexLock lock(start_mutex);
   int is_finalised = 0;
   MPI_Finalized(&is_finalised);
   if (is_finalised) {

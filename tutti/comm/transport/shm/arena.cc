@@ -9,6 +9,7 @@
 #include <new>
 
 #include "tutti/comm/transport/shm/internal/segment.h"
+#include "tutti/core/mutex.h"
 
 // Segments are large and sparse: the first takes 64 MiB of addresses, each further one as much as
 // all before it together, or the request if that is larger. Addresses cost nothing and pages go
@@ -59,7 +60,7 @@ void* Arena::allocate(std::size_t bytes, std::size_t alignment, std::size_t* usa
   }
   const std::size_t size = round_up(std::clamp(bytes, std::size_t{1}, kMostBytes), kUnit);
   alignment = std::clamp(alignment, kUnit, kMostBytes + 1);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   void* address = take(size, alignment);
   if (!address) address = grow(size, alignment);
   allocated_bytes_ += size;
@@ -108,7 +109,7 @@ void* Arena::grow(std::size_t bytes, std::size_t alignment) {
 
 void Arena::free(void* address) {
   if (!address || is_forked()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto location = find(address, 1)) {
     const auto bytes = segments_[location->segment]->give_back(location->offset);
     allocated_bytes_ -= bytes.value_or(0);
@@ -135,17 +136,17 @@ MemoryHandle Arena::directory() const {
 }
 
 std::size_t Arena::allocated_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return allocated_bytes_;
 }
 
 std::size_t Arena::peak_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return peak_bytes_;
 }
 
 void Arena::reset_peak() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   peak_bytes_ = allocated_bytes_;
 }
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "tutti/comm/transport/shm/shared_memory.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace internal {
@@ -56,17 +56,17 @@ class Arena {
  private:
   friend class PeerArena;
   struct Directory;  // in shared memory: number of segments and their handles
-  void* take(std::size_t bytes, std::size_t alignment);
-  void* grow(std::size_t bytes, std::size_t alignment);
+  void* take(std::size_t bytes, std::size_t alignment) TUTTI_REQUIRES(mutex_);
+  void* grow(std::size_t bytes, std::size_t alignment) TUTTI_REQUIRES(mutex_);
   bool is_forked() const;
 
   std::shared_ptr<SharedMemory> directory_memory_;
   Directory* directory_ = nullptr;
   std::array<std::shared_ptr<internal::Segment>, kMaxSegments> segments_;
   std::atomic<int> segment_count_ = 0;
-  std::size_t allocated_bytes_ = 0;
-  std::size_t peak_bytes_ = 0;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
+  std::size_t allocated_bytes_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::size_t peak_bytes_ TUTTI_GUARDED_BY(mutex_) = 0;
 };
 
 // Another local rank's arena, seen from here.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tutti/comm/transport/shm/internal/pipe_end.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -79,7 +80,7 @@ MessageEnds& PipeSet::ends_to(int peer) {
 }
 
 bool PipeSet::is_busy() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
     return !peer->writer.is_idle() || !peer->reader.is_idle();
   });

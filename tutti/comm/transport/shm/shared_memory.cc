@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "tutti/comm/transport/shm/internal/anonymous_file.h"
+#include "tutti/core/mutex.h"
 #include "tutti/os/memory.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -65,8 +65,8 @@ std::uint64_t random_nonce() {
 // Everything this process has mapped, by nonce: thread-ranks share one mapping. Never destroyed,
 // since memory may outlive every static object.
 struct Table {
-  std::mutex mutex;
-  std::unordered_map<std::uint64_t, std::weak_ptr<SharedMemory>> memories;
+  Mutex mutex;
+  std::unordered_map<std::uint64_t, std::weak_ptr<SharedMemory>> memories TUTTI_GUARDED_BY(mutex);
 };
 Table& table() {
   static Table& only = *new Table;
@@ -133,7 +133,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
   memory->data_ = map(memory->handle_.fd, file_bytes);
   if (!memory->data_) fail(errno);
   memory->mapped_bytes_ = file_bytes;
-  const std::lock_guard lock(table().mutex);
+  const MutexLock lock(table().mutex);
   table().memories[memory->handle_.nonce] = memory;
   return memory;
 }
@@ -141,7 +141,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::size_t bytes) {
 Result SharedMemory::open(const MemoryHandle& handle, std::shared_ptr<SharedMemory>* memory) {
   std::shared_ptr<SharedMemory>
       opened;  // outlives the lock: the destructor of another memory takes it, too
-  const std::lock_guard lock(table().mutex);
+  const MutexLock lock(table().mutex);
   const auto known = table().memories.find(handle.nonce);
   if (known != table().memories.end()) opened = known->second.lock();
   if (!opened || opened->handle_.bytes != handle.bytes) {
@@ -168,7 +168,7 @@ Result SharedMemory::open(const MemoryHandle& handle, std::shared_ptr<SharedMemo
 SharedMemory::~SharedMemory() {
   if (data_) {
     munmap(data_, mapped_bytes_);
-    const std::lock_guard lock(table().mutex);
+    const MutexLock lock(table().mutex);
     const auto known = table().memories.find(handle_.nonce);
     if (known != table().memories.end() && known->second.expired()) table().memories.erase(known);
   }

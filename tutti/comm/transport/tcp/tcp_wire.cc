@@ -13,6 +13,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -32,7 +33,7 @@ TcpWire::TcpWire(int rank, const auth::Secret& secret, const std::string& interf
 TcpWire::~TcpWire() = default;
 
 void TcpWire::connect(const std::vector<std::string>& offers) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   doors_ = offers;
 }
 
@@ -203,7 +204,7 @@ void TcpWire::establish(PendingConnection& knock) {
 bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
   std::vector<pollfd> files;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     progress();
     if (events() != seen) return true;
     files.push_back({wake_.get(), POLLIN, 0});
@@ -224,7 +225,7 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
   }
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   ::ppoll(files.data(), files.size(), &limit, nullptr);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --sleepers_;
   eventfd_t ignored = 0;
   if (files[0].revents && sleepers_ == 0) ::eventfd_read(wake_.get(), &ignored);

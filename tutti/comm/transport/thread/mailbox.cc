@@ -3,23 +3,25 @@
 #include <cstring>
 #include <utility>
 
+#include "tutti/core/mutex.h"
+
 namespace tutti::comm {
 
 void Mailbox::send(int channel, std::shared_ptr<Post> post) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_closed_) return;
   channels_[channel].sends.push_back(std::move(post));
   pair(channel);
 }
 
 void Mailbox::receive(int channel, std::shared_ptr<Post> post) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   channels_[channel].receives.push_back(std::move(post));
   pair(channel);
 }
 
 void Mailbox::withdraw(int channel, const std::shared_ptr<Post>& post) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   std::erase(found->second.sends, post);
@@ -27,13 +29,13 @@ void Mailbox::withdraw(int channel, const std::shared_ptr<Post>& post) {
 }
 
 void Mailbox::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   for (auto& [number, channel] : channels_) channel.sends.clear();
 }
 
 void Mailbox::set_paused(bool paused) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_paused_ = paused;
   std::vector<int> numbers;
   for (const auto& [number, channel] : channels_) numbers.push_back(number);

@@ -7,10 +7,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -45,12 +45,12 @@ class Mailbox {
     std::deque<std::shared_ptr<Post>> sends;
     std::deque<std::shared_ptr<Post>> receives;
   };
-  void pair(int number);
+  void pair(int number) TUTTI_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::map<int, Channel> channels_;  // those with something in them
-  bool is_closed_ = false;
-  bool is_paused_ = false;
+  Mutex mutex_;
+  std::map<int, Channel> channels_ TUTTI_GUARDED_BY(mutex_);  // those with something in them
+  bool is_closed_ TUTTI_GUARDED_BY(mutex_) = false;
+  bool is_paused_ TUTTI_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tutti::comm

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tutti/comm/transport/wrong_size.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -79,7 +80,7 @@ std::unique_ptr<Transfer> ThreadTransport::receive(int peer, int channel, void* 
 }
 
 std::vector<std::string> ThreadTransport::exchange(const std::string& mine) {
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   const auto before = state_->gathered;
   state_->exchanged[rank_] = mine;
   if (++state_->arrived == state_->size) {
@@ -87,8 +88,7 @@ std::vector<std::string> ThreadTransport::exchange(const std::string& mine) {
     state_->arrived = 0;
     state_->changed.notify_all();
   }
-  state_->changed.wait(lock,
-                       [&] { return state_->gathered != before || state_->first_ended() >= 0; });
+  while (state_->gathered == before && state_->first_ended() < 0) state_->changed.wait(lock);
   if (state_->gathered != before) return *state_->gathered;
   throw CommError("DDL-6-03", fmt::format("rank {} ended before the ranks had exchanged what they "
                                           "need to start: look for its own message.",
@@ -97,21 +97,21 @@ std::vector<std::string> ThreadTransport::exchange(const std::string& mine) {
 
 void ThreadTransport::notify(int peer, const std::string& text) {
   state_->check_rank(peer);
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (state_->is_killed[rank_] || state_->is_killed[peer]) return;
   state_->inboxes[peer].push_back({rank_, text});
 }
 
 std::optional<Notice> ThreadTransport::next_notice() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::deque<Notice>& inbox = state_->inboxes[rank_];
-  const auto next = std::find_if(inbox.begin(), inbox.end(), [this](const Notice& notice) {
-    return !state_->is_paused[notice.from];
-  });
-  if (next == inbox.end()) return std::nullopt;
-  Notice notice = std::move(*next);
-  inbox.erase(next);
-  return notice;
+  for (auto next = inbox.begin(); next != inbox.end(); ++next) {
+    if (state_->is_paused[next->from]) continue;
+    Notice notice = std::move(*next);
+    inbox.erase(next);
+    return notice;
+  }
+  return std::nullopt;
 }
 
 }  // namespace tutti::comm

@@ -1,15 +1,14 @@
 // One thread-rank's transport and what it shares with the others.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tutti/comm/transport/thread/mailbox.h"
 #include "tutti/comm/transport/transport.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 
@@ -33,23 +32,23 @@ struct ThreadWorldState {
   // Throws ConfigError when there is no such rank.
   void check_rank(int rank) const;
   // -1 while all are there.
-  int first_ended() const;
+  int first_ended() const TUTTI_REQUIRES(mutex);
 
   const int size;
   const std::size_t copied_bytes;  // messages up to this size are copied by `send`
   const std::vector<std::string> host_names;
   std::vector<Mailbox> mailboxes;  // of each ordered pair
 
-  std::mutex mutex;  // guards all below
-  std::condition_variable changed;
-  std::vector<std::deque<Notice>> inboxes;
-  std::vector<bool> has_ended;  // will not come to an exchange
-  std::vector<bool> is_killed;
-  std::vector<bool> is_paused;
-  std::vector<std::string> exchanged;
-  int arrived = 0;
+  Mutex mutex;
+  ConditionVariable changed;
+  std::vector<std::deque<Notice>> inboxes TUTTI_GUARDED_BY(mutex);
+  std::vector<bool> has_ended TUTTI_GUARDED_BY(mutex);  // will not come to an exchange
+  std::vector<bool> is_killed TUTTI_GUARDED_BY(mutex);
+  std::vector<bool> is_paused TUTTI_GUARDED_BY(mutex);
+  std::vector<std::string> exchanged TUTTI_GUARDED_BY(mutex);
+  int arrived TUTTI_GUARDED_BY(mutex) = 0;
   // By the last exchange; a new object each time.
-  std::shared_ptr<std::vector<std::string>> gathered;
+  std::shared_ptr<std::vector<std::string>> gathered TUTTI_GUARDED_BY(mutex);
 };
 
 class ThreadTransport : public Transport {

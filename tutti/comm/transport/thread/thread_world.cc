@@ -8,6 +8,7 @@
 
 #include "tutti/comm/transport/thread/thread_transport.h"
 #include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 
 namespace tutti::comm {
 namespace {
@@ -37,7 +38,7 @@ std::unique_ptr<Transport> ThreadWorld::transport(int rank) const {
 }
 
 void ThreadWorld::run(const std::function<void(Transport&)>& body) {
-  std::mutex mutex;
+  Mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size(); ++rank) {
@@ -46,7 +47,7 @@ void ThreadWorld::run(const std::function<void(Transport&)>& body) {
       try {
         body(*transport(rank));
       } catch (...) {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         if (!first) first = std::current_exception();
         end(rank);
       }
@@ -57,7 +58,7 @@ void ThreadWorld::run(const std::function<void(Transport&)>& body) {
 }
 
 void ThreadWorld::end(int rank) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->has_ended[rank] = true;
   state_->changed.notify_all();
 }
@@ -69,7 +70,7 @@ void ThreadWorld::kill(int rank) {
     state_->mailbox(peer, rank).close();
   }
   end(rank);
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->is_killed[rank] = true;
   state_->inboxes[rank].clear();
   for (auto& inbox : state_->inboxes) {
@@ -80,14 +81,14 @@ void ThreadWorld::kill(int rank) {
 void ThreadWorld::pause(int rank) {
   state_->check_rank(rank);
   for (int peer = 0; peer < size(); ++peer) state_->mailbox(rank, peer).set_paused(true);
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->is_paused[rank] = true;
 }
 
 void ThreadWorld::resume(int rank) {
   state_->check_rank(rank);
   for (int peer = 0; peer < size(); ++peer) state_->mailbox(rank, peer).set_paused(false);
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->is_paused[rank] = false;
 }
 
