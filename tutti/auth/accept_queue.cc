@@ -25,7 +25,7 @@ void AcceptQueue::add_files(std::vector<pollfd>* files) const {
 std::vector<int> AcceptQueue::accept_from(int listener) {
   const auto now = now_ns();
   const auto deadline = now + static_cast<std::int64_t>(limits_.seconds * 1e9);
-  // A bound on the work of one call: a flood of connections must not starve the caller's loop.
+  // Bounds the work of one call, so a flood of connections does not starve the caller's loop.
   for (std::size_t i = 0; i < limits_.max_pending; ++i) {
     const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) break;

@@ -14,7 +14,7 @@ using testing::send_text;
 
 class AcceptQueueTest : public ::testing::Test {
  protected:
-  // Waits as a caller does, so no connection is overlooked.
+  // Polls like a caller, so no connection is missed.
   std::vector<int> accept(AcceptQueue& queue) const {
     std::vector<pollfd> files{{listener_.file, POLLIN, 0}};
     queue.add_files(&files);

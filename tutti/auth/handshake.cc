@@ -53,7 +53,7 @@ void Handshake::send_later(std::string bytes, std::size_t expected_reply) {
   expected_ = expected_reply;
 }
 
-// Names the prover, so neither end can answer a challenge by reflecting it.
+// The input of the MAC. It starts with the prover's role, so neither end can answer a challenge by reflecting it.
 std::string Handshake::transcript(Role prover) const {
   const char* name = prover == Role::kConnector ? "connector " : "listener ";
   return name + connector_nonce_ + listener_nonce_ + purpose_;
@@ -72,7 +72,7 @@ Handshake::State Handshake::advance(int socket) {
   return state_;
 }
 
-// False: the socket would block, or the handshake has ended.
+// Returns false if the socket would block or the handshake was rejected.
 bool Handshake::send_pending(int socket) {
   const auto sent = ::send(socket, pending_.data(), pending_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
@@ -83,7 +83,7 @@ bool Handshake::send_pending(int socket) {
   return true;
 }
 
-// False: the socket would block, or the handshake has ended.
+// Returns false if the socket would block or the handshake was rejected.
 bool Handshake::receive_expected(int socket) {
   char buffer[kNonceBytes + kMacBytes];
   const std::size_t missing = expected_ - received_.size();

@@ -16,7 +16,7 @@ using State = Handshake::State;
 using testing::send_text;
 using testing::SocketPair;
 
-// Advances both ends until neither moves any more.
+// Advances both ends until neither makes progress.
 void run(Handshake& connector, Handshake& listener, const SocketPair& sockets) {
   for (int i = 0; i < 4; ++i) {
     connector.advance(sockets.ends[0]);
@@ -66,7 +66,7 @@ TEST(Handshake, RejectsAnotherPurpose) {
   EXPECT_NE(listener.state(), State::kAuthenticated);
 }
 
-// A peer without the secret could connect to the listener twice and relay its answers.
+// A peer without the secret could connect to the listener twice and relay its proofs.
 TEST(Handshake, RejectsItsOwnProofSentBack) {
   const Secret secret = Secret::generate();
   SocketPair sockets;
@@ -113,7 +113,7 @@ TEST(Handshake, NeverAuthenticatesRandomBytes) {
     SocketPair sockets;
     const Role role = i % 2 ? Role::kConnector : Role::kListener;
     Handshake handshake(secret, role, "test");
-    std::string input = i % 4 == 0 ? "TUTTI-1\n" : "";  // so that some get past the magic bytes
+    std::string input = i % 4 == 0 ? "TUTTI-1\n" : "";  // some inputs get past the magic bytes
     input.resize(random() % 128);
     for (std::size_t at = 8; at < input.size(); ++at) input[at] = static_cast<char>(random());
     send_text(sockets.ends[0], input);

@@ -17,7 +17,7 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// libsodium requires it before the first call; it is idempotent and thread-safe.
+// libsodium requires sodium_init() before any other call. It is idempotent and thread-safe.
 void initialize_sodium() {
   if (sodium_init() < 0) {
     throw IoError("DDL-6-41", "The system has no source of random numbers (getrandom failed).");

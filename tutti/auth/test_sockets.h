@@ -1,4 +1,4 @@
-// Connected and listening sockets for tests.
+// Test helpers: connected and listening sockets.
 #pragma once
 
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ struct LoopbackListener {
     ::getsockname(file, reinterpret_cast<sockaddr*>(&address), &size);
   }
   ~LoopbackListener() { ::close(file); }
-  // A blocking socket that is connected to it.
+  // A blocking socket that is connected to this listener; the caller closes it.
   int connect() const {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
