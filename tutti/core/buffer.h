@@ -1,4 +1,4 @@
-// A view of elements in memory that somebody else owns.
+// Non-owning views of typed memory.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,14 @@
 
 namespace tutti {
 
+// A writable view of `count` elements of type `dtype`. The caller owns the memory and keeps it alive.
 struct Buffer {
   void* data = nullptr;
   std::int64_t count = 0;  // elements
   DType dtype = DType::kF32;
 
   std::size_t bytes() const { return static_cast<std::size_t>(count) * size_of(dtype); }
+  // The `length` elements from `begin` on; the range is not checked.
   Buffer slice(std::int64_t begin, std::int64_t length) const {
     return {static_cast<std::byte*>(data) + static_cast<std::size_t>(begin) * size_of(dtype),
             length, dtype};
@@ -25,9 +27,10 @@ struct Buffer {
   }
 };
 
+// The read-only counterpart of Buffer.
 struct ConstBuffer {
   const void* data = nullptr;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  // elements
   DType dtype = DType::kF32;
 
   ConstBuffer() = default;

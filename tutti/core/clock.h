@@ -1,4 +1,4 @@
-// Time: a monotonic clock for durations, the wall clock for what people and other hosts read.
+// Clocks: monotonic for durations, wall clock for timestamps that users and other hosts read.
 #pragma once
 
 #include <chrono>
@@ -7,20 +7,21 @@
 
 namespace tutti {
 
-// Nanoseconds of the monotonic clock; the same on all processes of one host, never on two hosts.
+// Nanoseconds of the monotonic clock. Comparable between processes of one host, not between hosts.
 inline std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-// Nanoseconds since 1970.
+// Nanoseconds since the Unix epoch.
 inline std::int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
+// Measures the time since its construction or the last restart().
 class Stopwatch {
  public:
   double seconds() const { return static_cast<double>(now_ns() - start_) * 1e-9; }
@@ -30,7 +31,7 @@ class Stopwatch {
   std::int64_t start_ = now_ns();
 };
 
-// "2026-03-01T12:34:56.789Z"
+// Formats nanoseconds since the Unix epoch as ISO 8601 in UTC: "2026-03-01T12:34:56.789Z".
 std::string utc_text(std::int64_t wall_nanoseconds);
 
 }  // namespace tutti

@@ -34,7 +34,7 @@ CpuIsa max_cpu_isa() {
 
 bool limit_vector_targets() {
 #if HWY_ARCH_X86
-  // A lower bit is a better target.
+  // Highway assigns lower bits to better targets, so `target - 1` covers all that are better.
   switch (max_cpu_isa()) {
     case CpuIsa::kSse4: hwy::DisableTargets(HWY_SSE4 - 1); break;
     case CpuIsa::kAvx2: hwy::DisableTargets(HWY_AVX2 - 1); break;

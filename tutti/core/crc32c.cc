@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-// Eight tables let the loop take eight bytes at once: entry [k][b] is the remainder of byte b
+// Slicing-by-8: eight tables let the loop process eight bytes per iteration. Entry [k][b] is the remainder of byte b
 // followed by k zero bytes.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 

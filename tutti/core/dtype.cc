@@ -58,7 +58,7 @@ float to_float(Half value) {
   if (magnitude >= 0x7c00u) {  // infinity and NaN
     return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   }
-  // Shifted into place, the exponent is short by 127 - 15; the product restores it, subnormals too.
+  // The shift leaves the exponent 127 - 15 too small. The product corrects it, also for subnormals.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | sign);
 }
@@ -69,7 +69,7 @@ Half to_half(float value) {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
   if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
-  if (magnitude < 0x38800000u) {  // a subnormal half: the float adder rounds it for us
+  if (magnitude < 0x38800000u) {  // the result is subnormal; the float addition rounds it
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return {
         static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};

@@ -1,4 +1,4 @@
-// Element types and reduction operations of every collective.
+// Element types and reduction operations of the collectives.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@ namespace tutti {
 enum class DType : std::uint8_t { kF32, kF64, kF16, kBF16, kI8, kU8, kI32, kI64 };
 inline constexpr int kDTypeCount = 8;
 
-// kAverage divides the sum by the number of ranks; integers are cut towards zero.
+// kAverage divides the sum by the number of ranks; integer results are truncated towards zero.
 enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 inline constexpr int kReduceOpCount = 5;
 
+// Bytes per element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::kF64:
@@ -31,15 +32,15 @@ constexpr bool is_floating(DType dtype) {
          dtype == DType::kBF16;
 }
 
-// "f32", "bf16", ...; "sum", "average", ...
+// The names in options and messages: "f32", "bf16", ...; "sum", "average", ...
 std::string_view name_of(DType dtype);
 std::string_view name_of(ReduceOp op);
 
-// The inverse of name_of; throws ConfigError that lists the valid names.
+// The inverse of name_of(). Throws ConfigError (DDL-1-01), which lists the valid names, for an unknown name.
 DType parse_dtype(std::string_view name);
 ReduceOp parse_reduce_op(std::string_view name);
 
-// 16-bit floats, stored as their bits. Arithmetic is done in f32: convert, compute, convert back.
+// 16-bit floating-point values, stored as raw bits: IEEE 754 binary16, and bfloat16. Arithmetic is done in f32.
 struct Half {
   std::uint16_t bits;
 };
@@ -48,10 +49,11 @@ struct BFloat16 {
 };
 float to_float(Half value);
 float to_float(BFloat16 value);
-// Round to nearest even; NaN stays NaN, overflow becomes infinity.
+// Rounds to nearest even. NaN stays NaN; overflow becomes infinity.
 Half to_half(float value);
 BFloat16 to_bfloat16(float value);
 
+// Maps a C++ type to its DType: DTypeOf<float>::value is DType::kF32.
 template <class T>
 struct DTypeOf;
 // clang-format off

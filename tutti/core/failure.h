@@ -1,4 +1,4 @@
-// What a program says, and how it ends, when something was thrown up to its `main`.
+// Message and exit code for an exception that reaches main().
 #pragma once
 
 #include <exception>
@@ -6,9 +6,9 @@
 
 namespace tutti {
 
-// The sentence for people. What the standard library throws about files gets a code and a way out.
+// The message to print: what(), or, for a std::filesystem::filesystem_error, DDL-7-91 with the path and what to do.
 std::string failure_text(const std::exception& error);
-// 2: what was asked for cannot be; 1: it could, and failed.
+// 2 for ConfigError, 1 for all others.
 int exit_code(const std::exception& error);
 
 }  // namespace tutti

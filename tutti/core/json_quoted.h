@@ -1,3 +1,4 @@
+// JSON string literals.
 #pragma once
 
 #include <string>
@@ -5,7 +6,7 @@
 
 namespace tutti {
 
-// Text as a JSON string with its quotes.
+// Returns `text` as a JSON string, escaped and in quotes.
 std::string json_quoted(std::string_view text);
 
 }  // namespace tutti

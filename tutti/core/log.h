@@ -1,6 +1,7 @@
-// Lines for people, on standard error: `[12:34:56.789 rank 3] warning: ...`.
-// Level from TUTTI_LOG (debug, info, warning, error), default info. Safe from every thread; one
-// write per line, so lines of several ranks do not mix.
+// Human-readable log on standard error: `[12:34:56.789 rank 3] warning: ...`, in UTC.
+//
+// TUTTI_LOG sets the level: debug, info (default), warning or error. Thread-safe. Each line is one write(2), so lines
+// of several ranks do not interleave.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,10 +16,12 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 
 bool enabled(Level level);
 void set_level(Level level);
-// Put in front of every line of the calling thread, e.g. "rank 3"; thread-ranks each have their
-// own.
+// Sets the tag in front of every line of the calling thread, such as "rank 3". It is per thread because tests run ranks
+// as threads.
 void set_tag(std::string tag);
 const std::string& tag();
+// Writes one line without checking the level. debug(), info(), warning() and error() format and write only if their
+// level is enabled.
 void write(Level level, std::string_view text);
 
 template <class... Args>

@@ -92,7 +92,7 @@ const OptionSpec& Options::find(std::string_view name) const {
     if (spec.name == name) return spec;
     names.push_back(spec.name);
   }
-  // Of a slip only the right name, out of dozens, is worth saying.
+  // If the name is a likely misspelling, suggest one name instead of listing dozens.
   if (const std::string_view nearest = nearest_name(name, names); !nearest.empty())
     throw ConfigError("DDL-1-04",
                       fmt::format("Unknown option {}. Did you mean {}?", name, nearest));

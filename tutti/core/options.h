@@ -1,6 +1,7 @@
-// One table per component says which options exist: name, type, default, range, help, environment
-// variable. The command line, DDL_OPTIONS, the environment, Python keywords and the reference page
-// are all made from it.
+// Option tables: the one place where a component declares its options.
+//
+// A row has name, type, default, help, environment variable and range. The command line, DDL_OPTIONS, environment
+// variables, Python keywords and the reference pages are all derived from the table.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +15,41 @@ namespace tutti {
 enum class OptionType { kBool, kInt, kFloat, kBytes, kText, kChoice };
 
 struct OptionSpec {
-  std::string name;  // snake_case, the same word everywhere
+  std::string name;  // snake_case, the same in all interfaces
   OptionType type;
   std::string default_value;  // as the user would write it
   std::string help;           // one sentence
-  std::string environment;    // variable that sets it, empty for none
-  double minimum = 0;  // numbers and bytes only; minimum < maximum, or no limit when both are 0
+  std::string environment;    // variable that sets it; empty: none
+  double minimum = 0;         // kInt, kFloat and kBytes; no limits if both are 0
   double maximum = 0;
   std::vector<std::string> choices = {};  // kChoice only
 };
 
 using OptionTable = std::vector<OptionSpec>;
 
-// The values of one table: defaults, then the environment, then what `set` was given.
+// Values of the options of one table. Precedence, lowest first: defaults, environment variables, set().
+// Getters throw ConfigError (DDL-1-04) for an unknown name. Concurrent reads are safe; set() is not thread-safe.
 class Options {
  public:
-  // `table` must outlive this object. Reads the environment variables of the table once, here.
+  // Reads the environment variables of the table, once. Throws ConfigError if one has an invalid value. `table` must
+  // outlive this object.
   explicit Options(const OptionTable& table);
 
-  // Checks `text` against the table and keeps it. Throws ConfigError that says what would be valid:
-  // unknown name (with the nearest known one), wrong type, out of range.
-  // `source` says where it came from.
+  // Sets an option. `source` is the origin of the value, returned by source(). Throws ConfigError, which lists what is
+  // valid: DDL-1-04 for an unknown name, DDL-1-02 for a malformed byte count, DDL-1-03 for another type or range error.
   void set(std::string_view name, std::string_view text, std::string_view source = "program");
 
   bool flag(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;  // kInt and kBytes
   double number(std::string_view name) const;         // kFloat and kInt
   const std::string& text(std::string_view name) const;
-  // kChoice: the value as an enumeration whose values are those of the table, in its order.
+  // kChoice: the value as an enumeration whose enumerators are the choices of the table, in the same order.
   template <class Choice>
   Choice choice(std::string_view name) const {
     return static_cast<Choice>(choice_index(name));
   }
   bool is_default(std::string_view name) const;
-  // For people: "default", the name of an environment variable, or what `set` was told.
+  // Human-readable origin of the value: "default", the name of an environment variable, or the `source` of set().
   std::string_view source(std::string_view name) const;
   const OptionTable& table() const { return table_; }
 
@@ -62,9 +64,9 @@ class Options {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-// The reference page of a table in Markdown: a heading and one row per option.
+// The reference page of a table in Markdown: a heading, and a table with one row per option.
 std::string reference_markdown(std::string_view title, const OptionTable& table);
-// Lines for `--help`.
+// The lines for --help, one per option.
 std::string help_text(const OptionTable& table);
 
 }  // namespace tutti

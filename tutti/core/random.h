@@ -1,4 +1,5 @@
-// Random numbers that depend on nothing but their seed, on every machine (SplitMix64).
+// Reproducible pseudorandom numbers (SplitMix64). Integers and uniform() depend only on the seed, on every machine;
+// gaussian() also depends on the rounding of log, sin and cos in the C library.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +8,29 @@ namespace tutti {
 
 inline constexpr std::uint64_t kSplitMixIncrement = 0x9e3779b97f4a7c15;
 
-// Output function of SplitMix64, without its increment: a bijection of 64 bits.
+// Output function of SplitMix64 without its increment: a bijection on 64-bit integers.
 constexpr std::uint64_t split_mix_output(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
 
-// First number of the generator with state `x`: a hash of 64 bits.
+// First output of the generator with state `x`. Also a 64-bit hash.
 constexpr std::uint64_t split_mix(std::uint64_t x) {
   return split_mix_output(x + kSplitMixIncrement);
 }
 
-// The upper 53 bits as a number in [0, 1).
+// Maps the upper 53 bits to [0, 1).
 constexpr double unit_interval(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// `bits` scaled to [0, limit).
+// Scales `bits` to [0, limit).
 constexpr std::uint64_t scaled_below(std::uint64_t bits, std::uint64_t limit) {
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits) * limit) >> 64);
 }
 
+// Not thread-safe; use one object per thread.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -43,7 +45,7 @@ class Random {
   bool has_spare_ = false;
 };
 
-// Seed of the `index`-th of many independent streams.
+// Returns the seed of stream `index` of many independent streams.
 std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t index);
 
 }  // namespace tutti

@@ -8,7 +8,7 @@
 namespace tutti {
 namespace {
 
-// Training data and the order of samples depend on these values.
+// Generated training data and the order of samples depend on these values.
 TEST(Random, ValuesOfASeedNeverChange) {
   Random random(7);
   EXPECT_EQ(random.next(), 7191089600892374487u);

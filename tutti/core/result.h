@@ -1,5 +1,4 @@
-// What a step inside a transport or a thread gives back: success, or a failure with its causes.
-// Never ignored (`[[nodiscard]]`), never thrown across a thread; the edge rethrows it with `raise`.
+// Success or a typed failure, returned where exceptions must not be thrown: in transports and background threads.
 #pragma once
 
 #include <memory>
@@ -11,31 +10,33 @@
 
 namespace tutti {
 
+// Success, or a failure with kind, code and message. The caller at the edge of the library turns a failure into an
+// exception with raise().
 class [[nodiscard]] Result {
  public:
   static Result ok() { return Result(); }
   static Result failure(ErrorKind kind, std::string code, std::string message);
-  // What `error` says, as a value.
+  // A failure with the kind, code and message of `error`.
   static Result from(const Error& error);
 
   bool is_ok() const { return !failure_; }
   explicit operator bool() const { return is_ok(); }
 
-  // The same failure with the sentence of the caller in front: "reading x: connection reset".
+  // Adds context in front of the message of a failure: "reading x: connection reset".
   Result because(const std::string& context) &&;
 
-  // Runs `next` only after success, so steps read in order: `open() << [&] { return read(); }`.
+  // Calls `next` if this is a success, else returns this failure: `open() << [&] { return read(); }`.
   template <class Next>
   Result operator<<(Next&& next) && {
     return is_ok() ? std::forward<Next>(next)() : std::move(*this);
   }
 
-  // The following may be called on failures only.
+  // Only for failures.
   ErrorKind kind() const { return failure_->kind; }
   const std::string& code() const { return failure_->code; }
   const std::string& message() const { return failure_->message; }
 
-  // Throws the typed error when this is a failure.
+  // Throws the matching subclass of Error if this is a failure.
   void raise() const;
 
  private:

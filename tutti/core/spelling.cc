@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-// Number of single-letter edits between two words.
+// Levenshtein distance.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

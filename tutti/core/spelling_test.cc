@@ -13,7 +13,7 @@ TEST(Spelling, SuggestsTheNameThatWasMeant) {
   EXPECT_EQ(nearest_name("hpe", known), "hep");
   EXPECT_EQ(nearest_name("resnte", known), "resnet");
   EXPECT_EQ(nearest_name("cosmo", known), "cosmoflow");
-  EXPECT_EQ(nearest_name("climate", known), "");  // two begin so
+  EXPECT_EQ(nearest_name("climate", known), "");  // ambiguous: a prefix of two names
   EXPECT_EQ(nearest_name("nothing", known), "");
   EXPECT_EQ(nearest_name("x", known), "");
   EXPECT_EQ(nearest_name("", known), "");

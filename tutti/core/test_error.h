@@ -1,4 +1,4 @@
-// For tests of errors.
+// Test helpers: messages of expected exceptions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tutti {
 
-// What the ConfigError says that `action` throws.
+// The message of the ConfigError that `action` throws; "no error" if it does not throw. Other exceptions propagate.
 std::string message_of(auto&& action) {
   try {
     action();
@@ -17,7 +17,7 @@ std::string message_of(auto&& action) {
   return "no error";
 }
 
-// The message of the Error that `action` throws; empty if it throws none.
+// The message of the Error that `action` throws; empty if it does not throw. Other exceptions propagate.
 std::string error_of(auto&& action) {
   try {
     action();
