@@ -1,4 +1,4 @@
-// Files that are complete or absent: written aside, then renamed.
+// Atomic replacement of files: write a draft in the same directory, then rename it.
 #pragma once
 
 #include <filesystem>
@@ -7,40 +7,40 @@
 
 namespace tutti::os {
 
-// kPageCache: a crash of the machine may lose the file; kDisk: fsync before the rename, and of the
-// directory after it.
+// kPageCache: survives the process, but a crash of the machine may lose the file.
+// kDisk: fsync of the draft before the rename, and of the directory after it.
 enum class Durability { kPageCache, kDisk };
 
-// kMany: several processes, on any host, may write the same target at once; each draft has a unique
-// name. kOne: the draft is always `<target>.part`, so one that a killed process left is
-// overwritten.
+// kOne: the draft is `<target>.part`, so the next writer overwrites the draft of a killed process.
+// kMany: several threads and processes, on any host, may write the same target concurrently. Every draft has a unique
+// name, so the draft of a killed process stays.
 enum class Writers { kOne, kMany };
 
-// A file that takes the place of `target` when it is complete. The draft is in the same directory.
-// The destructor removes a draft that was not committed.
+// A file that replaces `target` when it is complete. Until then readers see the old target or none.
+// Not thread-safe.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path target, Writers writers = Writers::kMany);
-  ~AtomicFile();
+  ~AtomicFile();  // removes a draft that was not committed
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
 
   const std::filesystem::path& target() const { return target_; }
-  // The file to write; closed before commit().
+  // Path of the file to write. The caller creates it, and closes it before commit().
   const std::filesystem::path& draft() const { return draft_; }
-  // Renames the draft to the target. On failure the target is as it was.
+  // Renames the draft to the target. On failure the target is unchanged.
   std::error_code commit(Durability durability = Durability::kPageCache);
 
  private:
   std::filesystem::path target_, draft_;
 };
 
-// Writes `text` to a draft and commits it.
+// Replaces the content of `target` with `text`. On failure the target is unchanged.
 std::error_code write_atomically(const std::filesystem::path& target, std::string_view text,
                                  Durability durability = Durability::kPageCache,
                                  Writers writers = Writers::kMany);
 
-// errno as an error; EIO if it is 0, as after a stream that failed for another reason.
+// errno as an error code; EIO if it is 0, because a failed stream need not set it.
 std::error_code last_error();
 
 }  // namespace tutti::os

@@ -31,7 +31,7 @@ std::vector<fs::path> cgroup_directories(std::string_view controller, const fs::
   const fs::path mount = root / "sys/fs/cgroup";
   std::vector<fs::path> directories;
   std::ifstream groups(root / "proc/self/cgroup");
-  // Lines are "number:controllers:path"; those of version 2 have no controllers.
+  // Each line is "hierarchy:controllers:path"; cgroup v2 has no controllers.
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == line.npos || second == line.npos) continue;

@@ -1,4 +1,4 @@
-// Control groups (cgroups) of the calling process.
+// Cgroups of the calling process.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace tutti::os {
 
-// Directories with the limits of `controller` ("cpu", "memory") for this process, of cgroup v2 and
-// v1: those of its own group and of every group above it. Some may not exist: a container may see
-// its own group as the root. Reads /proc and /sys below `root`.
+// Returns the directories in /sys/fs/cgroup whose limits on `controller` ("cpu", "memory") apply to this process, for
+// cgroup v1 and v2: its own cgroup and all ancestors, innermost first. A directory may not exist, because a container
+// may see its own cgroup as the root. Reads /proc and /sys below `root`, which tests replace.
 std::vector<std::filesystem::path> cgroup_directories(std::string_view controller,
                                                       const std::filesystem::path& root = "/");
 

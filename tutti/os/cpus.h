@@ -8,18 +8,18 @@
 
 namespace tutti::os {
 
-// CPUs that a thread may run on; 0: the calling thread. Empty if there is no such thread.
+// Affinity mask of a thread; 0: the calling thread. Empty if the thread does not exist.
 cpu_set_t affinity_of(pid_t thread = 0);
-// Whether the kernel accepts it; errno says why not.
+// Sets the affinity mask. Returns false and sets errno if the kernel refuses it.
 bool set_affinity(const cpu_set_t& cpus, pid_t thread = 0);
 
 cpu_set_t cpu_set_of(std::span<const int> cpus);
-// Every number that a cpu_set_t can hold: lets a thread run wherever its cpuset allows.
+// The full mask. Setting it lets a thread run on every CPU of its cpuset.
 cpu_set_t any_cpu();
 
-// Numbers of the CPUs that the calling thread may run on, ascending.
+// Logical CPUs that the calling thread may run on, in ascending order.
 std::vector<int> allowed_cpus();
-// Their count, at least 1.
+// Number of these CPUs, at least 1.
 int allowed_cpu_count();
 
 }  // namespace tutti::os

@@ -1,4 +1,4 @@
-// Environment of this process: variables, host, installation.
+// Environment of this process: variables, host name, installation prefix.
 #pragma once
 
 #include <filesystem>
@@ -10,25 +10,25 @@ namespace tutti::os {
 
 using Environment = std::map<std::string, std::string>;
 
-// Looks a variable up; nullptr if it is not set. Tests pass their own.
+// Looks up a variable; returns nullptr if it is not set. Tests pass a custom function.
 using Getenv = std::function<const char*(const char*)>;
 
-// The environment of the calling process.
+// A copy of the environment of the calling process.
 Environment own_environment();
 
-// std::getenv.
+// std::getenv(), as a Getenv.
 const char* get_variable(const char* name);
 
-// Name of this host (gethostname), at most 255 letters.
+// Name of this host (gethostname), at most 255 characters; "unknown" if the call fails.
 std::string host_name();
 
-// The folder of bin, libexec/tutti and python to which the running program belongs: build trees and
-// installations have the same shape.
+// The directory with bin, libexec/tutti and python that the running program belongs to. Build trees and installations
+// have the same layout.
 std::filesystem::path prefix();
 
-// Sets OPENBLAS_CORETYPE for this process, before it has loaded OpenBLAS, and for all that it
-// starts; a value of the user wins. OpenBLAS recognises CPUs by their model and runs unknown ones
-// with kernels for a Pentium 4, at a quarter of the speed or less.
+// Selects the AVX-512 kernels of OpenBLAS (OPENBLAS_CORETYPE=SkylakeX) on CPUs that have AVX-512, for this process and
+// its children. A value set by the user takes precedence. Call it before OpenBLAS is loaded. OpenBLAS recognises CPUs
+// by model and runs unknown ones with kernels for a Pentium 4, at a quarter of the speed or less.
 void set_openblas_kernels();
 
 }  // namespace tutti::os

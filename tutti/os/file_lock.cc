@@ -11,8 +11,8 @@
 namespace tutti::os {
 namespace {
 
-// Locks of the open file, not of the process: they are inherited, and threads do not share them.
-// Returns 0 or the error.
+// F_OFD_* locks belong to the open file description, not to the process: children inherit them, and threads with
+// separate FileLock objects exclude each other. Returns 0 or errno.
 int set_lock(int file, int command, short kind, std::int64_t byte) {
   struct flock wanted = {};
   wanted.l_type = kind;

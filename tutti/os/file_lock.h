@@ -1,4 +1,4 @@
-// Locks between processes, by files.
+// Locks between processes, held on bytes of a file.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 
 namespace tutti::os {
 
-// A file whose bytes can be locked one by one. Processes of this host honour the locks, and those
-// of other hosts where the file system has locks (NFS, Lustre mounted with `flock`). Where it has
-// none, every lock is granted: callers must stay correct without them. Locks end with the object,
-// and with the process. Not safe from several threads; each may have an object of its own.
+// A lock file whose bytes can be locked individually (open file description locks).
+//
+// Locks exclude processes of this host, and of other hosts if the file system supports it (NFS, Lustre mounted with
+// `flock`). On a file system without locks every lock is granted, so callers must stay correct without them. Locks are
+// released with the object and when the process exits. Not thread-safe; threads use one object each.
 class FileLock {
  public:
   enum class Children { kDoNotHold, kHold };
-  // Makes the file when it is missing. With kHold, programs that this process starts hold the locks
-  // too, until the last of them has ended. Throws IoError when the file cannot be opened.
+  // Creates the file if it is missing. With kHold, programs that this process starts inherit the locks, which are then
+  // held until the last of them exits. Throws IoError (DDL-7-96) if the file cannot be opened.
   explicit FileLock(const std::filesystem::path& file, Children children = Children::kDoNotHold);
 
-  // False: another process holds that byte.
+  // Returns false if another FileLock object, of any process, holds the byte.
   bool try_lock(std::int64_t byte = 0);
-  // Waits for it.
+  // Blocks until the byte is free.
   void lock(std::int64_t byte = 0);
   void unlock(std::int64_t byte = 0);
 

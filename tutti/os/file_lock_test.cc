@@ -36,8 +36,7 @@ TEST_F(FileLockTest, OneHoldsAByte) {
   EXPECT_THROW(FileLock(base_ / "none/lock"), IoError);
 }
 
-// The child closes its end of the pipe when it has become another program, and that ends when its
-// input does.
+// `started` is close-on-exec, so it reads end-of-file once the child has called exec. `cat` exits when its input ends.
 TEST_F(FileLockTest, ChildrenHoldItWhenAsked) {
   for (const auto children : {FileLock::Children::kDoNotHold, FileLock::Children::kHold}) {
     int started[2], input[2];
@@ -57,7 +56,7 @@ TEST_F(FileLockTest, ChildrenHoldItWhenAsked) {
     close(started[1]);
     close(input[0]);
     char none;
-    EXPECT_EQ(read(started[0], &none, 1), 0);  // it runs
+    EXPECT_EQ(read(started[0], &none, 1), 0);  // the program runs
     EXPECT_EQ(FileLock(base_ / "lock").try_lock(), children == FileLock::Children::kDoNotHold);
     close(input[1]);
     waitpid(child, nullptr, 0);

@@ -3,9 +3,8 @@
 
 namespace tutti::os {
 
-// Returns free heap memory to the operating system (malloc_trim). Callable from any thread: glibc
-// initializes its heap on the first call without a lock, which several threads must not do at once.
-// That first call comes late where another allocator serves malloc (AddressSanitizer, jemalloc).
+// Returns free heap memory to the operating system (malloc_trim). Thread-safe, unlike malloc_trim itself: its first
+// call initialises glibc's heap without a lock if another allocator (AddressSanitizer, jemalloc) serves malloc.
 void trim_heap();
 
 }  // namespace tutti::os

@@ -12,6 +12,9 @@
 namespace tutti::os {
 namespace {
 
+// Columns: name, then the variables with rank, size, local rank and local size.
+// Order: under Slurm, mpirun starts its daemons with srun, so srun comes after the MPI libraries. Open MPI and srun may
+// also set PMIX_RANK, so PMIx comes last.
 constexpr LauncherVariables kMpiLaunchers[] = {
     {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -20,13 +23,14 @@ constexpr LauncherVariables kMpiLaunchers[] = {
     {"mpirun of MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun of MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    // Not SLURM_NTASKS: a batch script has that too, and a program started in it is alone.
+    // Not SLURM_NTASKS: batch scripts have it too, and a program that a script starts without srun is a single process.
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
     {"a PMIx launcher", "PMIX_RANK", nullptr, nullptr, nullptr},
 };
 constexpr LauncherVariables kTorchrun = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK",
                                          "LOCAL_WORLD_SIZE"};
 
+// Prefixes of the variables that mpirun and mpiexec set for their ranks.
 constexpr std::array kMpiPrefixes = {
     "OMPI_COMM_WORLD_", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix",  "OMPI_APP_",
     "OMPI_FILE_",       "OMPI_FIRST_",    "OMPI_NUM_",    "OMPI_UNIVERSE_", "OMPI_ARGV",

@@ -38,7 +38,7 @@ std::int64_t left_in_cgroup(const fs::path& directory) {
     is_version_2 = false;
     limit = number_in(directory / "memory.limit_in_bytes");
   }
-  // "No limit" of version 1 is a number near 2^63.
+  // cgroup v1 stores "no limit" as a number near 2^63.
   if (!limit || *limit > kUnlimitedMemory / 2) return kUnlimitedMemory;
   const auto usage =
       number_in(directory / (is_version_2 ? "memory.current" : "memory.usage_in_bytes"));

@@ -75,7 +75,7 @@ TEST_F(FreeMemoryTest, ControllersOfVersion1MayShareAMount) {
   EXPECT_THAT(cgroup_directories("memory", root_), testing::IsEmpty());
 }
 
-// In another process, since a hard limit cannot be raised again.
+// Runs in a child process, because a hard limit cannot be raised again.
 TEST_F(FreeMemoryTest, TheLimitOfAddressSpaceCounts) {
   put("proc/self/status", "VmPeak: 900 kB\nVmSize: 100 kB\n");
   const pid_t child = ::fork();

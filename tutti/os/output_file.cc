@@ -22,7 +22,7 @@ void check(const fs::path& path, std::error_code error) {
                   fmt::format("{}: cannot write it: {}.", path.string(), error.message()));
 }
 
-// The file that a chain of links ends in, so that the links stay.
+// Resolves symbolic links, so the rename replaces the file and not the link.
 fs::path target_of(const fs::path& path) {
   std::error_code error;
   const fs::path target = fs::weakly_canonical(path, error);
@@ -35,7 +35,7 @@ bool is_special(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-// An empty draft; `path` could be replaced by it.
+// Creates an empty draft, after checking that it may replace `path`.
 AtomicFile make_draft(const fs::path& path) {
   AtomicFile file(target_of(path));
   std::error_code ignored;

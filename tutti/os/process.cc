@@ -55,7 +55,7 @@ struct Pipe {
   UniqueFd reading, writing;
 };
 
-// The limit before raise_file_limit(); 0: it was not raised.
+// Limit before raise_file_limit(); rlim_cur is 0 if that was not called.
 rlimit old_file_limit{};
 
 struct Child {
@@ -66,7 +66,7 @@ struct Child {
   const cpu_set_t* cpus;
 };
 
-// Between fork and exec only calls that are safe after a fork of a process with threads.
+// Runs between fork and exec. The parent may have other threads, so only calls that are safe after a fork are allowed.
 [[noreturn]] void exec_child(const Child& child) {
   if (child.spec.is_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -135,7 +135,7 @@ void Process::start(const ProcessSpec& spec, int input, int output, int errors) 
   id_ = ::fork();
   if (id_ == 0) exec_child(child);
   if (id_ < 0) cannot_start(arguments.front());
-  if (spec.is_group) ::setpgid(id_, id_);  // whichever of the two is first
+  if (spec.is_group) ::setpgid(id_, id_);  // parent and child both call it; either may run first
   end_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, id_, 0)));
 }
 
@@ -182,7 +182,7 @@ void Process::stop(double seconds) {
     signal_group(SIGTERM);
     wait_for_end(grace_seconds_);
   }
-  signal_group(SIGKILL);  // also what an ended program has left behind in its group
+  signal_group(SIGKILL);  // also when the program has ended: its children may still be in the group
   if (!ended_) {
     ::kill(id_, SIGKILL);
     ::waitpid(id_, &status_, 0);
@@ -216,7 +216,7 @@ Outcome run(const ProcessSpec& spec, double seconds) {
         (i == 0 ? process.output() : process.errors()).close();
       }
     }
-    // A descendant that keeps the pipes open is not waited for.
+    // Do not wait for descendants that keep the pipes open.
     if (process.has_ended() && files[0].revents == 0 && files[1].revents == 0) break;
   }
   outcome.exit_code = process.exit_code();

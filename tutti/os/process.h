@@ -12,58 +12,64 @@
 
 namespace tutti::os {
 
-// Raises the limit of open files of this process to its maximum. Programs that Process starts get
-// the old limit; some cannot use descriptors above 1023.
+// Raises the soft limit on open files (RLIMIT_NOFILE) to the hard limit. Programs that Process starts get the old
+// limit, because some cannot use descriptors above 1023. Not thread-safe.
 void raise_file_limit();
 
 struct ProcessSpec {
-  std::vector<std::string> arguments;         // the program first, looked up in PATH
-  std::vector<std::string> environment = {};  // "NAME=value", replaces variables of this process
+  std::vector<std::string> arguments;         // the first is the program, looked up in PATH
+  std::vector<std::string> environment = {};  // "NAME=value", overrides inherited variables
   std::vector<int> cpus = {};                 // affinity; empty: that of this process
   std::string directory = {};                 // working directory; empty: that of this process
   enum class Input { kNone, kPipe, kInherit } input = Input::kNone;
   enum class Output { kPipes, kInherit } output = Output::kPipes;
-  bool is_group = true;  // a separate process group, so Ctrl-C reaches only this process
+  bool is_group = true;  // new process group, so Ctrl-C in the terminal does not reach the child
 };
 
-// A running program. It gets SIGTERM when the thread that started it dies. The destructor kills it
-// and what remains of its process group.
+// A child process. It receives SIGTERM when the thread that started it exits. Not thread-safe.
+//
+// Life cycle: the constructor forks and calls exec. end_fd() becomes readable at the end of the program; has_ended()
+// reaps it. stop() and the destructor kill it and the rest of its process group, including grandchildren. For
+// descendants that have left the group, see process_tree.h.
 class Process {
  public:
-  // Throws IoError if the system cannot start a process. A program that does not exist exits with
-  // 127.
+  // Throws IoError (DDL-3-17) if no process can be created. If the program cannot be executed, the child prints the
+  // reason on its standard error and exits with 127.
   explicit Process(const ProcessSpec& spec);
-  // Appends output and errors to the file `log`. The destructor sends SIGTERM first and kills two
-  // seconds later.
+  // Appends standard output and standard error to the file `log`, created with mode 0600. stop() and the destructor
+  // send SIGTERM and wait 2 seconds before they kill the group.
   Process(const ProcessSpec& spec, const std::filesystem::path& log);
   ~Process() { stop(0); }
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
 
   pid_t id() const { return id_; }
+  // Ends of the pipes to standard input and from standard output and error; closed if there is no such pipe.
   UniqueFd& input() { return input_; }
   UniqueFd& output() { return output_; }
   const UniqueFd& output() const { return output_; }
   UniqueFd& errors() { return errors_; }
   const UniqueFd& errors() const { return errors_; }
-  // Readable (for poll) once the program has ended.
+  // A pidfd, for poll: readable once the program has ended.
   int end_fd() const { return end_.get(); }
+  // Reaps the process if it has ended. Does not block.
   bool has_ended();
-  // Result of the last has_ended().
+  // Result of the last has_ended(), without a system call.
   bool is_known_to_have_ended() const { return ended_; }
-  // Has ended with exit code 0.
+  // True if it has ended with exit code 0.
   bool succeeded() { return has_ended() && status_ == 0; }
-  // After its end: the exit code, or 128 + signal.
+  // Exit code, or 128 + signal. Valid after has_ended().
   int exit_code() const;
-  // After its end: the signal that killed it; 0: none.
+  // Signal that killed it; 0: none. Valid after has_ended().
   int end_signal() const;
-  // "ended with exit code 7", "was killed by signal 9 (Killed)", "runs"
+  // Human-readable: "ended with exit code 7", "was killed by signal 9 (Killed)" or "runs".
   std::string how_it_ended();
 
+  // Sends `signal` to the process group, or to the process if it has no group.
   void signal_group(int signal) const;
-  // Waits at most `seconds`; returns has_ended().
+  // Blocks for at most `seconds`; returns has_ended().
   bool wait_for_end(double seconds);
-  // Waits `seconds` for the end, then kills the group, after SIGTERM if there is a log.
+  // Waits for at most `seconds`, then kills the process group; with a log, after SIGTERM and 2 more seconds.
   void stop(double seconds);
 
  private:
@@ -77,24 +83,25 @@ class Process {
 };
 
 struct Outcome {
-  int exit_code = 0;
-  bool timed_out = false;
+  int exit_code = 0;       // 128 + signal if killed
+  bool timed_out = false;  // then the exit code has no meaning
   std::string output, errors;
 };
 
-// Runs a program to its end, or kills it after `seconds`.
+// Runs a program and collects its output. Kills it after `seconds`. Does not wait for descendants that keep the pipes
+// open. Throws IoError (DDL-3-17) if no process can be created.
 Outcome run(const ProcessSpec& spec, double seconds);
 
-// Replaces this process by a program, looked up in PATH. Returns only on failure; errno says why.
+// Replaces this process with a program, looked up in PATH. Returns only on failure and sets errno.
 void exec_program(const std::vector<std::string>& arguments);
 
-// "ended with exit code 7", "was killed by signal 9 (Killed)"; signal 0: none.
+// Human-readable: "ended with exit code 7", or "was killed by signal 9 (Killed)" if `signal` is not 0.
 std::string describe_end(int exit_code, int signal);
 
-// Exit code of a status from waitpid; 128 + signal for a killed process.
+// Exit code in a status from waitpid; 128 + signal for a killed process.
 int exit_code_of(int status);
 
-// "NAME=value" entries for ProcessSpec.
+// The variables as "NAME=value" entries, for ProcessSpec::environment.
 std::vector<std::string> entries_of(const Environment& environment);
 
 }  // namespace tutti::os

@@ -52,7 +52,7 @@ TEST(Process, ItsGroupEndsWithIt) {
     id = std::atoi(text);
     EXPECT_EQ(::kill(id, 0), 0);
   }
-  // The group got SIGKILL; whoever inherits the child buries it.
+  // The group received SIGKILL. The process that inherits the child reaps it, possibly later.
   for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i) {
     std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
     std::string line;
@@ -63,7 +63,6 @@ TEST(Process, ItsGroupEndsWithIt) {
   EXPECT_NE(::kill(id, 0), 0);
 }
 
-// In a process of its own, since it adopts and kills whatever this program has started.
 TEST(ProcessTree, ProcessesAreFoundByTheirEnvironment) {
   const std::string value = std::to_string(::getpid());
   Process marked({.arguments = {"sh", "-c", "setsid sleep 1000 & echo started; wait"},
@@ -77,13 +76,14 @@ TEST(ProcessTree, ProcessesAreFoundByTheirEnvironment) {
   EXPECT_FALSE(other.has_ended());
 }
 
+// Runs in a separate process, because it adopts and kills all descendants.
 TEST(ProcessTree, NobodyHides) {
   const pid_t tester = ::fork();
   if (tester == 0) {
     become_subreaper();
     const pid_t child = ::fork();
     if (child == 0) {
-      // A daemon that ignores requests to end, as a grandchild in a session of its own.
+      // A daemon: a grandchild in a new session that ignores SIGTERM.
       const char* script =
           "trap '' TERM; (setsid sh -c \"trap '' TERM; sleep 1000; sleep 1000\" &) ; sleep 1000";
       ::execl("/bin/sh", "sh", "-c", script, nullptr);

@@ -19,7 +19,8 @@
 namespace tutti::os {
 namespace {
 
-// The parent that /proc/<pid>/stat tells, after the name in parentheses, which may hold anything.
+// Parent id in the line of /proc/<pid>/stat. It follows the process name in parentheses, which may itself contain
+// parentheses and spaces.
 pid_t parent_of(const std::string& stat) {
   const std::size_t name_end = stat.rfind(')');
   if (name_end == stat.npos) return 0;
@@ -30,7 +31,7 @@ pid_t parent_of(const std::string& stat) {
   return parent;
 }
 
-// Calls `visit` with each process and its folder in /proc.
+// Calls `visit` with each process id and its directory in /proc.
 template <class Visit>
 void for_each_process(Visit visit) {
   std::error_code ignored;
@@ -53,7 +54,7 @@ std::multimap<pid_t, pid_t> children_by_parent() {
   return all;
 }
 
-// Entries of an environment end with NUL. Processes of other users, and zombies, show nothing.
+// Entries are terminated by NUL. The file is empty or unreadable for zombies and processes of other users.
 bool has_entry(const std::filesystem::path& folder, const std::string& entry) {
   std::ifstream file(folder / "environ", std::ios::binary);
   for (std::string one; std::getline(file, one, '\0');) {
@@ -103,7 +104,7 @@ void kill_descendants(double seconds) {
     signal_descendants(SIGKILL);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    if (::waitpid(-1, nullptr, WNOHANG) < 0) return;  // nobody left
+    if (::waitpid(-1, nullptr, WNOHANG) < 0) return;  // no child left
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

@@ -1,4 +1,14 @@
-// All that a process has started, however it hides: children, their children, daemons.
+// All descendants of a process, including daemons.
+//
+// A launcher must leave nothing behind, but a process can leave its process group and session (setsid) and outlive its
+// parent. Two mechanisms reach such processes:
+//
+// - Subreaper. After become_subreaper(), the kernel makes orphaned descendants children of this process. They then show
+//   up in the tree of parent ids in /proc, which descendants() walks.
+// - Environment. A variable with a unique value, such as the secret of the job, is inherited by all descendants.
+//   kill_processes_with() searches /proc/<pid>/environ for it, also when the ancestor that started them has exited.
+//
+// A process may fork while it is being killed, so both kill functions repeat until no process is left.
 #pragma once
 
 #include <sys/types.h>
@@ -8,22 +18,22 @@
 
 namespace tutti::os {
 
-// From now on orphans below the calling process become its children, so descendants() sees them.
+// Makes orphaned descendants of the calling process its children from now on (PR_SET_CHILD_SUBREAPER), so descendants()
+// finds them.
 void become_subreaper();
 
-// Of the calling process, parents before children.
+// Descendants of the calling process, parents before children.
 std::vector<pid_t> descendants();
 
-// Sends `signal` to all of them.
+// Sends `signal` to all descendants.
 void signal_descendants(int signal);
 
-// Kills them until none is left, also those that are started meanwhile; waits for their end, at
-// most `seconds`. Their exit codes are lost.
+// Kills all descendants, including those started meanwhile, and reaps them. Blocks for at most `seconds`. Exit codes
+// are lost. Requires become_subreaper() to reach orphans.
 void kill_descendants(double seconds);
 
-// Kills all processes of this user that were started with `entry`, "NAME=value", in their
-// environment, except the calling one, until none is left, for at most `seconds`. Returns how many
-// were found.
+// Kills all processes of this user that were started with `entry` ("NAME=value") in their environment, except the
+// calling one. Repeats until none is left, for at most `seconds`. Returns the largest number found in one pass.
 int kill_processes_with(const std::string& entry, double seconds);
 
 }  // namespace tutti::os

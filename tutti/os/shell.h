@@ -1,4 +1,4 @@
-// Words for a shell to read.
+// Shell quoting, word splitting and lookup in PATH.
 #pragma once
 
 #include <span>
@@ -8,16 +8,16 @@
 
 namespace tutti::os {
 
-// As it is where that is safe, else in quotes.
+// Quotes `word` for a POSIX shell if it needs it.
 std::string shell_word(std::string_view word);
-// One line that a shell takes apart into the same words.
+// Joins the quoted words into a command line, which a shell splits into the same words.
 std::string shell_line(std::span<const std::string> words);
-// The inverse for what people write in an option: words, quotes and backslashes, nothing else of a
-// shell. Throws ConfigError when a quote is not closed.
+// The inverse, for the value of an option: handles quotes and backslashes, but no expansion or other shell syntax.
+// Throws ConfigError (DDL-3-02) if a quote is not closed.
 std::vector<std::string> split_words(std::string_view text);
 
-// The path of a program as a shell finds it in `path` (the value of PATH), or as it stands where it
-// has a slash; "" when there is none that may be executed.
+// Finds a program in `path`, the value of PATH. A name with a slash is not looked up. Returns its path, or "" if there
+// is no such executable file.
 std::string find_program(const std::string& name, std::string_view path);
 
 }  // namespace tutti::os

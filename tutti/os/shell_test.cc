@@ -28,7 +28,7 @@ TEST(Shell, FindsPrograms) {
   EXPECT_EQ(find_program("/bin/sh", ""), "/bin/sh");
   EXPECT_EQ(find_program("sh", "/nowhere"), "");
   EXPECT_EQ(find_program("", "/bin"), "");
-  EXPECT_EQ(find_program("/bin", ""), "");         // a folder
+  EXPECT_EQ(find_program("/bin", ""), "");         // a directory
   EXPECT_EQ(find_program("/etc/passwd", ""), "");  // not executable
 }
 

@@ -9,7 +9,9 @@
 
 namespace tutti::os {
 
-// Blocks `signals` in the calling thread while it exists and makes them readable instead.
+// Blocks `signals` in the calling thread and makes them readable from a descriptor. The destructor restores the signal
+// mask, so it must run in the same thread. Create it before other threads: they inherit the mask, and a thread that
+// does not block a signal can still receive it.
 class SignalFd {
  public:
   explicit SignalFd(std::initializer_list<int> signals);
@@ -18,7 +20,7 @@ class SignalFd {
   SignalFd& operator=(const SignalFd&) = delete;
 
   int get() const { return file_.get(); }
-  // The next pending signal; 0 if there is none.
+  // Removes and returns the next pending signal; 0 if there is none. Does not block.
   int take() const;
 
  private:

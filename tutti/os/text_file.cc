@@ -7,7 +7,7 @@ namespace tutti::os {
 
 std::string read_text(const std::filesystem::path& file) {
   const std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;  // of a folder it makes nothing, where an iterator would throw
+  std::ostringstream text;  // operator<< ignores a directory; a stream iterator would throw
   text << stream.rdbuf();
   return text.str();
 }

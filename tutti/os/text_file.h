@@ -1,3 +1,4 @@
+// Reads entire files.
 #pragma once
 
 #include <filesystem>
@@ -5,7 +6,7 @@
 
 namespace tutti::os {
 
-// All of a file; empty when it cannot be read, or is a folder.
+// Returns the content of a file; empty if it is a directory or cannot be read.
 std::string read_text(const std::filesystem::path& file);
 
 }  // namespace tutti::os

@@ -20,7 +20,7 @@ TEST(ReadText, GivesTheBytesOrNothing) {
   EXPECT_EQ(read_text(folder / "empty"), "");
   EXPECT_EQ(read_text(folder / "none"), "");
   EXPECT_EQ(read_text(folder), "");
-  EXPECT_FALSE(read_text("/proc/stat").empty());  // whose size says 0
+  EXPECT_FALSE(read_text("/proc/stat").empty());  // although stat reports size 0
   fs::remove_all(folder);
 }
 

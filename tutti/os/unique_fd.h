@@ -8,7 +8,7 @@
 
 namespace tutti::os {
 
-// An open file descriptor, which the destructor closes; -1: none.
+// Owns a file descriptor and closes it on destruction; -1: none.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -30,7 +30,7 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// Writes all of `bytes`, also to a non-blocking descriptor. Returns 0 or errno.
+// Writes all `bytes` bytes; waits if the descriptor is non-blocking. Returns 0 or errno.
 int write_all(int fd, const void* data, std::size_t bytes);
 
 }  // namespace tutti::os
