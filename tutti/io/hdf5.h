@@ -1,4 +1,5 @@
-// What every user of HDF5 in this process must share: Debian's library is not built for threads.
+// Lock and handles for the HDF5 library. Debian builds it without thread safety, so all its users in a process share
+// one lock.
 #pragma once
 
 #include <hdf5.h>
@@ -8,8 +9,8 @@
 
 namespace tutti::io {
 
-// Held around all calls of the library, by all components: there is one of it. While it is held the
-// library prints nothing; what fails is said by the caller's own errors.
+// Holds the process-wide lock of the HDF5 library. Every call of the library, by any component, needs it. Not
+// recursive. Also stops the library from printing errors; callers check results and throw their own.
 class Hdf5Lock {
  public:
   Hdf5Lock();
@@ -18,7 +19,8 @@ class Hdf5Lock {
   std::lock_guard<std::mutex> lock_;
 };
 
-// An identifier of the library that is closed by its own function. Needs the lock to go.
+// Owns an HDF5 identifier and closes it with `close`, for example H5Fclose. The destructor calls the library, so it
+// must run while an Hdf5Lock is held.
 class Hdf5Handle {
  public:
   Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -30,7 +32,7 @@ class Hdf5Handle {
   Hdf5Handle& operator=(Hdf5Handle&&) = delete;
 
   bool is_valid() const { return id_ >= 0; }
-  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): a name for it
+  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): for HDF5 calls
 
  private:
   hid_t id_;

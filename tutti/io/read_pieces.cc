@@ -10,7 +10,7 @@
 namespace tutti::io {
 namespace {
 
-constexpr std::size_t kAhead = 8;
+constexpr std::size_t kAhead = 8;  // pieces being read or processed, each with a buffer
 
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
@@ -20,7 +20,8 @@ std::int64_t rounded(std::int64_t bytes) {
 
 void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> pieces,
                  const std::function<void(std::span<const std::byte>)>& take) {
-  std::int64_t room = kReadAlignment;  // of a piece that may begin before the alignment
+  // Bytes per buffer. A read starts at the aligned offset at or before the piece.
+  std::int64_t room = kReadAlignment;
   for (const FilePiece& piece : pieces)
     room = std::max(room, rounded(piece.offset % kReadAlignment + piece.bytes));
   const std::unique_ptr<std::byte, decltype(&std::free)> buffers(
@@ -31,7 +32,7 @@ void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> p
   const auto buffer_of = [&](std::size_t i) {
     return buffers.get() + i % kAhead * static_cast<std::size_t>(room);
   };
-  const auto queue = ReadQueue::open(path);  // ends its reads before the buffers go
+  const auto queue = ReadQueue::open(path);  // destroyed before the buffers, which it reads into
   const auto start = [&](std::size_t i) {
     const std::int64_t before = pieces[i].offset % kReadAlignment;
     queue->start(static_cast<std::int64_t>(i), pieces[i].offset - before, before + pieces[i].bytes,

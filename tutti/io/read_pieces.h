@@ -1,4 +1,4 @@
-// Small pieces of a large file, one after the other.
+// Sequential processing of many small pieces of a large file, with read-ahead.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,16 @@
 namespace tutti::io {
 
 struct FilePiece {
-  std::int64_t offset, bytes;
+  std::int64_t offset, bytes;  // both in bytes, without alignment
 };
 
-// Calls take(bytes) for each piece in their order, while the next ones are being read, past the
-// cache of the operating system: finding memory for that would take longer than reading. What
-// `take` gets is gone when it returns; its place in memory is as aligned as the piece in the file.
-// Throws IoError when the file cannot be read.
+// Calls `take` in the calling thread for each piece, in order, while the next seven are being read. The bytes are valid
+// until `take` returns. Their address and the offset in the file are equal modulo kReadAlignment, so numbers that are
+// aligned in the file are aligned in memory.
+//
+// Reads bypass the page cache (O_DIRECT) if the file system supports it, because allocating page cache would take
+// longer than reading. Buffers take eight times the largest piece. Throws IoError (DDL-9-02) if the file cannot be
+// read, and what `take` throws.
 void read_pieces(const std::filesystem::path& path, std::span<const FilePiece> pieces,
                  const std::function<void(std::span<const std::byte>)>& take);
 

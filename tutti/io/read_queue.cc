@@ -22,17 +22,17 @@
 namespace tutti::io {
 namespace {
 
-constexpr unsigned kDepth = 128;                 // requests that the disk may know of
-constexpr std::int64_t kRequestBytes = 2 << 20;  // enough of them keep a disk busy
+constexpr unsigned kDepth = 128;                 // requests in flight
+constexpr std::int64_t kRequestBytes = 2 << 20;  // largest request; longer reads are split
 constexpr int kThreads = 4;
 
-// A piece of a read. `needed` bytes must come; `wanted` is that rounded up.
+// A part of a read. `needed` bytes must arrive; `wanted` is that number rounded up to kReadAlignment.
 struct Request {
   std::int64_t id, offset, needed, wanted;
   std::byte* target;
 };
 
-// The open file, and what is known of its reads.
+// State shared by both implementations: the open file and the requests of its reads.
 class FileQueue : public ReadQueue {
  public:
   FileQueue(const FileQueue&) = delete;
@@ -79,8 +79,8 @@ class FileQueue : public ReadQueue {
   std::map<std::int64_t, int> failed_;  // with the error
 };
 
-// Held where memory of rings comes and goes. A ring may lie where one of another thread has lain,
-// and only the kernel knows in which order: who reasons about the program must see it, too.
+// Serialises the creation and destruction of rings. The kernel may map a new ring at the address of one that another
+// thread has just destroyed. ThreadSanitizer does not see that order and would report a data race.
 Mutex& ring_memory() {
   static Mutex mutex;
   return mutex;
@@ -139,7 +139,7 @@ class UringQueue final : public FileQueue {
     ::io_uring_submit(&ring_);
   }
 
-  // Which of the expected ones the request goes to, or -1.
+  // Index of the registered buffer that contains the target of the request; -1: none.
   int expected_buffer(const Request& request) const {
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const auto* begin = static_cast<const std::byte*>(expected_[i].iov_base);
@@ -164,7 +164,7 @@ class UringQueue final : public FileQueue {
     submit();
   }
 
-  // A read may bring less than was asked for: the rest is asked for again.
+  // The kernel may return fewer bytes than requested; the remainder is requested again.
   void finish(const Request& request, int result) {
     const bool goes_on = result == -EINTR || result == -EAGAIN ||
                          (result > 0 && result < request.needed && result % kReadAlignment == 0);
@@ -225,7 +225,7 @@ class ThreadQueue final : public FileQueue {
     }
   }
 
-  // The error, 0 when the file ended, -1 when all is there.
+  // Returns errno, 0 at the end of the file, or -1 for success.
   int read(const Request& request) const {
     for (std::int64_t got = 0; got < request.needed;) {
       const ssize_t count =

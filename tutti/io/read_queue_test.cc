@@ -13,7 +13,7 @@
 namespace tutti::io {
 namespace {
 
-constexpr std::int64_t kNumbers = 3'000'000;  // several requests of one read
+constexpr std::int64_t kNumbers = 3'000'000;  // one read needs several requests
 
 class ReadQueueTest : public testing::TestWithParam<ReadQueue::Engine> {
  protected:

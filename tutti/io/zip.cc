@@ -11,8 +11,8 @@
 namespace tutti::io {
 namespace {
 
-// Deflate reduces nothing by more than about a factor of a thousand: a larger declared size is
-// damage, and must not be allocated.
+// Largest plausible compression ratio. Deflate reaches about 1000, so an entry that declares more is damaged, and its
+// size must not be allocated.
 constexpr std::uint64_t kMostPacked = 1100;
 
 [[noreturn]] void fail(std::string_view name, const std::string& what) {
@@ -23,7 +23,7 @@ using Archive = std::unique_ptr<zip_t, decltype(&::zip_discard)>;
 using Entry = std::unique_ptr<zip_file_t, decltype(&::zip_fclose)>;
 
 Archive open_archive(std::string_view bytes, std::string_view name) {
-  if (bytes.empty()) fail(name, "not a zip file: it is empty");  // libzip takes it for an archive
+  if (bytes.empty()) fail(name, "not a zip file: it is empty");  // libzip accepts empty input
   zip_error_t error;
   ::zip_error_init(&error);
   zip_source_t* source = ::zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
@@ -53,7 +53,7 @@ std::string read_entry(zip_t* archive, std::uint64_t index, const zip_stat_t& st
     got = ::zip_fread(entry.get(), content.data() + done, content.size() - done);
     if (got > 0) done += static_cast<std::uint64_t>(got);
   }
-  // The library compares the checksum when it reads beyond the last byte.
+  // libzip verifies the checksum when it reads past the last byte.
   char beyond = 0;
   if (done != content.size() || ::zip_fread(entry.get(), &beyond, 1) != 0)
     fail(name, fmt::format("{} is damaged", stat.name));

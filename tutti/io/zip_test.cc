@@ -18,7 +18,7 @@ using testing::UnorderedElementsAre;
 
 const std::string kText(10'000, 'x');
 
-// An archive with a short entry and a long one.
+// Bytes of an archive with a short and a long entry.
 std::string archive_of(int method) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-zip-" + std::to_string(::getpid()));
