@@ -9,7 +9,7 @@
 namespace tutti::plot {
 namespace {
 
-// The sheet, in SVG user units; names stand left of the axis, values behind the bars.
+// Layout in SVG user units: names to the left of the axis, values at the end of the bars.
 constexpr double kNamesLeft = 40, kAxisLeft = 380, kAxisRight = 860;
 constexpr double kBarHeight = 14, kRowHeight = 20, kGroupHeight = 34, kFoot = 62;
 constexpr std::string_view kOver = "#0072b2", kUnder = "#d55e00";

@@ -1,5 +1,4 @@
-// Horizontal bars in groups, one below the other, as SVG text: quantities of things that have no
-// order. The same chart gives the same bytes on every machine.
+// Horizontal bar charts in SVG, for categories without an order. Equal charts produce identical bytes on every machine.
 #pragma once
 
 #include <string>
@@ -10,24 +9,24 @@ namespace tutti::plot {
 struct Bar {
   std::string name;
   double value = 0;
-  std::string text;  // behind the bar; empty: the value
+  std::string text;  // label at the end of the bar; empty: the value
 };
 
 struct BarGroup {
-  std::string name;  // above its bars; empty: none
+  std::string name;  // heading above the bars; empty: none
   std::vector<Bar> bars;
 };
 
-// Bars begin at `origin`. On a logarithmic axis that must be positive, and values that are not have
-// no bar. Those below it are drawn to the left, in the colour of peers.
+// Bars start at `origin`, which must be positive on a logarithmic axis. Values below it extend to the left, in another
+// colour. Values that are not finite, or not positive on a logarithmic axis, have a name but no bar.
 struct BarChart {
-  std::string title, subtitle, label;  // the label is that of the axis
+  std::string title, subtitle, label;  // label: of the axis
   std::vector<BarGroup> groups;
   double origin = 0;
   bool is_logarithmic = false;
 };
 
-// As high as its bars need. Without any bar it says "no data".
+// Renders the chart as an SVG document. The height depends on the number of bars. A chart without bars shows "no data".
 std::string render_svg(const BarChart& chart);
 
 }  // namespace tutti::plot

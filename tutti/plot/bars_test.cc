@@ -29,7 +29,7 @@ TEST(Bars, HoldEveryBarAndAreTheSameEveryTime) {
   EXPECT_EQ(svg, render_svg(ratios()));
 }
 
-// The axis reaches from 0.5 to 10 over 480 units; 1 lies at log(2) / log(20) of it.
+// The axis spans 0.5 to 10 on 480 units; the value 1 is at the fraction log(2) / log(20) of it.
 TEST(Bars, GoBothWaysFromTheirOrigin) {
   const std::string svg = render_svg(ratios());
   EXPECT_THAT(svg,

@@ -14,20 +14,21 @@
 namespace tutti::plot {
 namespace {
 
-// The sheet, in SVG user units; lines carry their names at the right.
+// Layout in SVG user units. The names of the lines are in the right margin.
 constexpr double kHeight = 560;
 constexpr double kLeft = 92, kRight = kSheetWidth - 190, kBottom = kHeight - 70;
 constexpr double kLabelHeight = 18;
 
-// Okabe and Ito's colours, which colour-blind readers can tell apart; blues are ours.
+// Colours that colour-blind readers can distinguish, after Okabe and Ito. Blues are for LineStyle::kOurs.
 constexpr std::array<std::string_view, 3> kOurColours = {"#0072b2", "#4a9fd8", "#1b3a5c"};
 constexpr std::array<std::string_view, 5> kPeerColours = {"#d55e00", "#009e73", "#cc79a7",
                                                           "#e69f00", "#6b4c9a"};
 constexpr std::string_view kBoundColour = "#8a8f98";
 
+// Maps values of an axis to coordinates.
 struct Scale {
   double low, high;    // values
-  double start, stop;  // places on the sheet
+  double start, stop;  // coordinates
   bool is_linear = false;
   double place(double value) const {
     if (is_linear) return start + (stop - start) * (value - low) / (high - low);
@@ -43,6 +44,7 @@ bool has_spread(const Point& point) {
   return point.high > point.low && std::isfinite(point.high - point.low);
 }
 
+// A series with at least one point that can be drawn.
 struct Line {
   const Series* series;
   std::vector<Point> points;
@@ -66,12 +68,12 @@ std::vector<Line> lines_of(const Chart& chart) {
   return lines;
 }
 
-// Moves the limits outwards by a share of their distance; a single value gets room on both sides.
+// Extends the limits by a fraction of their distance. A single value gets a margin on both sides.
 void widen(Scale& scale, double share) {
   if (scale.is_linear) {
     const double room = scale.high > scale.low ? share * (scale.high - scale.low)
                                                : std::max(1e-12, std::abs(scale.low));
-    if (scale.low != 0) scale.low -= room;  // zero is a natural end
+    if (scale.low != 0) scale.low -= room;  // an axis that starts at zero keeps it
     scale.high += room;
   } else if (scale.low == scale.high || share > 0) {
     const double factor = share > 0 ? std::pow(scale.high / scale.low, share) * 1.05 : 2;
@@ -154,7 +156,7 @@ void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
             R"( stroke-linecap="round"{}/>)",
             path, line.colour, style == LineStyle::kOurs ? 3 : 1.8,
             style == LineStyle::kBound ? R"( stroke-dasharray="2 6")" : "");
-  constexpr std::size_t kMostMarks = 60;  // more would only thicken the line
+  constexpr std::size_t kMostMarks = 60;  // more marks would merge into a thick line
   if (style == LineStyle::kBound || line.points.size() > kMostMarks) return;
   for (const Point& point : line.points)
     sheet.put(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" fill="{}" stroke="#ffffff"/>)",
@@ -162,8 +164,8 @@ void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
               line.colour);
 }
 
-// Names stand where their lines end, pushed apart where lines end close together: downwards from
-// the top one, and back up from the lower edge when the last would leave the sheet.
+// Places each label at the height where its line ends, then resolves overlaps in two passes: from top to bottom each
+// label is moved below the previous one, then from bottom to top labels below the lower edge are moved up.
 void spread_labels(std::vector<Line*>& lines, const Scale& y) {
   for (Line* line : lines) line->label_y = y.place(line->points.back().y);
   std::stable_sort(lines.begin(), lines.end(),
@@ -217,7 +219,7 @@ std::vector<double> linear_ticks(double low, double high, int most) {
     if (part * power >= rough) step = part * power;
   std::vector<double> ticks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
-    ticks.push_back(k * step + 0.0);  // no "-0"
+    ticks.push_back(k * step + 0.0);  // turns -0 into 0
   return ticks;
 }
 
@@ -234,7 +236,7 @@ std::string render_svg(const Chart& chart) {
     auto [x, y] = scales_of(chart, lines);
     draw_axes(chart, x, y, sheet);
     for (const Line& line : lines) draw_spread(line, x, y, sheet);
-    // Ours are drawn last, on top.
+    // LineStyle::kOurs is drawn last, on top of the others.
     for (bool ours : {false, true})
       for (const Line& line : lines)
         if ((line.series->style == LineStyle::kOurs) == ours) draw_line(line, x, y, sheet);

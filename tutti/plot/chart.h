@@ -1,5 +1,4 @@
-// A line chart as SVG text, each axis logarithmic or linear. The same chart gives the same bytes on
-// every machine.
+// Line charts in SVG with logarithmic or linear axes. Equal charts produce identical bytes on every machine.
 #pragma once
 
 #include <functional>
@@ -8,31 +7,30 @@
 
 namespace tutti::plot {
 
-// `low` and `high` bound the spread, drawn as a pale band behind the line; leave both 0 for none. A
-// point without one among others that have it, of a single measurement, is where the band is
-// closed.
+// `low` and `high` bound the range of the measurements, drawn as a pale band behind the line; both 0: none. At a point
+// without a range, such as a single measurement, the band narrows to the line.
 struct Point {
   double x = 0, y = 0, low = 0, high = 0;
 };
 
 enum class LineStyle {
-  kOurs,   // strong
-  kPeer,   // thin
-  kBound,  // grey and dashed: what cannot be passed
+  kOurs,   // thick, on top: the main result
+  kPeer,   // thin: results to compare with
+  kBound,  // grey and dashed: a limit or reference
 };
 
 struct Series {
-  std::string name;  // stands where the line ends; may be empty
+  std::string name;  // label at the end of the line; may be empty
   LineStyle style = LineStyle::kPeer;
   std::vector<Point> points;  // ascending in x
 };
 
 struct Axis {
   std::string label;
-  double base = 10;                         // ticks stand at its powers
-  std::function<std::string(double)> text;  // of a tick
+  double base = 10;                         // logarithmic axis: ticks at powers of it
+  std::function<std::string(double)> text;  // formats the label of a tick; required
   bool is_linear = false;
-  bool is_whole = false;  // of a linear axis: ticks at whole numbers only
+  bool is_whole = false;  // linear axis: ticks at integers only
 };
 
 struct Chart {
@@ -41,18 +39,19 @@ struct Chart {
   std::vector<Series> series;
 };
 
-// Points that are not finite, or not positive on a logarithmic axis, have no place and are left
-// out. A chart without any point is drawn with its title and "no data".
+// Renders the chart as an SVG document. Points that are not finite, or not positive on a logarithmic axis, are skipped.
+// A chart without points shows its title and "no data".
 std::string render_svg(const Chart& chart);
 
-// Values at which a logarithmic axis from `low` to `high` has ticks: powers of `base`, every second
-// or third of them when there are more than `most`; for base 10 also 2 and 5 times when there is
-// room, and those of a linear axis where these would be fewer than three.
+// Ticks of a logarithmic axis from `low` to `high`, ascending: powers of `base`, with a stride that keeps their number
+// at or below `most`. Base 10 adds 2 and 5 times a power if there is room, and uses linear ticks if there would be
+// fewer than three.
 std::vector<double> log_ticks(double low, double high, double base, int most);
-// Of a linear axis: multiples of 1, 2 or 5 times a power of ten, at most `most` of them.
+// Ticks of a linear axis, ascending: multiples of 1, 2 or 5 times a power of ten. The step is the smallest that divides
+// the axis into at most `most` intervals.
 std::vector<double> linear_ticks(double low, double high, int most);
 
-// A number as a tick says it: "0.25", "12000", "1e-05".
+// Formats a number with up to six significant digits: "0.25", "12000", "1e-05".
 std::string plain_text(double value);
 
 }  // namespace tutti::plot

@@ -79,7 +79,7 @@ TEST(Plot, StepsAreWholeAndTheBandHasRoom) {
   EXPECT_THAT(svg, HasSubstr(">40</text>"));
 }
 
-// A bin with a single measurement has no spread; those of others are shown all the same.
+// A point with a single measurement has no range; the ranges of other points are still drawn.
 TEST(Plot, ABandIsClosedWhereAPointHasNoSpread) {
   Chart chart{"", "", {"", 10, plain_text, true}, {"", 10, plain_text, true}, {}};
   chart.series = {{"", LineStyle::kOurs, {{1, 2, 1, 3}, {2, 2, 2, 2}, {3, 2, 1, 3}}}};

@@ -11,8 +11,8 @@ namespace {
 constexpr int kShades = 14;
 constexpr const char* kColours[] = {"#000000", "#d62728", "#1f77b4", "#2ca02c", "#ff7f0e"};
 
-// One path per shade: every run of equal places of a row is a short stroke. `shade_of` gives a
-// number per place, -1 for nothing.
+// Run-length encoding as SVG: one path per shade, and one horizontal stroke per run of equal pixels in a row.
+// `shade_of` maps a pixel to a shade; -1: not drawn.
 template <class ShadeOf, class ColourOf>
 std::string runs(const Picture& picture, int shades, ShadeOf shade_of, ColourOf colour_of,
                  double opacity) {

@@ -1,4 +1,4 @@
-// A field of numbers as a picture in SVG: shades of grey, with coloured marks over it.
+// Two-dimensional fields as SVG elements: a grey-scale image with coloured marks on top.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,20 @@
 
 namespace tutti::plot {
 
+// Views of the data to draw. The caller keeps the data alive while drawing.
 struct Picture {
   int rows = 0, columns = 0;
-  std::span<const float> field;         // row after row; empty: none
-  std::span<const std::uint8_t> marks;  // 0: none; else the number of a colour; empty: none
-  bool has_first_row_below = false;
-  bool is_dark = false;  // low values are black; else white
+  std::span<const float> field;         // rows x columns values, row-major; empty: no image
+  std::span<const std::uint8_t> marks;  // per pixel: 0 or the index of a colour; empty: no marks
+  bool has_first_row_below = false;     // row 0 is at the bottom
+  bool is_dark = false;                 // low values are black, else white
 };
 
-// SVG elements in which a place is 1 wide and high, within (0, 0) and (columns, rows). To be put in
-// a group with fill="none". The same picture gives the same bytes.
+// Returns SVG <path> elements that cover (0, 0) to (columns, rows) with pixels of size 1. The caller puts them into a
+// group with fill="none" and a transformation. Equal input produces identical bytes.
 std::string picture_elements(const Picture& picture);
 
-// The colour of a mark.
+// Colour of the marks with index `number`.
 const char* mark_colour(int number);
 
 }  // namespace tutti::plot
