@@ -24,7 +24,7 @@ std::int64_t step_in(const std::string& line) {
   return std::strtoll(line.c_str(), nullptr, 10);
 }
 
-// The head first.
+// All lines of the file; the first is the header.
 std::vector<std::string> lines_of(const fs::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);

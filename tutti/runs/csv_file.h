@@ -1,4 +1,4 @@
-// Files of one row per step: metrics.csv and validation.csv.
+// CSV files with one row per step: metrics.csv and validation.csv.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tutti::runs {
 
-using Metrics = std::vector<std::pair<std::string, double>>;  // in the order they are shown
+using Metrics = std::vector<std::pair<std::string, double>>;  // name and value, in display order
 
 struct StepRow {
   std::int64_t step = 0;
@@ -18,14 +18,16 @@ struct StepRow {
   Metrics metrics = {};
 };
 
+// Appends rows to a file with the columns step, epoch and one per metric. Opened, or created, by the first row.
+// Not thread-safe.
 class CsvFile {
  public:
   explicit CsvFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Adds a row at the end. The columns are those of the first row of the file; what a row does not
-  // have is 0 there, and what has no column is left out.
+  // Appends a row. An existing file keeps its columns; a new file gets those of its first row. Metrics that the row
+  // does not have are written as 0; metrics without a column are dropped.
   void append(const StepRow& row);
-  // Adds rows, then sorts all by their steps.
+  // Appends rows, then sorts all rows of the file by step.
   void insert(const std::vector<StepRow>& rows);
   bool is_open() const { return stream_.is_open(); }
 
@@ -34,13 +36,13 @@ class CsvFile {
 
   std::filesystem::path path_;
   std::ofstream stream_;
-  std::vector<std::string> columns_;  // behind step and epoch
+  std::vector<std::string> columns_;  // after step and epoch
 };
 
-using Columns = std::vector<std::pair<std::string, std::vector<double>>>;  // in their order
-// Rows that are not whole, as a killed run leaves one, are left out.
+using Columns = std::vector<std::pair<std::string, std::vector<double>>>;  // in file order
+// Reads all columns; empty if the file is missing. Incomplete rows, such as the last one of a killed run, are skipped.
 Columns read_csv(const std::filesystem::path& path);
-// Removes the rows from `step` on.
+// Removes the rows of `step` and all later steps. Throws IoError (DDL-7-64) if the file cannot be written.
 void cut_rows(const std::filesystem::path& path, std::int64_t step);
 
 }  // namespace tutti::runs

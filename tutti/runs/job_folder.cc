@@ -47,7 +47,7 @@ std::shared_ptr<const os::UniqueFd> open_folder(const fs::path& path) {
   return folder;
 }
 
-// Nothing but what ddlrun and the communication library write.
+// True if every file is one that ddlrun or the communication library writes.
 bool holds_only_logs(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator files(folder, error);
@@ -91,7 +91,7 @@ void JobFolder::write(const std::string& name, std::string_view text) const {
   const int file = ::openat(folder_->get(), name.c_str(),
                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, kPrivateFile);
   int error = file >= 0 ? os::write_all(file, text.data(), text.size()) : errno;
-  // Network file systems report a full disk or quota only now.
+  // Network file systems report a full disk or quota on close.
   if (file >= 0 && ::close(file) != 0 && error == 0) error = errno;
   if (error == 0) return;
   throw IoError("DDL-3-39", fmt::format("Cannot write {}: {}. Free some space, or choose another "

@@ -28,7 +28,7 @@ class RunFolderTest : public testing::Test {
   static int mode_of(const fs::path& path) {
     return static_cast<int>(fs::status(path).permissions()) & 0777;
   }
-  // Puts the times of the folder and its files into the year 2001.
+  // Sets the modification times of the directory and its files to the year 2001.
   static void age(const fs::path& folder) {
     const timespec old[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -59,7 +59,7 @@ TEST_F(RunFolderTest, DoesNotFollowLinks) {
   EXPECT_EQ(os::read_text(victim.string()), "precious");
 }
 
-// A limit on file sizes fails as a full disk does, without a disk to fill.
+// A limit on the file size makes writes fail as a full disk does.
 TEST_F(RunFolderTest, AWriteThatFailsIsReported) {
   const JobFolder folder(top_);
   const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);

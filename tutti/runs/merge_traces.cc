@@ -21,18 +21,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What one rank left; times in microseconds of the wall clock.
+// Operations of one rank; times in microseconds of the wall clock.
 struct RankTrace {
   int rank = 0;
   std::string host;
-  std::vector<Json> events;  // complete ("X") ones
+  std::vector<Json> events;  // complete events ("ph": "X")
 };
 
 double end_of(const Json& event) {
   return event["ts"].get<double>() + event["dur"].get<double>();
 }
 
-// One event per line; the last may be cut off, because the rank died while it wrote.
+// The file has one event per line. The last line may be incomplete if the rank died while writing.
 RankTrace read_trace(std::istream& file) {
   RankTrace trace;
   for (std::string line; std::getline(file, line);) {
@@ -82,7 +82,7 @@ std::vector<RankTrace> read_folder(const std::filesystem::path& folder) {
     std::ifstream file(entry.path());
     try {
       RankTrace trace = is_trace ? read_trace(file) : read_flight(file);
-      if (trace.host.empty()) continue;  // died before its first line
+      if (trace.host.empty()) continue;  // the rank died before it wrote its first line
       if (is_trace || !by_rank.contains(trace.rank)) by_rank[trace.rank] = std::move(trace);
     } catch (const nlohmann::json::exception& wrong) {
       throw IoError("DDL-8-60", fmt::format("{} is no file of a run folder: {}.",
@@ -100,7 +100,7 @@ std::vector<RankTrace> read_folder(const std::filesystem::path& folder) {
   return traces;
 }
 
-// When each rank left the barriers of the first communicator, by sequence number.
+// End times of the barriers of communicator 0, by sequence number.
 std::map<std::int64_t, double> barrier_ends(const RankTrace& trace) {
   std::map<std::int64_t, double> ends;
   for (const Json& event : trace.events) {
@@ -111,8 +111,8 @@ std::map<std::int64_t, double> barrier_ends(const RankTrace& trace) {
   return ends;
 }
 
-// How much later the clock of each host is than that of the first; empty when no barrier is common.
-// The ranks of one host share a clock: the first of them that leaves counts.
+// Offset of the clock of each host relative to the host of the first rank, in microseconds; empty if no barrier was
+// completed by all ranks. The ranks of a host share a clock; the first of them to leave the barrier counts.
 std::map<std::string, double> clock_offsets(const std::vector<RankTrace>& traces) {
   std::map<std::int64_t, std::size_t> seen;
   for (const RankTrace& trace : traces) {

@@ -57,8 +57,8 @@ class TraceMerge : public testing::Test {
 
 TEST_F(TraceMerge, SetsTheClocksOfHostsByABarrier) {
   write_trace(0, "red", 100, 200);
-  write_trace(1, "red", 102, 203);     // the same clock, left the barrier later
-  write_trace(2, "blue", 5100, 5201);  // a clock that is 5000 late
+  write_trace(1, "red", 102, 203);     // the same clock; left the barrier later
+  write_trace(2, "blue", 5100, 5201);  // a clock that is 5000 us ahead
   const json events = merge();
   EXPECT_EQ(ranks_, 3);
   EXPECT_DOUBLE_EQ(start_of(events, 0, "all_reduce"), 101);

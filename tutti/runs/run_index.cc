@@ -28,7 +28,7 @@ RunSummary summarize(const fs::path& run) {
   summary.steps = static_cast<std::int64_t>(steps->second.back());
   summary.loss = metrics.at("loss").back();
   std::ifstream file(run / kResultFile);
-  // In the order of the file: the first metric is the one that counts.
+  // ordered_json keeps the order of the file: the first metric is the main one.
   const auto result = nlohmann::ordered_json::parse(file, nullptr, false);
   summary.is_finished = !result.is_discarded();
   if (!summary.is_finished) return summary;

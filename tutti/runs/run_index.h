@@ -1,4 +1,4 @@
-// The training runs of a directory.
+// List and summaries of the training runs in a directory.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace tutti::runs {
 
-// Directories below `parent` with a config.toml, sorted by name.
+// Subdirectories of `parent` that contain a config.toml, sorted by name; empty if `parent` cannot be read.
 std::vector<std::filesystem::path> list_runs(const std::filesystem::path& parent);
 
 struct RunSummary {
-  std::int64_t steps = 0;  // 0: none yet; then the other members have no meaning
-  double loss = 0;         // of the last step
-  bool is_finished = false;
-  double samples_per_second = 0;                                    // of a finished run
-  std::optional<std::pair<std::string, double>> first_metric = {};  // the one that counts
+  std::int64_t steps = 0;    // 0: none yet; the other members are then meaningless
+  double loss = 0;           // at the last step
+  bool is_finished = false;  // result.json exists; the following members are set only then
+  double samples_per_second = 0;
+  std::optional<std::pair<std::string, double>> first_metric = {};  // main metric of the workload
 };
 
 // Reads metrics.csv and result.json.

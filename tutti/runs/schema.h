@@ -1,4 +1,4 @@
-// Names of the files in a run folder. docs/formats/run-folder.md describes their content.
+// Names of the files in a run directory. docs/formats/run-folder.md describes their content.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tutti::runs {
 
-// Of a training run.
+// Files of a training run.
 inline constexpr const char* kConfigFile = "config.toml";
-inline constexpr const char* kNetworkFile = "network.pt";  // the user's network, as TorchScript
+inline constexpr const char* kNetworkFile = "network.pt";  // the user's model, in TorchScript
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kStepsFile = "metrics.csv";
 inline constexpr const char* kValidationsFile = "validation.csv";
@@ -17,14 +17,14 @@ inline constexpr const char* kVerdictFile = "result.txt";
 inline constexpr const char* kTensorboardFolder = "tensorboard";
 inline constexpr const char* kPlotsFolder = "plots";
 
-// Of a job.
+// Files of a job.
 inline constexpr const char* kMergedTraceFile = "trace.json";
 std::string events_file(int rank);  // -1: the launcher
 std::string flight_file(int rank);
 std::string trace_file(int rank);
 bool is_flight_file(std::string_view name);
 bool is_trace_file(std::string_view name);
-// Whether ddlrun or the communication library writes a file of this name.
+// True if ddlrun or the communication library writes files of this name.
 bool is_job_file(const std::string& name);
 
 }  // namespace tutti::runs

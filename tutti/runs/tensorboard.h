@@ -1,5 +1,8 @@
-// Scalars in the form that TensorBoard opens: records of length, payload and masked CRC-32C, the
-// payload an Event message of tensorflow/core/util/event.proto, which is written by hand here.
+// Writer for TensorBoard event files with scalars.
+//
+// The file is a sequence of records (TFRecord): length (8 bytes), masked CRC-32C of the length, payload, masked CRC-32C
+// of the payload. A payload is an Event message of tensorflow/core/util/event.proto, encoded here without the protobuf
+// library. The first one has the file version, each of the others one scalar.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +13,13 @@
 
 namespace tutti::runs {
 
+// Not thread-safe.
 class TensorboardFile {
  public:
-  // Makes `<folder>/events.out.tfevents.<seconds>.<host>`. Throws IoError when it cannot.
+  // Creates `<folder>/events.out.tfevents.<seconds>.<host>`. Throws IoError (DDL-7-60) if that fails.
   explicit TensorboardFile(const std::filesystem::path& folder);
 
+  // Appends one record and flushes it to the page cache. Write errors are ignored.
   void scalar(std::string_view tag, std::int64_t step, float value);
   const std::filesystem::path& path() const { return path_; }
 

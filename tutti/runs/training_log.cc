@@ -75,7 +75,7 @@ void RunLog::steps_of_others(const std::vector<StepRow>& rows) {
 
 void RunLog::validation(std::int64_t step, double epoch, const Metrics& metrics) {
   if (!writes_) return;
-  // A run that was resumed at its end says again what it had said.
+  // A run that is resumed at its end evaluates the last step again; replace its row.
   if (!validations_.is_open()) cut_rows(folder_ / kValidationsFile, step);
   validations_.append({step, epoch, metrics});
   for (const auto& [name, value] : metrics) {

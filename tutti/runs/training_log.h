@@ -1,5 +1,4 @@
-// The folder of a training run: options, metrics, results. docs/formats/run-folder.md describes the
-// files.
+// Run directory of a training run: creation, lock, metrics. docs/formats/run-folder.md describes the files.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +16,29 @@
 
 namespace tutti::runs {
 
-// A new folder `<runs>/<case>-<date>-<time>`, made by this call. Throws IoError when it cannot.
+// Creates a new directory `<runs>/<case>-<date>-<time>`, with a number appended if that exists, and returns its path.
+// Throws IoError (DDL-7-63) if it cannot be created, or std::filesystem::filesystem_error for `runs`.
 std::filesystem::path new_run_folder(const std::filesystem::path& runs,
                                      const std::string& case_name);
 
-// Makes this process, and those that it starts, the only ones that train the run of `folder`.
-// Throws IoError DDL-7-97, which names the process, when another one does.
+// Locks the run in `folder`: only this process and the ranks that it starts may train it. The lock is held until the
+// returned object is destroyed and these ranks have exited. Throws IoError (DDL-7-97), which names the holder, if
+// another process holds the lock.
 os::FileLock lock_run(const std::filesystem::path& folder);
 
-// Everything that rank 0 writes while it trains. Other ranks only have events.
+// Writer for the metrics and events of a training run. Rank 0 writes metrics.csv, validation.csv, TensorBoard and its
+// events. On other ranks only events() writes; the other functions do nothing. Only events() is thread-safe.
 class RunLog {
  public:
   RunLog(std::filesystem::path folder, int rank);
 
   const std::filesystem::path& folder() const { return folder_; }
-  // One row of metrics.csv and one point per metric in TensorBoard. Columns are those of the first
-  // row; a resumed run goes on at the end of the file and cuts off what it will do again.
+  // Appends a row to metrics.csv, and a scalar per metric to TensorBoard. The columns are those of the first row.
+  // Before a resumed run appends, call cut_metrics() to remove the rows of the steps that it repeats.
   void step(std::int64_t step, double epoch, const Metrics& metrics);
-  // The same of steps that others took meanwhile: rows are sorted in.
+  // Same, for steps that other groups of ranks took meanwhile; the rows are inserted in step order.
   void steps_of_others(const std::vector<StepRow>& rows);
-  // One row of validation.csv, and an event and a point in TensorBoard per metric.
+  // Appends a row to validation.csv, and an event and a TensorBoard scalar per metric.
   void validation(std::int64_t step, double epoch, const Metrics& metrics);
   EventLog& events() { return events_; }
 
@@ -49,20 +51,19 @@ class RunLog {
   std::unique_ptr<TensorboardFile> tensorboard_;
 };
 
-// metrics.csv as columns by name; empty when there is none.
+// Columns of metrics.csv by name; empty if the file is missing.
 std::map<std::string, std::vector<double>> read_metrics(const std::filesystem::path& folder);
-// Removes the rows of metrics.csv and validation.csv from `step` on: what a resumed run will do
-// again.
+// Removes the rows of `step` and later from metrics.csv and validation.csv, because a resumed run repeats these steps.
 void cut_metrics(const std::filesystem::path& folder, std::int64_t step);
 
-// Removes the folder of a run that ended before its first step and left nothing to read but what it
-// was asked to do, and with which network.
+// Removes the directory of a run that ended before its first step. Such a directory has no content except the
+// configuration, the lock, the user's model and TensorBoard files.
 void forget_if_empty(const std::filesystem::path& folder);
 
-// Makes the folder that `file` is to stand in.
+// Creates the directory of `file` if it is missing. Throws std::filesystem::filesystem_error.
 void make_parent(const std::filesystem::path& file);
-// Writes the file whole or not at all, in a folder that is made if need be. Throws IoError with the
-// system's reason.
+// Replaces `file` atomically; creates its directory if it is missing. Throws IoError (DDL-7-64) with the reason of the
+// system. One process at a time may write a file.
 void write_text(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace tutti::runs

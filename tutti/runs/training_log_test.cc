@@ -70,7 +70,7 @@ TEST_F(TrainingLog, StepsOfOthersAreSortedIn) {
   EXPECT_THAT(columns.at("group"), ElementsAre(0, 1, 2, 0, 0));
 }
 
-// A file of an older run keeps its columns.
+// An existing file keeps its columns.
 TEST_F(TrainingLog, RowsFollowTheColumnsOfTheFile) {
   write_text(base_ / "metrics.csv", "step,epoch,loss,old\n1,0.1,0.5,7\n");
   RunLog(base_, 0).step(2, 0.2, {{"new", 3}, {"loss", 0.25}});
@@ -88,7 +88,7 @@ TEST_F(TrainingLog, OtherRanksWriteEventsOnly) {
   EXPECT_TRUE(fs::exists(base_ / "events-rank1.jsonl"));
 }
 
-// Reads the records back as TensorBoard does and checks both checksums of each.
+// Parses the records like TensorBoard and verifies both checksums of each.
 TEST_F(TrainingLog, TensorboardRecordsAreWhole) {
   TensorboardFile file(base_);
   file.scalar("train/loss", 300, 0.5f);
