@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tutti/core/mutex.h"
 #include "tutti/os/cpus.h"
 
 namespace tutti::learn {
@@ -24,7 +25,7 @@ Threads::Threads(int count) {
 
 Threads::~Threads() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stops_ = true;
     ++generation_;
   }
@@ -38,7 +39,7 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     body_ = &body;
     parts_ = parts;
     next_part_ = 0;
@@ -51,9 +52,9 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
   // The others are about to finish their last part, too: sleeping would cost more than that. A
   // helper that has not come yet, because its processor has other things to do, is not waited for.
   for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_open_ = false;
-  finished_.wait(lock, [&] { return busy_ == 0; });
+  while (busy_ != 0) finished_.wait(lock);
   if (error_) std::rethrow_exception(error_);
 }
 
@@ -68,7 +69,7 @@ void Threads::take_parts() {
     try {
       (*body_)(part);
     } catch (...) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!error_) error_ = std::current_exception();
       next_part_ = parts_;
     }
@@ -80,15 +81,15 @@ void Threads::help() {
     // Calls come in quick succession while a fit runs: a short look before the thread sleeps.
     for (int i = 0; i < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
     {
-      std::unique_lock lock(mutex_);
-      started_.wait(lock, [&] { return generation_ != seen; });
+      MutexLock lock(mutex_);
+      while (generation_ == seen) started_.wait(lock);
       seen = generation_;
       if (stops_) return;
       if (!is_open_) continue;
       ++busy_;
     }
     take_parts();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--busy_ == 0) finished_.notify_one();
   }
 }

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "tutti/core/mutex.h"
 
 namespace tutti::learn {
 
@@ -37,16 +37,16 @@ class Threads {
   void take_parts();
 
   std::vector<std::thread> helpers_;
-  std::mutex mutex_;
-  std::condition_variable started_, finished_;
-  std::atomic<std::int64_t> generation_ = 0;  // of the call that is running
-  std::atomic<int> busy_ = 0;                 // helpers that take part in it
-  bool is_open_ = false;                      // helpers may still join it
+  Mutex mutex_;
+  ConditionVariable started_, finished_;
+  std::atomic<std::int64_t> generation_ = 0;       // of the call that is running
+  std::atomic<int> busy_ = 0;                      // helpers that take part in it
+  bool is_open_ TUTTI_GUARDED_BY(mutex_) = false;  // helpers may still join it
   std::atomic<std::int64_t> next_part_ = 0;
   std::int64_t parts_ = 0;
   const std::function<void(std::int64_t)>* body_ = nullptr;
-  std::exception_ptr error_;
-  bool stops_ = false;
+  std::exception_ptr error_ TUTTI_GUARDED_BY(mutex_);
+  bool stops_ TUTTI_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tutti::learn
