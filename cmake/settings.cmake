@@ -34,10 +34,17 @@ endif()
 
 set(CMAKE_C_STANDARD 11)
 add_compile_options(-Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+# The presets turn it on. Other compilers have other warnings, which must not keep anyone from building.
+option(TUTTI_WERROR "Treat warnings as errors" OFF)
+if(TUTTI_WERROR)
+  add_compile_options(-Werror)
+endif()
 include_directories("${CMAKE_SOURCE_DIR}")
 if(TUTTI_SANITIZE)
   # The four excluded checks cost as much time as all others together. AddressSanitizer also reports null pointers.
   add_compile_options(-fsanitize=${TUTTI_SANITIZE} -fno-sanitize=null,alignment,object-size,vptr -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
+  # g++ 12 warns about libstdc++ itself under sanitizers: members of <regex>, fences.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-tsan)
   add_link_options(-fsanitize=${TUTTI_SANITIZE})
 endif()
