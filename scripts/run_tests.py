@@ -29,8 +29,9 @@ class Part:
     name: str
     preset: str
     targets: tuple  # of ninja
-    selection: tuple  # arguments of ctest
+    selection: tuple = ()  # arguments of ctest
     is_deep: bool = False  # of `make test-deep`
+    checker: str = ""  # instead of ctest: a script that takes the build folder and prints "[3/40] name", "FAILED: name"
 
 
 # Tests whose results depend on vector instructions, without slow cases and launchers.
@@ -45,6 +46,7 @@ PARTS = (
     Part("sse4", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
     Part("avx2", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
     Part("avx512", "release", VECTORIZED_TARGETS, VECTORIZED, is_deep=True),
+    Part("clang", "debug", ("tutti_torch_header",), is_deep=True, checker="tools/check_clang.py"),
 )
 MOST_LINES = 40  # of a failed test that are shown
 
@@ -98,6 +100,16 @@ def count(report, outcome):
             print(f"--- {case.get('name')} failed; its last lines:", *output[-MOST_LINES:], sep="\n", flush=True)
 
 
+def count_checked(log, outcome):
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    outcome.failures = [line.removeprefix("FAILED: ") for line in lines if line.startswith("FAILED: ")]
+    outcome.failed = len(outcome.failures)
+    last = [match for line in lines if (match := progress.COUNT.match(line))][-1:]
+    outcome.passed = sum(int(match.group(1)) for match in last) - outcome.failed
+    if outcome.failed:
+        print(*progress.relevant_lines(log), f"--- whole log: {log.relative_to(ROOT)}", sep="\n", flush=True)
+
+
 def fail(outcome, reason, log):
     outcome.trouble = f"{reason}; log: {log.relative_to(ROOT)}"
     print(*progress.relevant_lines(log), f"--- whole log: {log.relative_to(ROOT)}", sep="\n", flush=True)
@@ -113,6 +125,10 @@ def run_part(part, repeat):
     build = [*wrapper, ROOT / "scripts/build.sh", part.preset, *part.targets]
     if progress.run(f"{part.name}: build", build, log, cwd=ROOT):
         return fail(outcome, "the build failed", log)
+    if part.checker:
+        code = progress.run(f"{part.name}: sources", [ROOT / part.checker, folder], log, cwd=ROOT)
+        count_checked(log, outcome)
+        return fail(outcome, f"{part.checker} failed", log) if code and not outcome.failed else outcome
     report = folder / f"report-{part.name}.xml"
     report.unlink(missing_ok=True)
     # Many tests wait rather than compute. Repeated tests are to run under load.
