@@ -9,7 +9,7 @@ namespace tutti::fusion {
 namespace {
 
 constexpr std::array<double, Autotuner::kCycles> kCycleMilliseconds = {0, 0.5, 1, 2.5};
-// A point must be better by this much, or noise would lead the walk.
+// Minimum improvement for moving to a neighbour, so noise does not drive the search.
 constexpr double kGain = 1.02;
 
 }  // namespace
@@ -50,7 +50,7 @@ bool Autotuner::end_point() {
   if (rate > best_rate_ * (best_rate_ > 0 ? kGain : 1)) {
     best_ = current_;
     best_rate_ = rate;
-    next_.clear();  // from here the walk goes on
+    next_.clear();  // continue the search from the new centre
     add_neighbours();
   }
   is_done_ = next_.empty();

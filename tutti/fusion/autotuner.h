@@ -1,4 +1,4 @@
-// Finds the bucket size and cycle time with which most bytes are reduced per second. Pure.
+// Online search for the bucket size and cycle time with the highest reduction throughput. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,12 @@
 
 namespace tutti::fusion {
 
-// Walks on a grid of doublings: after some warm-up, each point is measured by the median of a few
-// samples of the same number of bytes; then the better neighbour becomes the centre, until the
-// centre is the best of its neighbours. Training goes on meanwhile; every point is a correct one.
+// Hill climbing on a grid of bucket sizes and cycle times.
+//
+// Each point is measured by the median of kSamples samples of the same number of bytes, after kWarmUp samples that
+// are discarded. If a neighbour is better than the centre, it becomes the new centre. The search ends when no
+// neighbour is better than the centre. Training continues during the search: results are correct at every point.
+// Not thread-safe.
 class Autotuner {
  public:
   struct Point {
@@ -23,11 +26,11 @@ class Autotuner {
   static constexpr int kBuckets = 8;  // 1 to 128 MiB
   static constexpr int kCycles = 4;
 
-  // A sample ends with the bucket that brings it to `sample_bytes`, and `sample_seconds` after the
-  // one before at the earliest.
+  // A sample ends with the bucket that reaches `sample_bytes`, but no earlier than `sample_seconds` after its start.
   Autotuner(Point start, std::size_t sample_bytes, double sample_seconds);
 
-  // A bucket of so many bytes was reduced, at `now` nanoseconds. True: `point` has changed.
+  // Records that a bucket of `bytes` bytes was reduced at time `now` (nanoseconds). Returns
+  // true if `point` has changed.
   bool note(std::size_t bytes, std::int64_t now);
   const Point& point() const { return current_; }
   bool is_done() const { return is_done_; }
@@ -36,7 +39,7 @@ class Autotuner {
   std::string text() const;
 
  private:
-  static constexpr int kWarmUp = 2;  // samples after each change that do not count
+  static constexpr int kWarmUp = 2;  // samples discarded after each change
   static constexpr int kSamples = 5;
   bool end_point();
   void add_neighbours();

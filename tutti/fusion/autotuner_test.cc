@@ -9,7 +9,7 @@
 namespace tutti::fusion {
 namespace {
 
-// Runs a job whose speed depends on the point; gives how many samples it took.
+// Simulates a job whose throughput depends on the point; returns the number of samples it took.
 int run(Autotuner& tuner, const std::function<double(const Autotuner::Point&)>& rate) {
   std::mt19937 random(7);
   std::int64_t now = 0;
@@ -22,7 +22,7 @@ int run(Autotuner& tuner, const std::function<double(const Autotuner::Point&)>& 
   return buckets;
 }
 
-// A valley with one best point, wherever it is.
+// A throughput with a single maximum, at any point of the grid.
 TEST(Autotuner, FindsTheBestPoint) {
   for (const Autotuner::Point best :
        {Autotuner::Point{1, 0}, Autotuner::Point{7, 3}, Autotuner::Point{4, 1}}) {
@@ -32,7 +32,7 @@ TEST(Autotuner, FindsTheBestPoint) {
       return 1e9 / (1 + 0.1 * distance);
     });
     EXPECT_EQ(tuner.point(), best) << tuner.text();
-    EXPECT_LT(buckets, 32 * 7 * 11);  // every point once at most
+    EXPECT_LT(buckets, 32 * 7 * 11);  // each point at most once
     EXPECT_NEAR(tuner.best_rate(), 1e9, 2e7);
   }
 }

@@ -1,5 +1,4 @@
-// Assignment of gradients to buckets, each of which is one piece of memory and is reduced as one.
-// Pure.
+// Assignment of gradients to buckets. A bucket is contiguous memory that is reduced in one operation. Pure.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +24,13 @@ struct PlannedBucket {
 
 struct BucketLimits {
   std::size_t bucket_bytes = 4 << 20;
-  std::size_t first_bytes = 1 << 20;  // of the first bucket: small, so that reduction starts early
-  std::size_t alignment = 64;         // of each member, in bytes; at least the size of its type
+  std::size_t first_bytes = 1 << 20;  // limit of the first bucket: small, so reduction starts early
+  std::size_t alignment = 64;  // alignment of each member in bytes; at least the size of its type
 };
 
-// `sizes` in the order of first use in the forward pass. Backward computes gradients in reverse, so
-// buckets are filled from the end. A bucket is closed when the next gradient would exceed its
-// limit. Every type has separate buckets.
+// Returns the buckets for gradients of these `sizes`, given in the order of first use in the forward pass. Backward
+// computes gradients in reverse, so buckets are filled from the end. A bucket is closed when the next gradient would
+// exceed its limit. Each type has separate buckets.
 std::vector<PlannedBucket> plan_buckets(std::span<const GradientSize> sizes,
                                         const BucketLimits& limits);
 

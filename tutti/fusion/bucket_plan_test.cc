@@ -13,11 +13,11 @@ TEST(BucketPlan, GoesFromTheLastGradientToTheFirst) {
   const std::vector<GradientSize> sizes = {{100}, {200}, {16}, {16}};
   const auto buckets = plan_buckets(sizes, {1024, 128});
   ASSERT_EQ(buckets.size(), 3u);
-  EXPECT_THAT(buckets[0].members, ElementsAre(3, 2));  // 128 bytes: the first is small
+  EXPECT_THAT(buckets[0].members, ElementsAre(3, 2));  // 128 bytes: the first bucket is small
   EXPECT_THAT(buckets[0].offsets, ElementsAre(0, 16));
   EXPECT_THAT(buckets[1].members, ElementsAre(1));
   EXPECT_THAT(buckets[2].members, ElementsAre(0));
-  EXPECT_EQ(buckets[2].count, 112);  // whole lines of 64 bytes
+  EXPECT_EQ(buckets[2].count, 112);  // padded to full cache lines
 }
 
 TEST(BucketPlan, EveryTypeHasItsOwnBuckets) {

@@ -6,7 +6,7 @@
 namespace tutti::fusion {
 namespace {
 
-// What int8 and top-k leave out is kept per tensor, so each must stay the same tensor.
+// int8 and top-k keep a residual per tensor, so each tensor must be compressed separately.
 bool keeps_residual(const Signature& s) {
   return s.compression.starts_with("int8") || s.compression.starts_with("topk");
 }

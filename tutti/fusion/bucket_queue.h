@@ -1,4 +1,4 @@
-// What the root does with tensors that are ready everywhere: makes buckets of them. Pure.
+// Queue of tensors that are ready on all ranks; the root forms buckets from it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace tutti::fusion {
 
-// Whether two tensors may travel as one.
+// Returns true if the two tensors can be fused into one operation.
 bool can_share_bucket(const Signature& a, const Signature& b);
-// Tensors of at least this part of a bucket go alone: they fill the wire by themselves, and copying
-// them together would cost more than the wait that it saves.
+// Tensors of at least 1/kAlonePart of a bucket are not fused: they use the full bandwidth by themselves, and copying
+// them would cost more than the latency it saves.
 inline constexpr std::size_t kAlonePart = 16;
 
-// Tensors wait here while `window` buckets are under way: what is needed first, though it came
-// last, still overtakes them. Nothing is held back for company, unless a cycle time asks for it:
-// while buckets are under way company gathers by itself.
+// Tensors wait here while `window` buckets are in flight, so a tensor that became ready late but is needed first still
+// overtakes them. Unless a cycle time is set, no tensor is held back to wait for others: while buckets are in flight,
+// more tensors arrive anyway. Not thread-safe.
 class BucketQueue {
  public:
   struct Settings {
     std::size_t bucket_bytes = 16 << 20;
-    std::int64_t cycle_ns = 0;  // how long a bucket that is not full waits for more
+    std::int64_t cycle_ns = 0;  // time that a partially filled bucket waits for more tensors
     int window = 2;
   };
 
@@ -33,13 +33,12 @@ class BucketQueue {
   const Settings& settings() const { return settings_; }
 
   void add(Report report, std::int64_t now);
-  // The next bucket, if one shall go while `under_way` others are. The first tensor is the one with
-  // the lowest priority, then the oldest; others that can share its bucket follow in this order
-  // until the bucket is full. A large tensor goes alone. Members are in the order in
-  // which they came.
+  // Returns the next bucket, or nothing if none is due while `under_way` buckets are in flight. The first tensor is the
+  // one with the lowest priority value, then the oldest. Tensors that can share its bucket follow in the same order
+  // until the bucket is full. A large tensor is a separate bucket. Members are ordered by arrival.
   std::vector<Report> next(std::int64_t now, int under_way);
   bool is_empty() const { return ready_.empty(); }
-  // What waits here, to be given up.
+  // Removes and returns all queued tensors, which are then cancelled.
   std::vector<Report> take_all();
 
  private:

@@ -22,7 +22,7 @@ std::vector<std::string> names(const std::vector<Report>& bucket) {
   return all;
 }
 
-// Up to 62 floats are small.
+// Up to 62 floats count as small.
 constexpr BucketQueue::Settings kSmall{.bucket_bytes = 4000, .cycle_ns = 0, .window = 2};
 
 TEST(BucketQueue, FillsBucketsInOrder) {
@@ -90,7 +90,7 @@ TEST(BucketQueue, ABucketThatIsNotFullWaitsForTheCycle) {
   queue.add(queued("a", 10), 50);
   EXPECT_THAT(queue.next(60, 0), IsEmpty());
   for (int i = 0; i < 17; ++i) queue.add(queued("b" + std::to_string(i), 60), 70);
-  EXPECT_EQ(queue.next(80, 0).size(), 17u);  // full; b16 is left
+  EXPECT_EQ(queue.next(80, 0).size(), 17u);  // full; b16 remains
   EXPECT_THAT(queue.next(80, 0), IsEmpty());
   EXPECT_THAT(names(queue.next(1070, 0)), ElementsAre("b16"));
   queue.add(queued("c", 10), 100);

@@ -1,4 +1,4 @@
-// Progress of one step: which gradients are computed, and which buckets of them have been started.
+// Progress of one training step: gradients that are computed and buckets that have been started.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class BucketSchedule {
   void mark_ready(std::size_t i);
   // Starts the remaining buckets: not every parameter takes part in every loss.
   void start_rest();
-  // Whether a gradient of this step is computed.
+  // True if a gradient of this step has been computed.
   bool has_begun() const;
 
  private:

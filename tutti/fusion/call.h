@@ -1,4 +1,4 @@
-// One named tensor, or group of tensors, given to the fusion engine.
+// A named tensor, or group of tensors, submitted to the fusion engine.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@ namespace tutti::fusion {
 
 struct Tensor {
   ConstBuffer input;
-  Buffer output;  // the input's memory, or apart from it; nothing where the engine allocates it
+  Buffer output;  // the input's memory or separate; empty if the engine allocates it
 };
 
 struct Call {
-  std::string name;  // the same on all ranks; once at a time
+  std::string name;  // the same on all ranks; at most one in flight per name
   Kind kind = Kind::kAllReduce;
-  std::vector<Tensor> tensors = {};  // of one type; they go together
+  std::vector<Tensor> tensors = {};  // all of one type; reduced in the same bucket
   ReduceOp op = ReduceOp::kSum;
   int root = 0;                             // kBroadcast
-  double prescale = 1, postscale = 1;       // before and after a reduction; integers are cut
+  double prescale = 1, postscale = 1;       // before and after a reduction; integers truncate
   comm::Codec compression = comm::Codec();  // kAllReduce of f32 sums and averages
-  int priority = 0;                         // lower goes first: what the next step needs first
-  bool is_alone = false;                    // is not fused with others
-  bool is_kept = true;                      // false: a name that will not come again
-  // kAllGather: rows of each tensor. kAllToAll: rows that go to each rank. kReduceScatter: rows of
-  // each tensor; they are dealt evenly, the first ranks have one more.
+  int priority = 0;                         // lower goes first: needed earlier in the next step
+  bool is_alone = false;                    // not fused with other tensors
+  bool is_kept = true;                      // false: the name is not reused, so it is not cached
+  // kAllGather: rows of each tensor. kAllToAll: rows for each rank. kReduceScatter: rows of each tensor, distributed
+  // evenly; the first ranks receive one more if the division leaves a remainder.
   std::vector<std::int64_t> rows = {};
-  std::vector<std::int64_t> row_elements = {};  // of each tensor, with `rows`
-  std::string shape = {};                       // what else ranks must agree on, in words: "17x3"
+  std::vector<std::int64_t> row_elements = {};  // elements per row of each tensor, with `rows`
+  std::string shape = {};  // further text that must match on all ranks, e.g. the shape "17x3"
 };
 
-// What kAllGather and kAllToAll bring, which nobody knows before: by tensor the rows from each
+// Result of kAllGather and kAllToAll, whose size is not known in advance. For each tensor: the number of rows from each
 // rank, and the elements in rank order.
 struct Gathered {
   std::vector<std::vector<std::int64_t>> rows;
@@ -49,9 +49,9 @@ struct Ticket {
   std::shared_ptr<Gathered> gathered;  // complete when the work is
 };
 
-// What the other ranks must have too. Throws ConfigError when the call cannot be.
+// Returns the part of the call that must match on all ranks. Throws ConfigError if the call is invalid.
 Signature signature_of(const Call& call, int size);
-// Which of `rows` a rank has after kReduceScatter.
+// Number of the `rows` rows that a rank receives from kReduceScatter.
 std::int64_t dealt_rows(std::int64_t rows, int rank, int size);
 
 }  // namespace tutti::fusion

@@ -36,7 +36,7 @@ EngineImpl::EngineImpl(comm::Communicator& communicator, const Options& options)
   if (!options.text("timeline").empty()) timeline_.start(options.text("timeline"));
 }
 
-// Where the communicator has failed, the others learn that, and not that this rank left.
+// If the communicator has failed, report that failure to the peers instead of this rank's leave.
 EngineImpl::~EngineImpl() {
   try {
     communicator_->check();
@@ -76,7 +76,7 @@ Engine::~Engine() {
 }
 
 void Engine::shut_down() {
-  // In a forked child the threads are the parent's, and one of them may have held the mutex.
+  // In a forked child the threads do not exist, and one of them may have held the mutex.
   if (impl_ && impl_->communicator().is_forked_child()) {
     static_cast<void>(new std::shared_ptr<EngineImpl>(std::move(impl_)));
     return;

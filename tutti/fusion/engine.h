@@ -1,6 +1,6 @@
-// Reduces named tensors in the background, while the program computes the next ones. Ranks may give
-// theirs in any order; the engine finds out what is ready everywhere, fuses small tensors, and lets
-// those that are needed first go first.
+// Fusion engine: reduces named tensors in the background while the program computes the next ones.
+// Ranks may submit tensors in any order. The engine determines which tensors are ready on all ranks, fuses small
+// tensors and executes tensors that are needed first with priority.
 #pragma once
 
 #include <cstdint>
@@ -18,46 +18,47 @@ namespace tutti::fusion {
 
 class EngineImpl;
 
-// Two threads: one talks with the neighbours in the tree, one runs the buckets.
+// The engine uses two threads: one negotiates with the neighbours in the tree, one executes the buckets. All
+// functions are thread-safe.
 //
-// Errors. A call that cannot be throws ConfigError at once. Ranks that disagree about a tensor fail
-// with CommError DDL-4-71 for this tensor only. A tensor that somebody lacks is told with the
-// missing ranks after `stall_seconds` of the communicator's options (DDL-4-72), and fails with
-// TimeoutError DDL-4-73 after `timeout`. When the communicator fails, everything here fails with
-// it. All functions are safe from every thread.
+// Errors:
+// - An invalid call throws ConfigError at once.
+// - If ranks disagree about a tensor, only this tensor fails, with CommError DDL-4-71.
+// - If some ranks do not submit a tensor, a warning names them after `stall_seconds` of the communicator's options
+//   (DDL-4-72). After `timeout` the tensor fails with TimeoutError DDL-4-73.
+// - If the communicator fails, all pending and later calls fail with its error.
 class Engine {
  public:
-  // Collective. The engine works on a communicator of its own that it splits off.
+  // Collective. The engine splits off a separate communicator.
   explicit Engine(comm::Communicator& communicator,
                   const Options& options = Options(fusion_options()));
-  // As shut_down.
+  // Calls shut_down.
   ~Engine();
-  // Collective: waits until all ranks come here, however long that takes, or one has failed.
-  // Tensors of other ranks that need this one fail as soon as it is here (DDL-4-74), and so do its
-  // own that are not under way. Every later call throws ConfigError; memory stays. Does nothing in
-  // a forked child.
+  // Collective: blocks without a time limit until all ranks have called it or one has failed. Tensors of other ranks
+  // that need this rank fail at once (DDL-4-74), and so do this rank's tensors that are not in flight. Later calls
+  // throw ConfigError. The arena stays valid. No effect in a forked child.
   void shut_down() TUTTI_NO_THREAD_SAFETY_ANALYSIS;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // The buffers must live, and the inputs stay unchanged, until the work is complete. Throws
-  // ConfigError when a tensor of the same name and kind is still under way; one of another kind
-  // goes when that is through.
+  // Submits a tensor or group. The buffers must stay alive and the inputs unchanged until the returned work completes.
+  // Throws ConfigError if a tensor of the same name and kind is still in flight; one of the same name but another kind
+  // is started when the first completes.
   Ticket submit(Call call);
-  // This rank has no more data: until all ranks have joined it brings zeros to what the others
-  // reduce, and no rows to what they gather; averages still divide by the number of all ranks.
-  // Complete when all have joined; `last`, when given, then has the rank that was last.
+  // Declares that this rank has no more data. Until all ranks have joined, it contributes zeros to reductions and no
+  // rows to gathers; averages are still divided by the number of all ranks. The work completes when all ranks have
+  // joined; `last`, if not null, then holds the rank that joined last.
   comm::Work join(std::shared_ptr<int> last = nullptr);
 
-  // Memory from here is reduced without a copy. It lives as long as somebody keeps the arena.
+  // Memory allocated from this arena is reduced without a copy. It stays valid as long as the arena is referenced.
   std::shared_ptr<comm::Arena> arena() const { return arena_; }
 
-  // Everything from here on, of all ranks that call it, goes into one file.
+  // Starts recording; the events of all ranks that call it are written to one file.
   void start_timeline(const std::string& file);
-  // All ranks must call it; the file is there when it is complete.
+  // Must be called by all ranks. The file is complete when the work is.
   comm::Work stop_timeline();
-  // Throws what a rank has failed with, if any.
+  // Throws the error that a rank has failed with, if any.
   void check() const;
   EngineStatistics statistics() const;
 
@@ -68,7 +69,7 @@ class Engine {
   const int rank_, size_;
   const std::shared_ptr<comm::Arena> arena_;
   mutable Mutex mutex_;
-  std::shared_ptr<EngineImpl> impl_ TUTTI_GUARDED_BY(mutex_);  // none: shut down
+  std::shared_ptr<EngineImpl> impl_ TUTTI_GUARDED_BY(mutex_);  // null: shut down
 };
 
 }  // namespace tutti::fusion

@@ -59,7 +59,7 @@ std::string message_of(const std::function<void()>& call) {
 class EngineOf : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, EngineOf, testing::Values(1, 2, 3, 7));
 
-// Every rank gives its tensors in an order of its own, some while others are under way.
+// Each rank submits its tensors in a different order, some while others are in flight.
 TEST_P(EngineOf, AnyOrderOfSubmissionGivesTheSums) {
   const int size = GetParam();
   run_engines({size}, [&](Engine& engine) {
@@ -88,7 +88,7 @@ TEST_P(EngineOf, EveryKindAtOnce) {
   const int size = GetParam();
   run_engines({size}, [&](Engine& engine) {
     const int rank = engine.rank();
-    const auto rows = static_cast<std::size_t>(rank);  // rank 0 brings none
+    const auto rows = static_cast<std::size_t>(rank);  // rank 0 contributes none
     Values summed(5, 1), sent(3, static_cast<float>(rank)), own(2 * rows, static_cast<float>(rank));
     const ConstBuffer mine = ConstBuffer::of(std::span<const float>(own));
     const Ticket gathered = engine.submit({.name = "gather",
@@ -150,7 +150,7 @@ TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
     std::fill_n(memory, 300, 1.0F);
     for (int step = 0; step < 3; ++step) {
       std::vector<comm::Work> works;
-      Call group{.name = "group"};  // a group is one bucket whatever the timing
+      Call group{.name = "group"};  // a group is one bucket for any timing
       for (int t = 0; t < 3; ++t) {
         const Buffer part{memory + 100 * t, 100, DType::kF32};
         group.tensors.push_back({part, part});
@@ -159,7 +159,7 @@ TEST(Engine, TensorsOfABucketGoTogetherWithoutCopiesWhereTheyLieTogether) {
     }
     EXPECT_EQ(engine.statistics().copied_bytes, 0);
     EXPECT_THAT(std::vector<float>(memory, memory + 300), Each(8.0F));
-    Values a(10, 1), b(10, 2);  // apart: in and out again
+    Values a(10, 1), b(10, 2);  // not contiguous: copied in and out
     Call apart{.name = "apart",
                .tensors = {{Buffer::of(std::span(a)), Buffer::of(std::span(a))},
                            {Buffer::of(std::span(b)), Buffer::of(std::span(b))}}};
@@ -181,7 +181,7 @@ TEST(Engine, ScalesTypesAndOperations) {
         .postscale = 4};
     engine.submit(call).work.wait();
     EXPECT_THAT(out, ElementsAre(2, 4, 6));
-    EXPECT_THAT(wide, ElementsAre(1, 2, 3));  // the input is as it was
+    EXPECT_THAT(wide, ElementsAre(1, 2, 3));  // the input is unchanged
     std::vector<std::int32_t> whole = {engine.rank(), -engine.rank()};
     const Buffer numbers = Buffer::of(std::span(whole));
     engine.submit({.name = "max", .tensors = {{numbers, numbers}}, .op = ReduceOp::kMax})
@@ -229,11 +229,11 @@ TEST(Engine, AdasumOfEqualGradientsIsTheGradientAndOfOrthogonalOnesTheSum) {
   }
 }
 
-// One tensor after the other, so that messages cannot be shared: the bound of the header, counted.
+// Tensors are submitted one at a time, so messages cannot be shared: checks the bound stated in negotiator.h.
 TEST(Engine, NoRankHandlesMoreThanRadixPlusOneMessagesPerTensor) {
   const int radix = 3, tensors = 20;
   std::atomic<std::int64_t> most = 0, known = 0, full = 0;
-  std::latch have_counted(13);  // goodbyes are messages too
+  std::latch have_counted(13);  // leave notices are messages too
   run_engines(
       {13},
       [&](Engine& engine) {
@@ -249,7 +249,7 @@ TEST(Engine, NoRankHandlesMoreThanRadixPlusOneMessagesPerTensor) {
       },
       fusion({{"radix", "3"}}));
   EXPECT_LE(most, (radix + 1) * tensors);
-  EXPECT_EQ(full, 12);  // each rank but the root once
+  EXPECT_EQ(full, 12);  // each rank except the root once
   EXPECT_EQ(known, 12 * (tensors - 1));
 }
 
@@ -294,7 +294,7 @@ TEST(Engine, ANameThatIsUnderWayWaitsItsTurnAsAnotherKind) {
     if (engine.rank() == 1) meet();
     const Ticket first = engine.submit(reduce("w", summed));
     const Ticket second = engine.submit(gather("w", own));
-    if (engine.rank() == 0) {  // the other rank gives its own after this
+    if (engine.rank() == 0) {  // the other rank submits its tensor after this
       EXPECT_THAT(message_of([&] { engine.submit(gather("w", own)); }), HasSubstr("DDL-4-75"));
       meet();
     }
@@ -372,7 +372,7 @@ TEST(Engine, AfterTheEndCallsAreRefusedAndMemoryStays) {
     static_cast<float*>(gradients.gradient(0).data)[9] = 1;
     EXPECT_THROW(gradients.mark_ready(0), ConfigError);
     EXPECT_THROW(engine.check(), ConfigError);
-    engine.shut_down();  // nothing more to do
+    engine.shut_down();  // no further effect
   });
 }
 
@@ -394,7 +394,7 @@ TEST(Engine, WrongCallsAreRefusedAtOnce) {
     if (engine.rank() == 1) engine.submit({.name = "wait", .kind = Kind::kBarrier}).work.wait();
     const comm::Work work = engine.submit(reduce("w", values)).work;
     if (engine.rank() == 0) {
-      // The other rank gives its "w" after this.
+      // The other rank submits its "w" after this.
       EXPECT_THAT(message_of([&] { engine.submit(reduce("w", other)); }), HasSubstr("DDL-4-75"));
       engine.submit({.name = "wait", .kind = Kind::kBarrier}).work.wait();
     }

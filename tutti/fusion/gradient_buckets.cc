@@ -45,7 +45,7 @@ GradientBuckets::~GradientBuckets() {
     try {
       work.wait();
     } catch (const Error&) {
-      // The caller that wanted the result has received the error, or none wants it.
+      // Callers that needed the result have already received the error.
     }
   }
   arena_->free(memory_);
@@ -62,10 +62,10 @@ void GradientBuckets::mark_ready(std::size_t i) {
   schedule_.mark_ready(i);
 }
 
-// The last bucket holds what the next forward pass needs first.
+// The last bucket has the highest priority: the next forward pass needs its gradients first.
 void GradientBuckets::submit(std::size_t b) {
   std::vector<Tensor> tensors = {{memories_[b], memories_[b]}};
-  if (settings_.kind == Kind::kAdasum) {  // takes each gradient by itself
+  if (settings_.kind == Kind::kAdasum) {  // combines each gradient separately
     tensors.clear();
     for (const std::size_t i : schedule_.buckets()[b].members)
       tensors.push_back({gradients_[i], gradients_[i]});

@@ -1,5 +1,4 @@
-// The gradients of a model, in library memory, reduced bucket by bucket while the backward pass
-// runs.
+// Gradients of a model in library-allocated memory, reduced bucket by bucket during the backward pass.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +13,11 @@
 
 namespace tutti::fusion {
 
-// For one thread, but for `mark_ready`, which may come from any.
+// Not thread-safe, except for `mark_ready`, which any thread may call.
 class GradientBuckets {
  public:
   struct Settings {
-    std::string name = "gradients";  // of all buckets; one object of a name at a time
+    std::string name = "gradients";  // prefix of the bucket names; unique
     BucketLimits limits;
     int passes = 1;  // backward passes whose sum is reduced
     Kind kind = Kind::kAllReduce;
@@ -27,26 +26,26 @@ class GradientBuckets {
     comm::Codec compression = comm::Codec();
   };
 
-  // `sizes`: the gradients in the order of first use, the same on all ranks. The memory is zero.
+  // `sizes`: the gradients in the order of first use, the same on all ranks. The memory is initialised to zero.
   // `engine` must outlive this object.
   GradientBuckets(Engine& engine, const std::vector<GradientSize>& sizes, const Settings& settings);
-  // Waits for what is under way.
+  // Waits for all buckets in flight.
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Where gradient i is. It is reduced there, without a copy.
+  // Memory of gradient i. It is reduced in place.
   Buffer gradient(std::size_t i) const { return gradients_[i]; }
   std::size_t buckets() const { return schedule_.buckets().size(); }
 
-  // A backward pass has written gradient i. After the last pass its bucket goes as soon as it is
-  // whole. Throws ConfigError when it comes more often than there are passes.
+  // Reports that a backward pass has written gradient i. After the last pass a bucket is submitted as soon as all its
+  // gradients are ready. Throws ConfigError if called more often than there are passes.
   void mark_ready(std::size_t i);
   void set_passes(int passes);
-  // Gives what is missing as it is in memory (not every rank uses every parameter), waits for all,
-  // and begins the next step. Throws what a bucket failed with.
+  // Submits the remaining buckets with their current contents (not every rank uses every parameter), waits for all
+  // buckets and begins the next step. Throws the error of a failed bucket.
   void synchronize();
-  // Whether something of this step is under way.
+  // True if a gradient of this step has been marked ready and `synchronize` has not completed.
   bool is_reducing() const;
 
  private:

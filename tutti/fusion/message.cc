@@ -17,11 +17,11 @@ namespace {
 constexpr std::array kKindNames = {"all_reduce", "adasum",         "all_gather", "broadcast",
                                    "all_to_all", "reduce_scatter", "barrier",    "timeline"};
 
-// Both directions of the wire format are one description: Writer and Reader have the same calls.
+// Writer and Reader have the same interface, so one description covers both directions of the wire format.
 class Writer {
  public:
   static constexpr bool kReads = false;
-  // Seven bits a byte, so that small numbers are short.
+  // Variable-length integer, seven bits per byte.
   void number(std::uint64_t value) {
     for (; value >= 128; value >>= 7) bytes_ += static_cast<char>(value | 128);
     bytes_ += static_cast<char>(value);
@@ -57,7 +57,7 @@ class Reader {
     at_ += length;
     return bytes_.substr(at_ - length, length);
   }
-  // A list cannot have more members than there are bytes left.
+  // A list cannot have more members than there are bytes left in the message.
   std::uint64_t length() {
     const std::uint64_t value = number();
     require(value <= bytes_.size() - at_);
@@ -76,11 +76,11 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-// `field(stream, value)`: writes the value, or reads it.
+// `field(stream, value)` writes the value, or reads it.
 template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
 void field(Writer& out, T& value) {
-  const auto wide = static_cast<std::int64_t>(value);  // zigzag: -1 is short too
+  const auto wide = static_cast<std::int64_t>(value);  // zigzag: keeps -1 short
   out.number((static_cast<std::uint64_t>(wide) << 1) ^ static_cast<std::uint64_t>(wide >> 63));
 }
 template <class T>
@@ -97,7 +97,7 @@ void field(Reader& in, std::string& value) {
 }
 template <class Stream>
 void field(Stream& stream, double& value) {
-  // Scales are mostly 1 or small powers of two, which are short from their high end.
+  // Scales are mostly 1 or small powers of two; byte-swapped they are short varints.
   auto bits = std::bit_cast<std::uint64_t>(value);
   bits = __builtin_bswap64(bits);
   field(stream, bits);
@@ -157,7 +157,7 @@ void field(Stream& stream, std::vector<T>& values) {
   for (T& value : values) field(stream, value);
 }
 
-// Sorted numbers as bits: the first word's index, then 64 numbers a word.
+// Sorted indices as a bit vector: the index of the first word, then 64 indices per word.
 void known_field(Writer& out, std::vector<std::uint32_t>& known) {
   std::vector<std::uint64_t> words;
   std::uint32_t first = 0;

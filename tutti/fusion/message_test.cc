@@ -54,7 +54,7 @@ TEST(FusionMessage, DownComesBack) {
   EXPECT_TRUE(back.is_end);
 }
 
-// A hundred tensors that are known are two words.
+// A hundred cached tensors take two words.
 TEST(FusionMessage, KnownTensorsAreBits) {
   UpMessage up;
   for (std::uint32_t i = 1000; i < 1100; ++i) up.known.push_back(i);

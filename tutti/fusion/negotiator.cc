@@ -8,7 +8,7 @@
 namespace tutti::fusion {
 namespace {
 
-// Ranks that have joined can bring zeros, or no rows.
+// Collectives to which joined ranks can contribute zeros, or no rows.
 bool works_without_some(Kind kind) {
   return kind == Kind::kAllReduce || kind == Kind::kAllGather || kind == Kind::kBarrier;
 }
@@ -73,8 +73,8 @@ Negotiator::Waiting& Negotiator::waiting_for(const std::string& name, std::int64
   return at->second;
 }
 
-// Two sides of one tensor must be the same; else what is wrong travels on in the place of the
-// tensor.
+// Merges two reports of the same tensor. If their signatures differ, the mismatch is forwarded to the
+// root instead of the tensor.
 void Negotiator::merge(Waiting& waiting, const Report& report) {
   if (!waiting.report) {
     waiting.report = report;
@@ -130,8 +130,8 @@ bool Negotiator::has_joined(std::size_t child) const {
   return std::all_of(ranks.begin(), ranks.end(), [&](int r) { return joined_.count(r) > 0; });
 }
 
-// A child that has said nothing has nothing of the tensor in its whole part of the tree, or its own
-// word about who is late would have come.
+// Ranks that have not submitted the tensor. A child that has not reported the tensor as late has no rank below it that
+// submitted the tensor; otherwise its late report would have arrived.
 std::vector<int> Negotiator::missing(const Waiting& waiting) const {
   std::vector<int> ranks;
   if (!waiting.is_mine && !has_joined()) ranks.push_back(place_.rank);
@@ -181,7 +181,7 @@ void Negotiator::apply(DownMessage& message) {
   if (message.last_joined >= 0) joined_.clear();
 }
 
-// The cache never forgets: a full one leaves new tensors to the long form.
+// Entries are never evicted. When the cache is full, new tensors are always sent as full reports.
 void Negotiator::remember(const Report& report) {
   if (cache_.size() >= cache_capacity_) return;
   const auto number = static_cast<std::uint32_t>(cache_.size());

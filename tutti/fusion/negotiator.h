@@ -1,15 +1,18 @@
-// Which tensors are ready on every rank, found out by messages along a tree. Pure: messages go in
-// and come out, so a whole job of thousands of ranks is simulated in a test.
+// Negotiation: determines which tensors are ready on all ranks, with messages along a tree. Pure state machine:
+// messages go in and come out, so a test can simulate a job with thousands of ranks.
 //
-// A rank reports a tensor to its parent once it has the tensor itself and every child has reported
-// it. So a rank receives, per tensor, at most one report from each of its r children and one
-// go-ahead from its parent: r + 1 messages, whatever the number of ranks. Messages carry all
-// tensors that became ready meanwhile. The root decides on buckets and order; its word goes down
-// the same tree, and all ranks run the same buckets in the same order, however their programs
-// submitted.
+// Ready tensors. A rank reports a tensor to its parent once it has submitted the tensor and every child has reported
+// it. Per tensor a rank therefore receives at most one report from each of its r children and one release from its
+// parent: r + 1 messages for any number of ranks. A message carries all tensors that became ready since the last one.
 //
-// A name and signature that went once get a number, the same on every rank, since all learn it from
-// the same stream of go-aheads. From then on a report is one bit.
+// Release. The root decides on buckets and their order (BucketQueue, RootScheduler) and sends them down the same tree.
+// All ranks execute the same buckets in the same order, independent of the order of submission.
+//
+// Response cache. A name and signature that were released once get an index. It is the same on every rank, because all
+// ranks derive it from the same stream of releases. From then on a report is one bit.
+//
+// Joins, leaves and stalls use the same messages. Joined ranks count as ready for collectives that work without them.
+// Each rank adds the ranks missing in its subtree to a late report, so the root can name them.
 #pragma once
 
 #include <cstdint>
@@ -25,46 +28,46 @@
 
 namespace tutti::fusion {
 
-// Where a rank stands in the tree: rank 0 is the root, the children of r are radix * r + 1, ...
+// Position of a rank in the tree. Rank 0 is the root; the children of r are radix * r + 1, radix * r + 2, ...
 struct TreePosition {
   TreePosition(int rank, int size, int radix);
   int rank, size, radix;
-  int parent;      // -1: the root
-  int height = 0;  // levels below
+  int parent;      // -1 for the root
+  int height = 0;  // levels below this rank
   std::vector<int> children;
-  std::vector<std::vector<int>> below;  // by child: itself and all ranks under it
+  std::vector<std::vector<int>> below;  // by child: the child and all ranks below it
 };
 
-// A tensor that somebody has and somebody lacks for longer than he should.
+// A tensor that some ranks have submitted and others have not, for longer than the stall limit.
 struct Stall {
   std::string name;
   double seconds = 0;
   std::vector<int> missing;
 };
 
+// Negotiation state of one rank. Not thread-safe.
 class Negotiator {
  public:
   Negotiator(const TreePosition& place, std::size_t cache_capacity)
       : place_(place), cache_capacity_(cache_capacity) {}
 
-  // What this rank does. `now`: any clock, in nanoseconds. A name may be submitted again once it
-  // has come down.
+  // Events of this rank. `now`: any clock, in nanoseconds. A name may be submitted again after it has been released.
   void submit(Report report, std::int64_t now);
   void join();
   void leave();
 
   void receive(std::size_t child, const UpMessage& message, std::int64_t now);
-  // What the parent must hear. Not for the root.
+  // Returns the message for the parent. Not for the root.
   UpMessage take_up() { return std::exchange(up_, {}); }
-  // The root only: what has become ready everywhere since the last call.
+  // Root only: returns the tensors that have become ready on all ranks since the last call.
   std::vector<Report> take_ready() { return std::exchange(ready_, {}); }
-  // The root only: how the report travels in a bucket.
+  // Root only: returns the form in which the report is sent in a bucket.
   Item item_of(const Report& report) const;
-  // On every rank, in the order of the stream: writes out what the cache knows, remembers the rest.
+  // Must be called on every rank for every message, in order: expands cached entries and caches new ones.
   void apply(DownMessage& message);
 
-  // Tensors incomplete for longer than `stall_handler` nanoseconds, each told once, then again when
-  // the time has doubled. A rank that is not the root tells its parent and gives back nothing.
+  // Returns tensors that have been incomplete for more than `stall_handler` nanoseconds. Each is reported once, and
+  // again whenever the time has doubled. A rank other than the root reports to its parent and returns nothing.
   std::vector<Stall> look_for_stalls(std::int64_t now, std::int64_t stall_handler);
   // Tensors that the root has waited for longer than `limit` nanoseconds.
   std::vector<Stall> overdue(std::int64_t now, std::int64_t limit) const;
@@ -74,22 +77,22 @@ class Negotiator {
   bool all_left() const { return left_.size() == static_cast<std::size_t>(place_.size); }
   const std::set<int>& left() const { return left_; }
   bool has_joined() const { return joined_.count(place_.rank) > 0; }
-  // Nothing is half ready here or below.
+  // True if no tensor is partially ready on this rank or below it.
   bool is_quiet() const { return waiting_.empty(); }
 
  private:
   struct Waiting {
-    std::optional<Report> report;  // none: only heard of as late
+    std::optional<Report> report;  // none: known only from late reports
     bool is_mine = false;
     std::vector<bool> children;
     std::map<std::size_t, std::vector<std::int32_t>> late = {};  // by child
     std::int64_t since = 0;
-    std::int64_t told = 0;  // after so many nanoseconds
+    std::int64_t told = 0;  // waiting time at the last report, in nanoseconds
   };
   Waiting& waiting_for(const std::string& name, std::int64_t now);
   static void merge(Waiting& waiting, const Report& report);
   bool is_complete(const Waiting& waiting) const;
-  // Passes the tensor on if nobody lacks it.
+  // Forwards the tensor if it is ready in the whole subtree.
   void pass_if_complete(const std::string& name);
   void pass_all_complete();
   bool has_joined(std::size_t child) const;

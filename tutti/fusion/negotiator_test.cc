@@ -18,7 +18,7 @@ Report tensor(const std::string& name, std::int64_t count = 10) {
   return {.name = name, .signature = {.counts = {count}}};
 }
 
-// All ranks of a job and the messages between them; the root releases each tensor as it is ready.
+// All ranks of a job and the messages between them. The root releases each tensor as soon as it is ready.
 class Job {
  public:
   Job(int size, int radix, std::size_t capacity = 1000) {
@@ -31,7 +31,7 @@ class Job {
     in_flight.resize(size);
   }
 
-  // Carries messages, in random order between links, until nothing moves.
+  // Delivers messages until none is in flight; the order between links is random.
   void settle(std::mt19937& random) {
     for (bool moved = true; moved;) {
       moved = false;
@@ -137,7 +137,7 @@ TEST(Negotiator, SameOrderEverywhereWhateverTheOrderOfSubmission) {
   }
 }
 
-// The claim of the header, at a size that no test machine has.
+// The message bound stated in negotiator.h, for more ranks than a test machine can run.
 TEST(Negotiator, NoRankReceivesMoreThanRadixPlusOneMessagesPerTensor) {
   std::mt19937 random(2);
   for (const int radix : {2, 8}) {
@@ -190,21 +190,21 @@ TEST(Negotiator, AFullCacheAndUnnamedTensorsStillWork) {
     job.settle(random);
   }
   EXPECT_EQ(job.released[2].size(), 9u);
-  EXPECT_EQ(job.bits, 4u);  // of one of them, after the first step
+  EXPECT_EQ(job.bits, 4u);  // for one of the tensors, after the first step
 }
 
 TEST(Negotiator, DisagreementNamesBothSides) {
   std::mt19937 random(6);
   for (const int other : {0, 1, 4}) {
     Job job(6, 2);
-    for (int step = 0; step < 2; ++step) {  // the second time some report it as known
+    for (int step = 0; step < 2; ++step) {  // the second time some ranks send a cache index
       for (int r = 0; r < 6; ++r) {
         const bool differs = step == 1 && r == other;
         job.ranks[r].submit(tensor("w", differs ? 12 : 10), 0);
       }
       job.settle(random);
     }
-    ASSERT_EQ(job.troubles.size(), 6u);  // every rank hears it
+    ASSERT_EQ(job.troubles.size(), 6u);  // every rank receives the failure
     EXPECT_THAT(job.troubles[0],
                 HasSubstr("rank " + std::to_string(other) + " has all_reduce of 12 f32 (sum)"));
     EXPECT_THAT(job.troubles[0], HasSubstr("has all_reduce of 10 f32 (sum)"));
@@ -227,7 +227,7 @@ TEST(Negotiator, JoinedRanksAreNotWaitedFor) {
   job.settle(random);
   EXPECT_THAT(job.released[6], ElementsAre("w", "v"));
   EXPECT_EQ(job.last_joined, 3);
-  // And from here on everybody is needed again.
+  // From here on every rank is needed again.
   for (int r = 0; r < 6; ++r) job.ranks[r].submit(tensor("u"), 0);
   job.settle(random);
   EXPECT_EQ(job.released[0].size(), 2u);
@@ -242,7 +242,7 @@ TEST(Negotiator, WhatNeedsEverybodyFailsWithoutThoseThatJoined) {
   Report broadcast = tensor("w");
   broadcast.signature.kind = Kind::kBroadcast;
   job.ranks[3].submit(broadcast, 0);
-  job.ranks[3].join();  // but it brought this one
+  job.ranks[3].join();  // it has submitted this tensor before
   for (int r = 0; r < 3; ++r) job.ranks[r].submit(broadcast, 0);
   job.settle(random);
   EXPECT_THAT(job.released[0], ElementsAre("w"));
@@ -252,7 +252,7 @@ TEST(Negotiator, WhatNeedsEverybodyFailsWithoutThoseThatJoined) {
   EXPECT_THAT(job.troubles[0], HasSubstr("some have joined"));
 }
 
-// Whoever waits long says so; the root knows exactly who is missing, whatever lies between.
+// Each rank reports its own stalls upwards; the root names exactly the missing ranks, at any depth of the tree.
 TEST(Negotiator, AStallNamesTheRanksThatAreMissing) {
   std::mt19937 random(8);
   for (int seed = 0; seed < 50; ++seed) {
@@ -268,7 +268,7 @@ TEST(Negotiator, AStallNamesTheRanksThatAreMissing) {
     }
     if (missing.empty() || static_cast<int>(missing.size()) == size) continue;
     job.settle(random);
-    for (int r = size - 1; r > 0; --r) {  // those far down first
+    for (int r = size - 1; r > 0; --r) {  // ranks far from the root first
       job.ranks[r].look_for_stalls(100, 100);
       job.settle(random);
     }
@@ -277,7 +277,7 @@ TEST(Negotiator, AStallNamesTheRanksThatAreMissing) {
     std::sort(stalls[0].missing.begin(), stalls[0].missing.end());
     EXPECT_EQ(stalls[0].missing, missing);
     EXPECT_EQ(stalls[0].name, "w");
-    EXPECT_TRUE(job.ranks[0].look_for_stalls(300, 100).empty());  // not twice at once
+    EXPECT_TRUE(job.ranks[0].look_for_stalls(300, 100).empty());  // not repeated at once
     EXPECT_FALSE(job.ranks[0].look_for_stalls(400, 100).empty());
   }
 }

@@ -1,4 +1,4 @@
-// The options of the fusion engine.
+// Options of the fusion engine.
 #pragma once
 
 #include "tutti/core/options.h"

@@ -45,7 +45,7 @@ void Timeline::add(Row row, const std::string& name, const std::string& tensor, 
   if (!file_.empty()) spans_.push_back({row, name, tensor, begin, end});
 }
 
-// Tensors overlap, so on their row they are pairs of asynchronous events.
+// Tensors overlap in time, so their row uses pairs of asynchronous events.
 std::string Timeline::events_of(int rank, const std::string& host, std::int64_t clock_error) const {
   std::string text = fmt::format(
       R"({{"ph":"M","pid":{0},"name":"process_name","args":{{"name":{1}}}}},

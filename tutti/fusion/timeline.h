@@ -1,4 +1,4 @@
-// What all ranks did with each tensor and when, as one file for Perfetto or chrome://tracing.
+// Timeline: a trace of all tensors on all ranks, as one file for Perfetto or chrome://tracing.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace tutti::fusion {
 
-// Each rank is a process of the picture; its rows are the tensors that wait for other ranks or for
-// their turn, and the thread that reduces. Safe from every thread; costs nothing while off.
+// Each rank is one process in the trace. Its rows are the tensors waiting for other ranks or for execution, and the
+// thread that reduces. Thread-safe; no overhead while disabled.
 class Timeline {
  public:
   enum class Row : std::uint8_t { kTensors, kReduction };
 
   void start(const std::string& file);
   bool is_on() const;
-  // Times of now_ns().
+  // `begin` and `end`: times of now_ns().
   void add(Row row, const std::string& name, const std::string& tensor, std::int64_t begin,
            std::int64_t end);
-  // Collective, if any rank is on: rank 0 writes the file with the events of all, the clocks of
-  // other hosts set by a common barrier. Throws IoError on rank 0 when the file cannot be written.
+  // Collective if any rank is recording: rank 0 writes the file with the events of all ranks. A common barrier aligns
+  // the clocks of the hosts. Throws IoError on rank 0 if the file cannot be written.
   void write(comm::Communicator& communicator);
-  // For a job that failed: only this rank's events, in `<file>.rank<r>`.
+  // For failed jobs: writes only this rank's events, to `<file>.rank<r>`.
   void write_alone(int rank);
 
  private:
@@ -37,7 +37,7 @@ class Timeline {
       TUTTI_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::string file_ TUTTI_GUARDED_BY(mutex_);  // empty: off
+  std::string file_ TUTTI_GUARDED_BY(mutex_);  // empty: disabled
   std::vector<Span> spans_ TUTTI_GUARDED_BY(mutex_);
 };
 

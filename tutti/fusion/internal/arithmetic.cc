@@ -45,7 +45,7 @@ void with_type(DType dtype, Body&& body) {
   }
 }
 
-// The value that a minimum, or a maximum, never prefers.
+// Identity element of a minimum (largest) or maximum (smallest).
 template <class T>
 T extreme(bool largest) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {

@@ -10,7 +10,7 @@
 namespace tutti::fusion {
 namespace {
 
-// Samples of this length are long enough to be stable, and short enough to be done in minutes.
+// Samples of this size are stable, and a search takes only minutes.
 constexpr std::size_t kSampleBytes = 32 << 20;
 constexpr double kSampleSeconds = 0.2;
 

@@ -1,4 +1,4 @@
-// Execution of buckets in the queue of a communicator, in the order in which the root gave them.
+// Execution of buckets in the work queue of a communicator, in the order set by the root.
 #pragma once
 
 #include <optional>
@@ -30,21 +30,21 @@ class SharedStatistics {
   EngineStatistics value_ TUTTI_GUARDED_BY(mutex_);
 };
 
-// Safe from every thread. Everything that it is given must outlive it.
+// Thread-safe. All constructor arguments must outlive this object.
 class BucketExecutor {
  public:
-  // `tunes`: finds the size of buckets and the cycle time.
+  // `tunes`: search for the best bucket size and cycle time (Autotuner).
   BucketExecutor(comm::Communicator& communicator, PendingTensors& pending, Timeline& timeline,
                  SharedStatistics& statistics, Wakeup& wakeup, bool tunes);
-  // As drain.
+  // Calls drain.
   ~BucketExecutor() { drain(); }
 
   void start(Bucket bucket);
-  // Buckets that wait or run.
+  // Number of buckets queued or running.
   int in_flight() const;
-  // Sets the size and time that are to be used now. True: they will not change any more.
+  // Sets the current bucket size and cycle time of the queue. Returns true if they are final.
   bool tune(BucketQueue& queue) const;
-  // Returns when all buckets are through.
+  // Blocks until all buckets have completed.
   void drain();
 
  private:

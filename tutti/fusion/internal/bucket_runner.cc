@@ -18,7 +18,7 @@ const std::byte* end_of(const Buffer& buffer) {
   return static_cast<const std::byte*>(buffer.data) + buffer.bytes();
 }
 
-// The whole of pieces that lie one behind the other and are reduced in place; else no data.
+// Returns the pieces as one buffer if they are contiguous and reduced in place, otherwise an empty buffer.
 template <class Pieces>
 Buffer adjacent(const Pieces& pieces) {
   Buffer whole = pieces[0].output;
@@ -152,7 +152,7 @@ void BucketRunner::broadcast(const Member& member) {
   }
 }
 
-// How many rows each rank brings is told first, by a collective of one number per tensor.
+// First exchanges the number of rows of each rank, with an all_gather of one number per tensor.
 void BucketRunner::all_gather(const Member& member) {
   const Signature& signature = member.report->signature;
   const auto size = static_cast<std::size_t>(communicator_.size());
@@ -221,8 +221,9 @@ void BucketRunner::reduce_scatter(const Member& member) {
   }
 }
 
-// Pairs at distance 1, 2, 4, ... exchange their whole vectors and combine them; both get the same.
-// Ranks beyond the largest power of two give theirs to a partner first and get the result last.
+// Recursive doubling: pairs at distance 1, 2, 4, ... exchange their full vectors and combine them; both
+// get the same result. Ranks beyond the largest power of two send their vectors to a partner first and
+// receive the result at the end.
 void BucketRunner::adasum(const Member& member) {
   const int rank = communicator_.rank(), size = communicator_.size();
   int paired = 1;

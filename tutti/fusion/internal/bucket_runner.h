@@ -1,4 +1,4 @@
-// Runs the buckets of one rank, in the order in which the root gave them.
+// Executes the buckets of one rank on its communicator.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace tutti::fusion {
 
-// A bucket's member on this rank; `call` is nothing when the rank has joined: it brings zeros.
+// A member of a bucket on this rank. `call` is null if the rank has joined; it then contributes zeros.
 struct Member {
   const Report* report = nullptr;
   const Call* call = nullptr;
   Gathered* gathered = nullptr;
 };
 
-// An all_reduce of several tensors gathers them in library memory, unless they lie one behind the
-// other in memory that may be reduced in place: then nothing is copied. For one thread.
+// An all_reduce of several tensors packs them into library-allocated memory. If they are contiguous and may be reduced
+// in place, nothing is copied. Not thread-safe.
 class BucketRunner {
  public:
-  // Both must outlive it.
+  // Both must outlive this object.
   BucketRunner(comm::Communicator& communicator, Timeline& timeline)
       : communicator_(communicator), timeline_(timeline) {}
   ~BucketRunner();
   BucketRunner(const BucketRunner&) = delete;
   BucketRunner& operator=(const BucketRunner&) = delete;
 
-  // Throws what the communicator throws.
+  // Executes the bucket. Propagates the exceptions of the communicator.
   void run(const std::vector<Member>& bucket);
   std::int64_t copied_bytes() const { return copied_bytes_; }
 
@@ -49,7 +49,7 @@ class BucketRunner {
   void broadcast(const Member& member);
   void all_to_all(const Member& member);
   void reduce_scatter(const Member& member);
-  // Library memory of at least so many bytes, until the next call.
+  // Returns library-allocated memory of at least `bytes` bytes, valid until the next call.
   void* memory(std::size_t bytes);
 
   comm::Communicator& communicator_;

@@ -15,24 +15,27 @@
 
 namespace tutti::fusion {
 
-// For one thread. Nothing blocks; what is under way when it is destroyed is given up.
+// Not thread-safe. No call blocks. Transfers in flight are cancelled by the destructor.
+//
+// Protocol: each message begins with a frame of kFrameBytes bytes that holds the length and the first bytes of the
+// message. If the message is longer, the remainder follows as a second transfer of exactly that length. A short
+// message therefore needs one transfer and no prior exchange of its size.
 class ControlPlane {
  public:
-  // `wire` must outlive it. `channel`: this and the next are its own.
+  // `wire` must outlive this object. `channel`: this and the next channel are reserved for it.
   ControlPlane(comm::Wire& wire, int channel, const TreePosition& place);
 
   void send_up(const std::string& bytes) { send(place_.parent, channel_, bytes); }
   void send_down(const std::string& bytes);
-  // The next message, if one is there. Throw CommError when the transport fails.
+  // Returns the next message, if one has arrived. Throws CommError if the transport fails.
   std::optional<std::string> from_child(std::size_t child) { return poll(children_[child]); }
   std::optional<std::string> from_parent() { return parent_ ? poll(*parent_) : std::nullopt; }
-  // Makes progress with what was sent; true: all is through.
+  // Makes progress on sends. Returns true if all have completed.
   bool flush();
   std::int64_t received() const { return received_; }
 
  private:
-  // A frame says how long the message is and holds its beginning; the rest follows, if there is
-  // one.
+  // Length of the message and its first bytes; the remainder, if any, follows.
   static constexpr std::size_t kFrameBytes = 512;
   static constexpr std::size_t kFirstBytes = kFrameBytes - sizeof(std::uint64_t);
   using Frame = std::array<std::byte, kFrameBytes>;
@@ -41,7 +44,7 @@ class ControlPlane {
     int channel = 0;
     std::unique_ptr<Frame> frame = std::make_unique<Frame>();
     std::string bytes = {};
-    // Last, so that what they write to outlives them.
+    // Declared last: the memory they write to must outlive them.
     std::unique_ptr<comm::Transfer> head = nullptr, rest = nullptr;
   };
   struct Sent {

@@ -66,7 +66,7 @@ bool Coordinator::listen() {
       const auto bytes = plane_.from_child(c);
       if (!bytes) break;
       has_moved = true;
-      // An empty message is the last.
+      // An empty message is the last one of the child.
       child_has_ended_[c] = bytes->empty();
       if (!bytes->empty()) negotiator_.receive(c, decode_up(*bytes), now_ns());
     }

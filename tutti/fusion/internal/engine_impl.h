@@ -1,4 +1,4 @@
-// The parts of the engine: tensors in flight, the thread that negotiates, the execution of buckets.
+// Implementation of Engine: pending tensors, the negotiation thread and the execution of buckets.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class EngineImpl {
   Wakeup wakeup_;
   PendingTensors pending_;
   BucketExecutor executor_;
-  Coordinator coordinator_;  // ends first, then the executor
+  Coordinator coordinator_;  // stops first, then the executor
 };
 
 }  // namespace tutti::fusion

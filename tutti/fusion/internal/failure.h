@@ -1,4 +1,4 @@
-// The outcome of work in a background thread.
+// Conversion of exceptions of a background thread to a Result.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,8 @@
 
 namespace tutti::fusion {
 
-// What `work` throws, as a failure of the fusion engine of `rank` (DDL-4-76) where it is no Error.
+// Runs `work` and returns its exception as a failure. Exceptions other than Error become a failure of the fusion
+// engine of `rank` (DDL-4-76).
 template <typename Work>
 Result outcome_of(int rank, const Work& work) {
   try {

@@ -95,7 +95,7 @@ Bucket PendingTensors::release_bucket(const std::vector<Item>& items) {
     --not_released_;
     timeline_.add(Timeline::Row::kTensors, "negotiate", item.report.name, tensor->submitted_ns,
                   now);
-    tensor->submitted_ns = now;  // from here on it waits for its turn
+    tensor->submitted_ns = now;  // from here on it waits for execution
   }
   return bucket;
 }
@@ -131,7 +131,7 @@ void PendingTensors::complete(const std::shared_ptr<PendingTensor>& tensor, cons
     }
     if (!tensor->is_released) --not_released_;
   }
-  // Last: a caller that sees it complete may use the name and the buffers again.
+  // Last: once the work is complete, the caller may reuse the name and the buffers.
   tensor->work->complete(outcome);
 }
 

@@ -1,4 +1,4 @@
-// Tensors that this rank has submitted, from `submit` until their work is complete.
+// Tensors submitted by this rank, from `submit` until their work completes.
 #pragma once
 
 #include <deque>
@@ -21,42 +21,42 @@ struct PendingTensor {
   std::shared_ptr<comm::Work::State> work = std::make_shared<comm::Work::State>();
   std::shared_ptr<Gathered> gathered = nullptr;
   std::int64_t submitted_ns = 0;
-  bool is_released = false;  // its bucket has come, so it will be run
+  bool is_released = false;  // the root has released its bucket, so it will be executed
 };
 
-// A bucket of the root, with this rank's tensors: null where the rank has joined.
+// A released bucket with this rank's tensors; null entries if the rank has joined.
 struct Bucket {
   std::vector<Item> items;
   std::vector<std::shared_ptr<PendingTensor>> tensors;
 };
 
-// Safe from every thread.
+// Thread-safe.
 class PendingTensors {
  public:
-  // `wakeup` is signalled when the coordinator has something to do. Both must outlive this.
+  // `wakeup` is signalled when the coordinator has work to do. `wakeup` and `timeline` must outlive this object.
   PendingTensors(int ranks, Wakeup& wakeup, Timeline& timeline)
       : ranks_(ranks), wakeup_(wakeup), timeline_(timeline) {}
 
-  // As Engine::submit and Engine::join.
+  // See Engine::submit and Engine::join.
   Ticket submit(Call call);
   comm::Work join(std::shared_ptr<int> last);
-  // This rank ends its part.
+  // Starts the shutdown of this rank.
   void leave();
 
-  // Everything since the last call, for the negotiation.
+  // Changes since the last call, for the negotiation.
   struct News {
     std::deque<Report> reports;
     bool is_joining = false, is_leaving = false;
   };
   News take_news();
-  // Whether this rank waits for other ranks. Released tensors only wait for their turn.
+  // True if this rank waits for other ranks. Released tensors wait only for execution.
   bool needs_negotiation() const;
 
-  // Carries out a decision of the root: returns the buckets to run; completes tensors that failed.
+  // Applies a decision of the root: returns the buckets to execute and completes tensors that failed.
   std::vector<Bucket> release(const DownMessage& down);
   void complete(const std::shared_ptr<PendingTensor>& tensor, const Result& outcome);
-  // Tensors that are not released fail, and so does every later call. `is_final`: the communicator
-  // has failed, so released ones must fail too.
+  // Fails all tensors that are not released, and every later call. `is_final`: the communicator has failed, so
+  // released tensors fail too.
   void fail(const Result& failure, bool is_final);
   // The failure of the communicator, or ok.
   Result final_failure() const;
@@ -72,7 +72,7 @@ class PendingTensors {
   struct Join {
     std::shared_ptr<comm::Work::State> work;  // null: this rank has not joined
     std::shared_ptr<int> last;
-    bool is_new = false;  // the negotiator does not know it yet
+    bool is_new = false;  // not passed to the negotiator yet
   };
 
   const int ranks_;
@@ -80,13 +80,13 @@ class PendingTensors {
   Timeline& timeline_;
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<PendingTensor>> tensors_ TUTTI_GUARDED_BY(mutex_);
-  // Of a name that is in flight as another kind: each follows when the one before is complete.
+  // Tensors whose name is in flight as another kind. Each is reported when the previous one completes.
   std::vector<std::shared_ptr<PendingTensor>> held_back_ TUTTI_GUARDED_BY(mutex_);
   std::deque<Report> reports_ TUTTI_GUARDED_BY(mutex_);
   Join join_ TUTTI_GUARDED_BY(mutex_);
   bool is_leaving_ TUTTI_GUARDED_BY(mutex_) = false;
   Result failure_ TUTTI_GUARDED_BY(mutex_) = Result::ok();
-  bool is_final_ TUTTI_GUARDED_BY(mutex_) = false;  // the failure is one of the communicator
+  bool is_final_ TUTTI_GUARDED_BY(mutex_) = false;  // the communicator has failed
   int not_released_ TUTTI_GUARDED_BY(mutex_) = 0;
 };
 

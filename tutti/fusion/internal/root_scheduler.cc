@@ -22,7 +22,7 @@ DownMessage RootScheduler::next(std::int64_t now, int in_flight) {
   negotiator_.take_up();  // the root has no parent
   take_ready(now);
   if (!negotiator_.left().empty()) {
-    queue_.take_all();  // a rank that left may have given up its part of them
+    queue_.take_all();  // the rank that left may have cancelled its tensors
     if (!std::exchange(has_reported_left_, true)) down_.left = *negotiator_.left().begin();
     if (negotiator_.all_left()) down_.is_end = !std::exchange(has_ended_, true);
     return std::exchange(down_, {});

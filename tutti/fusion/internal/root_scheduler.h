@@ -1,4 +1,4 @@
-// Decisions of the root: which tensors go together, and when.
+// Decisions of the root: the contents of the next bucket and the time at which it starts.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tutti::fusion {
 
-// For one thread. Pure.
+// Not thread-safe. Pure.
 class RootScheduler {
  public:
-  // `negotiator`: of the root; must outlive this.
+  // `negotiator`: the one of the root; must outlive this object.
   RootScheduler(Negotiator& negotiator, const BucketQueue::Settings& settings)
       : negotiator_(negotiator), queue_(settings) {}
 
   BucketQueue& queue() { return queue_; }
-  // A tensor fails in the next message.
+  // Adds a failed tensor to the next message.
   void add_failure(DownMessage::Failure failure) { down_.failures.push_back(std::move(failure)); }
-  // What all ranks do next; `in_flight`: buckets that wait or run now.
+  // Returns the next message for all ranks. `in_flight`: number of buckets queued or running now.
   DownMessage next(std::int64_t now, int in_flight);
 
  private:

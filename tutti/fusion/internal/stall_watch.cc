@@ -30,7 +30,7 @@ bool StallWatch::is_due(std::int64_t now) {
   return true;
 }
 
-// Ranks far from the root look first, so that their reports have arrived when the root looks.
+// Ranks far from the root check first, so their reports have arrived when the root checks.
 std::vector<DownMessage::Failure> StallWatch::look(std::int64_t now) {
   for (const Stall& stall : negotiator_.look_for_stalls(now, stall_ + stall_ / 8 * place_.height)) {
     log::warning("DDL-4-72 Tensor '{}' has been waiting for {:.1f} s: {} did not give it.",

@@ -1,4 +1,4 @@
-// Reports of tensors that some ranks do not submit, and of an end that some do not reach.
+// Detection of tensors that some ranks do not submit, and of ranks that do not shut down.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace tutti::fusion {
 
-// For one thread. Times are nanoseconds.
+// Not thread-safe. Times are in nanoseconds.
 class StallWatch {
  public:
   StallWatch(Negotiator& negotiator, const TreePosition& place, std::int64_t stall,
              std::int64_t timeout)
       : negotiator_(negotiator), place_(place), stall_(stall), timeout_(timeout) {}
 
-  // Whether it is time to look again.
+  // True if the next check is due.
   bool is_due(std::int64_t now);
-  // Warns of tensors that have waited for long (DDL-4-72). On the root, returns the failures of
-  // those that have waited for too long (DDL-4-73).
+  // Warns about tensors that have waited longer than the stall limit (DDL-4-72). On the root, returns the failures of
+  // tensors that have exceeded the timeout (DDL-4-73).
   std::vector<DownMessage::Failure> look(std::int64_t now);
-  // Warns when the end of this rank's part takes long (DDL-4-06). There is no time limit: another
-  // rank may save its model before it ends. Only after a tensor has timed out TimeoutError
-  // (DDL-4-77) is thrown: the rank that did not submit it is not waited for.
+  // Warns if the shutdown takes long (DDL-4-06). There is no time limit, because another rank may still be
+  // saving its model. Throws TimeoutError (DDL-4-77) only after a tensor has timed out: the rank that did not
+  // submit it may never shut down.
   void look_at_end(std::int64_t now);
   void note_leaving(std::int64_t now);
   void note_timeout() { has_timed_out_ = true; }

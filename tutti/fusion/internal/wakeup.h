@@ -1,4 +1,4 @@
-// Rest of a thread that polls, until another thread has something for it.
+// Wait with backoff for a polling thread, interrupted by a signal from another thread.
 #pragma once
 
 #include <chrono>
@@ -9,22 +9,22 @@
 
 namespace tutti::fusion {
 
-// `signal` from every thread, the rest from the polling one.
+// Any thread may call `signal`; the other functions are for the polling thread.
 class Wakeup {
  public:
-  // Once is enough until the thread has looked: waking one costs more than submitting a tensor.
+  // Notifies only once until the thread calls clear(): a notification costs more than submitting a tensor.
   void signal() {
     const MutexLock lock(mutex_);
     if (!std::exchange(has_news_, true)) changed_.notify_all();
   }
-  // The thread is about to look at everything signalled so far.
+  // Called before the thread examines all work signalled so far.
   void clear() {
     const MutexLock lock(mutex_);
     has_news_ = false;
   }
   void note_progress() { idle_turns_ = 0; }
-  // Returns after a signal, or after a while: a rank that waits for others polls often at first,
-  // one that does not holds up no other rank and polls rarely.
+  // Returns after a signal or a pause. A thread that waits for other ranks polls frequently at first; an idle thread
+  // delays no other rank and polls rarely.
   void rest(bool is_waiting) {
     ++idle_turns_;
     MutexLock lock(mutex_);
