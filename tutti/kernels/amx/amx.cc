@@ -9,10 +9,9 @@
 
 #include "tutti/core/cpu_isa.h"
 
-// oneDNN 2.6 takes the number of the tile palette from CPUID leaf 0x1d. Some hypervisors pass the
-// AMX flags on but leave that leaf empty; oneDNN then configures palette 0, "no tiles", and its
-// next tile instruction is illegal. This function takes the place of oneDNN's own, which is
-// exported, and puts the only palette that exists into a configuration that names none.
+// oneDNN 2.6 reads the tile palette from CPUID leaf 0x1d. Some hypervisors pass the AMX flags but leave that leaf
+// empty. oneDNN then configures palette 0 ("no tiles"), and its next tile instruction is illegal. This function
+// overrides the exported one of oneDNN and sets the only existing palette if the configuration has none.
 namespace dnnl::impl::cpu::x64 {
 
 __attribute__((visibility("default"))) int amx_tile_configure(const char* palette) {

@@ -1,4 +1,4 @@
-// Matrix units of x86 processors (AMX), and what must be true before oneDNN may use them.
+// Detection and setup of AMX, the matrix engine of x86 CPUs, for this library and oneDNN.
 #pragma once
 
 #include <string>
@@ -6,20 +6,20 @@
 namespace tutti::kernels {
 
 enum class Amx {
-  kAbsent,    // the processor has none, or the kernel does not allow them
-  kReady,     // oneDNN uses them by itself
-  kRepaired,  // the hypervisor hides what oneDNN asks for; it uses them with our help
-  kBroken,    // advertised, but of no use: oneDNN is told to leave them alone
+  kAbsent,    // not supported by the CPU, or not permitted by the kernel
+  kReady,     // oneDNN uses it without help
+  kRepaired,  // the hypervisor hides a CPUID leaf; oneDNN works with our override
+  kBroken,    // advertised but unusable: oneDNN is configured not to use it
 };
 
-// Asks the kernel for the permission to use AMX and makes sure that oneDNN does not end the process
-// with an illegal instruction. Call it once, before the first operation of libtorch.
+// Requests permission from the kernel to use AMX and ensures that oneDNN does not terminate the process with an illegal
+// instruction. Must be called once, before the first libtorch operation.
 Amx prepare_amx();
 
-// "AMX", "AMX (repaired)", ...; empty when absent
+// "AMX", "AMX (repaired)", ...; empty if absent.
 std::string text_of(Amx amx);
 
-// Whether convolutions in bf16 run on matrix units in this process: what prepare_amx found.
+// True if bf16 convolutions run on AMX in this process, as determined by prepare_amx.
 bool has_matrix_units();
 
 }  // namespace tutti::kernels

@@ -4,7 +4,7 @@
 
 namespace tutti::kernels {
 
-// A convolution of pictures with an odd kernel and zeros around.
+// Shape of a 2-D convolution with an odd kernel size and "same" zero padding.
 struct ConvShape {
   std::int64_t pictures, height, width;  // of the input
   std::int64_t in, out, kernel;
@@ -12,7 +12,7 @@ struct ConvShape {
 
   std::int64_t out_height() const { return (height - 1) / stride + 1; }
   std::int64_t out_width() const { return (width - 1) / stride + 1; }
-  std::int64_t reach() const { return kernel / 2 * dilation; }  // to the sides
+  std::int64_t reach() const { return kernel / 2 * dilation; }  // pixels to each side
 };
 
 }  // namespace tutti::kernels

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-// Only processors with matrix units come here, and all of them have these.
+// Only called on CPUs with AMX, which all support these instruction sets.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 
@@ -101,7 +101,7 @@ Band::Band(const JoinedRows& source, std::int64_t rows, std::int64_t gap, std::i
     std::fill(values_.begin(), values_.end(), Bf16{0});
     return;
   }
-  for (std::int64_t r = 0; r <= rows; ++r)  // before the first, and after each
+  for (std::int64_t r = 0; r <= rows; ++r)  // before the first row and after each row
     std::fill_n(values_.data() + r * pitch_ * channels, gap * channels, Bf16{0});
 }
 

@@ -1,10 +1,15 @@
-// Rows of the input lie one behind the other with zeros between (a band), and so do those of the
-// output that are made of it: pixel p of the one belongs to pixel p of the other. What a row of the
-// kernel meets there is a run of kernel * channels values, beside each other in memory. So the left
-// matrix has these runs as rows, one pixel further each, and is never built; the right one are the
-// weights in the order of the same run, filled up with zeros to whole tiles. With dilation, a run
-// is one place of the kernel. Sums are made for 16 pixels times 16 filters, a tile, of which four
-// are worked on at once; those of the zeros between rows are dropped.
+// Forward convolution on AMX as a matrix product without im2col.
+//
+// The rows of the input are copied into a band (joined_rows.h): consecutive rows separated by zero pixels. The output
+// uses the same layout, so pixel p of the output band corresponds to pixel p of the input band. The pixels under one
+// kernel row are then kernel * channels contiguous values, called a run. The left matrix has one row per output pixel;
+// each row is a run that starts one pixel after the previous one, so tiles are loaded directly from the band and the
+// matrix is never built. The right matrix holds the weights in the order of the run, zero-padded to full tiles. With
+// dilation, the taps of a kernel row are not adjacent, and each tap is a separate run. With stride, the rows of the
+// left matrix are `stride` pixels apart, and the output is computed one image row at a time.
+//
+// A tile of sums covers 16 pixels x 16 filters; four of them are accumulated at a time, over all runs. Sums that belong
+// to the zero pixels between rows are discarded.
 #include "tutti/kernels/amx/tile_conv.h"
 
 #include <ATen/Parallel.h>
@@ -19,15 +24,15 @@
 namespace tutti::kernels {
 namespace {
 
-constexpr std::int64_t kSide = 16;   // pixels and filters of a tile of sums
-constexpr std::int64_t kDepth = 32;  // values of a run in one tile
+constexpr std::int64_t kSide = 16;   // pixels and filters per tile of sums
+constexpr std::int64_t kDepth = 32;  // values of a run per tile
 constexpr std::int64_t kTileValues = kSide * kDepth;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// Where a run begins, seen from its output pixel, and how many tiles deep it is.
+// Offset of a run relative to its output pixel, and its depth in tiles.
 struct Run {
   std::int64_t row, pixel;
   std::int64_t tiles;
@@ -49,7 +54,7 @@ Bf16 rounded(float value) {
   return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// By tile of filters, then by run and depth: tiles as they are multiplied.
+// Packs the weights in the order in which they are multiplied: by filter tile, then run and depth.
 LineVector<Bf16> packed(const ConvShape& shape, std::span<const Run> runs, const float* weights) {
   std::int64_t depth = 0;
   for (const Run& run : runs) depth += run.tiles;
@@ -69,26 +74,26 @@ LineVector<Bf16> packed(const ConvShape& shape, std::span<const Run> runs, const
   return all;
 }
 
-// What all blocks of output pixels share.
+// Parameters shared by all blocks of output pixels.
 struct Line {
-  const Bf16* const* runs;  // where each begins for the first pixel
+  const Bf16* const* runs;  // start of each run for the first pixel
   const std::int64_t* tiles;
   std::int64_t run_count;
-  std::int64_t pixel;        // values from one output pixel to the next
-  const Bf16* weights;       // of the first filters
-  std::int64_t filter_tile;  // values from a tile of filters to the next
+  std::int64_t pixel;        // values between consecutive output pixels
+  const Bf16* weights;       // weights of the first filter tile
+  std::int64_t filter_tile;  // values between consecutive filter tiles
   const float* bias;
   bool has_relu;
   Bf16* out;
-  std::int64_t width, out_pixel;  // pixels; values from one to the next
+  std::int64_t width, out_pixel;  // pixels; values between consecutive pixels
 };
 
-// Only processors with matrix units come here, and all of them have these.
+// Only called on CPUs with AMX, which all support these instruction sets.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 
-// The sums of kWide tiles of pixels times kFilters tiles of filters, from pixel x and tile t on.
-// Tiles 0 to 3 are sums, 4 and 5 pixels, 6 and 7 weights.
+// Computes the sums of kWide pixel tiles x kFilters filter tiles, starting at pixel x and filter tile t. Tile registers
+// 0 to 3 hold sums, 4 and 5 pixels, 6 and 7 weights.
 template <int kWide, int kFilters>
 void block(const Line& line, std::int64_t x, std::int64_t t, float* sums) {
   static_assert(kWide * kFilters <= 4 && kFilters <= 2);
@@ -126,14 +131,14 @@ void block(const Line& line, std::int64_t x, std::int64_t t, float* sums) {
   });
 }
 
-// Rounds the sums of a block to where they belong.
+// Rounds the sums of a block to bf16 and stores them.
 void finish_block(const Line& line, std::int64_t x, std::int64_t t, const float* sums,
                   std::int64_t pixels, std::int64_t filter_tiles) {
   const __m512 least = _mm512_set1_ps(line.has_relu ? 0.f : -__builtin_inff());
   for (std::int64_t i = 0; i < pixels; ++i)
     for (std::int64_t f = 0; f < filter_tiles; ++f) {
       const __m512 sum = _mm512_loadu_ps(sums + (i * filter_tiles + f) * kSide);
-      // The sum second, so that one that is no number stays so.
+      // The sum is the second operand, so NaN propagates.
       const __m256bh small = _mm512_cvtneps_pbh(_mm512_max_ps(least, sum));
       std::memcpy(line.out + (x + i) * line.out_pixel + (t + f) * kSide, &small, sizeof small);
     }
@@ -153,7 +158,7 @@ void all_filters(const Line& line, std::int64_t x, std::int64_t filter_tiles) {
   if (t < filter_tiles) whole_block<kWide, 1>(line, x, t);
 }
 
-// Few pixels at a time, which stay in the nearest cache while all filters come by.
+// Processes few pixels at a time, so they stay in the L1 cache while all filters are applied.
 void make_line(const Line& line, std::int64_t filter_tiles) {
   for (std::int64_t x = 0; x < line.width;) {
     const std::int64_t left = line.width - x;
@@ -172,7 +177,7 @@ void make_line(const Line& line, std::int64_t filter_tiles) {
 
 #pragma GCC pop_options
 
-// Gives the channels of pixels to the slices that they belong to.
+// Copies the channels of each pixel to the output slices.
 void deal_out(const Bf16* pixels, std::int64_t pixel, std::int64_t width,
               std::span<const Slice> slices, std::int64_t picture, std::int64_t y) {
   for (const Slice& slice : slices) {
@@ -182,7 +187,7 @@ void deal_out(const Bf16* pixels, std::int64_t pixel, std::int64_t width,
   }
 }
 
-// Output rows that are made at once: as many as the cache holds inputs of.
+// Number of output rows computed together, limited by the input rows that fit into the cache.
 std::int64_t rows_at_once(const ConvShape& shape) {
   constexpr std::int64_t kCacheValues = 300'000;
   if (shape.stride > 1) return 1;
@@ -191,8 +196,8 @@ std::int64_t rows_at_once(const ConvShape& shape) {
                                   shape.pictures * (shape.height + shape.reach()));
 }
 
-// What one thread has for its rows. Outputs are a tall picture like the inputs; with strides there
-// is nothing between its pictures, and it is made row by row.
+// Working memory of one thread. Without stride, the outputs form one tall image like the inputs. With stride there is
+// no padding between images, and the output is computed row by row.
 class Worker {
  public:
   Worker(const ConvShape& shape, const JoinedRows& input, std::span<const Run> runs,
@@ -202,7 +207,7 @@ class Worker {
         rows_(rows_at_once(shape)),
         channels_(std::ssize(bias)),
         band_(input, rows_ + 2 * shape.reach(), shape.reach(), shape.in,
-              shape.stride * kSide * shape.in + kDepth),  // what tiles read too much
+              shape.stride * kSide * shape.in + kDepth),  // tiles read beyond the last pixel
         made_(static_cast<std::size_t>(rows_ * band_.pitch() * channels_)) {
     for (const Run& run : runs) {
       starts_.push_back(band_.data() + (run.row * band_.pitch() + run.pixel) * shape.in);
@@ -216,7 +221,7 @@ class Worker {
              channels_};
   }
 
-  // Output rows of the tall picture from `first` on, not more than rows_at_once.
+  // Computes output rows of the tall image starting at `first`, at most rows_at_once.
   void make(std::int64_t first, std::span<const Slice> output) {
     const std::int64_t pitch = shape_.stride > 1 ? shape_.out_height() : input_.picture_pitch(),
                        count = std::min(rows_, shape_.pictures * pitch - first),

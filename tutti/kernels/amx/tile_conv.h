@@ -1,5 +1,5 @@
-// Convolutions of pictures in bf16 on matrix units, with sums in f32: any number of channels, any
-// odd kernel, stride and dilation, zeros around. All need has_matrix_units().
+// 2-D convolutions in bf16 on AMX with f32 accumulation: any number of channels, any odd kernel size, stride and
+// dilation, "same" zero padding. All functions require has_matrix_units().
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tutti::kernels {
 
-// `weights` are (out, kernel, kernel, in), `bias` has `out` values or is null. Channels of the
-// result go to the slices one after another; what belongs to one without data is dropped.
+// Forward convolution. `weights` are (out, kernel, kernel, in); `bias` has `out` values or is null. The output channels
+// are distributed over the slices in order; channels of a slice without data are dropped.
 void tile_conv(const ConvShape& shape, JoinedRows input, const float* weights, const float* bias,
                bool has_relu, std::span<const Slice> output);
 
-// Sums over all pixels. `input` has the shape's size; so has `gradient`, that of the output, with
-// its step.
+// Gradients of weights and bias, summed over all pixels. `input` and `gradient` (the gradient of the output, with its
+// step) both have the size given by the shape.
 struct WeightGradient {
-  std::int64_t out, in;       // rounded up to whole tiles
+  std::int64_t out, in;       // rounded up to full tiles
   LineVector<float> weights;  // (kernel, kernel, out, in)
-  LineVector<float> bias;     // of `out`
+  LineVector<float> bias;     // `out` values
 };
 WeightGradient tile_weight_gradient(const ConvShape& shape, JoinedRows input, JoinedRows gradient);
 

@@ -1,10 +1,13 @@
-// The gradient of the weight at a place of the kernel, filter o and channel i is the sum over all
-// pixels of the input at channel i times the output's gradient at filter o, some pixels away. So
-// pixels are the depth of the product. The left matrix is the gradient with a row per filter, which
-// may begin at any pixel, and so can be shifted; the right one is the input, its pixels in pairs.
+// Gradient of the weights on AMX.
 //
-// A band of rows at a time is brought into these forms, as much as the cache holds; then all
-// places, filters and channels are gone through in squares of two by two tiles.
+// The gradient for kernel position (y, x), filter o and channel i is the sum over all pixels of the input at channel i
+// times the output gradient at filter o, shifted by the kernel position. It is a matrix product whose inner dimension
+// is the pixels. The left matrix is the output gradient with one row per filter; a row can start at any pixel, which
+// implements the shift without a copy. The right matrix is the input with pixels interleaved in pairs.
+//
+// One band of rows at a time is converted to these layouts, as much as fits into the cache. All kernel positions,
+// filters and channels are then processed in squares of two by two tiles. Each thread has separate sums, which are
+// added in a fixed order at the end.
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -26,8 +29,8 @@ struct Square {
   float* sums[4];
 };
 
-// Adds the products of two left with two right matrices, `depth` tiles deep. Tiles 0 to 3 are sums,
-// 4 and 5 left, 6 and 7 right. `length` values from a filter to the next, `in` channels.
+// Adds the products of two left and two right matrices, `depth` tiles deep. Tile registers 0 to 3 hold sums, 4 and 5
+// left, 6 and 7 right. `length`: values between consecutive filters; `in`: channels.
 void add_square(const Square& square, std::int64_t depth, std::int64_t length, std::int64_t in) {
   const std::int64_t left_bytes = 2 * length, sums_bytes = 4 * in;
   load_tile<0>(square.sums[0], sums_bytes);
@@ -51,7 +54,7 @@ void add_square(const Square& square, std::int64_t depth, std::int64_t length, s
   store_tile<3>(square.sums[3], sums_bytes);
 }
 
-// Only processors with matrix units come here, and all of them have these.
+// Only called on CPUs with AMX, which all support these instruction sets.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16")
 
@@ -74,7 +77,7 @@ std::int64_t rows_at_once(const ConvShape& shape) {
                                   shape.pictures * (shape.height + shape.reach()));
 }
 
-// What one thread adds up.
+// Sums and working memory of one thread.
 class Worker {
  public:
   Worker(const ConvShape& shape, const JoinedRows& input, const JoinedRows& gradient)
@@ -87,7 +90,7 @@ class Worker {
         gradient_(gradient, rows_ + 2 * reach_, reach_, out_, (kDepth + reach_) * out_),
         input_pixels_(rounded_up(reach_ + rows_ * input_.pitch(), kDepth)),
         gradient_pixels_(rounded_up(reach_ + (rows_ + 2 * reach_) * gradient_.pitch(), kDepth)),
-        // Shifted by up to `reach_` to the left, and the depth of the input to the right.
+        // Room for a shift by up to `reach_` to the left, and for the depth of the input to the right.
         length_(gradient_pixels_ + 2 * reach_ + kDepth),
         paired_input_(std::size_t(input_pixels_ * in_)),
         paired_gradient_(std::size_t(gradient_pixels_ * out_)),
@@ -100,7 +103,7 @@ class Worker {
     clear_ends();
   }
 
-  // Rows `first` and following of the tall picture, not more than rows_at_once.
+  // Adds rows of the tall image starting at `first`, at most rows_at_once.
   void add(std::int64_t first, std::int64_t all) {
     const std::int64_t count = std::min(rows_, all - first), used = reach_ + count * input_.pitch(),
                        pixels = rounded_up(used, kDepth);
@@ -120,7 +123,7 @@ class Worker {
   WeightGradient sums;
 
  private:
-  // What lies before and behind the gradient meets zeros of the input only, but must be numbers.
+  // Values before and after the gradient are multiplied only by zeros of the input, but must be finite.
   void clear_ends() {
     for (std::int64_t filter = 0; filter < out_; ++filter) {
       Bf16* row = turned_.data() + filter * length_;
@@ -130,7 +133,7 @@ class Worker {
     std::fill(unused_.begin(), unused_.end(), 0.f);
   }
 
-  // The last band may have fewer rows than the one before, which is still behind them.
+  // The last band may have fewer rows than the previous one, whose values are still stored after them.
   void clear(std::int64_t first, std::int64_t end) {
     for (std::int64_t pixel = first; pixel < end; ++pixel)
       for (std::int64_t c = 0; c < in_; ++c)
@@ -138,7 +141,7 @@ class Worker {
                                   c % kSide * 2 + pixel % 2)] = 0;
   }
 
-  // Two tiles of the input, so deep that they stay in the nearest cache, meet all of the gradient.
+  // Two tiles of the input, of a depth that stays in the L1 cache, are multiplied with the whole gradient.
   void multiply(std::int64_t depth) {
     constexpr std::int64_t kDeep = 16;
     for (std::int64_t b = 0; b < in_ / kSide; b += 2)
@@ -157,8 +160,8 @@ class Worker {
     add_square(square, depth, length_, in_);
   }
 
-  // Left matrices are counted by row of the kernel, tile of filters, then place in the row, so that
-  // neighbours read the same lines.
+  // Left matrices are numbered by kernel row, filter tile, then position in the kernel row, so consecutive ones
+  // read the same cache lines.
   std::int64_t lefts() const { return shape_.kernel * shape_.kernel * (out_ / kSide); }
   struct Place {
     std::int64_t y, filter, x;
@@ -167,9 +170,8 @@ class Worker {
     const std::int64_t tiles = out_ / kSide, row = a / shape_.kernel;
     return {row / tiles, row % tiles * kSide, a % shape_.kernel};
   }
-  // Through place (y, x) pixel (r, c) of the input meets gradient (r - y * dilation + reach,
-  // c - x * dilation + reach), whose band begins `reach` rows above; turned_ begins `reach` values
-  // before it.
+  // At kernel position (y, x), pixel (r, c) of the input is multiplied with gradient (r - y * dilation + reach, c - x *
+  // dilation + reach). The band of the gradient begins `reach` rows above; turned_ begins `reach` values before it.
   const Bf16* left_at(std::int64_t a, std::int64_t depth) const {
     const Place place = place_of(a);
     return turned_.data() + place.filter * length_ +
@@ -202,7 +204,7 @@ void add_to(LineVector<float>& all, const LineVector<float>& part) {
 WeightGradient tile_weight_gradient(const ConvShape& shape, JoinedRows input, JoinedRows gradient) {
   input.between = gradient.between = shape.reach();
   const std::int64_t rows = rows_at_once(shape), bands = (input.rows() + rows - 1) / rows;
-  // One for each thread, added in their order: the same numbers every time.
+  // One per thread, added in order: the result is bitwise reproducible for a given number of threads.
   std::vector<WeightGradient> parts(static_cast<std::size_t>(at::get_num_threads()));
   at::parallel_for(0, bands, 1, [&](std::int64_t begin, std::int64_t end) {
     Worker worker(shape, input, gradient);

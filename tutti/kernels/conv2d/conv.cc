@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// A picture in channels_last is a matrix with one row per pixel.
+// An image in channels_last is a matrix with one row per pixel.
 Tensor rows_of(const Tensor& image) {
   return image.permute({0, 2, 3, 1}).reshape({-1, image.size(1)});
 }
@@ -27,9 +27,8 @@ Tensor image_of(const Tensor& rows, const Tensor& like) {
   return rows.view({like.size(0), like.size(2), like.size(3), rows.size(1)}).permute({0, 3, 1, 2});
 }
 
-// The pixels around every pixel side by side, filled up with zeros to a width that matrix units
-// like. Rows of pixels that lie behind each other in the picture do so in memory: one copy per
-// kernel row.
+// im2col: copies the neighbourhood of every pixel to one row, zero-padded to a width that suits AMX. Adjacent pixels of
+// an image row are contiguous in memory, so there is one copy per kernel row.
 template <class T>
 void copy_patches(const T* image, T* patches, std::int64_t height, std::int64_t width,
                   std::int64_t channels, std::int64_t kernel, std::int64_t row_length,
@@ -69,7 +68,7 @@ Tensor sum_rows(const Tensor& rows) {
   return torch::ones({1, rows.size(0)}, rows.options()).mm(rows).view({-1}).to(torch::kFloat32);
 }
 
-// Few channels: all places of the kernel fit into one row of a matrix.
+// Few channels: all kernel positions fit into one row of a matrix.
 struct NarrowConv : Function<NarrowConv> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias) {
@@ -99,7 +98,7 @@ Slice slice_of(const Tensor& image) {
           image.stride(0)};
 }
 
-// On matrix units: any number of channels, strides and dilations.
+// Convolution on AMX: any number of channels, stride and dilation.
 struct TileKernels {
   static constexpr auto kType = torch::kBFloat16;
 
@@ -145,7 +144,7 @@ struct TileKernels {
     for (const Tensor& input : inputs) rows.slices.push_back(slice_of(input));
     return rows;
   }
-  // As large as the input: zeros between what a stride has left.
+  // The gradient at the size of the input, with zeros at the pixels skipped by the stride.
   static JoinedRows spread(const ConvShape& shape, const Tensor& gradient, const Tensor& sign) {
     JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
     if (sign.defined()) rows.sign = slice_of(sign);
@@ -153,7 +152,7 @@ struct TileKernels {
   }
 };
 
-// A kernel of one pixel over several inputs: a sum of products, so that they need not be joined.
+// 1x1 kernel over several inputs: a sum of matrix products, so the inputs need not be concatenated.
 Tensor pixel_products(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
                       torch::ScalarType dtype) {
   const Tensor columns = weight.to(dtype).flatten(1).t();
@@ -166,8 +165,8 @@ Tensor pixel_products(at::TensorList inputs, const Tensor& weight, const Tensor&
   return image_of(sum, inputs[0]);
 }
 
-// In f32, or f64. What is exported as TorchScript is recorded here and must be of libtorch's own
-// operations: of ours only the empty result would be in the record.
+// Computes in f32 or f64. Tracing for TorchScript export records this path, so while tracing only operations of
+// libtorch may be used: of a custom operation the trace would contain only the empty result.
 Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
                             torch::ScalarType dtype, const ConvOptions& options) {
   const bool is_recorded = torch::jit::tracer::isTracing();
@@ -198,7 +197,7 @@ Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias
   TORCH_CHECK(weight.size(2) == weight.size(3) && weight.size(2) % 2 == 1,
               "conv_same: the kernel must be odd and square");
   if (dtype != torch::kBFloat16) return without_matrix_units(inputs, weight, bias, dtype, options);
-  // libtorch rounds sums to bf16, and is slow.
+  // Without AMX, libtorch's bf16 convolution rounds sums to bf16 and is slow.
   if (!has_matrix_units())
     return without_matrix_units(inputs, weight, bias, torch::kFloat32, options).to(dtype);
   const bool is_narrow = weight.size(1) * weight.size(2) * weight.size(3) <= kPatchWidth,

@@ -1,5 +1,5 @@
-// Operations of image networks that are worth more care than libtorch's own on processors. Images
-// are in channels_last; weights and biases are f32, what is computed in between is `dtype`.
+// Operations of image networks for which libtorch on CPUs is slow. Images are in channels_last; weights and biases are
+// f32, computation is in `dtype`.
 #pragma once
 
 #include <torch/types.h>
@@ -10,27 +10,28 @@ namespace tutti::kernels {
 
 struct ConvOptions {
   std::int64_t stride = 1, dilation = 1;
-  bool has_relu = false;  // max(0, result)
+  bool has_relu = false;  // apply ReLU to the result
 };
 
-// Convolution with an odd square kernel and zeros around: the picture keeps its size, or has one
-// pixel of every `stride`. Several inputs are taken as if their channels were joined. Where bf16
-// runs on matrix units, all three directions do, for any number of channels, by kernels of our own:
-// oneDNN 2.6 has only the forward one there, and channels in multiples of 32 at their best. In f32,
-// kernels of 3x3 go by Winograd's transform, with a quarter of the multiplications.
+// 2-D convolution with an odd square kernel and "same" zero padding; the output size is the input size divided by
+// `stride`, rounded up. The channels of several inputs are concatenated.
+//
+// - bf16 with AMX: custom kernels for the forward pass and both gradients, for any number of channels. oneDNN 2.6 has
+//   only the forward pass on AMX, and is fastest with multiples of 32 channels.
+// - f32: 3x3 kernels use Winograd F(4x4, 3x3), with a quarter of the multiplications.
 torch::Tensor conv_same(at::TensorList inputs, const torch::Tensor& weight,
                         const torch::Tensor& bias, torch::ScalarType dtype,
                         const ConvOptions& options = {});
 
-// max_pool of 2x2, relu, and zeroing of a share `drop`, in one pass each way: what is remembered of
-// the input is one byte per output. What is left is not scaled up: give the factor 1 / (1 - drop)
-// to the weights that come next. The same seed gives the same pattern. Odd last rows and columns
-// are left out, as by max_pool2d.
+// 2x2 max pooling, ReLU and dropout with probability `drop`, in one pass forward and one backward. Saves one byte
+// per output for the backward pass instead of the input. The remaining values are not scaled: multiply the weights
+// of the next layer by 1 / (1 - drop). The same seed produces the same mask. Odd last rows and columns are
+// dropped, as in max_pool2d.
 torch::Tensor pool_relu_drop(const torch::Tensor& input, double drop, std::uint64_t seed);
 
-// pool_relu_drop(conv_same(input)) for the first layer of a network, which has few channels; no
-// gradient for the input. In f32 with a kernel of 3x3 and filters in multiples of 16, what is
-// before the pooling, larger than all the rest of the network, is never written.
+// pool_relu_drop(conv_same(input)) for the first layer of a network, which has few channels. Does not compute a
+// gradient for the input. In f32 with a 3x3 kernel and a multiple of 16 filters, the output before pooling, which is
+// larger than the rest of the network, is never written to memory.
 torch::Tensor first_conv_pool_relu_drop(const torch::Tensor& input, const torch::Tensor& weight,
                                         const torch::Tensor& bias, torch::ScalarType dtype,
                                         double drop, std::uint64_t seed);

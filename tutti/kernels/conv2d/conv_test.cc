@@ -1,4 +1,4 @@
-// Our operations against libtorch's own, forward and backward.
+// Compares the operations with those of libtorch, forward and backward.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
@@ -14,7 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-// Before the first convolution of the program.
+// Must run before the first convolution of the program.
 const Amx kAmx = prepare_amx();
 
 Tensor random_image(std::vector<std::int64_t> sizes) {
@@ -27,7 +27,7 @@ double relative_error(const Tensor& ours, const Tensor& theirs) {
       .item<double>();
 }
 
-// Leaves memory behind in which every value is not a number.
+// Fills memory with NaN and frees it, so reads of uninitialised memory are detected.
 void spoil_memory() {
   std::vector<Tensor> all;
   for (std::int64_t size = 64; size <= 1 << 20; size *= 2)
@@ -62,7 +62,7 @@ TEST_P(ConvSame, AgreesWithF32) {
   std::vector<Tensor> leaves = {w, b};
   if (!is_first_layer) leaves.insert(leaves.end(), inputs.begin(), inputs.end());
   const Tensor g = torch::randn(ours.sizes());
-  // Which outputs are positive is ours to say: near zero rounding decides.
+  // The ReLU mask is taken from the tested result: near zero the sign depends on rounding.
   const Tensor let_through = shape.options.has_relu ? g * (ours > 0) : g;
   const auto expected = torch::autograd::grad({theirs}, leaves, {let_through});
   const auto found = torch::autograd::grad({ours}, leaves, {g.to(ours.scalar_type())});
@@ -76,14 +76,14 @@ const ConvCase kConvCases[] = {
     {{64}, 32, 5, 4, 8},
     {{8}, 8, 3, 5, 5},
     {{1}, 1, 1, 1, 1},
-    {{5}, 17, 3, 3, 37, {.has_relu = true}},          // no width of a tile anywhere
-    {{16}, 33, 3, 4, 70, {.has_relu = true}},         // four tiles of pixels, three of filters
-    {{32, 16, 7}, 16, 3, 5, 50, {.has_relu = true}},  // joined
+    {{5}, 17, 3, 3, 37, {.has_relu = true}},          // no dimension is a multiple of a tile
+    {{16}, 33, 3, 4, 70, {.has_relu = true}},         // four pixel tiles, three filter tiles
+    {{32, 16, 7}, 16, 3, 5, 50, {.has_relu = true}},  // concatenated inputs
     {{16, 16}, 24, 1, 6, 21, {.stride = 2}},
-    {{16, 8, 5}, 3, 1, 6, 21, {.has_relu = true}},  // joined by sums
+    {{16, 8, 5}, 3, 1, 6, 21, {.has_relu = true}},  // sum of products
     {{9}, 20, 5, 7, 35, {.stride = 2, .has_relu = true}},
     {{12, 4}, 40, 3, 11, 19, {.dilation = 2}},
-    {{18}, 6, 3, 9, 8, {.dilation = 6}},  // further than the picture
+    {{18}, 6, 3, 9, 8, {.dilation = 6}},  // the kernel reaches beyond the image
     {{7}, 19, 3, 12, 17, {.stride = 2, .dilation = 2}},
 };
 
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvSame,
                          testing::Combine(testing::ValuesIn(kConvCases),
                                           testing::Values(torch::kFloat32, torch::kBFloat16)));
 
-// As slices of one picture: pixels are further apart than they have channels.
+// Inputs that are slices of one image: the pixel stride is larger than the number of channels.
 TEST(ConvSame, ReadsSlicesOfAPicture) {
   torch::manual_seed(4);
   const Tensor image = random_image({2, 40, 6, 21}).to(torch::kBFloat16);
@@ -130,7 +130,7 @@ TEST_P(PoolReluDrop, DropsTheShare) {
   const Tensor out = pool_relu_drop(x, 0.5, 7);
   EXPECT_NEAR(out.to(torch::kFloat32).mean().item<float>(), 0.5, 0.03);
   EXPECT_EQ(out.max().item<float>(), 1);
-  // No channel and no pixel is preferred.
+  // Dropout is uniform over channels and pixels.
   for (const std::vector<std::int64_t>& over :
        {std::vector<std::int64_t>{0, 2, 3}, std::vector<std::int64_t>{1}}) {
     const torch::Tensor share = out.to(torch::kFloat32).mean(over);
@@ -140,7 +140,7 @@ TEST_P(PoolReluDrop, DropsTheShare) {
         0.01);
   }
   out.backward(torch::ones_like(out));
-  // What was dropped has no gradient; the first of four equal inputs has all of it.
+  // Dropped outputs have no gradient; of four equal inputs, the first receives the whole gradient.
   EXPECT_TRUE(torch::equal(x.grad().index({torch::indexing::Slice(), torch::indexing::Slice(),
                                            torch::indexing::Slice(0, torch::indexing::None, 2),
                                            torch::indexing::Slice(0, torch::indexing::None, 2)}),

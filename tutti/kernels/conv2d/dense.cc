@@ -17,8 +17,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Convolutions of a block go by source: source 0 is what the block is given, source s what layer
-// s - 1 has added. Layers s and later see source s, and are computed from it together.
+// A dense block is computed by source instead of by layer. Source 0 is the input of the block; source s is the
+// output of layer s - 1. All layers s and later read source s, so their contributions from it are computed
+// together: the source is read and transformed once. Backward, the gradient of a source is computed once from the
+// gradients of all layers that read it.
 class Sources {
  public:
   Sources(at::TensorList inputs, at::TensorList weights, const Tensor& added)
@@ -27,7 +29,7 @@ class Sources {
   std::int64_t count() const { return std::int64_t(weights_.size()); }
   std::int64_t filters() const { return weights_[0].size(0); }
   std::int64_t channels(std::int64_t s) const { return s == 0 ? weights_[0].size(1) : filters(); }
-  // Among the channels that a layer sees.
+  // First channel of source s in the input of a layer.
   std::int64_t first(std::int64_t s) const {
     return s == 0 ? 0 : channels(0) + (s - 1) * filters();
   }
@@ -36,14 +38,14 @@ class Sources {
                     : std::vector<FloatSlice>{float_slice_of(of_layer(added_, s - 1))};
     return {picture_shape_of(added_), slices};
   }
-  // (filters of all layers that see it, its channels, 3, 3)
+  // Weights of all layers that read the source: (their filters, channels of the source, 3, 3).
   Tensor weights(std::int64_t s) const {
     std::vector<Tensor> parts;
     for (std::int64_t layer = s; layer < count(); ++layer)
       parts.push_back(weights_[layer].narrow(1, first(s), channels(s)));
     return torch::cat(parts);
   }
-  // The part of `all`, like what is added, that belongs to one layer.
+  // The channels of `all`, in the layout of the block's output, that belong to one layer.
   Tensor of_layer(const Tensor& all, std::int64_t layer) const {
     return all.narrow(1, layer * filters(), filters());
   }
@@ -56,7 +58,7 @@ class Sources {
   const Tensor& added_;
 };
 
-// Each source adds its part to all layers that see it; the last one that a layer sees ends it.
+// Each source adds its contribution to all layers that read it. The last source of a layer completes the layer.
 void dense_forward(const Sources& sources, const Tensor& biases, const Tensor& added) {
   std::vector<FloatSlice> slices;
   for (std::int64_t s = 0; s < sources.count(); ++s) {
@@ -72,7 +74,7 @@ void dense_forward(const Sources& sources, const Tensor& biases, const Tensor& a
   }
 }
 
-// From the gradients of the layers that see source s to `results`, the gradient of the source.
+// Computes the gradient of source s from the gradients of the layers that read it, into `results`.
 void source_gradient(const Sources& sources, std::int64_t s, const Tensor& gradient,
                      std::span<const ResultSlice> results) {
   const Tensor turned = sources.weights(s).flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
@@ -99,8 +101,8 @@ Tensor join_even_pixels(at::TensorList features) {
   return even;
 }
 
-// Takes the gradient of what was added as the layers after the block have it, of all pixels and of
-// even ones, each if defined; adds that of the layers of the block, and puts zeros where ReLU did.
+// Computes the gradient of the block's output. Starts with the gradients from the layers after the block, for all
+// pixels and for even pixels (each if defined), adds those from the layers of the block and applies the ReLU mask.
 Tensor whole_gradient(const Sources& sources, const Tensor& outside, const Tensor& outside_even,
                       const Tensor& added) {
   Tensor gradient = empty_image(added.sizes(), torch::kFloat32);
@@ -119,7 +121,7 @@ Tensor whole_gradient(const Sources& sources, const Tensor& outside, const Tenso
   return gradient;
 }
 
-// Of weights, then of biases.
+// Gradients of the weights, then of the biases.
 variable_list parameter_gradients(const Sources& sources, const Tensor& gradient) {
   variable_list result(2 * sources.count());
   std::vector<FloatSlice> slices;
@@ -143,8 +145,8 @@ variable_list parameter_gradients(const Sources& sources, const Tensor& gradient
   return result;
 }
 
-// The gradients of the inputs. `after` has what layers after the block give, for each of them and,
-// last, for even pixels of all; each if defined.
+// Gradients of the inputs. `after` holds the gradients from the layers after the block: one per input and, last, one
+// for the even pixels of all features; each if defined.
 variable_list input_gradients(const Sources& sources, const Tensor& gradient, at::TensorList inputs,
                               at::TensorList after) {
   variable_list result, outside;
@@ -164,7 +166,7 @@ variable_list input_gradients(const Sources& sources, const Tensor& gradient, at
   return result;
 }
 
-// Gives what is added, the inputs again, and even pixels of all if they are wanted.
+// Returns the block's output, the inputs, and the even pixels of all features if requested.
 struct DenseConv : Function<DenseConv> {
   static variable_list forward(AutogradContext* context, at::TensorList weights,
                                at::TensorList biases, at::TensorList inputs, bool wants_even) {

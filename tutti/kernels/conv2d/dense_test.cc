@@ -1,4 +1,4 @@
-// Dense blocks against libtorch's own convolutions of joined pictures, forward and backward.
+// Compares dense blocks with libtorch's convolutions of concatenated images, forward and backward.
 #include "tutti/kernels/conv2d/dense.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ double relative_error(const Tensor& ours, const Tensor& exact) {
   return ((ours.to(torch::kFloat64) - exact).norm() / exact.norm()).item<double>();
 }
 
-// Leaves memory behind in which every value is not a number.
+// Fills memory with NaN and frees it, so reads of uninitialised memory are detected.
 void spoil_memory() {
   std::vector<Tensor> all;
   for (std::int64_t size = 64; size <= 1 << 22; size *= 2)
@@ -53,7 +53,8 @@ struct Leaves {
   std::vector<Tensor> weights, biases, inputs;
 };
 
-// In f64, joined. Which outputs are positive is `ours` to say: near zero rounding decides.
+// Reference in f64 with concatenated inputs. The ReLU mask is taken from `ours`: near zero the
+// sign depends on rounding.
 Tensor exact_block(const Leaves& leaves, const Tensor& ours) {
   Tensor seen = torch::cat(leaves.inputs, 1).to(torch::kFloat64);
   std::int64_t first = seen.size(1);
@@ -83,7 +84,7 @@ TEST_P(DenseConv, AgreesWithF64) {
   const Tensor ours = torch::cat(features, 1), exact = exact_block(leaves, added.detach());
   EXPECT_LT(relative_error(ours, exact), kTolerance);
   EXPECT_GE(added.min().item<float>(), 0);
-  // Once as layers after the block see all of it; once as they see nothing but what it added.
+  // Once with layers after the block that read all features, once with layers that read only its output.
   const std::int64_t in = exact.size(1) - added.size(1);
   for (bool sees_inputs : {true, false}) {
     const Tensor g = torch::randn(exact.sizes());
@@ -101,12 +102,12 @@ TEST_P(DenseConv, AgreesWithF64) {
 
 INSTANTIATE_TEST_SUITE_P(Blocks, DenseConv,
                          testing::Values(Block{{16}, 16, 1, 8, 8}, Block{{32}, 16, 2, 9, 13},
-                                         Block{{64, 16, 7}, 20, 3, 10, 6},  // joined, no panel
+                                         Block{{64, 16, 7}, 20, 3, 10, 6},  // no full panel
                                          Block{{32, 64}, 16, 5, 26, 27},
                                          Block{{16, 3}, 8, 2, 7, 9},     // too few filters
-                                         Block{{16}, 16, 2, 9, 8, 5}));  // another kernel
+                                         Block{{16}, 16, 2, 9, 8, 5}));  // another kernel size
 
-// What a layer of kernel 1 and stride 2 sees, in an even and in an odd picture.
+// Input of a layer with kernel 1 and stride 2, for even and odd image sizes.
 TEST(DenseConv, GivesEvenPixelsWithTheirGradients) {
   using torch::indexing::Slice;
   for (std::int64_t width : {8, 9}) {

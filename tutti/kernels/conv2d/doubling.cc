@@ -15,7 +15,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// A picture of twice the size as four of the size: one for each pixel of a square of 2x2.
+// A view of an image of twice the size as four images of the original size, one for each pixel of a 2x2 square.
 std::vector<FloatSlice> squares_of(const Tensor& doubled) {
   const FloatSlice whole = float_slice_of(doubled);
   std::vector<FloatSlice> slices;

@@ -15,19 +15,19 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Pixels that are multiplied together; their channels stay in the first or second cache.
+// Pixels multiplied together; their channels stay in the L1 or L2 cache.
 constexpr std::int64_t kBlock = 48;
-// Of all pixels, for sums: so many whatever the number of threads.
+// Number of partial sums; independent of the number of threads.
 constexpr std::int64_t kParts = 8;
 
-// One row for each pixel.
+// An image as a matrix with one row per pixel.
 struct PixelRows {
   explicit PixelRows(const Tensor& image)
       : rows(image.permute({0, 2, 3, 1}).reshape({-1, image.size(1)})),
         first(rows.data_ptr<float>()),
         stride(rows.stride(0)),
         channels(rows.size(1)) {}
-  Tensor rows;  // a copy only if rows are not equally far apart
+  Tensor rows;  // a copy only if the row stride is not constant
   float* first;
   std::int64_t stride, channels;
 };
@@ -38,7 +38,7 @@ std::vector<PixelRows> rows_of_all(at::TensorList images) {
   return all;
 }
 
-// Some pixels, with the channels of all inputs beside each other.
+// Copies pixels [begin, end) of all inputs, with their channels concatenated.
 void join_rows(const std::vector<PixelRows>& inputs, std::int64_t begin, std::int64_t end,
                float* joined, std::int64_t row) {
   for (const PixelRows& input : inputs) {

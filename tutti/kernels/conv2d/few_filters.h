@@ -1,4 +1,4 @@
-// Convolutions of one pixel to few channels, as the last layer of a network has them.
+// Pointwise (1x1) convolutions with few output channels, such as a segmentation head.
 #pragma once
 
 #include <torch/types.h>
@@ -7,10 +7,9 @@ namespace tutti::kernels {
 
 constexpr std::int64_t kFewFilters = 8;
 
-// conv_same in f32 with a kernel of 1x1, stride 1 and at most kFewFilters filters. Each way goes
-// once over the inputs, which are read from where they are: libtorch's products of such narrow
-// matrices take several times as long as reading them. Results do not depend on the number of
-// threads.
+// conv_same in f32 for 1x1 kernels, stride 1 and at most kFewFilters output channels. The forward and backward passes
+// each read the inputs once, in place: libtorch's GEMM for such narrow matrices takes several times as long as reading
+// them. Results do not depend on the number of threads.
 torch::Tensor few_filters_conv(at::TensorList inputs, const torch::Tensor& weight,
                                const torch::Tensor& bias);
 

@@ -1,4 +1,4 @@
-// Convolutions to few channels against those of libtorch in f64, forward and backward.
+// Compares convolutions with few output channels with those of libtorch in f64, forward and backward.
 #include "tutti/kernels/conv2d/few_filters.h"
 
 #include <gtest/gtest.h>

@@ -16,8 +16,8 @@ using torch::autograd::variable_list;
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 constexpr std::int64_t kKernel = 3;
-constexpr std::int64_t kColumns = 24;  // pooled pixels made together: what they need stays near
-constexpr std::int64_t kPieces = 16;   // of a sum, whatever the number of threads
+constexpr std::int64_t kColumns = 24;  // pooled pixels per strip; inputs stay in the cache
+constexpr std::int64_t kPieces = 16;   // partial sums, for any number of threads
 
 struct FirstConvShape {
   FirstConvShape(const Tensor& image, std::int64_t filters_)
@@ -28,11 +28,11 @@ struct FirstConvShape {
         filters(filters_) {}
   std::int64_t images, channels, height, width, filters;
   std::int64_t columns() const { return width / 2; }
-  std::int64_t rows() const { return images * (height / 2); }  // pooled, of all images
+  std::int64_t rows() const { return images * (height / 2); }  // pooled rows of all images
   std::int64_t place_count() const { return kKernel * kKernel * channels; }
 };
 
-// The four rows of an image that two rows of the convolution see, with zeros around.
+// The four rows of an image that contribute to two rows of the convolution, with zero padding.
 class InputRows {
  public:
   explicit InputRows(const FirstConvShape& shape)
@@ -40,7 +40,7 @@ class InputRows {
         length_((shape.width + 2) * shape.channels),
         values_(static_cast<std::size_t>(4 * length_), 0) {}
 
-  // For row `row` of the pooled ones.
+  // Reads the input of pooled row `row`.
   void read(const float* images, std::int64_t row) {
     const std::int64_t pooled = shape_.height / 2, size = shape_.width * shape_.channels,
                        image = row / pooled, first = 2 * (row % pooled) - 1;
@@ -52,11 +52,11 @@ class InputRows {
         std::copy_n(images + (image * shape_.height + first + y) * size, size, to);
     }
   }
-  // What `count` pixels from (y, x) on see, a row of the matrix for each: y is 0 or 1.
+  // Matrix with one row per pixel: the receptive fields of `count` pixels from (y, x) on; y is 0 or 1.
   LeftMatrix seen(std::int64_t y, std::int64_t x, std::int64_t count) const {
     return {at(y, x), count, shape_.channels, kKernel * shape_.channels, kKernel, length_};
   }
-  // The same in row `line` of the kernel only.
+  // The same for kernel row `line` only.
   LeftMatrix seen_in_line(std::int64_t line, std::int64_t y, std::int64_t x,
                           std::int64_t count) const {
     return {at(y + line, x), count, shape_.channels, kKernel * shape_.channels};
@@ -83,7 +83,7 @@ class Strip {
   LineVector<float> values_;
 };
 
-// Calls task(pooled row, first column, columns) for the strips of some rows.
+// Calls task(pooled row, first column, columns) for the strips of a row.
 template <class Task>
 void each_strip(const FirstConvShape& shape, std::int64_t row, Task task) {
   for (std::int64_t column = 0; column < shape.columns(); column += kColumns)
@@ -107,7 +107,7 @@ void forward_rows(const FirstConvShape& shape, const float* images, const float*
   }
 }
 
-// Adds to `weights`, (3, 3, channels, filters), and `bias`.
+// Adds to the gradients of `weights`, (3, 3, channels, filters), and `bias`.
 void backward_rows(const FirstConvShape& shape, const float* images, const float* gradient,
                    const std::uint8_t* winner, float* weights, float* bias, std::int64_t begin,
                    std::int64_t end) {

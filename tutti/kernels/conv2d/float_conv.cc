@@ -13,7 +13,7 @@ namespace {
 using torch::Tensor;
 using torch::autograd::variable_list;
 
-// Where the gradients of the inputs go.
+// Destinations for the gradients of the inputs.
 std::vector<ResultSlice> result_slices_of(at::TensorList results, at::TensorList inputs) {
   std::vector<ResultSlice> slices;
   for (std::size_t i = 0; i < inputs.size(); ++i)

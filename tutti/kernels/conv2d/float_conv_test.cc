@@ -1,4 +1,4 @@
-// Convolutions in f32 against those of libtorch in f64, forward and backward.
+// Compares f32 convolutions with those of libtorch in f64, forward and backward.
 #include "tutti/kernels/conv2d/float_conv.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Tensor exact_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bia
                        bias.to(torch::kFloat64), stride, weight.size(2) / 2 * dilation, dilation);
 }
 
-// Leaves memory behind in which every value is not a number.
+// Fills memory with NaN and frees it, so reads of uninitialised memory are detected.
 void spoil_memory() {
   std::vector<Tensor> all;
   for (std::int64_t size = 64; size <= 1 << 22; size *= 2)
@@ -67,7 +67,7 @@ TEST_P(FloatConv, AgreesWithF64) {
   const Tensor exact = exact_conv(inputs, leaves[0], leaves[1], shape.stride, shape.dilation);
   EXPECT_LT(relative_error(ours, shape.has_relu ? torch::relu(exact) : exact), kTolerance);
   const Tensor g = torch::randn(ours.sizes());
-  // Which outputs are positive is ours to say: near zero rounding decides.
+  // The ReLU mask is taken from the tested result: near zero the sign depends on rounding.
   const Tensor let_through = shape.has_relu ? g * (ours > 0) : g;
   const auto expected =
       torch::autograd::grad({exact}, leaves, {let_through.to(torch::kFloat64)}, true);
@@ -80,8 +80,8 @@ TEST_P(FloatConv, AgreesWithF64) {
 INSTANTIATE_TEST_SUITE_P(Shapes, FloatConv,
                          testing::Values(Shape{{1}, 1, 1, 1, 1}, Shape{{1}, 3, 2, 2, 3},
                                          Shape{{3}, 17, 1, 5, 4, true}, Shape{{16}, 16, 2, 8, 8},
-                                         Shape{{33}, 40, 3, 7, 13},  // no whole tile, no panel
-                                         Shape{{32, 16, 7}, 16, 2, 5, 50, true},  // joined
+                                         Shape{{33}, 40, 3, 7, 13},  // no full tile or panel
+                                         Shape{{32, 16, 7}, 16, 2, 5, 50, true},  // concatenated
                                          Shape{{128}, 128, 3, 30, 29, true},      // many blocks
                                          Shape{{260}, 200, 1, 6, 9},
                                          Shape{{32, 16, 7}, 16, 2, 9, 20, true, 5},
@@ -105,7 +105,7 @@ TEST(FloatConv, LeavesOutWhatNobodyAsksFor) {
   EXPECT_LT(relative_error(joined[0], exact[0].to(torch::kFloat64)), kTolerance);
 }
 
-// As slices of one picture: pixels are further apart than they have channels.
+// Inputs that are slices of one image: the pixel stride is larger than the number of channels.
 TEST(FloatConv, ReadsSlicesOfAPicture) {
   torch::manual_seed(4);
   const Tensor image = random_image({2, 40, 6, 21});

@@ -1,4 +1,4 @@
-// Tensors in f32, with channels beside each other, as the kernels of convolution see them.
+// Conversion of f32 tensors with contiguous channels to the views used by the convolution kernels.
 #pragma once
 
 #include <torch/types.h>

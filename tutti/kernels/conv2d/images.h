@@ -1,11 +1,11 @@
-// Pictures in channels_last, as our kernels of convolution read and write them.
+// Conversion of images to the channels_last layout used by the convolution kernels.
 #pragma once
 
 #include <torch/types.h>
 
 namespace tutti::kernels {
 
-// In this type, with channels beside each other; the tensor itself where it is so already.
+// Returns the image in this type with contiguous channels; the tensor itself if it already has this layout.
 inline torch::Tensor readable(const torch::Tensor& image, torch::ScalarType dtype) {
   const torch::Tensor values = image.to(dtype);
   return values.stride(1) == 1 ? values : values.contiguous(at::MemoryFormat::ChannelsLast);

@@ -1,5 +1,5 @@
-// A convolution of several pictures, taken as if their channels were joined, as an operation of
-// libtorch; what computes it is `Kernels`.
+// Autograd function for a convolution of several images whose channels are concatenated. `Kernels`
+// provides the computation.
 #pragma once
 
 #include <torch/autograd.h>
@@ -10,13 +10,12 @@
 
 namespace tutti::kernels {
 
-// Kernels has, all static:
-//   kType: that of inputs and output, whose channels lie beside each other
+// Kernels has these static members:
+//   kType: scalar type of inputs and output, whose channels are contiguous
 //   forward(shape, inputs, weight, bias, has_relu, output)
-//   weight_gradients(shape, inputs, gradient, sign): of weight and bias
-//   input_gradients(shape, gradient, sign, weight, inputs, results): fills those results that are
-//     defined, like the inputs
-// Where `sign`, if defined, is not positive, the gradient counts as zero.
+//   weight_gradients(shape, inputs, gradient, sign): returns the gradients of weight and bias
+//   input_gradients(shape, gradient, sign, weight, inputs, results): fills the defined results, one per input
+// If `sign` is defined, the gradient is treated as zero where `sign` is not positive.
 template <class Kernels>
 struct JoinedConv : torch::autograd::Function<JoinedConv<Kernels>> {
   using Tensor = torch::Tensor;

@@ -26,7 +26,7 @@ Tensor empty_volume(std::int64_t n, std::int64_t channels, const Extent& e,
                       torch::TensorOptions().dtype(dtype).memory_format(kLast3d));
 }
 
-// Calls task(sample, plane) for all of them, on all threads.
+// Calls task(sample, plane) for all planes of all samples, in parallel.
 template <class Task>
 void each_plane(std::int64_t samples, std::int64_t planes, Task task) {
   at::parallel_for(0, samples * planes, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -171,7 +171,7 @@ struct FirstLayer : Function<FirstLayer> {
     const Tensor g = gradients[0].to(torch::kFloat32).contiguous(kLast3d);
     const std::int64_t filters = g.size(1), planes = g.size(2), tasks = x.size(0) * planes;
     const Extent extent = extent_of(x), pooled = extent_of(g);
-    // Sums of so many pieces, whatever the number of threads: the same bits always.
+    // A fixed number of partial sums, so the result is bitwise identical for any number of threads.
     const std::int64_t pieces = std::min<std::int64_t>(tasks, 16);
     Tensor places = torch::zeros({pieces, kPlaces, filters});
     Tensor bias = torch::zeros({pieces, filters});
@@ -195,7 +195,7 @@ Tensor conv_volume(const Tensor& input, const Tensor& weight, const Tensor& bias
                    torch::ScalarType dtype, std::int64_t stride, std::int64_t padding) {
   if (dtype == torch::kBFloat16 && has_matrix_units())
     return MixedConv::apply(input, weight, bias, stride, padding);
-  // In bf16 without matrix units libtorch rounds sums to bf16, and is slow.
+  // Without AMX, libtorch's bf16 convolution rounds sums to bf16 and is slow.
   const torch::ScalarType sums = dtype == torch::kBFloat16 ? torch::kFloat32 : dtype;
   return torch::conv3d(input.to(sums), weight.to(sums), bias.to(sums), stride, padding).to(dtype);
 }

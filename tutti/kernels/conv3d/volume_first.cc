@@ -1,12 +1,12 @@
 #include "tutti/kernels/conv3d/volume_kernels.h"
 
-// Sizeless vectors (SVE, RVV) cannot be kept in arrays of sums.
+// Sizeless vectors (SVE, RVV) cannot be stored in arrays of sums.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/kernels/conv3d/volume_first.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Included after foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -22,7 +22,7 @@ Extent pooled_of(const Extent& extent) {
   return Extent{extent.depth - 2, extent.height - 2, extent.width - 2}.halved();
 }
 
-// Where the input of voxel v of an output lies from that of voxel 0.
+// Offsets of the inputs of the eight pooled voxels, relative to that of voxel 0.
 struct Offsets {
   explicit Offsets(const Extent& extent) {
     for (int v = 0; v < 8; ++v)
@@ -31,8 +31,8 @@ struct Offsets {
   std::int64_t at[8];
 };
 
-// All filters of one output voxel, as many at a time as a register holds: eight sums, one for each
-// voxel that is pooled, to which each place of the kernel adds.
+// Computes all filters of one output voxel, one register of filters at a time: eight sums, one for each pooled voxel,
+// accumulated over the kernel positions.
 HWY_ATTR void first_layer_voxel(const float* corner, const Extent& extent, const Offsets& voxel,
                                 const float* weights, const float* bias, std::int64_t filters,
                                 float slope, float* output, std::uint8_t* signs) {

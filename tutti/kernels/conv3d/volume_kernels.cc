@@ -2,7 +2,7 @@
 
 #include <bit>
 
-// One kernel for each kind of processor, chosen when the program starts.
+// Compiled for several instruction sets; the dynamic loader selects one at program start.
 #define TUTTI_CLONES \
   __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 
@@ -18,7 +18,7 @@ inline float value_of(std::uint16_t x) {
 inline void put(float& to, float x) {
   to = x;
 }
-inline void put(std::uint16_t& to, float x) {  // to the nearest, ties to even
+inline void put(std::uint16_t& to, float x) {  // rounds to nearest, ties to even
   const auto bits = std::bit_cast<std::uint32_t>(x);
   to = static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
@@ -54,7 +54,7 @@ inline __attribute__((always_inline)) void spread_voxel(const T* __restrict grad
   }
 }
 
-// Where input v of the output voxel (z, y, x) lies.
+// Index of input v of the output voxel (z, y, x).
 inline std::int64_t input_voxel(const Extent& extent, std::int64_t z, std::int64_t y,
                                 std::int64_t x, int v) {
   return ((2 * z + (v >> 2)) * extent.height + 2 * y + (v >> 1 & 1)) * extent.width + 2 * x +

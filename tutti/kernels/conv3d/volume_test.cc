@@ -1,4 +1,4 @@
-// Against libtorch's own operations, in f32 closely and in bf16 as closely as it can be.
+// Compares the operations with those of libtorch, with tolerances for f32 and bf16.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -100,9 +100,9 @@ TEST(Turned, AreAllSymmetriesOfACube) {
   std::set<std::vector<std::int64_t>> seen;
   for (std::uint64_t i = 0; i < kCubeSymmetries; ++i) {
     const torch::Tensor other = turned(cube, i)[1].contiguous();
-    EXPECT_EQ(other[1][1][1].item<std::int64_t>(), 27 + 13);  // the middle stays
+    EXPECT_EQ(other[1][1][1].item<std::int64_t>(), 27 + 13);  // the centre is unchanged
     seen.emplace(other.data_ptr<std::int64_t>(), other.data_ptr<std::int64_t>() + 27);
-    // Neighbours stay neighbours: corners are at distance sqrt(3) from the middle.
+    // Distances are preserved: corners are at distance sqrt(3) from the centre.
     EXPECT_EQ(std::set<std::int64_t>({27, 29, 33, 35, 45, 47, 51, 53})
                   .count(other[0][2][0].item<std::int64_t>()),
               1u);

@@ -18,7 +18,7 @@ struct PoolShape {
   std::int64_t images, channels, height, width;
   std::int64_t out_height() const { return height / 2; }
   std::int64_t out_width() const { return width / 2; }
-  // Element at which the two rows of output `row` begin, which counts over all images.
+  // Index of the first element of the two input rows of output `row`, which counts over all images.
   std::int64_t first(std::int64_t row) const {
     return (row / out_height() * height + 2 * (row % out_height())) * width * channels;
   }

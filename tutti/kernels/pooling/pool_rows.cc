@@ -5,13 +5,13 @@
 namespace tutti::kernels {
 namespace {
 
-// Which of the four inputs of an output was the largest, or that none came through: it was not
-// positive, or dropped.
+// Value of `winner` if no input was selected: the maximum was not positive, or the output was dropped. Otherwise
+// `winner` is the index (0 to 3) of the largest input.
 constexpr std::uint8_t kNone = 4;
 
-// What decides which channels of one output pixel are dropped: 32 bits that depend on its place and
-// the seed, spread over the channels by 16-bit arithmetic, which fits the width of bf16. In lanes
-// of 32 bits it is done with masks, since compilers do not mix widths.
+// Random numbers that decide which channels of an output pixel are dropped: 32 bits derived from the pixel index and
+// the seed, expanded over the channels with 16-bit arithmetic, which matches the width of bf16. For 32-bit values the
+// arithmetic is masked, because compilers do not vectorise mixed widths.
 struct Dice {
   Dice(std::uint64_t seed, std::int64_t place, std::uint32_t threshold_)
       : threshold(static_cast<std::uint16_t>(threshold_)) {
@@ -21,7 +21,7 @@ struct Dice {
     add = static_cast<std::uint16_t>(x);
     times = static_cast<std::uint16_t>((x >> 16) | 1);
   }
-  std::uint16_t add, times, threshold;  // dropped when the number is below `threshold`
+  std::uint16_t add, times, threshold;  // dropped if the number is below `threshold`
 
   template <class Code>
   bool drops(std::int64_t channel) const {
@@ -34,9 +34,9 @@ struct Dice {
   }
 };
 
-// One output pixel. Values travel as their bits: positive floats are ordered like these and
-// negative ones have the sign bit, so max with 0 as integers is max with 0 as floats. The number of
-// the winner is kept as wide as the values until the end, so that all lanes stay of one width.
+// One output pixel. Values are handled as bit patterns: positive floats order like integers and negative ones have the
+// sign bit set, so an integer max with 0 equals a float max with 0. The index of the winner is kept at the width of the
+// values until the end, so all lanes have the same width.
 using FloatBits = std::int32_t __attribute__((may_alias));
 
 template <class Bits>
@@ -118,7 +118,7 @@ inline __attribute__((always_inline)) void unpool_row_of(const Bits* gradient,
 
 }  // namespace
 
-// Compiled for several instruction sets; the right one is chosen when the program starts.
+// Compiled for several instruction sets; the dynamic loader selects one at program start.
 #define TUTTI_FOR_EVERY_PROCESSOR \
   __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 

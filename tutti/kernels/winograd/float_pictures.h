@@ -1,4 +1,4 @@
-// Pictures in f32 as kernels of convolution read and write them, without libtorch.
+// Layout of f32 images for the convolution kernels, independent of libtorch.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 
 namespace tutti::kernels {
 
-// Some channels of a batch of pictures. Channels lie beside each other; pixels, rows and pictures
-// are so many values apart.
+// A subset of the channels of a batch of images. Channels are contiguous; the last three members are strides in values.
 struct FloatSlice {
   float* data = nullptr;
   std::int64_t channels = 0, pixel = 0, row = 0, picture = 0;
@@ -27,8 +26,8 @@ struct PictureShape {
   std::int64_t pictures, height, width;
 };
 
-// What is read: the channels of all slices as if joined. Where `sign` is not positive, zeros are
-// read; without data: everything is read.
+// Input view that concatenates the channels of all slices. Zeros are read where `sign` is not positive;
+// without data there is no mask.
 struct JoinedPictures {
   PictureShape shape;
   std::span<const FloatSlice> slices;

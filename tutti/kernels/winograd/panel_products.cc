@@ -1,12 +1,12 @@
 #include "tutti/kernels/winograd/panel_products.h"
 
-// Sizeless vectors (SVE, RVV) cannot be kept in arrays of sums.
+// Sizeless vectors (SVE, RVV) cannot be stored in arrays of sums.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/kernels/winograd/panel_products.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Included after foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -20,10 +20,10 @@ using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
 constexpr int kLaneCount = static_cast<int>(hn::MaxLanes(kLanes));
 constexpr int kVectors = static_cast<int>(kPanel) / kLaneCount;
-// Rows of sums that fill the registers, but those for a row of the panel and a value of `left`.
+// Rows of sums that fit into the registers, minus those for one row of the panel and one value of `left`.
 constexpr int kMostRows = kVectors == 1 ? 12 : kVectors == 2 ? 6 : 2;
 
-// A block of rows of one panel of the result; the sums begin with `start` in every row.
+// A block of rows of one panel of the result; the sums of each row begin with `start`.
 template <int kRows>
 HWY_INLINE void multiply_block(const LeftMatrix& left, const float* panel, const Vector* start,
                                float* result, std::int64_t result_row) {
@@ -46,7 +46,7 @@ HWY_INLINE void multiply_block(const LeftMatrix& left, const float* panel, const
       hn::StoreU(sum[r][v], kLanes, result + r * result_row + v * kLaneCount);
 }
 
-// The rows that are left, fewer than kRows.
+// The remaining rows, fewer than kRows.
 template <int kRows>
 HWY_INLINE void multiply_rest(const LeftMatrix& left, const float* panel, const Vector* start,
                               float* result, std::int64_t result_row, std::int64_t rows) {
@@ -78,7 +78,7 @@ HWY_ATTR void multiply_rows(const LeftMatrix& left, const float* right, const fl
   }
 }
 
-// kRows columns of `left` times one panel of `right`, added to so many rows of the result.
+// Adds kRows columns of `left` times one panel of `right` to kRows rows of the result.
 template <int kRows>
 HWY_INLINE void add_block(const LeftMatrix& left, const float* right, std::int64_t right_row,
                           float* result, std::int64_t result_row) {

@@ -7,14 +7,27 @@
 #include "tutti/kernels/amx/joined_rows.h"
 #include "tutti/kernels/winograd/winograd_kernels.h"
 
+// Winograd convolution F(4x4, 3x3) (Lavin and Gray 2016).
+//
+// The image is divided into tiles of 4x4 output pixels. For an input tile d of 6x6 pixels and a 3x3 kernel g, the
+// output tile is A' [(G g G') o (B' d B)] A, where o is the element-wise product and ' the transpose. Summed over input
+// channels, the element-wise product is one matrix product (tiles x in) * (in x out) for each of the 36 positions. A
+// tile needs 36 multiplications per pair of channels instead of 144.
+//
+// Forward pass: the weights are transformed once. Threads take blocks of tiles; for each block a thread transforms the
+// inputs, computes the 36 products and transforms the results to pixels. The matrices of a block stay in the L2 cache.
+// Gradient of the input: a forward pass with the flipped kernel and swapped channels, called by conv2d.
+// Gradient of the weights: for each block, inputs and output gradients are transformed, and the 36 products
+// transpose(inputs) * gradients are accumulated; the sums are transformed back at the end. Blocks are processed in
+// order and threads share positions, so the order of additions does not depend on the number of threads.
 namespace tutti::kernels {
 namespace {
 
-// A part of a block of tiles that one thread transforms: so many whatever the number of threads.
+// Number of tiles that one thread transforms at a time; independent of the number of threads.
 constexpr std::int64_t kPart = 12;
 
-// How many tiles are transformed and multiplied together: so many that their matrices stay in the
-// second cache. Where not even the weights do, each block should use them often.
+// Number of tiles transformed and multiplied together, so their matrices stay in the L2 cache. If not even the weights
+// fit, larger blocks reuse them more often.
 std::int64_t block_of(std::int64_t in, std::int64_t out) {
   constexpr std::int64_t kNear = 256 << 10, kMost = 4 * kPart;
   constexpr auto kBytes = static_cast<std::int64_t>(kPositions * sizeof(float));
@@ -24,7 +37,7 @@ std::int64_t block_of(std::int64_t in, std::int64_t out) {
 }
 
 struct Tile {
-  std::int64_t picture, y, x;  // of its first pixel
+  std::int64_t picture, y, x;  // image, and coordinates of the first pixel
 };
 
 class TileGrid {
@@ -39,8 +52,8 @@ class TileGrid {
     return {i / columns_ / rows_, i / columns_ % rows_ * kTileOut, i % columns_ * kTileOut};
   }
 
-  // Calls visit(i, pixel of the slice) for kSide x kSide pixels that begin `before` pixels before
-  // the tile; null where the picture has none.
+  // Calls visit(i, pixel of the slice) for kSide x kSide pixels that start `before` pixels above and to the left of the
+  // tile; null for pixels outside the image.
   template <int kSide, class Visit>
   void each_pixel(const FloatSlice& slice, const Tile& tile, int before, Visit visit) const {
     const std::int64_t top = tile.y - before, left = tile.x - before;
@@ -60,8 +73,8 @@ class TileGrid {
   std::int64_t rows_, columns_;
 };
 
-// The 36 matrices of a block of tiles. An odd number of cache lines lies between rows and between
-// matrices, so that what is read together does not meet in one place of the cache.
+// The 36 matrices of a block of tiles. The strides of rows and matrices are odd numbers of cache lines, so values that
+// are read together do not map to the same cache set.
 class BlockMatrix {
  public:
   BlockMatrix(std::int64_t tiles, std::int64_t channels)
@@ -80,7 +93,7 @@ class BlockMatrix {
   LineVector<float> values_;
 };
 
-// Reads tiles of pictures, with zeros around.
+// Reads tiles of images with zero padding.
 class TileReader {
  public:
   explicit TileReader(const JoinedPictures& input) : input_(input), grid_(input.shape) {
@@ -116,7 +129,7 @@ class TileReader {
   std::vector<float> zeros_;
 };
 
-// Pixels of a tile of a result, row by row.
+// Pixels of one tile of a result, row by row.
 class ResultPixels {
  public:
   ResultPixels(const TileGrid& grid, const Tile& tile, const FloatSlice& slice)

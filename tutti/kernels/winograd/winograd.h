@@ -1,6 +1,5 @@
-// Convolutions of pictures by Winograd's F(4x4, 3x3) in f32: kernels of 3x3, zeros around, a
-// quarter of the multiplications. Any size, any number of channels, any processor. Results do not
-// depend on the number of threads.
+// 2-D convolution with Winograd's F(4x4, 3x3) in f32: 3x3 kernels, "same" zero padding, a quarter of the
+// multiplications. Any size, any number of channels, any CPU. Results do not depend on the number of threads.
 #pragma once
 
 #include <span>
@@ -9,23 +8,23 @@
 
 namespace tutti::kernels {
 
-// With fewer on either side, transforms cost more than the multiplications they save.
+// With fewer input or output channels, the transforms cost more than the multiplications they save.
 constexpr std::int64_t kFewChannels = 16;
 
-// Channels of a result. Those without data are dropped. `add` is added to them first, and may be
-// the same memory; where `sign` is not positive, they are zero; each only if it has data.
+// A subset of the channels of a result. Channels of a slice without data are dropped. If `add` has data, it is added to
+// the result; it may be the same memory as `to`. If `sign` has data, the result is zero where `sign` is not positive.
 struct ResultSlice {
   FloatSlice to;
   FloatSlice add = {}, sign = {};
   bool has_relu = false;
 };
 
-// `weights` are (3, 3, in, out), `bias` has `out` values or is null. Channels of the result go to
-// the slices one after another.
+// Forward convolution. `weights` are (3, 3, in, out); `bias` has `out` values or is null. The output channels are
+// distributed over the slices in order.
 void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
                    std::span<const ResultSlice> output);
 
-// Sums over all pixels: `weights`, (3, 3, in, out), and `bias`, from the gradient of the output.
+// Gradients of weights, (3, 3, in, out), and bias, summed over all pixels. `gradient` is the gradient of the output.
 void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures& gradient,
                               float* weights, float* bias);
 

@@ -1,12 +1,12 @@
 #include "tutti/kernels/winograd/winograd_kernels.h"
 
-// Sizeless vectors (SVE, RVV) cannot be kept in arrays.
+// Sizeless vectors (SVE, RVV) cannot be stored in arrays.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/kernels/winograd/winograd_kernels.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Included after foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -20,8 +20,8 @@ using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
 constexpr int kLaneCount = static_cast<int>(hn::MaxLanes(kLanes));
 
-// The transforms evaluate polynomials at 0, +-kA, +-kB and infinity. Whole numbers (1 and 2) would
-// do, but with these rounding errors are two fifths.
+// Interpolation points of the transforms: 0, +-kA, +-kB and infinity. The usual integers (1 and 2) work too, but these
+// points reduce rounding errors to two fifths.
 constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
 
 HWY_INLINE Vector times(float factor, Vector x) {
@@ -86,8 +86,8 @@ HWY_INLINE void weight_gradient_line(const Vector* u, Vector* to) {
   to[2] = plus(plus(u[5], kA2, sum_a), kB2, sum_b);
 }
 
-// Both sides of a square of kFrom x kFrom values: `line` on its columns, then on its rows. load(i)
-// gives a value and store(i, value) takes one, so that nothing is kept but what is between the two.
+// Applies `line` to the columns and then to the rows of a square of kFrom x kFrom values. load(i) returns a value and
+// store(i, value) writes one, so only the intermediate values are kept.
 template <int kFrom, int kTo, class Load, class Line, class Store>
 HWY_INLINE void both_sides(Load load, Line line, Store store) {
   Vector half[kTo * kFrom];
@@ -106,8 +106,7 @@ HWY_INLINE void both_sides(Load load, Line line, Store store) {
   }
 }
 
-// As many channels as a register holds, or those that are left. A mask costs much on some
-// processors.
+// Loads as many channels as a register holds, or the remaining ones. Masked loads are slow on some CPUs.
 HWY_INLINE Vector load_some(const float* from, std::int64_t left) {
   if (left >= kLaneCount) return hn::LoadU(kLanes, from);
   return hn::MaskedLoad(hn::FirstN(kLanes, static_cast<std::size_t>(left)), kLanes, from);
@@ -119,7 +118,7 @@ HWY_INLINE void store_some(Vector value, float* to, std::int64_t left) {
     hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(left)), kLanes, to);
 }
 
-// Of a register that is full nothing need be asked for each pixel.
+// Full registers need no check for each pixel.
 struct WholePixels {
   const float* const* values;
   std::int64_t channel;
@@ -170,8 +169,7 @@ HWY_ATTR void transform_gradient(const TilePixels& pixels, const TileMatrix& to,
   }
 }
 
-// Of a result that nothing is added to and nothing of which is masked, nothing of the kind need be
-// asked for each pixel.
+// kIsPlain: nothing is added and nothing is masked, so no check is needed for each pixel.
 template <bool kIsPlain>
 HWY_INLINE void write_output(const TileMatrix& from, const float* bias, const TileResult& to) {
   const Vector zero = hn::Zero(kLanes);
