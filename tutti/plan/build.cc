@@ -97,7 +97,7 @@ void build_whole_lane(const LaneTask& task) {
       task.builder, {task.request.collective, line, task.request, task.range, nullptr, root, true});
 }
 
-// gather, scatter, all_to_all, send_receive: all ranks are one line.
+// gather, scatter, all_to_all and send_receive: one line over all ranks.
 void build_flat_lane(const LaneTask& task) {
   const Axis& axis = task.layout.axes().back();
   const Line line = task.layout.line(axis);
@@ -119,7 +119,7 @@ void build_lane(const LaneTask& task) {
   }
 }
 
-// Input and output of the lane that works on `range` of the vector.
+// Sets the input and output of the lane that covers `range` of the vector.
 void begin_vector_lane(Builder& builder, const Plan& plan, const Range& range) {
   builder.begin_lane(plan.input_count > 0 ? range : Range{},
                      plan.output_count > 0 ? range : Range{});
@@ -133,7 +133,7 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
     plan.groups = layout.groups();
     task.group = builder.group_of(layout.block_line().ranks);
   }
-  // The vector's image in scratch, where peers find what they read of it.
+  // Reserve a scratch copy of the vector; peers read the partial results from it.
   const bool folds_in_scratch =
       request.collective == Collective::kReduce || request.collective == Collective::kReduceScatter;
   if (folds_in_scratch && layout.block_count() > 1) builder.scratch(plan.input_count);
@@ -155,7 +155,7 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
   }
 }
 
-// One rank has its result when it has its input.
+// A single rank: the output is a copy of the input.
 void build_alone(Plan& plan) {
   if (plan.output_count == 0) return;
   Builder builder(plan);

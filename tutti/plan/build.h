@@ -1,4 +1,4 @@
-// The way in: from what is asked and chosen to the steps of one rank.
+// Plan construction: turns a request and a choice of algorithms into the steps of one rank.
 #pragma once
 
 #include "tutti/plan/choice.h"
@@ -7,10 +7,10 @@
 
 namespace tutti::plan {
 
-// The plan of `rank`. Pure: every rank builds its own with the same grid, request (but for the
-// counts of all_to_all) and choice, and the plans fit together. Throws ConfigError when the request
-// is not sound (a root that does not exist, counts for other than all ranks) or the choice cannot
-// be carried out.
+// Returns the plan of `rank`. Pure function. Every rank builds its own plan from the same grid, choice and request
+// (only the counts of all_to_all may differ), and the plans of all ranks match.
+// Throws ConfigError if the request is invalid (the root is out of range, `counts` does not have one entry per rank) or
+// if the choice cannot be carried out.
 Plan build(const topo::Grid& grid, const Request& request, const Choice& choice, int rank);
 
 }  // namespace tutti::plan

@@ -30,13 +30,13 @@ Request request_of(Collective collective, int ranks, std::int64_t count, int roo
   return request;
 }
 
-// Every way of working on `grid`: in and out of place, one lane and three, in two orders of turns.
+// Verifies the plans for `grid`: in place and out of place, with one lane and with three, in two schedules.
 void expect_right(const Grid& grid, const Request& request, Choice choice) {
   for (const int lanes : {1, 3}) {
     choice.lanes = choice.algorithms.back() == "vendor" ? 1 : lanes;
     for (const bool in_place : {false, true}) {
       const unsigned seed = 17 * lanes + in_place;
-      const bool in_library = lanes == 1;  // matters to the rows host_..., which have one lane
+      const bool in_library = lanes == 1;  // affects only the host_* algorithms, which use one lane
       const Report report = verify(grid, request, choice, {seed, in_place, in_library});
       ASSERT_EQ(report.problem, "")
           << choice.text() << " " << name_of(request.collective) << " of " << request.count
@@ -91,7 +91,7 @@ struct Case {
   std::vector<std::string> algorithms;
 };
 
-// Hosts x local ranks and more dimensions, of any shape, dealt either way.
+// Hosts x local ranks and grids of more dimensions, with ranks placed on hosts in blocks and round-robin.
 std::vector<Case> cases_for(Collective collective) {
   const auto of_line = [&](const char* on_vector) -> std::string {
     switch (collective) {
@@ -148,7 +148,7 @@ TEST_P(EveryCollective, IsRightOnAGrid) {
 INSTANTIATE_TEST_SUITE_P(Collective, EveryCollective, ::testing::Range(0, kCollectiveCount),
                          [](const auto& c) { return name_of(static_cast<Collective>(c.param)); });
 
-// Grids nobody thought of: any sizes, any ranks on any host, pieces with holes.
+// Random grids: any sizes, any assignment of ranks to hosts, empty pieces.
 TEST(Build, IsRightOnRandomGrids) {
   std::minstd_rand random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % n); };
@@ -215,7 +215,7 @@ TEST(Build, RefusesWhatCannotBe) {
 TEST(Build, CallsOfTheVendorAreNeverUnderWayTogether) {
   const Request request = request_of(Collective::kAllReduce, 4, 1000);
   EXPECT_EQ(build(grid_of({2, 2}, 1), request, {{"direct", "vendor"}, 8}, 0).lanes.size(), 1U);
-  // Slices without elements call nothing, on whatever rail they are.
+  // Empty slices issue no call, on any rail.
   expect_right(uneven({2, 2}), request_of(Collective::kAllReduce, 4, 1), {{"direct", "vendor"}});
 }
 

@@ -127,7 +127,7 @@ void Builder::host_all_reduce(const Line& line, const Range& range, HostProtocol
 }
 
 Range Builder::scratch(std::int64_t count) {
-  constexpr std::int64_t kUnit = 64;  // elements: whole cache lines, whatever the type
+  constexpr std::int64_t kUnit = 64;  // elements: full cache lines for every type
   const Range range{Space::kScratch, plan_.scratch_count, count};
   plan_.scratch_count += (count + kUnit - 1) / kUnit * kUnit;
   return range;

@@ -1,4 +1,5 @@
-// Writes the steps of one rank. What has no elements is left out, on both sides alike.
+// Appends the steps of one rank to a plan.
+// Operations on empty ranges add no step. Both sides of a message see the same empty range, so their plans still match.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +10,29 @@
 
 namespace tutti::plan {
 
-// Ranks that work together in one algorithm, and where I stand among them.
+// A line: the ranks that take part in one algorithm along one dimension of the grid (a one-dimensional Cartesian
+// subgroup, as from MPI_Cart_sub).
 struct Line {
   std::vector<int> ranks;
-  int index = 0;      // of me
-  int dimension = 0;  // of the grid, whose link joins them
+  int index = 0;      // index of this rank in `ranks`
+  int dimension = 0;  // dimension of the grid whose link connects the ranks
 
   int size() const { return static_cast<int>(ranks.size()); }
-  // The rank `distance` places further, round the line.
+  // Returns the rank `distance` positions after this one; wraps around at the end of the line.
   int neighbour(int distance) const { return ranks[wrap(index + distance)]; }
   int wrap(int i) const { return (i % size() + size()) % size(); }
 };
 
-// What becomes of what arrives: it replaces the target, or is folded into it.
+// Treatment of received data. By default it overwrites the target; with `reduce` it is reduced into the target. See
+// Step for `arrived_first` and `completes`.
 struct Fold {
   bool reduce = false;
   bool arrived_first = false;
   bool completes = false;
 };
 
+// Writes steps into the plan passed to the constructor, which must outlive the builder. Steps
+// go to the last lane begun.
 class Builder {
  public:
   explicit Builder(Plan& plan) : plan_(plan) {}
@@ -40,7 +45,7 @@ class Builder {
   void receive(const Line& line, int from, const Range& target, Fold fold = {});
   void exchange(const Line& line, int to, const Range& source, int from, const Range& target,
                 Fold fold = {});
-  // The same for lists of ranges: one message per run.
+  // The same for lists of ranges; each range is one message.
   void exchange(const Line& line, int to, const std::vector<Range>& sources, int from,
                 const std::vector<Range>& targets, Fold fold = {});
 
@@ -51,22 +56,23 @@ class Builder {
                      bool completes);
   void read_mapped(int from, const Range& source, const Range& target);
   void reduce_local(const Range& source, int parts, const Range& target, bool completes);
-  // Over the ranks of the line; adds their group.
+  // Native collective of the transport over the ranks of `line`. Adds their group to the plan.
   void vendor(Collective collective, const Line& line, const Range& source, const Range& target,
               std::vector<std::int64_t> counts, bool completes);
 
-  // Over the ranks of the line, which are all ranks of the plan; also without elements.
+  // Shared-memory all-reduce over `line`, which must hold all ranks of the plan. Adds a step
+  // even if the range is empty.
   void host_all_reduce(const Line& line, const Range& range, HostProtocol protocol,
                        HostProtocol fallback);
 
-  // Scratch nobody else uses.
+  // Returns a new range of scratch memory that no other step uses.
   Range scratch(std::int64_t count);
-  // The index in Plan::groups of these members; added when new.
+  // Returns the index of the group with these members in Plan::groups; adds it if it is new.
   int group_of(const std::vector<int>& members);
 
  private:
   Step& add(StepKind kind, int dimension);
-  // A step from one range to another; nullptr, and none, when there is nothing in them.
+  // Adds a step from one range to another. Returns nullptr and adds nothing if the ranges are empty.
   Step* add(StepKind kind, const Range& source, const Range& target);
   Plan& plan_;
 };

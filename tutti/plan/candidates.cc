@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr int kMostLanes = 16;
-constexpr double kLeastRailBytes = 32 * kKiB;  // below, another message costs more than it saves
-constexpr double kLeastTwoTrees = 64 * kKiB;   // from here on double_tree uses both its trees
+constexpr double kLeastRailBytes = 32 * kKiB;  // below, the extra message costs more than it saves
+constexpr double kLeastTwoTrees = 64 * kKiB;   // from here on, double_tree uses both of its trees
 
 struct ChunkRule {
   double up_to;  // bytes of the vector
@@ -28,7 +28,7 @@ bool is_one_host(const topo::Grid& grid) {
                      [](const topo::Dimension& d) { return d.mapped || d.size == 1; });
 }
 
-// "direct" for each leading mapped dimension.
+// Returns "direct" once for each leading mapped dimension.
 std::vector<std::string> leading_direct(const topo::Grid& grid) {
   std::vector<std::string> names;
   for (const topo::Dimension& dimension : grid.dimensions) {
@@ -38,8 +38,8 @@ std::vector<std::string> leading_direct(const topo::Grid& grid) {
   return names;
 }
 
-// Rows that can do `collective` over a network, and are fit for it when nobody asks for them by
-// name: pairwise folds need the vector's size in scratch, so only reproducible ones use it.
+// Algorithms that support `collective` over a network and are considered by default. Pairwise reductions need scratch
+// memory of the size of the vector, so they are considered only if the result must be reproducible.
 std::vector<std::string> rows_for(Collective collective, bool reproducible, bool uniform) {
   std::vector<std::string> names;
   for (const Algorithm& row : algorithms()) {
@@ -50,7 +50,7 @@ std::vector<std::string> rows_for(Collective collective, bool reproducible, bool
   return names;
 }
 
-// The choices as lists of names.
+// Lists of algorithm names, one list per candidate.
 std::vector<std::vector<std::string>> combinations(const topo::Grid& grid, const Request& request) {
   const Collective collective = request.collective;
   const bool uniform = request.send_counts.empty();
@@ -66,7 +66,7 @@ std::vector<std::vector<std::string>> combinations(const topo::Grid& grid, const
   const bool by_axis = collective == Collective::kAllReduce ||
                        collective == Collective::kReduceScatter ||
                        collective == Collective::kAllGather;
-  // Dimensions of one at the end need no algorithm of their own.
+  // Trailing dimensions of size one need no algorithm.
   std::size_t depth = grid.dimensions.size();
   while (depth > 0 && grid.dimensions[depth - 1].size == 1) --depth;
   for (const std::string& last : rows_for(collective, request.reproducible, uniform)) {

@@ -1,5 +1,5 @@
-// Which algorithm goes along which dimension, in how many lanes: what `choose` decides and `build`
-// carries out. All ranks must build with the same choice.
+// A choice of algorithms for one collective: the output of `choose` and the input of `build`.
+// All ranks must build with the same choice.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 namespace tutti::plan {
 
 struct Choice {
-  // Names from the algorithm table, one per dimension of the grid; the last one covers all
-  // dimensions that are left, as one line. So a single name means: over all ranks at once. `direct`
-  // may only stand first, on mapped dimensions; neighbouring ones are done as one.
+  // Names from the algorithm table, one per dimension of the grid. The last one covers all remaining dimensions as one
+  // line, so a single name means one algorithm over all ranks. `direct` is only valid at the front, on mapped
+  // dimensions; adjacent `direct` dimensions are merged into one.
   std::vector<std::string> algorithms;
   int lanes = 1;
-  // How many ranks of a host use the network, each for its share of the vector; 0: all.
-  // Never more than the smallest host has.
+  // Number of ranks per host that use the network, each for one slice of the vector; 0: all. Capped at the number of
+  // ranks of the smallest host.
   int rails = 0;
-  std::string reason = {};  // one sentence, for people
-  double seconds = 0;       // predicted or measured, 0 when unknown
+  std::string reason = {};  // one sentence for logs and reports
+  double seconds = 0;       // predicted or measured time; 0: unknown
 
-  // "direct x ring"
+  // The algorithms as text, e.g. "direct x ring".
   std::string text() const;
 };
 

@@ -14,12 +14,12 @@
 namespace tutti::plan {
 namespace {
 
-// Sizes between two powers of two are one class.
+// Size class of a message: one class per power of two.
 int size_class_of(double bytes) {
   return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes)));
 }
 
-// The fastest of one size class, or the next after `winner`.
+// Returns the fastest measurement of one size class, excluding `winner` if it is given.
 const Measurement* fastest(std::span<const Measurement> measured, Collective collective,
                            int size_class, const Measurement* winner = nullptr) {
   const Measurement* best = nullptr;
@@ -31,7 +31,8 @@ const Measurement* fastest(std::span<const Measurement> measured, Collective col
   return best;
 }
 
-// The winner of this size, or of the nearest sizes below and above, whichever the model prefers.
+// Returns the fastest measured choice of this size class. If the class was not measured, compares the winners of the
+// nearest classes below and above with the cost model.
 std::optional<Choice> by_measurement(const topo::Grid& grid, const Request& request,
                                      std::span<const Measurement> measured) {
   const int size_class = size_class_of(bytes_of(request));
@@ -64,8 +65,8 @@ std::optional<Choice> by_measurement(const topo::Grid& grid, const Request& requ
   return best;
 }
 
-// The mode's algorithms, each on its dimension or the last one over all that are left; none when
-// they cannot do this collective.
+// Returns the algorithms of the mode: one per dimension, or the last one over all remaining dimensions. Returns nullopt
+// if they do not support this collective.
 std::optional<Choice> by_mode(const topo::Grid& grid, const Request& request, const Mode& mode) {
   auto each = mode.algorithms_on(grid);
   const bool fits_slot = bytes_of(request) <= static_cast<double>(kMostCollectedBytes);
@@ -87,12 +88,12 @@ std::optional<Choice> by_mode(const topo::Grid& grid, const Request& request, co
     return choice;
   }
   if (request.collective == Collective::kAllReduce && !request.reproducible) {
-    predict(grid, request, {each});  // throws: says why it cannot be
+    predict(grid, request, {each});  // throws with the reason
   }
   return std::nullopt;
 }
 
-// The size decides; host_direct falls back where memory is not the library's.
+// All ranks on one host: the message size decides. host_direct uses its fallback protocol for caller-allocated memory.
 Choice by_size(const topo::Grid& grid, const Request& request,
                std::span<const Measurement> measured) {
   Choice choice = candidates(grid, request).front();

@@ -105,7 +105,7 @@ TEST(Choose, FollowsTheMode) {
   EXPECT_EQ(b.reason, "by option");
   EXPECT_THAT(choose(grid, all_reduce(100), {}, {.mode = parse_mode("c")}).algorithms,
               ElementsAre("halving_doubling", "halving_doubling"));
-  // A tree cannot scatter, so as last of several dimensions it takes all of them.
+  // A tree has no reduce_scatter, so as the last of several algorithms it covers all dimensions.
   EXPECT_THAT(choose(grid, all_reduce(100), {}, {.mode = parse_mode("double_tree")}).algorithms,
               ElementsAre("double_tree"));
   EXPECT_EQ(choose(grid, all_reduce(10 << 20), {}, {.mode = parse_mode("m")}).lanes, 1);

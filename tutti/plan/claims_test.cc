@@ -1,4 +1,4 @@
-// What docs/design/algorithms.md claims: steps, bytes, depth, order.
+// Checks the costs documented in docs/design/algorithms.md: steps, bytes, depth and reduction order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::grid_of;
 using testing::uneven;
 using topo::Grid;
 
-// Elements of a cache line each, so that cuts are as even as they can be.
+// Elements of one cache line each, so pieces are as even as possible.
 Request request_for(Collective collective, std::int64_t count, int ranks = 1) {
   Request request;
   request.collective = collective;
@@ -43,7 +43,7 @@ TEST(Claims, FourByEightByEightTakes34StepsNot510) {
   EXPECT_EQ(rings.rounds, 34);
   EXPECT_EQ(rings.max_exchanges(), 34);
   EXPECT_EQ(rings.max_bytes_sent(), 2 * 255 * 64);
-  // The slow dimensions carry only the piece that is left.
+  // The slow dimensions carry only the remaining piece.
   EXPECT_THAT(rings.ranks[0].bytes_along,
               ::testing::ElementsAre(2 * 192 * 64, 2 * 56 * 64, 2 * 7 * 64));
   const Report flat = run(grid_of({4, 8, 8}), request, {{"ring"}});
@@ -152,7 +152,7 @@ TEST(Claims, KnomialTakesLogRounds) {
   }
   const Report gather = run(grid_of({16}), request_for(Collective::kGather, 32, 16), {{"knomial"}});
   EXPECT_EQ(gather.rounds, 6);
-  EXPECT_EQ(gather.max_bytes_sent(), 4 * 2 * 64);  // a subtree of four
+  EXPECT_EQ(gather.max_bytes_sent(), 4 * 2 * 64);  // a subtree of four ranks
 }
 
 TEST(Claims, DirectTouchesEveryByteOnce) {
@@ -164,11 +164,11 @@ TEST(Claims, DirectTouchesEveryByteOnce) {
     for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_mapped, 2 * count * 64);
     const Plan plan =
         build(grid_of({n}, 1), request_for(Collective::kAllReduce, count), {{"direct"}}, 0);
-    EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // sync, fold, sync
+    EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // sync, reduce, sync
   }
 }
 
-// One step, no message; the bytes that each rank reads and writes are those of the cost.
+// One step and no message. Each rank reads and writes exactly the bytes stated by the cost function.
 TEST(Claims, OneHostReducesInOneStep) {
   for (const int n : {2, 3, 8}) {
     const std::int64_t count = 8 * n, bytes = count * 64;
@@ -195,7 +195,7 @@ TEST(Claims, OtherMemoryFallsBackToSlotsOrStages) {
   const Grid grid = grid_of({4}, 1);
   for (const auto& [count, protocol] :
        {std::pair{8 * 16, HostProtocol::kEager}, {8 * 16 + 1, HostProtocol::kStaged}}) {
-    const Request request = request_for(Collective::kAllReduce, count);  // 64 bytes each
+    const Request request = request_for(Collective::kAllReduce, count);  // elements of 64 bytes
     const Choice direct{{"host_direct"}};
     EXPECT_EQ(build(grid, request, direct, 0).host_all_reduce()->fallback, protocol);
     const char* name = protocol == HostProtocol::kEager ? "host_eager" : "host_staged";
@@ -250,7 +250,7 @@ TEST(Claims, BarrierTakesLogRounds) {
             3);
 }
 
-// The table's cost is what the plans do: exactly on powers of the radix, never less elsewhere.
+// Cost functions match the plans: exactly for powers of the radix, as an upper bound otherwise.
 TEST(Claims, CostsAreThoseOfThePlans) {
   for (const Algorithm& row : algorithms()) {
     if (row.build == nullptr || row.name == "direct" || row.name == "vendor") continue;

@@ -13,7 +13,7 @@ double seconds(const Cost& cost, const topo::Link& link) {
   return cost.steps * link.latency + cost.bytes * link.seconds_per_byte;
 }
 
-// The slowest of the dimensions that a block spans.
+// The slowest link of the dimensions that a block spans.
 topo::Link memory_link(const topo::Grid& grid) {
   topo::Link link;
   for (const topo::Dimension& dimension : grid.dimensions) {
@@ -24,14 +24,15 @@ topo::Link memory_link(const topo::Grid& grid) {
   return link;
 }
 
-// The part of a block in a plan over several: fold, and copy what the rails bring.
+// Cost of the shared-memory phases of a hierarchical plan: the local reduction, and the copy of
+// the results from the rails.
 Cost block_cost(Collective collective, int ranks, double bytes, int lanes) {
   if (collective == Collective::kBarrier) return {2, 0};
   const bool folds = is_reduction(collective);
   return {(folds ? 4.0 : 3.0) * lanes, (folds ? bytes + bytes / ranks : 0) + 2 * bytes};
 }
 
-// The rails of a host share its network, so together they carry the whole vector.
+// The rails of a host share its network link, so together they carry the whole vector.
 double network_seconds(const topo::Grid& grid, const Request& request, const Layout& layout,
                        int lanes) {
   const auto& axes = layout.axes();

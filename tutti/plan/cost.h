@@ -1,4 +1,4 @@
-// What a choice should cost: T = steps x latency + bytes x seconds per byte, line by line.
+// Cost model: T = steps x latency + bytes x seconds per byte, summed over the dimensions.
 #pragma once
 
 #include "tutti/plan/algorithms/table.h"
@@ -8,11 +8,11 @@
 
 namespace tutti::plan {
 
-// Bytes of the whole: the vector, all pieces, or what one rank sends in all_to_all.
+// Message size of a request in bytes: the vector, the sum of all pieces, or the data one rank sends in all_to_all.
 double bytes_of(const Request& request);
 
-// Seconds of one rank, from the links of the grid; lanes let memory and network overlap. Throws
-// ConfigError when the choice cannot be carried out.
+// Returns the predicted time of one rank in seconds, from the links of the grid. With several lanes, memory and network
+// phases overlap. Throws ConfigError if the choice cannot be carried out.
 double predict(const topo::Grid& grid, const Request& request, const Choice& choice);
 
 }  // namespace tutti::plan

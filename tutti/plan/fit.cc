@@ -7,12 +7,12 @@
 namespace tutti::plan {
 namespace {
 
-// Far enough for every network there is; noise cannot make a link free or endless.
+// Bounds of the fitted factors: wide enough for any network, and noise cannot drive a link to zero or infinity.
 constexpr double kMostChange = 1e4;
 constexpr int kTurns = 60;
 
 struct Fit {
-  double latency = 1, seconds_per_byte = 1;  // factors
+  double latency = 1, seconds_per_byte = 1;  // factors applied to the links
 };
 
 topo::Grid scaled(topo::Grid grid, const Fit& fit) {
@@ -25,7 +25,7 @@ topo::Grid scaled(topo::Grid grid, const Fit& fit) {
   return grid;
 }
 
-// By how much the model is too fast.
+// Measured time divided by predicted time.
 double ratio(const topo::Grid& grid, const Measurement& measurement) {
   const Request request{.collective = measurement.collective,
                         .count = std::max<std::int64_t>(1, measurement.bytes / 4)};
@@ -45,7 +45,8 @@ topo::Grid fit_links(topo::Grid grid, std::span<const Measurement> measured) {
   for (const Measurement& m : measured) {
     if (m.bytes == largest->bytes && m.choice.seconds < best_large->choice.seconds) best_large = &m;
   }
-  // Each factor is set where it matters most; a few turns settle what one does to the other.
+  // The smallest size determines the latency factor and the largest size the bandwidth factor. The two interact, so
+  // the loop alternates between them for a fixed number of rounds.
   Fit fit;
   const auto bounded = [](double factor) {
     return std::clamp(factor, 1 / kMostChange, kMostChange);

@@ -1,4 +1,4 @@
-// From measured times to the links of the cost model.
+// Calibration of the cost model's links from measured times.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace tutti::plan {
 
-// The grid with links for which the model gives what was measured: the fastest of the smallest
-// size, where latency decides, and of the largest, where bandwidth does. With several hosts the
-// links between them are fitted, with one those in memory; all of them by the same factors. Without
-// measurements the grid is as it was. Pure.
+// Returns the grid with links for which the model reproduces the measurements: the fastest time of the smallest size
+// (latency) and of the largest size (bandwidth). With several hosts the links between hosts are fitted, otherwise the
+// links within the host. All fitted links are scaled by the same factors. Without measurements the grid is returned
+// unchanged. Pure function.
 topo::Grid fit_links(topo::Grid grid, std::span<const Measurement> measured);
 
 }  // namespace tutti::plan

@@ -15,7 +15,7 @@ Request all_reduce_of(std::int64_t bytes) {
   return {.collective = Collective::kAllReduce, .count = bytes / 4};
 }
 
-// What a machine with the links of `grid` would measure.
+// Measurements of an ideal machine with the links of `grid`.
 std::vector<Measurement> measure(const topo::Grid& grid) {
   std::vector<Measurement> measured;
   for (const std::int64_t bytes : {1 << 10, 1 << 18, 1 << 25}) {

@@ -32,7 +32,7 @@ Rows find_rows(const Choice& choice) {
   return rows;
 }
 
-// How many leading dimensions are done in mapped memory.
+// Number of leading dimensions handled in mapped memory.
 int mapped_dimensions(const topo::Grid& grid, const Rows& rows) {
   const int all = static_cast<int>(grid.dimensions.size());
   const auto first_other = std::find_if_not(rows.begin(), rows.end(), is_mapped);
@@ -65,7 +65,7 @@ void check_supports(const Algorithm& row, Collective collective, const Shape& sh
                                             shape.reproducible ? " reproducibly" : "", able));
 }
 
-// What each axis of an all_reduce does: all but the last reduce_scatter and all_gather.
+// Checks the algorithm of each axis. In an all_reduce every axis but the last runs reduce_scatter and all_gather.
 void check_axes(const std::vector<Axis>& axes, const Request& request, bool uniform) {
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const Shape shape{axes[a].size, false, request.reproducible, uniform};
@@ -84,14 +84,14 @@ bool is_one_block(const topo::Grid& grid, int mapped) {
                      [](const topo::Dimension& d) { return d.size == 1; });
 }
 
-// The slowest that has more than one rank, not before `first`.
+// Returns the slowest dimension with more than one rank, at or after `first`.
 int last_dimension(const topo::Grid& grid, int first) {
   int d = static_cast<int>(grid.dimensions.size()) - 1;
   while (d > first && grid.dimensions[d].size == 1) --d;
   return std::max(d, 0);
 }
 
-// The transport's collectives on pieces want them in rank order, so they take all ranks at once.
+// Native collectives on pieces need them in rank order, so they run over all ranks as one line.
 bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
   const auto is_vendor = [](const Algorithm* row) { return row->is_one_step && !row->is_mapped; };
   if (collective == Collective::kAllReduce || std::none_of(rows.begin(), rows.end(), is_vendor)) {
@@ -103,7 +103,7 @@ bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
                                             name_of(collective)));
 }
 
-// Collectives whose data goes from each rank to each are done over all ranks as one line.
+// Collectives with separate data for each pair of ranks run over all ranks as one line.
 bool is_flat_only(Collective collective) {
   return collective == Collective::kGather || collective == Collective::kScatter ||
          collective == Collective::kAllToAll || collective == Collective::kSendReceive;

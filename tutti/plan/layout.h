@@ -1,9 +1,10 @@
-// Where one rank stands when a grid is worked on by a choice of algorithms: the block of ranks that
-// fold through mapped memory, and the lines that join the blocks over the network.
+// Position of one rank in a hierarchical plan: the block of ranks that share mapped memory, and the lines that connect
+// the blocks over the network.
 //
-// A *block* is the ranks of the leading dimensions that `direct` covers (uneven hosts: the host);
-// without direct every rank is a block of its own. A *rail* is the ranks with one place in
-// their blocks: it joins the blocks. The blocks stand in a product of *axes*, fastest first.
+// - A *block* is the set of ranks of the leading dimensions that `direct` covers (with uneven hosts: one host). Without
+//   `direct`, each rank is a separate block.
+// - A *rail* is the set of ranks with the same index in their blocks. It connects the blocks.
+// - The blocks form a product of *axes*, fastest first.
 #pragma once
 
 #include <span>
@@ -17,22 +18,22 @@ namespace tutti::plan {
 
 struct Axis {
   int size = 1;
-  int stride = 1;  // blocks from one to the next along this axis
+  int stride = 1;  // distance between neighbouring blocks along this axis
   int dimension = 0;
   const Algorithm* algorithm = nullptr;
 };
 
 class Layout {
  public:
-  // Throws ConfigError when the choice names an unknown algorithm, or one that cannot do this
-  // collective in its place. `grid` must outlive the layout.
+  // Throws ConfigError if the choice names an unknown algorithm, or one that does not support this collective in its
+  // position. `grid` must outlive the layout.
   Layout(const topo::Grid& grid, const Request& request, const Choice& choice, int rank);
 
   int block_count() const { return block_count_; }
   int block_of(int rank) const;
   std::span<const int> block(int index) const;
 
-  // Mine: block, place in it, whether I own a rail.
+  // This rank: the index of its block, its index within the block, and whether it owns a rail.
   int block_index() const { return block_index_; }
   std::span<const int> my_block() const { return block(block_index_); }
   int place() const { return place_; }
@@ -40,13 +41,13 @@ class Layout {
   bool on_rail() const { return place_ < rails_; }
 
   const std::vector<Axis>& axes() const { return axes_; }
-  // The row of one block that has all ranks; nullptr when there are several blocks.
+  // Algorithm of a layout with a single block that holds all ranks; nullptr if there are several blocks.
   const Algorithm* whole_row() const { return whole_row_; }
-  // My rail along one axis.
+  // The line of this rank's rail along one axis.
   Line line(const Axis& axis) const;
-  // My block in the order of ranks, the order of folds.
+  // The ranks of this rank's block in rank order, which is the order of reductions.
   Line block_line() const;
-  // Such groups of all blocks on my host.
+  // The groups of all blocks on this rank's host.
   std::vector<std::vector<int>> groups() const;
 
  private:
@@ -56,8 +57,8 @@ class Layout {
   void add_axis(int size, int dimension, const Algorithm* algorithm);
 
   const topo::Grid& grid_;
-  std::vector<int> order_;  // ranks, block after block
-  int block_size_ = 1;      // 0: as many as the host has
+  std::vector<int> order_;  // ranks, block by block
+  int block_size_ = 1;      // 0: one block per host of any size
   int block_count_ = 1;
   int block_index_ = 0;
   int place_ = 0;

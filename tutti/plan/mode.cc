@@ -77,7 +77,7 @@ std::vector<std::string> Mode::algorithms_on(const topo::Grid& grid) const {
     const std::string& name = algorithms[std::min(d, algorithms.size() - 1)];
     const bool is_mapped =
         d < grid.dimensions.size() && (grid.dimensions[d].mapped || grid.dimensions[d].size == 1);
-    // `direct` stands first only: behind a dimension that is not mapped there is no more of it.
+    // `direct` is only valid at the front: after the first dimension that is not mapped, ring replaces it.
     leads = leads && is_mapped;
     names.push_back(name == "direct" && only_where_mapped && !leads ? "ring" : name);
   }

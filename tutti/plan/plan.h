@@ -1,10 +1,12 @@
-// A collective as data: what one rank does, step by step, over ranges of elements. Built by
-// plan/algorithms, run by comm on real transports and by sim in virtual time; tests assert on it
-// what the documentation claims.
+// Collective plans: a collective operation as data, step by step, for one rank.
 //
-// Words. A *step* is one thing a rank does. A *lane* is a sequence of steps over one chunk of the
-// data; lanes do not depend on each other, so the network of one works while the memory of another
-// does. A *group* is a set of ranks on one host that map each other's memory and meet in syncs.
+// plan/algorithms builds plans, comm executes them on real transports and verify.h executes them on symbolic values.
+// Tests assert the documented steps and bytes on the plan itself.
+//
+// - A *step* is one action of a rank: a message exchange, a copy, a reduction, a synchronisation.
+// - A *lane* is a sequence of steps over one chunk of the data. Lanes are independent, so the network transfers of one
+//   lane overlap with the memory accesses of another.
+// - A *group* is a set of ranks on one host that map each other's memory and synchronise with each other.
 #pragma once
 
 #include <algorithm>
@@ -28,15 +30,16 @@ enum class Collective : std::uint8_t {
   kSendReceive,
 };
 inline constexpr int kCollectiveCount = 10;
-// Bytes that a member shows at most in its slot: kCollect, kSpread, HostProtocol::kEager.
+// Largest message, in bytes, that fits into a member's shared slot: kCollect, kSpread, HostProtocol::kEager.
 inline constexpr std::size_t kMostCollectedBytes = 32 * 1024;
 const char* name_of(Collective collective);
 
-// Which memory of a rank a range lies in. Scratch is this rank's own, as large as
-// Plan::scratch_count; peers on the host can map all three. Input and output may be the same memory
-// (in place): the same address for all_reduce, broadcast and reduce; for all_gather and gather
-// (root) the input is this rank's piece of the output, for reduce_scatter and scatter (root) the
-// output is this rank's piece of the input; all_to_all is never in place.
+// Memory spaces of a rank. Scratch is private to the plan and holds Plan::scratch_count elements. Peers on the same
+// host can map all three. Input and output may share memory (in place):
+// - all_reduce, broadcast, reduce: same address;
+// - all_gather, gather (root): the input is this rank's piece of the output;
+// - reduce_scatter, scatter (root): the output is this rank's piece of the input;
+// - all_to_all: never in place.
 enum class Space : std::uint8_t { kInput, kOutput, kScratch };
 
 struct Range {
@@ -45,55 +48,52 @@ struct Range {
   std::int64_t count = 0;
 };
 
-// The ways of kHostAllReduce, told in algorithms/host.cc.
+// Protocols of kHostAllReduce; algorithms/host.cc describes them.
 enum class HostProtocol : std::uint8_t { kEager, kDirect, kStaged };
 
-// Bytes of a vector that pass through the stages in one round of HostProtocol::kStaged. Rounds are
-// few, because each ends in a wait, but a stage must stay in the L2 or L3 cache, and those of all
-// ranks take tens of MiB at most. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256 KiB, 180 in
-// rounds of 1 MiB, 250 in rounds of 2 MiB.
+// Bytes of a vector that pass through the stages in one round of HostProtocol::kStaged. Each round ends in a
+// wait, so rounds should be large; but a stage must stay in the L2 or L3 cache, and the stages of all ranks
+// should take at most tens of MiB. Two ranks, 4 MiB on Zen 4: 450 us in rounds of 256 KiB, 180 us in rounds of 1
+// MiB, 250 us in rounds of 2 MiB.
 constexpr std::size_t stage_bytes(int ranks) {
   constexpr std::size_t kLeast = 256 << 10, kMost = 1 << 20, kOfAllRanks = 8 << 20;
   return std::clamp(kOfAllRanks / static_cast<std::size_t>(ranks) / 4096 * 4096, kLeast, kMost);
 }
 
 enum class StepKind : std::uint8_t {
-  // Send `source` to `send_to` and at the same time receive `target` from `receive_from`; either
-  // side may be absent (-1), one that is there has elements. With `reduce`, what arrives is folded
-  // into `target`: target = target
-  // op arrived, or arrived op target when `arrived_first`. `source` and `target` do not overlap,
-  // but with `reduce` they may be the very same range: then what is sent is the content before the
-  // fold, so the fold waits for the send.
+  // Sends `source` to `send_to` and concurrently receives `target` from `receive_from`. Either side may be absent (-1);
+  // a side that is present is not empty. With `reduce`, received data is reduced into the target: target = target op
+  // arrived, or arrived op target if `arrived_first`. `source` and `target` do not overlap, except that with `reduce`
+  // they may be the same range. Then the data before the reduction is sent, so the reduction waits for the send.
   kExchange,
-  // `source` to `target`, both mine; nothing when they are the same memory.
+  // Copies `source` to `target`, both of this rank; no effect if they are the same memory.
   kCopy,
-  // Fold `source` of every member of `group`, in the group's order, and store the result in
-  // `target` of the members listed in `store_to`.
+  // Reduces `source` of every member of `group`, in the group's order, and stores the result in `target` of the
+  // members listed in `store_to`.
   kReduceMapped,
-  // `source`, mine, holds `parts` pieces of target.count elements one after the other: fold them in
-  // that order, all at once (as kReduceMapped does: f16 rounds once), into `target`, mine.
+  // `source` of this rank holds `parts` consecutive pieces of target.count elements. Reduces them in that order, in a
+  // single pass (f16 is rounded once, as in kReduceMapped), into `target` of this rank.
   kReduceLocal,
-  // Copy `source` of rank `receive_from`, which maps its memory to me, to my `target`.
+  // Copies `source` of rank `receive_from`, whose memory this rank maps, to `target` of this rank.
   kReadMapped,
-  // Nobody in `group` goes on before all have come here.
+  // Barrier: no member of `group` continues until all members have reached it.
   kSync,
-  // Small vectors, through memory of the library's own: every member of `group` shows `source`; the
-  // member `receive_from` waits for all and folds them, in the group's order, into its `target`.
-  // The
-  // others go on at once. At most one collect and one spread in a plan, of one lane.
+  // Small vectors, through library-allocated shared slots. Every member of `group` publishes `source`. The member
+  // `receive_from` waits for all and reduces them, in the group's order, into its `target`; the other members continue
+  // at once. A plan has at most one collect and one spread, and then only one lane.
   kCollect,
-  // The member `receive_from` of `group` shows `source` and goes on; the others wait for it and
-  // copy
-  // it to their `target`.
+  // The member `receive_from` of `group` publishes `source` and continues; the other members wait for it and
+  // copy it to their `target`.
   kSpread,
-  // The transport's own collective over `group` (MPI_Reduce_scatter, ncclAllReduce, ...); blocking,
-  // so a plan with it has one lane. all_reduce: in place, source == target. reduce_scatter:
-  // `source` holds the pieces of all members (`counts`), `target` gets mine; all_gather: the
-  // reverse.
+  // Native collective of the transport over `group` (MPI_Reduce_scatter, ncclAllReduce, ...). It blocks, so a plan
+  // that uses it has one lane.
+  // - all_reduce: in place, source == target;
+  // - reduce_scatter: `source` holds the pieces of all members (`counts`), `target` receives this rank's piece;
+  // - all_gather: the reverse.
   kVendor,
-  // All-reduce of `source` into `target` over `group`, all ranks of the plan, on one host, by
-  // `protocol`; by `fallback` where a rank's memory is not the library's. Ranks meet in it even
-  // without elements. The only step of its plan.
+  // All-reduce of `source` into `target` over `group`, which holds all ranks of the plan, on one host. Uses `protocol`,
+  // or `fallback` if the buffer of any rank is caller-allocated. All ranks synchronise in it even if the range is
+  // empty. It is the only step of its plan.
   kHostAllReduce,
 };
 
@@ -101,50 +101,50 @@ struct Step {
   StepKind kind = StepKind::kExchange;
   bool reduce = false;
   bool arrived_first = false;
-  // This fold completes the reduction of its range over all ranks of the plan: averages are divided
-  // here.
+  // This reduction completes the result of its range over all ranks of the plan; averages are divided here.
   bool completes = false;
   int send_to = -1;
   int receive_from = -1;
   int group = -1;     // index in Plan::groups
   int parts = 0;      // kReduceLocal only
-  int dimension = 0;  // of the grid, whose link it uses
+  int dimension = 0;  // dimension of the grid whose link the step uses
   Range source;
   Range target;
   std::vector<int> store_to = {};                         // ranks, kReduceMapped only
   Collective vendor_collective = Collective::kAllReduce;  // kVendor only
   std::vector<std::int64_t> counts = {};         // kVendor only: elements of each member's piece
-  HostProtocol protocol = HostProtocol::kEager;  // kHostAllReduce only, as the next
+  HostProtocol protocol = HostProtocol::kEager;  // this and the next: kHostAllReduce only
   HostProtocol fallback = HostProtocol::kEager;
 };
 
-// `input` and `output` cover what the lane's steps, and those of peers, read and write of this
-// rank's buffers, so that memory which peers cannot map is staged lane by lane. Every element of
-// `output` is written, none is read before; lanes of one plan do not overlap. No lanes: nothing to
-// do (no elements).
+// A chunk of the collective. `input` and `output` cover all elements of this rank's buffers that the steps of the
+// lane, on this rank and on its peers, read and write, so buffers that peers cannot map are staged lane by lane.
+// Every element of `output` is written and none is read before that. Lanes of one plan do not overlap. A plan
+// without elements has no lanes.
 struct Lane {
   std::vector<Step> steps;
   Range input{Space::kInput, 0, 0};
   Range output{Space::kOutput, 0, 0};
 };
 
+// The steps of one rank for one collective.
 struct Plan {
   Collective collective = Collective::kAllReduce;
   int rank = 0;
   int ranks = 1;
-  std::int64_t input_count = 0;  // elements this rank brings
+  std::int64_t input_count = 0;  // elements of this rank's input
   std::int64_t output_count = 0;
   std::int64_t scratch_count = 0;
-  // Members in fold order. Those that sync are of one host: every rank on it lists the same ones
-  // and passes the same number of syncs in each lane. Those of kVendor may span hosts; they come
-  // last and are this rank's own.
+  // Members of each group in reduction order. Groups that synchronise are within one host: every rank of the host lists
+  // the same groups and executes the same number of syncs in each lane. Groups of kVendor may span hosts; they come
+  // last and differ between ranks.
   std::vector<std::vector<int>> groups;
   std::vector<Lane> lanes;
-  std::string algorithm;  // e.g. "direct x ring", for people and traces
+  std::string algorithm;  // e.g. "direct x ring", for logs and traces
 
-  // Ranks of a host meet, so a peer may map this rank's memory even where this rank maps none.
+  // True if a peer may map this rank's memory, even if this rank maps none.
   bool uses_mapped_memory() const;
-  // The step of a plan that is one kHostAllReduce, otherwise nullptr.
+  // Returns the step of a plan that consists of one kHostAllReduce, otherwise nullptr.
   const Step* host_all_reduce() const {
     const bool is_one = lanes.size() == 1 && lanes[0].steps.size() == 1;
     return is_one && lanes[0].steps[0].kind == StepKind::kHostAllReduce ? &lanes[0].steps[0]
@@ -152,24 +152,24 @@ struct Plan {
   }
 };
 
-// What is asked for. All ranks of the plan pass the same request, but for the counts of all_to_all.
+// Description of a collective call. All ranks pass the same request, except for the counts of all_to_all.
 struct Request {
   Collective collective = Collective::kAllReduce;
-  // Elements: of the vector (all_reduce, broadcast, reduce, send/receive); of what each rank sends
-  // to each (all_to_all without `send_counts`); otherwise unused, see `counts`.
+  // Elements of the vector (all_reduce, broadcast, reduce, send/receive), or elements each rank sends to each other
+  // rank (all_to_all without `send_counts`). Unused otherwise; see `counts`.
   std::int64_t count = 0;
-  // Elements that belong to each rank: the pieces of reduce_scatter, all_gather, gather and
-  // scatter. The whole is their concatenation in rank order.
+  // Elements of each rank's piece (reduce_scatter, all_gather, gather, scatter). The full buffer is the concatenation
+  // of the pieces in rank order.
   std::vector<std::int64_t> counts = {};
-  // all_to_all when the amounts differ (on any rank: then all give them): what this rank sends to
-  // and receives from each rank; both buffers are concatenations in rank order.
+  // all_to_all with varying counts: elements this rank sends to and receives from each rank. If one rank passes them,
+  // all must. Both buffers are concatenations in rank order.
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
   int root = 0;   // broadcast, reduce, gather, scatter; the sender of send/receive
   int peer = -1;  // the receiver of send/receive
   std::size_t element_bytes = 4;
-  bool reproducible = false;       // fold strictly in rank order, whatever the grid and the count
-  std::size_t eager_bytes = 1024;  // largest vector that one host reduces by host_eager
+  bool reproducible = false;       // reduce strictly in rank order for any grid and count
+  std::size_t eager_bytes = 1024;  // largest message for which a single host uses host_eager
 };
 
 }  // namespace tutti::plan

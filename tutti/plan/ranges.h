@@ -1,4 +1,4 @@
-// How ranges are cut in pieces. All ranks cut alike, so nobody has to be told where a piece lies.
+// Splitting ranges into pieces. All ranks compute the same split, so boundaries need no communication.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,30 @@
 
 namespace tutti::plan {
 
-// Piece `index` of `parts`. Boundaries are multiples of 64 bytes from the start of the range, so
-// two ranks never write the same cache line; pieces differ by at most 64 bytes and may be empty.
+// Returns piece `index` of `parts`. Boundaries are multiples of 64 bytes from the start of the range, so two ranks
+// never write the same cache line. Pieces differ by at most 64 bytes and may be empty.
 Range cut(const Range& range, int parts, int index, std::size_t element_bytes);
 
-// The same elements of another memory.
+// The same elements in another memory space.
 inline Range in(Space space, const Range& range) {
   return {space, range.begin, range.count};
 }
 
-// What belongs to each rank of a line, by the rank's index in it: any number of ranges each.
+// The pieces owned by the ranks of a line, by index in the line. A piece consists of any number of ranges.
 class Pieces {
  public:
   static Pieces of_cut(const Range& range, int parts, std::size_t element_bytes);
 
-  // Adds the next index, without ranges; `append` gives it one (empty ones are left out, one that
-  // continues the last is joined to it).
+  // Adds a piece without ranges. `append` adds a range to the last piece: empty ranges are dropped, and a range that
+  // continues the previous one is merged with it.
   void add_piece() { first_.push_back(ranges_.size()); }
   void append(const Range& range);
 
   int size() const { return static_cast<int>(first_.size()); }
-  // The ranges of the pieces first..last-1, those that touch joined. Every rank that holds the same
-  // pieces sees the same runs, so a run is a message.
+  // Returns the ranges of the pieces first..last-1 with adjacent ranges merged. Every rank that holds the same pieces
+  // computes the same runs, so each run is one message.
   std::vector<Range> runs(int first, int last) const;
-  // The piece as one range; only for pieces that are one (those of a cut are).
+  // Returns the piece as a single range. Precondition: the piece has one range (true for `of_cut`).
   Range only(int index) const;
   std::int64_t count(int index) const;
 
@@ -42,7 +42,7 @@ class Pieces {
   }
   std::vector<Range> ranges_;
   std::vector<std::size_t> first_;
-  bool is_cut_ = false;  // one range per piece, each where the last ends
+  bool is_cut_ = false;  // one range per piece, each starting at the end of the previous one
 };
 
 }  // namespace tutti::plan

@@ -1,4 +1,4 @@
-// Grids for the tests of this folder.
+// Grids for the unit tests of plan.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace tutti::plan::testing {
 
-// Slower by ten with each dimension.
+// Links that are slower by a factor of ten with each dimension.
 inline topo::Link link_of(int dimension) {
   topo::Link link{1e-6, 1e-10};
   for (int d = 0; d < dimension; ++d) link = {link.latency * 10, link.seconds_per_byte * 10};
   return link;
 }
 
-// A product of dimensions, the first `mapped` of them within a host.
+// A product of dimensions; the first `mapped` of them are within a host.
 inline topo::Grid grid_of(const std::vector<int>& sizes, int mapped = 0) {
   topo::Grid grid;
   int ranks = 1, host_size = 1;
@@ -34,7 +34,7 @@ inline topo::Grid grid_of(const std::vector<int>& sizes, int mapped = 0) {
   return grid;
 }
 
-// The same with ranks dealt over the hosts like cards: host 0 has 0, hosts, 2 hosts, ...
+// The same grid with ranks assigned to hosts round-robin: host 0 has ranks 0, H, 2 H, ... for H hosts.
 inline topo::Grid dealt(topo::Grid grid) {
   const int hosts = static_cast<int>(grid.hosts.size());
   grid.ranks.clear();
@@ -47,7 +47,7 @@ inline topo::Grid dealt(topo::Grid grid) {
   return grid;
 }
 
-// Hosts with these numbers of ranks.
+// Hosts with the given numbers of ranks.
 inline topo::Grid uneven(const std::vector<int>& host_sizes) {
   topo::Grid grid;
   grid.dimensions = {{"local", 0, link_of(0), true},

@@ -17,7 +17,7 @@ std::int64_t offset(const std::vector<std::int64_t>& counts, int rank) {
   return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
 }
 
-// Where the output begins when it shares memory with the input, relative to the input.
+// Offset of the output relative to the input when they share memory.
 std::int64_t shared_offset(const Request& request, int rank) {
   switch (request.collective) {
     case Collective::kAllGather:
@@ -28,7 +28,7 @@ std::int64_t shared_offset(const Request& request, int rank) {
   }
 }
 
-// What the outputs must hold.
+// Expected contents of the outputs.
 class Expectation {
  public:
   Expectation(const std::vector<Request>& requests, int ranks) : requests_(requests) {
@@ -42,7 +42,7 @@ class Expectation {
       folded_.push_back(ranks > 1 ? fold(values, true) : values[0]);
     }
   }
-  // Element `i` of the output of `rank`.
+  // Expected value of element `i` of the output of `rank`.
   Symbol at(int rank, std::int64_t i) const {
     const Request& request = requests_[rank % requests_.size()];
     switch (request.collective) {
@@ -58,7 +58,7 @@ class Expectation {
   }
 
  private:
-  // `i` counts through the pieces; `begin(owner)` is where the piece begins in its owner's input.
+  // `i` is an index into the concatenated pieces; `begin(owner)` is the offset of the piece in its owner's input.
   template <class Begin>
   static Symbol in_pieces(const std::vector<std::int64_t>& counts, std::int64_t i, Begin begin) {
     int owner = 0;

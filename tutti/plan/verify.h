@@ -1,9 +1,10 @@
-// Runs the plans of all ranks together, without memory, threads or time, and says whether they are
-// right: for tests, and for whoever invents an algorithm.
+// Verifier: executes the plans of all ranks together on symbolic values and checks the result.
 //
-// Ranks and lanes take turns at random. A message is only through when both sides have come to it
-// (a transport may be kinder), a fold waits for both directions of its exchange. Values are
-// symbols: who brought them, in what order they were folded.
+// Used by tests, and for developing new algorithms. It needs no real memory, threads or clock. Ranks and lanes are
+// scheduled in random order. A message is delivered only when both sides have reached it (a real transport may buffer),
+// and a reduction waits for both directions of its exchange. Each symbolic value records the ranks that contributed to
+// it and the order of reductions, so the verifier finds wrong, incomplete and misordered results. It also finds
+// deadlocks, data races and accesses outside a lane.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,13 @@
 namespace tutti::plan {
 
 struct VerifyOptions {
-  unsigned seed = 1;  // of the order in which ranks and lanes take turns
+  unsigned seed = 1;  // seed of the schedule of ranks and lanes
   bool in_place = false;
-  bool library_memory = true;  // false: kHostAllReduce takes its fallback
+  bool library_memory = true;  // false: kHostAllReduce uses its fallback
 };
 
-// `requests` holds one for all ranks, or one per rank (all_to_all); `plans` one per rank.
+// Verifies `plans`, one per rank. `requests` holds one request for all ranks, or one per rank (all_to_all). Does not
+// throw for a defective plan: see Report::problem.
 Report verify(const topo::Grid& grid, const std::vector<Request>& requests,
               const std::vector<Plan>& plans, const VerifyOptions& options = {});
 

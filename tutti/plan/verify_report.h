@@ -1,4 +1,4 @@
-// Result of running the plans of all ranks together (verify.h).
+// Result of verifying the plans of all ranks (verify.h).
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,20 @@
 namespace tutti::plan {
 
 struct RankTraffic {
-  int exchanges = 0;                      // kExchange steps
-  std::int64_t bytes_sent = 0;            // by exchanges
+  int exchanges = 0;                      // number of kExchange steps
+  std::int64_t bytes_sent = 0;            // sent in exchanges
   std::int64_t bytes_mapped = 0;          // read and written through mapped memory
-  std::vector<std::int64_t> bytes_along;  // sent, by dimension
+  std::vector<std::int64_t> bytes_along;  // bytes sent, by dimension
 };
 
 struct Report {
-  // Empty when all is well; otherwise the first thing that is wrong: a deadlock with the step each
-  // rank stands at, a race with both accesses, sizes of a message that differ, a wrong, incomplete
-  // or twice divided result, a fold out of order, a barrier left too early, groups or syncs that
-  // differ on a host, ...
+  // Empty if the plans are correct. Otherwise the first defect: a deadlock with the step at which each rank is blocked,
+  // a race with both accesses, message sizes that differ, a wrong or incomplete result, a result divided twice, a
+  // reduction out of order, a barrier left too early, groups or syncs that differ on a host, ...
   std::string problem;
-  int rounds = 0;  // exchanges one after the other on the longest path, each taking the same time
+  int rounds = 0;  // exchanges on the longest dependency chain, all of the same duration
   std::vector<RankTraffic> ranks;
-  std::vector<std::int64_t> host_bytes_sent;  // to other hosts, by exchanges
+  std::vector<std::int64_t> host_bytes_sent;  // sent to other hosts in exchanges
   std::vector<std::int64_t> host_bytes_received;
 
   int max_exchanges() const;

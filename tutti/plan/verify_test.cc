@@ -1,4 +1,4 @@
-// The verifier must see what is wrong: plans are broken here one way each.
+// Each test introduces one defect into correct plans; the verifier must report it.
 #include "tutti/plan/verify.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ class Broken {
   }
   Plan& plan(int rank) { return plans_[rank]; }
   std::vector<Step>& steps(int rank, int lane = 0) { return plans_[rank].lanes[lane].steps; }
-  // The n-th step of this kind.
+  // Returns the n-th step of this kind.
   Step& step(int rank, StepKind kind, int n = 0) { return *find(rank, kind, n); }
   void erase(int rank, StepKind kind, int n = 0) { steps(rank).erase(find(rank, kind, n)); }
   void erase_on_all(StepKind kind, int n) {
@@ -64,7 +64,7 @@ TEST(Verify, FindsASyncThatOneRankDoesNotPass) {
 
 TEST(Verify, FindsRacesWhenASyncIsMissing) {
   const Choice one_rail{{"direct", "ring"}, 1, 1};
-  for (const int missing : {1, 2}) {  // after folding for the owner, before reading from it
+  for (const int missing : {1, 2}) {  // sync after the reduction, sync before the read
     Broken plans(grid_of({2, 2}, 1), one_rail, kMostCollectedBytes);
     ASSERT_EQ(plans.problem(), "");
     plans.erase_on_all(StepKind::kSync, missing);
@@ -94,7 +94,7 @@ TEST(Verify, FindsWhoDisagreesAboutTheHostsProtocol) {
 }
 
 TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
-  Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMostCollectedBytes);  // of 4 bytes each
+  Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMostCollectedBytes);  // elements of 4 bytes
   for (const int rank : {0, 1}) {
     eager.step(rank, StepKind::kHostAllReduce).protocol = HostProtocol::kEager;
   }
@@ -108,7 +108,7 @@ TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
 }
 
 TEST(Verify, FindsRacesOfAliasesInPlaceOnly) {
-  // Rank 0 stores its slice where rank 1 still has to read, when input and output are the same.
+  // In place, rank 0 stores its slice to memory that rank 1 has not read yet.
   Broken plans(grid_of({2}, 1), {{"direct"}});
   Step& fold = plans.step(0, StepKind::kReduceMapped);
   fold.target.begin = plans.step(1, StepKind::kReduceMapped).target.begin;

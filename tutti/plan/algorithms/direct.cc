@@ -1,17 +1,17 @@
-// Direct shared memory: nobody sends anything; every rank reads and writes the memory of the
-// others.
+// Direct: collectives in shared memory without messages. Each rank reads and writes the buffers of the others.
 //
-// L ranks of one host that map each other's buffers. Every form starts with a sync (all inputs are
-// there, all outputs may be written) and ends with one (all is read and written).
-// all_reduce. At the start every rank holds its vector, cut in L slices by all alike. Rank i owns
-//   slice i: it folds it straight from all L inputs and stores the result into all L outputs. Every
-//   input is read once and every output written once: 2 L S bytes of memory traffic, the least
-//   possible, 2 S by each rank; 2 syncs. In place works: nobody else reads slice i.
-// reduce. The same, stored into the root's output only.
-// reduce_scatter. Rank i folds its piece from all inputs into its own output.
-// broadcast, scatter, all_gather, gather, all_to_all. Whoever wants something copies it from the
-//   input of the one who has it, beginning with its next neighbour so that not all read from one.
-// barrier. One sync.
+// L ranks of one host that map each other's buffers. Every form begins with a sync (all inputs are ready, all outputs
+// may be written) and ends with one (all accesses are complete).
+//
+// - all_reduce. At the start each rank holds its vector of S bytes, split into L slices. Rank i owns slice i: it
+//   reduces the slice from all L inputs and stores the result into all L outputs. Each input is read once and each
+//   output written once: 2 L S bytes of memory traffic, which is optimal, or 2 S per rank; 2 syncs. Also works in
+//   place, because no other rank reads slice i.
+// - reduce. The same, stored into the root's output only.
+// - reduce_scatter. Rank i reduces its piece from all inputs into its output.
+// - broadcast, scatter, all_gather, gather, all_to_all. Each rank copies the data it needs from the inputs of its
+//   peers. It starts with itself and continues in line order, so the readers do not all access the same rank.
+// - barrier. One sync.
 #include <numeric>
 
 #include "tutti/plan/algorithms/table.h"
@@ -38,7 +38,7 @@ std::int64_t offset_of(const std::vector<std::int64_t>& counts, int rank) {
   return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
 }
 
-// Between two syncs, the part of rank `me` in the group `members`.
+// The steps of rank `me` of the group `members` between the two syncs.
 struct Direct {
   Builder& builder;
   const Request& request;
@@ -57,7 +57,7 @@ struct Direct {
     builder.reduce_mapped(group, {Space::kInput, offset_of(request.counts, me), count},
                           {Space::kOutput, 0, count}, {me}, true);
   }
-  // `begin` elements into the input of `from`, to `target` in my output.
+  // Copies `count` elements at offset `begin` of the input of `from` to offset `target` of this rank's output.
   void read(int from, std::int64_t begin, std::int64_t target, std::int64_t count) const {
     const Range source{Space::kInput, begin, count};
     const Range result{Space::kOutput, target, count};
@@ -99,7 +99,7 @@ void build_direct(Builder& builder, const Stage& stage) {
       break;
     case Collective::kAllGather:
     case Collective::kAllToAll: direct.read_pieces(line.index); break;
-    default: return;  // barrier: that was it
+    default: return;  // barrier: one sync is enough
   }
   builder.sync(group);
 }

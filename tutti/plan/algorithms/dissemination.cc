@@ -1,8 +1,8 @@
-// Dissemination barrier (Hensgen, Finkel and Manber 1988): no root.
+// Dissemination barrier (Hensgen, Finkel and Manber 1988), without a root.
 //
-// n ranks. In step t rank i sends one element, of no meaning, to rank i + 2^t and waits for one
-// from rank i - 2^t. After step t it knows that the 2^(t+1) ranks before it have come; after
-// ceil(log2 n) steps that all have. Any n.
+// n ranks, any n. In step t, rank i sends one element (its value is ignored) to rank i + 2^t and waits for one from
+// rank i - 2^t. After step t it knows that the 2^(t+1) - 1 ranks before it have entered the barrier. After ceil(log2 n)
+// steps it knows this of all ranks.
 #include <bit>
 
 #include "tutti/plan/algorithms/table.h"

@@ -1,15 +1,16 @@
-// Double binary tree (Sanders, Speck and Traeff 2009): the steps of a tree with the bandwidth of a
-// ring, when there are lanes to keep it full.
+// Double binary tree (Sanders, Speck and Traeff 2009): the latency of a tree with the bandwidth of a ring, provided
+// there are enough lanes to fill the pipeline.
 //
-// Two binary trees over the same n ranks, each ceil(log2 n) deep: in the first, odd places are
-// leaves, in the second, its mirror image (n even) or the same shifted by one (n odd), even ones
-// are. So whoever works as an inner node in one is a leaf in the other. Lanes take the trees in
-// turn: each tree has half of the vector. all_reduce. At the start every rank holds its vector. Up:
-// every node folds what comes from its
-//   children into its own and sends it to its parent; the root holds the fold of all. Down: every
-//   node receives the result from its parent and sends it to its children. At most 3 messages each
-//   way per node and level; each rank sends 2 S bytes over both trees.
-// broadcast, reduce. The trees span all but the root, which feeds (or drains) the top of each.
+// Two binary trees over the same n ranks, each of depth ceil(log2 n). In the first, odd positions are leaves. The
+// second is its mirror image (n even) or the same tree shifted by one (n odd), so even positions are leaves. A rank
+// that is an inner node in one tree is therefore a leaf in the other. Lanes alternate between the trees, so each tree
+// carries half of the vector.
+//
+// - all_reduce. At the start each rank holds its vector. Up: every node reduces the data of its children into its
+//   vector and sends the result to its parent; at the end the root holds the reduction over all ranks. Down: every node
+//   receives the result from its parent and forwards it to its children. At most 3 messages per node and level in each
+//   direction; each rank sends 2 S bytes over both trees.
+// - broadcast, reduce. The trees span all ranks except the root, which feeds (or drains) the top of each.
 #include "tutti/plan/algorithms/double_tree.h"
 
 #include <bit>
@@ -29,7 +30,7 @@ int depth_of(int ranks) {
   return ranks < 2 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
 }
 
-// A node's two messages of a level go one after the other. Lanes fill the tree after the first.
+// A node handles its two messages of a level sequentially. After the first lane the pipeline is full.
 Cost double_tree_cost(Collective collective, int ranks, double bytes, int lanes) {
   const bool both_ways = collective == Collective::kAllReduce;
   const double way = both_ways ? 2 * depth_of(ranks) : 1 + 2 * depth_of(ranks - 1);
@@ -38,8 +39,7 @@ Cost double_tree_cost(Collective collective, int ranks, double bytes, int lanes)
   return {steps, lanes == 1 ? steps * bytes : filled * bytes + steps * bytes / lanes};
 }
 
-// An in-order tree: the lowest set bit of a place is its height. Place 0 is the root, with one
-// child.
+// In-order tree: the lowest set bit of an index is its height. Index 0 is the root, with one child.
 TreeNode in_order_node(int index, int size) {
   const auto top = static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
   TreeNode node;
@@ -55,7 +55,7 @@ TreeNode in_order_node(int index, int size) {
   return node;
 }
 
-// The tree below the ranks at `places` of the line; -1: nobody.
+// One rank's parent and children in a tree, as ranks; -1: none.
 struct BinaryTree {
   Builder& builder;
   const Line& line;
@@ -90,7 +90,7 @@ BinaryTree tree_of_all(Builder& builder, const Stage& stage, int tree) {
           {rank(node.children[0]), rank(node.children[1])}};
 }
 
-// The root above a tree of the others.
+// A tree over all other ranks, with the root above it.
 BinaryTree tree_below_root(Builder& builder, const Stage& stage, int tree) {
   const Line& line = stage.line;
   const int others = line.size() - 1;

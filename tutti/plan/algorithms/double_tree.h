@@ -1,4 +1,4 @@
-// The two binary trees of double_tree.cc.
+// The two binary trees used by double_tree.cc.
 #pragma once
 
 namespace tutti::plan {
@@ -8,7 +8,7 @@ struct TreeNode {
   int children[2] = {-1, -1};
 };
 
-// Node `index` of `size` in the first (0) or second (1) tree.
+// Returns node `index` of `size` in the first (tree = 0) or second (tree = 1) tree.
 TreeNode tree_node(int index, int size, int tree);
 
 }  // namespace tutti::plan

@@ -1,15 +1,15 @@
-// Recursive halving and doubling (Rabenseifner 2004; Thakur et al. 2005): as few bytes as a ring in
-// log n steps, between partners that come nearer (or go further) by half each time.
+// Recursive halving and doubling (Rabenseifner 2004; Thakur et al. 2005): the bytes of a ring in log n steps.
 //
-// n ranks, a power of two, the vector cut in n pieces.
-// reduce_scatter. At the start every rank holds its own version of all pieces. Partners n/2 apart
-//   exchange halves: each sends the half it does not lie in and folds the other; then n/4 apart on
-//   that half, and so on. After log2 n steps rank i holds piece i, complete.
-// all_gather. The reverse: partners 1 apart exchange what they hold, then 2 apart, ...
-// all_reduce is one after the other: 2 log2 n steps, 2(n-1)/n S bytes sent by each rank.
+// n ranks, a power of two; the vector is split into n pieces.
 //
-// Not a power of two: pairs as in power_of_two.h. The odd one hands its vector to the even one
-// first and gets its part at the end: 2 steps and, for those pairs, up to 2 S bytes more.
+// - reduce_scatter. At the start each rank holds its version of all pieces. Partners n/2 apart exchange halves: each
+//   sends the half that does not contain its piece and reduces the received half into its own. The next step does the
+//   same on that half with a partner n/4 apart, and so on. After log2 n steps rank i holds piece i, fully reduced.
+// - all_gather. The reverse: partners 1 apart exchange the pieces they hold, then 2 apart, and so on.
+// - all_reduce. reduce_scatter, then all_gather: 2 log2 n steps, 2(n-1)/n S bytes sent by each rank.
+//
+// If n is not a power of two, ranks form pairs as in power_of_two.h. The odd rank of a pair sends its vector to the
+// even one first and receives its result at the end: 2 more steps and, for these pairs, up to 2 S more bytes.
 #include "tutti/plan/algorithms/power_of_two.h"
 #include "tutti/plan/algorithms/table.h"
 
@@ -34,14 +34,14 @@ struct Halving {
   bool is_paired() const { return actives.is_paired(line.index); }
   bool is_active() const { return actives.is_active(line.index); }
   int twin() const { return line.ranks[line.index ^ 1]; }
-  // What the actives first..last-1 work for.
+  // Returns the pieces of all ranks that the active ranks first..last-1 represent.
   std::vector<Range> of(int first, int last) const {
     return pieces.runs(actives.index_of(first), actives.index_of(last));
   }
   std::vector<Range> all() const { return pieces.runs(0, line.size()); }
   std::vector<Range> piece(int index) const { return pieces.runs(index, index + 1); }
 
-  // The odd one of a pair gives `ranges` to the even one, or gets them from it.
+  // The odd rank of a pair sends `ranges` to the even one (to_even) or receives them from it (to_odd).
   void to_even(const std::vector<Range>& ranges, Fold fold = {}) const {
     if (!is_paired()) return;
     if (is_active()) return builder.exchange(line, -1, {}, twin(), ranges, fold);
@@ -53,7 +53,8 @@ struct Halving {
     builder.exchange(line, twin(), ranges, -1, {});
   }
 
-  // One step with the active `distance` away: blocks of that many actives, mine and its.
+  // One step with the active rank at `distance`. The blocks of `distance` active ranks around this rank and around its
+  // partner are passed to `step`.
   template <class Step>
   void with_partner(int distance, Step step) const {
     const int mine = actives.number_of(line.index);

@@ -1,24 +1,20 @@
-// The all-reduce of ranks that share one host, in one step: three protocols in shared memory.
+// All-reduce among the ranks of one host in a single step: three protocols in shared memory.
 //
-// n ranks, S bytes each. At the start every rank holds its vector, at the end the fold of all, in
-// rank order, folded at once; so the result does not depend on the protocol.
+// n ranks, S bytes each. At the start each rank holds its vector, at the end the reduction over all ranks. All
+// protocols reduce in rank order in a single pass, so the result does not depend on the protocol.
 //
-// host_eager. For small vectors. Each rank copies its vector to its slot in shared memory, waits
-// for
-//   the slots of the others and folds all of them by itself. One wait; each rank reads and writes
-//   (n + 3) S bytes: 2 S to show its vector, n S to fold, S for the result.
-// host_direct. All vectors in library memory, which every rank maps. Ranks post where their vectors
-//   are and wait for each other. Rank i owns slice i: it folds it straight from all n vectors and
-//   stores it into all of them. Early ranks take pieces of the slices of late ones. Then they wait
-//   again. Two waits; each rank reads and writes 2 S bytes, all of them 2 n S, the least possible.
-//   Where a rank's memory is not the library's, all go on with host_eager (up to 8 KiB) or
-//   host_staged.
-// host_staged. Any memory, in rounds of `stage_bytes`. In each, a rank copies the slices that
-// others
-//   own to its stage in shared memory, folds its own slice from all stages into its output and its
-//   stage, and copies the slices of the others from theirs. Two waits a round; each rank reads and
-//   writes (5 - 2/n) S bytes. The stages stay in the cache, so main memory sees little more than
-//   the 2 S of host_direct.
+// - host_eager: small vectors. Each rank copies its vector to its slot in shared memory, waits for the slots of the
+//   others and reduces all of them itself. One wait; each rank reads and writes (n + 3) S bytes: 2 S to publish its
+//   vector, n S to reduce, S for the result.
+// - host_direct: all vectors are in library-allocated memory, which every rank maps. Ranks publish the addresses of
+//   their vectors and wait for each other. Rank i owns slice i: it reduces the slice from all n vectors and stores the
+//   result into all of them. Early ranks take pieces of the slices of late ranks (work stealing). A second wait
+//   completes the operation. Two waits; each rank reads and writes 2 S bytes, 2 n S in total, which is optimal. If any
+//   vector is caller-allocated, all ranks use host_eager (up to 8 KiB) or host_staged instead.
+// - host_staged: any memory, in rounds of `stage_bytes`. In each round a rank copies the slices that others own to its
+//   stage in shared memory, reduces its own slice from all stages into its output and its stage, and copies the other
+//   slices from the stages of their owners. Two waits per round; each rank reads and writes (5 - 2/n) S bytes. The
+//   stages stay in the cache, so main-memory traffic is little more than the 2 S of host_direct.
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +23,8 @@
 namespace tutti::plan {
 namespace {
 
-// Up to this, one wait is worth more than folding only a slice of memory that is not mapped.
+// Largest message for which host_direct falls back to host_eager. Up to this size one wait fewer saves more
+// than reducing only one slice.
 constexpr std::size_t kMostEagerFallback = 8 * 1024;
 static_assert(kMostEagerFallback <= kMostCollectedBytes);
 

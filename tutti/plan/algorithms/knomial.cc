@@ -1,14 +1,15 @@
-// K-nomial tree (radix k = 4): one root, few rounds, whole messages.
+// K-nomial tree (radix k = 4): one root, few rounds, unsplit messages.
 //
-// Ranks by their distance v from the root, written in base k. The parent of v is v with its lowest
-// non-zero digit set to 0; so the subtree of v is the ranks v .. v + k^m - 1, m its trailing zeros.
-// broadcast. At the start the root holds the vector. Every rank receives it from its parent and
-// sends
-//   it to its children, largest subtree first: ceil(log_k n) rounds of at most k-1 sends.
-// reduce. The reverse: every rank folds what its children send and sends the fold to its parent.
-// all_reduce. reduce to the first rank, then broadcast.
-// gather. Every rank collects the pieces of its subtree, its own first, and sends them on to its
-//   parent; scatter is the reverse. Each piece passes the tree's depth at most; the root moves S.
+// Ranks are numbered by their distance v from the root, written in base k. The parent of v is v with its lowest
+// non-zero digit set to 0, so the subtree of v is v .. v + k^m - 1, where m is the number of trailing zero digits of v.
+//
+// - broadcast. At the start the root holds the vector. Each rank receives it from its parent and sends it to its
+//   children, largest subtree first: ceil(log_k n) rounds of at most k-1 sends.
+// - reduce. The reverse: each rank reduces the vectors of its children into its own and sends the result to its parent.
+// - all_reduce. reduce to the first rank, then broadcast.
+// - gather. Each rank collects the pieces of its subtree, its own first, and forwards them to its parent. A piece
+//   crosses at most depth-of-the-tree links; the root receives (n-1)/n S bytes.
+// - scatter. The reverse of gather.
 #include <algorithm>
 
 #include "tutti/plan/algorithms/table.h"
@@ -41,10 +42,10 @@ Cost knomial_cost(Collective collective, int ranks, double bytes, int) {
   }
 }
 
-// The tree as rank `v` (distance from the root) sees it; all numbers are such distances.
+// The tree from the point of view of rank `v`. All numbers are distances from the root.
 struct Node {
   int v;
-  int end;  // of my subtree
+  int end;  // end of the subtree of v
   int parent = -1;
   std::vector<int> children;  // largest subtree first
 
@@ -57,7 +58,7 @@ struct Node {
       for (int j = 1; j < kRadix && v + j * reach < size; ++j) children.push_back(v + j * reach);
     }
   }
-  // Where the subtree of a child ends.
+  // End of the subtree of a child.
   int end_of(int child, int size) const { return Node(child, size).end; }
 };
 
@@ -84,9 +85,9 @@ struct KnomialTree {
   }
 };
 
-// The pieces of gather and scatter. The root has them in rank order in its buffer; others keep
-// those of their subtree one after the other, in order of v. A message is a run of the root's
-// buffer, so both ends cut the same way.
+// Buffers for gather and scatter. The root's buffer holds the pieces in rank order. Other ranks store the
+// pieces of their subtree consecutively, ordered by v. A message is one run of the root's buffer, so both ends
+// split the data the same way.
 class Subtree {
  public:
   Subtree(const KnomialTree& tree, const Request& request, Space whole) : tree_(tree) {
@@ -102,7 +103,7 @@ class Subtree {
     if (!tree.node.children.empty())
       kept_ = tree.builder.scratch(count(tree.node.v, tree.node.end));
   }
-  // Where the pieces first..last-1 lie with me, message by message.
+  // Location of the pieces first..last-1 on this rank, one range per message.
   std::vector<Range> at(int first, int last) const {
     std::vector<Range> runs = pieces_.runs(first, last);
     if (tree_.is_root()) return runs;

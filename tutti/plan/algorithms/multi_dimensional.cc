@@ -1,29 +1,30 @@
-// Multi-dimensional decomposition (Cho et al. 2017, "PowerAI DDL"; 2019, "BlueConnect"): each
-// dimension of the machine with the algorithm that suits its link.
+// Multi-dimensional decomposition (Cho et al. 2017, "PowerAI DDL"; 2019, "BlueConnect"): each dimension of the machine
+// uses the algorithm that suits its link.
 //
-// all_reduce of S bytes over n_0 x n_1 x ... ranks. At the start every rank holds its vector.
-//   1. reduce_scatter along dimension 0: rank i of each line holds the fold of its line's piece i,
-//      S/n_0 bytes; then along dimension 1 on that piece, and so on.
-//   2. all_reduce along the last dimension on the piece that is left, S/(n_0 n_1 ...) bytes.
-//   3. all_gather back along the dimensions in reverse order: every rank holds the result.
-// Sum of 2(n_d - 1) steps with rings (4x8x8: 34, not the 510 of one ring); the slow dimensions
-// carry only the piece that is left. All lines of a dimension work at the same time.
+// all_reduce of S bytes over n_0 x n_1 x ... ranks. At the start each rank holds its vector.
+// 1. reduce_scatter along dimension 0: rank i of each line holds the reduction of piece i over its line, S/n_0 bytes.
+//    Then along dimension 1 on that piece, and so on.
+// 2. all_reduce along the last dimension on the remaining piece, S/(n_0 n_1 ...) bytes.
+// 3. all_gather back along the dimensions in reverse order: each rank holds the result.
+// With rings this takes the sum of 2(n_d - 1) steps (4x8x8: 34, instead of 510 for one ring), and the slow dimensions
+// carry only the remaining piece. All lines of a dimension work concurrently.
 //
-// Hosts x local ranks, `direct` first. L local ranks, G rails (as many as the smallest host has
-// ranks), the vector cut in G slices; slice g belongs to the g-th rank of each host.
-//   sync; all L ranks share the folding of all slices from all local inputs into the output of the
-//   slice's owner; sync when L > G (else everyone folds its own slice); the owners, rail by rail,
-//   all_reduce their slice between hosts; sync; every rank copies the other slices from their
-//   owners; sync.
-// Every element is read and written by one rank between two syncs, so it works in place. A host
-// sends what one rank of it would: 2(H-1)/H S for H hosts, by whatever ranks it has.
+// Hosts x local ranks, `direct` first: L local ranks, G rails (by default as many as the smallest host has ranks). The
+// vector is split into G slices; slice g belongs to the g-th rank of each host.
+// 1. sync. All L ranks share the reduction of all slices, from all local inputs into the output of the slice's owner.
+// 2. If L > G: sync. If L = G each rank reduces the slice it owns, and no sync is needed.
+// 3. The owners all_reduce their slices between hosts, one rail per slice.
+// 4. sync. Each rank copies the other slices from their owners. sync.
+// Between two syncs each element is accessed by one rank only, so the algorithm works in place. A host sends as much as
+// a single rank would: 2(H-1)/H S bytes for H hosts, for any number of local ranks.
 //
-// Small vectors, one rail and one lane: the first rank of each host collects what the others show,
-// all_reduces it between hosts and spreads the result; nobody waits for anybody else. Two waits of
-// a rank instead of four, and of none for a rank to have read.
+// Small vectors with one rail and one lane: the first rank of each host (the node leader) collects and reduces the
+// vectors of its host from the shared slots, all_reduces the result between hosts and publishes it to its host. The
+// leader waits for its local ranks and they wait for the leader; there is no other synchronisation. A rank waits at
+// most twice instead of four times, and never for another rank to finish reading.
 //
-// Lanes are chunks of the vector, each with all these steps: while one is on the network, another
-// is folded in memory.
+// Lanes are chunks of the vector that go through all of these steps. While one lane is on the network,
+// another is reduced in memory.
 #include "tutti/plan/algorithms/multi_dimensional.h"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ void sync(const LaneTask& task) {
   if (task.group >= 0) task.builder.sync(task.group);
 }
 
-// Folds my share of the lane into `space` of the slices' owners. Shares are finer than slices when
-// a host has more ranks than rails.
+// Reduces this rank's share of the lane into `space` of the slice owners. Shares are smaller than slices if a host
+// has more ranks than rails.
 void fold_share(const LaneTask& task, Space space) {
   const auto block = task.layout.my_block();
   const Range share = cut(task.range, static_cast<int>(block.size()), task.layout.place(),
@@ -55,20 +56,20 @@ void fold_share(const LaneTask& task, Space space) {
   }
 }
 
-// Brings my input into `space` of the owners, folded over the block.
+// Reduces the inputs of the block into `space` of the slice owners; without a block, copies the input.
 void enter(const LaneTask& task, Space space) {
   if (task.group < 0) {
     return task.builder.copy(in(Space::kInput, task.range), in(space, task.range));
   }
   sync(task);
   fold_share(task, space);
-  // With as many ranks as rails a share is a slice: everyone folds what it owns itself.
+  // With as many ranks as rails, share and slice coincide: each rank reduces the slice it owns.
   const bool folds_for_others =
       static_cast<int>(task.layout.my_block().size()) > task.layout.rails();
   if (folds_for_others) sync(task);
 }
 
-// Copies to my output every slice that I do not hold, each from `space` of its owner.
+// Copies every slice to this rank's output, each from `space` of its owner.
 void read_slices(const LaneTask& task, Space space) {
   const LaneTask& t = task;
   for (int i = 1; i <= t.layout.rails(); ++i) {
@@ -86,7 +87,7 @@ void run(const LaneTask& task, const Axis& axis, const Stage& stage) {
   axis.algorithm->build(task.builder, stage);
 }
 
-// all_reduce of `range`, mine, with the ranks of my rail: the three phases above.
+// all_reduce of `range` of this rank along its rail: the three phases above.
 void all_reduce_on_rail(const LaneTask& task, Range range) {
   const auto& axes = task.layout.axes();
   std::vector<Line> lines;
@@ -112,15 +113,15 @@ std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& counts) {
   return offsets;
 }
 
-// For broadcast, reduce and barrier: the blocks are one line, block `root` is the root.
+// broadcast, reduce and barrier: the blocks form one line, and block `root` is the root.
 void run_on_rail(const LaneTask& task, Collective collective, const Range& range, int root) {
   const Axis& axis = task.layout.axes().back();
   const Line line = task.layout.line(axis);
   run(task, axis, {collective, line, task.request, range, nullptr, root, true});
 }
 
-// What the ranks that `rail` serves get or bring, by the place of their block along `axis`; of the
-// blocks with my coordinates on the axes before it. Rail g serves places g, g + rails, ...
+// Pieces of the ranks that `rail` serves, by the index of their block along `axis`. Includes only blocks with this
+// rank's coordinates on the preceding axes. Rail g serves the ranks with index g, g + rails, ... in their block.
 Pieces pieces_along(const LaneTask& task, const Axis& axis, int rail, Space space) {
   const auto offsets = offsets_of(task.request.counts);
   const Layout& layout = task.layout;
@@ -139,7 +140,7 @@ Pieces pieces_along(const LaneTask& task, const Axis& axis, int rail, Space spac
   return pieces;
 }
 
-// The same of all blocks.
+// The same over all blocks.
 std::vector<Range> all_of_rail(const LaneTask& task, int rail, Space space) {
   return pieces_along(task, Axis{}, rail, space).runs(0, 1);
 }
@@ -173,8 +174,8 @@ void all_reduce_lane(const LaneTask& task) {
   sync(task);
 }
 
-// The root's slices go to the ranks of its host that own a rail, by each rail to the other hosts,
-// and there from the owners to all: every network carries its slice once.
+// The rail owners on the root's host read their slices from the root, each rail broadcasts its slice to the other
+// hosts, and there all ranks copy the slices from their owners. Each slice crosses each network link once.
 void broadcast_lane(const LaneTask& task) {
   const Layout& layout = task.layout;
   const int root = task.request.root;
@@ -204,8 +205,8 @@ void broadcast_lane(const LaneTask& task) {
   sync(task);
 }
 
-// As all_reduce up to the network, where each rail reduces its slice to the root's host; the root
-// copies the slices from their owners there.
+// Like all_reduce up to the network phase, in which each rail reduces its slice to the root's host. The root copies the
+// slices from their owners there.
 void reduce_lane(const LaneTask& task) {
   const bool is_root = task.rank == task.request.root;
   const Space space = is_root && task.group < 0 ? Space::kOutput : Space::kScratch;
@@ -220,16 +221,16 @@ void reduce_lane(const LaneTask& task) {
   sync(task);
 }
 
-// The first rank of each host knows, after the sync, that its host is there, and after the barrier
-// between hosts that all are.
+// After the sync, the first rank of each host knows that all ranks of its host have entered; after the barrier between
+// hosts it knows this of all ranks.
 void barrier_lane(const LaneTask& task) {
   sync(task);
   if (task.layout.place() == 0) run_on_rail(task, Collective::kBarrier, {}, 0);
   sync(task);
 }
 
-// The owner of a rail folds, over its host, what the ranks of all hosts on this rail shall have;
-// then axis by axis only what the ranks ahead shall have is left.
+// Each rail owner reduces, over its host, the pieces of all ranks that its rail serves. Each axis then reduces this set
+// to the pieces of the ranks that are still ahead.
 void reduce_scatter_lane(const LaneTask& task) {
   const Layout& layout = task.layout;
   const Range mine = piece_of(task, task.rank, Space::kScratch);
@@ -259,8 +260,8 @@ void reduce_scatter_lane(const LaneTask& task) {
   sync(task);
 }
 
-// The reverse: the owner of a rail collects the pieces of the local ranks it serves, the rails
-// gather them from all hosts, everyone copies what the other rails have from their owners.
+// The reverse of reduce_scatter: each rail owner collects the pieces of the local ranks it serves, the rails gather
+// them from all hosts, and each rank copies the pieces of the other rails from their owners.
 void all_gather_lane(const LaneTask& task) {
   const Layout& layout = task.layout;
   const auto block = layout.my_block();

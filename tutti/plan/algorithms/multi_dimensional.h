@@ -1,4 +1,4 @@
-// The composition of the other algorithms over a whole grid; see multi_dimensional.cc.
+// Composition of the other algorithms over a whole grid; multi_dimensional.cc describes it.
 #pragma once
 
 #include "tutti/plan/builder.h"
@@ -7,18 +7,19 @@
 
 namespace tutti::plan {
 
-// One lane of a plan whose ranks are more than one block.
+// One lane of a plan with more than one block.
 struct LaneTask {
   Builder& builder;
   const Layout& layout;
   const Request& request;
   int rank = 0;
-  int group = -1;  // my block's, -1 when I am alone in it
+  int group = -1;  // group of this rank's block; -1 if the block has one rank
   Range range;     // elements of the vector (all_reduce, broadcast, reduce)
-  int lanes = 1;   // of the plan
+  int lanes = 1;   // number of lanes of the plan
 };
 
-// Whether an all_reduce is so small that one rank of each host does it all for the others.
+// True if an all_reduce is small enough for the node-leader path: the first rank of each host communicates
+// for all ranks of its host.
 bool collects(const Layout& layout, const Request& request, int lanes);
 
 void all_reduce_lane(const LaneTask& task);

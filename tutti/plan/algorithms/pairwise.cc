@@ -1,16 +1,17 @@
-// Pairwise: every rank has to do with every other, one after the other.
+// Pairwise exchange: each rank exchanges data with every other rank, one peer per step.
 //
-// n ranks; in step t = 1 .. n-1 rank i sends to rank i+t and receives from rank i-t, so nobody gets
-// two messages at once.
-// all_to_all. At the start rank i holds what it has for each rank; step t sends that for rank i+t.
-// At
-//   the end it holds what each rank had for it: n-1 steps, each byte once over the wire.
-// reduce_scatter. Step t sends the raw piece i+t of its vector to its owner and keeps what arrives
-//   apart. At the end rank i holds n raw versions of piece i and folds them all at once, in the
-//   order of the line: n-1 steps, (n-1)/n S bytes. On a line in rank order the fold of each
-//   element is r0 op r1 op r2 ..., however the vector is cut: the reproducible result.
-// all_gather. Step t sends piece i to rank i+t. all_reduce: reduce_scatter, all_gather.
-// reduce. reduce_scatter, then every owner sends its piece to the root.
+// n ranks. In step t = 1 .. n-1, rank i sends to rank i+t and receives from rank i-t, so no rank
+// receives two messages at once.
+//
+// - all_to_all. At the start rank i holds one piece for each rank; step t sends the piece for rank i+t. At the end it
+//   holds one piece from each rank: n-1 steps, each byte crosses the wire once.
+// - reduce_scatter. Step t sends the unreduced piece i+t to its owner and stores the received piece in scratch memory.
+//   At the end rank i holds n unreduced versions of piece i and reduces them in a single pass, in line order: n-1
+//   steps, (n-1)/n S bytes. On a line in rank order each element is r0 op r1 op r2 ... for any split of the vector, so
+//   the result is reproducible.
+// - all_gather. Step t sends piece i to rank i+t.
+// - all_reduce. reduce_scatter, then all_gather.
+// - reduce. reduce_scatter, then every owner sends its piece to the root.
 #include "tutti/plan/algorithms/table.h"
 
 namespace tutti::plan {
@@ -33,7 +34,7 @@ Cost pairwise_cost(Collective collective, int ranks, double bytes, int) {
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
 }
 
-// The raw versions of each run of my piece lie one after the other, in the order of the line.
+// Unreduced versions of this rank's piece. The versions of each run are stored consecutively, in line order.
 class RawPieces {
  public:
   RawPieces(Builder& builder, const Line& line, const Pieces& pieces)

@@ -1,12 +1,12 @@
 // Recursive doubling: the fewest steps, for small vectors.
 //
-// n ranks, a power of two. At the start every rank holds its vector. Partners 1 apart exchange
-// their whole vectors and both fold them; then 2 apart, 4 apart, ... After log2 n steps everyone
-// holds the fold of all: log2 n steps, S log2 n bytes sent by each rank. Both partners fold lower
-// rank first, so all get the same bits.
+// n ranks, a power of two. At the start each rank holds its vector. Partners 1 apart exchange their full vectors and
+// both reduce them; then partners 2 apart, 4 apart, and so on. After log2 n steps each rank holds the reduction over
+// all ranks: log2 n steps, S log2 n bytes sent by each rank. Both partners reduce with the lower rank first, so the
+// result is bitwise identical on all ranks.
 //
-// Not a power of two: pairs as in power_of_two.h; the odd one hands its vector to the even one
-// first and gets the result at the end: 2 steps, 2 S bytes more.
+// If n is not a power of two, ranks form pairs as in power_of_two.h. The odd rank of a pair sends its vector to the
+// even one first and receives the result at the end: 2 more steps, 2 S more bytes.
 #include "tutti/plan/algorithms/power_of_two.h"
 #include "tutti/plan/algorithms/table.h"
 

@@ -1,14 +1,14 @@
-// Ring (Patarasuk and Yuan 2009): everyone talks to two neighbours only.
+// Ring (Patarasuk and Yuan 2009): each rank communicates with its two neighbours only.
 //
-// n ranks in a line closed to a ring, the vector cut in n pieces.
-// reduce_scatter. At the start every rank holds its own version of all pieces. In step t rank i
-// sends
-//   piece i-1-t to rank i+1 and folds piece i-2-t, which arrives from rank i-1, into its own. After
-//   n-1 steps piece i has passed everyone and lies, complete, at rank i.
-// all_gather. At the start rank i holds piece i. In step t it passes on the piece it got last,
-//   i-t, and receives i-t-1. After n-1 steps all hold all.
-// all_reduce is one after the other: 2(n-1) steps, 2(n-1)/n S bytes sent by each rank, the least
-// possible; every link carries the same.
+// n ranks in a ring; the vector is split into n pieces.
+//
+// - reduce_scatter. At the start each rank holds its version of all pieces. In step t rank i sends piece i-1-t to rank
+//   i+1 and reduces piece i-2-t, received from rank i-1, into its own. After n-1 steps piece i has passed all ranks,
+//   and rank i holds it fully reduced.
+// - all_gather. At the start rank i holds piece i. In step t it forwards the piece it received last, i-t, and receives
+//   piece i-t-1. After n-1 steps each rank holds all pieces.
+// - all_reduce. reduce_scatter, then all_gather: 2(n-1) steps, 2(n-1)/n S bytes sent by each rank. This is optimal, and
+//   every link carries the same load.
 #include "tutti/plan/algorithms/table.h"
 
 namespace tutti::plan {

@@ -1,5 +1,4 @@
-// Send and receive: `root` sends its vector to `peer`; all other ranks have nothing to do.
-// One step, S bytes.
+// Send and receive: `root` sends its vector to `peer`; all other ranks have no steps. One step, S bytes.
 #include "tutti/plan/algorithms/table.h"
 
 namespace tutti::plan {

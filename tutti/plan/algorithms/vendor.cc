@@ -1,13 +1,12 @@
-// Vendor: the collectives that the transport's own library brings (MPI, NCCL), one call per
-// dimension.
+// Vendor: native collectives of the transport's library (MPI, NCCL), one call per dimension.
 //
-// all_reduce. Every rank's vector becomes the fold of all, in place: one call.
-// reduce_scatter. Of the pieces that every rank holds, rank i gets the fold of piece i: one call,
-// into
-//   scratch, because such libraries do not let the result lie within the source, and a copy.
-// all_gather. Rank i holds piece i, then all hold all: one call.
-// Steps and bytes are the library's own affair; the cost stands for the best known, log n and
-// 2(n-1)/n S.
+// - all_reduce. In place: one call.
+// - reduce_scatter. Each rank holds all pieces; rank i receives the reduction of piece i. One call into scratch memory,
+//   because these libraries do not allow the result to overlap the source, and one copy.
+// - all_gather. Rank i holds piece i; at the end each rank holds all pieces: one call.
+//
+// The library determines the number of steps and bytes. The cost function assumes the best known algorithms: log n
+// steps and (n-1)/n S bytes per phase; all_reduce has two phases.
 #include <bit>
 
 #include "tutti/plan/algorithms/table.h"

@@ -164,7 +164,7 @@ bool Machine::try_exchange(Thread& thread, const Step& step) {
   return true;
 }
 
-// When both have come to this message, it passes.
+// Delivers the message between two threads once both have reached it.
 bool Machine::transfer(Thread& from, Thread& to) {
   const Step* sending = step_of(from);
   const Step* receiving = step_of(to);
@@ -212,7 +212,7 @@ void Machine::finish_exchange(Thread& thread, const Step& step) {
   }
 }
 
-// All members of the group must stand at the same meeting.
+// Runs a group step once all members of the group have reached it.
 bool Machine::try_meeting(Thread& thread, const Step& step) {
   const auto& group = plans_[thread.rank].groups.at(step.group);
   std::vector<Thread*> members;
@@ -301,8 +301,8 @@ void Machine::reduce_local(Thread& thread, const Step& step) {
   }
 }
 
-// The root learns of those it collects from, the others of the root that spreads; nobody of anybody
-// else.
+// Updates the clocks after a collect or spread. On collect, the root learns of the members it waited for; on spread,
+// the members learn of the root. No other pair is ordered by these steps.
 void Machine::pass_slots(const std::vector<Thread*>& members) {
   const Step first = *step_of(*members[0]);
   const bool collects = first.kind == StepKind::kCollect;
@@ -365,8 +365,8 @@ void Machine::run_vendor(const std::vector<Thread*>& members) {
   }
 }
 
-// Between the two waits of host_direct each owner works on its slice of everybody's memory; the
-// other protocols leave each rank's memory to that rank.
+// Runs a shared-memory all-reduce. Between the two waits of host_direct, each owner accesses its slice of the memory of
+// all ranks. The other protocols access only each rank's own memory.
 void Machine::run_on_host(const std::vector<Thread*>& members) {
   const Step first = *step_of(*members[0]);
   const auto& group = plans_[members[0]->rank].groups.at(first.group);
@@ -412,8 +412,8 @@ void Machine::fold_privately(const std::vector<Thread*>& members, HostProtocol p
     }
     const Range own = cut(step.target, static_cast<int>(size), static_cast<int>(m), element_bytes_);
     const std::int64_t own_bytes = own.count * static_cast<std::int64_t>(element_bytes_);
-    // Staged: the slices of others to the stage, the own one from all to two places, those of
-    // others from their stages.
+    // Staged: a rank writes the slices of the other owners to its stage, reduces its own slice into its output and its
+    // stage, and copies the remaining slices from the stages of their owners.
     report_.ranks[members[m]->rank].bytes_mapped +=
         protocol == HostProtocol::kEager ? (size + 3) * bytes
                                          : 4 * (bytes - own_bytes) + (size + 2) * own_bytes;

@@ -1,4 +1,4 @@
-// The interpreter of verify.h: all ranks' memory, and their lanes as threads that take turns.
+// Interpreter behind verify(): the memory of all ranks, and one cooperative thread per lane.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace tutti::plan::internal {
 
-// What is wrong with the plans; caught by verify.
+// A defect in the plans. Thrown by the interpreter and caught by verify().
 struct Problem : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 std::string describe(const Step& step);
 
-// Input, output and scratch of one rank in one row of addresses; in place they overlap.
+// Input, output and scratch memory of one rank in one address space. For in-place operations input and output overlap.
 struct Memory {
   std::vector<Symbol> cells;
   std::int64_t input = 0, output = 0, scratch = 0;
@@ -30,7 +30,7 @@ struct Memory {
   std::int64_t address(const Range& range) const;
 };
 
-// The memory of `plan`'s rank, its input filled in.
+// Returns the memory of the plan's rank with its input initialised.
 Memory make_memory(const Plan& plan, const Request& request, bool in_place);
 
 struct MemoryKind {
@@ -38,23 +38,34 @@ struct MemoryKind {
   bool is_library = true;
 };
 
+// Executes the plans of all ranks on symbolic values.
+//
+// Each lane of each rank is a Thread with a program counter (`next`). run() visits the threads in random order and
+// tries to execute one step of each until all have finished:
+// - local steps and mapped accesses (copy, read_mapped, reduce_mapped, reduce_local) run at once;
+// - an exchange is posted and completes when both peers have reached the matching message and its sizes agree;
+// - a group step (sync, collect, spread, vendor, host_all_reduce) runs when all members have reached it.
+// A full round without progress is a deadlock; the report lists the step at which each thread is blocked. Each access
+// is checked against the bounds of the range and the lane, and recorded with the vector clock of its thread.
+// RaceFinder then reports conflicting accesses that no message or sync orders. Clocks are also used to check that no
+// rank leaves a barrier early.
 class Machine {
  public:
   Machine(const topo::Grid& grid, const std::vector<Plan>& plans, std::vector<Memory> memories,
           const MemoryKind& kind, Report& report);
-  // Until all threads are through; throws Problem.
+  // Runs until all threads have finished. Throws Problem at the first defect.
   void run(unsigned seed);
   const std::vector<Memory>& memories() const { return memories_; }
 
  private:
   struct Thread {
     int rank = 0, lane = 0;
-    std::size_t next = 0;  // step
+    std::size_t next = 0;  // index of the next step
     bool is_posted = false, has_sent = false, has_received = false;
     std::vector<Symbol> arrived;
     int time = 0, end = 0;
     std::shared_ptr<const Clock> known;
-    std::shared_ptr<const Clock> learned;  // by what arrived
+    std::shared_ptr<const Clock> learned;  // clock of the sender of the received data
   };
 
   Thread* thread_at(int rank, int lane);
@@ -73,7 +84,7 @@ class Machine {
   void fold_privately(const std::vector<Thread*>& members, HostProtocol protocol);
   void check_barrier() const;
   void advance(Thread& thread, std::shared_ptr<const Clock> learned);
-  // Checks that the range exists, lies in the lane, and may be reached; notes the access.
+  // Checks that the range exists, is inside the lane and is accessible to the thread; records the access.
   Symbol* access(const Thread& thread, int owner, const Range& range, bool is_write);
   [[noreturn]] void fail(const Thread& thread, const std::string& what) const;
   [[noreturn]] void report_deadlock() const;
@@ -85,9 +96,9 @@ class Machine {
   const bool is_library_memory_;
   Report& report_;
   std::vector<int> host_of_;
-  std::vector<Thread> threads_;  // lanes of rank 0, of rank 1, ...
+  std::vector<Thread> threads_;  // lanes of rank 0, then lanes of rank 1, ...
   int lanes_ = 0;
-  bool keeps_clocks_ = false;  // to find races, and who leaves a barrier early
+  bool keeps_clocks_ = false;  // for race detection and the barrier check
   RaceFinder races_;
 };
 

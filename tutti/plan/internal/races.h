@@ -1,4 +1,4 @@
-// Finds accesses to the same memory that nothing orders.
+// Detection of data races: conflicting accesses to the same memory without a happens-before order.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace tutti::plan::internal {
 
-// A vector clock: for each thread (a lane of a rank) 0 while nothing is known of it, 1 when it is
-// known to have begun, and one more for each of its steps known to be over.
+// A vector clock with one entry per thread (lane of a rank): 0 if nothing is known of the thread, 1 if it is known to
+// have started, plus one for each of its steps known to be complete.
 using Clock = std::vector<int>;
 
 struct Access {
-  int memory = 0;  // whose
+  int memory = 0;  // rank that owns the memory
   std::int64_t begin = 0, end = 0;
   bool is_write = false;
   int thread = 0;
   int step = 0;
-  std::shared_ptr<const Clock> known;  // when the step began
+  std::shared_ptr<const Clock> known;  // clock of the thread when the step began
 };
 
 class RaceFinder {
  public:
   void add(Access access) { accesses_.push_back(std::move(access)); }
-  // The first pair that conflicts, in words, or "". `lanes`: threads per rank.
+  // Returns a description of the first conflicting pair, or "" if there is none. `lanes`: threads per rank.
   std::string find(int lanes) const;
 
  private:

@@ -1,4 +1,4 @@
-// The elements of the verifier: what a value is made of.
+// Symbolic values of the verifier. A symbol records which inputs contributed to a value and in which order.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 namespace tutti::plan::internal {
 
 struct Symbol {
-  std::uint64_t sum = 0xdead'beef'dead'beef;  // of the hashes of what was folded
-  int terms = -1'000'000;                     // how many; memory nobody wrote has none
-  int first = -1, last = -1;                  // ranks, when folded in their order
-  int folds = 0;                              // one after the other
-  int completed = 0;                          // folds marked as the final one
+  std::uint64_t sum = 0xdead'beef'dead'beef;  // sum of the hashes of all terms
+  int terms = -1'000'000;                     // number of terms; negative for uninitialised memory
+  int first = -1, last = -1;                  // first and last rank, if the terms are in rank order
+  int folds = 0;                              // reductions on the longest dependency chain
+  int completed = 0;                          // number of reductions marked as final
   bool in_order = false;                      // ((first op first+1) op ...) op last
 
   static Symbol of(int rank, std::int64_t element);
   bool operator==(const Symbol&) const = default;
 };
 
-// All at once, in the order given.
+// Reduces all values at once, in the given order.
 Symbol fold(std::span<const Symbol> values, bool completes);
 
 }  // namespace tutti::plan::internal
