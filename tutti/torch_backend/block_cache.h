@@ -1,5 +1,5 @@
-// Library memory for tensors that come and go: what is given back is kept for the next of about
-// that size, because new pages cost more than most operations on them.
+// Caching allocator for tensors in library-allocated memory. Freed blocks are kept for allocations of a similar size,
+// because faulting in new pages costs more than most operations on them.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@
 
 namespace tutti::torch_backend {
 
-// Safe from every thread. In a forked child, whose memory all of this stays its parent's, `take`
-// gives nothing and `give_back` does nothing.
+// Thread-safe. In a forked child the memory still belongs to the parent: `take` returns nullptr and
+// `give_back` frees nothing.
 class BlockCache {
  public:
-  // `before`: a cache that this one takes the place of, for whoever looks for its blocks.
+  // `before`: the cache that this one replaces, so its blocks can still be found.
   explicit BlockCache(std::shared_ptr<comm::Arena> arena, BlockCache* before = nullptr,
                       std::size_t most_kept = std::size_t{1} << 30);
   ~BlockCache();
 
-  // nullptr when there is not enough memory, even if nothing were kept.
+  // Returns nullptr if there is not enough memory, even after freeing all cached blocks.
   void* take(std::size_t bytes);
-  // False when `take` did not give it; in a child when it cannot have.
+  // Returns false if `take` did not allocate the block; in a child, if it cannot have.
   bool give_back(void* address);
 
   const std::shared_ptr<comm::Arena>& arena() const { return arena_; }
   BlockCache* before() const { return before_; }
-  // Size of the blocks that serve `bytes`: at most an eighth more.
+  // Size of the blocks that serve a request of `bytes`: at most one eighth more.
   static std::size_t block_bytes(std::size_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// What differs between libtorch 1.13 and 2.x, and nothing else.
+// Differences between libtorch 1.13 and 2.x.
 #pragma once
 
 #include <torch/version.h>
@@ -14,7 +14,7 @@ namespace tutti::torch_backend {
 #if TORCH_VERSION_MAJOR >= 2
 using BackendBase = c10d::Backend;
 
-// Whether Python has ever held this very tensor.
+// True if this tensor object was ever exposed to Python.
 inline bool is_known_to_python(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->pyobj_slot()->pyobj_interpreter() != nullptr;
 }
@@ -26,7 +26,7 @@ inline bool is_known_to_python(const at::Tensor& tensor) {
 }
 #endif
 
-// The signature of c10::Allocator::allocate, and what newer ones ask for beside it.
+// Signature of c10::Allocator::allocate, and the members that newer versions require in addition.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
 #define TUTTI_ALLOCATE_CONST
 #define TUTTI_ALLOCATOR_COPY                                                           \

@@ -19,12 +19,12 @@ using c10d::OpType;
 using comm::CallOptions;
 using comm::Communicator;
 
-// A tensor's memory, if it is contiguous, or a copy of it.
+// Returns the tensor if it is contiguous, otherwise a contiguous copy.
 at::Tensor contiguous(const at::Tensor& tensor) {
   return tensor.contiguous();
 }
 
-// Brings the result of an operation back from the copy.
+// Copies the result back if the operation worked on a copy.
 void copy_back(const at::Tensor& copy, const at::Tensor& tensor) {
   if (!copy.is_alias_of(tensor)) tensor.copy_(copy);
 }
@@ -36,8 +36,7 @@ const at::Tensor& only(const char* operation, const std::vector<at::Tensor>& ten
   return tensors[0];
 }
 
-// The tensors of each rank, of which there must be as many as ranks, all of the type and number of
-// elements of `pattern`.
+// Checks that `list` has one tensor per rank, each with the type and number of elements of `pattern`.
 void check_list(const char* operation, const std::vector<at::Tensor>& list, int size,
                 const at::Tensor& pattern) {
   check_tensors(operation, list);
@@ -51,8 +50,8 @@ void check_list(const char* operation, const std::vector<at::Tensor>& list, int 
   }
 }
 
-// `tensor` cut along its first dimension into pieces of `splits` rows; no splits: as many equal
-// pieces as ranks.
+// Splits `tensor` along its first dimension into pieces of `splits` rows. Without `splits`: one
+// piece per rank, all equal.
 std::vector<at::Tensor> cut(const char* operation, const at::Tensor& tensor,
                             const std::vector<std::int64_t>& splits, int size) {
   if (splits.empty()) {
@@ -79,7 +78,7 @@ ProcessGroupDdl::~ProcessGroupDdl() {
 }
 
 void ProcessGroupDdl::shut_down() {
-  if (!communicator_ || communicator_->is_forked_child()) return;  // the threads are the parent's
+  if (!communicator_ || communicator_->is_forked_child()) return;  // the parent owns the threads
   communicator_->queue()->drain();
   communicator_.reset();
 }
@@ -99,7 +98,7 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::start(OpType type, const char* titl
   alive();
   ++sequence_;
   const auto limit = timeout == c10d::kUnsetTimeout ? timeout_ : timeout;
-  // The name is that of c10d's operation: beside comm's own it tells two ranks' calls apart.
+  // The name of the c10d operation lets comm detect ranks that call different operations.
   CallOptions call{.name = title, .timeout = std::chrono::duration<double>(limit).count()};
   return CollectiveWork::start(
       communicator_->queue(), getRank(), type, title, std::move(outputs),

@@ -1,9 +1,13 @@
-// The process group `ddl` of torch.distributed: every collective of c10d on a communicator.
+// The process group `ddl` of torch.distributed: all collectives of c10d on a communicator.
 //
-// Tensors lie in host memory. All types are moved; reduction.h says which are reduced, and how.
-// Tensors that are not contiguous go through contiguous copies. Operations run in the order they
-// were given, see work.h; what fails throws tutti::Error's text when it is waited for, and so does
-// everything after it. Calls may come from any thread, one at a time.
+// Path of a call: each collective captures its tensors in a body and appends it to the work queue of the communicator
+// (`start`), then returns a CollectiveWork. The queue runs the bodies in order of submission, on its thread or on the
+// thread that calls wait(); see work.h. A body makes non-contiguous tensors contiguous, calls the communicator and
+// copies the result back. Messages (send, recv) bypass the queue.
+//
+// Tensors must be in host memory. Collectives that move data accept all types; reduction.h lists the types that can be
+// reduced. If an operation fails, wait() throws its error, and so does every later operation. Calls may come from any
+// thread, but only one at a time.
 #pragma once
 
 #include <chrono>
@@ -21,19 +25,20 @@ class ProcessGroupDdl : public BackendBase {
   using Tensors = std::vector<at::Tensor>;
   using WorkHandle = c10::intrusive_ptr<c10d::Work>;
 
-  // `timeout`: of operations that are not given one of their own.
+  // `timeout`: default for operations without an explicit timeout.
   ProcessGroupDdl(std::shared_ptr<comm::Communicator> communicator,
                   std::chrono::milliseconds timeout);
   ~ProcessGroupDdl() override;
-  // Finishes what was given and leaves. Later calls throw. Not while another call runs.
+  // Completes all submitted operations and leaves the group. Later calls throw. Must not run
+  // concurrently with other calls.
   void shut_down();
 
   const std::string getBackendName() const override { return "ddl"; }
   const std::shared_ptr<comm::Communicator>& communicator() const { return communicator_; }
 
-  // What travels between hosts of f32 sums and averages, see comm/compression.h.
+  // Compression of f32 sums and averages between hosts; see comm/compression.h.
   void set_compression(const comm::Codec& codec) { codec_ = codec; }
-  // An average that names its tensor: for hooks that reduce buckets. `codec` as above.
+  // Average with a tensor name, for communication hooks that reduce buckets. `codec`: as above.
   WorkHandle average(at::Tensor tensor, const std::string& name, const comm::Codec& codec);
 
   WorkHandle broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
@@ -65,14 +70,14 @@ class ProcessGroupDdl : public BackendBase {
   WorkHandle recv(Tensors& tensors, int peer, int tag) override;
   WorkHandle recvAnysource(Tensors& tensors, int tag) override;
   WorkHandle barrier(const c10d::BarrierOptions& options) override;
-  // The communicator names who is missing by itself.
+  // The communicator names missing ranks in its own error message.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
  private:
   using Body = std::function<void(comm::Communicator&, const comm::CallOptions&)>;
-  // Puts the body in the queue.
+  // Appends the body to the queue.
   WorkHandle start(c10d::OpType type, const char* title, Tensors outputs,
                    std::chrono::milliseconds timeout, Body body);
   WorkHandle start_all_gather(c10d::OpType type, const char* title, const at::Tensor& input,

@@ -76,7 +76,7 @@ Reduction::Reduction(at::ScalarType type, const c10d::ReduceOp& op)
 }
 
 bool Reduction::compresses(const comm::Communicator* communicator, const at::Tensor& tensor) const {
-  constexpr std::int64_t kLeast = 1024;  // below, a message costs what it costs
+  constexpr std::int64_t kLeast = 1024;  // below, latency dominates
   return communicator && communicator->layout().hosts.size() > 1 && type_ == at::kFloat &&
          tensor.numel() >= kLeast && (op_ == ReduceOp::kSum || op_ == ReduceOp::kAverage);
 }
@@ -92,7 +92,7 @@ void Reduction::store(const at::Tensor& carrier, const at::Tensor& target) const
   if (!carrier.is_alias_of(target)) target.copy_(carrier);
 }
 
-// Bits are rarely reduced, and then few: the simplest way will do.
+// Bitwise reductions are rare and small, so the simplest algorithm is sufficient.
 at::Tensor Reduction::folded(comm::Communicator& communicator, const at::Tensor& tensor,
                              const comm::CallOptions& call) const {
   const at::Tensor all = at::empty({communicator.size(), tensor.numel()}, tensor.options());

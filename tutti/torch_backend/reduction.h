@@ -1,17 +1,16 @@
-// Reductions of all types and operations of torch, by those that comm has.
+// Reductions for all types and operations of torch, mapped to those of comm.
 //
-//   type                        operation                    is reduced as
-//   float, double, half, bf16,  sum, average, min, max,      itself
-//   int 8, 32, 64, uint 8       product
-//   int 16                      the same                     int 32; what overflows is cut as in
-//   int 16 bool                        sum, max, or                 max of bytes
-//                               product, min, and            min of bytes
-//                               xor                          the lowest bit of the sum of bytes
-//   complex                     sum, average                 pairs of reals
-//   integers                    and, or, xor                 everybody gathers all and folds them
-//   by himself
+//   type                            operation                        reduced as
+//   float, double, half, bfloat16,  sum, average, min, max, product  itself
+//     int8, int32, int64, uint8
+//   int16                           sum, average, min, max, product  int32; overflow wraps as in int16
+//   bool                            sum, max, or                     maximum of bytes
+//   bool                            product, min, and                minimum of bytes
+//   bool                            xor                              lowest bit of the sum of bytes
+//   complex                         sum, average                     pairs of real numbers
+//   integers                        and, or, xor                     all_gather, then a local reduction on each rank
 //
-// What is not in the table throws c10::Error: nor does torch define it.
+// Combinations that are not in the table throw c10::Error; torch does not define them either.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,21 +26,21 @@ class Reduction {
  public:
   Reduction(at::ScalarType type, const c10d::ReduceOp& op);
 
-  // Whether comm can compress it: f32 sums and averages between hosts, large enough to be worth it.
+  // True if comm can compress this reduction: f32 sums and averages between hosts, above a minimum size.
   bool compresses(const comm::Communicator* communicator, const at::Tensor& tensor) const;
 
-  // In place; the tensors are contiguous.
+  // In place. All tensors must be contiguous.
   void all_reduce(comm::Communicator& communicator, at::Tensor tensor,
                   const comm::CallOptions& call) const;
-  // The result is stored on the root, elsewhere the tensor stays as it is.
+  // Stores the result on the root; the tensors of the other ranks are unchanged.
   void reduce(comm::Communicator& communicator, at::Tensor tensor, int root,
               const comm::CallOptions& call) const;
-  // Rank r gets `counts[r]` elements of `input` (as elements of its type), in `output`.
+  // Rank r receives `counts[r]` elements of `input`, in units of its type, in `output`.
   void reduce_scatter(comm::Communicator& communicator, const at::Tensor& input, at::Tensor output,
                       const std::vector<std::int64_t>& counts, const comm::CallOptions& call) const;
 
  private:
-  // The tensor as what is reduced: a view, or for int 16 a copy.
+  // The tensor in the type that is reduced: a view, or a copy for int16.
   at::Tensor carried(const at::Tensor& tensor) const;
   void store(const at::Tensor& carrier, const at::Tensor& target) const;
   at::Tensor folded(comm::Communicator& communicator, const at::Tensor& tensor,

@@ -27,7 +27,7 @@ void free_block(void* context) {
   block->arena->free(block->address);
 }
 
-// Empty when there is not enough memory.
+// Returns an empty pointer if there is not enough memory.
 at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
   try {
     void* const address = arena->allocate(bytes);
@@ -37,8 +37,8 @@ at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
   }
 }
 
-// One for the process, as torch's own is. Nothing of it ever ends: tensors may live longer than
-// whoever switches it off, and the arena that they came from.
+// Allocator of the process, registered in place of torch's. It is never destroyed, and neither are its caches: tensors
+// may outlive the call that disables it and the arena they were allocated from.
 class SharedAllocator final : public c10::Allocator {
  public:
   static SharedAllocator& instance() {
@@ -54,7 +54,7 @@ class SharedAllocator final : public c10::Allocator {
     if (!address) address = before_->raw_allocate(bytes);
     return {address, address, &free_any, at::Device(at::kCPU)};
   }
-  // oneDNN takes its working memory by raw_allocate.
+  // oneDNN allocates its scratch memory with raw_allocate.
   c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
   TUTTI_ALLOCATOR_COPY
 
@@ -69,7 +69,7 @@ class SharedAllocator final : public c10::Allocator {
   }
 
  private:
-  static constexpr std::uint8_t kPriority = 100;  // above torch's own
+  static constexpr std::uint8_t kPriority = 100;  // above the default allocator of torch
 
   static void free_any(void* address) {
     SharedAllocator& allocator = instance();
@@ -77,8 +77,7 @@ class SharedAllocator final : public c10::Allocator {
     if (allocator.give_back(address)) return;
     allocator.before_->raw_deallocate(address);
   }
-  // Without a lock: caches are only ever added, and a forked child must not wait for one that a
-  // thread of its parent held.
+  // Lock-free: caches are only added, and a forked child must not wait for a lock that a thread of its parent held.
   bool give_back(void* address) {
     for (BlockCache* cache = current_.load(std::memory_order_acquire); cache;
          cache = cache->before()) {
@@ -89,7 +88,7 @@ class SharedAllocator final : public c10::Allocator {
 
   c10::Allocator* const before_ = c10::GetCPUAllocator();
   std::mutex mutex_;
-  std::atomic<BlockCache*> current_ = nullptr;  // knows those before it
+  std::atomic<BlockCache*> current_ = nullptr;  // head of a list of all caches
   std::atomic<std::size_t> least_bytes_ = 0;
 };
 

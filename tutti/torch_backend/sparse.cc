@@ -9,8 +9,8 @@
 namespace tutti::torch_backend {
 namespace {
 
-// What ranks must know of each other's tensor: type, dimensions, entries, sizes. Few tensors have
-// more dimensions.
+// Properties of a sparse tensor that ranks exchange: type, dimensions, entries, sizes. Few
+// tensors have more dimensions.
 constexpr std::int64_t kMostDimensions = 12;
 
 at::Tensor shape_of(const at::Tensor& tensor) {
@@ -26,14 +26,14 @@ at::Tensor shape_of(const at::Tensor& tensor) {
   return shape;
 }
 
-// One line of it, for a message.
+// One row of it, for an error message.
 c10::IntArrayRef listed(const at::Tensor& shape) {
   const auto* values = shape.data_ptr<std::int64_t>();
   return {values, static_cast<std::size_t>(4 + values[1] + values[2])};
 }
 
-// By rank, though ranks bring different numbers of entries. `mine` has the entries along its first
-// dimension.
+// Gathers the entries of all ranks, by rank; the number of entries may differ between ranks. The first dimension of
+// `mine` counts its entries.
 std::vector<at::Tensor> gather_entries(comm::Communicator& communicator, const at::Tensor& mine,
                                        const std::vector<std::int64_t>& entries,
                                        const comm::CallOptions& call) {

@@ -1,4 +1,4 @@
-// The sum of sparse tensors, as torch's Gloo backend has it.
+// All-reduce of sparse tensors, with the semantics of torch's Gloo backend.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +7,9 @@
 
 namespace tutti::torch_backend {
 
-// Every rank gathers everybody's indices and values and adds them in the order of ranks; the
-// result, coalesced, takes the place of `tensor`. Ranks may have different numbers of entries;
-// sizes and types must agree, or c10::Error says how they differ.
+// Each rank gathers the indices and values of all ranks and adds them in rank order. The coalesced result replaces
+// `tensor`. The number of entries may differ between ranks; sizes and types must match, otherwise c10::Error
+// describes the difference.
 void all_reduce_sparse(comm::Communicator& communicator, at::Tensor tensor,
                        const comm::CallOptions& call);
 

@@ -1,4 +1,4 @@
-// Tensors as the buffers that comm understands.
+// Conversion of tensors to the buffers of comm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,26 +10,26 @@
 
 namespace tutti::torch_backend {
 
-// The type of comm with the same values, if it has one.
+// Returns the comm type with the same values, or nullopt if there is none.
 std::optional<DType> dtype_of(at::ScalarType type);
 
-// The elements of a contiguous tensor for collectives that only move them. Types that comm does not
-// have go as their parts (complex) or bytes.
+// Returns the elements of a contiguous tensor, for collectives that only move data. Types unknown to comm are
+// converted: complex numbers to their components, others to bytes.
 Buffer elements_of(const at::Tensor& tensor);
 
-// Throws c10::Error unless there is at least one tensor and all are dense and in host memory.
+// Throws c10::Error unless there is at least one tensor and all tensors are dense and in host memory.
 void check_tensors(const char* operation, const std::vector<at::Tensor>& tensors);
 
-// One contiguous tensor with room for all of `parts`, one after the other: their own memory when
-// they lie there like this already, else new memory.
+// A contiguous tensor with room for all of `parts`, concatenated. If the parts are already contiguous in memory, it
+// aliases them; otherwise it allocates new memory.
 class Joined {
  public:
   explicit Joined(std::vector<at::Tensor> parts);
   const at::Tensor& whole() const { return whole_; }
-  // Number of elements, as elements_of counts them, of each part.
+  // Number of elements of each part, counted as in elements_of.
   const std::vector<std::int64_t>& counts() const { return counts_; }
-  void copy_in();   // parts to whole
-  void copy_out();  // whole to parts
+  void copy_in();   // copies the parts to the whole tensor
+  void copy_out();  // copies the whole tensor to the parts
 
  private:
   bool are_neighbours() const;

@@ -1,4 +1,4 @@
-// Operations under way, as torch sees them.
+// Handles of operations in flight, as c10d::Work objects.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -13,12 +13,15 @@
 
 namespace tutti::torch_backend {
 
-// A collective in the queue of its process group's communicator. wait() of a task that has not
-// begun runs it on the caller's thread; somebody who only looks (isCompleted, getFuture) has the
-// queue's thread begin.
+// A collective in the work queue of its process group's communicator.
+//
+// Collectives run in the order of submission. A task that has not started when wait() is called runs on the calling
+// thread, which saves a thread switch. Calls that only poll (isCompleted, getFuture) make the thread of the queue start
+// it instead. An error of the task is stored and rethrown by wait(), or set on the future. wait() with a timeout throws
+// c10::Error when it expires; the operation then continues in the background.
 class CollectiveWork : public c10d::Work {
  public:
-  // `body` does it, and throws what made it fail. `outputs` are what the future gives.
+  // `body` performs the collective and throws on failure. `outputs` is the value of the future.
   static c10::intrusive_ptr<CollectiveWork> start(std::shared_ptr<comm::WorkQueue> queue, int rank,
                                                   c10d::OpType type, const char* title,
                                                   std::vector<at::Tensor> outputs,
@@ -39,14 +42,14 @@ class CollectiveWork : public c10d::Work {
   const std::shared_ptr<comm::WorkQueue> queue_;
   std::uint64_t number_ = 0;
   std::vector<at::Tensor> outputs_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;  // made when somebody wants it
+  c10::intrusive_ptr<c10::ivalue::Future> future_;  // created on the first call of getFuture
 };
 
-// A message. The tensor is kept until it is through.
+// A point-to-point message. Keeps the tensor alive until the message is complete.
 class MessageWork : public c10d::Work {
  public:
   MessageWork(int rank, c10d::OpType type, at::Tensor tensor);
-  // `target`: where the message goes when it has come, if that is not `tensor`'s own memory.
+  // `target`: destination of the received data if it is not the memory of `tensor`.
   void begin(comm::Work work, at::Tensor target = {});
   int* source() { return &source_; }
 

@@ -12,8 +12,7 @@
 namespace tutti::torch_backend {
 namespace {
 
-// A time-out that the user gave to our library wins over torch's, which everybody leaves at half an
-// hour.
+// A timeout set for this library takes precedence over torch's, which is usually left at its default of 30 minutes.
 Options options_with(std::chrono::milliseconds timeout) {
   Options options = comm::environment_options();
   if (options.source("timeout") == "default") {
@@ -26,7 +25,7 @@ std::unique_ptr<comm::Communicator> meet(const comm::LocalJob& job, const Option
   return comm::Communicator::create(comm::start_local(job, options.text("interface")), options);
 }
 
-// That of the launcher wins: torch's store is open to everyone who reaches its port.
+// The secret of the launcher takes precedence: torch's store is open to any process that can reach its port.
 std::optional<auth::Secret> secret_of(const MeetingPlace& place) {
   const auto launchers = auth::Secret::from_environment();
   return launchers ? launchers : auth::Secret::from_hex(place.secret);
@@ -44,7 +43,7 @@ bool is_sound(const comm::Communicator& communicator) {
 }  // namespace
 
 World& World::instance() {
-  static auto* const world = new World;  // never destroyed: shut_down says when it ends
+  static auto* const world = new World;  // never destroyed: shut_down ends it
   return *world;
 }
 

@@ -1,4 +1,4 @@
-// The one communicator of all ranks that the process groups of a process stand on.
+// The job-wide communicator on which the process groups of this process are built.
 #pragma once
 
 #include <chrono>
@@ -12,36 +12,36 @@
 
 namespace tutti::torch_backend {
 
-// Where ranks meet that nothing but torch brought together.
+// Rendezvous information for ranks that were started by torch alone (torchrun).
 struct MeetingPlace {
-  std::string id;      // the name by which ranks of one host know each other
-  std::string master;  // rank 0's host, when there are several; else empty
-  int port = 0;        // there
-  std::string
-      secret;  // 64 hexadecimal digits by which ranks of several hosts authenticate; or empty
+  std::string id;      // name by which ranks of one host find each other
+  std::string master;  // host of rank 0 if there are several hosts; otherwise empty
+  int port = 0;        // TCP port on `master`
+  std::string secret;  // 64 hexadecimal digits that authenticate ranks of several hosts; or empty
 };
 
-// Torch starts and ends process groups at will, MPI only once: so the communicator of the job lives
-// as long as the process, and groups come and go. Library memory is the same for all of them. Not
-// thread-safe: Python's lock guards it.
+// Torch creates and destroys process groups at any time, but MPI can be initialised only once. Therefore the
+// communicator of the job lives as long as the process, and groups are split off it. All of them share the same
+// library-allocated memory. Not thread-safe: guarded by the Python GIL.
 class World {
  public:
   static World& instance();
 
-  // The default group of a job of `size` ranks, who meet at `place`; without, the environment says
-  // how they were started. Collective.
+  // Creates the default group of a job of `size` ranks. The ranks rendezvous at `place`; without it, the environment
+  // set by the launcher is used. Collective.
   c10::intrusive_ptr<BackendBase> start(int rank, int size,
                                         const std::optional<MeetingPlace>& place,
                                         std::chrono::milliseconds timeout);
-  // A group of `ranks`, who must all call. The default group must be there.
+  // Creates a group of `ranks`. All of them must call it. The default group must exist.
   c10::intrusive_ptr<BackendBase> group(const std::vector<int>& ranks,
                                         std::chrono::milliseconds timeout);
-  // The communicator of the job; throws ConfigError when there is none.
+  // The communicator of the job. Throws ConfigError if there is none.
   comm::Communicator& communicator() const;
-  // Under MPI it may be needed before torch has met; see start for the rest.
+  // Connects the communicator of the job without creating a group; under MPI it may be needed before torch's
+  // rendezvous. The arguments are those of `start`.
   comm::Communicator& connect(int rank, int size, const std::optional<MeetingPlace>& place,
                               std::chrono::milliseconds timeout);
-  // All groups finish what they were given and leave; the process is about to end.
+  // Completes the operations of all groups and shuts them down. Called before the process exits.
   void shut_down();
   bool is_connected() const { return communicator_ != nullptr; }
 
