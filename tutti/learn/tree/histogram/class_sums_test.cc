@@ -9,9 +9,9 @@ namespace {
 
 // More rows than its words can count, in pieces of which the last is as large as may be.
 TEST(ClassSums, AreThoseOfRecords) {
-  constexpr std::size_t kRows = 32768;
+  constexpr std::size_t kRowCount = 32768;
   for (const int columns : {1, 5, 28, 32}) {
-    BinnedData data(kRows, columns);
+    BinnedData data(kRowCount, columns);
     std::mt19937 random(1);
     for (std::int64_t i = 0; i < data.rows() * data.stride(); ++i)
       data.tile(0)[i] = static_cast<std::uint8_t>(random() % (i % 3 == 0 ? 2 : 256));
@@ -24,7 +24,7 @@ TEST(ClassSums, AreThoseOfRecords) {
       std::vector<std::uint16_t> places;
       std::vector<NarrowRecord> records;
       for (std::size_t i = 0; i < size; ++i) {
-        const auto row = static_cast<std::uint32_t>(random() % kRows);
+        const auto row = static_cast<std::uint32_t>(random() % kRowCount);
         const bool is_one = random() % 3 == 0;
         places.push_back(static_cast<std::uint16_t>(row | (is_one ? 0x8000 : 0)));
         records.push_back({row, static_cast<std::int16_t>(is_one ? 1 : 0), 1});
