@@ -25,7 +25,6 @@ class BucketSchedule {
                  Start start);
 
   const std::vector<PlannedBucket>& buckets() const { return buckets_; }
-  std::size_t bucket_of(std::size_t gradient) const { return bucket_of_[gradient]; }
 
   // Begins a step of `passes` backward passes, whose gradients are summed.
   void begin(int passes);
