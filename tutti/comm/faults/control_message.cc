@@ -7,8 +7,8 @@
 namespace tutti::comm {
 namespace {
 
-// In front of every text; what follows belongs to the kind: reports one after the other, or the
-// code and the sentence of a failure, each ended by 0.
+// Fixed-size header of every message. The payload depends on the kind: consecutive reports, or the code and the message
+// of a failure, each terminated by a null byte.
 struct Head {
   char version = '2';
   ControlMessage::Kind kind;

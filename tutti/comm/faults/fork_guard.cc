@@ -9,7 +9,7 @@
 namespace tutti::comm {
 namespace {
 
-// The number of forks between the first process and this one.
+// Number of forks between the first process and this one.
 std::atomic<std::uint64_t> generation = 0;
 
 void count_forks() {

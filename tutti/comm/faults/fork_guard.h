@@ -5,10 +5,11 @@
 
 namespace tutti::comm {
 
-// A forked child has a copy of a communicator without the threads behind it, and shares sockets,
-// flags and control blocks with its parent: one call of it could corrupt the job or hang. So
-// objects that belong to one process keep a guard and refuse calls, and their destructors do
-// nothing in the child.
+// Rejects calls on an object that was inherited through fork().
+//
+// A forked child has a copy of the communicator without its threads, and shares sockets, flags and control blocks with
+// the parent. A single call from the child could corrupt the job or hang. Objects that belong to one process therefore
+// hold a guard and reject calls from a child; in a child their destructors do nothing. Callable from any thread.
 class ForkGuard {
  public:
   static constexpr const char* kCode = "DDL-4-65";
@@ -17,7 +18,7 @@ class ForkGuard {
       "start workers with 'spawn' or 'forkserver'.";
 
   ForkGuard();
-  // Whether this process was forked from the one that made the guard. Costs one load.
+  // Returns true in a process that was forked from the one that constructed the guard. Costs one atomic load.
   bool is_child() const;
   // Throws ConfigError DDL-4-65 in a child.
   void require_parent() const;

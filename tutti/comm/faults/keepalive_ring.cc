@@ -18,7 +18,7 @@ constexpr char kGoodbye = 'b';
 constexpr std::size_t kMostLines = 16;
 constexpr auth::AcceptQueue::Limits kLimits = {.max_pending = 16, .seconds = 10};
 
-// So that the kernel finds out about a host that lost its power: 5 s + 5 x 2 s.
+// Lets the kernel detect a host that has lost power: 5 s idle, then 5 probes 2 s apart.
 void keep_alive(int file) {
   set_socket_option(file, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_socket_option(file, IPPROTO_TCP, TCP_KEEPIDLE, 5);
@@ -139,7 +139,7 @@ bool KeepaliveRing::authenticate(Line& line) const {
          ::send(line.file, &mine_, sizeof mine_, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof mine_;
 }
 
-// A caller knows whom it expects; a visitor is answered with the same words.
+// The connecting side knows which rank to expect; the accepting side replies with its own Hello.
 bool KeepaliveRing::hear_hello(Line& line) {
   Hello hello;
   const auto bytes = ::recv(line.file, &hello, sizeof hello, MSG_DONTWAIT);

@@ -1,9 +1,14 @@
-// Connections between hosts on which nothing is said: when the kernel closes one, the process at
-// the other end is gone, even where nobody is left on its host to tell.
+// Idle TCP connections between hosts that detect the death of a remote process.
 //
-// The first rank of each host keeps one to the first rank of the next, in a ring. A stopped process
-// keeps its connection; a host without power loses it after some seconds. Where the network does
-// not let one through there is none, and no harm.
+// The first rank of each host connects to the first rank of the next host; the connections form a ring. No data is sent
+// on them after the handshake. When a process dies, its kernel closes the connection, so the neighbour learns of the
+// death immediately, even if no other rank is left on that host to report it.
+//
+// A connection is set up in three steps: TCP connect, with the next advertised address as fallback; authentication with
+// the secret of the job; an exchange of Hello messages that carry the ranks. Only then is it established and monitored.
+// A process that leaves cleanly sends one byte before it closes; end of file without that byte means that the peer has
+// died. A stopped process (SIGSTOP) keeps its connection. A host without power loses it when TCP keepalive expires,
+// after about 15 s. If a connection cannot be set up, the job runs without it.
 #pragma once
 
 #include <poll.h>
@@ -19,43 +24,43 @@
 
 namespace tutti::comm {
 
-// Serves one thread.
+// Not thread-safe: the Monitor serializes all calls.
 class KeepaliveRing {
  public:
   KeepaliveRing() = default;
-  // Says goodbye to both neighbours.
+  // Sends a leave notice to both neighbours and closes the connections.
   ~KeepaliveRing();
   KeepaliveRing(const KeepaliveRing&) = delete;
   KeepaliveRing& operator=(const KeepaliveRing&) = delete;
 
-  // Listens; returns what the rank before this one needs for `connect`, "" when there is no
-  // network. Only processes that know `secret` are let in. `interfaces`: see Listener.
+  // Starts listening. Returns the contact string that the previous host passes to `connect`, or "" if no socket can be
+  // opened. Only processes that know `secret` are accepted. `interfaces`: see Listener.
   std::string open(const auth::Secret& secret, int rank, const std::string& interfaces = "");
-  // To the rank that gave that address. At most some tenths of a second.
+  // Starts connecting to the rank that advertised `address`. Blocks for at most a few tenths of a second.
   void connect(int rank, const std::string& address);
 
-  // Number of lines on which both ends are known.
+  // Number of established connections.
   std::size_t established() const;
-  // Waits until there are so many, for at most `seconds`: a process that dies before its line is
-  // established would not be noticed.
+  // Waits until `lines` connections are established, for at most `seconds`. The death of a process whose connection is
+  // not yet established would go unnoticed.
   void settle(std::size_t lines, double seconds);
 
-  // What to wait for.
+  // Appends the sockets to poll.
   void add_files(std::vector<pollfd>& files) const;
-  // The ranks whose end was seen since the last call.
+  // Returns the ranks whose death was detected since the last call.
   std::vector<int> find_dead();
 
  private:
-  static constexpr const char* kPurpose = "lifeline";  // of the handshake
+  static constexpr const char* kPurpose = "lifeline";  // authentication context of the handshake
   struct Hello {
     std::int32_t rank = -1;
   };
   struct Line {
     int file = -1;
-    int rank = -1;                                    // -1: a visitor that has not said hello
-    bool is_established = false;                      // both said hello
-    std::optional<auth::Handshake> handshake = {};    // while it runs
-    std::vector<topo::SocketAddress> addresses = {};  // to try when this one leads elsewhere
+    int rank = -1;                                    // -1: an accepted connection before its Hello
+    bool is_established = false;                      // both ends have sent their Hello
+    std::optional<auth::Handshake> handshake = {};    // set while authentication is in progress
+    std::vector<topo::SocketAddress> addresses = {};  // remaining addresses to try
 
     short events() const {
       return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
@@ -63,7 +68,7 @@ class KeepaliveRing {
   };
   void try_next(Line& line);
   void admit();
-  // False when the line leads nowhere.
+  // Returns false if the connection has failed and must be dropped.
   bool advance(Line& line);
   bool authenticate(Line& line) const;
   bool hear_hello(Line& line);
@@ -72,9 +77,9 @@ class KeepaliveRing {
   Hello mine_;
   std::optional<auth::Secret> secret_;
   Listener listener_;
-  std::optional<auth::AcceptQueue> visitors_;  // that have not proved that they know the secret
+  std::optional<auth::AcceptQueue> visitors_;  // accepted, not yet authenticated
   std::vector<Line> lines_;
-  std::vector<int> dead_;  // seen by `settle`
+  std::vector<int> dead_;  // deaths detected by `settle`
 };
 
 }  // namespace tutti::comm

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 const auth::Secret kSecret = auth::Secret::generate();
 
-// Both ends look until nothing more happens; what `one` has seen to end.
+// Polls both ends until nothing more happens; returns the ranks whose death `one` has detected.
 std::vector<int> look(KeepaliveRing& one, KeepaliveRing* other = nullptr) {
   std::vector<int> dead;
   for (int quiet = 0; quiet < 3;) {

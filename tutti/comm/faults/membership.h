@@ -1,5 +1,4 @@
-// What a rank knows of the others of one communicator: where each was when last heard of, and how
-// the communicator has failed.
+// Membership table of one communicator: the last known state of each rank, and the first failure.
 #pragma once
 
 #include <atomic>
@@ -15,10 +14,10 @@
 
 namespace tutti::comm {
 
-// Safe from every thread.
+// Thread-safe.
 class Membership {
  public:
-  // `host` must outlive the membership.
+  // `host` must outlive the table.
   Membership(int id, int rank, std::vector<int> ranks, const topo::Layout& layout,
              const HostGroup& host);
 
@@ -27,41 +26,43 @@ class Membership {
   int size() const { return static_cast<int>(ranks_.size()); }
   const HostGroup& host() const { return host_; }
   int job_rank(int rank) const { return ranks_[rank]; }
-  int rank_of_job(int job_rank) const;  // -1: no member
+  int rank_of_job(int job_rank) const;  // -1: not a member
   bool is_local(int rank) const { return host_.index_of(rank) >= 0; }
   const std::string& host_of(int rank) const;
   // "rank 3 on host1"
   std::string name_of(int rank) const;
   std::vector<int> ranks_elsewhere() const;
 
-  // Once failed, always failed: the first failure stays. Peers of the host learn of it.
+  // The first failure is kept; later ones are ignored. Ranks of the same host see it in the shared control block.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
   Result failure() const;
-  // False when it had failed before.
+  // Returns false if the communicator had already failed.
   bool fail(const Result& failure);
-  // Also looks at what the ranks of this host have failed with.
+  // Returns the failure, after also checking for failures published by other ranks of this host.
   Result look();
-  // Fails when `whole` does, of which this is a part. Before the first operation; it must stay.
+  // Makes this communicator fail when `whole`, its parent, fails. Call before the first operation; `whole` must outlive
+  // it.
   void follow(Membership& whole) { whole_ = &whole; }
-  // When it failed (monotonic clock), 0 before; and whether the program has been told.
+  // Time of the failure (monotonic clock, ns), 0 before; and a flag that is set once the program has received the
+  // failure.
   std::int64_t failed_ns() const { return failed_ns_.load(); }
   std::atomic<bool> is_delivered = false;
 
-  // Of a rank of this host. The state of its process costs a system call or three.
+  // State of a rank of this host. `with_process_state` costs up to three system calls.
   RankReport local_report(int member, bool with_process_state) const;
   std::vector<RankReport> local_reports() const;
-  // Of a rank of another host, if it was heard of since then (monotonic clock).
+  // Last report of a rank of another host; nullopt if none arrived since `since_ns` (monotonic clock, ns).
   std::optional<RankReport> heard(int rank, std::int64_t since_ns) const;
   void hear(const RankReport& report);
 
-  // Whom to ask about the other hosts: one rank of each, the next one where the last did not answer
-  // within `patience_ns`.
+  // Ranks to send a question to: one per other host. If a rank does not reply within `patience_ns`, the next rank of
+  // its host is returned instead.
   std::vector<int> ranks_to_ask(std::int64_t patience_ns);
 
  private:
   struct Heard {
     RankReport report;
-    std::int64_t at_ns = 0;  // 0: never
+    std::int64_t at_ns = 0;  // 0: no report received
   };
   struct Asked {
     std::int64_t at_ns = 0;
@@ -70,10 +71,10 @@ class Membership {
 
   const int id_;
   const int rank_;
-  const std::vector<int> ranks_;  // of the job
+  const std::vector<int> ranks_;  // ranks in the job
   const topo::Layout layout_;
   const HostGroup& host_;
-  std::vector<int> host_index_;  // of each rank, in the layout
+  std::vector<int> host_index_;  // index of each rank's host in the layout
 
   std::atomic<Membership*> whole_ = nullptr;
   mutable Mutex mutex_;

@@ -5,7 +5,7 @@
 
 namespace tutti::comm {
 
-// Readers may see half of a change; they only describe it.
+// Readers may see a partial update. That is harmless: they use it only for diagnostics.
 void MessageWaits::begin(const MessageEnd& message) {
   const MutexLock lock(mutex_);
   ++waiting_;

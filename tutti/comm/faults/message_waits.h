@@ -1,4 +1,4 @@
-// The messages that threads of this rank are blocked on, shown to the ranks of its host.
+// Publishes the message that this rank is blocked on to the ranks of its host.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tutti::comm {
 
-// One message as its end sees it.
+// One end of a point-to-point message.
 struct MessageEnd {
   bool is_send = false;
   int peer = 0;  // -1: any rank
@@ -18,16 +18,17 @@ struct MessageEnd {
   DType dtype = DType::kU8;
 };
 
-// Peers read it from the board when they report a stall. Keeps the board mapped, so a thread may
-// still be blocked when the communicator is destroyed. Safe from every thread.
+// Peers read this state from the shared control block when they report a stall. The object keeps the control block
+// mapped, so a thread may still be blocked when the communicator is destroyed. Thread-safe.
 class MessageWaits {
  public:
   MessageWaits(HostControlBlock board, int member) : board_(std::move(board)), member_(member) {}
 
-  // A thread begins, or ends, to wait for a message. With several threads the last one is shown.
+  // Mark the start and the end of a thread's wait for a message. If several threads wait, the most recent one is
+  // published.
   void begin(const MessageEnd& message);
   void end();
-  // Messages of this rank on their way out: while there are some, peers may get what they wait for.
+  // Counts outgoing messages in flight. While the count is positive, a peer may still receive what it waits for.
   void add_sends(int change) const { block().open_sends.fetch_add(change); }
 
  private:

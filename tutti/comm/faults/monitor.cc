@@ -16,11 +16,11 @@
 namespace tutti::comm {
 namespace {
 
-// Signals come to the process, whatever jobs it has; each of their monitors looks here.
+// A signal is delivered to the process, which may have several jobs; the monitor of each job polls this counter.
 std::atomic<std::uint64_t> signals = 0;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// Leaves alone a program that uses the signal itself.
+// Installs the handler only if the program does not handle the signal itself.
 void listen_to_signal() {
   struct sigaction current{};
   ::sigaction(SIGUSR1, nullptr, &current);
@@ -58,7 +58,7 @@ void Monitor::add(Membership& membership) {
   rosters_[membership.id()] = &membership;
   for (int member = 0; member < membership.host().size(); ++member) {
     const int id = static_cast<int>(membership.host().board().block(member).process.load());
-    if (id == ::getpid()) continue;  // this rank, or another that is a thread beside it
+    if (id == ::getpid()) continue;  // this rank, or another thread-rank of this process
     auto process = std::find_if(processes_.begin(), processes_.end(),
                                 [id](const Process& known) { return known.id == id; });
     if (process == processes_.end()) {
@@ -153,7 +153,7 @@ void Monitor::report(const Result& failure) {
   log::error("{} {}", failure.code(), failure.message());
   recorder_.events().write("failure", {{"code", failure.code()}, {"message", failure.message()}});
   recorder_.write_flight(failure.code() + " " + failure.message());
-  // Who is lost will not come to the end of the transport either.
+  // A lost rank will not reach the end of the transport either.
   const bool is_lost = failure.code() == "DDL-4-04" || failure.code() == kAbandoned;
   if (failure.kind() == ErrorKind::kTimeout || is_lost) give_up();
 }
@@ -173,7 +173,7 @@ void Monitor::loop() {
     sleep();
     const MutexLock lock(mutex_);
     const std::vector<int> dead = find_dead();
-    // First what they said before they ended: it may have been goodbye.
+    // Handle messages sent before the process ended first: one may be a leave notice.
     while (const auto notice = transport_.next_notice()) handle(*notice);
     for (const int job_rank : dead) bury(job_rank);
     look_for_lost_at_end();
@@ -191,7 +191,7 @@ void Monitor::loop() {
   }
 }
 
-// Until a process ends, the monitor is woken, or it is time to look for notices.
+// Sleeps until a process ends, the monitor is woken, or kInterval has passed.
 void Monitor::sleep() {
   std::vector<pollfd> files = {{wake_file_, POLLIN, 0}};
   {
@@ -208,8 +208,8 @@ void Monitor::sleep() {
   }
 }
 
-// A rank of another host may have ended because of a failure whose news comes by another way than
-// the end of its lifeline, so that gets some time.
+// A remote rank may have exited because of a failure that it also reports in a control message. That message can arrive
+// after the connection closes, so the death is reported only after kNewsTime.
 std::vector<int> Monitor::find_dead() {
   const std::int64_t now = now_ns();
   for (const int job_rank : keepalive_ring_.find_dead()) cut_off_ns_.emplace(job_rank, now);
@@ -230,11 +230,11 @@ std::vector<int> Monitor::find_dead() {
   return dead;
 }
 
-// Fails the communicators that the rank had not left, here and on other hosts; then tells all ranks
-// of the job, which may share others with it. A program often ends because of a failure that it was
-// told: then that is the news, not its end.
+// Fails the communicators that the dead rank had not left, here and on other hosts, then notifies all ranks of the job,
+// which may share other communicators with it. If the program exited because of an earlier failure, that failure is
+// sent instead of the death.
 void Monitor::bury(int job_rank) {
-  Result first = Result::ok();  // of the oldest communicator: its ranks are those of the job
+  Result first = Result::ok();  // of the oldest communicator, which contains all ranks of the job
   for (const auto& [id, membership] : rosters_) {
     const int rank = membership->rank_of_job(job_rank);
     const Result death = rank < 0 ? Result::ok() : death_of(rank, *membership);
@@ -254,7 +254,7 @@ void Monitor::notify_death(int job_rank, const Result& failure) {
   }
 }
 
-// Every rank that has ended without waiting for this one, for whatever reason, ends the wait.
+// A rank that exits without waiting for this one aborts the wait, whatever the reason.
 void Monitor::look_for_lost_at_end() {
   if (!expects_end_) return;
   for (const auto& [job_rank, since] : ended_ns_) {

@@ -1,5 +1,4 @@
-// The sleeping thread of a job that hears what the transport and the operating system say about
-// other ranks: who failed, who died, who is asked about.
+// Background thread of a job that receives control messages and detects dead ranks.
 #pragma once
 
 #include <atomic>
@@ -18,15 +17,21 @@
 
 namespace tutti::comm {
 
-// A failure goes to every rank of the communicator: on this host over the board, to other hosts by
-// notice. A rank that waits sees it when it asks its Watchdog; one that computes, at its next call
-// or `check`. Questions go out only while a rank has waited long, to one rank of each host, which
-// answers for its host from the board. Processes of this host are watched by the kernel, one on the
-// next host over a connection: a death is known at once, here and then everywhere.
+// The thread sleeps until a process ends, it is woken, or kInterval has passed. Each iteration then
+// 1. collects deaths: pidfds of the processes of this host, and the keepalive ring for the next host;
+// 2. handles all pending control messages, because a process that ended may have sent a leave notice first;
+// 3. fails the communicators that a dead rank had not left, and notifies all ranks of the job;
+// 4. reports new failures and flushes the run log.
 //
-// A program that does not call again within two seconds of a failure is ended with exit code 70
-// where the option on_failure says so. SIGUSR1, with the option flight_signal, has the flight
-// record written.
+// A failure reaches every rank of the communicator: through the shared control block on this host, as a control message
+// on other hosts. A blocked rank sees it in its Watchdog; a computing rank at its next call or `check`. Questions about
+// the state of other ranks are sent only during a long wait, to one rank of each host, which replies for all ranks of
+// its host from the shared control block.
+//
+// With on_failure=abort, a program that does not call the library within two seconds of a failure is terminated with
+// exit code 70. With flight_signal, SIGUSR1 writes the flight record.
+//
+// Thread-safe.
 class Monitor {
  public:
   static constexpr const char* kAbandoned = "DDL-4-13";
@@ -35,45 +40,45 @@ class Monitor {
   Monitor(Transport& transport, Recorder& recorder, const Options& options);
   ~Monitor();
 
-  // The membership must stay until `remove`.
+  // `membership` must stay alive until `remove`.
   void add(Membership& membership);
-  // This rank makes no more calls. When it is the last of its host to leave the communicator, other
-  // hosts are notified.
+  // Marks that this rank makes no more calls. The last rank of a host to leave the communicator notifies the other
+  // hosts.
   void leave(Membership& membership);
   void remove(Membership& membership);
-  // This rank waits for the end of the job. From now on a process that ends is lost even if it has
-  // left all communicators: it cannot have come to the end before this rank.
+  // Marks that this rank waits for the end of the job. From now on a process that exits is treated as lost even if it
+  // has left all communicators: it cannot have passed the shutdown barrier before this rank.
   void expect_end();
-  // This rank exits without having come to the end together with the others: they need not wait.
+  // Notifies all ranks that this rank exits without passing the shutdown barrier, so they do not wait for it.
   void announce_exit();
 
-  // This rank found the failure: tells the ranks of other hosts, and people.
+  // Reports the failure that this rank has detected and sends it to the ranks of other hosts.
   void announce(Membership& membership);
-  // This rank cannot go on: fails all communicators of the job, here and everywhere.
+  // Fails all communicators of the job on all ranks, because this rank cannot continue.
   void abandon(const Result& failure);
-  // Tells people: on standard error, in the run log, by the flight record. Once, whatever the
-  // number of communicators that end with it.
+  // Writes the failure to standard error, the run log and the flight record. A repeated message is written only once,
+  // whatever the number of communicators that fail with it.
   void report(const Result& failure);
   Recorder& recorder() { return recorder_; }
-  // The first failure of any communicator of the job, for what has no membership yet.
+  // The first failure of any communicator of the job; for objects that have no membership yet.
   Result failure();
-  // For the first rank of each host: gives what the first rank of the host before needs for
-  // `hold_on_to`. See lifeline.h. Both before the first `add`.
+  // For the first rank of each host: returns the contact string that the first rank of the previous host passes to
+  // `hold_on_to`. See keepalive_ring.h. Call both before the first `add`.
   std::string open_keepalive_ring(const auth::Secret& secret, const std::string& interfaces) {
     return keepalive_ring_.open(secret, transport_.rank(), interfaces);
   }
   void hold_on_to(int job_rank, const std::string& address) {
     keepalive_ring_.connect(job_rank, address);
-    keepalive_ring_.settle(2, 1);  // to the next host and from the one before
+    keepalive_ring_.settle(2, 1);  // to the next host, and from the previous one
   }
-  // Asks where the ranks of other hosts are. The answers come to the membership.
+  // Asks other hosts for the state of their ranks. The replies update the membership.
   void ask_other_hosts(Membership& membership, std::int64_t patience_ns);
 
  private:
-  static constexpr int kInterval = 50;  // ms between two looks
+  static constexpr int kInterval = 50;  // ms between two iterations
   static constexpr std::int64_t kReactionTime = 2'000'000'000;
   static constexpr std::int64_t kNewsTime = 100'000'000;
-  // The last message of a process that has ended may still be in flight.
+  // Time for the last message of an exited process to arrive.
   static constexpr std::int64_t kEndTime = 1'000'000'000;
   static constexpr int kExitCode = 70;
   struct Process {
@@ -90,7 +95,7 @@ class Monitor {
   void bury(int job_rank) TUTTI_REQUIRES(mutex_);
   void notify_death(int job_rank, const Result& failure);
   void look_for_lost_at_end() TUTTI_REQUIRES(mutex_);
-  // What happened to a rank of the communicator whose process has ended; nothing if it left before.
+  // Returns the failure for a rank whose process has ended, or ok if the rank had left the communicator.
   static Result death_of(int rank, const Membership& membership);
   void handle(const Notice& notice) TUTTI_REQUIRES(mutex_);
   void answer(int asker, const Membership& membership);
@@ -100,17 +105,17 @@ class Monitor {
   Transport& transport_;
   Recorder& recorder_;
   const bool aborts_;
-  const bool listens_;  // to SIGUSR1
+  const bool listens_;  // handles SIGUSR1
   int wake_file_ = -1;
   std::atomic<bool> is_ending_ = false;
   Mutex mutex_;
   std::map<int, Membership*> rosters_ TUTTI_GUARDED_BY(mutex_);
   std::vector<Process> processes_ TUTTI_GUARDED_BY(mutex_);
-  KeepaliveRing keepalive_ring_;  // used by the constructing thread before `thread_` starts
-  std::map<int, std::int64_t> cut_off_ns_
-      TUTTI_GUARDED_BY(mutex_);  // since when, by rank of the job
-  std::map<int, std::int64_t> ended_ns_
-      TUTTI_GUARDED_BY(mutex_);  // when a process of this host was seen to have ended
+  KeepaliveRing keepalive_ring_;
+  // Time of the lost connection, by rank of the job.
+  std::map<int, std::int64_t> cut_off_ns_ TUTTI_GUARDED_BY(mutex_);
+  // Time at which the end of a local process was detected.
+  std::map<int, std::int64_t> ended_ns_ TUTTI_GUARDED_BY(mutex_);
   bool expects_end_ TUTTI_GUARDED_BY(mutex_) = false;
   std::atomic<bool> has_given_up_ = false;  // the end of the transport
   Mutex report_mutex_;

@@ -13,7 +13,7 @@ char process_state(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string line;
   if (!std::getline(file, line)) return 0;
-  // The name before it may hold anything, also brackets.
+  // The command name may contain any character, also parentheses.
   const std::size_t name_end = line.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= line.size() ? 0 : line[name_end + 2];
 }

@@ -1,12 +1,11 @@
-// Whether another process of this host lives.
+// State of another process on this host.
 #pragma once
 
 #include <sys/types.h>
 
 namespace tutti::comm {
 
-// The letter of /proc/<pid>/stat: R running, S sleeping, T stopped, Z dead but not yet waited for;
-// 0: gone.
+// State letter of /proc/<pid>/stat: R running, S sleeping, T stopped, Z zombie; 0 if the process no longer exists.
 char process_state(pid_t process);
 
 inline bool is_dead(char process_state) {
@@ -16,8 +15,8 @@ inline bool is_stopped(char process_state) {
   return process_state == 'T' || process_state == 't';
 }
 
-// A file that becomes readable when the process ends, even while nobody has waited for it; -1 when
-// the kernel has no such thing or the process is gone.
+// Returns a file descriptor that becomes readable when the process ends, even before it is reaped. Returns -1 if the
+// kernel does not support pidfd_open or the process no longer exists. The caller closes it.
 int open_pidfd(pid_t process);
 
 }  // namespace tutti::comm

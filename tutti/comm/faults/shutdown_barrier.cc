@@ -12,7 +12,7 @@ ShutdownBarrier::ShutdownBarrier(Transport& transport, Monitor& monitor,
       watch_(std::move(watch)),
       host_(std::move(host)),
       membership_(std::move(membership)) {
-  // The program makes no more calls that could deliver a failure.
+  // The program makes no more calls that could return a failure.
   membership_->is_delivered = true;
 }
 
@@ -22,7 +22,8 @@ ShutdownBarrier::~ShutdownBarrier() {
   monitor_.remove(*membership_);
 }
 
-// Only a transport that waits asks; with others the processes end one by one, and none is lost.
+// Called only by transports whose shutdown is a barrier. With the others, processes exit independently and none is
+// lost.
 Result ShutdownBarrier::on_stall(int rank, std::int64_t waited) {
   monitor_.expect_end();
   return watch_->on_stall(rank, waited);

@@ -1,4 +1,4 @@
-// The end of a job: this rank waits until all others have come to theirs.
+// Final barrier of a job: waits until all ranks have reached the end.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,21 @@
 
 namespace tutti::comm {
 
-// Ranks may end far apart: rank 0 often saves the model while the others are done. MPI cannot be
-// finalized before all of them are there, so the first ones wait for as long as the others live.
-// Like any other call, the wait reports after `stall_seconds` which ranks are missing.
+// Ranks may finish far apart: rank 0 often saves the model while the others are done. MPI_Finalize needs all of them,
+// so the first ranks wait for as long as the others are alive.
 //
-// Holds what is left of the communicator of all ranks when that is destroyed.
+// The wait has no time limit. Like any other wait it reports the missing ranks after `stall_seconds`. It ends early
+// only if a rank is lost. The first call of on_stall switches the monitor to this mode: from then on every process that
+// exits counts as lost, even one that has left all communicators, because it cannot have passed the barrier.
+//
+// The object takes over the remaining state of the world communicator when that is destroyed.
 class ShutdownBarrier : private StallHandler {
  public:
-  // `transport` and `monitor` must outlive this; the membership has left `monitor` and not been
-  // removed.
+  // `transport` and `monitor` must outlive this object. `membership` has left `monitor` but is still registered with
+  // it.
   ShutdownBarrier(Transport& transport, Monitor& monitor, std::unique_ptr<Watchdog> watch,
                   std::unique_ptr<HostGroup> host, std::unique_ptr<Membership> membership);
-  // Waits.
+  // Blocks until all ranks have arrived or one is lost.
   ~ShutdownBarrier() override;
   ShutdownBarrier(const ShutdownBarrier&) = delete;
   ShutdownBarrier& operator=(const ShutdownBarrier&) = delete;
@@ -32,7 +35,7 @@ class ShutdownBarrier : private StallHandler {
   Transport& transport_;
   Monitor& monitor_;
   std::unique_ptr<Watchdog> watch_;
-  std::unique_ptr<HostGroup> host_;         // asks the watch
+  std::unique_ptr<HostGroup> host_;         // calls `watch_`
   std::unique_ptr<Membership> membership_;  // reads the shared control block of the host
 };
 

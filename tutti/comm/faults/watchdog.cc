@@ -46,7 +46,8 @@ Result Watchdog::on_stall(int rank, std::int64_t waited) {
                   membership_->rank(), record_.text(), seconds(waited), describe(rank)));
 }
 
-// A rank that has failed still comes to the end of the job; one that is lost ends the wait itself.
+// At the end of the job failures of the communicator do not matter: a failed rank still arrives, and the loss of a rank
+// ends the wait itself.
 Result Watchdog::check_peers(int rank) {
   if (is_end_) return Result::ok();
   return membership_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
@@ -78,13 +79,13 @@ Result Watchdog::judge_all() {
   return Result::ok();
 }
 
-// What is wrong for good, whatever comes. Who left may have failed before; that news may come by
-// another way, so it gets some time.
+// Conditions that no later event can repair. A rank that left may have failed before; its failure message may still be
+// in flight, so it gets 0.1 s.
 Result Watchdog::judge(const RankReport& report) {
   if (report.has_left && report.completed < record_.sequence) {
     return has_left_for(kSecond / 10) ? has_left(report.rank) : Result::ok();
   }
-  // Messages between two ranks have no number; neither has a rank that did nothing yet.
+  // Messages between two ranks have no sequence number; neither has a rank before its first operation.
   const bool is_same = record_.sequence > 0 && report.record.sequence == record_.sequence;
   if (is_same && !report.record.agrees_with(record_)) {
     return disagreement(membership_->rank(), record_, report.rank, report.record);
@@ -92,7 +93,7 @@ Result Watchdog::judge(const RankReport& report) {
   return Result::ok();
 }
 
-// The last message of a rank that left may still be on its way, but not for long.
+// The last message of a rank that left may still be in flight; it gets 1 s.
 Result Watchdog::judge_peer(int rank) {
   if (rank < 0) return Result::ok();
   const auto report = report_of(rank, false, 1);
@@ -119,8 +120,8 @@ std::optional<RankReport> Watchdog::report_of(int rank, bool with_process_state,
   return membership_->local_report(member, with_process_state);
 }
 
-// Soon enough that the answers are here when the stall is reported, seldom enough for thousands of
-// ranks that all wait for one.
+// Early enough for the replies to arrive before the stall is reported, and rare enough for thousands of ranks that all
+// wait for one.
 void Watchdog::question(std::int64_t waited) {
   const std::int64_t first = std::min(kSecond, stall_ns_ / 3);
   if (waited < first || membership_->host().size() == membership_->size()) return;
@@ -128,8 +129,8 @@ void Watchdog::question(std::int64_t waited) {
   monitor_->ask_other_hosts(*membership_, std::max(first / 2, waited / 4));
 }
 
-// Follows the receives from rank to rank. While a rank on the way has messages to send, another may
-// still get what it waits for.
+// Follows the receives from rank to rank. While a rank on the path has sends in flight, another may still receive what
+// it waits for.
 std::string Watchdog::describe_deadlock() const {
   std::vector<int> path;
   int rank = membership_->rank();
