@@ -1,4 +1,4 @@
-// One call of a collective: what the caller gave, and the record of it that peers and people see.
+// Arguments of one collective call, and the record of it that other ranks and the flight record see.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ struct Operation {
   const void* input = nullptr;
   void* output = nullptr;
   std::int64_t count = 0;                 // all_reduce, broadcast, reduce
-  std::vector<std::int64_t> counts = {};  // pieces per rank, as plan::Request has them
+  std::vector<std::int64_t> counts = {};  // elements per rank, as in plan::Request
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
-  // First elements of the pieces in a buffer with one per rank; empty: they are contiguous.
+  // First element of each rank's piece in a buffer with one piece per rank; empty: the pieces are contiguous.
   std::vector<std::int64_t> offsets = {};
-  std::string_view name = {};  // the tensor's or bucket's; part of the fingerprint
-  double timeout = 0;          // s; 0: the communicator's
+  std::string_view name = {};  // of the tensor or bucket; part of the fingerprint
+  double timeout = 0;          // s; 0: the communicator's timeout
 
-  // The input (of the root, if there is one) consists of one piece per rank.
+  // True if the input (of the root, for rooted collectives) consists of one piece per rank.
   bool has_pieces_in_input() const {
     return collective == plan::Collective::kReduceScatter ||
            collective == plan::Collective::kScatter || collective == plan::Collective::kAllToAll;
@@ -40,8 +40,8 @@ struct Operation {
   }
 };
 
-// What identifies an operation: 64 bytes, sent to peers and kept in the flight record. All ranks
-// must agree on everything but `sequence`'s meaning in time; `agrees_with` compares just that.
+// Identity of an operation: 64 bytes, sent to other ranks and stored in the flight record. All ranks must agree on
+// every field; `agrees_with` compares them and ignores the text of the name, which `name_hash` stands for.
 struct OpRecord {
   std::uint64_t sequence = 0;
   std::int64_t count = 0;
@@ -51,7 +51,7 @@ struct OpRecord {
   ReduceOp op = ReduceOp::kSum;
   std::uint8_t reserved = 0;
   std::int32_t root = 0;
-  std::array<char, 32> name = {};  // cut to 31 letters, ends with 0
+  std::array<char, 32> name = {};  // truncated to 31 characters, null-terminated
 
   static OpRecord of(const Operation& operation, std::uint64_t sequence);
   bool agrees_with(const OpRecord& other) const {
@@ -59,14 +59,14 @@ struct OpRecord {
            collective == other.collective && dtype == other.dtype && op == other.op &&
            root == other.root;
   }
-  // Equal for records that agree; different, but for chance, for others.
+  // Hash of the record: equal for records that agree.
   std::uint64_t fingerprint() const;
   // "all_reduce #812 'conv1.w' (1024 x f32, sum)"
   std::string text() const;
 };
 static_assert(sizeof(OpRecord) == 64);
 
-// The failure of two ranks that are in different operations; names both sides.
+// Returns the failure for two ranks that are in different operations. The message names both sides.
 Result disagreement(int rank, const OpRecord& mine, int other, const OpRecord& theirs);
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// Checks of a caller's arguments.
+// Validation of caller arguments.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 
 namespace tutti::comm {
 
-// Throws ConfigError with the message unless the condition holds. The message is made only then:
-// this is on the path of every call.
+// Throws ConfigError DDL-4-01 with the formatted message unless the condition holds. The message is formatted only on
+// failure, because every call passes through here.
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> form, Args&&... args) {
   if (!condition) [[unlikely]] {
