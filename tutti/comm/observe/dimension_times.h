@@ -1,4 +1,4 @@
-// Time that the steps of a plan took, by dimension of the grid.
+// Time spent in the steps of a plan, by dimension of the process grid.
 #pragma once
 
 #include <array>
@@ -6,7 +6,8 @@
 
 namespace tutti::comm {
 
-// Lanes overlap, so the sum over dimensions may exceed the time of the operation.
+// Time spent in the steps of each dimension. Lanes overlap, so the sum over dimensions may exceed the duration of the
+// operation.
 struct DimensionTimes {
   std::array<std::int64_t, 8> nanoseconds{};
 };

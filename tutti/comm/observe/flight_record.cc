@@ -14,7 +14,7 @@ struct Calibration {
   std::int64_t ticks = comm::ticks();
   std::int64_t nanoseconds = now_ns();
 };
-// Taken when the program starts; the longer it runs, the better the two-point rate.
+// Taken at program start: the rate between two points becomes more precise the longer the program runs.
 const Calibration kStart;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The last operations of one rank, kept always, so that a failure can be read afterwards.
+// Flight recorder: ring buffer of the last operations of one rank, for post-mortem analysis.
 #pragma once
 
 #include <array>
@@ -23,20 +23,20 @@ struct FlightEntry {
   std::int64_t nanoseconds() const;  // from start to end
 };
 
-// Safe from every thread, and cheap: a few words written per operation. A reader may see the newest
-// entries half written, never an older one.
+// Always on: recording costs a few stores per operation. Thread-safe. A reader may see the newest entries partially
+// written, but never an older one.
 class FlightRecord {
  public:
   static constexpr std::size_t kEntries = 512;
   static constexpr std::size_t kWords = sizeof(FlightEntry) / sizeof(std::uint64_t);
   using Slot = std::array<std::atomic<std::uint64_t>, kWords>;
 
-  // The operation has begun, and ended.
+  // Records the start of an operation; `end` completes its entry.
   Slot& begin(const FlightEntry& entry);
-  // `algorithm` must live as long as the record: a literal, or what `keep` gave.
+  // `algorithm` must outlive the record: pass a string literal or the result of `keep`.
   static void end(Slot& slot, std::int64_t end_ticks, const char* algorithm);
   const char* keep(const std::string& name);
-  // Oldest first.
+  // Returns the entries, oldest first.
   std::vector<FlightEntry> entries() const;
 
  private:
@@ -46,8 +46,8 @@ class FlightRecord {
   std::set<std::string> names_ TUTTI_GUARDED_BY(names_mutex_);
 };
 
-// A clock that is cheap enough for every operation: processor ticks, turned into nanoseconds of the
-// monotonic clock when they are read by people.
+// CPU timestamp counter, cheap enough to read for every operation, and its conversion to nanoseconds of the monotonic
+// clock.
 std::int64_t ticks();
 std::int64_t monotonic_ns(std::int64_t ticks);
 

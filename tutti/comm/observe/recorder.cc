@@ -13,13 +13,13 @@
 namespace tutti::comm {
 namespace {
 
-// Between the clock of entries and the one people and other hosts read.
+// Converts the clock of the entries to wall-clock time, which is comparable across hosts.
 std::int64_t wall_of(std::int64_t ticks) {
   static const std::int64_t offset = wall_ns() - now_ns();
   return monotonic_ns(ticks) + offset;
 }
 
-// What both files say about an operation: `"sequence":1,"communicator":0,...`.
+// Fields common to both files: `"sequence":1,"communicator":0,...`.
 std::string fields_of(const FlightEntry& entry) {
   const OpRecord& record = entry.record;
   return fmt::format(

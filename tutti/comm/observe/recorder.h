@@ -1,5 +1,5 @@
-// What a rank leaves in the run folder: events, the flight record, the trace of its operations. The
-// files are described in docs/formats/run-folder.md.
+// Writes events, the flight record and the operation trace of a rank to the run directory. See
+// docs/formats/run-folder.md for the files.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace tutti::comm {
 
-// Safe from every thread. What cannot be written is said once and does no other harm.
+// Thread-safe. A file that cannot be written is reported once and does not affect the job.
 class Recorder {
  public:
-  // `flight` must outlive the recorder. Throws IoError when the folder cannot be written.
+  // `flight` must outlive the recorder. Throws IoError if the directory cannot be written.
   Recorder(const Options& options, const FlightRecord& flight, int rank, std::string host);
   ~Recorder() { flush(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Where a job without a run folder writes its trace, and when it fails: "tutti-run-<name>" here.
-  // All ranks pass the same.
+  // Names the directory, "tutti-run-<name>" in the working directory, for a job without a run directory that traces or
+  // fails. All ranks pass the same name.
   void set_job_name(const std::string& name);
 
   runs::EventLog& events() { return events_; }
-  // Writes flight-rank<r>.json anew.
+  // Replaces flight-rank<r>.json.
   void write_flight(std::string_view reason);
   bool traces() const { return trace_.is_open(); }
-  // Adds a finished operation to trace-rank<r>.json; it is there after some operations or `flush`.
+  // Appends a completed operation to trace-rank<r>.json. The file is written in batches; `flush` writes the rest.
   void trace(const FlightEntry& entry);
   void flush();
 
@@ -43,9 +43,9 @@ class Recorder {
   const int rank_;
   const std::string host_;
   Mutex mutex_;
-  bool may_make_folder_ TUTTI_GUARDED_BY(mutex_) = false;  // was not told one
+  bool may_make_folder_ TUTTI_GUARDED_BY(mutex_) = false;  // no directory was configured
   bool wants_trace_ TUTTI_GUARDED_BY(mutex_) = false;
-  std::filesystem::path folder_ TUTTI_GUARDED_BY(mutex_);  // empty: none
+  std::filesystem::path folder_ TUTTI_GUARDED_BY(mutex_);  // empty: no directory
   runs::EventLog events_;
   runs::TraceFile trace_;
   bool has_complained_ TUTTI_GUARDED_BY(mutex_) = false;

@@ -1,8 +1,8 @@
-// Duration of the operations of a communicator, over all its ranks: the option dump_iter.
+// Statistics of the operations of a communicator over all its ranks (option dump_iter).
 //
-// Each rank sums up its own; every so many operations the ranks exchange the sums. A rank that
-// comes late waits least: among the operations in which everybody waits for everybody, the one that
-// spent the least time was last, by the difference to the one that spent the most.
+// Each rank accumulates its own times; every `every` operations the ranks exchange the sums. The slowest rank is the
+// one that waits least: among collectives in which every rank waits for all others, the rank with the shortest total
+// time arrived last, and its lateness is the difference to the longest total time.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@
 
 namespace tutti::comm {
 
-// One operation as this rank saw it.
+// One operation as measured by this rank.
 struct Observation {
   OpRecord record;
-  std::int64_t bytes = 0;  // of this rank's input
+  std::int64_t bytes = 0;  // size of this rank's input
   double seconds = 0;
   DimensionTimes times = {};
   std::string algorithm = {};
@@ -32,24 +32,24 @@ struct Observation {
 struct Summary {
   std::uint64_t operations = 0;
   std::int64_t bytes = 0;
-  double mean = 0;                      // seconds of an operation, on the average rank
-  double longest = 0;                   // on any rank
-  std::vector<double> dimensions = {};  // mean seconds in each
+  double mean = 0;                      // seconds per operation, averaged over the ranks
+  double longest = 0;                   // seconds, maximum over the ranks
+  std::vector<double> dimensions = {};  // mean seconds per dimension
   std::map<std::string, int> algorithms = {};
-  int last_rank = -1;   // -1: no operation in which all wait for all
-  double lateness = 0;  // mean seconds of the last behind the first
+  int last_rank = -1;   // -1: no operation made every rank wait for all others
+  double lateness = 0;  // mean seconds between the first and the last rank
 
-  // For people, without a newline at the end.
+  // Human-readable, without a trailing newline.
   std::string text(const topo::Grid& grid, const topo::Layout& layout) const;
 };
 
 class Statistics {
  public:
-  // Gathers `mine` of all ranks, in rank order; collective.
+  // Gathers `mine` of all ranks in rank order; collective.
   using Gather = std::function<Result(std::span<const double> mine, std::span<double> all)>;
   using Report = std::function<void(const Summary&)>;
 
-  // Reports, on every rank the same, after each `every` operations. `dimensions` of the grid.
+  // Calls `report` with the same summary on every rank after each `every` operations. `dimensions`: size of the grid.
   Statistics(std::int64_t every, int ranks, std::size_t dimensions, Gather gather, Report report);
   Result note(const Observation& observation);
 
@@ -64,7 +64,7 @@ class Statistics {
   const Gather gather_;
   const Report report_;
   Summary summary_;
-  std::uint64_t waits_for_all_ = 0;  // operations
+  std::uint64_t waits_for_all_ = 0;  // number of operations
   std::array<double, kFields> mine_{};
 };
 
