@@ -1,5 +1,4 @@
-// Conversion, copy and search kernels. Compiled once per instruction set (Highway's
-// foreach_target).
+// Conversion, copy and search kernels. Compiled once per instruction set (Highway foreach_target).
 #if defined(TUTTI_COMM_KERNELS_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_COMM_KERNELS_CONVERT_INL_H_
 #undef TUTTI_COMM_KERNELS_CONVERT_INL_H_
@@ -19,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace tutti::comm::HWY_NAMESPACE {
 
-// `D` is a tag of f32 vectors; f64 is read and written by way of them, too.
+// `D` is a tag of f32 vectors; f64 is also read and written through them.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_floats(D d, const T* from) {
   if constexpr (std::is_same_v<T, double>) {
-#if HWY_TARGET == HWY_SCALAR  // whose DemoteTo makes infinity the largest number
+#if HWY_TARGET == HWY_SCALAR  // its DemoteTo turns infinity into the largest number
     return hn::Set(d, static_cast<float>(*from));
 #else
     return hn::DemoteTo(d, hn::LoadU(hn::Rebind<double, D>(), from));
@@ -70,8 +69,8 @@ void convert_from(const void* source, DType to, void* target, std::size_t count)
   }
 }
 
-// Copies bytes `i` to `bytes` with store(vector, target): several vectors a turn, or the compiler
-// calls memcpy.
+// Copies bytes `i` to `bytes` with store(vector, target). Several vectors per iteration; otherwise the compiler
+// replaces the loop by memcpy.
 template <class D, class Store>
 HWY_INLINE void copy_vectors_by(D d, std::uint8_t* to, const std::uint8_t* from, std::size_t i,
                                 std::size_t bytes, const Store& store) {
@@ -96,8 +95,7 @@ void copy_any(void* target, const void* source, std::size_t bytes) {
                   [&](auto vector, std::uint8_t* to) HWY_ATTR { hn::StoreU(vector, d, to); });
 }
 
-// Non-temporal stores want an aligned target and a fence at the end, or peers might see a flag
-// before the data.
+// Non-temporal stores need an aligned target, and a fence at the end: otherwise peers could see a flag before the data.
 void stream_any(void* target, const void* source, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
   auto* to = static_cast<std::uint8_t*>(target);
@@ -109,7 +107,7 @@ void stream_any(void* target, const void* source, std::size_t bytes) {
   hwy::FlushStream();
 }
 
-// NaN and infinity are the numbers whose exponent bits are all set.
+// NaN and infinity have all exponent bits set.
 template <class Bits, Bits kExponent>
 std::int64_t find_not_finite_typed(const void* data, std::size_t count) {
   const hn::ScalableTag<Bits> d;

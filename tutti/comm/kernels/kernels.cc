@@ -13,9 +13,9 @@ namespace {
 using internal::will_read;
 using internal::will_write;
 
-// From so many bytes read and written together on, nothing is left in a core's own cache.
+// Total bytes read and written from which on no data stays in the private caches of a core.
 constexpr std::size_t kLargeBytes = 4 << 20;
-// Below this a copy may be wanted in the cache, and the fence costs more than the stores save.
+// Below this size the copy may be needed in the cache, and the fence costs more than the stores save.
 constexpr std::size_t kStreamBytes = 1 << 20;
 
 bool are_fresh(std::span<void* const> targets, std::span<const void* const> sources) {
@@ -25,8 +25,8 @@ bool are_fresh(std::span<void* const> targets, std::span<const void* const> sour
   });
 }
 
-// Sums of all elements fit, whatever the number of sources. No instruction set divides integers, so
-// this is not vectorised.
+// The sum of all sources cannot overflow, whatever their number. SIMD instruction sets have no integer division, so
+// this is not vectorized.
 template <class T>
 void average_integers(std::span<const void* const> sources, std::span<void* const> targets,
                       std::int64_t count, std::int64_t divisor) {

@@ -15,7 +15,7 @@
 namespace tutti::comm {
 namespace {
 
-// The scalar reference, on which all instruction sets must agree bit for bit.
+// Scalar reference; all instruction sets must match it bitwise.
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
@@ -108,7 +108,7 @@ bool same(const T* got, const T* wanted, std::size_t count) {
   return true;
 }
 
-// Runs over the instruction sets that are compiled in and that this machine has.
+// Iterates over the compiled instruction sets that this machine supports.
 class Kernels : public ::testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override {
@@ -126,8 +126,7 @@ class Kernels : public ::testing::TestWithParam<std::int64_t> {
 INSTANTIATE_TEST_SUITE_P(Simd, Kernels, ::testing::Values(HWY_AVX3, HWY_AVX2, HWY_SCALAR),
                          [](const auto& test) { return std::string(hwy::TargetName(test.param)); });
 
-// `shift` bytes push every buffer away from its alignment to 64. In place: the targets are the
-// sources.
+// Offsets every buffer by `shift` bytes from its 64-byte alignment. In place: the targets are the sources.
 template <class T>
 void check_reduce(ReduceOp op, std::size_t ranks, std::size_t count, std::size_t shift,
                   bool in_place) {
@@ -223,7 +222,7 @@ TEST_P(Kernels, NanAndInfinityPropagate) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct}) {
       const std::vector<float> a = {kNan, 1, kNan, kInf, -kInf, 1}, b = {1, kNan, kNan, 1, 1, 2};
-      std::vector<std::uint64_t> x(6), y(6);  // room for any type
+      std::vector<std::uint64_t> x(6), y(6);  // large enough for any type
       convert(DType::kF32, a.data(), dtype, x.data(), 6);
       convert(DType::kF32, b.data(), dtype, y.data(), 6);
       const void* sources[] = {x.data(), y.data()};
@@ -241,8 +240,7 @@ TEST_P(Kernels, NanAndInfinityPropagate) {
 
 TEST_P(Kernels, NarrowingAgreesWithTheScalarFunctionsBitForBit) {
   std::vector<float> values;
-  // Every sign and exponent, with the mantissas around each rounding point of both types, and NaNs
-  // that carry something.
+  // Every sign and exponent, with the mantissas around each rounding point of both types, and NaNs with a payload.
   for (std::uint32_t top = 0; top < 0x10000; ++top) {
     for (const std::uint32_t low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u,
                                     0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {

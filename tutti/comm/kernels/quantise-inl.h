@@ -58,7 +58,7 @@ void add_scaled_any(DType from, const void* source, float factor, std::size_t co
 
 float quantise_any(const float* values, std::size_t count, std::int8_t* bytes) {
   constexpr float kSteps = 127;
-  constexpr float kTooSmall = 0x1p-110f;  // below it kSteps / largest would not be a number
+  constexpr float kTooSmall = 0x1p-110f;  // below it kSteps / largest overflows
   const hn::ScalableTag<float> d;
   const hn::Rebind<std::int8_t, decltype(d)> d8;
   auto magnitudes = hn::Zero(d);

@@ -1,10 +1,9 @@
-// The fold of several vectors into one, in one pass over the memory: each source is read once, each
-// target written once. Compiled once per instruction set (Highway's foreach_target).
+// Reduction of several vectors in one pass over memory: each source is read once, each target written once. Compiled
+// once per instruction set (Highway foreach_target).
 //
-// Four vectors are under way at a time, so that the loads of the next do not wait for the sums of
-// the last. What does not fill a vector at the end is covered by one that ends at the last element
-// and overlaps its neighbour; it is folded before anything is written, so in place it reads nothing
-// twice.
+// Four vectors are in flight at a time, so the loads of the next do not wait for the sums of the previous ones. A
+// remainder shorter than a vector is covered by a vector that ends at the last element and overlaps its predecessor. It
+// is reduced before anything is written, so an in-place reduction does not read an element twice.
 #if defined(TUTTI_COMM_KERNELS_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_COMM_KERNELS_REDUCE_INL_H_
 #undef TUTTI_COMM_KERNELS_REDUCE_INL_H_
@@ -37,7 +36,7 @@ struct Product {
     return hn::Mul(a, b);
   }
 };
-// A NaN on either side wins: processors differ in what their minimum does with it.
+// NaN on either side propagates; the min/max instructions of CPUs differ in their treatment of NaN.
 template <class D, class V>
 HWY_INLINE V unless_nan(D, V a, V b, V otherwise) {
   if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
@@ -59,8 +58,8 @@ struct Maximum {
   }
 };
 
-// Division of sums for averages of floating types. Multiplies by the reciprocal where that is
-// exact. Integers are divided elsewhere (kernels.cc).
+// Division of sums for averages of floating-point types. Multiplies by the reciprocal if that is exact. Integers are
+// divided in kernels.cc.
 template <class T>
 class Divider {
   using D = typename Elements<T>::D;
@@ -87,9 +86,9 @@ class Divider {
   bool is_power_of_two_;
 };
 
-// `kRanks`: the number of sources and of targets when it is known to the compiler, else 0.
-// `kIsLarge`: more than the caches hold. Sources are fetched ahead, across the ends of pages, and
-// targets that hold nothing to be read are written past the cache.
+// `kRanks`: number of sources and targets if known at compile time, otherwise 0. `kIsLarge`: the data exceeds the
+// caches. Sources are then prefetched, also across page boundaries, and targets that are not sources are written with
+// non-temporal stores.
 template <class T, class Op, std::size_t kRanks = 0, bool kIsLarge = false>
 class Reducer {
   using E = Elements<T>;
@@ -100,8 +99,7 @@ class Reducer {
   static HWY_NOINLINE void run(const ReduceCall& call) { Reducer(call).run(); }
 
  private:
-  // Copies what it can of the call, so that the compiler sees that stores to targets do not change
-  // it.
+  // Copies the fields of the call, so the compiler knows that stores to targets do not change them.
   HWY_INLINE explicit Reducer(const ReduceCall& call) : call_(call), divide_(call.divisor) {
     for (std::size_t i = 0; i < kRanks; ++i) {
       sources_[i] = static_cast<const T*>(call.sources[i]);
@@ -185,7 +183,7 @@ class Reducer {
     }
   }
 
-  // Less than one vector: by way of a vector's worth of the stack.
+  // Fewer elements than one vector: uses a vector-sized buffer on the stack.
   HWY_INLINE void run_few() const {
     const D d;
     HWY_ALIGN T few[hn::MaxLanes(D())] = {};
@@ -210,7 +208,7 @@ template <class T>
 void reduce_typed(ReduceOp op, const ReduceCall& call) {
   switch (op) {
     case ReduceOp::kSum:
-    case ReduceOp::kAverage:  // what training is made of: worth two more kernels
+    case ReduceOp::kAverage:  // the usual case in training: worth two more kernels
       if (call.is_large) return Reducer<T, Sum, 0, true>::run(call);
       if (call.sources.size() == 2 && call.targets.size() == 2)
         return Reducer<T, Sum, 2>::run(call);

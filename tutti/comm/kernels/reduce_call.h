@@ -11,9 +11,9 @@ struct ReduceCall {
   std::span<const void* const> sources;
   std::span<void* const> targets;
   std::size_t count;
-  std::int64_t divisor;  // 1 when nothing is to be divided
-  bool is_large;         // more than the caches hold
-  bool streams;          // large, and the targets are aligned and hold nothing that is to be read
+  std::int64_t divisor;  // 1: no division
+  bool is_large;         // the data exceeds the caches
+  bool streams;          // large, and the targets are aligned and are not sources
 };
 
 }  // namespace tutti::comm

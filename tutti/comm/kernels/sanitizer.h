@@ -1,5 +1,7 @@
-// The vector kernels are compiled without sanitizers, with which they would take minutes. What they
-// read and write is told to the sanitizers here instead, as whole ranges.
+// Sanitizer annotations for the vector kernels.
+//
+// The kernels are compiled without sanitizers, because instrumented they would take minutes. Their memory accesses are
+// reported to the sanitizers here instead, as address ranges.
 #pragma once
 
 #include <cstddef>

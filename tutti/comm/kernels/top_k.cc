@@ -10,22 +10,21 @@
 namespace tutti::comm::internal {
 namespace {
 
-// Without the sign, the bits of floats are ordered like their magnitudes.
+// Without the sign bit, the bit patterns of floats are ordered like their magnitudes.
 std::uint32_t magnitude(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
 }
 
-// The exponent and four bits more: as many counters as stay in the nearest cache.
+// Bins by the exponent and four mantissa bits: the counters fit into the L1 cache.
 constexpr int kBinShift = 19;
 constexpr std::size_t kBins = std::size_t{1} << (31 - kBinShift);
 
 struct Threshold {
   std::uint32_t magnitude;
-  std::size_t ties;  // so many that are equal to it are taken, too
+  std::size_t ties;  // number of values equal to the threshold to take
 };
 
-// One pass counts magnitudes by bins; only the bin in which the k-th lies is looked at more
-// closely.
+// One pass builds a histogram of magnitudes; only the bin that contains the k-th largest value is then searched.
 Threshold threshold_of(std::span<const float> values, std::size_t k) {
   std::array<std::size_t, kBins> counts{};
   for (const float value : values) ++counts[magnitude(value) >> kBinShift];

@@ -1,5 +1,5 @@
-// How each element type becomes vectors to compute with, and back. Compiled once per instruction
-// set, so there is no ordinary include guard (Highway's foreach_target).
+// Conversion between stored elements and vectors for arithmetic. Compiled once per instruction set, so there is no
+// ordinary include guard (Highway foreach_target).
 #if defined(TUTTI_COMM_KERNELS_VECTOR_ELEMENTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_COMM_KERNELS_VECTOR_ELEMENTS_INL_H_
 #undef TUTTI_COMM_KERNELS_VECTOR_ELEMENTS_INL_H_
@@ -17,9 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::comm::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// f32, f64, i32, i64: computed with as they are. `D` is the tag of the vectors to compute with.
-// `load` takes as many elements as it has lanes, at any address; `pack` gives them back as the
-// vector of `Stored` that memory gets.
+// f32, f64, i32, i64: used without conversion. `D` is the tag of the vectors for arithmetic. `load` reads one vector
+// from any address; `pack` converts it back to the vector of `Stored` elements to write.
 template <class T>
 struct Elements {
   using D = hn::ScalableTag<T>;
@@ -34,8 +33,7 @@ struct Elements {
   }
 };
 
-// Bytes are computed with in 16 bits; packing keeps the lower 8, which is what arithmetic modulo
-// 256 gives.
+// 8-bit integers are computed in 16 bits. Packing keeps the lower 8 bits, which equals arithmetic modulo 256.
 template <class T>
 struct ByteElements {
   using D = hn::ScalableTag<std::int16_t>;
@@ -52,7 +50,7 @@ struct Elements<std::int8_t> : ByteElements<std::int8_t> {};
 template <>
 struct Elements<std::uint8_t> : ByteElements<std::uint8_t> {};
 
-// The upper half of an f32. Rounds like to_bfloat16, bit for bit.
+// bf16: the upper half of an f32. Rounding is bitwise identical to to_bfloat16.
 template <>
 struct Elements<BFloat16> {
   using D = hn::ScalableTag<float>;
@@ -76,8 +74,8 @@ struct Elements<BFloat16> {
   }
 };
 
-// Rounds like to_half, bit for bit: by the processor's instruction where it is sure to exist, else
-// by the same steps.
+// f16. Rounding is bitwise identical to to_half: with the CPU's instruction if the target guarantees it, otherwise with
+// the same steps.
 template <>
 struct Elements<Half> {
   using D = hn::ScalableTag<float>;
@@ -92,7 +90,7 @@ struct Elements<Half> {
   static HWY_INLINE auto pack(D_ d, hn::Vec<D_> v) {
     const hn::Rebind<hwy::float16_t, D_> d16;
     const hn::RebindToUnsigned<D_> du;
-    // All NaNs become the same one, whatever they carry.
+    // All NaNs become the same one, whatever their payload.
     const auto plain = hn::CopySign(hn::BitCast(d, hn::Set(du, 0x7fc00000)), v);
     const auto result = hn::IfThenElse(hn::IsNaN(v), plain, v);
     return hn::BitCast(hn::Rebind<Stored, D_>(), hn::DemoteTo(d16, result));
@@ -130,15 +128,14 @@ struct Elements<Half> {
 #endif
 };
 
-// Packs and writes, at any address.
+// Packs and stores to any address.
 template <class D, class T>
 HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
   using Stored = typename Elements<T>::Stored;
   hn::StoreU(Elements<T>::pack(d, v), hn::Rebind<Stored, D>(), reinterpret_cast<Stored*>(to));
 }
 
-// The same past the cache: `to` is aligned to the vector, and hwy::FlushStream must follow at the
-// end.
+// The same with a non-temporal store: `to` is aligned to the vector size, and hwy::FlushStream must follow at the end.
 template <class D, class T>
 HWY_INLINE void stream(D d, hn::Vec<D> v, T* to) {
   using Stored = typename Elements<T>::Stored;

@@ -1,13 +1,13 @@
 #include "tutti/comm/kernels/vector_kernels.h"
 
-// AVX2 and AVX-512 carry the vectors; older processors get along with the baseline. Sizeless
-// vectors (SVE, RVV) cannot be kept in the accumulators' structures.
+// Compiles AVX2, AVX-512 and the baseline; older instruction sets use the baseline. Sizeless vectors (SVE, RVV) cannot
+// be members of the accumulator structs.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/comm/kernels/vector_kernels.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/comm/kernels/convert-inl.h"
