@@ -20,13 +20,13 @@ constexpr std::array kTunedBytes = {1 * kKiB,   16 * kKiB, 64 * kKiB,
 constexpr std::size_t kMostChoices = 6;
 constexpr double kHopeless = 3;
 constexpr int kLeastRuns = 3, kMostRuns = 25;
-// The smallest vectors take less time than lining up the ranks differs, so they are timed by many.
+// The smallest messages take less time than the skew between ranks, so many are timed together.
 constexpr int kStreak = 16, kStreaks = 12;
-// One host has one choice and fast memory: there is less to find out.
+// On one host there are fewer choices, and memory is fast: less to measure.
 constexpr double kPartOnOneHost = 0.1;
 constexpr std::int64_t kLargestOnOneHost = 4 * kMiB;
 
-// What disturbs a run makes it longer, never shorter: so the lower quartile, not the median.
+// Interference makes a run longer, never shorter, so this is the lower quartile instead of the median.
 double typical(std::vector<double> times) {
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
   std::nth_element(times.begin(), at, times.end());
@@ -69,7 +69,7 @@ Tuner::Tuner(const TunerContext& context)
   allocate(is_one_host() ? kLargestOnOneHost : kTunedBytes.back());
 }
 
-// Less will do where memory is short; all ranks go by the one that has least.
+// Falls back to a smaller buffer if memory is short; all ranks use the smallest size of any rank.
 void Tuner::allocate(std::int64_t bytes) {
   for (largest_ = bytes; !data_; largest_ /= 4) {
     try {
@@ -82,7 +82,7 @@ void Tuner::allocate(std::int64_t bytes) {
   largest_ = -static_cast<std::int64_t>(agree(-static_cast<double>(largest_)));
 }
 
-// The largest of all ranks' values, and of their clocks.
+// Maximum of `value` over all ranks. Also updates elapsed_ to the maximum over all ranks.
 double Tuner::agree(double value) {
   std::array<double, 2> values = {value, watch_.seconds()};
   all_reduce(values.data(), 2, DType::kF64, ReduceOp::kMax);
@@ -110,7 +110,7 @@ double Tuner::once(std::int64_t bytes) {
 double Tuner::time_of(std::int64_t bytes, double best) {
   const double time_for_one = budget_ / 50;
   double first = agree(once(bytes));
-  // The very first builds the plan and maps memory.
+  // The very first run builds the plan and maps memory.
   if (first < time_for_one) first = agree(once(bytes));
   if (first > kHopeless * best || first > budget_ / 10) return first;
   std::vector<double> times(static_cast<std::size_t>(
@@ -125,7 +125,7 @@ void Tuner::measure_size(std::int64_t bytes, Tuning& tuning) {
   double best = 1e9;
   for (plan::Choice& choice : choices) {
     if (elapsed_ > budget_ && !tuning.measured.empty()) return;
-    // The only measurement there is decides, so this is what will be run.
+    // A single measurement determines the choice, so the planner will run this candidate.
     context_.planner.set_measured({{plan::Collective::kAllReduce, bytes, choice}});
     choice.seconds = time_of(bytes, best);
     best = std::min(best, choice.seconds);
@@ -133,7 +133,7 @@ void Tuner::measure_size(std::int64_t bytes, Tuning& tuning) {
   }
 }
 
-// The time of one operation among many, after one that finds the caches as its kind leaves them.
+// Mean time of consecutive operations, after one that brings the caches into the state this operation leaves.
 double Tuner::streak(std::int64_t bytes) {
   once(bytes);
   const Stopwatch watch;
@@ -141,7 +141,7 @@ double Tuner::streak(std::int64_t bytes) {
   return watch.seconds() / kStreak;
 }
 
-// Both ways in turn, so that what disturbs one disturbs the other.
+// Alternates between the two protocols, so interference affects both.
 bool Tuner::is_eager_faster(std::int64_t bytes) {
   std::array<std::vector<double>, 2> times;
   for (int run = 0; run < 2 * kStreaks; ++run) {
@@ -157,8 +157,8 @@ bool Tuner::is_eager_faster(std::int64_t bytes) {
   return eager < least(times[0]);
 }
 
-// The slots are faster up to some size, then folding only a slice is. Where one comparison would
-// take longer than there is time, as with many more ranks than cores, the default stays.
+// The eager protocol is faster up to some size; above it, reducing only a slice is. If one comparison would exceed the
+// time budget, as with many more ranks than cores, the default is kept.
 std::int64_t Tuner::measure_eager() {
   std::int64_t limit = kKiB / 2;
   const double once_each = agree(once(2 * limit));
@@ -180,7 +180,7 @@ Tuning Tuner::measure() {
   }
   for (const std::int64_t bytes : kTunedBytes) {
     const auto& known = tuning.measured;
-    // As if time grew with size: never less than it takes, once sizes are large.
+    // Assumes that time is proportional to size: an upper bound, tight for large sizes.
     const double expected = known.empty() ? 0
                                           : known.back().choice.seconds *
                                                 static_cast<double>(bytes / known.back().bytes);
@@ -211,7 +211,7 @@ bool is_wanted(const TunerContext& context) {
 
 std::string tune(const TunerContext& context) {
   if (!is_wanted(context)) return {};
-  // Rank 0 alone reads, so that all ranks know the same whatever the others' disks hold.
+  // Only rank 0 reads the file, so all ranks use the same data whatever the files on other hosts contain.
   std::string key, kept;
   std::filesystem::path file;
   if (context.rank == 0) {
@@ -219,7 +219,7 @@ std::string tune(const TunerContext& context) {
     file = tuning_file(context.options, key);
     if (!file.empty()) kept = read_tuning(file);
   }
-  // One exchange: with many ranks per core each takes long.
+  // A single exchange: it takes long if there are many ranks per core.
   const auto texts =
       context.exchange(fmt::format("{} {} {}{}", load_per_processor(), key.size(), key, kept));
   double load = 0;

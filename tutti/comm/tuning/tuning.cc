@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr int kVersion = 3;
 constexpr double kBusy = 0.5;
 
-// Whether the choice can be carried out here, as far as the model knows.
+// True if the choice can be executed on this grid, as far as the model knows.
 bool is_possible(const plan::Measurement& m, const topo::Grid& grid) {
   const auto& names = m.choice.algorithms;
   const bool known =

@@ -1,4 +1,4 @@
-// What mode p has found out, and the file that keeps it for the next job on such machines.
+// Results of the autotuner (mode p), and the file that caches them.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,32 @@
 namespace tutti::comm {
 
 struct Tuning {
-  std::vector<plan::Measurement> measured;  // all that was tried; the fastest of a size class wins
+  std::vector<plan::Measurement> measured;  // all results; the fastest of a size class wins
   std::int64_t eager_bytes = -1;            // -1: not measured
-  double load = 0;  // programs that wanted to run, per processor, before it was measured
+  double load = 0;                          // load per CPU before the measurement
 };
 
-// How many programs want to run on this host, per processor, over the last minute.
+// One-minute load average of this host, per CPU.
 double load_per_processor();
-// Whether to measure again what was measured beside other work: there is much less of it now.
+// True if the measurement was made on a busy machine that is now much less busy.
 bool is_outdated(const Tuning& tuning, double load_now);
 
-// Equal for jobs among which the same choices are fast: the machine, the processors that may be
-// used, the arrangement of ranks, the transport. Fit for a file name.
+// Key of the cache: equal for jobs that can share results. It covers the machine, the allowed CPUs, the grid of ranks
+// and the transport. Usable as a file name.
 std::string tuning_key(const topo::Machine& machine, const topo::Grid& grid,
                        std::string_view transport);
 
-// JSON, docs/formats/tuning.md. Reading never fails: nothing where the text is broken, of another
-// version or key, or names what cannot be done on this grid.
+// JSON, see docs/formats/tuning.md. Parsing never throws: it returns nullopt if the text is invalid, has another
+// version or key, or names an algorithm that is not available on this grid.
 std::string to_json(const Tuning& tuning, const std::string& key);
 std::optional<Tuning> parse_tuning(std::string_view json, const std::string& key,
                                    const topo::Grid& grid);
 
-// The file of the option tuning_cache; empty when nothing is to be kept or there is no home.
+// Path of the cache file (option tuning_cache); empty if caching is off or there is no home directory.
 std::filesystem::path tuning_file(const Options& options, const std::string& key);
-// The text of the file, "" where there is none.
+// Contents of the file; "" if it does not exist.
 std::string read_tuning(const std::filesystem::path& file);
-// Whoever reads at the same time sees the old or the new text, never half of it. A folder that
-// cannot be written is not worth more than a word in the log.
+// Replaces the file atomically: concurrent readers see the old or the new text. Failure to write is only logged.
 void write_tuning(const std::filesystem::path& file, const std::string& json);
 
 }  // namespace tutti::comm
