@@ -1,4 +1,4 @@
-// Each function is one call of a communicator; exceptions become codes in ddl_guard.
+// Implementation of ddl.h. Each function makes one call on a communicator; ddl_guard converts exceptions to codes.
 #include "tutti/comm/c_api/ddl.h"
 
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 using Use = DdlJob::Use;
 
 DType dtype_of(DDL_Type type) {
-  // The order of DDL_Type.
+  // In the order of DDL_Type.
   constexpr std::array kTypes = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16,
                                  DType::kI8,  DType::kU8,  DType::kI32, DType::kI64};
   const auto index = static_cast<std::size_t>(type);

@@ -22,7 +22,7 @@ int code_of(ErrorKind kind) {
     case ErrorKind::kTimeout: return DDL_ERROR_TIMEOUT;
     case ErrorKind::kMemory: return DDL_ERROR_MEMORY;
     case ErrorKind::kIo: return DDL_ERROR_IO;
-    case ErrorKind::kCompute: break;  // not a failure of communication
+    case ErrorKind::kCompute: break;  // not a communication failure
   }
   return DDL_ERROR_UNKNOWN;
 }
@@ -37,7 +37,7 @@ DdlJob& DdlJob::instance() {
   return *job;
 }
 
-// Before any lock: a thread of the parent may have held it at the fork.
+// Checked before any lock is taken: a thread of the parent may have held it at the fork.
 void DdlJob::require_parent() const {
   const ForkGuard* const guard = fork_guard_;
   if (!guard || !guard->is_child()) return;
@@ -58,7 +58,7 @@ void DdlJob::begin(const char* text) {
   Options options = environment_options();
   if (options.is_default("on_failure")) options.set("on_failure", "abort", "C API");
   if (text) apply_option_string(options, text, "ddl_init");
-  // MPI cannot start twice in a process, so what is wrong without it is said before it starts.
+  // MPI cannot be initialized twice in a process, so options are validated before it starts.
   plan::parse_mode(options.text("mode"));
   std::shared_ptr<Communicator> world = Communicator::from_environment(options);
   log::set_tag(fmt::format("rank {}", world->rank()));
@@ -71,7 +71,7 @@ void DdlJob::end() {
   require_parent();
   const std::unique_lock alone(mutex_);
   if (groups_.empty() && guests_.empty()) throw StateError(kNotBegun);
-  // Groups before the world they are part of, in the order in which all ranks made them.
+  // Destroy groups before the world communicator, newest first; all ranks use the same order.
   has_ended_ |= !groups_.empty();
   while (!groups_.empty()) groups_.erase(std::prev(groups_.end()));
   while (!guests_.empty()) guests_.pop_back();
@@ -133,7 +133,7 @@ int ddl_failure() noexcept try {
   }
   return DDL_ERROR_UNKNOWN;
 } catch (...) {
-  return DDL_ERROR_MEMORY;  // not even the words found a place
+  return DDL_ERROR_MEMORY;  // out of memory even for the message
 }
 
 const char* ddl_failure_text() noexcept {

@@ -1,4 +1,4 @@
-// What stands behind the C API: the one job of the process, and the way from exceptions to codes.
+// State behind the C API: the job of the process, and the conversion of exceptions to error codes.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,15 @@ namespace tutti::comm {
 
 class DdlJob {
  public:
-  // Never destroyed: a program that ends without ddl_finalize ends as it is, without waiting for
-  // its peers.
+  // Never destroyed: a program that exits without ddl_finalize does not wait for its peers.
   static DdlJob& instance();
 
-  // Throw StateError when the job has begun or ended already, or has not begun, and in a forked
+  // Throw StateError if the job has already begun or ended (`begin`), if it has not begun (`end`), and in a forked
   // child. A `begin` that fails with ConfigError may be repeated.
   void begin(const char* options);
   void end();
 
-  // A group of the running job, 0: all ranks, and the promise that the job goes on while it is
-  // held.
+  // A group of the running job; 0: all ranks. The job cannot end while a Use exists.
   class Use {
    public:
     Use(DdlJob& job, int group);
@@ -40,14 +38,14 @@ class DdlJob {
   };
   int add_group(std::unique_ptr<Communicator> communicator);
   void remove_group(int group);
-  // Kept until the end: the communicator of a program that owns MPI.
+  // Keeps the communicator of a program that owns MPI until the end of the job.
   Communicator& add_guest(std::unique_ptr<Communicator> communicator);
 
  private:
   void require_parent() const;
 
   std::atomic<const ForkGuard*> fork_guard_ = nullptr;  // never freed: read without the lock
-  std::shared_mutex mutex_;  // shared by calls; begin and end have it alone
+  std::shared_mutex mutex_;  // shared by calls, exclusive in begin and end
   bool has_ended_ = false;
   std::mutex groups_mutex_;
   std::map<int, std::shared_ptr<Communicator>> groups_;
@@ -55,20 +53,20 @@ class DdlJob {
   std::vector<std::unique_ptr<Communicator>> guests_;
 };
 
-// The job is not in the state that the call needs.
+// The job is not in the state that the call requires.
 struct StateError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `count` things of each of `ranks` ranks. Throws ConfigError with the number as the caller wrote
-// it: a negative one arrives here as a huge one.
+// Total number of `what` over `ranks` ranks with `count` each. Throws ConfigError with the number as the caller wrote
+// it: a negative count arrives here as a huge one.
 std::int64_t ddl_count(std::size_t count, int ranks = 1, const char* what = "elements");
 
-// To be called while an exception is handled: keeps its words for ddl_last_error, gives its code.
+// Call while an exception is being handled: stores its message for ddl_last_error and returns its code.
 int ddl_failure() noexcept;
 const char* ddl_failure_text() noexcept;
 
-// Runs `call`, which may throw; the code that the C API returns.
+// Runs `call`, which may throw, and returns the code for the C API.
 template <class Call>
 int ddl_guard(Call&& call) noexcept {
   try {

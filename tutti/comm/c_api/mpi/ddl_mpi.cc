@@ -44,8 +44,8 @@ ReduceOp op_of(MPI_Op op) {
                     "MPI_MAX or MPI_PROD.");
 }
 
-// What was set up for one communicator of the program, by option string. It hangs on the MPI
-// communicator as an attribute, so that a new one at the same address is not taken for it.
+// Communicators created for one MPI communicator of the program, by option string. Stored as an attribute of the MPI
+// communicator, so a new one at the same address does not match.
 using Guests = std::map<std::string, Communicator*>;
 
 int forget(MPI_Comm, int, void* guests, void*) {
