@@ -23,8 +23,7 @@ void Inbox::withdraw(Message* receive) {
   settle(receive->channel);
 }
 
-// A receive may take the message only when none of its channel waits in the stash: those came
-// before.
+// A receive may match directly only if the unexpected-message queue of the channel is empty: queued messages are older.
 void Inbox::begin(int number, std::size_t bytes) {
   current_ = {true, number, bytes, 0, nullptr, nullptr};
   Channel& channel = channels_[number];

@@ -1,5 +1,12 @@
-// What wires that move bytes themselves have in common: messages under way, and how those of one
-// peer find the receives that wait for them.
+// Message matching shared by the wires that move bytes themselves (TCP, shared-memory pipes).
+//
+// A sender splits each message into fragments with a header; messages of one peer arrive in order. When the first
+// fragment of a message arrives, the Inbox looks for a posted receive of its channel and size. If there is one and no
+// older message of the channel is queued, the bytes are written directly to the memory of the receive. Otherwise the
+// Inbox allocates a buffer and appends it to the unexpected-message queue of the channel; the next receive of that
+// channel takes the oldest queued message. A receive whose size differs from the message fails with DDL-6-02. A
+// cancelled receive leaves the bytes that have arrived to the next receive of the channel. A cancelled send ends its
+// message with a kGivenUp fragment, and the receiver discards what it has.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +20,7 @@
 
 namespace tutti::comm {
 
-// A message as its sender or receiver knows it. Whoever posts it keeps it until it is done or
-// withdrawn.
+// One end of a message. The caller that posts it keeps it alive until it is done or cancelled.
 struct Message {
   enum class State { kWaiting, kDone, kWrongSize };
 
@@ -27,29 +33,29 @@ struct Message {
   State state = State::kWaiting;
 };
 
-// Messages travel in fragments, each behind one of these, so that one given up can end early.
+// Header of a fragment. Messages are sent in fragments, so a cancelled message can end early.
 struct FragmentHeader {
   std::int32_t channel = 0;
-  std::uint32_t bytes = 0;  // of this fragment; kGivenUp: the message ends here, without a rest
+  std::uint32_t bytes = 0;  // length of this fragment; kGivenUp: the message is cancelled
   std::uint64_t message_bytes = 0;
 };
 inline constexpr std::uint32_t kGivenUp = UINT32_MAX;
 
-// Where one peer's messages go. One that arrives before its receive is kept in ordinary memory.
+// Receive side of one peer: posted receives and unexpected messages.
 class Inbox {
  public:
   void post(Message* receive);
-  // The message's memory is not written any more; what has arrived is left to the next receive.
+  // Cancels the receive. Its memory is no longer written; bytes that have arrived are kept for the next receive.
   void withdraw(Message* receive);
-  // Nobody waits, so nothing need be taken from the peer.
+  // True if no receive is waiting, so the caller need not read from the peer.
   bool is_idle() const { return waiting_ == 0; }
 
-  // The message that is arriving: `begin`, then `arrived` for what was written to `place`.
+  // Delivers the incoming message: `begin`, then `arrived` for each number of bytes written to `place`.
   void begin(int channel, std::size_t bytes);
   bool is_open() const { return current_.is_open; }
   std::byte* place() const { return current_.target + current_.arrived; }
   void arrived(std::size_t bytes);
-  // As if it had never begun.
+  // Discards the incoming message because its sender has cancelled it.
   void give_up();
 
  private:
@@ -62,7 +68,7 @@ class Inbox {
     std::deque<Message*> posted;
     std::deque<Stashed> stash;
   };
-  // Its receive, if it has one, no longer is among the posted.
+  // The message that is arriving. Its receive, if it has one, has been removed from `posted`.
   struct Current {
     bool is_open = false;
     int channel = 0;
@@ -72,29 +78,29 @@ class Inbox {
     std::byte* target = nullptr;
   };
   void stash_current();
-  // Hands complete messages of the stash to the receives that wait for them.
+  // Delivers complete unexpected messages to the receives that wait for them.
   void settle(int number);
   void finish(Message& receive, std::size_t arrived_bytes);
 
-  std::map<int, Channel> channels_;  // those with something in them
+  std::map<int, Channel> channels_;  // channels that are not empty
   Current current_;
-  int waiting_ = 0;  // receives
+  int waiting_ = 0;  // number of waiting receives
 };
 
-// Both directions to one peer. Called with the wire's lock held.
+// Both directions of the connection to one peer. Called with the lock of the wire held.
 class MessageEnds {
  public:
   virtual ~MessageEnds() = default;
   virtual void post_send(Message* message) = 0;
-  // The message's memory is not read any more; when the peer has seen its beginning, it is told.
+  // Cancels the send: its memory is no longer read. If part of the message has been sent, the peer is notified.
   virtual void withdraw_send(Message* message) = 0;
   virtual void post_receive(Message* message) = 0;
   virtual void withdraw_receive(Message* message) = 0;
-  // Why nothing will come any more, if so.
+  // Returns a failure if no more data can arrive.
   virtual Result trouble() const { return Result::ok(); }
 };
 
-// To this rank itself: a message is there as soon as it is sent.
+// Loopback to this rank: a message arrives as soon as it is sent.
 class OwnEnds : public MessageEnds {
  public:
   void post_send(Message* message) override;
@@ -106,15 +112,15 @@ class OwnEnds : public MessageEnds {
   Inbox inbox_;
 };
 
-// A wire of such ends. Any transfer's `test` drives all of them. A transfer must end before its
-// wire.
+// A wire made of MessageEnds. `test` of any transfer makes progress on all of them. The wire must outlive its
+// transfers.
 class MessageWire : public Wire {
  public:
   std::unique_ptr<Transfer> send(int peer, int channel, const void* data, std::size_t bytes) final;
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) final;
 
  protected:
-  // Throws ConfigError if there is no such peer.
+  // Called with the lock held. `ends_to` throws ConfigError if `peer` is not a rank of the job.
   virtual MessageEnds& ends_to(int peer) TUTTI_REQUIRES(mutex_) = 0;
   virtual void progress() TUTTI_REQUIRES(mutex_) = 0;
   Mutex mutex_;

@@ -1,4 +1,4 @@
-// The wire of one communicator: its ranks and channels on the wires of the job.
+// Wire of one communicator: maps its ranks and channels to those of the job.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@ namespace tutti::comm {
 
 class Router : public Wire {
  public:
-  static constexpr int kChannels = 256;      // of each communicator
-  static constexpr int kFirstTag = 128;      // below: handshakes and lanes
+  static constexpr int kChannels = 256;      // per communicator
+  static constexpr int kFirstTag = 128;      // lower channels: operation headers and lanes
   static constexpr int kTags = 120;          // channels of point-to-point messages
-  static constexpr int kGroupChannel = 255;  // where members of a new group meet
+  static constexpr int kGroupChannel = 255;  // set-up of a new group
   static constexpr int kMaxCommunicators = (Transport::kMaxChannel + 1) / kChannels;
 
-  // `ranks[r]`: the rank of the job that is rank r of the communicator `id`.
+  // `ranks[r]`: rank in the job of rank r of communicator `id`.
   Router(Wire& wire, std::vector<int> ranks, int id)
       : wire_(wire), ranks_(std::move(ranks)), base_(id * kChannels) {}
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kNap = 50'000;  // ns
 
-// A network by which MPI does better than TCP: InfiniBand, Omni-Path, RoCE, Slingshot.
+// True if there is a network on which MPI is faster than TCP: InfiniBand, Omni-Path, RoCE or Slingshot.
 bool has_fabric() {
   for (const char* folder : {"/sys/class/infiniband", "/sys/class/cxi"}) {
     std::error_code error;
@@ -27,7 +27,7 @@ std::vector<int> ranks_beside(const topo::Layout& layout, int rank) {
   return {rank};
 }
 
-// What a rank tells the others: its pipes' handle, whether it has a fabric, its door.
+// Fixed-size part of the contact information that ranks exchange; the TCP contact string follows it.
 struct Offer {
   MemoryHandle pipes = {};
   bool has_fabric = false;

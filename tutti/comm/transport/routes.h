@@ -1,5 +1,4 @@
-// By which wire each rank of the job is reached: through shared memory on the same host, over TCP
-// between hosts, or however the transport does it.
+// Selects the wire to each rank of the job: shared memory on the same host, TCP between hosts, or the transport itself.
 #pragma once
 
 #include <memory>
@@ -17,11 +16,13 @@ namespace tutti::comm {
 
 class Routes : public Wire {
  public:
-  // All messages go by the transport, which must outlive this.
+  // Sends all messages through the transport, which must outlive this object.
   explicit Routes(Transport& transport) : transport_(transport) {}
 
-  // Finds better ways, as the option `wire` says. Collective over the transport; `layout` says who
-  // shares a host, `secret` authenticates connections between hosts (none: there is one host).
+  // Selects faster wires according to the option `wire`. Collective over the transport. `layout` lists the ranks of
+  // each host. `secret` authenticates connections between hosts; it may be empty if there is only one host. With
+  // wire=auto, TCP is used if the transport yields_to_tcp, unless a rank has a fast fabric (InfiniBand, Omni-Path, Slingshot), which MPI
+  // uses better.
   void improve(const topo::Layout& layout, const Options& options,
                const std::optional<auth::Secret>& secret);
 
@@ -33,7 +34,7 @@ class Routes : public Wire {
     return wire_to(peer).receive(peer, channel, data, bytes);
   }
   std::uint64_t events() const override { return tcp_ ? tcp_->events() : transport_.events(); }
-  // Only what comes over TCP wakes; where other wires are busy too, the sleep is short.
+  // Only TCP traffic wakes the caller; if shared-memory pipes are busy, the wait is limited to 50 us.
   bool wait(std::uint64_t seen, std::int64_t nanoseconds) override;
 
  private:

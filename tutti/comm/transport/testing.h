@@ -1,4 +1,4 @@
-// What tests of transports share.
+// Helpers for tests of transports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace tutti::comm {
 
-// Whether the transfer is done; pushes it on. Fails the test when it went wrong.
+// Makes progress on the transfer and returns true once it is complete. A failed transfer fails the test.
 inline bool is_through(Transfer& transfer) {
   bool finished = false;
   EXPECT_TRUE(transfer.test(&finished).is_ok());

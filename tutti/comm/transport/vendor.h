@@ -1,5 +1,4 @@
-// Collectives that a transport's own library brings (MPI_Reduce_scatter, ncclAllReduce, ...): mode
-// letters m, b and n.
+// Collectives of the underlying library (MPI_Reduce_scatter, ncclAllReduce, ...): mode letters m, b and n.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@ namespace tutti::comm {
 class VendorCollectives {
  public:
   virtual ~VendorCollectives() = default;
-  // Whether the library knows this type and operation; otherwise another algorithm must be planned.
+  // True if the library supports this type and operation; otherwise the planner must choose another algorithm.
   virtual bool supports(plan::Collective collective, DType dtype, ReduceOp op) const = 0;
-  // Begins it over `group` (ranks of the transport, in order; this rank is one of them), all of
-  // whom are known to come. `*running` tells when it is through; none when it already is. It cannot
-  // be called back: giving it up leaves its memory to the library for good. all_reduce: in place in
-  // `output`, counts[0] elements. reduce_scatter: `input` holds the pieces of all members
-  // (counts[i] elements each), `output` receives this rank's. all_gather: the reverse. `input` may
-  // lie in `output`.
+  // Starts a collective over `group`: ranks of the transport, in order, including this one. All of them must take part.
+  // `*running` is the transfer to test, or null if the collective is already complete. It cannot be cancelled: if the
+  // transfer is destroyed early, its memory stays with the library forever.
+  // - all_reduce: in place in `output`, counts[0] elements.
+  // - reduce_scatter: `input` holds the pieces of all members (counts[i] elements each); `output` receives this rank's.
+  // - all_gather: the reverse of reduce_scatter. `input` may point into `output`.
   virtual Result start(plan::Collective collective, std::span<const int> group, const void* input,
                        void* output, std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
                        std::unique_ptr<Transfer>* running) = 0;

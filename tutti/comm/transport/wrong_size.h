@@ -1,4 +1,4 @@
-// What every transport says when the two ends of a message disagree.
+// Failure for messages whose two ends specify different sizes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tutti::comm {
 
-// Failure DDL-6-02 that names both sizes.
+// Returns failure DDL-6-02, which names both sizes.
 Result wrong_size(int channel, std::size_t bytes_here, std::size_t bytes_there);
 
 }  // namespace tutti::comm

@@ -17,14 +17,14 @@
 namespace tutti::comm {
 namespace {
 
-constexpr std::int32_t kText = -1;  // else the ErrorKind of a refusal
+constexpr std::int32_t kText = -1;  // otherwise the ErrorKind of a failure
 
 constexpr std::uint32_t kFrameMagic = 0x31465554;  // "TUF1"
 
 struct FrameHeader {
   std::uint32_t magic = kFrameMagic;
   std::int32_t kind = kText;
-  std::uint32_t code_bytes = 0;  // of a refusal: the text begins with its code
+  std::uint32_t code_bytes = 0;  // of a failure: the text begins with its code
   std::uint32_t reserved = 0;
   std::uint64_t bytes = 0;
 };
@@ -63,7 +63,7 @@ bool wait_readable(int socket, double seconds) {
   return ready > 0;
 }
 
-// Abstract: the name begins with a zero byte and exists only as long as the socket.
+// Abstract socket: the name begins with a null byte and exists only as long as the socket.
 socklen_t make_address(const std::string& name, sockaddr_un* address) {
   address->sun_family = AF_UNIX;
   const std::size_t bytes = std::min(name.size(), sizeof address->sun_path - 1);
@@ -71,7 +71,7 @@ socklen_t make_address(const std::string& name, sockaddr_un* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
 }
 
-// A text goes behind its header; TCP would wait for the answer to that first.
+// A string follows its header in a second write, which Nagle's algorithm would delay until the header is acknowledged.
 void send_at_once(int socket) {
   const int one = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

@@ -1,4 +1,4 @@
-// A stream socket, Unix or TCP, that carries texts and refusals.
+// Blocking stream socket, Unix or TCP, that carries length-prefixed strings and errors.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace tutti::comm {
 
-// A listening abstract socket of this name, not blocking; the caller closes it. -1 if the name is
-// taken (errno has the reason).
+// Returns a non-blocking listening abstract socket of this name, which the caller closes. Returns -1 with errno set if
+// the name is taken.
 int listen_unix(const std::string& name);
 
 class Connection {
  public:
-  // To an abstract socket; not open when no process listens.
+  // Connects to an abstract socket; the result is not open if no process listens.
   static Connection connect(const std::string& name);
-  // Over TCP, for ranks of other hosts; `host` by name or address.
+  // Connects over TCP to a rank on another host; `host` is a name or an address.
   static Connection connect_to(const std::string& host, int port);
 
   Connection() = default;
-  // Takes over a connected socket that blocks.
+  // Takes ownership of a connected blocking socket.
   explicit Connection(int socket);
   Connection(Connection&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   Connection& operator=(Connection&& other) noexcept {
@@ -32,17 +32,20 @@ class Connection {
 
   bool is_open() const { return socket_ >= 0; }
   int file() const { return socket_; }
-  // Whether the peer, if it is on this host, runs as the same user as this process.
+  // True if the peer is on another host or runs as the same user as this process.
   bool is_same_user() const;
-  // False when the peer has exited.
+  // Returns false if the peer has exited.
   bool send(const std::string& text);
-  // Without a frame.
+  // Sends raw bytes without a frame header.
   bool send_bytes(const void* data, std::size_t bytes);
-  // What the peer shall fail with: its `receive` returns it.
+  // Sends a failure, which the peer's `receive` returns.
   void refuse(const Result& reason);
-  // Waits for the peer's next text, of at most kMaxBytes; negative seconds: as long as the peer
-  // lives. Failures: a refusal; DDL-6-20 when the time is over; DDL-6-23 when the peer has exited;
-  // DDL-6-28 when it sends something else.
+  // Waits for the next string, of at most kMaxBytes. Negative `seconds`: waits for as long as the peer is alive. Fails
+  // with
+  // - the failure that the peer passed to `refuse`;
+  // - DDL-6-20: timeout;
+  // - DDL-6-23: the peer has exited;
+  // - DDL-6-28: the peer does not follow the protocol.
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
   Result receive(std::string* text, double seconds = -1);
 

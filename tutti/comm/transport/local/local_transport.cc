@@ -24,7 +24,7 @@ std::vector<int> ranks_of(const LocalJob& job) {
   return ranks;
 }
 
-// Both kinds: the wires differ.
+// Used for one host and for several; only the wires differ.
 class RendezvousTransport : public Transport {
  public:
   RendezvousTransport(const LocalJob& job, Rendezvous meeting, std::unique_ptr<Wire> messages,
@@ -75,7 +75,7 @@ std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Rendezvous& meeting) {
     std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
   }
   pipes->connect(handles).raise();
-  meeting.exchange("connected");  // handles open only while their rank lives
+  meeting.exchange("connected");  // a handle can be opened only while its rank is alive
   return pipes;
 }
 
@@ -84,7 +84,7 @@ std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Rendezvous& meeting,
   auto tcp = std::make_unique<TcpWire>(job.rank, meeting.secret(), interfaces);
   tcp->connect(meeting.exchange(tcp->offer()));
   if (!for_notices) return tcp;
-  tcp->connect_to_all();  // a failure may be the first that is to be told
+  tcp->connect_to_all();  // the first message may be a failure notice
   meeting.exchange("connected");
   return tcp;
 }

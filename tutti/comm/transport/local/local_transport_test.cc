@@ -19,12 +19,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// Ranks are threads here: the transport does not mind.
+// Ranks are threads here; the transport works the same way.
 class LocalTransport : public testing::Test {
  protected:
   LocalJob job(int rank, int size, double seconds = 60) const { return {rank, size, id_, seconds}; }
 
-  // What starting this rank ends with: an empty text, or the error's.
+  // Starts this rank; the future is the message of the error, or empty.
   static std::future<std::string> start(const LocalJob& job) {
     return std::async(std::launch::async, [job]() -> std::string {
       try {
@@ -35,8 +35,7 @@ class LocalTransport : public testing::Test {
       }
     });
   }
-  // Of two that cannot both succeed, the text of the one that failed; `*other` is the one still
-  // waiting.
+  // Of two ranks that cannot both succeed, returns the message of the failed one; `*other` is the one still waiting.
   static std::string first_failure(std::future<std::string>& a, std::future<std::string>& b,
                                    std::future<std::string>* other) {
     while (true) {
@@ -121,7 +120,7 @@ TEST_F(LocalTransport, ASecretHidesTheSocketOfAJob) {
   EXPECT_EQ(host.get(), "");
 }
 
-// Only root can take on another user.
+// Only root can switch to another user.
 TEST_F(LocalTransport, AProcessOfAnotherUserIsNotRankZero) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   const LocalJob visitor = job(1, 2, 0.2);
@@ -189,7 +188,7 @@ TEST(LocalJob, ComesFromTheEnvironment) {
   EXPECT_EQ(local_job_from_environment().id, "mine");
   EXPECT_EQ(local_job_from_environment().master, "");
   setenv("LOCAL_WORLD_SIZE", "4", 1);
-  EXPECT_THROW(local_job_from_environment(), ConfigError);  // where do they meet?
+  EXPECT_THROW(local_job_from_environment(), ConfigError);  // no rendezvous address
   setenv("MASTER_ADDR", "localhost", 1);
   EXPECT_EQ(local_job_from_environment().master, "localhost");
   EXPECT_EQ(local_job_from_environment().port, 29501);

@@ -100,7 +100,7 @@ void Rendezvous::host() {
   result.raise();
 }
 
-// Only the newcomer is refused when something is wrong with it: it may belong to another job.
+// An invalid connection is rejected without failing this rank: it may belong to another job.
 void Rendezvous::admit(RendezvousListener::Arrival arrival) {
   const RankHello& hello = arrival.hello;
   Connection& visitor = arrival.connection;
@@ -169,7 +169,7 @@ void Rendezvous::visit() {
   Connection host = call_until_answered();
   const RankHello hello = hello_of(job_);
   host.send_bytes(&hello, sizeof hello);
-  // Rank 0 may have begun to wait later than this rank; it says itself when its time is over.
+  // No timeout: rank 0 may have started to wait later than this rank, and it reports its own timeout.
   std::string welcome;
   Result result = host.receive(&welcome);
   if (!result) std::move(result).because("meeting rank 0").raise();

@@ -35,9 +35,9 @@ std::vector<SocketAddress> addresses_of(const std::string& host, int port) {
   return out;
 }
 
-// The addresses that MASTER_ADDR stands for. Empty, for all addresses, when they do not belong to
-// this host, or when a name stands for the loopback interface here: elsewhere it stands for another
-// address, as the name of the host itself does on Debian.
+// Addresses of MASTER_ADDR to listen on. Empty, meaning all addresses, if they do not belong to this host, or if the
+// name resolves to the loopback interface here: on other hosts it resolves to another address, as the host's own name
+// does on Debian.
 std::vector<SocketAddress> own_addresses_of(const std::string& host, int port) {
   std::vector<SocketAddress> addresses = addresses_of(host, port);
   const bool is_local = host == "localhost" || SocketAddress::parse(host).has_value();
@@ -86,7 +86,7 @@ std::vector<RendezvousListener::Arrival> RendezvousListener::accept(double secon
   for (const os::UniqueFd& file : files_) files.push_back({file.get(), POLLIN, 0});
   if (unauthenticated_) unauthenticated_->add_files(&files);
   for (const Pending& one : pending_) files.push_back({one.connection.file(), POLLIN, 0});
-  // Often enough to close connections whose time is over.
+  // At most 0.5 s at a time, so expired connections are closed.
   ::poll(files.data(), files.size(), static_cast<int>(std::clamp(seconds * 1000, 0.0, 500.0)) + 1);
   admit();
   std::vector<Arrival> arrivals;

@@ -1,4 +1,4 @@
-// The listening side of the rendezvous of ranks without MPI: rank 0 admits the others.
+// Listening side of the rendezvous: rank 0 accepts the other ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace tutti::comm {
 
-inline constexpr const char* kRendezvousPurpose = "rendezvous";  // of the handshake
+inline constexpr const char* kRendezvousPurpose = "rendezvous";  // authentication context
 
-// The first message of a rank, of fixed size.
+// First message of a rank, of fixed size.
 struct RankHello {
   static constexpr char kMagic[9] = "TUTTI-R1";
   char magic[8] = {'T', 'U', 'T', 'T', 'I', '-', 'R', '1'};
@@ -25,14 +25,13 @@ struct RankHello {
 };
 static_assert(sizeof(RankHello) == 24);
 
-// The abstract Unix socket of a job on one host. With a secret its name cannot be guessed, so no
-// other process can take it.
+// Name of the abstract Unix socket of a job on one host. With a secret it cannot be guessed, so no other process can
+// take it.
 std::string rendezvous_socket_name(const LocalJob& job);
 
-// Whatever other processes send, or do not send, ranks of the job are admitted: connections are
-// served side by side, each for a limited time, and at most kMaxPending at once. On one host the
-// peer must run as the same user (SO_PEERCRED); where the job has a secret, the peer must prove
-// that it knows it.
+// Accepts the ranks of the job whatever unrelated processes send: connections are served concurrently, each for at most
+// kPendingTime and at most kMaxPending at once. On one host the peer must run as the same user (SO_PEERCRED). If the
+// job has a secret, the peer must prove that it knows it.
 class RendezvousListener {
  public:
   struct Arrival {
@@ -41,9 +40,9 @@ class RendezvousListener {
   };
 
   explicit RendezvousListener(const LocalJob& job);
-  // False when the address is taken; errno has the reason.
+  // False if the address is taken; errno is set.
   bool is_open() const { return !files_.empty(); }
-  // Waits for at most `seconds`, and returns the peers that have said who they are.
+  // Waits for at most `seconds` and returns the peers whose RankHello has arrived.
   std::vector<Arrival> accept(double seconds);
 
  private:
@@ -57,11 +56,11 @@ class RendezvousListener {
 
   void admit();
   void add(int socket);
-  // False when the connection is over.
+  // Returns false when the connection must be dropped.
   static bool read_hello(Pending& pending);
 
   std::vector<os::UniqueFd> files_;
-  std::optional<auth::AcceptQueue> unauthenticated_;  // with a secret only
+  std::optional<auth::AcceptQueue> unauthenticated_;  // only if the job has a secret
   std::vector<Pending> pending_;                      // oldest first
 };
 

@@ -33,7 +33,7 @@ void WireNotices::send(int peer, const std::string& text) {
   notice.bytes = text.size();
   notice.size_transfer = wire_.send(peer, kSizes, &notice.bytes, sizeof notice.bytes);
   notice.text_transfer = wire_.send(peer, kTexts, notice.text.data(), notice.text.size());
-  forget_sent();  // also has it leave now: it may be the last that this rank does
+  forget_sent();  // also sends it now: this may be the last call of this rank
 }
 
 std::optional<Notice> WireNotices::next() {
@@ -43,7 +43,7 @@ std::optional<Notice> WireNotices::next() {
     if (!has_arrived(*incoming)) continue;
     Notice notice{incoming->from, std::move(incoming->text)};
     expect_next(*incoming);
-    // Back of the queue, so that a talkative rank does not drown the others.
+    // Move to the back, so a rank that sends many notices does not starve the others.
     incoming_.splice(incoming_.end(), incoming_, incoming);
     return notice;
   }

@@ -1,4 +1,4 @@
-// Notices over a wire of their own: safe from every thread, whatever the messages do.
+// Out-of-band messages over a dedicated wire, independent of the data messages. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace tutti::comm {
 
 class WireNotices {
  public:
-  // `wire` must be connected, and outlive this. `size`: of the job, this rank included.
+  // `wire` must be connected and must outlive this object. `size`: number of ranks of the job, including this one.
   WireNotices(Wire& wire, int size);
 
   void send(int peer, const std::string& text);
   std::optional<Notice> next();
 
  private:
-  static constexpr std::size_t kMaxUnsent = 10'000;  // then the peer is gone or stopped
-  // A notice is two messages: its size, then its text.
+  static constexpr std::size_t kMaxUnsent = 10'000;  // beyond this the peer is unreachable
+  // A notice consists of two messages: its size and its text.
   struct Outgoing {
     std::string text;
     std::uint64_t bytes = 0;

@@ -53,7 +53,7 @@ bool wait_politely(const std::function<bool()>& is_over, double seconds) {
   const Stopwatch watch;
   for (int polls = 0; !is_over(); ++polls) {
     if (seconds >= 0 && watch.seconds() > seconds) return false;
-    // Few yields: where ranks share cores, each one runs all the others that wait.
+    // Few yields: if ranks share cores, each yield runs all other waiting ranks.
     if (polls < 50) {
       std::this_thread::yield();
     } else {

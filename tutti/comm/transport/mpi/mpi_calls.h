@@ -1,4 +1,4 @@
-// Calling MPI: from several threads when it allows, errors as results.
+// Helpers for calling MPI: serialization if MPI is not thread-safe, and conversion of errors.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -13,15 +13,14 @@
 
 namespace tutti::comm {
 
-// MPI exists once per process, and so does this lock.
+// MPI exists once per process; so does this lock.
 class MpiCalls {
  public:
-  // To be held around every call of MPI. Empty when MPI itself is safe from several threads.
+  // Must be held around every MPI call. Empty if MPI was initialized with MPI_THREAD_MULTIPLE.
   static std::unique_lock<std::mutex> guard();
-  // The same, but gives up when another thread is inside MPI: `*entered` says whether the call may
-  // be made.
+  // Like `guard`, but does not block if another thread is inside MPI: the call may be made only if `*entered` is true.
   static std::unique_lock<std::mutex> try_guard(bool* entered);
-  // `level` as MPI_Query_thread tells it.
+  // `level`: result of MPI_Query_thread.
   static void set_thread_level(int level);
 
  private:
@@ -29,11 +28,11 @@ class MpiCalls {
   static std::atomic<bool> is_serial_;
 };
 
-// Failure DDL-6-11 with MPI's own words when `code` is not MPI_SUCCESS.
+// Returns failure DDL-6-11 with the MPI error string unless `code` is MPI_SUCCESS.
 Result mpi_result(int code, const char* call);
 
-// Polls until `is_over` returns true, with longer and longer pauses so that waiting ranks leave the
-// cores to working ones. False when `seconds` passed before; negative: no limit.
+// Polls until `is_over` returns true, with growing pauses that leave the cores to working ranks. Returns false after
+// `seconds`; negative: no limit.
 bool wait_politely(const std::function<bool()>& is_over, double seconds = -1);
 
 }  // namespace tutti::comm

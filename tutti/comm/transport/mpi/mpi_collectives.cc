@@ -35,15 +35,15 @@ MPI_Op mpi_op(ReduceOp op) {
   }
 }
 
-// MPI allows no overlap of its buffers (but for MPI_IN_PLACE, which all members would have to know
-// of), not even of empty ones.
+// MPI does not allow its buffers to overlap, not even empty ones. The exception, MPI_IN_PLACE, would have to be used by
+// all members.
 bool may_alias(const void* piece, std::size_t piece_bytes, const void* whole, std::size_t bytes) {
   const auto* p = static_cast<const std::byte*>(piece);
   const auto* w = static_cast<const std::byte*>(whole);
   return std::less<>()(p, w + bytes + 1) && std::less<>()(w, p + piece_bytes + 1);
 }
 
-// One member's part of a collective under way; keeps what MPI reads and writes meanwhile.
+// A collective in flight on this rank; owns the memory that MPI reads and writes until it completes.
 class RunningCollective : public Transfer {
  public:
   RunningCollective(MPI_Comm group, DType dtype, ReduceOp op,
@@ -58,7 +58,7 @@ class RunningCollective : public Transfer {
   ~RunningCollective() override {
     if (through_ == requests_.size()) return;
     cancel_state_->has_given_up = cancel_state_->has_abandoned = true;
-    new Memory(std::move(memory_));  // MPI has it for good
+    new Memory(std::move(memory_));  // leaked: MPI may still access it
   }
 
   Result all_reduce(void* output, std::int64_t count) {
@@ -190,7 +190,7 @@ Result MpiCollectives::find_group(std::span<const int> group, MPI_Comm* communic
   MPI_Group everyone, some;
   MPI_Comm_group(communicator_, &everyone);
   MPI_Group_incl(everyone, static_cast<int>(members.size()), members.data(), &some);
-  // The tag keeps apart groups that are made at the same time; each rank is in one call at a time.
+  // The tag separates groups that are created concurrently; each rank is in one call at a time.
   const int code = MPI_Comm_create_group(communicator_, some, members.front(), communicator);
   MPI_Group_free(&some);
   MPI_Group_free(&everyone);

@@ -1,4 +1,4 @@
-// MPI's own collectives over groups of ranks.
+// MPI collectives over groups of ranks.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@ namespace tutti::comm {
 
 class MpiCollectives : public VendorCollectives {
  public:
-  // The communicator must outlive this. `cancel_state` is told of collectives that were given up.
+  // `communicator` must outlive this object. `cancel_state` records collectives that were abandoned.
   MpiCollectives(MPI_Comm communicator, std::shared_ptr<MpiCancelState> cancel_state)
       : communicator_(communicator), cancel_state_(std::move(cancel_state)) {}
-  // Frees the communicators made for groups; MPI must still run.
+  // Frees the communicators created for groups. Call before MPI_Finalize.
   void free_groups();
 
   bool supports(plan::Collective collective, DType dtype, ReduceOp op) const override;
-  // The first call with a group makes a communicator for it, which waits for all its members.
+  // The first call for a group creates a communicator for it, which blocks until all its members call.
   Result start(plan::Collective collective, std::span<const int> group, const void* input,
                void* output, std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
                std::unique_ptr<Transfer>* running) override;

@@ -1,12 +1,12 @@
-// Settings of MPI in the environment.
+// Default MPI settings in the environment.
 #pragma once
 
 #include <vector>
 
 namespace tutti::comm {
 
-// What we want from MPI and the user may override: each is set in the environment before MPI
-// starts, unless it is there already.
+// A setting that the library prefers and the user may override. It is set in the environment before MPI_Init unless the
+// variable already exists.
 struct MpiSetting {
   const char* variable;
   const char* value;

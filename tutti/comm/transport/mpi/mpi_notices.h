@@ -1,4 +1,4 @@
-// Notices over a communicator of their own, so that they pass whatever the messages do.
+// Out-of-band messages over a dedicated communicator, independent of the data messages.
 #pragma once
 
 #include <list>
@@ -11,32 +11,31 @@
 
 namespace tutti::comm {
 
-// Safe from every thread; never waits for another one inside MPI: what cannot be sent now goes out
-// with the next call.
+// Thread-safe. Never blocks on another thread inside MPI: notices that cannot be sent now are sent by the next call.
 class MpiNotices {
  public:
-  // The communicator must outlive this.
+  // `communicator` must outlive this object.
   explicit MpiNotices(MPI_Comm communicator) : communicator_(communicator) {}
-  // Whether every notice has left this rank.
+  // Returns true if every notice has been sent.
   bool flush();
   void send(int peer, const std::string& text);
   std::optional<Notice> next();
 
  private:
-  static constexpr std::size_t kMaxUnsent = 10'000;  // then the peer is gone
+  static constexpr std::size_t kMaxUnsent = 10'000;  // beyond this the peer has exited
   struct Outgoing {
     int peer;
     std::string text;
     MPI_Request request = MPI_REQUEST_NULL;
     bool is_started = false;
   };
-  // Both inside MPI.
+  // Called with the lock held and inside MpiCalls::guard.
   void push() TUTTI_REQUIRES(mutex_);
   std::optional<Notice> pull() TUTTI_REQUIRES(mutex_);
 
   const MPI_Comm communicator_;
   Mutex mutex_;
-  std::list<Outgoing> outgoing_ TUTTI_GUARDED_BY(mutex_);  // MPI reads the texts where they are
+  std::list<Outgoing> outgoing_ TUTTI_GUARDED_BY(mutex_);  // MPI reads the texts in place
   Notice incoming_ TUTTI_GUARDED_BY(mutex_);
   MPI_Request receiving_ TUTTI_GUARDED_BY(mutex_) = MPI_REQUEST_NULL;
 };

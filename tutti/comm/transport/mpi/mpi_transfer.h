@@ -1,4 +1,4 @@
-// One message through MPI, in as many pieces as it needs.
+// One message through MPI, split into pieces whose size fits an int.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,17 @@
 
 namespace tutti::comm {
 
-// What the transfers of one transport share about giving up.
+// Cancellation state shared by the transfers of one transport.
 struct MpiCancelState {
   std::atomic<std::int64_t> nanoseconds_left = 100'000'000;
-  std::atomic<bool> has_given_up = false;   // a transfer ended before it was through
-  std::atomic<bool> has_abandoned = false;  // MPI would not let go of one
-  std::atomic<bool> has_lost_rank = false;  // not all will come to the end
+  std::atomic<bool> has_given_up = false;   // a transfer was destroyed before completion
+  std::atomic<bool> has_abandoned = false;  // a cancelled transfer did not complete in MPI
+  std::atomic<bool> has_lost_rank = false;  // not all ranks will reach the end
 };
 
 class MpiTransfer : public Transfer {
  public:
-  // MPI counts in int; pieces also keep its own buffers small.
+  // MPI counts are int; pieces also limit the size of MPI's internal buffers.
   static constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
   static std::unique_ptr<Transfer> send(MPI_Comm communicator, int peer, int tag, const void* data,

@@ -25,7 +25,7 @@ namespace tutti::comm {
 namespace {
 
 Mutex start_mutex;
-int owning_transports = 0;  // the last finalises MPI
+int owning_transports = 0;  // the last one finalizes MPI
 
 MPI_Comm duplicate(MPI_Comm communicator) {
   MPI_Comm copy = MPI_COMM_NULL;
@@ -69,24 +69,24 @@ class MpiTransport : public Transport {
   VendorCollectives* vendor() override { return &collectives_; }
 
  private:
-  // Blocks by polling, so that other threads get into MPI between polls.
+  // Waits by polling, so other threads can enter MPI between polls.
   static void wait_for(MPI_Request request, const char* call);
   void check_tags() const;
-  // Whether all ranks have called it. `on_stall` gets the nanoseconds waited; its failure ends the
+  // Barrier; returns true if all ranks have called it. `on_stall` receives the nanoseconds waited; a failure ends the
   // wait.
   bool meet_at_the_end(const std::function<Result(std::int64_t)>& on_stall);
 
   const bool owns_mpi_;
   MPI_Comm messages_;
   MPI_Comm notice_communicator_;
-  MPI_Comm set_up_;  // for exchange and collectives, whose calls MPI orders by communicator
+  MPI_Comm set_up_;  // for exchange and collectives, which MPI orders per communicator
   int rank_ = 0;
   int size_ = 1;
   std::string host_name_;
   const std::shared_ptr<MpiCancelState> cancel_state_ = std::make_shared<MpiCancelState>();
   MpiNotices notices_;
   MpiCollectives collectives_;
-  std::optional<bool> has_met_;  // the result of `finish`
+  std::optional<bool> has_met_;  // result of `finish`
 };
 
 MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
@@ -175,8 +175,8 @@ bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& on
   return met;
 }
 
-// MPI_Finalize waits for all ranks without limit, so it is only called when all are known to come.
-// A transport without `finish` never had a communicator, so nothing watches the other ranks.
+// MPI_Finalize waits for all ranks without a limit, so it is called only when all of them are known to arrive. A
+// transport without `finish` never had a communicator, so no monitor observes the other ranks.
 MpiTransport::~MpiTransport() {
   if (!mpi_is_running()) return;
   constexpr std::int64_t kUnwatchedLimit = 10'000'000'000;
@@ -202,7 +202,7 @@ MpiTransport::~MpiTransport() {
   if (is_last) MPI_Finalize();
 }
 
-// A launcher of another MPI leaves each rank alone in its own job.
+// Under the launcher of a different MPI, each rank would be alone in a job of size 1.
 void check_launcher() {
   const os::JobEnvironment job = os::find_job();
   int size = 1;
@@ -221,7 +221,7 @@ bool has_mpi() {
   return true;
 }
 
-// The first words of "Open MPI v4.1.4, package: ..." and of "MPICH Version:\t4.0.2\n...".
+// Shortens "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." to name and version.
 std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
@@ -254,7 +254,7 @@ std::unique_ptr<Transport> start_mpi() {
     apply_mpi_settings();
     mpi_result(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread")
         .raise();
-    // MPICH asks this one about messages of every communicator.
+    // MPICH uses the error handler of MPI_COMM_WORLD for messages of every communicator.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check_launcher();
   }

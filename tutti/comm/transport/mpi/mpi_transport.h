@@ -1,4 +1,4 @@
-// Messages through MPI: the engine between hosts. MPI's own types stay in this folder.
+// Transport over MPI, used between hosts. MPI types do not appear outside this folder.
 #pragma once
 
 #include <memory>
@@ -8,36 +8,33 @@
 
 namespace tutti::comm {
 
-// The transport also is a VendorCollectives (see vendor.h): all_reduce, reduce_scatter and
-// all_gather of f32, f64, i8, u8, i32 and i64 with sum, min, max and product through MPI's own
-// functions.
+// The transport also provides VendorCollectives (vendor.h): all_reduce, reduce_scatter and all_gather of f32, f64, i8,
+// u8, i32 and i64 with sum, min, max and product, through the MPI functions.
 //
-// Giving up. A receive given up is cancelled. A send cannot be called back once MPI has it: its end
-// waits for MPI, but no longer than 100 ms for all transfers of the transport together. What is not
-// through by then is abandoned: MPI may still read its memory, and the transport will not finalise
-// MPI, so that mpirun ends the job with an error. Only peers that are gone, stopped or no longer
-// listening bring this about.
+// Cancellation: a cancelled receive uses MPI_Cancel. A send cannot be cancelled once MPI has it; its destructor waits
+// for MPI, for at most 100 ms summed over all transfers of the transport. Transfers that are still incomplete are
+// abandoned: MPI may still read their memory, and the transport does not finalize MPI, so mpirun ends the job with an
+// error. This happens only if a peer has exited, is stopped or no longer receives.
 //
-// The end of a transport is collective: it waits for the other ranks up to 10 s, 1 s when a
-// transfer was given up, and for nobody when a rank is lost.
+// Shutdown is collective. It waits for the other ranks for up to 10 s, 1 s if a transfer was cancelled, and not at all
+// if a rank is lost.
 
-// Whether this library was built with MPI. When not, the two functions below throw ConfigError.
+// True if this library was built with MPI. If not, start_mpi and join_mpi throw ConfigError.
 bool has_mpi();
 
-// "Open MPI v4.1.4"; empty without MPI.
+// Name and version of the MPI library, e.g. "Open MPI v4.1.4"; empty without MPI.
 std::string mpi_library();
 
-// Whether the program has initialised MPI and not finalised it yet.
+// True if MPI is initialized and not yet finalized.
 bool mpi_is_running();
 
-// All ranks of the job. Initialises MPI when nobody has yet, asking for MPI_THREAD_MULTIPLE; the
-// last transport that ends then finalises it. Throws ConfigError when the launcher belongs to
-// another MPI than this library was built with, and when MPI was finalised before (it cannot start
-// twice).
+// Returns a transport over MPI_COMM_WORLD. Initializes MPI with MPI_THREAD_MULTIPLE if the program has not done so; the
+// last such transport to end then finalizes it. Throws ConfigError if the launcher belongs to a different MPI than this
+// library was built with, or if MPI has already been finalized (it cannot be initialized twice).
 std::unique_ptr<Transport> start_mpi();
 
-// The ranks of a communicator of a program that owns MPI; `communicator` points to its MPI_Comm and
-// is duplicated, so messages never meet the program's own. Collective over it.
+// Returns a transport over a communicator of a program that owns MPI. `communicator` points to its MPI_Comm, which is
+// duplicated, so messages cannot match those of the program. Collective over it.
 std::unique_ptr<Transport> join_mpi(const void* communicator);
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// Stands in for this folder in a library built without MPI.
+// Replaces the sources of this folder in a build without MPI.
 #include "tutti/comm/transport/mpi/mpi_transport.h"
 
 namespace tutti::comm {

@@ -67,7 +67,7 @@ class NcclCollectives : public VendorCollectives {
     return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
            collective == Collective::kAllGather;
   }
-  // Waits for the device.
+  // Blocks until the device has finished.
   Result start(Collective collective, std::span<const int> group, const void* input, void* output,
                std::span<const std::int64_t> counts, DType dtype, ReduceOp op,
                std::unique_ptr<Transfer>* running) override;
@@ -92,7 +92,7 @@ class NcclCollectives : public VendorCollectives {
   std::map<std::vector<int>, ncclComm_t> communicators_;
 };
 
-// The first member of each group makes its id; one exchange brings all ids to everyone.
+// The first member of each group creates its unique id; one exchange distributes all ids to all ranks.
 NcclCollectives::NcclCollectives(Transport& transport, int device,
                                  const std::vector<std::vector<int>>& groups)
     : rank_(transport.rank()), device_(device) {
@@ -149,7 +149,7 @@ bool all_equal(std::span<const std::int64_t> counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
-// NCCL wants pieces of one size; uneven ones are reduced one by one, each to its owner, in one
+// ncclReduceScatter needs pieces of equal size. Uneven pieces use one ncclReduce each, to its owner, in one group
 // launch.
 ncclResult_t NcclCollectives::reduce_scatter(const Call& call) {
   const ncclDataType_t type = nccl_type(call.dtype);
@@ -186,7 +186,7 @@ ncclResult_t NcclCollectives::all_gather(const Call& call) {
   return ncclGroupEnd();
 }
 
-// Polls, because a peer that died never lets the stream end but is told by ncclCommGetAsyncError.
+// Polls because the stream never finishes after a peer has died; ncclCommGetAsyncError reports that.
 Result NcclCollectives::wait(ncclComm_t communicator) {
   cudaError_t code = cudaStreamQuery(stream_);
   for (int polls = 0; code == cudaErrorNotReady; ++polls) {

@@ -1,4 +1,4 @@
-// Collectives of buffers on CUDA devices, through NCCL. CUDA's own types stay in this folder.
+// Collectives on CUDA device buffers through NCCL. CUDA types do not appear outside this folder.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace tutti::comm {
 
-// Whether this library was built with NCCL (-DTUTTI_NCCL=ON).
+// True if this library was built with NCCL (-DTUTTI_NCCL=ON).
 bool has_nccl();
 
-// For this rank's buffers on `device`, over the groups of ranks given (and no others). Collective
-// over `transport`: every rank lists the same groups in the same order, also those it is not in.
-// All dtypes and operations; counts may differ between members, equal ones are faster. Throws
-// ConfigError without NCCL and CommError when it cannot start.
+// Collectives for buffers on `device`, over the given groups of ranks only. Collective over `transport`: every rank
+// lists the same groups in the same order, including groups that it is not a member of. Supports all dtypes and
+// operations. Counts may differ between members; equal counts are faster. Throws ConfigError without NCCL, and
+// CommError if NCCL cannot be initialized.
 std::unique_ptr<VendorCollectives> start_nccl(Transport& transport, int device,
                                               const std::vector<std::vector<int>>& groups);
 

@@ -1,4 +1,4 @@
-// Stands in for this folder in a library built without NCCL.
+// Replaces the sources of this folder in a build without NCCL.
 #include "tutti/comm/transport/nccl/nccl_collectives.h"
 
 namespace tutti::comm {

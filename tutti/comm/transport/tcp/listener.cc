@@ -16,7 +16,7 @@ namespace {
 
 using topo::SocketAddress;
 
-// Megabits per second; -1 where the kernel does not say.
+// Link speed in Mbit/s; -1 if the kernel does not report it.
 int speed_of(const std::string& interface) {
   std::ifstream file("/sys/class/net/" + interface + "/speed");
   int speed = -1;
@@ -27,7 +27,7 @@ bool is_named(const std::string& names, const std::string& name) {
   return names.empty() || ("," + names + ",").find("," + name + ",") != std::string::npos;
 }
 
-// -2: in no network of mine.
+// Speed of the fastest interface in the network of `address`; -2 if none is.
 int speed_towards(const SocketAddress& address, const std::vector<topo::Interface>& mine) {
   int best = -2;
   for (const topo::Interface& interface : mine) {
@@ -36,7 +36,7 @@ int speed_towards(const SocketAddress& address, const std::vector<topo::Interfac
   return best;
 }
 
-// On the loopback interface and on these addresses, all with one port. Empty if that port is taken.
+// Listens on the loopback interface and on these addresses, all with the same port. Empty if that port is taken.
 std::vector<os::UniqueFd> listen_on_all(const std::vector<std::string>& addresses, int port) {
   std::vector<os::UniqueFd> files;
   const auto add = [&](const std::string& text) {

@@ -1,4 +1,4 @@
-// Where a rank can be reached over TCP, and in which order others should try.
+// TCP listening sockets, and address selection for connecting to them.
 #pragma once
 
 #include <string>
@@ -9,26 +9,25 @@
 
 namespace tutti::comm {
 
-// Listening sockets, and the text by which others find them: "<port> <boot id> <address> ...".
-// `interfaces`: names, separated by commas, of the interfaces to listen on; empty: all that are up.
-// The loopback interface is always one of them, and other addresses are not served. All sockets
-// have the same port; `port` 0: a free one. Not open when no port is available (errno says why).
+// Listening sockets and their contact string, "<port> <boot id> <address> ...". `interfaces` is a comma-separated list
+// of interface names to listen on; empty: all that are up. The loopback interface is always included. All sockets share
+// one port; `port` 0 picks a free one. If no socket can be opened, is_open() is false and errno is set.
 struct Listener {
-  std::vector<os::UniqueFd> files;  // not blocking
+  std::vector<os::UniqueFd> files;  // non-blocking
   std::string text;
 
   bool is_open() const { return !files.empty(); }
   static Listener open(const std::string& interfaces = "", int port = 0);
 };
 
-// The addresses in a door's text, the best way first: the loopback when it is this very machine,
-// then those in a network that one of my own interfaces is in, the fastest interface first, IPv4
-// before IPv6.
+// Candidate addresses in a contact string, best first: the loopback address if the listener is on this host, then
+// addresses in a network of one of this host's interfaces, fastest interface first, IPv4 before IPv6.
 std::vector<topo::SocketAddress> ways_to(const std::string& door);
 
-// A connection under way or refused at once; `poll` tells when it is there.
+// Starts a non-blocking connect. The result is closed if the connection was refused immediately; otherwise poll for
+// POLLOUT.
 os::UniqueFd start_connecting(const topo::SocketAddress& address);
-// Whether one that `poll` says is ready has succeeded.
+// True if a connection that poll() reports as ready was established.
 bool has_connected(int file);
 
 void set_socket_option(int file, int level, int option, int value);

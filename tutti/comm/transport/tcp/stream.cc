@@ -17,7 +17,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr int kMostEntries = 8;  // of the queue in one call
+constexpr int kMostEntries = 8;  // queue entries per system call
 
 iovec piece(const void* data, std::size_t bytes) {
   return {const_cast<void*>(data), bytes};
@@ -29,7 +29,7 @@ bool would_block() {
 
 }  // namespace
 
-// A connection closed before all was read takes along what is on its way to the peer.
+// Closing a socket with unread data resets the connection and discards data still in flight to the peer.
 Stream::~Stream() {
   while (is_open() && ::recv(file(), ahead_.data(), ahead_.size(), MSG_DONTWAIT) > 0) {
   }
@@ -73,7 +73,7 @@ void Stream::begin_fragment(Entry& entry) {
   entry.is_last = moved + bytes == entry.message->bytes;
 }
 
-// A fragment that was begun must become as long as its header says.
+// A fragment that was started must be sent to the length in its header.
 void Stream::withdraw_send(Message* message) {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& e) { return e.message == message; });
@@ -120,7 +120,7 @@ void Stream::note_sent(std::size_t bytes) {
   while (!queue_.empty() && note_sent(queue_.front(), &bytes)) queue_.pop_front();
 }
 
-// Whether all of the entry has gone.
+// Returns true once the entry has been sent completely.
 bool Stream::note_sent(Entry& entry, std::size_t* bytes) {
   if (*bytes > 0 && entry.message) entry.message->is_started = true;
   const std::size_t header = std::min(*bytes, entry.header_left);
@@ -181,7 +181,7 @@ bool Stream::read() {
   while (!sort()) {
     std::memmove(ahead_.data(), ahead_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
-    // sort() left nothing before a body that is still missing, so it may go to its place directly.
+    // sort() has consumed everything before an incomplete body, so the body can be read directly to its destination.
     const std::size_t body = inbox_.is_open() ? incoming_left_ : 0;
     iovec pieces[2] = {piece(body > 0 ? inbox_.place() : nullptr, body),
                        piece(ahead_.data() + end_, ahead_.size() - end_)};

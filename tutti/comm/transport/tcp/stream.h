@@ -10,21 +10,20 @@
 
 namespace tutti::comm {
 
-// What is posted leaves with the next `write`, all of it in one call of the kernel where it fits:
-// so a greeting and the data behind it are one packet. What arrives is read ahead by some
-// kilobytes, so small messages cost one call too; large ones go straight to their receives. Nothing
-// is read while no receive waits, so a sender nobody listens to stops when the kernel's buffers are
-// full.
+// Posted messages leave with the next `write`, as many as fit in one system call, so an operation header and its data
+// share one packet. `read` reads ahead by up to kReadAheadBytes, so small messages also cost one system call; the
+// bodies of large messages are read directly into the memory of their receives. Nothing is read while no receive is
+// waiting: TCP flow control then stops the sender once the socket buffers are full.
 class Stream : public MessageEnds {
  public:
   explicit Stream(int peer) : peer_(peer) {}
-  // What was given to the kernel still arrives.
+  // Bytes already passed to the kernel still reach the peer.
   ~Stream() override;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   int peer() const { return peer_; }
-  // Takes over a connection that is established.
+  // Takes ownership of an established connection.
   void open(os::UniqueFd file);
   bool is_open() const { return file_.is_open(); }
   int file() const { return file_.get(); }
@@ -32,15 +31,15 @@ class Stream : public MessageEnds {
   bool wants_to_write() const { return !queue_.empty(); }
   bool is_active() const { return wants_to_read() || wants_to_write(); }
 
-  // Moves what can be moved; whether that was anything.
+  // Move as many bytes as possible without blocking; return true if any were moved.
   bool read();
   bool write();
 
-  // The connection broke or could not be made. A process that dies is reported by who watches it,
-  // with better words; so this becomes an error only when nobody has said more for a while.
+  // Marks the connection as broken or impossible. The monitor reports the death of a process with a better message, so
+  // `trouble` returns an error only after kGraceTime.
   void lose();
   bool is_lost() const { return lost_ns_ != 0; }
-  std::string loss() const;  // the same for people
+  std::string loss() const;  // human-readable
   Result trouble() const override;
 
   void post_send(Message* message) override;
@@ -52,20 +51,20 @@ class Stream : public MessageEnds {
   static constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;
   static constexpr std::size_t kReadAheadBytes = 32 * 1024;
   static constexpr std::int64_t kGraceTime = 3'000'000'000;
-  // A message in the queue: the rest of a header, then the rest of its fragment.
+  // A queued message: the rest of a fragment header, then the rest of the fragment.
   struct Entry {
-    Message* message = nullptr;        // nullptr: given up
-    std::vector<std::byte> rest = {};  // of the fragment, when given up
+    Message* message = nullptr;        // nullptr: cancelled
+    std::vector<std::byte> rest = {};  // rest of the fragment of a cancelled message
     FragmentHeader header = {};
     std::size_t header_left = 0;
     std::size_t fragment_left = 0;
-    bool is_last = false;  // nothing follows this fragment
+    bool is_last = false;  // this is the last fragment of the message
   };
   static void begin_fragment(Entry& entry);
-  // The bytes were sent from the front of the queue.
+  // Removes `bytes` sent bytes from the front of the queue.
   void note_sent(std::size_t bytes);
   static bool note_sent(Entry& entry, std::size_t* bytes);
-  // Sorts what was read ahead; false when more must be read.
+  // Parses the bytes that were read ahead; returns false when more must be read.
   bool sort();
 
   const int peer_;
@@ -73,9 +72,9 @@ class Stream : public MessageEnds {
   std::int64_t lost_ns_ = 0;
   std::deque<Entry> queue_;
   Inbox inbox_;
-  std::vector<std::byte> ahead_;  // read, not sorted yet: [begin_, end_)
+  std::vector<std::byte> ahead_;  // bytes read but not parsed: [begin_, end_)
   std::size_t begin_ = 0, end_ = 0;
-  std::size_t incoming_left_ = 0;  // of the fragment that is arriving
+  std::size_t incoming_left_ = 0;  // bytes left of the incoming fragment
 };
 
 }  // namespace tutti::comm

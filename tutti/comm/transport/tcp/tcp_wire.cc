@@ -40,7 +40,7 @@ void TcpWire::connect(const std::vector<std::string>& offers) {
 void TcpWire::connect_to_all() {
   constexpr std::int64_t kStep = 1'000'000'000;
   constexpr int kNoChannel = -1;                 // nothing is ever sent on it
-  std::vector<std::unique_ptr<Transfer>> hopes;  // keep the connections wanted
+  std::vector<std::unique_ptr<Transfer>> hopes;  // pending receives make the wire connect
   for (int peer = 0; peer < static_cast<int>(doors_.size()); ++peer) {
     hopes.push_back(receive(peer, kNoChannel, nullptr, 0));
   }
@@ -88,7 +88,7 @@ bool TcpWire::progress_connections() {
   return moved || ended > 0;
 }
 
-// Unless it is done already.
+// Starts connecting unless an attempt is already in progress.
 bool TcpWire::call(Stream& stream) {
   const bool is_called =
       std::any_of(pending_connections_.begin(), pending_connections_.end(),
@@ -181,7 +181,7 @@ bool TcpWire::authenticate(PendingConnection& knock) const {
   return ::send(knock.file.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
-// Whether the other end said who it is, and is who it should be. A visitor is answered.
+// Receives and verifies the Hello of the peer. The accepting side replies with its own.
 bool TcpWire::hear(PendingConnection& knock) {
   Hello hello;
   const auto bytes = ::recv(knock.file.get(), &hello, sizeof hello, MSG_DONTWAIT);
@@ -194,7 +194,7 @@ bool TcpWire::hear(PendingConnection& knock) {
 }
 
 void TcpWire::establish(PendingConnection& knock) {
-  ends_to(knock.peer);  // makes the stream where this rank has not talked to that one yet
+  ends_to(knock.peer);  // creates the stream if there is none
   Stream& stream = *streams_[knock.peer];
   if (stream.is_open() || stream.is_lost()) return;
   stream.open(std::move(knock.file));

@@ -1,4 +1,4 @@
-// For tests: a port to meet at.
+// Free TCP ports for tests.
 #pragma once
 
 #include <random>
@@ -7,8 +7,8 @@
 
 namespace tutti::comm {
 
-// One that nobody listens on now, below those that the kernel gives to whoever calls out: a rank
-// that calls before the other listens could get that very one.
+// Returns a port on which no process listens. It is below the range of ephemeral ports: otherwise a rank that connects
+// before the other listens could be assigned that port itself.
 inline int free_port() {
   std::random_device random;
   for (;;) {

@@ -1,5 +1,4 @@
-// What one thread-rank sends to another: two queues per channel, sends and receives, paired in
-// order.
+// Messages from one thread-rank to another: two queues per channel, sends and receives, matched in order.
 #pragma once
 
 #include <atomic>
@@ -14,30 +13,30 @@
 
 namespace tutti::comm {
 
-// One end of a message: what a send offers or where a receive wants it.
+// One end of a message: the source of a send or the destination of a receive.
 struct Post {
   enum State : int { kWaiting, kDone, kWrongSize };
 
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::size_t bytes_of_other_end = 0;
-  bool is_copied = false;  // a send that was reported done when it was posted
+  bool is_copied = false;  // a send that completed when it was posted
   std::vector<std::byte> copy = {};
   std::atomic<State> state = kWaiting;
 };
 
-// From one rank to one other. Safe from every thread. The bytes are moved under the lock, which
-// only the two ranks share: so an end that is withdrawn is never touched afterwards.
+// Messages of one ordered pair of ranks. Thread-safe. The bytes are copied under the lock, which only these two ranks
+// share, so the memory of a cancelled end is never accessed afterwards.
 class Mailbox {
  public:
   void send(int channel, std::shared_ptr<Post> post);
   void receive(int channel, std::shared_ptr<Post> post);
-  // As if it had never been posted, unless it was paired already.
+  // Cancels the post; no effect if it has already been matched.
   void withdraw(int channel, const std::shared_ptr<Post>& post);
 
-  // What is and will be sent is lost.
+  // Discards all queued and future sends.
   void close();
-  // While paused nothing is paired.
+  // While paused, no messages are matched.
   void set_paused(bool paused);
 
  private:
@@ -48,7 +47,7 @@ class Mailbox {
   void pair(int number) TUTTI_REQUIRES(mutex_);
 
   Mutex mutex_;
-  std::map<int, Channel> channels_ TUTTI_GUARDED_BY(mutex_);  // those with something in them
+  std::map<int, Channel> channels_ TUTTI_GUARDED_BY(mutex_);  // channels that are not empty
   bool is_closed_ TUTTI_GUARDED_BY(mutex_) = false;
   bool is_paused_ TUTTI_GUARDED_BY(mutex_) = false;
 };

@@ -1,4 +1,4 @@
-// One thread-rank's transport and what it shares with the others.
+// Transport of one thread-rank, and the state shared by all ranks of a ThreadWorld.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace tutti::comm {
 
-// What the ranks of a ThreadWorld share.
+// State shared by the ranks of a ThreadWorld.
 struct ThreadWorldState {
   ThreadWorldState(int ranks, std::vector<std::string> names, std::size_t most_copied)
       : size(ranks),
@@ -29,25 +29,25 @@ struct ThreadWorldState {
   Mailbox& mailbox(int from, int to) {
     return mailboxes[static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)];
   }
-  // Throws ConfigError when there is no such rank.
+  // Throws ConfigError if `rank` is out of range.
   void check_rank(int rank) const;
-  // -1 while all are there.
+  // -1 if no rank has ended.
   int first_ended() const TUTTI_REQUIRES(mutex);
 
   const int size;
   const std::size_t copied_bytes;  // messages up to this size are copied by `send`
   const std::vector<std::string> host_names;
-  std::vector<Mailbox> mailboxes;  // of each ordered pair
+  std::vector<Mailbox> mailboxes;  // one per ordered pair of ranks
 
   Mutex mutex;
   ConditionVariable changed;
   std::vector<std::deque<Notice>> inboxes TUTTI_GUARDED_BY(mutex);
-  std::vector<bool> has_ended TUTTI_GUARDED_BY(mutex);  // will not come to an exchange
+  std::vector<bool> has_ended TUTTI_GUARDED_BY(mutex);  // the rank will not reach an exchange
   std::vector<bool> is_killed TUTTI_GUARDED_BY(mutex);
   std::vector<bool> is_paused TUTTI_GUARDED_BY(mutex);
   std::vector<std::string> exchanged TUTTI_GUARDED_BY(mutex);
   int arrived TUTTI_GUARDED_BY(mutex) = 0;
-  // By the last exchange; a new object each time.
+  // Result of the last exchange; a new object each time.
   std::shared_ptr<std::vector<std::string>> gathered TUTTI_GUARDED_BY(mutex);
 };
 

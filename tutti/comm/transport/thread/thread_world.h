@@ -1,5 +1,4 @@
-// Ranks that are threads of one process: for tests, and for trying several hosts without having
-// them.
+// Ranks as threads of one process: for tests, and for emulating several hosts on one.
 #pragma once
 
 #include <functional>
@@ -13,31 +12,28 @@ namespace tutti::comm {
 
 struct ThreadWorldState;
 
-// Safe from every thread. Transports and transfers keep what they need of it alive.
+// Thread-safe. Transports and transfers share ownership of the state they use.
 class ThreadWorld {
  public:
-  // Messages up to this size are copied by `send`, so they arrive even when the sender gives up or
-  // ends; the memory of larger ones is used until the receiver has taken it.
+  // Messages up to this size are copied by `send`, so they arrive even if the sender cancels or ends. The memory of
+  // larger messages is read until the receiver has taken them.
   static constexpr std::size_t kCopiedBytes = 16 * 1024;
 
-  // `host_names`, one per rank, says which host each rank pretends to be on; none: all on one host.
+  // `host_names`: the emulated host of each rank; empty: all ranks are on one host.
   explicit ThreadWorld(int size, std::vector<std::string> host_names = {});
 
   int size() const;
-  // The transport of one rank, for use by its thread. Throws ConfigError when there is no such
-  // rank.
+  // Transport of one rank, for use by its thread. Throws ConfigError if `rank` is out of range.
   std::unique_ptr<Transport> transport(int rank) const;
 
-  // Calls `body` on one thread per rank, with the rank as log tag, and waits for all. When a rank
-  // throws, exchanges with it fail; when all have ended, what the first of them threw is thrown
-  // again.
+  // Calls `body` on one thread per rank, with the rank as log tag, and waits for all threads. If a rank throws,
+  // exchanges with it fail; when all threads have ended, the first exception is rethrown.
   void run(const std::function<void(Transport&)>& body);
 
-  // Faults. As with a process that died: what the rank sent and was not received is lost, what it
-  // or others send to each other from now on never arrives, and an exchange with it fails.
+  // Fault injection. Acts like the death of a process: messages of the rank that were not received are lost, later
+  // messages from and to it never arrive, and an exchange with it fails.
   void kill(int rank);
-  // As with a process that was stopped: nothing the rank sends arrives until `resume`, then all of
-  // it, in order.
+  // Acts like SIGSTOP: messages of the rank do not arrive until `resume`; then they all arrive in order.
   void pause(int rank);
   void resume(int rank);
 
