@@ -33,9 +33,9 @@ namespace {
 
 constexpr double kConnectSeconds = 5;
 
-constexpr int kAttempts = 3;  // a flood of other connections may displace ours
+constexpr int kAttempts = 3;  // a flood of other connections may displace this one
 
-// `watch` is "<address> <port> ...": where ddlrun listens, the likeliest first.
+// `watch` is "<address> <port> ...", the listening sockets of ddlrun, most likely first.
 os::UniqueFd connect_to_launcher(const std::string& watch, const auth::Secret& secret) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::istringstream words(watch);
@@ -58,17 +58,18 @@ void pin(const std::string& cpus) {
   }
 }
 
-// Ranks that share one pipe or file would each get a part of it, and some MPIs never close theirs.
+// Redirects standard input to /dev/null. Ranks that share one pipe or file would each get a part of it, and some MPI
+// implementations never close theirs.
 void read_nothing() {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
   ::close(nothing);
 }
 
-// Some MPIs kill the process that they have started without a warning, and an administrator may
-// kill any. So the agent works in a child with a separate session, and this process guards it: it
-// passes signals on and exits with its code. If this process is killed, the agent gets SIGTERM. If
-// the agent is killed, its descendants become children of this process, which kills them.
+// Some MPI implementations kill the process that they have started without warning, and an administrator may kill any.
+// The agent therefore runs in a child with a separate session, and this process guards it: it forwards signals and
+// exits with the agent's code. If this process is killed, the agent gets SIGTERM. If the agent is killed, its
+// descendants become children of this process, which kills them.
 int guard(pid_t agent, const sigset_t& signals) {
   for (;;) {
     int signal = 0, status = 0;
@@ -101,13 +102,13 @@ int watch_over(os::UniqueFd connection, const Welcome& welcome,
   return supervise(std::move(connection), welcome, words, old_signals);
 }
 
-// Reports the rank; the reply says how to run. Empty if ddlrun does not accept this rank.
+// Sends the rank and receives the instructions. Returns nullopt if ddlrun does not accept this rank.
 std::optional<Welcome> introduce(const os::UniqueFd& connection, int rank) {
   const std::string hello = encode(Hello{rank, ::getpid(), now_ns(), boot_id()});
   if (!send_all(connection.get(), hello.data(), hello.size())) return std::nullopt;
   std::optional<Welcome> welcome;
   FrameReader reader;
-  char byte = 0;  // one at a time: what follows the reply is read by others
+  char byte = 0;  // one byte at a time: the data after the reply has another reader
   for (const Stopwatch watch; watch.seconds() < kConnectSeconds && !welcome;) {
     pollfd file{connection.get(), POLLIN, 0};
     if (::poll(&file, 1, 1000) <= 0) continue;
@@ -121,8 +122,8 @@ std::optional<Welcome> introduce(const os::UniqueFd& connection, int rank) {
   return welcome;
 }
 
-// The communication library writes to the run folder on every host, also where ddlrun has not
-// created it. Without a private folder nothing is written.
+// The communication library writes to the run directory on every host, also where ddlrun has not created it. If no
+// private directory can be created, nothing is written.
 void prepare_run_folder() {
   const char* const name = std::getenv("TUTTI_RUN_FOLDER");
   std::error_code ignored;
@@ -130,7 +131,7 @@ void prepare_run_folder() {
   const std::filesystem::path folder = name;
   if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) return;
   const auto parent = folder.parent_path();
-  if (!parent.filename().string().starts_with("DDLRUN-")) return;  // not in a temporary folder
+  if (!parent.filename().string().starts_with("DDLRUN-")) return;  // not in a temporary directory
   try {
     runs::make_private_folder(parent);
     runs::make_private_folder(folder);

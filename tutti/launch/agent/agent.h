@@ -1,8 +1,9 @@
-// The agent of a rank, which mpirun starts instead of the program.
+// Agent of a rank: the process that mpirun starts instead of the program.
 //
-// It sets the variables of torch, pins the program where MPI has not, relays its output, and
-// reports its exit to ddlrun. The connection to ddlrun is a lifeline: when it breaks, or ddlrun
-// asks for it, the agent ends the program and all its descendants.
+// The agent connects back to ddlrun, authenticates and sends its rank. It then sets the variables of torch, pins the
+// program if MPI has not, starts it, relays its output and reports its exit. When the connection to ddlrun breaks or
+// ddlrun sends kStop, the agent ends the program and all its descendants. So no rank outlives ddlrun, whatever happens
+// to mpirun.
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@
 
 namespace tutti::launch {
 
-// Runs `words` as a rank, with standard input only if that is rank 0; returns its exit code, 128 +
-// signal for a killed one. Without TUTTI_WATCH in the environment (the mpirun line was typed by
-// hand) it becomes the program at once. Throws ConfigError when there is no program.
+// Runs `words` as a rank; only rank 0 gets standard input. Returns the exit code, or 128 + signal if the program was
+// killed. Without TUTTI_WATCH in the environment (the mpirun line was typed by hand) the process execs the program
+// directly. Throws ConfigError if `words` is empty.
 int run_agent(const std::vector<std::string>& words);
 
-// Starts `words` `count` times as the ranks of a job on this machine, without MPI; ends all when
-// one fails, and returns its exit code.
+// Starts `words` `count` times as the ranks of a job on this host, without MPI. Ends all ranks when one fails and
+// returns its exit code.
 int start_here(int count, const std::vector<std::string>& words);
 
 }  // namespace tutti::launch

@@ -23,7 +23,7 @@ short OutputRelay::connection_events() const {
   return static_cast<short>(POLLIN | (sent_ < pending_.size() ? POLLOUT : 0));
 }
 
-// Without a connection the output is discarded, so the program can end.
+// Without a connection the output is read and discarded, so the program can end.
 bool OutputRelay::may_read(std::size_t source) const {
   if (!sources_[source].file.is_open()) return false;
   return !is_connected() || (sources_[source].credit > 0 && pending_.size() - sent_ < kMostUnsent);
@@ -42,7 +42,7 @@ void OutputRelay::add_credit(const Credit& credit) {
   sources_[credit.stream == kOutput ? 0 : 1].credit += credit.bytes;
 }
 
-// Reads to the end of the frames to send, behind a header that is completed afterwards.
+// Reads directly to the end of the pending frames, after space for a header that is filled in afterwards.
 void OutputRelay::read_source(std::size_t index) {
   Source& source = sources_[index];
   if (!may_read(index)) return;

@@ -1,4 +1,4 @@
-// Ranks of this machine without MPI.
+// Starts the ranks of a single-host job without MPI.
 #include <signal.h>
 
 #include <list>

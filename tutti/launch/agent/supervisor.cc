@@ -26,9 +26,9 @@ namespace {
 
 constexpr double kGraceSeconds = 2;         // between SIGTERM and SIGKILL
 constexpr double kLeftOverSeconds = 0.3;    // for silent processes that outlive the program
-constexpr double kMostLeftOverSeconds = 5;  // for those that print
+constexpr double kMostLeftOverSeconds = 5;  // for processes that still print
 
-// Standard output is a terminal if that of ddlrun is one, in raw mode, so no byte is changed.
+// Standard output is a pseudo-terminal in raw mode if that of ddlrun is a terminal, so no byte is changed.
 struct Channels {
   explicit Channels(const Welcome& welcome) {
     if (!welcome.is_terminal || !open_terminal(welcome)) make_pipe(&output, &program_output);
@@ -51,7 +51,7 @@ struct Channels {
     if (::pipe(ends.data()) != 0) throw IoError("DDL-3-17", "Cannot make a pipe.");
     *reading = os::UniqueFd(ends[0]);
     *writing = os::UniqueFd(ends[1]);
-    ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));  // the default if not allowed
+    ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));  // best effort
   }
   os::UniqueFd output, errors, program_output, program_errors;
 };
@@ -80,8 +80,8 @@ class Watched {
   int run() {
     while (!is_over()) step();
     os::kill_descendants(1);
-    // ddlrun closes the connection when this process may exit: the exit of an agent whose rank
-    // failed makes mpirun end the other ranks.
+    // ddlrun closes the connection when this process may exit. mpirun reacts to the exit of a failed rank's agent by
+    // ending the other ranks.
     relay_->close_sources();
     relay_->send_frame(encode(kDone));
     while (relay_->is_connected() && !must_leave_) step();
@@ -106,8 +106,8 @@ class Watched {
     channels.program_errors.close();
   }
 
-  // The program has ended, and all that it wrote was read. Descendants that still print may do so
-  // for a while; the time in which ddlrun grants no credit does not count.
+  // True when the program has ended and all its output was read. Descendants that still print get some more time; time
+  // without credit from ddlrun does not count.
   bool is_over() {
     if (!has_ended_) return false;
     if (relay_->is_at_end()) return true;
@@ -192,8 +192,8 @@ class Watched {
   pid_t program_ = -1;
   FrameReader reader_;
   bool is_ending_ = false, has_ended_ = false;
-  bool must_leave_ = false;    // a signal came after the end of the program
-  bool has_read_all_ = false;  // nothing was readable when we looked last
+  bool must_leave_ = false;    // a signal arrived after the end of the program
+  bool has_read_all_ = false;  // nothing was readable at the last poll
   Stopwatch since_ending_;
   Stopwatch since_flow_;  // since the end of the program, or the last moment without credit
   Exit exit_;

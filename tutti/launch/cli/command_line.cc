@@ -35,7 +35,7 @@ void take(CommandLine& line, const Argument& argument, const std::string& value,
   if (argument.repeats) line.lists[argument.option.name].push_back(value);
 }
 
-// The option that `word` names, and the value behind its '=', if any.
+// Returns the option that `word` names, and the value after its '=', if any.
 const Argument& lookup(const std::string& word, std::string* value, bool* has_value) {
   std::string name = word.substr(word.find_first_not_of('-'));
   const std::size_t equals = name.find('=');
@@ -46,7 +46,7 @@ const Argument& lookup(const std::string& word, std::string* value, bool* has_va
   }
   std::ranges::replace(name, '-', '_');
   if (const Argument* argument = find_argument(name)) return *argument;
-  Options(launch_options()).set(name, "");  // throws, and knows the nearest name
+  Options(launch_options()).set(name, "");  // throws and suggests the closest name
   throw ConfigError("DDL-3-02", "Unknown option " + word);
 }
 

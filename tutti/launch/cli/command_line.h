@@ -1,4 +1,4 @@
-// What the user typed.
+// Command line parser of ddlrun.
 #pragma once
 
 #include <map>
@@ -13,18 +13,17 @@ namespace tutti::launch {
 
 struct CommandLine {
   Options options;
-  std::map<std::string, std::vector<std::string>, std::less<>> lists = {};  // options that repeat
-  std::vector<std::string> program = {};                                    // and its arguments
+  std::map<std::string, std::vector<std::string>, std::less<>> lists = {};  // repeatable options
+  std::vector<std::string> program = {};                                    // with its arguments
 
   const std::vector<std::string>& list(std::string_view name) const;
-  // 0 when it was not given.
+  // 0 if the option was not given.
   int number(std::string_view name) const;
 };
 
-// The words after the program's name. Options come first, with one dash or two, the value as the
-// next word or after '='; what follows the first word that is no option belongs to the program, as
-// does everything after "--". Throws ConfigError on an unknown option, a value that is missing or
-// wrong, and options that exclude each other.
+// Parses the arguments after argv[0]. Options come first, with one dash or two; the value is the next argument or
+// follows '='. The first argument that is not an option starts the program and its arguments, as does "--". Throws
+// ConfigError for an unknown option, a missing or invalid value, and options that exclude each other.
 CommandLine parse_command_line(std::span<const std::string> words);
 
 }  // namespace tutti::launch

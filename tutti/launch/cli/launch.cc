@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kNothingStarted = 2;
 constexpr int kOutputLost = 1;         // the job succeeded, but its output could not be written
-constexpr int kKeepDays = 7;           // for run folders in the temporary folder
-constexpr double kDeliverSeconds = 1;  // for the output of a job that was interrupted
+constexpr int kKeepDays = 7;           // age at which temporary run directories are deleted
+constexpr double kDeliverSeconds = 1;  // for the remaining output of an interrupted job
 
 class Launch {
  public:
@@ -50,7 +50,7 @@ class Launch {
     if (options_.flag("verbose")) print(fmt::format("ddlrun: {}\n", text));
   }
 
-  // --check
+  // Implements --check.
   int report() {
     try {
       facts_.rankfile = make_rankfile(request_, facts_);
@@ -67,7 +67,7 @@ class Launch {
                                                                                : 0;
   }
 
-  // Makes the rankfile and makes the checks; says what is wrong.
+  // Creates the rankfile and runs the checks; prints the errors found.
   bool may_start() {
     const bool all_answer = std::ranges::all_of(
         facts_.hosts, [](const HostFacts& host) { return host.report.has_value(); });
@@ -88,7 +88,7 @@ class Launch {
 
   LaunchCommand launch_command() const { return {line_, own_, request_, facts_}; }
 
-  // --dry-run
+  // Implements --dry-run.
   int show() const {
     const Environment environment = launch_command().environment("", 0);
     fmt::print("{}\n", to_text(facts_.rankfile));
@@ -100,7 +100,7 @@ class Launch {
 
   int run_with_restarts() {
     launch_command().command(launch_command().environment("", 0), "",
-                             false);  // throws before a folder is made
+                             false);  // throws before a directory is created
     os::raise_file_limit();
     runs::JobFolder folder(log_folder());
     JobOutput output(folder);
@@ -130,7 +130,7 @@ class Launch {
     return folder;
   }
 
-  // Seconds until --timeout, which counts from the first start on. 0: no limit.
+  // Seconds until --timeout, which counts from the first start. 0: no limit.
   double seconds_left() const {
     if (options_.is_default("timeout")) return 0;
     return std::max(options_.number("timeout") - since_start_.seconds(), 0.001);
@@ -164,8 +164,8 @@ class Launch {
     return end;
   }
 
-  // Waits until the reader of our output has consumed it, however long that takes; a signal or the
-  // timeout ends the wait. Returns the exit code of ddlrun.
+  // Waits without a limit until the reader has consumed the output; a signal or the timeout ends the wait. Returns the
+  // exit code of ddlrun.
   int deliver_output(JobEnd end) {
     const os::SignalFd signals(kEndSignals);
     const auto drain =
@@ -189,7 +189,7 @@ class Launch {
     print(fmt::format("ddlrun: {}{}", end.message, end.message.ends_with('\n') ? "" : "\n"));
   }
 
-  // Looks at all hosts again and goes on with those that answer.
+  // Probes all hosts again and continues with those that reply.
   bool prepare_restart(int number, int most) {
     print(fmt::format("ddlrun: DDL-3-47 restart {} of {}\n", number, most));
     facts_ = find_facts(line_, request_, own_, true);
@@ -205,7 +205,7 @@ class Launch {
     return !has_errors(results);
   }
 
-  // How many there were.
+  // Returns the number of hosts removed.
   std::size_t leave_lost_hosts_out() {
     std::set<std::string> lost;
     for (const HostFacts& host : facts_.hosts) {
@@ -220,8 +220,8 @@ class Launch {
     return lost.size();
   }
 
-  // What was said about the whole no longer holds: racks and dimensions may not divide the hosts
-  // that are left, and their cores may not do for the ranks that were wanted.
+  // Options for the whole job no longer hold: racks and dimensions may not divide the remaining hosts, and their cores
+  // may not suffice for the requested ranks.
   void shrink() {
     if (request_.rankfile) throw ConfigError("DDL-3-11", "The rankfile names a host that is gone.");
     request_.mode.resize(std::min(request_.mode.find(':'), request_.mode.size()));
@@ -238,7 +238,7 @@ class Launch {
   LaunchRequest request_;
   Facts facts_;
   Stopwatch since_start_;
-  JobOutput* output_ = nullptr;  // while a job runs, and until its output was delivered
+  JobOutput* output_ = nullptr;  // set from the start of a job until its output is delivered
 };
 
 }  // namespace

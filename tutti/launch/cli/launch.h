@@ -1,4 +1,4 @@
-// ddlrun from the words that were typed to the exit code.
+// Entry point of ddlrun: from the parsed command line to the exit code.
 #pragma once
 
 #include <functional>
@@ -8,17 +8,17 @@
 
 namespace tutti::launch {
 
-// How this program was built.
+// Build configuration of this program.
 struct BuildInfo {
-  std::string program;  // its path
+  std::string program;  // path of the executable
   std::string version;
-  std::string built_with;  // MPI: openmpi, mpich
-  // Throws ConfigError when the communication library would not take these options.
+  std::string built_with;  // MPI implementation: openmpi, mpich
+  // Throws ConfigError if the communication library rejects these options.
   std::function<void(const std::string&)> check_ddl_options = [](const std::string&) {};
 };
 
-// Finds hosts, MPI and shape, checks, places, and then prints or runs and watches, as the options
-// say. Returns the exit code; throws Error when nothing was started. Call it from the main thread.
+// Determines hosts, MPI and placement, runs the checks, and then prints or runs and supervises the job, depending on
+// the options. Returns the exit code; throws Error if nothing was started. Call it from the main thread.
 int launch(const CommandLine& line, const BuildInfo& own);
 
 }  // namespace tutti::launch

@@ -12,7 +12,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kUsualPort = 29500;  // torch's, where no host was asked for a free one
+constexpr int kUsualPort = 29500;  // torch's default, if no host was asked for a free port
 
 void append(Args* words, const Args& more) {
   words->insert(words->end(), more.begin(), more.end());
@@ -57,7 +57,7 @@ Args LaunchCommand::command(const Environment& environment, const std::string& r
   }
   for (const RankSlot& slot : rankfile.ranks) start.order.push_back(slot.host);
   for (const auto& [name, value] : environment) start.exports.push_back(name);
-  // By name only: command lines are visible to all users.
+  // Exported by name only: command lines are visible to all users.
   if (is_watched) append(&start.exports, {"TUTTI_WATCH", auth::Secret::kVariable});
   for (const std::string& text : line_.list("mpiarg")) {
     append(&start.mpi_arguments, os::split_words(text));
@@ -93,7 +93,7 @@ const HostFacts* LaunchCommand::facts_of(const std::string& host) const {
   return found == facts_.hosts.end() || !found->report ? nullptr : &*found;
 }
 
-// Where the others reach rank 0.
+// Address at which the other hosts reach rank 0.
 std::string LaunchCommand::master_address() const {
   const std::string& first = facts_.rankfile.ranks[0].host;
   for (const HostFacts& host : facts_.hosts) {
@@ -125,8 +125,8 @@ std::vector<std::string> LaunchCommand::cpus_by_rank() const {
   return cpus;
 }
 
-// Only the addresses by which this host reaches the hosts of the job; the loopback for a job on
-// this host. All addresses where that is not known: ssh may have aliases for names.
+// Only the addresses through which this host reaches the hosts of the job; the loopback address for a job on this host.
+// All addresses if that is unknown: ssh may have aliases for names.
 std::vector<std::string> LaunchCommand::own_addresses() const {
   std::vector<std::string> addresses;
   const auto add = [&](const std::string& address) {
@@ -147,7 +147,7 @@ std::vector<std::string> LaunchCommand::own_addresses() const {
   return addresses;
 }
 
-// Values passed by -x may be secrets.
+// Names only: values passed with -x may be secrets.
 std::vector<std::string> LaunchCommand::exported_names() const {
   std::vector<std::string> names;
   for (const std::string& text : line_.list("x")) names.push_back(text.substr(0, text.find('=')));

@@ -1,4 +1,4 @@
-// The command line of mpirun and the job that it starts, from the request and the facts.
+// Builds the mpirun command line and the JobSpec from the request and the host facts.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace tutti::launch {
 
-// A view: what it is made from must outlive it. `facts` must have a rankfile.
+// A view: its arguments must outlive it. `facts` must have a rankfile.
 class LaunchCommand {
  public:
   LaunchCommand(const CommandLine& line, const BuildInfo& own, const LaunchRequest& request,
                 const Facts& facts)
       : line_(line), own_(own), request_(request), facts_(facts) {}
 
-  // What ranks get from us. Throws ConfigError when -x or -mode ask for what cannot be.
+  // Environment that ddlrun sets for the ranks. Throws ConfigError if -x or -mode is invalid.
   Environment environment(const std::string& run_folder, int restart) const;
-  // The mpirun line. Throws ConfigError when -mpiarg cannot be read.
+  // The mpirun command line. Throws ConfigError if -mpiarg cannot be parsed.
   Args command(const Environment& environment, const std::string& rankfile_path,
                bool is_watched) const;
-  // The job, complete but for its time-out; writes what it needs into the folder.
+  // The job, complete except for its timeout; writes the files it needs into the directory.
   JobSpec job(const runs::JobFolder& folder, int restart) const;
 
  private:

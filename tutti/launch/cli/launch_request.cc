@@ -19,7 +19,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr double kFloodSeconds = 0.2;         // per link and direction, with --check
-constexpr std::size_t kMostForAllPairs = 64;  // hosts; above, only neighbours try to connect
+constexpr std::size_t kMostForAllPairs = 64;  // hosts; above this only neighbours are tested
 
 const char* variable(const char* name) {
   return std::getenv(name);
@@ -57,7 +57,7 @@ void find_hosts(const CommandLine& line, LaunchRequest* request) {
   take({{os::host_name()}}, "this machine");
 }
 
-// The user's rankfile may leave hosts out, but not name others.
+// The user's rankfile may omit hosts but not name others.
 void check_rankfile_hosts(const LaunchRequest& request) {
   if (!request.rankfile) return;
   std::set<std::string_view> named;
@@ -100,8 +100,8 @@ Question make_question(const LaunchRequest& request) {
   return question;
 }
 
-// Options of Spectrum MPI for InfiniBand, GPUs and affinity. Scripts that were written for it carry
-// them; any other mpirun ends with its usage text.
+// Options of Spectrum MPI for InfiniBand, GPUs and affinity. Scripts written for it contain them; any other mpirun
+// fails with its usage text.
 void check_mpi_arguments(const Mpi& mpi, const std::vector<std::string>& arguments) {
   if (mpi.launcher->name == "spectrum") return;
   for (const std::string& text : arguments) {
@@ -118,7 +118,7 @@ void check_mpi_arguments(const Mpi& mpi, const std::vector<std::string>& argumen
   }
 }
 
-// Names the host that the MPI cannot be given.
+// Names the host that cannot be passed to this MPI.
 void check_mpi_takes(const LaunchRequest& request, const std::vector<std::string>& arguments) {
   const Mpi& mpi = *request.mpi;
   check_mpi_arguments(mpi, arguments);
@@ -239,7 +239,7 @@ const topo::Machine& common_machine(const Facts& facts) {
 
 namespace {
 
-// Checks the ranks of each host against `machine_of` that host; null: it is not known.
+// Checks the ranks of each host against `machine_of` that host; null: unknown.
 template <class MachineOf>
 void check_fit(const Rankfile& rankfile, const Facts& facts, MachineOf machine_of) {
   std::map<std::string_view, const topo::Machine*> machines;
@@ -256,7 +256,7 @@ void check_fit(const Rankfile& rankfile, const Facts& facts, MachineOf machine_o
 Rankfile place_ranks(const LaunchRequest& request, const Facts& facts) {
   std::vector<Host> hosts = request.hosts;
   const topo::Machine& machine = common_machine(facts);
-  // Schedulers count cores; one rank per accelerator wants only one of them.
+  // Schedulers count cores; with one rank per accelerator only some of them are used.
   if (request.slots_are_limits && !machine.accelerators.empty()) {
     for (Host& host : hosts) {
       host.slots = std::min(host.slots, static_cast<int>(machine.accelerators.size()));

@@ -1,4 +1,4 @@
-// Decisions before ranks are started: hosts, MPI, placement.
+// Interpretation of the command line: hosts, MPI and placement.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,32 @@
 
 namespace tutti::launch {
 
-// The command line, interpreted without asking any host.
+// Result of interpreting the command line, without contacting any host.
 struct LaunchRequest {
   std::vector<Host> hosts = {};
-  std::string source = {};                // of the hosts: "-H", "Slurm", "this machine"
-  bool slots_are_limits = false;          // the scheduler's: cores rather than ranks
-  std::optional<Rankfile> rankfile = {};  // the user's
+  std::string source = {};                // origin of the hosts: "-H", "Slurm", "this machine"
+  bool slots_are_limits = false;          // the scheduler counts cores instead of ranks
+  std::optional<Rankfile> rankfile = {};  // given by the user
   Shape shape = {};
   std::string mode = "p";
   Program program = {};
   std::optional<Mpi> mpi = {};
   RemoteShell shell = RemoteShell::kSsh;
   std::string path = {};    // PATH
-  std::string folder = {};  // in which we are
+  std::string folder = {};  // working directory
 };
 LaunchRequest parse_request(const CommandLine& line, const BuildInfo& own);
 
-// Facts about the hosts. Asks all of them, or with skipchecks only the first, and none where the
-// shape comes from a file; all whatever the options say when `everybody` is set. Throws ConfigError
-// when a file of a shape cannot be read.
+// Collects facts about the hosts. Probes all of them; with skipchecks only the first, and none if the topology comes
+// from a file. The last argument makes it probe all hosts in any case. Throws ConfigError if a topology file
+// cannot be read.
 Facts find_facts(const CommandLine& line, const LaunchRequest& request, const BuildInfo& own,
                  bool everybody);
 
-// Where the ranks go. Throws ConfigError when they do not fit.
+// Places the ranks. Throws ConfigError if they do not fit.
 Rankfile make_rankfile(const LaunchRequest& request, const Facts& facts);
 
-// The shape of the first host that is known. Throws ConfigError when none is.
+// Topology of the first host whose topology is known. Throws ConfigError if none is.
 const topo::Machine& common_machine(const Facts& facts);
 
 }  // namespace tutti::launch

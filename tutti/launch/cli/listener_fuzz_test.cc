@@ -1,4 +1,4 @@
-// Garbage for every listener of ddlrun. TUTTI_FUZZ_INPUTS sets the number of inputs per listener.
+// Sends random input to every listener of ddlrun. TUTTI_FUZZ_INPUTS sets the number of inputs per listener.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ int input_count() {
   return text ? std::atoi(text) : 300;
 }
 
-// Handshakes, frames, JSON and noise, whole, cut short and damaged.
+// Handshakes, frames, JSON and noise: complete, truncated and corrupted.
 std::string make_input(std::mt19937& random) {
   std::string input;
   switch (random() % 5) {
@@ -38,7 +38,7 @@ std::string make_input(std::mt19937& random) {
   return input;
 }
 
-// Connects and sends. A reset instead of a close leaves no port behind, of which there are few.
+// Connects and sends. Resets the connection instead of closing it, so no port stays in TIME_WAIT.
 void send_input(int port, const std::string& input) {
   const os::UniqueFd socket = connect_to("127.0.0.1", port, 60, nullptr);
   const linger reset{1, 0};

@@ -1,5 +1,5 @@
-// The options of ddlrun: one table from which the command line, its help, the man page, the shell
-// completion and the reference page are made.
+// Options of ddlrun: one table that generates the command line parser, its help, the man page, the shell completion and
+// the reference page.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 namespace tutti::launch {
 
 struct Argument {
-  OptionSpec option;  // name in snake_case; on the command line - and _ are the same
+  OptionSpec option;  // name in snake_case; - and _ are equivalent
   std::vector<std::string> aliases = {};
-  std::string value = "";  // what stands for the value in the help; empty: a switch
-  bool repeats = false;    // may be given several times; every value counts
+  std::string value = "";  // placeholder of the value in the help; empty: a switch
+  bool repeats = false;    // may be repeated; all values are kept
 };
 
 struct ArgumentGroup {
@@ -22,15 +22,14 @@ struct ArgumentGroup {
   std::vector<Argument> arguments;
 };
 
-// In the order of the help.
+// Groups of options, in the order of the help.
 const std::vector<ArgumentGroup>& argument_groups();
-// The same as the table that core's Options wants.
+// The same options as a table for core's Options.
 const OptionTable& launch_options();
-// By name or alias, without dashes; nullptr when there is none.
+// Finds an option by name or alias, without dashes; nullptr if there is none.
 const Argument* find_argument(std::string_view name);
 
-// What `ddlrun --print WHAT` shows: help, man, completion (for bash), reference.
-// Throws ConfigError when there is no such page.
+// Text of `ddlrun --print WHAT`: help, man, completion (for bash) or reference. Throws ConfigError for any other page.
 std::string page(std::string_view what, std::string_view version);
 
 }  // namespace tutti::launch

@@ -1,4 +1,4 @@
-// Help, man page, shell completion and reference page, all from the table of options.
+// Help, man page, shell completion and reference page, generated from the table of options.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ std::string completion() {
     std::string spaced = names;
     std::ranges::replace(spaced, '|', ' ');
     words += (words.empty() ? "" : " ") + spaced;
-    std::string one_dash;  // what is before the cursor is compared without its second dash
+    std::string one_dash;  // the text before the cursor is compared without its second dash
     for (std::size_t at = 0; at < names.size(); ++at) {
       if (names.compare(at, 2, "--") != 0) one_dash += names[at];
     }

@@ -14,8 +14,8 @@ std::string python(std::string_view path) {
              : "python";
 }
 
-// The script among the words of a Python command line: the first that is neither option nor the
-// value of one; nothing for -m and -c.
+// Script of a Python command line: the first argument that is neither an option nor the value of one; empty for -m and
+// -c.
 std::string script_of(const std::vector<std::string>& words) {
   for (std::size_t at = 1; at < words.size(); ++at) {
     const std::string& word = words[at];

@@ -1,4 +1,4 @@
-// What the user wants to run, made whole.
+// Completion of the program that the user wants to run.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace tutti::launch {
 
 struct Program {
-  std::vector<std::string> words;  // the program first
-  std::vector<std::string> files;  // that it needs besides: a script
+  std::vector<std::string> words;  // the program and its arguments
+  std::vector<std::string> files;  // additional required files: a script
 };
 
-// "train.py" that cannot be executed becomes "python train.py"; python is python3 where only that
-// is in `path`. Throws ConfigError when there is no program.
+// Turns a "train.py" that is not executable into "python train.py"; uses python3 if `path` has no python. Throws
+// ConfigError if `words` is empty.
 Program complete_program(std::vector<std::string> words, std::string_view path);
 
 }  // namespace tutti::launch

@@ -1,4 +1,4 @@
-// What Slurm, LSF and PBS say about the hosts of a job: one row each.
+// Host lists of Slurm, LSF and PBS: one row per scheduler.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ int parse_count(const std::string& variable, const std::string& text) {
   return std::stoi(text);
 }
 
-// Hosts in the order in which they are first named, with one slot for each time they are named.
+// Hosts in the order of their first occurrence, with one slot per occurrence.
 class SlotCounter {
  public:
   void add(const std::string& name, int slots) {
@@ -77,7 +77,7 @@ std::vector<Host> from_slurm(const os::Getenv& getenv) {
   for (std::string& name : expand_node_list(nodes, "SLURM_JOB_NODELIST")) {
     hosts.push_back({std::move(name), 0});
   }
-  // Without -n Slurm counts one task per node, which says nothing about ranks.
+  // Without -n Slurm reports one task per node, which is unrelated to the number of ranks.
   const char* const tasks = getenv("SLURM_TASKS_PER_NODE");
   if (!tasks || !getenv("SLURM_NTASKS")) return hosts;
   const std::vector<int> counts = parse_tasks_per_node(tasks);
@@ -89,7 +89,7 @@ std::vector<Host> from_slurm(const os::Getenv& getenv) {
   return hosts;
 }
 
-// Some LSF clusters put a host that only runs the script in front of those that compute.
+// Some LSF clusters list a host that only runs the script before the compute hosts.
 void drop_launch_host(std::vector<Host>* hosts) {
   const bool is_launch_host =
       hosts->size() > 1 && hosts->front().slots == 1 &&

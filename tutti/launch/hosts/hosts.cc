@@ -31,7 +31,7 @@ int parse_slots(std::string_view text, std::string_view source) {
   return slots;
 }
 
-// ssh would take a leading dash for an option.
+// ssh would parse a leading dash as an option.
 bool is_user_name(std::string_view text) {
   return !text.empty() && !text.starts_with('-') && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_';
@@ -44,7 +44,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// "host:22" is more likely to mean the port of ssh.
+// "host:22" is more likely the port of ssh.
 void check_port(std::string_view text, std::string_view source) {
   if (!text.ends_with(":22")) return;
   const std::string_view name = text.substr(0, text.size() - 3);
@@ -55,7 +55,7 @@ void check_port(std::string_view text, std::string_view source) {
                                 source, text, name, name));
 }
 
-// The end of the address in "2001:db8::1" or "[2001:db8::1]:4"; 0 when it is a name.
+// End of the address in "2001:db8::1" or "[2001:db8::1]:4"; 0 if the text is a name.
 std::size_t end_of_address(std::string_view text) {
   const bool is_bracketed = text.starts_with('[');
   const std::size_t end = is_bracketed ? text.find(']') : text.size();
@@ -73,7 +73,7 @@ std::vector<Host> parse_address(std::string_view text, std::size_t end, std::str
   return {host};
 }
 
-// "name", "name:slots" or an address, each possibly after "user@"; the name possibly shortened.
+// Parses "name", "name:slots" or an address, optionally after "user@"; the name may be a bracketed range.
 std::vector<Host> parse_hosts(std::string_view text, std::string_view source) {
   const std::size_t at = text.rfind('@');
   if (at != text.npos) {

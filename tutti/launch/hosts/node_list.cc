@@ -37,7 +37,7 @@ class Expansion {
                                   source_, text_, why));
   }
 
-  // The next comma outside brackets.
+  // Position of the next comma outside brackets.
   std::size_t end_of_piece(std::size_t begin) const {
     bool is_inside = false;
     for (std::size_t at = begin; at < text_.size(); ++at) {
@@ -48,7 +48,7 @@ class Expansion {
     return text_.size();
   }
 
-  // One name with any number of brackets: the product of their ranges.
+  // Expands one name with any number of brackets to the product of their ranges.
   std::vector<std::string> expand(std::string_view piece) const {
     const std::size_t open = piece.find('[');
     check_letters(piece.substr(0, open));
@@ -92,7 +92,7 @@ class Expansion {
       const unsigned first = number(low), last = number(high);
       if (last < first) reject(fmt::format("{} falls", range));
       if (out.size() + (last - first) >= kMaxHosts) reject("it names more than 65536 hosts");
-      for (unsigned i = 0; i <= last - first; ++i)  // last may be the largest number
+      for (unsigned i = 0; i <= last - first; ++i)  // last may be the largest integer
         out.push_back(fmt::format("{:0{}}", first + i, low.size()));
       begin = end + 1;
     }

@@ -21,19 +21,19 @@
 namespace tutti::launch {
 namespace {
 
-// From the order to end: agents need 2 s at most. mpirun ends by itself after its ranks, sooner
-// than if it is asked to meanwhile; else it is asked, then killed, then not waited for.
+// Seconds after the request to end. Agents need at most 2 s. mpirun exits by itself after its ranks, sooner than if it
+// is signalled meanwhile; otherwise it gets SIGTERM, then SIGKILL, and then ddlrun no longer waits for it.
 constexpr double kOwnEndSeconds = 1;
 constexpr double kAskSeconds = 2.5;
 constexpr double kKillSeconds = 3.5;
 constexpr double kGiveUpSeconds = 4.5;
-constexpr double kMpirunSeconds = 10;  // that it may take after a last rank that ended well
+constexpr double kMpirunSeconds = 10;  // for mpirun to exit after the last rank succeeded
 
-constexpr double kLastWordsSeconds = 1;  // for the others, after a rank that failed
+constexpr double kLastWordsSeconds = 1;  // for the other ranks, after a rank has failed
 
 constexpr int kTimedOut = 124, kOutputGone = 141;
 
-// A warning of Open MPI about a race with its own child.
+// Warning of Open MPI about a race with its own child.
 constexpr std::string_view kNoise = "plm:rsh: Warning: setpgid";
 
 class Job {
@@ -55,7 +55,8 @@ class Job {
     Environment environment = spec_.environment;
     environment["TUTTI_WATCH"] = ranks_.listen_addresses();
     environment[auth::Secret::kVariable] = spec_.secret.to_hex();
-    // A terminal belongs to ddlrun's process group; mpirun, in its own, would be stopped by it.
+    // The terminal belongs to the process group of ddlrun; mpirun, in another group, would be stopped by reading from
+    // it.
     using Input = os::ProcessSpec::Input;
     mpirun_ = std::make_unique<os::Process>(
         os::ProcessSpec{.arguments = spec_.command,
@@ -67,13 +68,13 @@ class Job {
   }
 
  private:
-  // As of the last step.
+  // State at the last step.
   bool has_mpirun_ended() const { return mpirun_->is_known_to_have_ended(); }
 
   bool is_over() const {
     if (is_ending_ && since_ending_.seconds() > kGiveUpSeconds) return true;
     if (!has_mpirun_ended() || ranks_.connected() > 0) return false;
-    // A process that still holds its pipes, an ssh to a dead host, says nothing about a failed job.
+    // A process that still holds the pipes, such as an ssh to a dead host, does not keep a failed job running.
     return is_ending_ || (!mpirun_->output().is_open() && !mpirun_->errors().is_open());
   }
 
@@ -90,7 +91,7 @@ class Job {
     ranks_.add_files(&files);
     ::poll(files.data(), files.size(), wait_milliseconds());
     if (files[4].revents) output_.clear_wake();
-    // Ranks first: what they report about their end explains what mpirun reports and does then.
+    // Ranks first: their exit reports explain the messages and the exit of mpirun.
     ranks_.handle(std::span(files).subspan(own_files));
     if (files[0].revents) take_signal();
     if (files[1].revents) read_mpirun(mpirun_->output(), mpirun_output_);
@@ -102,7 +103,7 @@ class Job {
     look_at_clock();
   }
 
-  // The signal that another process sent to mpirun explains ranks that are lost at the same time.
+  // A signal sent to mpirun by another process explains ranks that are lost at the same time.
   void look_at_mpirun() {
     if (mpirun_->has_ended() && !is_ending_) was_mpirun_killed_ = mpirun_->end_signal() != 0;
   }
@@ -173,7 +174,7 @@ class Job {
     add_failure({.rank = rank, .is_lost = true, .when_ns = now_ns()});
   }
 
-  // The other ranks get a moment to report what they know and to end by themselves.
+  // The other ranks get some time to report errors and to exit.
   void add_failure(const RankFailure& failure) {
     if (failures_.empty()) since_failure_.restart();
     failures_.push_back(failure);
@@ -199,7 +200,7 @@ class Job {
   void take_signal() {
     const int number = signals_.take();
     if (number == 0) return;
-    // The second one is impatient.
+    // A second signal kills mpirun immediately.
     if (std::exchange(was_interrupted_, true)) mpirun_->signal_group(SIGKILL);
     end_all(interrupted_by(number));
   }
@@ -214,7 +215,7 @@ class Job {
     to.add(text);
   }
 
-  // Messages of mpirun; once the job is ending they only repeat that.
+  // Passes on messages of mpirun. Once the job is ending, they are redundant.
   void pass_on_mpirun(int file, std::string_view text) {
     if (is_ending_) return;
     for (std::size_t at; (at = text.find(kNoise)) != text.npos;) {
@@ -225,7 +226,7 @@ class Job {
     output_.print(file, std::string(text));
   }
 
-  // Something ended the job that may have a cause which was not reported yet.
+  // Ends the job for a symptom whose cause may not have been reported yet.
   void suspect(std::string message, int exit_code = 1) {
     if (is_ending_ || !failures_.empty()) return;
     end_all({exit_code, std::move(message), true});
@@ -238,10 +239,10 @@ class Job {
     begin_to_end();
   }
 
-  // The first reason counts, unless it is only a suspicion.
+  // The first reason is kept unless it was only a symptom.
   void end_all(JobEnd why) {
     end_for_failure();
-    if (why.is_interrupted) is_interrupted_ = true;  // also while a failed job ends
+    if (why.is_interrupted) is_interrupted_ = true;  // also while a failed job is ending
     if (!is_ending_ || std::exchange(is_suspicion_, false)) end_ = std::move(why);
     begin_to_end();
   }
@@ -262,7 +263,7 @@ class Job {
   void finish() {
     end_for_failure();
     mpirun_->has_ended();
-    os::kill_descendants(1);  // also an ssh of mpirun's that still waits for a dead host
+    os::kill_descendants(1);  // also an ssh of mpirun that still waits for a dead host
     flush(true);
     for (int rank = 0; is_suspicion_ && rank < ranks_.size(); ++rank) {
       if (ranks_.has_come(rank) && !ranks_.has_ended(rank)) rank_was_lost(rank);
@@ -270,7 +271,7 @@ class Job {
     const bool has_cause = (is_failure_ || is_suspicion_) && !failures_.empty();
     if (has_cause) end_ = describe(root_cause(failures_));
     if (!is_ending_) judge_mpirun();
-    // A job that succeeded is never repeated, whatever happened around it.
+    // A job that succeeded is never restarted.
     end_.may_restart = end_.may_restart && !is_interrupted_ && succeeded_ < ranks_.size();
     end_.is_interrupted = is_interrupted_;
     end_.lost_hosts = lost_hosts();
@@ -286,7 +287,7 @@ class Job {
     return {hosts.begin(), hosts.end()};
   }
 
-  // Ranks did not fail, or never connected.
+  // Called if no rank failed, or if none connected.
   void judge_mpirun() {
     const bool has_succeeded = succeeded_ == ranks_.size();
     if (mpirun_->exit_code() == 0 || (has_succeeded && is_asked_)) return;
@@ -299,7 +300,7 @@ class Job {
             true};
   }
 
-  // Ranks that waited for one that had left without failing only report that it is gone.
+  // Ranks that waited for a rank that exited successfully only report that it has left; name that rank.
   void report_first_done() {
     if (first_done_ < 0) return;
     if (!end_.message.ends_with('\n')) end_.message += '\n';
@@ -320,7 +321,7 @@ class Job {
   Stopwatch since_start_, since_failure_, since_ending_, since_last_rank_, since_asked_;
   Stopwatch since_all_ended_;
   std::vector<RankFailure> failures_;
-  int first_done_ = -1;  // the rank that ended well before all others
+  int first_done_ = -1;  // first rank that exited with 0
   int succeeded_ = 0;    // ranks that exited with 0
   bool is_ending_ = false, is_failure_ = false, is_suspicion_ = false, is_asked_ = false;
   bool was_mpirun_killed_ = false, was_interrupted_ = false, all_have_ended_ = false,

@@ -18,24 +18,23 @@ namespace {
 
 constexpr int kReceiveBuffer = 1 << 20;
 constexpr std::uint32_t kMostWindow = 512 << 10, kLeastWindow = 4 << 10;
-constexpr std::uint32_t kWindowOfAllRanks = 64 << 20;  // bounds the memory of ddlrun
+constexpr std::uint32_t kWindowOfAllRanks = 64 << 20;  // limits the memory of ddlrun
 constexpr std::size_t kReadBytes = 256 << 10;
 
-// Credit of one stream of one rank. Both streams fit into the receive buffer of the socket, half of
-// which is overhead, so the kernel takes all that an agent may send even while ddlrun is stopped
-// (Ctrl-Z).
+// Credit of one stream of one rank. Both streams fit into the receive buffer of the socket, half of which is overhead,
+// so the kernel accepts everything that an agent may send even while ddlrun is stopped (Ctrl-Z).
 std::uint32_t window_for(int ranks, int receive_buffer) {
   const auto share = kWindowOfAllRanks / static_cast<std::uint32_t>(std::max(ranks, 1));
   return std::clamp(std::min(share, static_cast<std::uint32_t>(receive_buffer) / 4), kLeastWindow,
                     kMostWindow);
 }
 
-// The agents of a large job connect at the same moment and must not displace each other.
+// All agents of a large job connect at the same moment and must not displace each other.
 std::size_t max_pending(int ranks) {
   return 128 + 2 * static_cast<std::size_t>(ranks);
 }
 
-// Few and small: they always fit into the send buffer.
+// Control frames are few and small: they always fit into the send buffer.
 void send_frame(const os::UniqueFd& socket, const std::string& frame) {
   ::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -108,18 +107,17 @@ void JobRanks::handle(std::span<const pollfd> files) {
   if (has_events || has_pending_handshakes()) accept_agents();
 }
 
-// Passes what has arrived to `take`. False: the peer has closed the connection or broke the
-// protocol.
+// Passes received bytes to `take`. Returns false if the peer has closed the connection or violated the protocol.
 template <class Take>
 bool JobRanks::read_frames(const os::UniqueFd& socket, FrameReader& reader, Take take) {
-  buffer_.reset();  // to the pool, unless it is still being written
+  buffer_.reset();  // back to the pool, unless it is still being written
   buffer_ = pool_.get();
   const auto bytes = ::recv(socket.get(), buffer_->data(), buffer_->size(), MSG_DONTWAIT);
   if (bytes < 0) return errno == EAGAIN || errno == EINTR;
   return bytes > 0 && reader.read({buffer_->data(), static_cast<std::size_t>(bytes)}, take);
 }
 
-// Large pieces of the buffer are not copied; small ones must not keep a whole buffer.
+// Large pieces share the buffer instead of being copied; small ones must not keep a whole buffer alive.
 bool JobRanks::is_shared(std::string_view text) const {
   return text.size() >= kReadBytes / 8 && text.data() >= buffer_->data() &&
          text.data() < buffer_->data() + buffer_->size();
@@ -160,7 +158,7 @@ void JobRanks::welcome(const Hello& hello, Arrival& arrival) {
   rank.socket = std::move(arrival.socket);
   rank.reader = std::move(arrival.reader);
   rank.has_come = true;
-  // One clock for all processes of a host; those of other hosts are compared here.
+  // All processes of a host share one clock; the clocks of other hosts are converted.
   if (hello.boot_id != boot_id()) rank.clock_offset_ns = now_ns() - hello.clock_ns;
   output_.event([hello, host = host_of(hello.rank)](runs::EventLog& log) {
     log.write("rank_start", {{"number", std::int64_t{hello.rank}},

@@ -1,5 +1,4 @@
-// The ranks of a running job as ddlrun sees them: the connections, output and exits of their
-// agents.
+// The ranks of a running job as seen by ddlrun: connections, output and exits of their agents.
 #pragma once
 
 #include <poll.h>
@@ -24,31 +23,31 @@ namespace tutti::launch {
 struct RankExit {
   int rank = 0;
   int code = 0, signal = 0;
-  std::int64_t when_ns = 0;  // in the monotonic clock of this host
-  bool was_stopped = false;  // something had asked the program to end
+  std::int64_t when_ns = 0;  // monotonic clock of this host
+  bool was_stopped = false;  // the program had been asked to end
 };
 
 class JobRanks {
  public:
   struct Events {
-    std::function<void(const RankExit&)> exited;  // also with code 0; output may still follow
+    std::function<void(const RankExit&)> exited;  // any code; output may still follow
     std::function<void(int rank)> ended;          // all its output has been received
-    std::function<void(int rank)> lost;           // its connection broke before it had exited
+    std::function<void(int rank)> lost;           // its connection broke before the program exited
   };
-  // Listens for agents. Throws IoError when no address of the spec can be listened on.
+  // Listens for agents. Throws IoError if no address of the spec can be bound.
   JobRanks(const JobSpec& spec, runs::JobFolder& folder, JobOutput& output, Events events);
 
-  // "<address> <port> ..." where agents connect, for TUTTI_WATCH.
+  // "<address> <port> ..." for TUTTI_WATCH: the sockets to which agents connect.
   std::string listen_addresses() const;
 
-  // Appends the files to poll; afterwards handle() expects exactly these with their events.
+  // Appends the files to poll; handle() then expects exactly these with their events.
   void add_files(std::vector<pollfd>* files);
   void handle(std::span<const pollfd> files);
-  // Lets ranks continue whose output is consumed. Call it after output has made progress.
+  // Grants credit to ranks whose output has been consumed. Call it after the output has made progress.
   void grant_credit();
 
-  // Asks all ranks to end, also those that connect later. Until then agents of failed ranks keep
-  // running: mpirun would end the others, which may still have something to report.
+  // Asks all ranks to end, including those that connect later. Until then the agents of failed ranks keep running: if
+  // they exited, mpirun would end the other ranks, which may still have something to report.
   void stop_all();
   // Passes on lines that were held long enough, or everything.
   void flush(bool everything);
@@ -61,7 +60,7 @@ class JobRanks {
   bool has_ended(int rank) const { return ranks_[rank]->has_ended; }
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::string& host_of(int rank) const;
-  // " Its last lines (...):\n..." for the message about its end.
+  // " Its last lines (...):\n..." for the error message.
   std::string last_words(int rank) const;
 
  private:
@@ -73,10 +72,10 @@ class JobRanks {
     LastLines last_lines;
     std::shared_ptr<runs::LogFile> log;
     std::array<std::uint32_t, 2> owed{};  // credit to return, for output and errors
-    std::int64_t clock_offset_ns = 0;     // from its clock to ours
+    std::int64_t clock_offset_ns = 0;     // offset from the rank's clock to this host's
     bool has_come = false, has_exited = false, has_failed = false, has_ended = false;
   };
-  // Authenticated, but its rank is not known yet.
+  // An authenticated connection whose rank is not yet known.
   struct Arrival {
     os::UniqueFd socket;
     FrameReader reader;
@@ -101,11 +100,11 @@ class JobRanks {
   std::uint32_t window_ = 0;
   auth::AcceptQueue queue_;
   BufferPool pool_;
-  std::shared_ptr<BufferPool::Buffer> buffer_;                   // what is being read
+  std::shared_ptr<BufferPool::Buffer> buffer_;                   // buffer that is being read into
   std::vector<std::pair<std::string, os::UniqueFd>> listeners_;  // by address
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::unique_ptr<Arrival>> arrivals_;
-  std::vector<os::UniqueFd> failed_;  // agents that wait for permission to exit
+  std::vector<os::UniqueFd> failed_;  // agents waiting for permission to exit
   std::size_t polled_arrivals_ = 0;
   bool stops_all_ = false;
 };

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kReactionNs = 500'000'000;
 
-// Not SIGABRT, by which C++ programs end on an exception about a lost peer, and not the signals by
-// which launchers ask programs to end.
+// Excludes SIGABRT, with which C++ programs end on an exception about a lost peer, and the signals with which launchers
+// ask programs to end.
 constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGILL,  SIGFPE,
                                  SIGKILL, SIGSYS, SIGXCPU, SIGXFSZ};
 

@@ -1,4 +1,4 @@
-// No MPI: ddlrun starts the ranks of this machine itself.
+// Launcher without MPI: ddlrun starts the ranks of this host itself.
 #include <fmt/format.h>
 
 #include "tutti/launch/mpi/launcher.h"

@@ -16,7 +16,7 @@ constexpr std::array kNames = {"mpirun",  "mpirun.openmpi", "mpirun.mpich",
                                "mpiexec", "mpiexec.hydra",  "orterun"};
 constexpr double kPatience = 10;
 
-// Where a shell without login looks too.
+// True for directories that are in PATH of a non-login shell.
 bool is_in_system_folder(const std::string& program) {
   const std::string folder = program.substr(0, program.rfind('/'));
   return folder == "/usr/bin" || folder == "/bin" || folder == "/usr/local/bin";

@@ -1,5 +1,5 @@
-// The programs that start ranks, one row each: how to know them, and the command line they want.
-// Adding one: its file, its row in table.cc, its golden file in testdata.
+// Table of the programs that start ranks: their detection and their command lines. To add one, add its file, its row in
+// table.cc and its golden file in testdata.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,24 @@ namespace tutti::launch {
 
 using Args = std::vector<std::string>;
 
-// Everything that a command line is made from.
+// Input for a launcher's command line.
 struct Start {
   int ranks = 1;
-  std::vector<Host> hosts = {};         // slots: ranks on each
-  std::vector<std::string> order = {};  // the host of each rank
+  std::vector<Host> hosts = {};         // slots: ranks on each host
+  std::vector<std::string> order = {};  // host of each rank
   bool is_even = true;                  // all hosts have the same number of ranks
   bool is_here = true;                  // the only host is this one
-  std::string user = {};                // to log in as by ssh; empty: the current one
+  std::string user = {};                // user for ssh; empty: the current one
   std::string rankfile = {};            // path
   bool is_pinned = true;                // no two ranks share a core
   bool is_root = false;
   bool has_accelerators = false;
   bool tcp = false;
   std::string network = {};               // 192.0.2.0/24, between hosts; empty: MPI chooses
-  std::string interface = {};             // the same as a device of the first host
-  std::vector<std::string> exports = {};  // names of variables; their values are in our environment
-  Args mpi_arguments = {};                // the user's
-  Args program = {};                      // and its arguments
+  std::string interface = {};             // the interface of that network on the first host
+  std::vector<std::string> exports = {};  // names of variables; values are in the environment
+  Args mpi_arguments = {};                // from the user
+  Args program = {};                      // the program and its arguments
 };
 
 struct Launcher;
@@ -38,7 +38,7 @@ struct Launcher;
 struct Mpi {
   const Launcher* launcher = nullptr;
   std::string version = {};  // 4.1.4
-  std::string program = {};  // as it is called: mpirun, /opt/openmpi/bin/mpirun
+  std::string program = {};  // name or path: mpirun, /opt/openmpi/bin/mpirun
   std::string plugin = {};   // srun: pmix, pmi2
 
   int major() const;
@@ -46,9 +46,9 @@ struct Mpi {
 };
 
 struct Launcher {
-  std::string name;   // as in --mpi
-  std::string title;  // for people
-  bool pins_ranks;    // by itself; else ranks pin themselves
+  std::string name;   // value of --mpi
+  std::string title;  // human-readable
+  bool pins_ranks;    // itself; otherwise the ranks pin themselves
   bool crosses_hosts;
   Args (*command)(const Mpi& mpi, const Start& start);
 };
@@ -56,10 +56,10 @@ struct Launcher {
 const std::vector<Launcher>& launchers();
 const Launcher& launcher_named(std::string_view name);
 
-// What a program that answered `--version` with `text` is; nothing when it is none of ours.
+// Identifies the program that printed `text` for `--version`; nullopt if it is not a known launcher.
 std::optional<Mpi> recognise(std::string_view text);
 
-// One file each.
+// Command lines of the launchers, one source file each.
 Args open_mpi_command(const Mpi& mpi, const Start& start);
 Args spectrum_command(const Mpi& mpi, const Start& start);
 Args mpich_command(const Mpi& mpi, const Start& start);
@@ -68,7 +68,7 @@ Args direct_command(const Mpi& mpi, const Start& start);
 
 // "host1:4,host2:4"
 std::string hosts_with_slots(const Start& start);
-// The program with its arguments at the end of the words, after the user's own for MPI.
+// Appends the user's MPI arguments and then the program with its arguments.
 Args with_program(Args words, const Start& start);
 
 }  // namespace tutti::launch

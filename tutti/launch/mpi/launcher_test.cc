@@ -67,8 +67,8 @@ Start one_host() {
   return start;
 }
 
-// The golden file of each has one command per line: 16 ranks on 4 hosts as root, 3 unpinned ranks
-// on 2 hosts over TCP, 2 ranks on this machine.
+// Each golden file has one command per line: 16 ranks on 4 hosts as root, 3 unpinned ranks on 2 hosts over TCP, and 2
+// ranks on this host.
 TEST(Mpi, CommandLinesAreTheGoldenOnes) {
   struct Case {
     const char *file, *launcher, *version, *program, *plugin;

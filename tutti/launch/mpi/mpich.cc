@@ -1,5 +1,5 @@
-// MPICH and its relatives that start ranks by hydra. It has no rankfile: hosts are dealt here,
-// cores by the ranks themselves.
+// MPICH and derived implementations with the Hydra launcher. Hydra has no rankfile: hosts are assigned here, and the
+// ranks pin themselves to cores.
 #include <fmt/format.h>
 
 #include "tutti/launch/mpi/launcher.h"
@@ -15,7 +15,7 @@ Args mpich_command(const Mpi& mpi, const Start& start) {
     words.insert(words.end(), {"-iface", start.interface});
   }
   words.insert(words.end(), {"-bind-to", "none"});
-  // One rank per host, round after round; uneven hosts are named once for each of their ranks.
+  // One rank per host in cyclic order; uneven hosts are listed once for each of their ranks.
   std::vector<std::string> names = start.order;
   if (start.is_even) {
     names.clear();

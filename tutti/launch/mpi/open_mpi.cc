@@ -1,4 +1,4 @@
-// Open MPI 4 and 5, and Spectrum MPI, which is made from it.
+// Open MPI 4 and 5, and Spectrum MPI, which is derived from it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,20 +19,20 @@ void add(Args* words, std::initializer_list<std::string> more) {
 Args begin(const Mpi& mpi, const Start& start) {
   Args words = {mpi.program};
   if (start.is_root) add(&words, {"--allow-run-as-root"});
-  // The agents give programs time to end; mpirun must not wait for its own sake.
+  // The agents give programs time to end; mpirun need not wait as well.
   if (!is_new(mpi)) add(&words, {"--mca", "odls_base_sigkill_timeout", "0"});
   for (const std::string& name : start.exports) add(&words, {"-x", name});
   return words;
 }
 
-// Several networks that are up make Open MPI use all of them, also those that lead nowhere.
+// Without a selection Open MPI uses all networks that are up, including those that do not connect the hosts.
 void add_network(Args* words, const Mpi& mpi, const Start& start) {
   if (start.hosts.size() < 2) return;
   if (start.tcp) {
     const std::string shared_memory = is_new(mpi) ? "sm" : "vader";
     add(words, {"--mca", "pml", "ob1", "--mca", "btl", "self," + shared_memory + ",tcp"});
   }
-  // It knows networks of IPv6 by their interface only.
+  // Open MPI identifies IPv6 networks only by their interface.
   const bool is_wide = start.network.find(':') != std::string::npos;
   const std::string& network = is_wide ? start.interface : start.network;
   if (network.empty()) return;
@@ -44,7 +44,7 @@ void add_network(Args* words, const Mpi& mpi, const Start& start) {
   }
 }
 
-// All hosts are called at once, none waits for a password.
+// Connects to all hosts concurrently, without password prompts.
 void add_remote_shell(Args* words, const Mpi& mpi, const Start& start) {
   if (start.is_here) return;
   const std::string concurrent = fmt::format("{}", std::max<std::size_t>(start.hosts.size(), 128));

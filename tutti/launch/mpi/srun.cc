@@ -1,4 +1,4 @@
-// Slurm starts the ranks itself; inside an allocation only.
+// Slurm's launcher, only inside an allocation.
 #include <fmt/format.h>
 
 #include "tutti/launch/mpi/launcher.h"
@@ -15,7 +15,7 @@ Args srun_command(const Mpi& mpi, const Start& start) {
     words.push_back(fmt::format("--ntasks-per-node={}", start.hosts.front().slots));
     words.push_back("--distribution=cyclic");
   } else {
-    words.push_back("--distribution=arbitrary");  // as SLURM_HOSTFILE lists them
+    words.push_back("--distribution=arbitrary");  // in the order of SLURM_HOSTFILE
   }
   if (!start.is_pinned) words.push_back("--overcommit");
   if (!mpi.plugin.empty()) words.push_back("--mpi=" + mpi.plugin);

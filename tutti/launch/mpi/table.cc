@@ -10,16 +10,16 @@ namespace tutti::launch {
 namespace {
 
 struct Signature {
-  const char* words;  // in the answer to --version
+  const char* words;  // text in the output of --version
   const char* launcher;
 };
 
-// Spectrum and Intel's are descendants and come before what they descend from.
+// Spectrum MPI and Intel MPI come before the implementations that they are derived from.
 constexpr Signature kSignatures[] = {{"Spectrum MPI", "spectrum"}, {"Open MPI", "openmpi"},
                                      {"OpenRTE", "openmpi"},       {"Intel(R) MPI", "mpich"},
                                      {"HYDRA", "mpich"},           {"slurm", "srun"}};
 
-// The first thing that looks like 4.1.4, at or after `begin`.
+// The first version number such as 4.1.4 at or after `begin`.
 std::string version_in(std::string_view text, std::size_t begin) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   for (std::size_t at = begin; at < text.size(); ++at) {

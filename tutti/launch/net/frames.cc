@@ -34,7 +34,7 @@ class Decoder {
   }
   int take_int() { return static_cast<std::int32_t>(take(4)); }
   std::string take_rest() { return std::string(std::exchange(text_, {})); }
-  // Whether all values were there and nothing else.
+  // True if all values were present and nothing follows them.
   bool is_whole() const { return has_all_ && text_.empty(); }
 
  private:

@@ -12,9 +12,8 @@
 //   kDone             ->                             all output has been sent
 //                     <-         closes the connection; the agent exits
 //
-// ddlrun always reads. When its own output is not consumed, it withholds credit, and the program
-// blocks in write. So a stalled consumer never delays a kExit, a kStop or the detection of a dead
-// host.
+// ddlrun always reads. If its own output is not consumed, it withholds credit, and the program blocks in write(). A
+// stalled consumer therefore never delays a kExit, a kStop or the detection of a dead host.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +24,13 @@
 
 namespace tutti::launch {
 
-// The purpose of the handshake.
+// Authentication context of the handshake.
 inline constexpr std::string_view kAgentPurpose = "ddlrun agent";
 
 // Agent to ddlrun:
 inline constexpr char kHello = 'H';   // Hello
-inline constexpr char kOutput = 'O';  // bytes that the program wrote on standard output
-inline constexpr char kErrors = 'E';  // and on standard error
+inline constexpr char kOutput = 'O';  // bytes written to standard output
+inline constexpr char kErrors = 'E';  // bytes written to standard error
 inline constexpr char kExit = 'X';    // Exit
 inline constexpr char kDone = 'D';    // empty
 // ddlrun to agent:
@@ -41,8 +40,8 @@ inline constexpr char kStop = 'S';     // empty: end the program and all its des
 
 inline constexpr std::size_t kFrameHeaderBytes = 5;
 
-// Capacity of the pipes of a program. ddlrun grants that much more when the program has exited, so
-// the agent can deliver what they still hold, and exit, even if nothing consumes the output.
+// Capacity of the program's pipes. ddlrun grants this much extra credit when the program has exited, so the agent can
+// deliver the rest and exit even if nothing consumes the output.
 inline constexpr std::uint32_t kPipeBytes = 256 << 10;
 
 struct Hello {
@@ -53,10 +52,10 @@ struct Hello {
 };
 
 struct Welcome {
-  bool is_terminal = false;  // standard output of the program is to be a terminal
+  bool is_terminal = false;  // standard output of the program shall be a terminal
   int rows = 0, columns = 0;
   std::uint32_t window = 0;
-  std::string cpus = {};  // to run on, "0-3"; empty: unchanged
+  std::string cpus = {};  // CPUs to run on, "0-3"; empty: unchanged
 };
 
 struct Credit {
@@ -66,8 +65,8 @@ struct Credit {
 
 struct Exit {
   int code = 0, signal = 0;
-  std::int64_t clock_ns = 0;  // when the agent learned of it
-  bool was_stopped = false;   // something else had asked the program to end
+  std::int64_t clock_ns = 0;  // time at which the agent noticed it
+  bool was_stopped = false;   // the program had been asked to end
 };
 
 std::string encode(char kind, std::string_view body = "");
@@ -78,19 +77,18 @@ std::string encode(const Exit& exit);
 // Writes the header of a frame of `length` bytes to `to`, which has room for kFrameHeaderBytes.
 void encode_header(char kind, std::uint32_t length, char* to);
 
-// Empty unless the body has exactly the form that encode() writes.
+// Return nullopt unless the body has exactly the format that encode() writes.
 std::optional<Hello> decode_hello(std::string_view body);
 std::optional<Welcome> decode_welcome(std::string_view body);
 std::optional<Credit> decode_credit(std::string_view body);
 std::optional<Exit> decode_exit(std::string_view body);
 
-// Splits a byte stream into frames. Output is passed on in the pieces in which it arrives, so
-// neither the length of a frame nor that of a line costs memory. All other frames are short.
+// Splits a byte stream into frames. Output is passed on in the pieces in which it arrives, so memory does not depend on
+// the length of frames or lines. All other frames are short.
 class FrameReader {
  public:
-  // Calls `take(kind, bytes)` for each piece of output and for each other frame once it is
-  // complete. `take` returns whether to continue. False if it did not, or if `bytes` violate the
-  // protocol; nothing is read after that.
+  // Calls `take(kind, bytes)` for each piece of output and for each other frame once it is complete. `take` returns
+  // true to continue. Returns false if `take` did, or if `bytes` violate the protocol; later calls then read nothing.
   template <class Take>
   bool read(std::string_view bytes, Take take) {
     while (!is_broken_ && (!bytes.empty() || is_complete())) {
@@ -117,7 +115,7 @@ class FrameReader {
   void take_header(std::string_view* bytes);
 
   std::string header_, body_;
-  std::uint32_t missing_ = 0;  // bytes of the current frame
+  std::uint32_t missing_ = 0;  // bytes left of the current frame
   bool is_broken_ = false;
 };
 

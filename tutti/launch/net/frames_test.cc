@@ -88,7 +88,7 @@ TEST(Frames, BodiesOfAnotherSizeAreRejected) {
   EXPECT_FALSE(decode_exit(std::string(18, 'x')));
 }
 
-// An agent is authenticated, but may be of another version, or damaged.
+// An agent is authenticated, but its version may differ, or its data may be corrupt.
 TEST(Frames, AnyBytesAreReadWithinBounds) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {

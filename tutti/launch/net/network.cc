@@ -22,7 +22,7 @@ using topo::Interface;
 using topo::own_interfaces;
 using topo::SocketAddress;
 
-// One that is no address leads nowhere.
+// An invalid address becomes one that cannot be reached.
 SocketAddress socket_address(const std::string& address, int port) {
   return SocketAddress::parse(address, port).value_or(SocketAddress{});
 }
@@ -47,7 +47,7 @@ std::optional<std::string> resolve(const std::string& name) {
   return std::nullopt;
 }
 
-// Connecting a datagram socket sends nothing, but makes the kernel choose.
+// Connecting a datagram socket sends nothing, but makes the kernel select a route.
 std::optional<Interface> route_to(const std::string& address) {
   const SocketAddress target = socket_address(address, 9);
   const os::UniqueFd socket(::socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -77,10 +77,10 @@ std::string boot_id() {
 os::UniqueFd listen_at(const std::string& address, int receive_buffer) {
   const SocketAddress here = socket_address(address, 0);
   os::UniqueFd socket(::socket(here.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // Accepted connections inherit it; it must be set before they advertise their window.
+  // Accepted connections inherit the size; it must be set before they advertise their window.
   if (receive_buffer > 0) {
     set(socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
-    set(socket, SOL_SOCKET, SO_RCVBUFFORCE, receive_buffer);  // for root, above the usual limit
+    set(socket, SOL_SOCKET, SO_RCVBUFFORCE, receive_buffer);  // root may exceed the limit
   }
   const bool listens =
       ::bind(socket.get(), here.data(), here.size) == 0 && ::listen(socket.get(), SOMAXCONN) == 0;
@@ -99,7 +99,7 @@ int receive_buffer_of(const os::UniqueFd& socket) {
   return bytes;
 }
 
-// Bound, but never listening: nothing can connect to it.
+// The socket is bound but never listens, so nothing can connect to it.
 int find_free_port(int port) {
   const os::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (port > 0) set(socket, SOL_SOCKET, SO_REUSEADDR, 1);

@@ -9,36 +9,34 @@
 
 namespace tutti::launch {
 
-// The address of a name, of IPv4 if it has one; nothing when it has none.
+// Resolves a name to an address, preferring IPv4; nullopt if it has none.
 std::optional<std::string> resolve(const std::string& name);
 
-// The interface by which the kernel reaches `address`; nothing when there is no route, or when it
-// is an address of this host.
+// Interface through which the kernel reaches `address`; nullopt if there is no route or the address is this host's.
 std::optional<topo::Interface> route_to(const std::string& address);
 
-// Whether `name` means this machine: localhost, its own name, or one of its addresses.
+// True if `name` refers to this host: localhost, its name, or one of its addresses.
 bool is_this_host(const std::string& name);
 
-// Equal for all processes under one running kernel, which share its monotonic clock.
+// Identifies the running kernel; processes with the same boot id share its monotonic clock.
 std::string boot_id();
 
-// A non-blocking socket that listens on a free port of `address`, and on no other address; not open
-// when it cannot (errno says why). `receive_buffer`: bytes for each connection, as far as the
-// system permits; 0: the default.
+// Returns a non-blocking socket that listens on a free port of `address` only; closed, with errno set, on failure.
+// `receive_buffer`: bytes per connection, as far as the system permits; 0: the default.
 os::UniqueFd listen_at(const std::string& address, int receive_buffer = 0);
 int receive_buffer_of(const os::UniqueFd& socket);
-// Whether `port` could be listened on; 0: whether any could. Returns the port, or 0.
+// Returns `port`, or any port for 0, if it can be bound; otherwise 0.
 int find_free_port(int port);
 int port_of(const os::UniqueFd& socket);
-// Connects within `seconds`; not open when it cannot, `why` says so.
+// Connects within `seconds`. On failure the result is closed and `why` has the reason.
 os::UniqueFd connect_to(const std::string& address, int port, double seconds, std::string* why);
 
-// Makes the kernel notice within 6 s when the host of the other end has lost its power.
+// Makes the kernel detect a peer host that has lost power within 6 s.
 void enable_keepalive(const os::UniqueFd& socket);
-// Small messages leave at once.
+// Disables Nagle's algorithm, so small messages leave immediately.
 void set_tcp_nodelay(const os::UniqueFd& socket);
 
-// Sends all or fails.
+// Sends all bytes or returns false.
 bool send_all(int socket, const void* data, std::size_t bytes);
 
 }  // namespace tutti::launch

@@ -1,4 +1,4 @@
-// Buffers that several owners may hold and that are used again.
+// Pool of reusable buffers with shared ownership.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace tutti::launch {
 
-// Hands out buffers of one size. A buffer returns when its last owner lets go of it, on any thread,
-// also after the pool is gone.
+// Allocates buffers of one size. A buffer returns to the pool when its last owner releases it, on any thread, also
+// after the pool has been destroyed. Thread-safe.
 class BufferPool {
  public:
   using Buffer = std::vector<char>;

@@ -32,7 +32,7 @@ void JobOutput::Shared::wake_up() const {
   [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
 }
 
-// The poll loop is not woken for every write: that would cost more than the write.
+// Does not wake the poll loop for every write: that would cost more than the write.
 void JobOutput::Shared::progressed(std::size_t before, std::size_t after) const {
   const bool has_room_again = before >= kMostPending && after < kMostPending;
   if (has_room_again || (after == 0 && is_draining)) wake_up();

@@ -1,4 +1,4 @@
-// Output of a job: standard output, standard error, and the files of the run folder.
+// Output of a job: standard output, standard error, and the files of the run directory.
 #pragma once
 
 #include <array>
@@ -14,41 +14,40 @@
 
 namespace tutti::launch {
 
-// Never blocks, except in drain(): every destination has a queue and a thread. The queues have no
-// limit of their own; the caller stops reading from ranks while has_room() is false. One thread may
-// call it.
+// Never blocks, except in drain(): every destination has a queue and a thread. The queues are unbounded; flow control
+// is the caller's duty: it stops granting credit to ranks while has_room() is false. Not thread-safe.
 class JobOutput {
  public:
   explicit JobOutput(runs::JobFolder& folder);
 
   // `file`: STDOUT_FILENO or STDERR_FILENO. If both are the same file, their order is kept.
   void print(int file, std::string text);
-  // The same without a copy: `owner` keeps the text alive.
+  // Same without a copy: `owner` keeps the text alive.
   using Owner = std::shared_ptr<const void>;
   void print(int file, std::string_view text, Owner owner);
-  // Appends to a file of the run folder. A failure, such as a full disk, is reported once.
+  // Appends to a file of the run directory. A failure, such as a full disk, is reported once.
   void log(const std::shared_ptr<runs::LogFile>& file, std::string text);
   void log(const std::shared_ptr<runs::LogFile>& file, std::string_view text, Owner owner);
   void event(std::function<void(runs::EventLog&)> write);
 
-  // Whether what is written to `file`, and its copy in a log, is consumed fast enough.
+  // True if `file` and its copy in a log are consumed fast enough.
   bool has_room(int file) const;
-  // Readable (for poll) when there is room again, or a failure; clear_wake() after each poll.
+  // Becomes readable when there is room again or after a failure; call clear_wake() after each poll.
   int wake_file() const { return shared_->wake.get(); }
   void clear_wake() const;
 
-  // Whether the reader of standard output or standard error has closed it.
+  // True if the reader of standard output or standard error has closed it.
   bool has_lost_reader() const;
-  // Whether standard output or standard error could not be written for another reason.
+  // True if standard output or standard error could not be written for another reason.
   bool has_lost_output() const;
-  // Prints a message about each file that could not be written, once.
+  // Prints one message for each file that could not be written.
   void report_failures();
 
   struct DrainEnd {
     bool is_drained = false;
-    int signal = 0;  // that ended the wait
+    int signal = 0;  // signal that ended the wait
   };
-  // Waits until everything was written, for `seconds` at most (0: no limit), or until a signal.
+  // Waits until everything is written, for at most `seconds` (0: no limit), or until a signal arrives.
   DrainEnd drain(const os::SignalFd& signals, double seconds);
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kHoldSeconds = 0.2;
 
-// Bytes up to the last newline or carriage return, with which progress bars end their lines.
+// Number of bytes up to the last newline or carriage return; progress bars end their lines with the latter.
 std::size_t bytes_of_lines(std::string_view text) {
   const auto last = [&](char end) {
     const void* const found = ::memrchr(text.data(), end, text.size());
@@ -60,7 +60,7 @@ void LineOutput::emit(std::string_view text) {
 }
 
 void LastLines::add(std::string_view text) {
-  // Of a long text only its end counts.
+  // Only the end of a long text matters.
   std::size_t begin = text.size();
   for (std::size_t i = 0; i <= kMost && begin > 0; ++i) {
     const void* const end = ::memrchr(text.data(), '\n', begin - 1);
@@ -84,7 +84,7 @@ void LastLines::add(std::string_view text) {
 std::string LastLines::text() const {
   std::string out;
   for (const std::string& line : lines_) {
-    // What a carriage return has overwritten is not seen either.
+    // Text overwritten by a carriage return is omitted.
     const std::size_t begin = line.find_last_of('\r');
     out += "    " + (begin == line.npos ? line : line.substr(begin + 1)) + "\n";
   }

@@ -1,4 +1,4 @@
-// Bytes of many ranks as lines that do not mix.
+// Line-buffered output of many ranks, so lines do not mix.
 #pragma once
 
 #include <deque>
@@ -10,18 +10,17 @@
 
 namespace tutti::launch {
 
-// One stream of one rank. Complete lines are passed on at once. The beginning of a line is held
-// until the line is complete, for 0.2 s, or until it exceeds 64 KiB; what follows of such a long
-// line is passed on as it arrives.
+// One stream of one rank. Complete lines are passed on at once. An incomplete line is held until it is complete, for
+// 0.2 s, or until it exceeds 64 KiB; the rest of such a long line is passed on as it arrives.
 class LineOutput {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  // `tag` is put before every line.
+  // `tag` is prepended to every line.
   LineOutput(std::string tag, Sink sink) : tag_(std::move(tag)), sink_(std::move(sink)) {}
 
   void add(std::string_view text);
-  // Passes on what was held long enough, or everything.
+  // Passes on lines that were held long enough, or everything.
   void flush(bool everything);
   bool is_waiting() const { return !held_.empty(); }
 
@@ -37,11 +36,11 @@ class LineOutput {
   bool is_inside_line_ = false;
 };
 
-// The last lines of a rank, for the message about its end.
+// Last lines of a rank, for the error message.
 class LastLines {
  public:
   void add(std::string_view text);
-  // Indented, each with its newline.
+  // Indented, each with a trailing newline.
   std::string text() const;
 
  private:

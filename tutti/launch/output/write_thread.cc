@@ -37,7 +37,7 @@ struct WriteThread::State {
       items.pop_front();
       lock.unlock();
       item.write();
-      item.write = nullptr;  // frees what it owns before the bytes stop counting
+      item.write = nullptr;  // frees its data before the bytes stop counting
       const std::size_t before = pending.fetch_sub(item.bytes);
       progressed(before, before - item.bytes);
     }
@@ -54,7 +54,7 @@ struct WriteThread::State {
 
 WriteThread::WriteThread(Progressed progressed) : state_(std::make_shared<State>()) {
   state_->progressed = std::move(progressed);
-  // Signals are for the thread that waits for them, and must not interrupt a write.
+  // Blocks all signals: they are for the thread that waits for them and must not interrupt a write.
   sigset_t all, old;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &old);

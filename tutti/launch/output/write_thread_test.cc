@@ -23,7 +23,7 @@ class WriteThreadTest : public testing::Test {
     reading_ = os::UniqueFd(ends[0]);
     writing_ = std::make_shared<os::UniqueFd>(ends[1]);
   }
-  // More than a pipe holds, so the write blocks until it is read.
+  // Larger than the pipe, so the write blocks until it is read.
   void post_large(WriteThread& thread) {
     thread.post(kBytes, [file = writing_] {
       os::write_all(file->get(), std::string(kBytes, 'x').data(), kBytes);
@@ -31,7 +31,7 @@ class WriteThreadTest : public testing::Test {
   }
   static constexpr std::size_t kBytes = 1 << 20;
   os::UniqueFd reading_;
-  std::shared_ptr<os::UniqueFd> writing_;  // also held by a thread that outlives the test
+  std::shared_ptr<os::UniqueFd> writing_;  // shared with a thread that may outlive the test
 };
 
 TEST_F(WriteThreadTest, TheCallerNeverWaitsForAReader) {
@@ -62,7 +62,7 @@ TEST_F(WriteThreadTest, DoesNotWaitForABlockedWriteAtItsEnd) {
     WriteThread thread([](std::size_t, std::size_t) {});
     post_large(thread);
     std::string piece(1, '\0');
-    ASSERT_EQ(::read(reading_.get(), piece.data(), 1), 1);  // the write has begun
+    ASSERT_EQ(::read(reading_.get(), piece.data(), 1), 1);  // the write has started
   }
   ::signal(SIGPIPE, SIG_IGN);
   reading_.close();  // ends the thread

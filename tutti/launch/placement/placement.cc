@@ -12,9 +12,9 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kMaxRanks = 1 << 20;  // of one job
+constexpr int kMaxRanks = 1 << 20;  // per job
 
-// Cores of each socket that ranks may get.
+// Number of cores per socket that ranks may use.
 std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& shape) {
   std::vector<int> counts;
   for (const topo::Socket& socket : usable_sockets(machine)) {
@@ -36,7 +36,7 @@ std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& sha
   return counts;
 }
 
-// In blocks, no socket gets more than one rank more than another unless it is full.
+// Assigns ranks to sockets in blocks. Their numbers differ by at most one unless a socket is full.
 std::vector<int> deal_over_sockets(int ranks, const std::vector<int>& cores) {
   std::vector<int> dealt(cores.size(), 0);
   const int all = std::accumulate(cores.begin(), cores.end(), 0);
@@ -53,7 +53,7 @@ std::vector<int> deal_over_sockets(int ranks, const std::vector<int>& cores) {
   return sockets;
 }
 
-// The socket of each rank of a host.
+// Socket of each rank of a host.
 std::vector<int> sockets_of_ranks(int ranks, const topo::Machine& machine,
                                   const std::vector<int>& cores) {
   std::vector<int> sockets;
@@ -65,7 +65,7 @@ std::vector<int> sockets_of_ranks(int ranks, const topo::Machine& machine,
   return is_known ? sockets : deal_over_sockets(ranks, cores);
 }
 
-// What each rank of a host gets; the same on all hosts with so many ranks.
+// Slots of the ranks of a host; the same for all hosts with this number of ranks.
 std::vector<RankSlot> slots_of_host(int ranks, const topo::Machine& machine,
                                     const std::vector<int>& cores) {
   const std::vector<int> sockets = sockets_of_ranks(ranks, machine, cores);
@@ -84,7 +84,7 @@ std::vector<RankSlot> slots_of_host(int ranks, const topo::Machine& machine,
   return slots;
 }
 
-// Ranks that each host is to get.
+// Number of ranks per host.
 std::vector<int> wanted_ranks(const std::vector<Host>& hosts, const topo::Machine& machine,
                               const Shape& shape, int most) {
   std::vector<int> wanted;
@@ -100,7 +100,7 @@ std::vector<int> wanted_ranks(const std::vector<Host>& hosts, const topo::Machin
                                               all, kMaxRanks));
   }
   if (shape.ranks == 0 || shape.ranks == all) return wanted;
-  // So many in all: as long as slots last, by slots; else evenly.
+  // A total is requested: distribute it by slots as long as they last, otherwise evenly.
   const bool by_slots =
       shape.ranks < all && std::ranges::all_of(hosts, [](const Host& h) { return h.slots > 0; });
   std::vector<int> dealt(hosts.size(), 0);
@@ -162,7 +162,7 @@ Rankfile place(const std::vector<Host>& hosts, const topo::Machine& machine, con
   const int all_cores = std::accumulate(cores.begin(), cores.end(), 0);
   const std::vector<int> wanted = wanted_ranks(hosts, machine, shape, all_cores);
   Rankfile rankfile;
-  std::map<int, std::vector<RankSlot>> slots;  // by the number of ranks on a host
+  std::map<int, std::vector<RankSlot>> slots;  // by number of ranks on a host
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     check_room(hosts[h], wanted[h], machine, all_cores, shape);
     const auto [found, is_new] = slots.try_emplace(wanted[h]);

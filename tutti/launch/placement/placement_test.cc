@@ -36,7 +36,7 @@ TEST(Placement, FourHostsOfFourAcceleratorsAsEverKnown) {
             "host1:0,4,8,12;host2:1,5,9,13;host3:2,6,10,14;host4:3,7,11,15");
 }
 
-// Quadratic in the hosts it would take minutes.
+// An algorithm quadratic in the number of hosts would take minutes.
 TEST(Placement, TakesManyHosts) {
   const topo::Machine machine = topo::synthetic_machine("pack:2 core:4 pu:1");
   const Rankfile rankfile = place(hosts(60'000), machine, {});

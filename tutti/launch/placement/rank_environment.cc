@@ -23,7 +23,7 @@ constexpr std::array kBeginnings = {"DDL_",      "TUTTI_", "OMP_",  "GOMP_",  "K
                                     "OPENBLAS_", "NCCL_",  "UCX_",  "CUDA_",  "TORCH_", "PYTORCH_",
                                     "HOROVOD_",  "ASAN_",  "LSAN_", "UBSAN_", "TSAN_",  "LSB_"};
 
-// The port that ddlrun gave to its ranks; marks the ranks of a job for a ddlrun inside of it.
+// Port that ddlrun assigned to its ranks; marks a process as a rank for a nested ddlrun.
 constexpr const char* kPortVariable = "TUTTI_LAUNCH_PORT";
 
 constexpr std::array kJobNames = {
@@ -38,7 +38,7 @@ bool begins_with_any(const std::string& name, const Names& beginnings) {
 }
 
 bool is_passed_on(const std::string& name) {
-  if (name == "TUTTI_JOB_SECRET") return false;  // every job has a new one
+  if (name == "TUTTI_JOB_SECRET") return false;  // every job has a new secret
   if (name.starts_with("TUTTI_TESTBED") || name.starts_with("TUTTI_WATCH")) return false;
   return std::ranges::find(kNames, name) != kNames.end() || begins_with_any(name, kBeginnings);
 }
@@ -59,7 +59,7 @@ void add_exports(Environment* environment, const Environment& own,
   }
 }
 
-// What the user has in DDL_OPTIONS comes after the mode that was found, and so wins over it.
+// The user's DDL_OPTIONS follow the computed mode and thus override it.
 std::string ddl_options(const Environment& own, const EnvironmentRequest& request) {
   std::string text = "-mode " + request.mode;
   const auto found = own.find("DDL_OPTIONS");
@@ -73,7 +73,7 @@ int threads_per_rank(const Rankfile& rankfile) {
   for (const RankSlot& slot : rankfile.ranks) {
     fewest = std::min(fewest, std::max<std::size_t>(slot.cores.size(), 1));
   }
-  // Ranks that share their cores share them evenly.
+  // Ranks that share cores divide them evenly.
   const int sharers = rankfile.sockets * rankfile.cores > 0
                           ? (rankfile.accelerators + rankfile.sockets * rankfile.cores - 1) /
                                 (rankfile.sockets * rankfile.cores)
@@ -96,7 +96,7 @@ Environment without_outer_job(Environment own) {
   if (has_folder &&
       std::filesystem::path(folder->second).filename().string().starts_with("DDLRUN."))
     own.erase(folder);
-  // The mode of the outer job has its dimensions; the user's options follow it.
+  // The mode of the outer job includes its dimensions; the user's options follow it.
   const auto options = own.find("DDL_OPTIONS");
   if (options != own.end() && options->second.starts_with("-mode ")) {
     const std::size_t end = options->second.find(' ', 6);
@@ -125,7 +125,7 @@ Environment rank_environment(const Environment& own, const Rankfile& rankfile,
   out.emplace("OMP_NUM_THREADS", fmt::format("{}", threads_per_rank(rankfile)));
   out.emplace("MASTER_PORT", fmt::format("{}", request.master_port));
   out[kPortVariable] = out["MASTER_PORT"];
-  // Output is not a terminal unless ddlrun's is, but progress is to be seen at once.
+  // Output may not be a terminal, but progress shall be visible immediately.
   out.emplace("PYTHONUNBUFFERED", "1");
   if (!request.run_folder.empty()) out.emplace("TUTTI_RUN_FOLDER", request.run_folder);
   out["MASTER_ADDR"] = request.master_address;

@@ -1,4 +1,4 @@
-// What every rank finds in its environment.
+// Environment of the ranks.
 #pragma once
 
 #include <string>
@@ -14,34 +14,34 @@ namespace tutti::launch {
 using os::Environment;
 using os::own_environment;
 
-// `own` without what an outer ddlrun, of which this process is a rank, has set for its ranks: their
-// numbers, port, run folder and secret. Two jobs that share these would mix. What a user has
-// changed inside the rank stays.
+// Removes the variables that an outer ddlrun, of which this process is a rank, has set for its ranks: rank numbers,
+// port, run directory and secret. Two jobs that share them would interfere. Variables that the user changed inside the
+// rank are kept.
 Environment without_outer_job(Environment own);
-// Makes this the environment of the calling process.
+// Applies without_outer_job to the environment of the calling process.
 void leave_outer_job();
 
 struct EnvironmentRequest {
-  std::string mode = "p";  // complete_mode's
+  std::string mode = "p";  // result of complete_mode
   bool sets_ddl_options = true;
   std::vector<std::string> ddl_arguments = {};
   std::vector<std::string> exports = {};  // NAME or NAME=value, from -x
   std::string master_address = "127.0.0.1";
   int master_port = 0;
-  int restart = 0;  // how often the job was started before
+  int restart = 0;  // number of previous starts of the job
   std::string run_folder = {};
-  std::string python_folder = {};  // of our modules; empty: none
+  std::string python_folder = {};  // path of Tutti's modules; empty: none
 };
 
-// What is passed on: variables that programs, Python, MPI, threads and accelerators read, whatever
-// -x names, and what ddlrun sets itself: DDL_OPTIONS, DDL_HOST_LIST, WORLD_SIZE, MASTER_ADDR,
-// MASTER_PORT, OMP_NUM_THREADS, ... What the user has set wins, but for the facts of the job. (The
-// rank's own numbers are set where it starts.) Throws ConfigError when -x names what is not set.
+// Environment passed to every rank: variables read by programs, Python, MPI, thread libraries and accelerators; those
+// named by -x; and those that ddlrun sets: DDL_OPTIONS, DDL_HOST_LIST, WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+// OMP_NUM_THREADS and others. The user's values take precedence, except for facts of the job. The rank numbers are set
+// by the agent. Throws ConfigError if -x names a variable that is not set.
 Environment rank_environment(const Environment& own, const Rankfile& rankfile,
                              const EnvironmentRequest& request);
 
-// The folder of our Python modules for a program in `folder`: beside it in a build tree, or where
-// it was installed; "" when there is none.
+// Directory of Tutti's Python modules for a program in `folder`: in the build tree or in the installation; "" if there
+// is none.
 std::string find_python_folder(const std::string& folder);
 
 }  // namespace tutti::launch

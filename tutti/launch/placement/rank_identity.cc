@@ -10,7 +10,7 @@
 namespace tutti::launch {
 namespace {
 
-// The ranks of the host that has `rank`, from "a:0,2;b:1,3".
+// Ranks of the host that has `rank`, from "a:0,2;b:1,3".
 std::vector<int> companions(const char* host_list, int rank) {
   std::istringstream hosts(host_list ? host_list : "");
   for (std::string host; std::getline(hosts, host, ';');) {

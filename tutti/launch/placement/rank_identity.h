@@ -7,9 +7,9 @@
 
 namespace tutti::launch {
 
-// The rank that a launcher has given to this process; empty if none has. The index on the host
-// comes from DDL_HOST_LIST if that has the rank: MPICH counts wrongly on uneven hosts, and Slurm
-// does not say how many there are.
+// Rank that the launcher has assigned to this process; nullopt without a launcher. The index on the host is taken from
+// DDL_HOST_LIST if it lists the rank: MPICH computes it incorrectly on uneven hosts, and Slurm does not provide the
+// number of local ranks.
 std::optional<os::RankIdentity> find_rank(const os::Getenv& getenv = os::get_variable);
 
 }  // namespace tutti::launch

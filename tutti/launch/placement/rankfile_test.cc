@@ -42,7 +42,7 @@ TEST(Rankfile, SaysWhatIsWrong) {
   EXPECT_THAT(error_of([] { read_rankfile("/nowhere"); }), HasSubstr("DDL-3-10"));
 }
 
-// Quadratic in the hosts it would take minutes.
+// An algorithm quadratic in the number of hosts would take minutes.
 TEST(Rankfile, TakesManyHosts) {
   Rankfile file;
   constexpr int kHosts = 60'000;
@@ -70,7 +70,7 @@ TEST(Rankfile, MustFitTheHosts) {
   EXPECT_THAT(cpus_of(file.ranks[2], machine), ElementsAre(14, 15));
   EXPECT_EQ(cpus_of({"a", 0, {}}, machine).size(), 8u);
 
-  // A container that may use only some processing units: cores are counted among those.
+  // A container that may use only some logical CPUs: cores are numbered among those.
   machine.allowed_cpus = {2, 10, 12, 13};
   EXPECT_THAT(error_of([&] { check_fit(file, std::vector{0, 2}, machine); }),
               HasSubstr("2 cores on socket 1"));

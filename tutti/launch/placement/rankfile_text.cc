@@ -1,4 +1,4 @@
-// Reading rankfiles.
+// Rankfile parser.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Reader {
                                               source_, line_, why));
   }
 
-  // Any other comment is one.
+  // Other comments are ignored.
   void read_header(const std::string& line) {
     const std::size_t equals = line.find('=');
     if (equals == line.npos) return;

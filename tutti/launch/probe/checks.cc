@@ -20,7 +20,7 @@ double mebibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-// A finding for every host that answered and of which `judge` says something.
+// One finding for every host that replied and for which `judge` returns a message.
 Findings each(const Facts& facts, const char* code,
               const std::function<std::string(const HostFacts&)>& judge) {
   Findings all;

@@ -1,4 +1,4 @@
-// What must be right before ranks are started: one row per check.
+// Checks before ranks are started: one row per check.
 #pragma once
 
 #include <string>
@@ -10,33 +10,33 @@
 
 namespace tutti::launch {
 
-// All that is known before the start.
+// All information that is available before the start.
 struct Facts {
-  std::string version = {};        // ours
+  std::string version = {};        // of this ddlrun
   std::string mpi = {};            // "Open MPI 4.1.4"
-  std::string folder = {};         // in which ranks start
-  std::string program = {};        // the word of the user; empty: none, --check only
-  int port = 0;                    // that the user wants; 0: none
-  bool shapes_may_differ = false;  // the user has dealt the ranks himself
+  std::string folder = {};         // working directory of the ranks
+  std::string program = {};        // as typed by the user; empty: none, --check only
+  int port = 0;                    // requested by the user; 0: none
+  bool shapes_may_differ = false;  // the user provided a rankfile
   std::vector<HostFacts> hosts = {};
-  Rankfile rankfile = {};  // empty before it is made
+  Rankfile rankfile = {};  // empty until it is created
   Matrix matrix = Matrix();
 };
 
 struct Finding {
   std::string code;
-  std::string sentence;  // what is wrong and what to do
+  std::string sentence;  // the problem and its remedy
 };
 
 struct Check {
   std::string code;
   std::string what;  // as in a report: "same hardware on all hosts"
-  bool only_warns;   // the job may start all the same
+  bool only_warns;   // does not prevent the start
   std::vector<Finding> (*find)(const Facts& facts);
-  bool needs_speeds = false;  // only made when the links were measured
+  bool needs_speeds = false;  // run only if the links were measured
 };
 
-// In the order in which they are made and reported.
+// In the order in which they are run and reported.
 const std::vector<Check>& checks();
 
 struct CheckResult {
@@ -45,12 +45,11 @@ struct CheckResult {
   bool was_made = true;
 };
 std::vector<CheckResult> run_checks(const Facts& facts);
-// Whether a finding forbids the start.
+// True if a finding prevents the start.
 bool has_errors(const std::vector<CheckResult>& results);
-// For people: a line per check with its findings below; without `everything` only those with
-// findings.
+// Human-readable: one line per check with its findings below; without `everything` only checks with findings.
 std::string render(const std::vector<CheckResult>& results, bool everything);
-// A table of the free temporary space and shared memory of every host that answered.
+// Table of the free temporary space and shared memory of every host that replied.
 std::string render_space(const Facts& facts);
 
 }  // namespace tutti::launch

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two hosts with which nothing is wrong.
+// Two hosts without any problem.
 Facts good_facts() {
   Facts facts{.version = "1.0", .mpi = "Open MPI 4.1.4", .folder = "/home/me", .program = "train"};
   for (const char* name : {"host1", "host2"}) {

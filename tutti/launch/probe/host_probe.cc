@@ -36,7 +36,7 @@ LinkSpeed parse_link_speed(const Answer& answer) {
   return {json.at("latency"), json.at("bandwidth"), json.at("error")};
 }
 
-// For each host the addresses by which the others reach it.
+// For each host, the addresses by which the others reach it.
 std::vector<std::set<std::string>> addresses_of_each(const std::vector<std::string>& names,
                                                      const std::vector<const Report*>& reports) {
   std::vector<std::set<std::string>> addresses(names.size());
@@ -50,7 +50,7 @@ std::vector<std::set<std::string>> addresses_of_each(const std::vector<std::stri
   return addresses;
 }
 
-// Starts a server of link probes on every host; its ports by address.
+// Starts a link probe server on every host; returns its ports by address.
 std::vector<std::map<std::string, int>> listen_on_all(
     const std::vector<Session*>& sessions, const std::vector<std::set<std::string>>& addresses,
     const std::string& secret) {
@@ -120,7 +120,7 @@ Matrix HostProbe::measure(const std::vector<HostFacts>& facts, double seconds, b
   const std::string secret = auth::Secret::generate().to_hex();
   const std::vector<std::map<std::string, int>> ports =
       listen_on_all(sessions, addresses_of_each(names, reports), secret);
-  // First the lower of each pair sends, then the higher.
+  // The lower host of each pair sends first, then the higher.
   const auto half = [&](const Round& round, bool is_back) {
     std::vector<Session*> senders;
     std::vector<std::string> lines;

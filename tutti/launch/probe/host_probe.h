@@ -1,4 +1,4 @@
-// Asking all hosts at once what they are, and letting them try the network between them.
+// Probes all hosts concurrently: their configuration, and the network between them.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ struct HostFacts {
   std::string name = {};
   bool is_here = false;
   std::optional<Report> report = {};
-  // What it really looks like, where the report has the shape of a topology file.
+  // Actual topology, if the report contains that of a topology file.
   std::optional<topo::Machine> real_machine = {};
-  Failure failure = {};    // when there is no report
-  double clock_ahead = 0;  // seconds that its clock is ahead of ours at least; negative: behind
+  Failure failure = {};    // set if there is no report
+  double clock_ahead = 0;  // lower bound in s; negative: behind
 };
 
 class HostProbe {
@@ -28,12 +28,12 @@ class HostProbe {
   HostProbe(const std::vector<std::string>& hosts, RemoteShell shell, std::string program,
             const std::string& user);
 
-  // In the order of the hosts. Hosts that do not answer within some 20 s have a failure.
+  // Reports in the order of the hosts. Hosts that do not reply within about 20 s have a failure instead.
   std::vector<HostFacts> ask_reports(const Question& question);
 
-  // Lets all pairs of hosts that have a report connect both ways and, with `seconds` > 0, send for
-  // so long. Addresses are those by which the hosts know each other. With `only_ring` only
-  // neighbours. Links of hosts without a report stay empty.
+  // Connects all pairs of hosts that have a report in both directions and, with `seconds` > 0, measures the bandwidth
+  // for that long. Uses the addresses by which the hosts know each other. With `only_ring` only neighbours are paired.
+  // Links of hosts without a report stay empty.
   Matrix measure(const std::vector<HostFacts>& facts, double seconds, bool only_ring);
 
  private:
@@ -42,8 +42,8 @@ class HostProbe {
   std::vector<std::unique_ptr<Session>> sessions_;
 };
 
-// The network that all routes between these hosts use, and the interface of the first host in it;
-// empty when there is none or several.
+// Network used by all routes between these hosts, and the first host's interface in it; empty if there is none or more
+// than one.
 Route common_route(const std::vector<HostFacts>& facts);
 
 }  // namespace tutti::launch

@@ -20,9 +20,8 @@
 namespace tutti::launch {
 namespace {
 
-// After the handshake the client sends one-byte pings that are echoed, then a byte that ends them.
-// What follows is counted until the client stops sending; the service replies how much arrived in
-// what time.
+// After the handshake the client sends one-byte pings, which are echoed, then one byte that ends them. The server
+// counts the bytes that follow until the client stops sending, and replies with the number of bytes and the time.
 constexpr std::string_view kPurpose = "ddlrun traffic";
 constexpr char kPing = 'p', kFlood = 'f';
 constexpr int kPings = 40;
@@ -44,7 +43,7 @@ bool receive_all(const os::UniqueFd& socket, void* data, std::size_t bytes) {
   return ::recv(socket.get(), data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
 }
 
-// The first piece only starts the clock: by then the way is open.
+// The first piece only starts the clock, so connection set-up is not measured.
 Count count_flood(const os::UniqueFd& client) {
   std::vector<char> piece(kPiece);
   Count count;

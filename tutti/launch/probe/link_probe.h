@@ -1,4 +1,4 @@
-// Latency and bandwidth between two hosts: a TCP service, and its client.
+// Latency and bandwidth between two hosts: a TCP server and its client.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 namespace tutti::launch {
 
 struct LinkSpeed {
-  double latency = 0;    // seconds, half of the median round trip of one byte
-  double bandwidth = 0;  // bytes per second as the receiver counts them; 0: not measured
-  std::string error;     // why there was no connection; empty: there was
+  double latency = 0;    // seconds, half of the median one-byte round trip
+  double bandwidth = 0;  // bytes/s at the receiver; 0: not measured
+  std::string error;     // reason for a failed connection; empty: connected
 };
 
-// Serves one client after another on a separate thread until destroyed. Clients without the secret
-// are rejected before anything is read from them, and keep no other client waiting.
+// Serves clients sequentially on a separate thread until destroyed. Clients without the secret are rejected before
+// anything else is read from them, and do not delay other clients.
 class LinkProbeServer {
  public:
-  // Listens on a free port of each of `addresses`. Throws IoError if one is not an address of this
-  // host, or has no free port.
+  // Listens on a free port of each of `addresses`. Throws IoError if one is not an address of this host or has no free
+  // port.
   LinkProbeServer(const auth::Secret& secret, const std::vector<std::string>& addresses);
   ~LinkProbeServer();
   LinkProbeServer(const LinkProbeServer&) = delete;
   LinkProbeServer& operator=(const LinkProbeServer&) = delete;
-  // In the order of the addresses.
+  // Ports in the order of the addresses.
   std::vector<int> ports() const;
 
  private:
@@ -35,11 +35,11 @@ class LinkProbeServer {
 
   auth::Secret secret_;
   std::vector<os::UniqueFd> listeners_;
-  os::UniqueFd end_;  // an eventfd that ends the thread
+  os::UniqueFd end_;  // eventfd that ends the thread
   std::thread thread_;
 };
 
-// Sends for `seconds`; 0: only the latency. Gives up after 5 s without an answer.
+// Sends for `seconds`; 0: measures only the latency. Fails after 5 s without a reply.
 LinkSpeed probe_link(const std::string& address, int port, const auth::Secret& secret,
                      double seconds);
 

@@ -26,7 +26,7 @@ bool all_to(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
   return matrix.hosts.size() > 2;
 }
 
-// Hosts that are bad as a whole, then the links that these do not explain.
+// Messages for hosts that are bad as a whole, then for the remaining bad links.
 std::vector<std::string> blame(const Matrix& matrix, const Judge& is_bad,
                                const Describe& describe) {
   const std::size_t count = matrix.hosts.size();
@@ -100,8 +100,8 @@ std::string table(const Matrix& matrix, const std::string& title,
 
 }  // namespace
 
-// The circle method: one stays, the others move one place on after every round. An odd one is
-// paired with nobody in each round.
+// Circle method: one host stays, the others rotate by one position after every round. With an odd number, one host
+// pauses in each round.
 std::vector<Round> round_robin_schedule(int count) {
   const int seats = count + count % 2;
   std::vector<Round> rounds;

@@ -58,7 +58,7 @@ TEST(SlowLinks, NoneWhereAllAreAlike) {
   EXPECT_THAT(find_slow_links(even_matrix(4)), IsEmpty());
   EXPECT_THAT(find_slow_links(even_matrix(1)), IsEmpty());
   EXPECT_THAT(find_slow_links(even_matrix(0)), IsEmpty());
-  EXPECT_THAT(find_slow_links(even_matrix(3, 0)), IsEmpty());  // never measured
+  EXPECT_THAT(find_slow_links(even_matrix(3, 0)), IsEmpty());  // not measured
 }
 
 TEST(SlowLinks, OneLinkIsNamed) {

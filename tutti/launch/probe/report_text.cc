@@ -1,4 +1,4 @@
-// Questions and reports as JSON, both ways.
+// JSON encoding of questions and reports.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ auto checked(const std::string& text, Read read) {
   }
 }
 
-// Names of hosts and files need not be UTF-8.
+// Names of hosts and files need not be valid UTF-8.
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

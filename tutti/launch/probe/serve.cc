@@ -1,4 +1,4 @@
-// `ddlrun --serve`: the end of a session on the host that is asked.
+// `ddlrun --serve`: the remote end of a session.
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Requests arrive by the standard input of a session, so the secret is on no command line.
+// Requests arrive on standard input, so the secret does not appear on a command line.
 auth::Secret secret_of(const Json& request) {
   const auto secret = auth::Secret::from_hex(request.at("secret").get<std::string>());
   if (!secret) throw ConfigError("DDL-3-36", "The request has a malformed secret.");

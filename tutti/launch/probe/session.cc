@@ -20,7 +20,7 @@ Session::Session(std::string host, const std::vector<std::string>& command)
 void Session::send(const std::string& line, Answer* answer) {
   const std::string text = line + "\n";
   answer->asked_ns = wall_ns();
-  // One that has ended already says why when it is heard.
+  // A session that has already ended reports the reason when it is read.
   [[maybe_unused]] const auto written = ::write(process_.input().get(), text.data(), text.size());
 }
 
@@ -37,7 +37,7 @@ bool Session::hear(Answer* answer) {
     bytes > 0 ? (void)ways[i].second->append(piece.data(), static_cast<std::size_t>(bytes))
               : ways[i].first->close();
   }
-  // Some login scripts greet; our lines are JSON.
+  // Some login scripts print text; valid replies are JSON.
   for (std::size_t end; (end = heard_.find('\n')) != heard_.npos;) {
     std::string line = heard_.substr(0, end);
     heard_.erase(0, end + 1);
@@ -58,7 +58,7 @@ std::vector<Answer> ask(const std::vector<Session*>& sessions,
                         const std::vector<std::string>& lines, double seconds) {
   std::vector<Answer> answers(sessions.size());
   std::vector<std::size_t> waiting;
-  // A session whose program has ended must not end us.
+  // Writing to a session whose program has ended must not kill this process.
   const auto old_handler = ::signal(SIGPIPE, SIG_IGN);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     sessions[i]->send(lines[i], &answers[i]);

@@ -1,4 +1,4 @@
-// A conversation with a host: `ddlrun --serve` runs there, over ssh, and answers lines with lines.
+// Session with a host: `ddlrun --serve` runs there, over ssh or srun, and replies to each line with a line.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace tutti::launch {
 struct Answer {
   bool is_there = false;
   std::string line = {};
-  std::string errors = {};  // what was said on standard error, if it ended
-  int exit_code = 0;        // if it ended
+  std::string errors = {};  // standard error, if the program ended
+  int exit_code = 0;        // if the program ended
   bool timed_out = false;
-  std::int64_t asked_ns = 0, answered_ns = 0;  // our wall clock
+  std::int64_t asked_ns = 0, answered_ns = 0;  // local wall clock
 };
 
 class Session {
@@ -31,7 +31,7 @@ class Session {
   friend std::vector<Answer> ask(const std::vector<Session*>& sessions,
                                  const std::vector<std::string>& lines, double seconds);
   void send(const std::string& line, Answer* answer);
-  // Reads what is there; true when the answer is complete, for good or bad.
+  // Reads the available output; returns true when the answer is complete or can no longer arrive.
   bool hear(Answer* answer);
 
   std::string host_;
@@ -39,27 +39,29 @@ class Session {
   std::string heard_, errors_;
 };
 
-// Asks all at once and waits for all answers, `seconds` at most. One thread.
+// Sends one line to each session and waits for all answers, for at most `seconds`. Not thread-safe.
 std::vector<Answer> ask(const std::vector<Session*>& sessions,
                         const std::vector<std::string>& lines, double seconds);
 
-// How to run `program --serve` on a host: directly here, else by ssh, or by srun inside Slurm jobs.
+// Remote shell for `program --serve`: ssh, or srun inside Slurm jobs. Not used on this host.
 enum class RemoteShell { kSsh, kSrun };
-// `user`: to log in as; empty: the current one.
+// Command that runs `program --serve`. `user`: to log in as; empty: the current one.
 std::vector<std::string> serve_command(const std::string& host, bool is_here, RemoteShell shell,
                                        const std::string& program, const std::string& user = "");
 
-// Kills what the job with this secret has left on the hosts, where `ask` can reach them.
+// Kills the processes that the job with this secret has left on the hosts, where they can be reached.
 void end_job_on(const std::vector<std::string>& hosts, const auth::Secret& secret,
                 RemoteShell shell, const std::string& program);
 
-// The other end: answers the lines of `in` on `out` until there are no more. Takes
-// {"do":"report",...}, {"do":"listen","secret":K,"addresses":[A]} and {"do":"measure","address":A,
-// "port":P,"secret":K,"seconds":S}; {"do":"end","secret":K} kills all processes of the job with
-// this secret. An answer to anything else is {"error":"..."}.
+// Remote end: replies to the lines of `in` on `out` until end of file. Requests:
+//   {"do":"report",...}                                                    sends the Report
+//   {"do":"listen","secret":K,"addresses":[A]}                             starts a LinkProbeServer
+//   {"do":"measure","address":A,"port":P,"secret":K,"seconds":S}           measures one link
+//   {"do":"end","secret":K}                                                kills all processes of the job
+// The reply to anything else is {"error":"..."}.
 void serve(std::istream& in, std::ostream& out, const std::string& version);
 
-// Why a host gave no answer: code and sentence.
+// Reason for a missing answer: code and message.
 struct Failure {
   std::string code, sentence;
 };
