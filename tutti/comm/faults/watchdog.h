@@ -16,11 +16,9 @@ namespace tutti::comm {
 // The wait loop calls on_stall about every 20 ms. Each call
 // 1. returns the failure of the communicator, if there is one;
 // 2. checks the known state of the peers: a rank that has left before this operation, or that is in a different
-//    operation
-// with the same sequence number, can never complete it and is a failure at once;
+//    operation with the same sequence number, can never complete it, which is a failure;
 // 3. after min(1 s, stall_seconds / 3), sends questions to the other hosts. The interval grows with the wait, so
-//    thousands
-// of ranks can wait for one;
+//    thousands of ranks can wait for one;
 // 4. after stall_seconds logs the missing ranks, then again each time the wait has doubled;
 // 5. after the timeout fails with DDL-4-05.
 // For a blocked receive it also looks for a cycle of receives and reports it as a deadlock. Time during which this

@@ -1,15 +1,12 @@
 // Autotuner of mode p: measures at the start of a job which algorithms are fastest.
 //
 // 1. Rank 0 reads the tuning file for this kind of machine and sends it to all ranks. A valid file is used as it is,
-//    unless
-// it was measured on a busy machine that is now much less busy.
+//    unless it was measured on a busy machine that is now much less busy.
 // 2. Otherwise all ranks measure. For each size class, from 1 KiB to 32 MiB, the candidates of the cost model are run,
-//    most
-// promising first. The slowest rank's time counts; it is agreed with an all-reduce, so all ranks make the same
-// decisions.
+//    most promising first. The slowest rank's time counts; it is agreed with an all-reduce, so all ranks make the same
+//    decisions.
 // 3. A candidate whose first run takes three times as long as the best so far is not repeated. A size class is skipped
-//    if it
-// does not fit into the remaining time (option tune_seconds).
+//    if it does not fit into the remaining time (option tune_seconds).
 // 4. On one host, the largest message of host_eager is determined first, by doubling the size while eager is faster.
 // 5. The results set the planner and the link parameters of the cost model; rank 0 writes them to the tuning file.
 #pragma once

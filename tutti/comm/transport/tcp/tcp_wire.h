@@ -21,7 +21,7 @@ namespace tutti::comm {
 
 // There is one connection per pair of ranks that communicate. It is set up when both have posted a first message:
 // 1. The lower rank connects to the addresses of the higher one in order of preference (listener.h); the higher rank
-// accepts.
+//    accepts.
 // 2. Both prove that they know the secret of the job (auth/handshake.h).
 // 3. Both send a Hello with the two ranks. A mismatch means that the address belongs to another process.
 // 4. The socket is passed to the Stream of the peer, which sends the queued messages.
