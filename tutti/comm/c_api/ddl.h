@@ -1,9 +1,10 @@
 /* DDL: C API for collectives over the ranks of a job.
  *
- * A process has one job, from ddl_init to ddl_finalize. Functions return DDL_SUCCESS or a negative code; ddl_last_error
- * then returns a message with the cause and the remedy. Every rank of a group must make the same calls in the same
- * order. Functions are callable from any thread, but only one at a time for each group. No function throws. Buffers hold
- * `count` elements of `type`; memory from ddl_malloc is fastest, any other memory works too.
+ * A process has one job, from ddl_init to ddl_finalize. Functions return DDL_SUCCESS or a negative code;
+ * ddl_last_error then returns a message with the cause and the remedy. Every rank of a group must make the same
+ * calls in the same order. Functions are callable from any thread, but only one at a time for each group. No
+ * function throws. Buffers hold `count` elements of `type`; memory from ddl_malloc is fastest, any other memory
+ * works too.
  */
 #ifndef TUTTI_COMM_C_API_DDL_H
 #define TUTTI_COMM_C_API_DDL_H
@@ -56,12 +57,12 @@ enum { DDL_WORLD = 0 };
  * complete. */
 typedef struct ddl_request_state* ddl_request;
 
-/* Joins the job that ddlrun, mpirun or srun started, and initialises MPI if necessary; without a launcher the job has one
- * rank. `options`: e.g. "-mode p:2x2x1x1 -dump_iter 100"; they extend and override the environment variable DDL_OPTIONS.
- * NULL or "": only the environment. The loss of a rank ends the process unless on_failure is `error`. */
+/* Joins the job that ddlrun, mpirun or srun started, and initialises MPI if necessary; without a launcher the job
+ * has one rank. `options`: e.g. "-mode p:2x2x1x1 -dump_iter 100"; they extend and override the environment variable
+ * DDL_OPTIONS. NULL or "": only the environment. The loss of a rank ends the process unless on_failure is `error`. */
 DDL_API int ddl_init(const char* options DDL_DEFAULT(NULL));
-/* Leaves the job, and finalises MPI if ddl_init initialised it. Waits for calls of other threads to return. Under MPI it
- * also waits for all ranks that are still alive, and reports missing ranks. */
+/* Leaves the job, and finalises MPI if ddl_init initialised it. Waits for calls of other threads to return. Under
+ * MPI it also waits for all ranks that are still alive, and reports missing ranks. */
 DDL_API int ddl_finalize(void);
 
 DDL_API int ddl_rank(int* rank);
@@ -107,7 +108,8 @@ DDL_API int ddl_iallreduce(void* buffer, size_t count, DDL_Type type, DDL_Op op,
 DDL_API int ddl_wait(ddl_request* request);
 DDL_API int ddl_test(ddl_request* request, int* is_complete);
 
-/* Creates one group per color, ordered by key, then rank; collective over `parent`. A negative color sets *group to -1. */
+/* Creates one group per color, ordered by key, then rank; collective over `parent`. A negative color sets *group to
+ * -1. */
 DDL_API int ddl_split(ddl_group parent, int color, int key, ddl_group* group);
 DDL_API int ddl_group_free(ddl_group group);
 DDL_API int ddl_group_rank(ddl_group group, int* rank);
