@@ -21,8 +21,8 @@ class Routes : public Wire {
 
   // Selects faster wires according to the option `wire`. Collective over the transport. `layout` lists the ranks of
   // each host. `secret` authenticates connections between hosts; it may be empty if there is only one host. With
-  // wire=auto, TCP is used if the transport yields_to_tcp, unless a rank has a fast fabric (InfiniBand, Omni-Path, Slingshot), which MPI
-  // uses better.
+  // wire=auto, TCP is used if the transport yields to it, unless a rank has a fast fabric (InfiniBand, Omni-Path,
+  // Slingshot), which MPI uses better.
   void improve(const topo::Layout& layout, const Options& options,
                const std::optional<auth::Secret>& secret);
 
