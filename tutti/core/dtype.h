@@ -53,7 +53,7 @@ float to_float(BFloat16 value);
 Half to_half(float value);
 BFloat16 to_bfloat16(float value);
 
-// Maps a C++ type to its DType: DTypeOf<float>::value is DType::kF32.
+// Maps a C++ type to its DType in the member `value`, for example float to kF32.
 template <class T>
 struct DTypeOf;
 // clang-format off
