@@ -16,8 +16,8 @@ test:  ## every test in a release build, and the checks of the source
 	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py
 
-test-deep:  ## sanitizers (asan + ubsan, tsan), clang's analysis, instruction sets of older CPUs
-	@scripts/install-deps.sh --for deep
+test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and with the instruction sets of older CPUs
+	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py --deep
 
 check:  ## only the quick checks: layers, sizes, format, documents, prose, error codes

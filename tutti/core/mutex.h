@@ -1,9 +1,9 @@
 // Mutexes that clang's thread-safety analysis understands.
 //
-// std::mutex of libstdc++ carries no annotations, so the analysis cannot see when it is held. These wrappers have the same
-// cost and semantics. State which mutex guards a member with TUTTI_GUARDED_BY, and which mutex a private function expects
-// its caller to hold with TUTTI_REQUIRES; `make test-deep` then rejects an access without the lock. Other compilers ignore
-// the annotations.
+// std::mutex of libstdc++ carries no annotations, so the analysis cannot see when it is held. These wrappers have the
+// same cost and semantics. TUTTI_GUARDED_BY names the mutex that guards a member, TUTTI_REQUIRES the mutex that the
+// caller of a private function must hold. `scripts/run_tests.py clang` rejects an access without the lock. Other
+// compilers ignore the annotations.
 //
 // The analysis does not look into lambdas that are called later: wait in a loop instead of passing a predicate,
 //   while (queue_.empty()) changed_.wait(lock);
