@@ -20,13 +20,9 @@
 #endif
 
 #define TUTTI_GUARDED_BY(mutex) TUTTI_THREAD_ANNOTATION(guarded_by(mutex))
-#define TUTTI_PT_GUARDED_BY(mutex) TUTTI_THREAD_ANNOTATION(pt_guarded_by(mutex))
 #define TUTTI_REQUIRES(...) TUTTI_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
-#define TUTTI_EXCLUDES(...) TUTTI_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define TUTTI_ACQUIRE(...) TUTTI_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
-#define TUTTI_TRY_ACQUIRE(...) TUTTI_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define TUTTI_RELEASE(...) TUTTI_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-#define TUTTI_RETURN_CAPABILITY(mutex) TUTTI_THREAD_ANNOTATION(lock_returned(mutex))
 // For functions whose locking the analysis cannot express. Say why beside it.
 #define TUTTI_NO_THREAD_SAFETY_ANALYSIS TUTTI_THREAD_ANNOTATION(no_thread_safety_analysis)
 
@@ -40,7 +36,6 @@ class TUTTI_THREAD_ANNOTATION(capability("mutex")) Mutex {
 
   void lock() TUTTI_ACQUIRE() { mutex_.lock(); }
   void unlock() TUTTI_RELEASE() { mutex_.unlock(); }
-  bool try_lock() TUTTI_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
 
  private:
   friend class MutexLock;
@@ -68,11 +63,7 @@ class TUTTI_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 class ConditionVariable {
  public:
   void wait(MutexLock& lock) { changed_.wait(lock.lock_); }
-  // Returns false once the time is over.
-  template <class Rep, class Period>
-  bool wait_for(MutexLock& lock, const std::chrono::duration<Rep, Period>& time) {
-    return changed_.wait_for(lock.lock_, time) == std::cv_status::no_timeout;
-  }
+  // Returns false once the deadline has passed.
   template <class Clock, class Duration>
   bool wait_until(MutexLock& lock, const std::chrono::time_point<Clock, Duration>& deadline) {
     return changed_.wait_until(lock.lock_, deadline) == std::cv_status::no_timeout;
