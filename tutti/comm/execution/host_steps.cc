@@ -33,8 +33,7 @@ Result HostSteps::sync(LaneState& lane, const plan::Step& step, bool* finished) 
   return Result::ok();
 }
 
-// What nobody waits for costs nothing: only the root waits in a collect, only the others in a
-// spread.
+// Only ranks that need the result block: the root in a collect, the other ranks in a spread.
 Result HostSteps::collect(LaneState& lane, const plan::Step& step, bool* finished) {
   const bool is_root = step.receive_from == rank_;
   if (!lane.step_started) {

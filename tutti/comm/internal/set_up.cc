@@ -130,8 +130,8 @@ std::unique_ptr<HostGroup> SetUp::join_host(const topo::Layout& layout,
   return host;
 }
 
-// The first ranks of the hosts. Others exchange, too: the board's maker must not go on, and perhaps
-// fail, before all have mapped it.
+// Connects the first ranks of the hosts. The other ranks take part in the exchange, because the creator of the control
+// block must not continue, and perhaps fail, before all ranks have mapped it.
 void SetUp::join_keepalive_ring(const topo::Layout& layout, bool is_first_of_host) {
   const bool joins = is_world() && is_first_of_host && layout.hosts.size() > 1 &&
                      !job_.transport->ranks_are_threads() && job_.options.flag("lifeline");
