@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -95,11 +96,28 @@ struct TrainCommand {
   TrainSettings settings;
 };
 
+std::string flag_of(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+// Deprecated spellings of an option, which the help does not list.
+void add_aliases(CLI::App& app, const OptionSpec& spec, Options& options) {
+  for (const std::string& alias : spec.aliases) {
+    const auto set = [&options, alias](const std::string& text) {
+      options.set(alias, text, "command line");
+    };
+    CLI::Option* added = spec.type == OptionType::kBool
+                             ? app.add_flag_callback(flag_of(alias), [set] { set("1"); })
+                             : app.add_option_function<std::string>(flag_of(alias), set);
+    added->group("");
+  }
+}
+
 // From the table, except for `threads`, which all commands have.
 void add_table_option(CLI::App& app, const LearnOption& option, Options& options) {
   const OptionSpec& spec = option.spec;
-  std::string flag = "--" + spec.name;
-  std::replace(flag.begin(), flag.end(), '_', '-');
+  const std::string flag = flag_of(spec.name);
   const auto set = [&options, name = spec.name](const std::string& text) {
     options.set(name, text, "command line");
   };
@@ -113,6 +131,7 @@ void add_table_option(CLI::App& app, const LearnOption& option, Options& options
     if (!spec.choices.empty()) help += fmt::format(" {}", fmt::join(spec.choices, ", "));
     app.add_option_function<std::string>(flag, set, help);
   }
+  add_aliases(app, spec, options);
 }
 
 void add_train_options(CLI::App& app, TrainCommand& command) {

@@ -124,7 +124,7 @@ class LearnTest(unittest.TestCase):
         self.tutti("convert", "train.csv", "train.data")
         for right in ("1000000000", "1GB", "1G", "0.5GiB"):
             self.tutti("train", "train.data", "--memory-limit", right, "--out", "m.json")
-        self.assertIn("is no amount of bytes", self.tutti("train", "train.data", "--memory-limit", "much", "--out", "m.json", code=2))
+        self.assertIn("is not a number of bytes", self.tutti("train", "train.data", "--memory-limit", "much", "--out", "m.json", code=2))
 
     def test_names_file_and_line_of_what_is_wrong(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")

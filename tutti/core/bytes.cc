@@ -47,7 +47,7 @@ std::int64_t parse_bytes(std::string_view text) {
   }
   throw ConfigError(
       "DDL-1-02",
-      fmt::format("'{}' is no amount of bytes. Write for example 4096, 64KiB or 1.5GB.", text));
+      fmt::format("'{}' is not a number of bytes. Write for example 4096, 64KiB or 1.5GB.", text));
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -7,9 +7,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
+#include "tutti/core/log.h"
+#include "tutti/core/mutex.h"
 #include "tutti/core/spelling.h"
 
 namespace tutti {
@@ -55,6 +58,17 @@ void check_range(const OptionSpec& spec, std::string_view text, double value) {
     reject(spec, text, range_text(spec));
 }
 
+// Returns the current spelling of `text` if it is a deprecated choice, with a warning; otherwise `text`.
+std::string_view current_choice(const OptionSpec& spec, std::string_view text) {
+  for (const auto& [old_choice, choice] : spec.choice_aliases) {
+    if (old_choice != text) continue;
+    warn_deprecated("option", fmt::format("{}={}", spec.name, text),
+                    fmt::format("{}={}", spec.name, choice));
+    return choice;
+  }
+  return text;
+}
+
 void check(const OptionSpec& spec, std::string_view text) {
   switch (spec.type) {
     case OptionType::kBool:
@@ -62,7 +76,7 @@ void check(const OptionSpec& spec, std::string_view text) {
       break;
     case OptionType::kInt:
       check_range(spec, text,
-                  static_cast<double>(parse_number<std::int64_t>(spec, text, "a whole number")));
+                  static_cast<double>(parse_number<std::int64_t>(spec, text, "an integer")));
       break;
     case OptionType::kFloat:
       check_range(spec, text, parse_number<double>(spec, text, "a number"));
@@ -79,10 +93,32 @@ void check(const OptionSpec& spec, std::string_view text) {
 
 }  // namespace
 
+const OptionSpec* find_option(const OptionTable& table, std::string_view name) {
+  for (const OptionSpec& spec : table)
+    if (spec.name == name) return &spec;
+  for (const OptionSpec& spec : table)
+    if (std::ranges::find(spec.aliases, name) != spec.aliases.end()) return &spec;
+  return nullptr;
+}
+
+void warn_deprecated(std::string_view kind, std::string_view old_name, std::string_view name) {
+  static Mutex mutex;
+  static std::set<std::string> logged;
+  const std::string text = fmt::format("{} '{}' is deprecated; use '{}'", kind, old_name, name);
+  const MutexLock lock(mutex);
+  if (logged.insert(text).second) log::warning("{}", text);
+}
+
 Options::Options(const OptionTable& table) : table_(table) {
   for (const OptionSpec& spec : table_) {
     const char* text = spec.environment.empty() ? nullptr : std::getenv(spec.environment.c_str());
     if (text) set(spec.name, text, spec.environment);
+    for (const std::string& old_name : spec.environment_aliases) {
+      const char* old_text = text ? nullptr : std::getenv(old_name.c_str());
+      if (!old_text) continue;
+      warn_deprecated("environment variable", old_name, spec.environment);
+      set(spec.name, old_text, old_name);
+    }
   }
 }
 
@@ -101,7 +137,10 @@ const OptionSpec& Options::find(std::string_view name) const {
 }
 
 void Options::set(std::string_view name, std::string_view text, std::string_view source) {
-  const OptionSpec& spec = find(name);
+  const OptionSpec* known = find_option(table_, name);
+  const OptionSpec& spec = known ? *known : find(name);  // find() throws
+  if (spec.name != name) warn_deprecated("option", name, spec.name);
+  text = current_choice(spec, text);
   check(spec, text);
   values_[spec.name] = {std::string(text), std::string(source)};
 }
@@ -125,7 +164,7 @@ bool Options::flag(std::string_view name) const {
 std::int64_t Options::integer(std::string_view name) const {
   const OptionSpec& spec = find(name);
   if (spec.type == OptionType::kBytes) return parse_bytes(text(name));
-  return parse_number<std::int64_t>(spec, text(name), "a whole number");
+  return parse_number<std::int64_t>(spec, text(name), "an integer");
 }
 
 double Options::number(std::string_view name) const {
@@ -147,8 +186,15 @@ std::string reference_markdown(std::string_view title, const OptionTable& table)
       title);
   for (const OptionSpec& spec : table) {
     const std::string value = spec.default_value.empty() ? "" : "`" + spec.default_value + "`";
-    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.name, value, range_text(spec),
-                        spec.environment, spec.help);
+    std::vector<std::string> old_names = spec.aliases;
+    old_names.insert(old_names.end(), spec.environment_aliases.begin(),
+                     spec.environment_aliases.end());
+    for (const auto& [old_choice, choice] : spec.choice_aliases)
+      old_names.push_back(spec.name + "=" + old_choice);
+    const std::string formerly =
+        old_names.empty() ? "" : fmt::format(" Formerly `{}`.", fmt::join(old_names, "`, `"));
+    page += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", spec.name, value, range_text(spec),
+                        spec.environment, spec.help, formerly);
   }
   return page;
 }

@@ -20,6 +20,7 @@ const OptionTable kTable = {
     {"check", OptionType::kBool, "0", "Self-check.", ""},
     {"mode", OptionType::kText, "p", "Mode.", ""},
     {"memory", OptionType::kChoice, "library", "Memory.", "", 0, 0, {"library", "foreign"}},
+    {"ranks", OptionType::kInt, "1", "Ranks.", "", 1, 8},
 };
 
 TEST(Options, DefaultsEnvironmentAndValues) {
@@ -53,8 +54,9 @@ TEST(Options, WrongInputSaysWhatWouldBeRight) {
   EXPECT_EQ(message_of([&] { options.set("bucket_byte", "1"); }),
             "DDL-1-04 Unknown option bucket_byte. Did you mean bucket_bytes?");
   EXPECT_THAT(message_of([&] { options.set("speed", "1"); }),
-              HasSubstr("Known: bucket_bytes, timeout, check, mode, memory."));
+              HasSubstr("Known: bucket_bytes, timeout, check, mode, memory, ranks."));
   EXPECT_THAT(message_of([&] { options.set("timeout", "soon"); }), HasSubstr("a number"));
+  EXPECT_THAT(message_of([&] { options.set("ranks", "1.5"); }), HasSubstr("Expected an integer."));
   EXPECT_THAT(message_of([&] { options.set("timeout", "0"); }), HasSubstr("0.1 to 86400"));
   for (const char* not_a_number : {"nan", "-nan", "NaN"})
     EXPECT_THAT(message_of([&] { options.set("timeout", not_a_number); }),
@@ -62,6 +64,72 @@ TEST(Options, WrongInputSaysWhatWouldBeRight) {
   EXPECT_THAT(message_of([&] { options.set("bucket_bytes", "1"); }), HasSubstr("1KiB to 1GiB"));
   EXPECT_THAT(message_of([&] { options.set("memory", "other"); }), HasSubstr("library, foreign"));
   EXPECT_THAT(message_of([&] { options.set("check", "maybe"); }), HasSubstr("0 or 1"));
+}
+
+const OptionTable kRenamed = {
+    {.name = "cache_bytes",
+     .type = OptionType::kBytes,
+     .default_value = "0",
+     .help = "Cache.",
+     .environment = "TUTTI_TEST_CACHE",
+     .aliases = {"keep_bytes", "hold_bytes"},
+     .environment_aliases = {"TUTTI_TEST_KEEP"}},
+    {.name = "update",
+     .type = OptionType::kChoice,
+     .default_value = "all",
+     .help = "Update.",
+     .environment = "",
+     .choices = {"all", "sharded"},
+     .choice_aliases = {{"slice", "sharded"}}},
+};
+
+TEST(OptionAliases, AreStoredUnderTheCurrentNames) {
+  Options options(kRenamed);
+  options.set("keep_bytes", "1KiB", "user");
+  EXPECT_EQ(options.integer("cache_bytes"), 1024);
+  EXPECT_EQ(options.source("cache_bytes"), "user");
+  options.set("update", "slice");
+  EXPECT_EQ(options.text("update"), "sharded");
+  EXPECT_EQ(find_option(kRenamed, "hold_bytes"), &kRenamed[0]);
+  EXPECT_EQ(find_option(kRenamed, "cache"), nullptr);
+  EXPECT_THROW(options.integer("keep_bytes"), ConfigError);
+  EXPECT_THAT(message_of([&] { options.set("keep_bytes", "much"); }), HasSubstr("number of bytes"));
+  EXPECT_THAT(message_of([&] { options.set("update", "none"); }), HasSubstr("all, sharded."));
+}
+
+TEST(OptionAliases, TheCurrentEnvironmentVariableWins) {
+  ::setenv("TUTTI_TEST_KEEP", "1", 1);
+  EXPECT_EQ(Options(kRenamed).integer("cache_bytes"), 1);
+  EXPECT_EQ(Options(kRenamed).source("cache_bytes"), "TUTTI_TEST_KEEP");
+  ::setenv("TUTTI_TEST_CACHE", "2", 1);
+  EXPECT_EQ(Options(kRenamed).integer("cache_bytes"), 2);
+  ::unsetenv("TUTTI_TEST_KEEP");
+  ::unsetenv("TUTTI_TEST_CACHE");
+}
+
+TEST(OptionAliases, WarnOncePerProcess) {
+  const OptionTable table = {{.name = "new_name",
+                              .type = OptionType::kInt,
+                              .default_value = "0",
+                              .help = "",
+                              .environment = "",
+                              .aliases = {"old_name"}}};
+  Options options(table);
+  testing::internal::CaptureStderr();
+  options.set("new_name", "1");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) options.set("old_name", "1");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("warning: option 'old_name' is deprecated; use 'new_name'\n"));
+  EXPECT_EQ(log.find("deprecated"), log.rfind("deprecated"));
+}
+
+TEST(OptionAliases, AreOnlyInTheReference) {
+  const std::string page = reference_markdown("Options", kRenamed);
+  EXPECT_THAT(page, HasSubstr("Cache. Formerly `keep_bytes`, `hold_bytes`, `TUTTI_TEST_KEEP`. |"));
+  EXPECT_THAT(page, HasSubstr("Update. Formerly `update=slice`. |"));
+  EXPECT_THAT(help_text(kRenamed), testing::Not(HasSubstr("keep_bytes")));
 }
 
 TEST(Options, ReferencePageHasEveryOption) {

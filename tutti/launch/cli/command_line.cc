@@ -45,7 +45,11 @@ const Argument& lookup(const std::string& word, std::string* value, bool* has_va
     name.resize(equals);
   }
   std::ranges::replace(name, '-', '_');
-  if (const Argument* argument = find_argument(name)) return *argument;
+  if (const Argument* argument = find_argument(name)) {
+    if (std::ranges::find(argument->option.aliases, name) != argument->option.aliases.end())
+      warn_deprecated("option", name, argument->option.name);
+    return *argument;
+  }
   Options(launch_options()).set(name, "");  // throws and suggests the closest name
   throw ConfigError("DDL-3-02", "Unknown option " + word);
 }

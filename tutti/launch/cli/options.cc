@@ -1,5 +1,7 @@
 #include "tutti/launch/cli/options.h"
 
+#include <algorithm>
+
 namespace tutti::launch {
 namespace {
 
@@ -127,8 +129,8 @@ const Argument* find_argument(std::string_view name) {
   for (const ArgumentGroup& group : argument_groups()) {
     for (const Argument& argument : group.arguments) {
       if (argument.option.name == name) return &argument;
-      for (const std::string& alias : argument.aliases) {
-        if (alias == name) return &argument;
+      for (const auto* aliases : {&argument.aliases, &argument.option.aliases}) {
+        if (std::ranges::find(*aliases, name) != aliases->end()) return &argument;
       }
     }
   }

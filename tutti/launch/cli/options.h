@@ -12,7 +12,8 @@ namespace tutti::launch {
 
 struct Argument {
   OptionSpec option;  // name in snake_case; - and _ are equivalent
-  std::vector<std::string> aliases = {};
+  std::vector<std::string> aliases =
+      {};                  // listed in the help; option.aliases are the deprecated ones
   std::string value = "";  // placeholder of the value in the help; empty: a switch
   bool repeats = false;    // may be repeated; all values are kept
 };
@@ -26,7 +27,7 @@ struct ArgumentGroup {
 const std::vector<ArgumentGroup>& argument_groups();
 // The same options as a table for core's Options.
 const OptionTable& launch_options();
-// Finds an option by name or alias, without dashes; nullptr if there is none.
+// Finds an option by name, alias or deprecated alias, without dashes; nullptr if there is none.
 const Argument* find_argument(std::string_view name);
 
 // Text of `ddlrun --print WHAT`: help, man, completion (for bash) or reference. Throws ConfigError for any other page.
