@@ -68,11 +68,11 @@ void CommunicatorState::perform(Operation operation) {
 
 Work CommunicatorState::start(Operation operation) {
   fork_guard.require_parent();
-  return queue->start(
-      [this, operation = std::move(operation), name = std::string(operation.name)]() mutable {
-        operation.name = name;
-        return run(operation);
-      });
+  std::string name(operation.name);  // the caller's characters may not outlive the call
+  return queue->start([this, operation = std::move(operation), name = std::move(name)]() mutable {
+    operation.name = name;
+    return run(operation);
+  });
 }
 
 void CommunicatorState::check() {

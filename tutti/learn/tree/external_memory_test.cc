@@ -13,6 +13,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/grow/external_memory.h"
 #include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/io/model_json.h"

@@ -6,6 +6,7 @@
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/bins/residency.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/grow/external_memory.h"
 #include "tutti/learn/tree/grow/grower.h"
 #include "tutti/learn/tree/model/test_data.h"

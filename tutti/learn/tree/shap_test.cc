@@ -7,6 +7,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
 #include "tutti/learn/tree/boosting.h"
+#include "tutti/learn/tree/forest.h"
 #include "tutti/learn/tree/io/model_json.h"
 #include "tutti/learn/tree/model/test_data.h"
 

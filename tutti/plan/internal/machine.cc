@@ -48,8 +48,7 @@ std::int64_t Memory::address(const Range& range) const {
 
 Machine::Machine(const topo::Grid& grid, const std::vector<Plan>& plans,
                  std::vector<Memory> memories, const MemoryKind& kind, Report& report)
-    : grid_(grid),
-      plans_(plans),
+    : plans_(plans),
       memories_(std::move(memories)),
       element_bytes_(kind.element_bytes),
       is_library_memory_(kind.is_library),

@@ -89,7 +89,6 @@ class Machine {
   [[noreturn]] void fail(const Thread& thread, const std::string& what) const;
   [[noreturn]] void report_deadlock() const;
 
-  const topo::Grid& grid_;
   const std::vector<Plan>& plans_;
   std::vector<Memory> memories_;
   const std::size_t element_bytes_;

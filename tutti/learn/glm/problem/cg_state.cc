@@ -63,7 +63,7 @@ void CgState<T>::find_intercept(double penalty, int most_steps, double resolutio
   }
 }
 
-template class CgState<float>;
-template class CgState<double>;
+template struct CgState<float>;
+template struct CgState<double>;
 
 }  // namespace tutti::learn

@@ -30,7 +30,7 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
   for (NodeSums& one : sums) one.classes.resize(parent.sums.classes.size());
   std::vector<std::uint64_t*> histograms;
   if (small_histogram != nullptr) histograms = histograms_.slot_histograms(small_histogram, parts);
-  context_.run(parts, [&, bins = bins, stride = stride](std::size_t slot, std::int64_t index) {
+  context_.run(parts, [&](std::size_t slot, std::int64_t index) {
     const std::int64_t begin = index * chunk, size = std::min(chunk, parent.size() - begin);
     Record* target = partitioned + begin;
     const std::int64_t left = partition_rows(rows + begin, size, target, bins, stride, table);
