@@ -25,7 +25,7 @@ function(add_component name)
     else()
       list(APPEND labels asan)
     endif()
-    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|os|comm|fusion|learn)(/|$)")  # multithreaded
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/(core|os|io|comm|fusion|learn)(/|$)")  # multithreaded
       list(APPEND labels tsan)
     endif()
     if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tutti/launch/" AND NOT name STREQUAL "launch")
