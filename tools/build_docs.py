@@ -46,6 +46,8 @@ WARN_IF_UNDOCUMENTED = NO
 WARN_AS_ERROR = FAIL_ON_WARNINGS
 """
 
+INDEX = '<!DOCTYPE html>\n<title>Tutti</title>\n<meta http-equiv="refresh" content="0; url=README.html">\n'
+
 
 def filtered(text):
     """Returns the header with its comments marked for Doxygen: `///` before a declaration, `///<` after one."""
@@ -185,7 +187,8 @@ def build(root, output):
                str(staged), str(output / "html")]
     code = subprocess.run(command, env=environment).returncode
     if code == 0:
-        print(f"site: {output}/html/README.html")
+        (output / "html/index.html").write_text(INDEX, encoding="utf-8")
+        print(f"site: {output}/html/index.html")
     return code
 
 

@@ -26,7 +26,8 @@ html_show_sphinx = False
 html_copy_source = False
 html_css_files = ["tutti.css"]
 html_static_path = ["_static"]
-pygments_style = "sphinx"
+highlight_language = "text"  # of blocks without a language: program output
+pygments_style = "friendly"
 
 # The compiled modules are not needed to read docstrings and signatures.
 autodoc_mock_imports = ["tutti._comm", "tutti._learn", "tutti._model", "tutti._torch", "tutti._tree"]
