@@ -1,0 +1,112 @@
+#include "tutti/lms/internal/candidates.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tutti::lms {
+namespace {
+
+// Decides whether blocks can be recomputed.
+class RecomputeRules {
+ public:
+  RecomputeRules(const Trace& trace, const std::vector<Lifetime>& lifetimes)
+      : trace_(trace), lifetimes_(lifetimes), modified_(trace.blocks.size()) {
+    for (std::size_t op = 0; op < trace.operators.size(); ++op) {
+      for (const int block : trace.operators[op].modifies) {
+        modified_[static_cast<std::size_t>(block)].push_back(static_cast<int>(op));
+      }
+    }
+  }
+
+  // Seconds to recompute `block` before operator `next_use`; negative: its content or an input has been modified since
+  // it was produced, or an input no longer exists.
+  double seconds(int block, int next_use) const {
+    const auto index = static_cast<std::size_t>(block);
+    const int producer = lifetimes_[index].allocated;
+    if (trace_.blocks[index].recompute == Recompute::kNone || producer < 0) return -1;
+    if (next_use >= static_cast<int>(trace_.operators.size())) return -1;
+    const Operator& op = trace_.operators[static_cast<std::size_t>(producer)];
+    const MemoryEvent allocation = {EventKind::kAllocate, block};
+    const bool is_output =
+        std::find(op.events.begin(), op.events.end(), allocation) != op.events.end();
+    if (!is_output || !op.modifies.empty() || is_modified(block, producer, next_use)) return -1;
+    for (const int input : op.uses) {
+      const bool exists = lifetimes_[static_cast<std::size_t>(input)].freed > next_use;
+      if (!exists || is_modified(input, producer, next_use)) return -1;
+    }
+    return op.end - op.start;
+  }
+
+ private:
+  bool is_modified(int block, int after, int before) const {
+    const auto& operators = modified_[static_cast<std::size_t>(block)];
+    const auto next = std::upper_bound(operators.begin(), operators.end(), after);
+    return next != operators.end() && *next < before;
+  }
+
+  const Trace& trace_;
+  const std::vector<Lifetime>& lifetimes_;
+  std::vector<std::vector<int>> modified_;  // operators by block, ascending
+};
+
+bool is_allowed(const IdleInterval& interval, bool is_first, const PlannerOptions& options) {
+  const int distance = interval.next_use - interval.last_use;
+  if (distance <= options.swapout_threshold) return false;
+  return is_first || distance > options.swapin_groupby;
+}
+
+}  // namespace
+
+double start_time(const Trace& trace, int op) {
+  const int count = static_cast<int>(trace.operators.size());
+  if (op >= 2 * count) return 2 * trace.duration;
+  if (op >= count) return trace.duration + start_time(trace, op - count);
+  return trace.operators[static_cast<std::size_t>(op)].start;
+}
+
+std::vector<Candidate> candidates_of(const Trace& trace, const std::vector<Lifetime>& lifetimes,
+                                     const PlannerOptions& options) {
+  const RecomputeRules rules(trace, lifetimes);
+  std::vector<Candidate> candidates;
+  for (std::size_t index = 0; index < trace.blocks.size(); ++index) {
+    const Block& block = trace.blocks[index];
+    if (!options.movable.contains(block)) continue;
+    const std::int64_t stored = stored_size(block, options.compacts ? block.codec : Codec::kNone);
+    bool is_first = true;
+    for (const IdleInterval& interval : idle_intervals(lifetimes[index], trace)) {
+      const bool is_selected = is_allowed(interval, is_first, options);
+      is_first = false;
+      if (!is_selected) continue;
+      Candidate candidate;
+      candidate.block = static_cast<int>(index);
+      candidate.interval = interval;
+      candidate.bytes = block.bytes;
+      candidate.write_seconds = options.tier.write_seconds(stored);
+      candidate.read_seconds = interval.is_needed ? options.tier.read_seconds(stored) : 0;
+      const double idle_from =
+          interval.last_use < 0 ? 0
+                                : trace.operators[static_cast<std::size_t>(interval.last_use)].end;
+      const double idle_to = start_time(trace, interval.next_use);
+      const double transfers = candidate.write_seconds + candidate.read_seconds;
+      candidate.can_overlap = idle_to - idle_from > transfers;
+      if (options.recomputes && interval.is_needed) {
+        candidate.recompute_seconds = rules.seconds(candidate.block, interval.next_use);
+      }
+      double cost = transfers;
+      if (candidate.recompute_seconds >= 0) cost = std::min(cost, candidate.recompute_seconds);
+      const double seconds_per_byte = cost / static_cast<double>(block.bytes);
+      candidate.priority = idle_to / std::max(seconds_per_byte, 1e-15);
+      candidates.push_back(candidate);
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& left, const Candidate& right) {
+              if (left.interval.last_use != right.interval.last_use) {
+                return left.interval.last_use < right.interval.last_use;
+              }
+              return left.block < right.block;
+            });
+  return candidates;
+}
+
+}  // namespace tutti::lms

@@ -1,0 +1,16 @@
+// Options of large model support.
+//
+// The names lms, lms_frac, swapout_threshold, swapin_ahead, swapin_groupby, sync_mode, autotune and autotune_plot and
+// their meaning are those of IBM's LMS for Caffe and TensorFlow.
+#pragma once
+
+#include "tutti/core/options.h"
+
+namespace tutti::lms {
+
+// Order of the choices of the option `mode`.
+enum class Mode { kAuto, kSwap, kRecompute, kFull, kOff };
+
+const OptionTable& lms_options();
+
+}  // namespace tutti::lms
