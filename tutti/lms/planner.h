@@ -16,33 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "tutti/core/options.h"
 #include "tutti/lms/plan.h"
-#include "tutti/lms/simulator.h"
+#include "tutti/lms/planner_options.h"
 #include "tutti/lms/trace.h"
 
 namespace tutti::lms {
-
-struct PlannerOptions {
-  std::int64_t budget = 0;  // bytes
-  Tier tier = {};
-  MovableBlocks movable = {};
-  bool recomputes = true;          // recompute where that is faster
-  bool prefers_recompute = false;  // recompute wherever possible
-  bool compacts = true;            // use the codecs of the blocks
-  double fraction = 1;             // of the budget that the plan uses
-  // In operators; -1: chosen by cost.
-  int swapout_threshold = -1, swapin_ahead = -1, swapin_groupby = -1;
-  int sync_mode = 0;      // bit 0: synchronous writes, bit 1: synchronous reads
-  bool autotunes = true;  // search the headroom
-
-  SimulatorOptions simulator(bool records_curve = false) const {
-    return {budget, tier, movable, records_curve};
-  }
-};
-
-// The values of lms_options() that concern the planner.
-PlannerOptions planner_options(const Options& options, std::int64_t budget, const Tier& tier);
 
 // Throws MemoryError (DDL-5-63) if no plan can exist. The message names the operator with the largest working set and
 // the smallest budget that works.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tutti/lms/lifetimes.h"
-#include "tutti/lms/planner.h"
+#include "tutti/lms/planner_options.h"
 
 namespace tutti::lms {
 

@@ -6,7 +6,8 @@
 
 #include "tutti/lms/internal/candidates.h"
 #include "tutti/lms/internal/memory_curve.h"
-#include "tutti/lms/planner.h"
+#include "tutti/lms/plan.h"
+#include "tutti/lms/planner_options.h"
 
 namespace tutti::lms {
 
