@@ -68,6 +68,8 @@ MAY_INCLUDE = {
     "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "comm/transport", "core"],
     "learn/model": ["learn/*", "io", "os", "core"],
     "lms": ["core"],
+    "lms/pager": ["io", "os", "core"],
+    "lms/hooks": ["lms/pager", "lms", "io", "os", "core"],
     "torch_backend": ["comm", "comm/transport", "core"],
     "train/optim": ["core"],
     "train/run": ["train/optim", "plot", "runs", "os", "core"],

@@ -1,0 +1,52 @@
+// Record of one block of a pager. Internal to the pager, which guards it with its mutex.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tutti/lms/pager/swap_file.h"
+
+namespace tutti::lms {
+
+struct PagedBlock {
+  enum class State : std::uint8_t { kResident, kWriting, kOut, kReading };
+
+  // A new allocation of the block, resident and unpinned.
+  void renew(std::int64_t time) {
+    state = State::kResident;
+    is_used = is_evictable = true;
+    ++serial;
+    pins = 0;
+    read_error = 0;
+    last_use = time;
+    next_use = 0;
+  }
+  bool can_leave() const {
+    return is_used && is_evictable && pins == 0 && state == State::kResident && transfer == 0;
+  }
+  bool leaves_before(const PagedBlock& other) const {
+    return next_use != other.next_use ? next_use > other.next_use : last_use < other.last_use;
+  }
+  // Bytes that are free when the transfer in flight is complete.
+  std::int64_t leaving_bytes() const {
+    if (state == State::kWriting) return is_cancelled ? 0 : bytes;
+    return state == State::kReading && !is_used ? bytes : 0;
+  }
+
+  std::byte* address = nullptr;
+  std::int64_t bytes = 0;
+  State state = State::kResident;
+  bool is_used = false;  // false: freed
+  bool is_evictable = true;
+  bool is_cancelled = false;  // writing: the block was used again
+  std::uint64_t serial = 0;   // of the allocation
+  int pins = 0;
+  int read_error = 0;  // of the last read; errno or io::FileQueue::kEndOfFile
+  std::int64_t last_use = 0, next_use = 0;
+  std::int64_t transfer = 0;       // id of the transfer in flight; 0: none
+  std::byte* temporary = nullptr;  // reading: where the content arrives
+  SwapFile::Extent extent;
+  std::uint32_t checksum = 0;
+};
+
+}  // namespace tutti::lms

@@ -1,0 +1,477 @@
+#include "tutti/lms/pager/pager.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "tutti/core/clock.h"
+#include "tutti/core/crc32c.h"
+#include "tutti/lms/pager/mapping.h"
+#include "tutti/lms/pager/paged_block.h"
+#include "tutti/os/memory.h"
+
+namespace tutti::lms {
+namespace {
+
+std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Large blocks start at huge pages.
+std::int64_t alignment_of(std::int64_t bytes) {
+  return bytes >= kHugePage ? kHugePage : Pager::kPageBytes;
+}
+
+}  // namespace
+
+Pager::Pager(PagerOptions options)
+    : options_(std::move(options)),
+      process_(::getpid()),
+      swap_(options_.directory, options_.engine, options_.faults),
+      budget_(options_.budget),
+      ranges_(0) {
+  const Reservation space = reserve(options_.address_space, budget_);
+  base_ = space.address;
+  reserved_ = space.bytes;
+  ranges_.extend(reserved_);
+}
+
+Pager::~Pager() {
+  MutexLock lock(mutex_);
+  while (!in_flight_.empty()) wait_for(lock, *in_flight_.front());
+  unmap(base_, reserved_);
+}
+
+bool Pager::is_forked() const {
+  return ::getpid() != process_;
+}
+
+bool Pager::is_current(BlockRef ref) const {
+  return ref.block && ref.block->serial == ref.serial && ref.block->is_used;
+}
+
+void Pager::add_resident(std::int64_t bytes) {
+  statistics_.resident += bytes;
+  statistics_.peak_resident = std::max(statistics_.peak_resident, statistics_.resident);
+}
+
+std::byte* Pager::allocate(std::int64_t bytes, bool is_pinned) {
+  if (is_forked()) return nullptr;
+  bytes = rounded(std::max<std::int64_t>(bytes, 1), kPageBytes);
+  MutexLock lock(mutex_);
+  reap();
+  PagedBlock* block = nullptr;
+  if (const auto found = cached_.find(bytes); found != cached_.end()) {
+    block = found->second;
+    cached_.erase(found);
+    statistics_.cached -= bytes;
+  } else {
+    make_room(lock, bytes);
+    const auto offset = ranges_.take(rounded(bytes, alignment_of(bytes)), alignment_of(bytes));
+    if (!offset)
+      throw MemoryError("DDL-5-73", "All reserved address space of large model support is in use.");
+    protect(base_ + *offset, bytes, Access::kReadWrite);
+    if (unused_.empty()) {
+      unused_.push_back(all_.emplace_back(std::make_unique<PagedBlock>()).get());
+    }
+    block = unused_.back();
+    unused_.pop_back();
+    block->address = base_ + *offset;
+    block->bytes = bytes;
+    add_resident(bytes);
+  }
+  block->renew(++clock_);
+  if (is_pinned) block->pins = 1, statistics_.pinned += bytes;
+  blocks_[block->address] = block;
+  ++statistics_.blocks;
+  return block->address;
+}
+
+bool Pager::free(void* address) {
+  if (!owns(address)) return false;
+  if (is_forked()) return true;  // the parent's memory
+  const MutexLock lock(mutex_);
+  const auto found = blocks_.find(static_cast<std::byte*>(address));
+  if (found == blocks_.end() || !found->second->is_used) return false;
+  PagedBlock& block = *found->second;
+  if (block.pins > 0) statistics_.pinned -= block.bytes;
+  block.pins = 0;
+  block.is_used = false;
+  ++block.serial;
+  --statistics_.blocks;
+  if (block.transfer == 0) release(block);  // else when the transfer is complete
+  changed_.notify_all();
+  return true;
+}
+
+// The block is not in use, and no transfer is in flight.
+void Pager::release(PagedBlock& block) {
+  blocks_.erase(block.address);
+  swap_.free(block.extent);
+  if (block.state == PagedBlock::State::kResident) {
+    cached_.emplace(block.bytes, &block);
+    statistics_.cached += block.bytes;
+    return;
+  }
+  statistics_.out -= block.bytes;
+  ranges_.give_back(block.address - base_, rounded(block.bytes, alignment_of(block.bytes)));
+  unused_.push_back(&block);
+}
+
+bool Pager::drop_cached() {
+  if (cached_.empty()) return false;
+  const auto largest = std::prev(cached_.end());
+  PagedBlock& block = *largest->second;
+  cached_.erase(largest);
+  discard(block.address, block.bytes);
+  statistics_.cached -= block.bytes;
+  add_resident(-block.bytes);
+  ranges_.give_back(block.address - base_, rounded(block.bytes, alignment_of(block.bytes)));
+  unused_.push_back(&block);
+  return true;
+}
+
+BlockRef Pager::find(const void* address) {
+  if (!owns(address)) return {};
+  const MutexLock lock(mutex_);
+  const auto found = blocks_.find(static_cast<const std::byte*>(address));
+  if (found == blocks_.end() || !found->second->is_used) return {};
+  return {found->second, found->second->serial};
+}
+
+std::int64_t Pager::bytes_of(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  return is_current(ref) ? ref.block->bytes : 0;
+}
+
+// Frees memory until `bytes` more fit: first that of freed blocks, then by page-outs. Enough page-outs are started before
+// the first one is waited for, so the disk works on several.
+void Pager::make_room(MutexLock& lock, std::int64_t bytes) {
+  const std::int64_t failures = failed_writes_;
+  const auto excess = [&]()
+                          TUTTI_REQUIRES(mutex_) { return statistics_.resident + bytes - budget_; };
+  while (excess() > 0) {
+    if (drop_cached()) continue;
+    std::int64_t leaving = 0;
+    for (const PagedBlock* block : in_flight_) leaving += block->leaving_bytes();
+    if (excess() > leaving && evict_one()) continue;
+    if (excess() > leaving && bytes > budget_) throw_shortage(bytes);
+    if (!wait_for_transfer(lock) && !wait_for_pins(lock)) throw_shortage(bytes);
+    if (failed_writes_ != failures)
+      throw IoError("DDL-5-72",
+                    fmt::format("Cannot write to the swap file in {}: {}. The data is still in "
+                                "memory. Free space, name another directory with TUTTI_LMS_DIR, or "
+                                "raise the budget.",
+                                swap_.directory(), std::strerror(write_error_)));
+  }
+}
+
+// Starts the page-out of the block that is needed last.
+bool Pager::evict_one() {
+  PagedBlock* victim = nullptr;
+  for (const auto& [address, block] : blocks_)
+    if (block->can_leave() && (!victim || block->leaves_before(*victim))) victim = block;
+  if (!victim) return false;
+  start_write(*victim);
+  ++statistics_.evictions;
+  return true;
+}
+
+// Waits for the oldest transfer that frees memory, else for any. Returns false if none is in flight.
+bool Pager::wait_for_transfer(MutexLock& lock) {
+  if (in_flight_.empty()) return false;
+  const auto leaving = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                    [](const PagedBlock* b) { return b->leaving_bytes() > 0; });
+  const Stopwatch watch;
+  wait_for(lock, leaving != in_flight_.end() ? **leaving : *in_flight_.front());
+  statistics_.write_wait += watch.seconds();
+  return true;
+}
+
+// Waits until another thread frees or unpins a block. Returns false if no other thread has pins, or after `patience`.
+bool Pager::wait_for_pins(MutexLock& lock) {
+  if (options_.patience <= 0 || scopes_ <= 1 || statistics_.pinned == 0) return false;
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(options_.patience));
+  return changed_.wait_until(lock, deadline);
+}
+
+void Pager::throw_shortage(std::int64_t bytes) {
+  std::int64_t fixed = 0;
+  for (const auto& [address, block] : blocks_)
+    if (block->is_used && !block->is_evictable && block->pins == 0) fixed += block->bytes;
+  const std::int64_t needed = statistics_.pinned + fixed + bytes;
+  throw BudgetError(
+      fmt::format("The memory budget of {} is too small: {} are requested while {} are in use by "
+                  "running operators and {} must stay resident. At least {} are needed.",
+                  os::rounded_bytes(budget_), os::rounded_bytes(bytes),
+                  os::rounded_bytes(statistics_.pinned), os::rounded_bytes(fixed),
+                  os::rounded_bytes(needed)),
+      bytes, statistics_.pinned + fixed);
+}
+
+void Pager::start_write(PagedBlock& block) {
+  SwapFile::Extent extent = swap_.allocate(block.bytes);
+  protect(block.address, block.bytes, Access::kRead);
+  if (options_.verifies)
+    block.checksum = crc32c(block.address, static_cast<std::size_t>(block.bytes));
+  block.extent = extent;
+  block.state = PagedBlock::State::kWriting;
+  block.is_cancelled = false;
+  block.transfer = next_transfer_++;
+  in_flight_.push_back(&block);
+  swap_.queue().start_write(block.transfer, extent.offset, block.bytes, block.address);
+}
+
+void Pager::cancel_write(PagedBlock& block) {
+  if (block.state != PagedBlock::State::kWriting || block.is_cancelled) return;
+  block.is_cancelled = true;
+  ++statistics_.cancelled;
+  protect(block.address, block.bytes, Access::kReadWrite);
+}
+
+// The budget has space for the block.
+void Pager::start_read(PagedBlock& block) {
+  block.temporary = map_temporary(block.bytes);
+  block.read_error = 0;
+  add_resident(block.bytes);
+  statistics_.out -= block.bytes;
+  block.state = PagedBlock::State::kReading;
+  block.transfer = next_transfer_++;
+  in_flight_.push_back(&block);
+  swap_.queue().start_read(block.transfer, block.extent.offset, block.bytes, block.temporary);
+}
+
+void Pager::wait_for(MutexLock& lock, PagedBlock& block) {
+  const std::int64_t transfer = block.transfer;
+  if (transfer == 0) return;
+  io::FileQueue& queue = swap_.queue();
+  lock.unlock();
+  queue.wait(transfer);
+  lock.lock();
+  if (block.transfer == transfer) complete(block);
+}
+
+void Pager::reap() {
+  const std::vector<PagedBlock*> blocks = in_flight_;
+  for (PagedBlock* block : blocks)
+    if (swap_.queue().is_done(block->transfer)) complete(*block);
+}
+
+void Pager::complete(PagedBlock& block) {
+  const int error = swap_.queue().result(block.transfer);
+  block.transfer = 0;
+  in_flight_.erase(std::find(in_flight_.begin(), in_flight_.end(), &block));
+  if (block.state == PagedBlock::State::kWriting)
+    complete_write(block, error);
+  else
+    complete_read(block, error);
+  if (!block.is_used) release(block);
+  changed_.notify_all();
+}
+
+void Pager::complete_write(PagedBlock& block, int error) {
+  if (error == 0) statistics_.bytes_written += block.bytes;
+  if (error != 0 || block.is_cancelled || !block.is_used) {
+    if (error != 0 && block.is_used && !block.is_cancelled) {
+      ++failed_writes_;
+      write_error_ = error;
+    }
+    if (!block.is_cancelled) protect(block.address, block.bytes, Access::kReadWrite);
+    swap_.free(block.extent);
+    block.state = PagedBlock::State::kResident;
+    return;
+  }
+  discard(block.address, block.bytes);
+  block.state = PagedBlock::State::kOut;
+  ++statistics_.page_outs;
+  statistics_.out += block.bytes;
+  add_resident(-block.bytes);
+}
+
+void Pager::complete_read(PagedBlock& block, int error) {
+  const auto size = static_cast<std::size_t>(block.bytes);
+  if (error == 0 && options_.verifies && crc32c(block.temporary, size) != block.checksum)
+    error = EBADMSG;
+  if (error == 0 && block.is_used)
+    error = move_mapping(block.temporary, block.bytes, block.address);
+  if (error != 0 || !block.is_used) {
+    unmap(block.temporary, block.bytes);
+    block.temporary = nullptr;
+    block.state = PagedBlock::State::kOut;
+    block.read_error = error;
+    statistics_.out += block.bytes;
+    add_resident(-block.bytes);
+    return;
+  }
+  block.temporary = nullptr;
+  block.state = PagedBlock::State::kResident;
+  ++statistics_.page_ins;
+  statistics_.bytes_read += block.bytes;
+  swap_.free(block.extent);
+}
+
+// Returns when the block is resident, or no longer in use.
+void Pager::make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial) {
+  const auto is_gone = [&] { return block.serial != serial; };
+  while (!is_gone() && block.state != PagedBlock::State::kResident) {
+    if (block.state == PagedBlock::State::kWriting) return cancel_write(block);
+    if (block.state == PagedBlock::State::kOut) {
+      make_room(lock, block.bytes);
+      if (is_gone() || block.state != PagedBlock::State::kOut) continue;
+      start_read(block);
+      continue;
+    }
+    wait_for(lock, block);
+    if (!is_gone() && block.read_error != 0)
+      throw IoError("DDL-5-74",
+                    fmt::format("Cannot read a block of {} back from the swap file in {}: {}.",
+                                os::rounded_bytes(block.bytes), swap_.directory(),
+                                block.read_error == io::FileQueue::kEndOfFile
+                                    ? "the file is too short"
+                                    : std::strerror(block.read_error)));
+  }
+}
+
+void Pager::pin(std::span<const BlockRef> refs) {
+  MutexLock lock(mutex_);
+  bool waits = false;
+  for (const BlockRef& ref : refs) {
+    if (!is_current(ref)) continue;
+    PagedBlock& block = *ref.block;
+    if (block.pins++ == 0) statistics_.pinned += block.bytes;
+    block.last_use = ++clock_;
+    cancel_write(block);
+    if (block.state == PagedBlock::State::kOut) ++statistics_.unplanned_reads;
+    if (block.state == PagedBlock::State::kReading) {
+      if (swap_.queue().is_done(block.transfer))
+        complete(block);
+      else
+        ++statistics_.late_reads;
+    }
+    waits |= block.state == PagedBlock::State::kOut || block.state == PagedBlock::State::kReading;
+  }
+  if (!waits) return;
+  const Stopwatch watch;
+  try {
+    for (const BlockRef& ref : refs)  // all reads are in flight before the first one is waited for
+      if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) {
+        make_room(lock, ref.block->bytes);
+        if (is_current(ref) && ref.block->state == PagedBlock::State::kOut) start_read(*ref.block);
+      }
+    for (const BlockRef& ref : refs)
+      if (is_current(ref)) make_resident(lock, *ref.block, ref.serial);
+  } catch (...) {
+    lock.unlock();
+    unpin(refs);
+    throw;
+  }
+  statistics_.read_wait += watch.seconds();
+}
+
+void Pager::unpin(std::span<const BlockRef> refs) {
+  const MutexLock lock(mutex_);
+  for (const BlockRef& ref : refs) {
+    if (!is_current(ref) || ref.block->pins == 0) continue;
+    ref.block->last_use = ++clock_;
+    if (--ref.block->pins == 0) statistics_.pinned -= ref.block->bytes;
+  }
+  changed_.notify_all();
+}
+
+void Pager::scope_end() {
+  --scopes_;
+  changed_.notify_all();
+}
+
+bool Pager::page_out(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  if (!is_current(ref) || !ref.block->can_leave()) return false;
+  start_write(*ref.block);
+  return true;
+}
+
+void Pager::finish_page_out(BlockRef ref) {
+  MutexLock lock(mutex_);
+  if (!is_current(ref) || ref.block->leaving_bytes() == 0) return;
+  const Stopwatch watch;
+  wait_for(lock, *ref.block);
+  statistics_.write_wait += watch.seconds();
+}
+
+bool Pager::prefetch(BlockRef ref) {
+  const MutexLock lock(mutex_);
+  if (!is_current(ref) || ref.block->state != PagedBlock::State::kOut) return true;
+  while (statistics_.resident + ref.block->bytes > budget_)
+    if (!drop_cached()) return false;
+  start_read(*ref.block);
+  return true;
+}
+
+void Pager::poll() {
+  const MutexLock lock(mutex_);
+  reap();
+}
+
+void Pager::set_next_use(BlockRef ref, std::int64_t time) {
+  const MutexLock lock(mutex_);
+  if (is_current(ref)) ref.block->next_use = time;
+}
+
+void Pager::set_evictable(BlockRef ref, bool is_evictable) {
+  const MutexLock lock(mutex_);
+  if (is_current(ref)) ref.block->is_evictable = is_evictable;
+}
+
+void Pager::set_budget(std::int64_t bytes) {
+  MutexLock lock(mutex_);
+  const std::int64_t before = budget_;
+  budget_ = bytes;
+  try {
+    make_room(lock, 0);
+  } catch (...) {
+    budget_ = before;
+    throw;
+  }
+}
+
+std::int64_t Pager::budget() const {
+  const MutexLock lock(mutex_);
+  return budget_;
+}
+
+bool Pager::handle_fault(void* address) {
+  if (!owns(address) || is_forked()) return false;
+  MutexLock lock(mutex_);
+  auto found = blocks_.upper_bound(static_cast<std::byte*>(address));
+  if (found == blocks_.begin()) return false;
+  PagedBlock& block = *(--found)->second;
+  if (!block.is_used || static_cast<std::byte*>(address) >= block.address + block.bytes)
+    return false;
+  ++statistics_.faults;
+  if (block.state == PagedBlock::State::kOut) ++statistics_.unplanned_reads;
+  block.last_use = ++clock_;
+  const Stopwatch watch;
+  make_resident(lock, block, block.serial);
+  statistics_.read_wait += watch.seconds();
+  return true;
+}
+
+std::string Pager::directory() const {
+  const MutexLock lock(mutex_);
+  return swap_.directory();
+}
+
+PagerStatistics Pager::statistics() const {
+  const MutexLock lock(mutex_);
+  return statistics_;
+}
+
+}  // namespace tutti::lms

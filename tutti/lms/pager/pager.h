@@ -1,0 +1,172 @@
+// Address-stable paging of memory blocks under a hard budget.
+//
+// Every block has its own page-aligned range of reserved address space. Its address never changes, so views and raw
+// pointers stay valid while its content moves between memory and the swap file:
+//
+//   resident --page_out--> writing --written--> out --pin, prefetch--> reading --read--> resident
+//
+// - writing: the memory can be read. A pin, or a store by code without a pin, cancels the page-out.
+// - out: the range has no access rights and no memory. An access without a pin raises SIGSEGV (fault_handler.h).
+// - reading: the content arrives in a temporary mapping, which then replaces the range in one system call. Threads
+//   without a pin therefore never see a partly read block.
+//
+// Freed blocks keep their memory for allocations of the same size until it is needed. The budget counts all memory that
+// the pager holds: resident, writing and reading blocks and freed ones. It is never exceeded.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/core/error.h"
+#include "tutti/core/mutex.h"
+#include "tutti/io/file_queue.h"
+#include "tutti/lms/pager/ranges.h"
+#include "tutti/lms/pager/statistics.h"
+#include "tutti/lms/pager/swap_file.h"
+
+namespace tutti::lms {
+
+struct PagerOptions {
+  std::int64_t budget = 0;               // bytes
+  std::filesystem::path directory = {};  // of the swap file; empty: default_swap_directory()
+  std::int64_t address_space = std::int64_t{16}
+                               << 40;  // bytes to reserve; less if the process may not
+  double patience = 5;                 // seconds to wait for pins of other threads
+  bool verifies = false;               // compare the CRC-32C of blocks that are read back
+  io::FileQueue::Engine engine = io::FileQueue::Engine::kAuto;
+  io::FaultInjector faults = {};  // tests only
+};
+
+// The budget cannot hold a request and everything that must be resident at the same time.
+struct BudgetError : MemoryError {
+  BudgetError(const std::string& message, std::int64_t requested_bytes, std::int64_t pinned_bytes)
+      : MemoryError("DDL-5-70", message), requested(requested_bytes), pinned(pinned_bytes) {}
+  std::int64_t requested, pinned;  // bytes
+};
+
+struct PagedBlock;
+
+// A block at a certain allocation. Invalid once the block is freed, even if its address is allocated again.
+struct BlockRef {
+  PagedBlock* block = nullptr;
+  std::uint64_t serial = 0;
+  explicit operator bool() const { return block != nullptr; }
+  bool operator==(const BlockRef&) const = default;
+};
+
+// All functions are thread-safe. Those that take a BlockRef ignore an invalid one.
+class Pager {
+ public:
+  static constexpr std::int64_t kPageBytes = 4096;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  // Reserves address space and creates the swap file. Throws IoError (DDL-5-71) or MemoryError (DDL-5-73).
+  explicit Pager(PagerOptions options);
+  // Unmaps all blocks, in use or not.
+  ~Pager();
+  Pager(const Pager&) = delete;
+  Pager& operator=(const Pager&) = delete;
+
+  // A resident block, pinned once if `is_pinned`. Evicts other blocks if necessary. Throws BudgetError if the pinned and
+  // unevictable blocks leave too little of the budget, IoError (DDL-5-72) if a page-out fails. Returns nullptr in a
+  // forked child.
+  std::byte* allocate(std::int64_t bytes, bool is_pinned = false);
+  // Frees the block that starts at `address`, pinned or not. Returns false if no block in use starts there.
+  bool free(void* address);
+  // True for all addresses in the reserved range. Does not lock.
+  bool owns(const void* address) const {
+    return static_cast<const std::byte*>(address) - base_ < reserved_ && address >= base_;
+  }
+  // The block in use that starts at `address`; an invalid reference if there is none.
+  BlockRef find(const void* address);
+  std::int64_t bytes_of(BlockRef ref);
+
+  // Makes all blocks resident and keeps them so until unpin; pins are counted. Throws as `allocate`, and IoError
+  // (DDL-5-74) if a block cannot be read back; no block is pinned then.
+  void pin(std::span<const BlockRef> refs);
+  void unpin(std::span<const BlockRef> refs);
+
+  // Starts to page out a resident, unpinned block. Returns false if it cannot be paged out now.
+  bool page_out(BlockRef ref);
+  // Waits until the memory of a block in state writing is free.
+  void finish_page_out(BlockRef ref);
+  // Starts to read a block that is out. Returns false if the budget has no space for it now; evicts nothing.
+  bool prefetch(BlockRef ref);
+  // Handles completed transfers. Does not block.
+  void poll();
+
+  // Order of eviction: the block with the largest next use first, then the least recently pinned. kNever: not used
+  // again. Times are chosen by the caller. Blocks start with next use 0, that is unknown.
+  void set_next_use(BlockRef ref, std::int64_t time);
+  // Blocks that are not evictable stay resident once they are. Blocks start evictable.
+  void set_evictable(BlockRef ref, bool is_evictable);
+  // A smaller budget takes effect at once; throws BudgetError if pinned blocks need more.
+  void set_budget(std::int64_t bytes);
+  std::int64_t budget() const;
+
+  // Number of threads between scope_begin and scope_end. A thread that lacks memory waits for pins of such threads.
+  void scope_begin() { ++scopes_; }
+  void scope_end();
+
+  // Makes the block that contains `address` accessible. Returns false if no block in use contains it. Throws as `pin`.
+  bool handle_fault(void* address);
+
+  PagerStatistics statistics() const;
+  std::string directory() const;  // of the swap file
+
+ private:
+  bool is_current(BlockRef ref) const TUTTI_REQUIRES(mutex_);
+  void make_room(MutexLock& lock, std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  bool drop_cached() TUTTI_REQUIRES(mutex_);
+  bool evict_one() TUTTI_REQUIRES(mutex_);
+  bool wait_for_transfer(MutexLock& lock) TUTTI_REQUIRES(mutex_);
+  bool wait_for_pins(MutexLock& lock) TUTTI_REQUIRES(mutex_);
+  [[noreturn]] void throw_shortage(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  void start_write(PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void cancel_write(PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void start_read(PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void make_resident(MutexLock& lock, PagedBlock& block, std::uint64_t serial)
+      TUTTI_REQUIRES(mutex_);
+  void wait_for(MutexLock& lock, PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void complete(PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void complete_write(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
+  void complete_read(PagedBlock& block, int error) TUTTI_REQUIRES(mutex_);
+  void release(PagedBlock& block) TUTTI_REQUIRES(mutex_);
+  void reap() TUTTI_REQUIRES(mutex_);
+  void add_resident(std::int64_t bytes) TUTTI_REQUIRES(mutex_);
+  bool is_forked() const;
+
+  const PagerOptions options_;
+  const int process_;
+  std::byte* base_ = nullptr;
+  std::int64_t reserved_ = 0;
+  std::atomic<int> scopes_ = 0;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  SwapFile swap_ TUTTI_GUARDED_BY(mutex_);
+  std::int64_t budget_ TUTTI_GUARDED_BY(mutex_);
+  Ranges ranges_ TUTTI_GUARDED_BY(mutex_);
+  std::map<const std::byte*, PagedBlock*> blocks_
+      TUTTI_GUARDED_BY(mutex_);  // by address, in use or doomed
+  std::vector<std::unique_ptr<PagedBlock>> all_ TUTTI_GUARDED_BY(mutex_);
+  std::vector<PagedBlock*> unused_ TUTTI_GUARDED_BY(mutex_);  // records without a range
+  std::multimap<std::int64_t, PagedBlock*> cached_
+      TUTTI_GUARDED_BY(mutex_);                                  // freed, with memory; by size
+  std::vector<PagedBlock*> in_flight_ TUTTI_GUARDED_BY(mutex_);  // oldest first
+  std::int64_t clock_ TUTTI_GUARDED_BY(mutex_) = 0;
+  std::int64_t next_transfer_ TUTTI_GUARDED_BY(mutex_) = 1;
+  std::int64_t failed_writes_ TUTTI_GUARDED_BY(mutex_) = 0;
+  int write_error_ TUTTI_GUARDED_BY(mutex_) = 0;
+  PagerStatistics statistics_ TUTTI_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::lms
