@@ -63,7 +63,7 @@ float clip_factor(double gradient_squares, double clip_norm, float scale) {
 }
 
 Optimizer::Optimizer(UpdateSettings settings, std::vector<Segment> segments)
-    : settings_(std::move(settings)), segments_(std::move(segments)) {
+    : settings_(settings), segments_(std::move(segments)) {
   for (const Segment& segment : segments_) size_ += segment.count;
   state_.assign(arrays_of(settings_.rule), std::vector<float>(static_cast<std::size_t>(size_)));
 }
