@@ -67,7 +67,7 @@ MAY_INCLUDE = {
         "learn/base", "comm", "core"],
     "learn/tree": ["learn/tree/*", "learn/data", "learn/base", "comm", "comm/transport", "core"],
     "learn/model": ["learn/*", "io", "os", "core"],
-    "lms": ["core"],
+    "lms": ["plot", "core"],
     "lms/pager": ["io", "os", "core"],
     "lms/hooks": ["lms/pager", "lms", "io", "os", "core"],
     "torch_backend": ["comm", "comm/transport", "core"],
