@@ -61,7 +61,7 @@ std::string shape_text(const Matrix& m) {
 }
 
 // What became codes, so that these can be read.
-void print_words(const Words& words) {
+void print_categories(const StringCategories& categories) {
   static constexpr std::size_t kMostShown = 20;
   const auto print = [](const std::string& what, const std::vector<std::string>& all) {
     const std::vector<std::string> shown(
@@ -69,9 +69,9 @@ void print_words(const Words& words) {
     fmt::print("{}: {} words as codes from 0: {}{}\n", what, all.size(), fmt::join(shown, ", "),
                all.size() > kMostShown ? ", ..." : "");
   };
-  for (const int column : words.categorical())
-    print(fmt::format("column {}", column), words.columns[column]);
-  if (!words.labels.empty()) print("labels", words.labels);
+  for (const int column : categories.categorical())
+    print(fmt::format("column {}", column), categories.columns[column]);
+  if (!categories.labels.empty()) print("labels", categories.labels);
 }
 
 // A line at most once per second, so that short fits say nothing.
@@ -149,15 +149,15 @@ void keep_model(const std::string& out, const SavedModel& model) try {
 } catch (const IoError& error) {
   std::string folder = std::filesystem::temp_directory_path() / "tutti-model-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw;
-  const std::string refuge = folder + "/model.json";
+  const std::string fallback = folder + "/model.json";
   try {
-    save_model(refuge, model);
+    save_model(fallback, model);
   } catch (const IoError&) {
     std::filesystem::remove_all(folder);
     throw error;
   }
   throw IoError("DDL-9-02",
-                fmt::format("{}: cannot write it any more. The model is in {}.", out, refuge));
+                fmt::format("{}: cannot write it any more. The model is in {}.", out, fallback));
 }
 
 int run_learn_train(int argc, char** argv) {
@@ -183,12 +183,12 @@ int run_learn_train(int argc, char** argv) {
                file->schema().columns, file->chunks());
     model = train(file, settings);
   } else {
-    command.file.takes_words = true;
+    command.file.parse_strings = true;
     const DataSet data = read_any(command.data, command.file);
     fmt::print("{}: {}, read in {:.2f} s\n", command.data, shape_text(data.features),
                watch.seconds());
-    if (const auto words = data.words.categorical(); !words.empty())
-      fmt::print("columns of words, counted from 0: {}\n", fmt::join(words, ", "));
+    if (const auto categories = data.categories.categorical(); !categories.empty())
+      fmt::print("columns of words, counted from 0: {}\n", fmt::join(categories, ", "));
     const Stopwatch fitting;
     model = train(data, settings);
     fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),
@@ -201,8 +201,8 @@ int run_learn_train(int argc, char** argv) {
   if (command.test.empty()) return 0;
   AnyFileOptions test_file = command.file;
   if (test_file.columns == 0) test_file.columns = model.columns;
-  test_file.takes_words = false;
-  test_file.known_words = model.words;
+  test_file.parse_strings = false;
+  test_file.known_categories = model.categories;
   const DataSet test = read_any(command.test, test_file);
   if (test.labels.empty())
     throw ConfigError("DDL-9-05", fmt::format("{} has no labels to measure by.", command.test));
@@ -229,7 +229,7 @@ int run_learn_predict(int argc, char** argv) {
   if (wants_probabilities && !model.has_probabilities())
     throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
   if (options.columns == 0) options.columns = model.columns;
-  options.known_words = model.words;
+  options.known_categories = model.categories;
   const DataSet data = read_any(data_path, options);
   const Predictions found = predict(model, data.features, options.threads);
   std::string text;
@@ -253,13 +253,13 @@ int run_learn_convert(int argc, char** argv) {
   CLI::App app("Writes the rows of a file in another format", "tutti learn convert");
   std::string from, to, to_format;
   std::int64_t chunk_rows = 0;
-  bool spreads = false;
-  AnyFileOptions options{.takes_words = true};
+  bool is_one_hot = false;
+  AnyFileOptions options{.parse_strings = true};
   app.add_option("from", from, "file to read")->required();
   app.add_option("to", to, "file to write")->required();
   app.add_option("--to-format", to_format, "own, svmlight, csv, snap [by the name]");
   app.add_option("--chunk-rows", chunk_rows, "own: rows of a chunk [about 8 MiB]");
-  app.add_flag("--spread-words", spreads,
+  app.add_flag("--spread-words", is_one_hot,
                "a column of ones for each word of a CSV file [codes; CSV: words]");
   add_file_options(app, options);
   int code = 0;
@@ -267,13 +267,13 @@ int run_learn_convert(int argc, char** argv) {
   const FileKind kind = to_format.empty() ? kind_by_name(to) : parse_file_kind(to_format);
   os::check_writable(to);
   DataSet data = read_any(from, options);
-  if (spreads) {
-    data.features = spread_words(data.features, data.words);
-    data.words.columns.clear();
+  if (is_one_hot) {
+    data.features = one_hot_encode(data.features, data.categories);
+    data.categories.columns.clear();
   }
-  if (kind != FileKind::kCsv) print_words(data.words);
+  if (kind != FileKind::kCsv) print_categories(data.categories);
   os::write_whole(to, [&](const std::filesystem::path& draft) {
-    if (kind == FileKind::kOwn) {
+    if (kind == FileKind::kTutti) {
       write_data_file(draft, data, chunk_rows);
     } else {
       write_any(draft, data, kind);
@@ -304,7 +304,7 @@ void print_model(const SavedModel& model) {
 int run_learn_info(int argc, char** argv) {
   CLI::App app("Says what is in a data file or a model", "tutti learn info");
   std::string path;
-  AnyFileOptions options{.takes_words = true};
+  AnyFileOptions options{.parse_strings = true};
   app.add_option("file", path, "a data file, or a model of `tutti learn train`")->required();
   add_file_options(app, options);
   int code = 0;
@@ -316,14 +316,14 @@ int run_learn_info(int argc, char** argv) {
   const FileKind kind = options.kind.empty() ? kind_of(path) : parse_file_kind(options.kind);
   const DataSet data = read_any(path, options);
   fmt::print("{}: {}, {}\n", path, name_of(kind), shape_text(data.features));
-  if (kind == FileKind::kOwn) fmt::print("{} chunks\n", DataFile(path).chunks());
-  print_words(data.words);
+  if (kind == FileKind::kTutti) fmt::print("{} chunks\n", DataFile(path).chunks());
+  print_categories(data.categories);
   std::vector<double> values = data.labels;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.empty()) {
     fmt::print("no labels\n");
-  } else if (!data.words.labels.empty()) {
+  } else if (!data.categories.labels.empty()) {
     // they have been told
   } else if (values.size() <= 20) {
     fmt::print("labels {}\n", fmt::join(values, " "));

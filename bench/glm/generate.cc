@@ -121,7 +121,7 @@ DataSet dense_set(std::int64_t rows, std::int64_t columns,
   });
   data.features =
       Matrix{.rows = rows, .columns = columns, .values = values.get(), .row_stride = columns};
-  data.features.keeper = values;
+  data.features.owner = values;
   return data;
 }
 

@@ -85,10 +85,10 @@ class Liblinear:
         self.library.set_print_string_function(self.silence)
 
     def fit(self, X, y):
-        rows, places = X.shape[0], np.arange(X.nnz) + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        rows, positions = X.shape[0], np.arange(X.nnz) + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         nodes = np.zeros(X.nnz + rows, np.dtype([("index", np.int32), ("value", np.float64)], align=True))
         nodes["index"] = -1  # ends a row
-        nodes["index"][places], nodes["value"][places] = X.indices + 1, X.data
+        nodes["index"][positions], nodes["value"][positions] = X.indices + 1, X.data
         starts = nodes.ctypes.data + 16 * (X.indptr[:-1].astype(np.uint64) + np.arange(rows, dtype=np.uint64))
         problem = self.Problem(rows, X.shape[1], y.ctypes.data, starts.ctypes.data, -1)
         parameter = self.Parameter(self.solver, self.eps, 1, 0, None, None, 0.1, None)

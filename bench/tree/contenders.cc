@@ -27,8 +27,8 @@ using learn::Matrix;
 using learn::Threads;
 
 Matrix matrix_of(const Decays& data) {
-  return {learn::Form::kDense, DType::kF32,      data.rows, Decays::kColumns,
-          data.values.data(),  Decays::kColumns, 1};
+  return {learn::Storage::kDense, DType::kF32,      data.rows, Decays::kColumns,
+          data.values.data(),     Decays::kColumns, 1};
 }
 
 learn::tree::Model fit(const TreeCase& one, const Decays& data, Threads& threads) {
@@ -52,8 +52,9 @@ learn::tree::Model fit(const TreeCase& one, const Decays& data, Threads& threads
 }
 
 // Probabilities of class 1.
-std::vector<double> ask(const learn::tree::Predictor& predictor, const learn::tree::Model& model,
-                        const Decays& data, Threads& threads) {
+std::vector<double> predict_all(const learn::tree::Predictor& predictor,
+                                const learn::tree::Model& model, const Decays& data,
+                                Threads& threads) {
   const auto outputs = static_cast<std::size_t>(model.outputs);
   std::vector<double> raw(static_cast<std::size_t>(data.rows) * outputs), ones;
   predictor.predict(matrix_of(data), raw, threads);
@@ -62,15 +63,15 @@ std::vector<double> ask(const learn::tree::Predictor& predictor, const learn::tr
   return ones;
 }
 
-double auc_of(const std::vector<double>& answers, const std::vector<double>& labels) {
-  std::vector<std::size_t> order(answers.size());
+double auc_of(const std::vector<double>& predictions, const std::vector<double>& labels) {
+  std::vector<std::size_t> order(predictions.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return answers[a] < answers[b]; });
+            [&](std::size_t a, std::size_t b) { return predictions[a] < predictions[b]; });
   double ranks = 0, ones = 0;
   for (std::size_t i = 0; i < order.size();) {
     std::size_t end = i;
-    while (end < order.size() && answers[order[end]] == answers[order[i]]) ++end;
+    while (end < order.size() && predictions[order[end]] == predictions[order[i]]) ++end;
     for (std::size_t j = i; j < end; ++j)
       if (labels[order[j]] > 0.5) ranks += static_cast<double>(i + end + 1) / 2, ++ones;
     i = end;
@@ -78,17 +79,17 @@ double auc_of(const std::vector<double>& answers, const std::vector<double>& lab
   return (ranks - ones * (ones + 1) / 2) / (ones * (static_cast<double>(order.size()) - ones));
 }
 
-void judge(const std::vector<double>& answers, const std::vector<double>& labels,
-           TreeResult& result) {
+void evaluate(const std::vector<double>& predictions, const std::vector<double>& labels,
+              TreeResult& result) {
   double loss = 0, right = 0;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const double safe = std::clamp(answers[i], 1e-7, 1 - 1e-7);
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const double safe = std::clamp(predictions[i], 1e-7, 1 - 1e-7);
     loss -= std::log(labels[i] > 0.5 ? safe : 1 - safe);
-    right += (answers[i] > 0.5) == (labels[i] > 0.5) ? 1 : 0;
+    right += (predictions[i] > 0.5) == (labels[i] > 0.5) ? 1 : 0;
   }
-  result.log_loss = loss / static_cast<double>(answers.size());
-  result.accuracy = right / static_cast<double>(answers.size());
-  result.auc = auc_of(answers, labels);
+  result.log_loss = loss / static_cast<double>(predictions.size());
+  result.accuracy = right / static_cast<double>(predictions.size());
+  result.auc = auc_of(predictions, labels);
 }
 
 void write(const std::filesystem::path& path, const void* from, std::size_t bytes) {
@@ -139,9 +140,9 @@ TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const
   if (one.depth > 0 && one.trees == 1) result.visits = visits_of(model, one.depth);
   const learn::tree::Predictor predictor(model);
   watch.restart();
-  const auto answers = ask(predictor, model, data.test, threads);
+  const auto predictions = predict_all(predictor, model, data.test, threads);
   result.predict_seconds = watch.seconds();
-  judge(answers, data.test.labels, result);
+  evaluate(predictions, data.test.labels, result);
   std::vector<double> out(static_cast<std::size_t>(model.outputs));
   const std::size_t rows = std::min<std::size_t>(2000, data.test.labels.size());
   watch.restart();

@@ -48,16 +48,16 @@ def main(folder, system, case, *numbers):
         model.fit(x, y)
         seconds.append(time.perf_counter() - start)
     start = time.perf_counter()
-    answers = model.predict_proba(x_test)[:, 1].astype(np.float64)
+    predictions = model.predict_proba(x_test)[:, 1].astype(np.float64)
     predict = time.perf_counter() - start
     start = time.perf_counter()
     for i in range(50):
         model.predict_proba(x_test[i : i + 1])
     one_row = (time.perf_counter() - start) / 50
-    safe = np.clip(answers, 1e-7, 1 - 1e-7)
+    safe = np.clip(predictions, 1e-7, 1 - 1e-7)
     result = dict(fit_seconds=seconds, predict_seconds=predict, row_microseconds=one_row * 1e6,
                   log_loss=float(-np.mean(np.where(y_test == 1, np.log(safe), np.log(1 - safe)))),
-                  auc=float(roc_auc_score(y_test, answers)), accuracy=float(np.mean((answers > 0.5) == (y_test == 1))))
+                  auc=float(roc_auc_score(y_test, predictions)), accuracy=float(np.mean((predictions > 0.5) == (y_test == 1))))
     (folder / f"{system}.json").write_text(json.dumps(result))
 
 

@@ -4,8 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "python/bindings/fit_watch.h"
 #include "python/bindings/learn_arrays.h"
+#include "python/bindings/progress_callback.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/clock.h"
@@ -26,11 +26,11 @@ namespace {
 
 constexpr double kLookEverySeconds = 0.05;
 
-// (format, shape, dtype, offsets, indices, values or None, has_row_length)
+// (format, shape, dtype, offsets, indices, values or None, has_unit_norm)
 Held sparse(const py::tuple& parts) {
   Held held = sparse_matrix(parts[0].cast<std::string>(), parts[1], parts[3], parts[4], parts[5]);
   held.matrix.dtype = dtype_of(parts[2]);
-  if (parts[6].cast<bool>()) held.matrix.implicit = Implicit::kRowLength;
+  if (parts[6].cast<bool>()) held.matrix.implicit = Implicit::kUnitNorm;
   return held;
 }
 
@@ -83,21 +83,21 @@ GlmOptions options_of(const py::dict& from) {
 }
 
 // `show` is called with (iteration, seconds, objective, gap).
-void listen(GlmOptions& options, const py::dict& from, FitWatch& watch) {
+void listen(GlmOptions& options, const py::dict& from, ProgressCallback& callback) {
   py::object show = py::none();
   if (from.contains("show")) show = from["show"];
-  options.on_progress = [show, &watch](const Progress& progress) {
-    return watch.goes_on([&] {
+  options.on_progress = [show, &callback](const Progress& progress) {
+    return callback.invoke([&] {
       if (!show.is_none())
         show(progress.iteration, progress.seconds, progress.objective, progress.dual_gap);
       return true;
     });
   };
   // Chunks come every few milliseconds, which other threads of Python may need.
-  options.should_stop = [&watch, last = Stopwatch()]() mutable {
+  options.should_stop = [&callback, last = Stopwatch()]() mutable {
     if (last.seconds() < kLookEverySeconds) return false;
     last = Stopwatch();
-    return !watch.goes_on([] { return true; });
+    return !callback.invoke([] { return true; });
   };
 }
 
@@ -131,11 +131,11 @@ void add_solution(const MultinomialModel& model, py::dict& result) {
 
 // Calls fit(options) without Python's lock.
 template <class Fit>
-py::dict run_fit(const py::dict& asked, const Fit& fit) {
+py::dict run_fit(const py::dict& requested, const Fit& fit) {
   using namespace py::literals;
-  GlmOptions options = options_of(asked);
-  FitWatch watch;
-  listen(options, asked, watch);
+  GlmOptions options = options_of(requested);
+  ProgressCallback callback;
+  listen(options, requested, callback);
   const auto model = [&] {
     const py::gil_scoped_release release;
     return fit(options);
@@ -143,49 +143,51 @@ py::dict run_fit(const py::dict& asked, const Fit& fit) {
   py::dict result("coefficients"_a = array_of(model.coefficients), "objective"_a = model.objective,
                   "dual_gap"_a = model.dual_gap, "has_converged"_a = model.has_converged,
                   "history"_a = history_of(model.history),
-                  "is_interrupted"_a = watch.was_interrupted());
+                  "is_interrupted"_a = callback.was_interrupted());
   add_solution(model, result);
   return result;
 }
 
 // The same for fit(options, statistics) from a file.
 template <class Fit>
-py::dict run_file_fit(const py::dict& asked, const Fit& fit) {
+py::dict run_file_fit(const py::dict& requested, const Fit& fit) {
   using namespace py::literals;
   StreamStats use;
-  py::dict result = run_fit(asked, [&](const GlmOptions& options) { return fit(options, &use); });
+  py::dict result =
+      run_fit(requested, [&](const GlmOptions& options) { return fit(options, &use); });
   result["stream"] = py::dict("chunks"_a = use.chunks, "residents"_a = use.residents,
                               "bytes_read"_a = use.bytes_read, "engine"_a = use.engine);
   return result;
 }
 
 py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& weights,
-                    const py::dict& asked) {
+                    const py::dict& requested) {
   const Held held = matrix_of(x);
-  return run_fit(asked, [&](const GlmOptions& options) {
+  return run_fit(requested, [&](const GlmOptions& options) {
     return fit(held.matrix, span_of(labels), span_of(weights), options);
   });
 }
 
 py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& labels,
-                       const Doubles& weights, std::int64_t memory_limit, const py::dict& asked) {
-  return run_file_fit(asked, [&](const GlmOptions& options, StreamStats* use) {
+                       const Doubles& weights, std::int64_t memory_limit,
+                       const py::dict& requested) {
+  return run_file_fit(requested, [&](const GlmOptions& options, StreamStats* use) {
     return fit_file(file, span_of(labels), span_of(weights), options, memory_limit, use);
   });
 }
 
 py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
-                     const py::dict& asked) {
+                     const py::dict& requested) {
   const Held held = matrix_of(x);
-  return run_fit(asked, [&](const GlmOptions& options) {
+  return run_fit(requested, [&](const GlmOptions& options) {
     return fit_multinomial(held.matrix, span_of(classes), count, span_of(weights), options);
   });
 }
 
 py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& classes, int count,
                           const Doubles& weights, std::int64_t memory_limit,
-                          const py::dict& asked) {
-  return run_file_fit(asked, [&](const GlmOptions& options, StreamStats* use) {
+                          const py::dict& requested) {
+  return run_file_fit(requested, [&](const GlmOptions& options, StreamStats* use) {
     return fit_multinomial_file(file, span_of(classes), count, span_of(weights), options,
                                 memory_limit, use);
   });
@@ -199,9 +201,9 @@ double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_lim
   const auto nothing = [](const Matrix&, std::int64_t) {};
   stream.for_chunks(threads, nothing);
   const std::int64_t before = stream.bytes_read();
-  const Stopwatch watch;
+  const Stopwatch callback;
   stream.for_chunks(threads, nothing);
-  return static_cast<double>(stream.bytes_read() - before) / watch.seconds();
+  return static_cast<double>(stream.bytes_read() - before) / callback.seconds();
 }
 
 Doubles margins(const py::object& x, const Doubles& coefficients, double intercept, int threads) {
@@ -214,27 +216,30 @@ Doubles margins(const py::object& x, const Doubles& coefficients, double interce
   return array_of(found);
 }
 
-// (labels, rows, columns, form, offsets, indices, values or None, has_row_length); a dense matrix
+// (labels, rows, columns, form, offsets, indices, values or None, has_unit_norm); a dense matrix
 // has its values row by row and no offsets. The arrays share the memory of the data set.
 py::tuple parts_of(const DataSet& data) {
-  const Matrix m = data.features.is_sparse() ? data.features : to_form(data.features, Form::kDense);
-  const py::capsule keeper(new std::shared_ptr<const void>(m.keeper),
-                           [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); });
+  const Matrix m =
+      data.features.is_sparse() ? data.features : to_storage(data.features, Storage::kDense);
+  const py::capsule owner(new std::shared_ptr<const void>(m.owner),
+                          [](void* p) { delete static_cast<std::shared_ptr<const void>*>(p); });
   py::object values = py::none(), offsets = py::none(), indices = py::none();
   if (m.values != nullptr)
-    values = m.dtype == DType::kF32
-                 ? py::array(
-                       py::array_t<float>(m.entries(), static_cast<const float*>(m.values), keeper))
-                 : py::array(py::array_t<double>(m.entries(), static_cast<const double*>(m.values),
-                                                 keeper));
-  const char* form = m.form == Form::kDense ? "dense" : m.form == Form::kSparseRows ? "csr" : "csc";
+    values =
+        m.dtype == DType::kF32
+            ? py::array(py::array_t<float>(m.entries(), static_cast<const float*>(m.values), owner))
+            : py::array(
+                  py::array_t<double>(m.entries(), static_cast<const double*>(m.values), owner));
+  const char* storage = m.storage == Storage::kDense ? "dense"
+                        : m.storage == Storage::kCsr ? "csr"
+                                                     : "csc";
   if (m.is_sparse()) {
-    const std::int64_t lines = m.form == Form::kSparseRows ? m.rows : m.columns;
-    offsets = py::array_t<std::int64_t>(lines + 1, m.offsets, keeper);
-    indices = py::array_t<std::int32_t>(m.entries(), m.indices, keeper);
+    const std::int64_t lines = m.storage == Storage::kCsr ? m.rows : m.columns;
+    offsets = py::array_t<std::int64_t>(lines + 1, m.offsets, owner);
+    indices = py::array_t<std::int32_t>(m.entries(), m.indices, owner);
   }
-  return py::make_tuple(array_of(data.labels), m.rows, m.columns, form, offsets, indices, values,
-                        m.implicit == Implicit::kRowLength);
+  return py::make_tuple(array_of(data.labels), m.rows, m.columns, storage, offsets, indices, values,
+                        m.implicit == Implicit::kUnitNorm);
 }
 
 DType text_type(bool is_double) {
@@ -254,20 +259,21 @@ py::tuple svmlight(const std::string& path, std::int64_t columns, const std::str
   return parts_of(data);
 }
 
-// Any kind of file; the weights come beside the parts, and with `takes_words` what codes stand for:
+// Any kind of file; the weights come beside the parts, and with `parse_strings` what codes stand for:
 // one list per column, and one of the labels.
 py::tuple any_file(const std::string& path, const std::string& kind, const std::string& label,
-                   bool is_double, bool takes_words) {
+                   bool is_double, bool parse_strings) {
   DataSet data;
   {
     const py::gil_scoped_release release;
-    data = read_any(
-        path,
-        {.kind = kind, .label = label, .takes_words = takes_words, .dtype = text_type(is_double)});
+    data = read_any(path, {.kind = kind,
+                           .label = label,
+                           .parse_strings = parse_strings,
+                           .dtype = text_type(is_double)});
   }
-  if (!takes_words) return py::make_tuple(parts_of(data), array_of(data.weights));
-  return py::make_tuple(parts_of(data), array_of(data.weights), data.words.columns,
-                        data.words.labels);
+  if (!parse_strings) return py::make_tuple(parts_of(data), array_of(data.weights));
+  return py::make_tuple(parts_of(data), array_of(data.weights), data.categories.columns,
+                        data.categories.labels);
 }
 
 // Codes rows x fields; column offsets[f] + code counts 1.
@@ -337,7 +343,7 @@ PYBIND11_MODULE(_learn, module) {
   module.def("read_svmlight", &svmlight, py::arg("path"), py::arg("columns"), py::arg("base"),
              py::arg("threads"), py::arg("is_double") = false);
   module.def("read_any", &any_file, py::arg("path"), py::arg("kind"), py::arg("label"),
-             py::arg("is_double") = false, py::arg("takes_words") = false);
+             py::arg("is_double") = false, py::arg("parse_strings") = false);
   module.def("from_codes", &codes);
   module.def("parse_bytes", &tutti::parse_bytes);
   module.def("read_snap", &snap);

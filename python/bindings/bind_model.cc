@@ -51,8 +51,8 @@ py::dict read_model(const std::filesystem::path& path) {
   read["name"] = model.name;
   read["columns"] = model.columns;
   read["classes"] = model.classes;
-  read["labels"] = model.words.labels;
-  read["categorical"] = model.words.categorical();
+  read["labels"] = model.categories.labels;
+  read["categorical"] = model.categories.categorical();
   read["is_multinomial"] = model.is_multinomial;
   read["coefficients"] = coefficients;
   read["intercepts"] = intercepts;
@@ -65,7 +65,7 @@ void write_model(const std::filesystem::path& path, const py::dict& given) {
   model.name = given["name"].cast<std::string>();
   model.columns = given["columns"].cast<std::int64_t>();
   model.classes = given["classes"].cast<std::vector<double>>();
-  model.words.labels = given["labels"].cast<std::vector<std::string>>();
+  model.categories.labels = given["labels"].cast<std::vector<std::string>>();
   if (given.contains("trees")) {
     model.trees = tree::from_json(given["trees"].cast<std::string>());
   } else {

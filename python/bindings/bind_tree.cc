@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "python/bindings/fit_watch.h"
 #include "python/bindings/learn_arrays.h"
+#include "python/bindings/progress_callback.h"
 #include "tutti/comm/communicator.h"
 #include "tutti/core/error.h"
 #include "tutti/learn/base/threads.h"
@@ -119,9 +119,11 @@ struct Fitted {
 };
 
 // Tells Python of every round.
-std::function<bool(int, double)> teller(const py::object& progress, FitWatch& watch) {
-  return [&progress, &watch](int round, double loss) {
-    return watch.goes_on([&] { return progress.is_none() || progress(round, loss).cast<bool>(); });
+std::function<bool(int, double)> progress_function(const py::object& progress,
+                                                   ProgressCallback& callback) {
+  return [&progress, &callback](int round, double loss) {
+    return callback.invoke(
+        [&] { return progress.is_none() || progress(round, loss).cast<bool>(); });
   };
 }
 
@@ -131,8 +133,10 @@ py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weigh
   const Held held = matrix_of(x);
   ForestOptions options = forest_options(given);
   comm::Communicator* const communicator = world(is_distributed);
-  FitWatch watch;
-  options.progress = [tell = teller(progress, watch)](int trees) { return tell(trees - 1, 0); };
+  ProgressCallback callback;
+  options.progress = [report = progress_function(progress, callback)](int trees) {
+    return report(trees - 1, 0);
+  };
   std::unique_ptr<Fitted> fitted;
   {
     const py::gil_scoped_release release;
@@ -140,7 +144,7 @@ py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weigh
     fitted = std::make_unique<Fitted>(
         train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
   }
-  return py::make_tuple(std::move(fitted), watch.was_interrupted());
+  return py::make_tuple(std::move(fitted), callback.was_interrupted());
 }
 
 py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& weights,
@@ -156,8 +160,8 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
   }
   BoostOptions options = boost_options(given);
   comm::Communicator* const communicator = world(is_distributed);
-  FitWatch watch;
-  options.progress = teller(progress, watch);
+  ProgressCallback callback;
+  options.progress = progress_function(progress, callback);
   Boosted boosted;
   std::unique_ptr<Fitted> fitted;
   {
@@ -168,7 +172,7 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
     fitted = std::make_unique<Fitted>(std::move(boosted.model));
   }
   return py::make_tuple(std::move(fitted), boosted.validation_losses, boosted.best_round,
-                        watch.was_interrupted());
+                        callback.was_interrupted());
 }
 
 Doubles predict(const Fitted& fitted, const py::object& x, int threads, bool with_link) {

@@ -60,7 +60,7 @@ inline Held sparse_matrix(const std::string& format, const pybind11::object& sha
                                         is_rows ? "columns" : "rows of a matrix by columns");
   const Offsets offsets = offsets_given.cast<Offsets>();
   held.owners = pybind11::make_tuple(offsets, indices, values);
-  matrix.form = is_rows ? Form::kSparseRows : Form::kSparseColumns;
+  matrix.storage = is_rows ? Storage::kCsr : Storage::kCsc;
   matrix.offsets = offsets.data();
   matrix.indices = indices.data();
   if (!values.is_none()) matrix.values = values.cast<pybind11::array>().data();

@@ -66,15 +66,15 @@ class DataFile:
 
 def _table(parts, dtype):
     """Return (X, labels) of decoded parts, with X as a dense array or a SciPy sparse matrix."""
-    labels, rows, columns, form, offsets, indices, values, has_row_length = parts
-    if form == "dense":
+    labels, rows, columns, storage, offsets, indices, values, has_unit_norm = parts
+    if storage == "dense":
         return values.reshape(rows, columns).astype(dtype, copy=False), labels
-    if values is None and has_row_length:
+    if values is None and has_unit_norm:
         counts = np.diff(offsets)
         values = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(dtype)
     elif values is None:
         values = np.ones(len(indices), dtype)
-    kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
+    kind = sp.csr_matrix if storage == "csr" else sp.csc_matrix
     return kind((values.astype(dtype, copy=False), indices, offsets), shape=(rows, columns), copy=False), labels
 
 

@@ -31,27 +31,27 @@ void reserve_large(std::vector<T>& values, std::size_t count) {
 // Memory of its own, in large pages from its beginning to its end, that the system has back as soon
 // as it goes: what is freed to the heap may stay with the process, and a memory limit counts that.
 // Throws std::bad_alloc.
-class LargePages {
+class HugePages {
  public:
-  LargePages() = default;
-  explicit LargePages(std::size_t bytes) : size_(bytes), mapped_(bytes + kPage) {
+  HugePages() = default;
+  explicit HugePages(std::size_t bytes) : size_(bytes), mapped_(bytes + kPage) {
     void* address =
         ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address == MAP_FAILED) throw std::bad_alloc();
     start_ = static_cast<std::byte*>(address);
-    const auto place = reinterpret_cast<std::uintptr_t>(address);
-    data_ = start_ + ((place + kPage - 1) / kPage * kPage - place);
+    const auto unaligned = reinterpret_cast<std::uintptr_t>(address);
+    data_ = start_ + ((unaligned + kPage - 1) / kPage * kPage - unaligned);
     prefer_huge_pages(data_, size_);
   }
-  ~LargePages() {
+  ~HugePages() {
     if (start_ != nullptr) ::munmap(start_, mapped_);
   }
-  LargePages(LargePages&& other) noexcept
+  HugePages(HugePages&& other) noexcept
       : size_(other.size_),
         mapped_(other.mapped_),
         start_(std::exchange(other.start_, nullptr)),
         data_(std::exchange(other.data_, nullptr)) {}
-  LargePages& operator=(LargePages&&) = delete;
+  HugePages& operator=(HugePages&&) = delete;
 
   std::byte* data() const { return data_; }
   // Has the kernel find pages, from the last ones on, until it is to stop. Where it cannot do that,

@@ -56,7 +56,7 @@ struct SparseRows {
   const std::int64_t* offsets;
   const std::int32_t* indices;
   const T* values;
-  bool has_row_length;
+  bool has_unit_norm;
 };
 // row . vector, of one row
 template <class T>

@@ -27,7 +27,7 @@ struct Row {
 
 using namespace std::string_view_literals;
 constexpr std::array<Row, 7> kKinds = {{
-    {FileKind::kOwn, "own", "TUTTIDAT"sv, {".data", ".tutti"}},
+    {FileKind::kTutti, "own", "TUTTIDAT"sv, {".data", ".tutti"}},
     {FileKind::kSvmlight, "svmlight", "", {".svm", ".libsvm", ".svmlight", ".txt"}},
     {FileKind::kCsv, "csv", "", {".csv", ".tsv"}},
     {FileKind::kNpy, "npy", "\x93NUMPY"sv, {".npy"}},
@@ -99,8 +99,8 @@ DataSet read_any(const std::filesystem::path& path, const AnyFileOptions& option
     case FileKind::kCsv:
       return read_csv(path, {.label = options.label,
                              .threads = options.threads,
-                             .takes_words = options.takes_words,
-                             .known = options.known_words,
+                             .parse_strings = options.parse_strings,
+                             .known = options.known_categories,
                              .dtype = options.dtype});
     case FileKind::kNpy: return read_npy(path);
     case FileKind::kNpz: return read_npz(path);
@@ -114,7 +114,7 @@ DataSet read_any(const std::filesystem::path& path, const AnyFileOptions& option
 
 void write_any(const std::filesystem::path& path, const DataSet& data, FileKind kind) {
   switch (kind) {
-    case FileKind::kOwn: return write_data_file(path, data);
+    case FileKind::kTutti: return write_data_file(path, data);
     case FileKind::kSvmlight: return write_svmlight(path, data);
     case FileKind::kCsv: return write_csv(path, data);
     case FileKind::kSnap: return write_snap(path, data);

@@ -9,7 +9,7 @@
 
 namespace tutti::learn {
 
-enum class FileKind : std::uint8_t { kOwn, kSvmlight, kCsv, kNpy, kNpz, kHdf5, kSnap };
+enum class FileKind : std::uint8_t { kTutti, kSvmlight, kCsv, kNpy, kNpz, kHdf5, kSnap };
 std::string_view name_of(FileKind kind);
 // The inverse; throws ConfigError that lists the names.
 FileKind parse_file_kind(std::string_view name);
@@ -22,8 +22,8 @@ FileKind kind_by_name(const std::filesystem::path& path);
 struct AnyFileOptions {
   std::string kind = {};   // empty: as kind_of says
   std::string label = {};  // CSV: see csv.h, for the words, too
-  bool takes_words = false;
-  Words known_words = {};
+  bool parse_strings = false;
+  StringCategories known_categories = {};
   std::int64_t columns = 0;   // svmlight: 0: the largest index that occurs
   DType dtype = DType::kF32;  // of text; other files know theirs
   int threads = 0;

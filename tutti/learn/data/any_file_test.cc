@@ -44,7 +44,7 @@ class AnyFile : public testing::Test {
     return path;
   }
   static std::vector<double> numbers(const Matrix& matrix) {
-    const Matrix m = to_form(matrix, Form::kDense, 1);
+    const Matrix m = to_storage(matrix, Storage::kDense, 1);
     std::vector<double> all;
     for (std::int64_t i = 0; i < m.entries(); ++i)
       all.push_back(m.dtype == DType::kF32 ? static_cast<const float*>(m.values)[i]

@@ -43,8 +43,8 @@ struct Layout {
   std::int64_t columns = 0;  // with that of the labels
   std::int64_t label = -1;   // its number, or -1
   bool has_names = false;
-  bool takes_words = false;
-  std::vector<char> has_words = {};  // columns that are known to hold words
+  bool parse_strings = false;
+  std::vector<char> is_categorical = {};  // columns that are known to hold words
 
   // The place among the features.
   std::size_t feature_of(std::int64_t column) const {
@@ -83,16 +83,16 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
   layout.has_names = std::any_of(fields.begin(), fields.end(),
                                  [&](const CsvField& f) { return !read_field(f.text, ignored); });
   std::vector<std::string> names;
-  for (const CsvField& field : fields) names.push_back(field.word());
+  for (const CsvField& field : fields) names.push_back(field.unescaped());
   layout.label = find_label(names, layout.has_names, options.label, name);
-  layout.takes_words = options.takes_words && options.known.empty() && layout.has_names;
-  layout.has_words.resize(fields.size());
+  layout.parse_strings = options.parse_strings && options.known.empty() && layout.has_names;
+  layout.is_categorical.resize(fields.size());
   for (std::int64_t column = 0; column < layout.columns; ++column) {
     const std::size_t feature = layout.feature_of(column);
-    const auto& words = options.known.columns;
-    layout.has_words[column] = column == layout.label
-                                   ? !options.known.labels.empty()
-                                   : feature < words.size() && !words[feature].empty();
+    const auto& categories = options.known.columns;
+    layout.is_categorical[column] =
+        column == layout.label ? !options.known.labels.empty()
+                               : feature < categories.size() && !categories[feature].empty();
   }
   return layout;
 }
@@ -105,7 +105,7 @@ struct Chunk {
   std::vector<double> labels;
   std::int64_t lines = 0;
   std::string error;              // what is wrong in line `lines` of the chunk
-  std::vector<char> found_words;  // columns in which there is something else than a number
+  std::vector<char> has_strings;  // columns in which there is something else than a number
 };
 
 template <class T>
@@ -119,16 +119,17 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
       return;
     }
     double value = 0;
-    const bool is_word = !read_field(field, value) || std::isinf(value);
-    if (layout.has_words[column] != 0 || (is_word && layout.takes_words)) {  // its code comes later
-      chunk.found_words[column] = 1;
+    const bool is_string = !read_field(field, value) || std::isinf(value);
+    if (layout.is_categorical[column] != 0 ||
+        (is_string && layout.parse_strings)) {  // its code comes later
+      chunk.has_strings[column] = 1;
       if (column == layout.label)
         chunk.labels.push_back(0);
       else
         chunk.values.push_back(std::numeric_limits<T>::quiet_NaN());
       continue;
     }
-    if (is_word) {
+    if (is_string) {
       chunk.error = fmt::format("column {}: '{}' is no number", column, field.substr(0, 40));
       return;
     }
@@ -149,7 +150,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
 
 template <class T>
 void read_chunk(const Layout& layout, Chunk<T>& chunk) {
-  chunk.found_words.resize(layout.columns);
+  chunk.has_strings.resize(layout.columns);
   for (std::string_view rest = chunk.text; !rest.empty() && chunk.error.empty();) {
     ++chunk.lines;
     const std::string_view row = take_row(rest, layout.delimiter);
@@ -159,25 +160,25 @@ void read_chunk(const Layout& layout, Chunk<T>& chunk) {
 }
 
 // The fields of these columns, row by row.
-std::vector<std::string> words_of(const Layout& layout, const std::vector<std::int64_t>& columns,
-                                  std::string_view text) {
-  std::vector<std::string> words;
+std::vector<std::string> strings_of(const Layout& layout, const std::vector<std::int64_t>& columns,
+                                    std::string_view text) {
+  std::vector<std::string> strings;
   while (!text.empty()) {
     const std::string_view row = take_row(text, layout.delimiter);
     if (is_blank(row)) continue;
     const auto fields = fields_of(row, layout.delimiter);
-    for (const std::int64_t column : columns) words.push_back(fields[column].word());
+    for (const std::int64_t column : columns) strings.push_back(fields[column].unescaped());
   }
-  return words;
+  return strings;
 }
 
 // The different ones of column `which` of `count`, ascending, without the missing.
 std::vector<std::string> distinct(const std::vector<std::vector<std::string>>& chunks,
                                   std::size_t which, std::size_t count) {
   std::set<std::string_view> found;
-  for (const auto& words : chunks)
-    for (std::size_t i = which; i < words.size(); i += count)
-      if (!is_missing(words[i])) found.insert(words[i]);
+  for (const auto& strings : chunks)
+    for (std::size_t i = which; i < strings.size(); i += count)
+      if (!is_missing(strings[i])) found.insert(strings[i]);
   return {found.begin(), found.end()};
 }
 
@@ -188,32 +189,32 @@ void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::s
   std::vector<std::int64_t> columns;
   for (std::int64_t column = 0; column < layout.columns; ++column)
     if (std::any_of(chunks.begin(), chunks.end(),
-                    [&](const Chunk<T>& chunk) { return chunk.found_words[column] != 0; }))
+                    [&](const Chunk<T>& chunk) { return chunk.has_strings[column] != 0; }))
       columns.push_back(column);
   if (columns.empty()) return;
-  std::vector<std::vector<std::string>> words(chunks.size());
+  std::vector<std::vector<std::string>> strings(chunks.size());
   threads.run(static_cast<std::int64_t>(chunks.size()),
-              [&](std::int64_t i) { words[i] = words_of(layout, columns, chunks[i].text); });
-  data.words = options.known;
-  data.words.columns.resize(data.features.columns);
+              [&](std::int64_t i) { strings[i] = strings_of(layout, columns, chunks[i].text); });
+  data.categories = options.known;
+  data.categories.columns.resize(data.features.columns);
   for (std::size_t which = 0; which < columns.size(); ++which) {
     const bool is_label = columns[which] == layout.label;
     const std::size_t feature = layout.feature_of(columns[which]);
-    auto& known = is_label ? data.words.labels : data.words.columns[feature];
-    if (known.empty()) known = distinct(words, which, columns.size());
+    auto& known = is_label ? data.categories.labels : data.categories.columns[feature];
+    if (known.empty()) known = distinct(strings, which, columns.size());
     std::size_t row = 0;
-    for (const auto& some : words)
+    for (const auto& some : strings)
       for (std::size_t i = which; i < some.size(); i += columns.size(), ++row) {
-        const auto place = std::lower_bound(known.begin(), known.end(), some[i]);
-        const bool is_known = place != known.end() && *place == some[i];
+        const auto position = std::lower_bound(known.begin(), known.end(), some[i]);
+        const bool is_known = position != known.end() && *position == some[i];
         if (is_label && !is_known)
           throw IoError("DDL-9-03", fmt::format("{}: row {}: '{}' is no label that is known.", name,
                                                 row, some[i].substr(0, 40)));
         if (is_label)
-          data.labels[row] = static_cast<double>(place - known.begin());
+          data.labels[row] = static_cast<double>(position - known.begin());
         else if (is_known)
           values[row * static_cast<std::size_t>(data.features.columns) + feature] =
-              static_cast<T>(place - known.begin());
+              static_cast<T>(position - known.begin());
       }
   }
 }
@@ -221,7 +222,7 @@ void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::s
 // Pieces of whole rows. Whether a newline ends one is told by all quotes before it, so text with
 // quotes is gone through once.
 template <class T>
-std::vector<Chunk<T>> cut(std::string_view text, char delimiter) {
+std::vector<Chunk<T>> split_into_chunks(std::string_view text, char delimiter) {
   const bool has_quotes = text.find('"') != std::string_view::npos;
   std::vector<Chunk<T>> chunks;
   while (!text.empty()) {
@@ -244,7 +245,7 @@ DataSet parse(std::string_view text, std::string_view name, const CsvOptions& op
     line += lines_of(row);
     is_named = is_blank(row);
   }
-  std::vector<Chunk<T>> chunks = cut<T>(text, layout.delimiter);
+  std::vector<Chunk<T>> chunks = split_into_chunks<T>(text, layout.delimiter);
   Threads threads(options.threads);
   threads.run(static_cast<std::int64_t>(chunks.size()),
               [&](std::int64_t i) { read_chunk(layout, chunks[i]); });
@@ -274,23 +275,23 @@ DataSet parse(std::string_view text, std::string_view name, const CsvOptions& op
                    .columns = columns,
                    .values = values->data(),
                    .row_stride = columns};
-  data.features.keeper = values;
+  data.features.owner = values;
   set_codes(chunks, layout, name, options, threads, data, values->data());
   return data;
 }
 
 // A field as RFC 4180 has it, so that it can be read again as it was.
-std::string quoted(const std::string& word) {
-  if (word.find_first_of(",;\t\"\r\n ") == std::string::npos) return word;
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",;\t\"\r\n ") == std::string::npos) return field;
   std::string text = "\"";
-  for (const char c : word) text += c == '"' ? "\"\"" : std::string(1, c);
+  for (const char c : field) text += c == '"' ? "\"\"" : std::string(1, c);
   return text + '"';
 }
 
-std::string field_text(double value, bool is_single, const std::vector<std::string>& words) {
-  if (words.empty())
+std::string field_text(double value, bool is_single, const std::vector<std::string>& categories) {
+  if (categories.empty())
     return is_single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
-  return std::isnan(value) ? "" : quoted(words.at(static_cast<std::size_t>(value)));
+  return std::isnan(value) ? "" : quoted(categories.at(static_cast<std::size_t>(value)));
 }
 
 }  // namespace
@@ -307,7 +308,7 @@ DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options) {
 
 void write_csv(const std::filesystem::path& path, const DataSet& data) {
   check_lengths(data);
-  const Matrix m = to_form(data.features, Form::kDense);
+  const Matrix m = to_storage(data.features, Storage::kDense);
   TextWriter file(path);
   const bool has_labels = !data.labels.empty();
   if (has_labels) file.print("label{}", m.columns > 0 ? "," : "\n");
@@ -315,20 +316,21 @@ void write_csv(const std::filesystem::path& path, const DataSet& data) {
     file.print("c{}{}", j, j + 1 < m.columns ? "," : "\n");
   const bool is_single = m.dtype == DType::kF32;
   const std::vector<std::string> numbers;
-  const auto words_at = [&](std::int64_t j) -> const std::vector<std::string>& {
-    const auto place = static_cast<std::size_t>(j);
-    return place < data.words.columns.size() ? data.words.columns[place] : numbers;
+  const auto categories_at = [&](std::int64_t j) -> const std::vector<std::string>& {
+    const auto column = static_cast<std::size_t>(j);
+    return column < data.categories.columns.size() ? data.categories.columns[column] : numbers;
   };
   for (std::int64_t row = 0; row < m.rows; ++row) {
     if (has_labels)
-      file.print("{}{}", field_text(data.labels[row], false, data.words.labels),
+      file.print("{}{}", field_text(data.labels[row], false, data.categories.labels),
                  m.columns > 0 ? "," : "\n");
     for (std::int64_t j = 0; j < m.columns; ++j) {
-      const std::int64_t place = row * m.row_stride + j;
+      const std::int64_t offset = row * m.row_stride + j;
       const double value = is_single
-                               ? static_cast<double>(static_cast<const float*>(m.values)[place])
-                               : static_cast<const double*>(m.values)[place];
-      file.print("{}{}", field_text(value, is_single, words_at(j)), j + 1 < m.columns ? ',' : '\n');
+                               ? static_cast<double>(static_cast<const float*>(m.values)[offset])
+                               : static_cast<const double*>(m.values)[offset];
+      file.print("{}{}", field_text(value, is_single, categories_at(j)),
+                 j + 1 < m.columns ? ',' : '\n');
     }
   }
   file.finish();

@@ -16,10 +16,10 @@ struct CsvOptions {
   int threads = 0;  // 0: one per processor
   // Columns, and labels, in which not all fields are numbers become codes of words; the first line
   // must then have the names.
-  bool takes_words = false;
+  bool parse_strings = false;
   // Those that a model knows: only its columns have words. One that it does not know is missing;
   // such a label is an error.
-  Words known = {};
+  StringCategories known = {};
   DType dtype = DType::kF32;  // of the values: kF32 or kF64
 };
 

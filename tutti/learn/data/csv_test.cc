@@ -62,30 +62,30 @@ TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
 TEST(Csv, WordsBecomeCodes) {
   const std::string text = "y,size,town\nno,1,Rome\nyes,2,\nno,NA,Bonn\nno,3,7\n";
   EXPECT_EQ(message(text), "DDL-9-03 f.csv:2: column 0: 'no' is no number.");
-  const DataSet data = parse_csv(text, "f", {.takes_words = true});
+  const DataSet data = parse_csv(text, "f", {.parse_strings = true});
   EXPECT_EQ(data.labels, (std::vector<double>{0, 1, 0, 0}));
-  EXPECT_EQ(data.words.labels, (std::vector<std::string>{"no", "yes"}));
-  EXPECT_EQ(data.words.categorical(), std::vector<int>{1});
-  EXPECT_EQ(data.words.columns[1], (std::vector<std::string>{"7", "Bonn", "Rome"}));
+  EXPECT_EQ(data.categories.labels, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(data.categories.categorical(), std::vector<int>{1});
+  EXPECT_EQ(data.categories.columns[1], (std::vector<std::string>{"7", "Bonn", "Rome"}));
   const std::vector<float> found = numbers(data);
   EXPECT_EQ(found[1], 2);
   EXPECT_TRUE(std::isnan(found[3]) && std::isnan(found[4]));
   EXPECT_EQ(found[5], 1);
   EXPECT_EQ(found[7], 0);
-  const Matrix spread = spread_words(data.features, data.words);
-  EXPECT_EQ(spread.columns, 4);
-  const std::vector<std::int64_t> ends(spread.offsets, spread.offsets + 5);
+  const Matrix one_hot = one_hot_encode(data.features, data.categories);
+  EXPECT_EQ(one_hot.columns, 4);
+  const std::vector<std::int64_t> ends(one_hot.offsets, one_hot.offsets + 5);
   EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 2, 3, 5, 7}));  // a word that is missing is none
-  const std::vector<std::int32_t> places(spread.indices, spread.indices + 7);
-  EXPECT_EQ(places, (std::vector<std::int32_t>{0, 3, 0, 0, 2, 0, 1}));
-  const auto* entries = static_cast<const float*>(spread.values);
+  const std::vector<std::int32_t> indices(one_hot.indices, one_hot.indices + 7);
+  EXPECT_EQ(indices, (std::vector<std::int32_t>{0, 3, 0, 0, 2, 0, 1}));
+  const auto* entries = static_cast<const float*>(one_hot.values);
   EXPECT_EQ(entries[1], 1);
   EXPECT_EQ(entries[5], 3);
-  EXPECT_TRUE(std::isnan(entries[3]));                     // a number that is missing still is
-  EXPECT_EQ(message("1,2\n1,x\n", {.takes_words = true}),  // no names
+  EXPECT_TRUE(std::isnan(entries[3]));                       // a number that is missing still is
+  EXPECT_EQ(message("1,2\n1,x\n", {.parse_strings = true}),  // no names
             "DDL-9-03 f.csv:2: column 1: 'x' is no number.");
   // Read again as a model knows them.
-  const CsvOptions again{.takes_words = true, .known = data.words};
+  const CsvOptions again{.parse_strings = true, .known = data.categories};
   const std::vector<float> others =
       numbers(parse_csv("y,size,town\nyes,4,Rome\nno,5,Oslo\n", "f", again));
   EXPECT_EQ(others[1], 2);
@@ -100,16 +100,16 @@ TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
   const std::string text =
       "y,\"town, country\",x\n1,\"Rome, Italy\",2\n0, \"say \"\"hi\"\"\" "
       ",\"3\"\n1,\"two\nlines\",4\n0,5\" pipe,6\n";
-  const DataSet data = parse_csv(text, "f", {.takes_words = true});
+  const DataSet data = parse_csv(text, "f", {.parse_strings = true});
   EXPECT_EQ(data.features.rows, 4);
-  EXPECT_EQ(data.words.columns[0],
+  EXPECT_EQ(data.categories.columns[0],
             (std::vector<std::string>{"5\" pipe", "Rome, Italy", "say \"hi\"", "two\nlines"}));
   EXPECT_EQ(numbers(data), (std::vector<float>{1, 2, 2, 3, 3, 4, 0, 6}));
-  EXPECT_EQ(parse_csv(text, "f", {.label = "town, country", .takes_words = true}).labels,
+  EXPECT_EQ(parse_csv(text, "f", {.label = "town, country", .parse_strings = true}).labels,
             (std::vector<double>{1, 2, 3, 0}));
   EXPECT_EQ(parse_csv("\"a;b\",c\n1,2\n", "f").features.columns, 1);
   EXPECT_EQ(message("a,b\n1,\"2\n\"\n1,x\n"), "DDL-9-03 f.csv:2: column 1: '2\n' is no number.");
-  EXPECT_EQ(message("a,b\n1,\"p\nq\"\n1,x\n1,2\n1\n", {.takes_words = true}),
+  EXPECT_EQ(message("a,b\n1,\"p\nq\"\n1,x\n1,2\n1\n", {.parse_strings = true}),
             "DDL-9-03 f.csv:6: there are only 1 columns.");
   EXPECT_EQ(message("a,b\n1,2\n1,\"2\n1,3\n"),
             "DDL-9-03 f.csv:3: column 1: a quote is opened and not closed.");
@@ -119,9 +119,9 @@ TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
 TEST(Csv, QuotesInManyPieces) {
   std::string text = "y,a\n";
   for (int i = 0; i < 600000; ++i) text += std::to_string(i % 2) + ",\"x\n,\"\"y\"\n";
-  const DataSet data = parse_csv(text, "f", {.threads = 3, .takes_words = true});
+  const DataSet data = parse_csv(text, "f", {.threads = 3, .parse_strings = true});
   EXPECT_EQ(data.features.rows, 600000);
-  EXPECT_EQ(data.words.columns[0], std::vector<std::string>{"x\n,\"y"});
+  EXPECT_EQ(data.categories.columns[0], std::vector<std::string>{"x\n,\"y"});
 }
 
 TEST(Csv, ReadsWholeDoublesWhenAskedTo) {
@@ -130,11 +130,11 @@ TEST(Csv, ReadsWholeDoublesWhenAskedTo) {
   const auto* values = static_cast<const double*>(data.features.values);
   EXPECT_EQ(values[0], 0.1);
   EXPECT_EQ(values[1], 1e39);
-  const DataSet words =
-      parse_csv("y,a,b\n1,u,0.1\n2,v,0.2\n", "f", {.takes_words = true, .dtype = DType::kF64});
-  const Matrix spread = spread_words(words.features, words.words);
-  EXPECT_EQ(spread.columns, 3);
-  EXPECT_EQ(static_cast<const double*>(spread.values)[1], 0.1);
+  const DataSet parsed =
+      parse_csv("y,a,b\n1,u,0.1\n2,v,0.2\n", "f", {.parse_strings = true, .dtype = DType::kF64});
+  const Matrix one_hot = one_hot_encode(parsed.features, parsed.categories);
+  EXPECT_EQ(one_hot.columns, 3);
+  EXPECT_EQ(static_cast<const double*>(one_hot.values)[1], 0.1);
 }
 
 TEST(Csv, ReadsInPiecesWhateverTheThreads) {
@@ -154,13 +154,13 @@ TEST(Csv, GivesBackWordsThatWereWritten) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-csv-words-" + std::to_string(::getpid()));
   const DataSet data =
-      parse_csv("y,a\nno,\"p, q\"\nyes,\nno,\"r \"\"s\"\"\"\n", "f", {.takes_words = true});
+      parse_csv("y,a\nno,\"p, q\"\nyes,\nno,\"r \"\"s\"\"\"\n", "f", {.parse_strings = true});
   write_csv(path, data);
-  const DataSet again = read_csv(path, {.takes_words = true});
+  const DataSet again = read_csv(path, {.parse_strings = true});
   std::filesystem::remove(path);
   EXPECT_EQ(again.labels, data.labels);
-  EXPECT_EQ(again.words.labels, data.words.labels);
-  EXPECT_EQ(again.words.columns, data.words.columns);
+  EXPECT_EQ(again.categories.labels, data.categories.labels);
+  EXPECT_EQ(again.categories.columns, data.categories.columns);
   EXPECT_TRUE(std::isnan(numbers(again)[1]));
 }
 

@@ -32,14 +32,14 @@ constexpr std::size_t kChunkAlignment = 4096, kArrayAlignment = 64;
 struct Header {
   char magic[8];
   std::uint32_t version;
-  std::uint8_t form, dtype, implicit, flags;  // flags: 1 values, 2 labels, 4 weights
+  std::uint8_t storage, dtype, implicit, flags;  // flags: 1 values, 2 labels, 4 weights
   std::uint64_t rows, columns, entries, chunks, index_offset;
   std::uint64_t checksum;  // of all before it
 };
 static_assert(sizeof(Header) == 64);
 
-std::size_t aligned(std::size_t place, std::size_t to) {
-  return (place + to - 1) / to * to;
+std::size_t aligned(std::size_t offset, std::size_t to) {
+  return (offset + to - 1) / to * to;
 }
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
@@ -47,24 +47,24 @@ std::size_t aligned(std::size_t place, std::size_t to) {
 }
 
 // Where the arrays of a chunk lie, from its start; `end` is its size.
-struct Places {
+struct ChunkLayout {
   std::size_t labels = 0, weights = 0, offsets = 0, indices = 0, values = 0, end = 0;
 };
 
-Places places_of(const DataSchema& schema, std::size_t rows, std::size_t entries) {
-  Places places;
+ChunkLayout chunk_layout(const DataSchema& schema, std::size_t rows, std::size_t entries) {
+  ChunkLayout layout;
   const auto take = [&](std::size_t bytes) {
-    const std::size_t start = places.end;
-    places.end = aligned(start + bytes, kArrayAlignment);
+    const std::size_t start = layout.end;
+    layout.end = aligned(start + bytes, kArrayAlignment);
     return start;
   };
-  const bool is_sparse = schema.form != Form::kDense;
-  places.labels = take(schema.has_labels ? rows * 8 : 0);
-  places.weights = take(schema.has_weights ? rows * 8 : 0);
-  places.offsets = take(is_sparse ? (rows + 1) * 8 : 0);
-  places.indices = take(is_sparse ? entries * 4 : 0);
-  places.values = take(schema.has_values ? entries * size_of(schema.dtype) : 0);
-  return places;
+  const bool is_sparse = schema.storage != Storage::kDense;
+  layout.labels = take(schema.has_labels ? rows * 8 : 0);
+  layout.weights = take(schema.has_weights ? rows * 8 : 0);
+  layout.offsets = take(is_sparse ? (rows + 1) * 8 : 0);
+  layout.indices = take(is_sparse ? entries * 4 : 0);
+  layout.values = take(schema.has_values ? entries * size_of(schema.dtype) : 0);
+  return layout;
 }
 
 DataSchema schema_of(const Header& header, const std::string& name) {
@@ -77,11 +77,11 @@ DataSchema schema_of(const Header& header, const std::string& name) {
     fail(name, "its header is damaged");
   const auto dtype = static_cast<DType>(header.dtype);
   const bool is_known =
-      header.form <= 1 && header.implicit <= 1 && (dtype == DType::kF32 || dtype == DType::kF64);
+      header.storage <= 1 && header.implicit <= 1 && (dtype == DType::kF32 || dtype == DType::kF64);
   if (!is_known) fail(name, "its header says what cannot be");
   if (header.columns > std::numeric_limits<std::int32_t>::max())
     fail(name, fmt::format("it has {} columns; there may be 2147483647", header.columns));
-  return {.form = static_cast<Form>(header.form),
+  return {.storage = static_cast<Storage>(header.storage),
           .dtype = dtype,
           .has_values = (header.flags & 1) != 0,
           .implicit = static_cast<Implicit>(header.implicit),
@@ -94,10 +94,10 @@ DataSchema schema_of(const Header& header, const std::string& name) {
 
 DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& schema)
     : target_(std::move(path)), schema_(schema) {
-  if (schema_.form == Form::kSparseColumns)
+  if (schema_.storage == Storage::kCsc)
     throw ConfigError("DDL-9-01", "Data files have rows, not columns.");
   check_columns(schema_.columns);
-  if (schema_.form == Form::kDense) schema_.has_values = true;
+  if (schema_.storage == Storage::kDense) schema_.has_values = true;
   file_.open(target_.draft(), std::ios::binary);
   if (!file_)
     throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", target_.target().string()));
@@ -105,13 +105,13 @@ DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& sch
 }
 
 void DataFileWriter::align(std::size_t to) {
-  const std::vector<char> zeros(aligned(std::max<std::uint64_t>(place_, 1), to) - place_);
+  const std::vector<char> zeros(aligned(std::max<std::uint64_t>(offset_, 1), to) - offset_);
   file_.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
-  place_ += zeros.size();
+  offset_ += zeros.size();
 }
 
 void DataFileWriter::add(const DataSet& rows) {
-  const Matrix m = to_form(rows.features, schema_.form);
+  const Matrix m = to_storage(rows.features, schema_.storage);
   const bool has_values = m.values != nullptr || m.entries() == 0;
   if (m.dtype != schema_.dtype || m.columns != schema_.columns ||
       (m.is_sparse() && has_values != schema_.has_values && m.entries() > 0))
@@ -123,31 +123,31 @@ void DataFileWriter::add(const DataSet& rows) {
   };
   if (!fits(schema_.has_labels, rows.labels) || !fits(schema_.has_weights, rows.weights))
     throw ConfigError("DDL-9-01", "Rows do not fit the data file: one label (weight) per row.");
-  const Places places =
-      places_of(schema_, static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.entries()));
-  std::vector<std::byte> bytes(places.end);  // what fills the arrays up is 0
-  const auto put = [&](std::size_t place, const void* from, std::size_t size) {
-    if (size > 0) std::memcpy(bytes.data() + place, from, size);
+  const ChunkLayout layout = chunk_layout(schema_, static_cast<std::size_t>(m.rows),
+                                          static_cast<std::size_t>(m.entries()));
+  std::vector<std::byte> bytes(layout.end);  // what fills the arrays up is 0
+  const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
+    if (size > 0) std::memcpy(bytes.data() + offset, from, size);
   };
   const std::size_t count = static_cast<std::size_t>(m.rows), size = size_of(schema_.dtype);
   const std::size_t entries = static_cast<std::size_t>(m.entries());
-  put(places.labels, rows.labels.data(), schema_.has_labels ? count * 8 : 0);
-  put(places.weights, rows.weights.data(), schema_.has_weights ? count * 8 : 0);
-  put(places.offsets, m.offsets, m.is_sparse() ? (count + 1) * 8 : 0);
-  put(places.indices, m.indices, m.is_sparse() ? entries * 4 : 0);
+  put(layout.labels, rows.labels.data(), schema_.has_labels ? count * 8 : 0);
+  put(layout.weights, rows.weights.data(), schema_.has_weights ? count * 8 : 0);
+  put(layout.offsets, m.offsets, m.is_sparse() ? (count + 1) * 8 : 0);
+  put(layout.indices, m.indices, m.is_sparse() ? entries * 4 : 0);
   const auto* values = static_cast<const std::byte*>(m.values);
   const std::size_t line = static_cast<std::size_t>(m.columns) * size;
   if (m.is_sparse() || m.row_stride == m.columns)
-    put(places.values, values, schema_.has_values ? entries * size : 0);
+    put(layout.values, values, schema_.has_values ? entries * size : 0);
   else
     for (std::size_t row = 0; row < count; ++row)
-      put(places.values + row * line, values + static_cast<std::int64_t>(row * size) * m.row_stride,
+      put(layout.values + row * line, values + static_cast<std::int64_t>(row * size) * m.row_stride,
           line);
   chunks_.push_back(
-      {place_, bytes.size(), count, entries, checksum_of_chunk(bytes.data(), bytes.size())});
+      {offset_, bytes.size(), count, entries, checksum_of_chunk(bytes.data(), bytes.size())});
   file_.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
-  place_ += bytes.size();
+  offset_ += bytes.size();
   align(kChunkAlignment);
   if (!file_)
     throw IoError("DDL-9-02",
@@ -157,7 +157,7 @@ void DataFileWriter::add(const DataSet& rows) {
 void DataFileWriter::finish() {
   Header header{.magic = {},
                 .version = kVersion,
-                .form = static_cast<std::uint8_t>(schema_.form),
+                .storage = static_cast<std::uint8_t>(schema_.storage),
                 .dtype = static_cast<std::uint8_t>(schema_.dtype),
                 .implicit = static_cast<std::uint8_t>(schema_.implicit),
                 .flags = static_cast<std::uint8_t>(schema_.has_values | schema_.has_labels << 1 |
@@ -166,7 +166,7 @@ void DataFileWriter::finish() {
                 .columns = static_cast<std::uint64_t>(schema_.columns),
                 .entries = 0,
                 .chunks = chunks_.size(),
-                .index_offset = place_,
+                .index_offset = offset_,
                 .checksum = 0};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   for (const Chunk& chunk : chunks_) {
@@ -210,8 +210,8 @@ DataFile::DataFile(const std::filesystem::path& path)
                            chunk.bytes <= size - chunk.offset && chunk.rows < size &&
                            chunk.entries <= size;
     const bool fits = is_inside &&
-                      places_of(schema_, chunk.rows, chunk.entries).end == chunk.bytes &&
-                      (schema_.form != Form::kDense ||
+                      chunk_layout(schema_, chunk.rows, chunk.entries).end == chunk.bytes &&
+                      (schema_.storage != Storage::kDense ||
                        chunk.entries == chunk.rows * static_cast<std::uint64_t>(schema_.columns));
     if (!fits) fail(name_, "its index says what cannot be");
     rows_ += static_cast<std::int64_t>(chunk.rows);
@@ -222,10 +222,10 @@ DataFile::DataFile(const std::filesystem::path& path)
 DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : DataFile(path) {
   if (part < 0 || part >= parts)
     throw ConfigError("DDL-9-04", fmt::format("There is no share {} of {}.", part, parts));
-  const auto place = [&](int share) {
+  const auto first_chunk = [&](int share) {
     return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * share / parts;
   };
-  index_ = std::vector(place(part), place(part + 1));
+  index_ = std::vector(first_chunk(part), first_chunk(part + 1));
   rows_ = entries_ = 0;
   for (const DataFileWriter::Chunk& chunk : index_) {
     rows_ += static_cast<std::int64_t>(chunk.rows);
@@ -235,48 +235,48 @@ DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : Dat
 
 std::int64_t DataFile::features_at(std::int64_t number) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
-  const Places places = places_of(schema_, chunk.rows, chunk.entries);
-  return static_cast<std::int64_t>(places.offsets);
+  const ChunkLayout layout = chunk_layout(schema_, chunk.rows, chunk.entries);
+  return static_cast<std::int64_t>(layout.offsets);
 }
 
 Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
-  const Places places = places_of(schema_, chunk.rows, chunk.entries);
-  Matrix m{.form = schema_.form,
+  const ChunkLayout layout = chunk_layout(schema_, chunk.rows, chunk.entries);
+  Matrix m{.storage = schema_.storage,
            .dtype = schema_.dtype,
            .rows = static_cast<std::int64_t>(chunk.rows),
            .columns = schema_.columns};
   m.implicit = schema_.implicit;
   m.row_stride = m.columns;
-  if (schema_.has_values) m.values = start + places.values;
-  if (schema_.form == Form::kDense) return m;
-  m.offsets = reinterpret_cast<const std::int64_t*>(start + places.offsets);
-  m.indices = reinterpret_cast<const std::int32_t*>(start + places.indices);
+  if (schema_.has_values) m.values = start + layout.values;
+  if (schema_.storage == Storage::kDense) return m;
+  m.offsets = reinterpret_cast<const std::int64_t*>(start + layout.offsets);
+  m.indices = reinterpret_cast<const std::int32_t*>(start + layout.indices);
   return m;
 }
 
 // Of the arrays one after the other, without what fills them up.
 std::uint64_t DataFile::old_checksum(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
-  const Places places = places_of(schema_, chunk.rows, chunk.entries);
-  const bool is_sparse = schema_.form != Form::kDense;
+  const ChunkLayout layout = chunk_layout(schema_, chunk.rows, chunk.entries);
+  const bool is_sparse = schema_.storage != Storage::kDense;
   std::uint64_t sum = kChecksumStart;
-  const auto add = [&](std::size_t place, std::size_t bytes) {
-    sum = checksum_of(start + place, bytes, sum);
+  const auto add = [&](std::size_t offset, std::size_t bytes) {
+    sum = checksum_of(start + offset, bytes, sum);
   };
-  add(places.labels, schema_.has_labels ? chunk.rows * 8 : 0);
-  add(places.weights, schema_.has_weights ? chunk.rows * 8 : 0);
-  add(places.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
-  add(places.indices, is_sparse ? chunk.entries * 4 : 0);
-  add(places.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
+  add(layout.labels, schema_.has_labels ? chunk.rows * 8 : 0);
+  add(layout.weights, schema_.has_weights ? chunk.rows * 8 : 0);
+  add(layout.offsets, is_sparse ? (chunk.rows + 1) * 8 : 0);
+  add(layout.indices, is_sparse ? chunk.entries * 4 : 0);
+  add(layout.values, schema_.has_values ? chunk.entries * size_of(schema_.dtype) : 0);
   return sum;
 }
 
 void DataFile::compare(std::int64_t number, const std::byte* start, std::uint64_t sum) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const Matrix m = view(number, start);
-  const bool ends_well =
-      schema_.form == Form::kDense || m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
+  const bool ends_well = schema_.storage == Storage::kDense ||
+                         m.offsets[m.rows] == static_cast<std::int64_t>(chunk.entries);
   if (sum != chunk.checksum || !ends_well) fail(name_, fmt::format("chunk {} is damaged", number));
 }
 
@@ -287,7 +287,7 @@ void DataFile::check_sum(std::int64_t number, const std::byte* start) const {
 }
 
 bool DataFile::can_check_pieces() const {
-  return version_ != kOldVersion && schema_.form == Form::kDense;
+  return version_ != kOldVersion && schema_.storage == Storage::kDense;
 }
 
 void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads& threads) const {
@@ -298,18 +298,19 @@ void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads&
   ChunkCheck all(*this, number, start);
   threads.run(all.pieces(), [&](std::int64_t i) { ChunkCheck::Walk(all, i, i + 1).look_at_all(); });
   all.finish();
-  if (schema_.form != Form::kDense) check(view(number, start), threads);
+  if (schema_.storage != Storage::kDense) check(view(number, start), threads);
 }
 
 DataSet DataFile::read(std::int64_t number) const {
   const auto* start = reinterpret_cast<const std::byte*>(file_->data()) + offset_of(number);
   check_sum(number, start);
   DataSet data{.features = view(number, start), .labels = {}, .weights = {}};
-  data.features.keeper = file_;
+  data.features.owner = file_;
   const std::size_t rows = static_cast<std::size_t>(data.features.rows);
-  const Places places = places_of(schema_, rows, static_cast<std::size_t>(data.features.entries()));
-  const auto* labels = reinterpret_cast<const double*>(start + places.labels);
-  const auto* weights = reinterpret_cast<const double*>(start + places.weights);
+  const ChunkLayout layout =
+      chunk_layout(schema_, rows, static_cast<std::size_t>(data.features.entries()));
+  const auto* labels = reinterpret_cast<const double*>(start + layout.labels);
+  const auto* weights = reinterpret_cast<const double*>(start + layout.weights);
   if (schema_.has_labels) data.labels.assign(labels, labels + rows);
   if (schema_.has_weights) data.weights.assign(weights, weights + rows);
   return data;
@@ -321,9 +322,9 @@ std::vector<double> DataFile::per_row(bool is_there, bool are_weights) const {
   reserve_large(all, static_cast<std::size_t>(rows_));
   std::vector<io::FilePiece> pieces;
   for (const DataFileWriter::Chunk& chunk : index_) {
-    const Places places = places_of(schema_, chunk.rows, chunk.entries);
+    const ChunkLayout layout = chunk_layout(schema_, chunk.rows, chunk.entries);
     pieces.push_back({static_cast<std::int64_t>(chunk.offset) +
-                          static_cast<std::int64_t>(are_weights ? places.weights : places.labels),
+                          static_cast<std::int64_t>(are_weights ? layout.weights : layout.labels),
                       static_cast<std::int64_t>(chunk.rows) * 8});
   }
   io::read_pieces(name_, pieces, [&](std::span<const std::byte> bytes) {
@@ -364,7 +365,7 @@ DataSet DataFile::read(std::int64_t begin, std::int64_t end) const {
     all.features.rows += m.rows;
   }
   Matrix& m = all.features;
-  m.form = schema_.form;
+  m.storage = schema_.storage;
   m.dtype = schema_.dtype;
   m.columns = m.row_stride = schema_.columns;
   m.implicit = schema_.implicit;
@@ -372,36 +373,36 @@ DataSet DataFile::read(std::int64_t begin, std::int64_t end) const {
   m.indices = storage->indices.data();
   if (schema_.has_values) m.values = values->data();
   storage->below = values;
-  m.keeper = storage;
+  m.owner = storage;
   return all;
 }
 
 void write_data_file(const std::filesystem::path& path, const DataSet& data,
                      std::int64_t chunk_rows) {
   check_lengths(data);
-  const Form form = data.features.is_sparse() ? Form::kSparseRows : Form::kDense;
-  const Matrix m = to_form(data.features, form);
+  const Storage storage = data.features.is_sparse() ? Storage::kCsr : Storage::kDense;
+  const Matrix m = to_storage(data.features, storage);
   if (chunk_rows <= 0) {
     const std::int64_t bytes = m.entries() * (m.is_sparse() ? 4 : 0) +
                                m.entries() * (m.values != nullptr ? size_of(m.dtype) : 0);
     const std::int64_t per_row = bytes / std::max<std::int64_t>(1, m.rows) + 16;
     chunk_rows = std::max<std::int64_t>(1, kChunkBytes / per_row / kRowsTogether) * kRowsTogether;
   }
-  DataFileWriter writer(path, {.form = form,
+  DataFileWriter writer(path, {.storage = storage,
                                .dtype = m.dtype,
                                .has_values = m.values != nullptr,
                                .implicit = m.implicit,
                                .has_labels = !data.labels.empty(),
                                .has_weights = !data.weights.empty(),
                                .columns = m.columns});
-  const auto cut = [](const std::vector<double>& from, std::int64_t begin, std::int64_t end) {
+  const auto slice = [](const std::vector<double>& from, std::int64_t begin, std::int64_t end) {
     return from.empty() ? std::vector<double>()
                         : std::vector<double>(from.begin() + begin, from.begin() + end);
   };
   for (std::int64_t begin = 0; begin < m.rows; begin += chunk_rows) {
     const std::int64_t end = std::min(m.rows, begin + chunk_rows);
-    writer.add(
-        {row_range(m, begin, end), cut(data.labels, begin, end), cut(data.weights, begin, end)});
+    writer.add({row_range(m, begin, end), slice(data.labels, begin, end),
+                slice(data.weights, begin, end)});
   }
   writer.finish();
 }

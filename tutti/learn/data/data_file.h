@@ -19,7 +19,7 @@ class Threads;
 
 // What all chunks of a file have in common.
 struct DataSchema {
-  Form form = Form::kDense;  // kDense or kSparseRows
+  Storage storage = Storage::kDense;  // kDense or kCsr
   DType dtype = DType::kF32;
   bool has_values = true;  // sparse only
   Implicit implicit = Implicit::kOne;
@@ -51,7 +51,7 @@ class DataFileWriter {
   os::AtomicFile target_;
   DataSchema schema_;
   std::ofstream file_;
-  std::uint64_t place_ = 0;
+  std::uint64_t offset_ = 0;
   std::vector<Chunk> chunks_;
 };
 
@@ -88,18 +88,18 @@ class DataFile {
   bool can_check_pieces() const;
 
   // The chunk's bytes in the mapped file. What was looked at counts as memory of this process until
-  // `forget`.
+  // `drop_pages`.
   const std::byte* mapped(std::int64_t chunk) const {
     return reinterpret_cast<const std::byte*>(file_->data()) + offset_of(chunk);
   }
   // Starts reading bytes of the mapped file.
-  void fetch(const std::byte* from, std::int64_t bytes) const {
-    file_->fetch(static_cast<std::size_t>(reinterpret_cast<const char*>(from) - file_->data()),
-                 static_cast<std::size_t>(bytes));
+  void prefetch(const std::byte* from, std::int64_t bytes) const {
+    file_->prefetch(static_cast<std::size_t>(reinterpret_cast<const char*>(from) - file_->data()),
+                    static_cast<std::size_t>(bytes));
   }
-  void forget(std::int64_t chunk) const {
-    file_->forget(static_cast<std::size_t>(offset_of(chunk)),
-                  static_cast<std::size_t>(bytes_of(chunk)));
+  void drop_pages(std::int64_t chunk) const {
+    file_->drop_pages(static_cast<std::size_t>(offset_of(chunk)),
+                      static_cast<std::size_t>(bytes_of(chunk)));
   }
 
   // A view of the mapped file, which it keeps; labels and weights are copies. Checks the chunk's

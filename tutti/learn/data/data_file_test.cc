@@ -40,7 +40,7 @@ class DataFiles : public testing::Test {
     return data;
   }
   static std::vector<float> numbers(const Matrix& matrix) {
-    const Matrix dense = to_form(matrix, Form::kDense, 1);
+    const Matrix dense = to_storage(matrix, Storage::kDense, 1);
     const float* values = static_cast<const float*>(dense.values);
     return {values, values + dense.entries()};
   }
@@ -65,10 +65,10 @@ TEST_F(DataFiles, NeedALabelAndAWeightForEveryRow) {
 
 TEST_F(DataFiles, GiveBackWhatWasWritten) {
   const DataSet data = make();
-  for (const Form form : {Form::kSparseRows, Form::kDense})
+  for (const Storage storage : {Storage::kCsr, Storage::kDense})
     for (const std::int64_t chunk_rows : {7, 50, 1000}) {
       DataSet other = data;
-      other.features = to_form(data.features, form, 1);
+      other.features = to_storage(data.features, storage, 1);
       write_data_file(path_, other, chunk_rows);
       const DataFile file(path_);
       EXPECT_EQ(file.rows(), 50);
@@ -85,7 +85,7 @@ TEST_F(DataFiles, GiveBackWhatWasWritten) {
 
 TEST_F(DataFiles, KeepImplicitValues) {
   DataSet data = parse_svmlight("1 1:1 2:1 3:1 4:1\n-1 2:1\n", "f");
-  data.features.implicit = Implicit::kRowLength;
+  data.features.implicit = Implicit::kUnitNorm;
   write_data_file(path_, data);
   const DataSet again = DataFile(path_).read(0);
   EXPECT_EQ(again.features.values, nullptr);
@@ -122,13 +122,13 @@ TEST_F(DataFiles, DamageIsAlwaysSeen) {
   std::mt19937 random(9);
   for (int round = 0; round < 2000; ++round) {
     std::string text = good;
-    std::size_t place = random() % text.size();
+    std::size_t offset = random() % text.size();
     if (round % 4 == 0) {
-      text.resize(place);
+      text.resize(offset);
     } else {
       const char changed = static_cast<char>(random());
-      if (text[place] == changed) continue;
-      text[place] = changed;
+      if (text[offset] == changed) continue;
+      text[offset] = changed;
     }
     std::ofstream(path_, std::ios::binary) << text;
     try {
@@ -149,8 +149,8 @@ TEST_F(DataFiles, OfTheFirstVersionAreRead) {
                         {}};
   write_data_file(path_, data);
   std::string file = bytes();
-  const auto put = [&](std::size_t place, std::uint64_t number, std::size_t size) {
-    std::memcpy(file.data() + place, &number, size);
+  const auto put = [&](std::size_t offset, std::uint64_t number, std::size_t size) {
+    std::memcpy(file.data() + offset, &number, size);
   };
   const std::size_t chunk = 4096, index = file.size() - 48;
   put(8, 1, 4);

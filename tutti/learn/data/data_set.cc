@@ -10,7 +10,7 @@
 
 namespace tutti::learn {
 
-std::vector<int> Words::categorical() const {
+std::vector<int> StringCategories::categorical() const {
   std::vector<int> found;
   for (std::size_t j = 0; j < columns.size(); ++j)
     if (!columns[j].empty()) found.push_back(static_cast<int>(j));
@@ -19,15 +19,15 @@ std::vector<int> Words::categorical() const {
 
 namespace {
 
-bool has_words(const Words& words, std::int64_t column) {
-  const auto place = static_cast<std::size_t>(column);
-  return place < words.columns.size() && !words.columns[place].empty();
+bool is_categorical(const StringCategories& categories, std::int64_t column) {
+  const auto index = static_cast<std::size_t>(column);
+  return index < categories.columns.size() && !categories.columns[index].empty();
 }
 
 // How many columns a column becomes.
-std::int64_t width_of(const Words& words, std::int64_t column) {
-  if (!has_words(words, column)) return 1;
-  return static_cast<std::int64_t>(words.columns[column].size());
+std::int64_t width_of(const StringCategories& categories, std::int64_t column) {
+  if (!is_categorical(categories, column)) return 1;
+  return static_cast<std::int64_t>(categories.columns[column].size());
 }
 
 }  // namespace
@@ -42,40 +42,41 @@ void check_lengths(const DataSet& data) {
   if (!data.weights.empty()) check_length(data.features.rows, data.weights.size(), "weights");
 }
 
-std::int64_t spread_columns(std::int64_t columns, const Words& words) {
+std::int64_t one_hot_columns(std::int64_t columns, const StringCategories& categories) {
   std::int64_t total = 0;
-  for (std::int64_t column = 0; column < columns; ++column) total += width_of(words, column);
+  for (std::int64_t column = 0; column < columns; ++column) total += width_of(categories, column);
   return total;
 }
 
 namespace {
 
 template <class T>
-Matrix spread(const Matrix& matrix, const Words& words) {
+Matrix one_hot(const Matrix& matrix, const StringCategories& categories) {
   const auto* values = static_cast<const T*>(matrix.values);
   SparseRowsOf<T> builder;
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     std::int64_t first = 0;
     for (std::int64_t column = 0; column < matrix.columns; ++column) {
       const T value = values[row * matrix.row_stride + column * matrix.column_stride];
-      if (!has_words(words, column)) {
+      if (!is_categorical(categories, column)) {
         if (value != 0) builder.add(static_cast<std::int32_t>(first), value);
       } else if (!std::isnan(value)) {
         builder.add(static_cast<std::int32_t>(first) + static_cast<std::int32_t>(value), 1);
       }
-      first += width_of(words, column);
+      first += width_of(categories, column);
     }
     builder.end_row();
   }
-  return std::move(builder).build(spread_columns(matrix.columns, words));
+  return std::move(builder).build(one_hot_columns(matrix.columns, categories));
 }
 
 }  // namespace
 
-Matrix spread_words(const Matrix& matrix, const Words& words) {
-  if (words.categorical().empty()) return matrix;
-  check_columns(spread_columns(matrix.columns, words));
-  return matrix.dtype == DType::kF32 ? spread<float>(matrix, words) : spread<double>(matrix, words);
+Matrix one_hot_encode(const Matrix& matrix, const StringCategories& categories) {
+  if (categories.categorical().empty()) return matrix;
+  check_columns(one_hot_columns(matrix.columns, categories));
+  return matrix.dtype == DType::kF32 ? one_hot<float>(matrix, categories)
+                                     : one_hot<double>(matrix, categories);
 }
 
 template <class T>
@@ -110,13 +111,13 @@ Matrix SparseRowsOf<T>::build(std::int64_t columns) && {
   storage->indices = std::move(indices);
   std::vector<T>& kept = values_of<T>(*storage);
   kept = std::move(values);
-  Matrix matrix{.form = Form::kSparseRows, .dtype = DTypeOf<T>::value};
+  Matrix matrix{.storage = Storage::kCsr, .dtype = DTypeOf<T>::value};
   matrix.rows = static_cast<std::int64_t>(storage->offsets.size()) - 1;
   matrix.columns = columns;
   matrix.offsets = storage->offsets.data();
   matrix.indices = storage->indices.data();
   if (!is_implicit) matrix.values = kept.data();
-  matrix.keeper = std::move(storage);
+  matrix.owner = std::move(storage);
   return matrix;
 }
 

@@ -12,7 +12,7 @@
 namespace tutti::learn {
 
 // What stood as text where codes stand now: code c is the c-th of them, in ascending order.
-struct Words {
+struct StringCategories {
   std::vector<std::vector<std::string>> columns = {};  // per column, or empty: numbers
   std::vector<std::string> labels = {};                // empty: numbers
 
@@ -25,7 +25,7 @@ struct DataSet {
   Matrix features;
   std::vector<double> labels;   // one per row, or empty
   std::vector<double> weights;  // one per row, or empty: all 1
-  Words words = {};
+  StringCategories categories = {};
 };
 
 // Throws ConfigError unless `count` labels, weights (`what`) are one for each row.
@@ -33,12 +33,12 @@ void check_length(std::int64_t rows, std::size_t count, std::string_view what);
 // The same for what a data set has: as many labels, and weights, as rows; or none.
 void check_lengths(const DataSet& data);
 
-// Columns after spread_words.
-std::int64_t spread_columns(std::int64_t columns, const Words& words);
+// Columns after one_hot_encode.
+std::int64_t one_hot_columns(std::int64_t columns, const StringCategories& categories);
 // For models that know nothing but numbers: a column of words becomes one for each of them, which
 // is 1 where the row has that word; where it has none, or one that is not known, all are 0. With
 // words the matrix is dense, as the reader of CSV makes it; without it is given back.
-Matrix spread_words(const Matrix& matrix, const Words& words);
+Matrix one_hot_encode(const Matrix& matrix, const StringCategories& categories);
 
 // Builds sparse rows piece by piece, keeps the memory in the matrix it gives. T is float or double.
 template <class T>

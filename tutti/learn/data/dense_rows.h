@@ -10,12 +10,12 @@
 namespace tutti::learn {
 
 // Rows [begin, end) as dense rows of T, in `buffer` where the matrix has no such rows itself.
-// kSparseColumns has no rows to read.
+// kCsc has no rows to read.
 template <class T>
 const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                     std::vector<T>& buffer, std::int64_t& row_stride) {
   const bool has_type = matrix.dtype == DTypeOf<T>::value;
-  if (matrix.form == Form::kDense && has_type && matrix.column_stride == 1) {
+  if (matrix.storage == Storage::kDense && has_type && matrix.column_stride == 1) {
     row_stride = matrix.row_stride;
     return static_cast<const T*>(matrix.values) + begin * matrix.row_stride;
   }
@@ -28,7 +28,7 @@ const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
   };
   for (std::int64_t row = begin; row < end; ++row) {
     T* target = buffer.data() + (row - begin) * matrix.columns;
-    if (matrix.form == Form::kDense) {
+    if (matrix.storage == Storage::kDense) {
       for (std::int64_t c = 0; c < matrix.columns; ++c)
         target[c] = number(row * matrix.row_stride + c * matrix.column_stride);
       continue;

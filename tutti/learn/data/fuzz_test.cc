@@ -98,7 +98,7 @@ TEST(Fuzz, Csv) {
 TEST(Fuzz, CsvWithWords) {
   const Outcomes outcomes =
       torture("y,a,b\nno,2.5,Rome\nyes,NA,\nno,,7\n", 20000, [](const std::string& bytes) {
-        return parse_csv(bytes, "f", {.threads = 1, .takes_words = true});
+        return parse_csv(bytes, "f", {.threads = 1, .parse_strings = true});
       });
   EXPECT_GT(outcomes.read, 1000);
 }

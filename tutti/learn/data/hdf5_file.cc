@@ -93,7 +93,7 @@ DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names) {
     m.values = storage->values_f64.data();
     if (m.entries() > 0) file.read(names.features, H5T_NATIVE_DOUBLE, storage->values_f64.data());
   }
-  m.keeper = std::move(storage);
+  m.owner = std::move(storage);
   data.labels = file.vector(names.labels, m.rows);
   data.weights = file.vector(names.weights, m.rows);
   return data;

@@ -20,9 +20,9 @@ class MappedFile {
   const char* data() const { return data_; }
   std::size_t size() const { return size_; }
   // Starts reading these bytes: who looks at them later waits less.
-  void fetch(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, true); }
+  void prefetch(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, true); }
   // Takes these bytes out of the memory of this process; they can still be read, from the file.
-  void forget(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, false); }
+  void drop_pages(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, false); }
 
  private:
   void advise(std::size_t offset, std::size_t bytes, bool is_wanted) const;

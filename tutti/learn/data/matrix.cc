@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4096;
 
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw ConfigError("DDL-9-01", sentence);
+[[noreturn]] void refuse(const std::string& message) {
+  throw ConfigError("DDL-9-01", message);
 }
 
 }  // namespace
@@ -39,25 +39,24 @@ void check_shape(const Matrix& matrix) {
                        name_of(matrix.dtype)));
   if (matrix.rows < 0 || matrix.columns < 0) refuse("A matrix has a negative size.");
   check_columns(matrix.columns);
-  if (matrix.form == Form::kSparseColumns)
-    check_columns(matrix.rows, "rows of a matrix by columns");
+  if (matrix.storage == Storage::kCsc) check_columns(matrix.rows, "rows of a matrix by columns");
   if (!matrix.is_sparse()) {
     if (matrix.values == nullptr && matrix.entries() > 0) refuse("A dense matrix has no values.");
     return;
   }
   if (matrix.offsets == nullptr || (matrix.indices == nullptr && matrix.entries() > 0))
     refuse("A sparse matrix has no offsets or no indices.");
-  if (matrix.values == nullptr && matrix.implicit == Implicit::kRowLength &&
-      matrix.form != Form::kSparseRows)
+  if (matrix.values == nullptr && matrix.implicit == Implicit::kUnitNorm &&
+      matrix.storage != Storage::kCsr)
     refuse("Values that follow from the length of the row need sparse rows.");
   if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix begin with 0.");
 }
 
-// Names the place of the value that is not finite, `place` values after the start of `line`.
-[[noreturn]] void refuse_value(const Matrix& matrix, std::int64_t line, std::int64_t place) {
+// Names the place of the value that is not finite, `position` values after the start of `line`.
+[[noreturn]] void refuse_value(const Matrix& matrix, std::int64_t line, std::int64_t position) {
   const std::int64_t other =
-      matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + place] : place;
-  const bool by_rows = matrix.form != Form::kSparseColumns;
+      matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + position] : position;
+  const bool by_rows = matrix.storage != Storage::kCsc;
   refuse(fmt::format(
       "Row {}, column {} is NaN or infinite. Linear models need finite values: fill or drop it.",
       by_rows ? line : other, by_rows ? other : line));
@@ -66,7 +65,7 @@ void check_shape(const Matrix& matrix) {
 void check_indices(const Matrix& matrix, std::int64_t line) {
   const std::int64_t begin = matrix.offsets[line], end = matrix.offsets[line + 1];
   if (end < begin) refuse(fmt::format("The offsets of a sparse matrix go down after {}.", line));
-  const bool by_rows = matrix.form == Form::kSparseRows;
+  const bool by_rows = matrix.storage == Storage::kCsr;
   const std::int64_t limit = by_rows ? matrix.columns : matrix.rows;
   const char* name = by_rows ? "row" : "column";
   bool ascends = true;
@@ -92,8 +91,8 @@ void check_values(const Matrix& matrix, std::int64_t line) {
   const bool is_together = matrix.is_sparse() || matrix.column_stride == 1;
   const std::int64_t count = matrix.is_sparse() ? matrix.offsets[line + 1] - begin : matrix.columns;
   if (is_together) {
-    const std::int64_t place = comm::find_not_finite(matrix.dtype, values, count);
-    if (place >= 0) refuse_value(matrix, line, place);
+    const std::int64_t position = comm::find_not_finite(matrix.dtype, values, count);
+    if (position >= 0) refuse_value(matrix, line, position);
     return;
   }
   for (std::int64_t i = 0; i < count; ++i)
@@ -115,32 +114,34 @@ Matrix copy_row_major(const Matrix& matrix, Threads& threads) {
   copy.values = values.get();
   copy.row_stride = matrix.columns;
   copy.column_stride = 1;
-  copy.keeper = values;
+  copy.owner = values;
   return copy;
 }
 
 template <class T>
 Matrix dense_of(const Matrix& sparse, Threads& threads) {
-  const Matrix by_rows = to_form(sparse, Form::kSparseRows, threads);
+  const Matrix by_rows = to_storage(sparse, Storage::kCsr, threads);
   auto values = std::make_shared<T[]>(sparse.rows * sparse.columns);
   threads.for_range(sparse.rows, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t i = by_rows.offsets[row]; i < by_rows.offsets[row + 1]; ++i)
         values[row * sparse.columns + by_rows.indices[i]] = value_at<T>(by_rows, row, i);
   });
-  Matrix dense{
-      .form = Form::kDense, .dtype = sparse.dtype, .rows = sparse.rows, .columns = sparse.columns};
+  Matrix dense{.storage = Storage::kDense,
+               .dtype = sparse.dtype,
+               .rows = sparse.rows,
+               .columns = sparse.columns};
   dense.values = values.get();
   dense.row_stride = sparse.columns;
-  dense.keeper = values;
+  dense.owner = values;
   return dense;
 }
 
 template <class T>
-Matrix convert(const Matrix& matrix, Form form, Threads& threads) {
-  if (form == Form::kDense)
+Matrix convert(const Matrix& matrix, Storage storage, Threads& threads) {
+  if (storage == Storage::kDense)
     return matrix.is_sparse() ? dense_of<T>(matrix, threads) : copy_row_major<T>(matrix, threads);
-  if (!matrix.is_sparse()) return to_form(sparse_rows_of<T>(matrix, threads), form, threads);
+  if (!matrix.is_sparse()) return to_storage(sparse_rows_of<T>(matrix, threads), storage, threads);
   return transpose_storage<T>(matrix, threads);
 }
 
@@ -150,7 +151,7 @@ void check(const Matrix& matrix, Threads& threads) {
   check_shape(matrix);
   const bool is_solid =
       !matrix.is_sparse() && matrix.column_stride == 1 && matrix.row_stride == matrix.columns;
-  const std::int64_t lines = matrix.form == Form::kSparseColumns ? matrix.columns : matrix.rows;
+  const std::int64_t lines = matrix.storage == Storage::kCsc ? matrix.columns : matrix.rows;
   threads.for_range(lines, kRowsAtOnce, [&](std::int64_t begin, std::int64_t end) {
     const auto* values = static_cast<const std::byte*>(matrix.values) +
                          begin * matrix.columns * static_cast<std::int64_t>(size_of(matrix.dtype));
@@ -163,16 +164,17 @@ void check(const Matrix& matrix, Threads& threads) {
   });
 }
 
-Matrix to_form(const Matrix& matrix, Form form, Threads& threads) {
-  const bool is_there = form == matrix.form && (form != Form::kDense || matrix.column_stride == 1);
+Matrix to_storage(const Matrix& matrix, Storage storage, Threads& threads) {
+  const bool is_there =
+      storage == matrix.storage && (storage != Storage::kDense || matrix.column_stride == 1);
   if (is_there) return matrix;
-  return matrix.dtype == DType::kF32 ? convert<float>(matrix, form, threads)
-                                     : convert<double>(matrix, form, threads);
+  return matrix.dtype == DType::kF32 ? convert<float>(matrix, storage, threads)
+                                     : convert<double>(matrix, storage, threads);
 }
 
-Matrix to_form(const Matrix& matrix, Form form, int threads) {
+Matrix to_storage(const Matrix& matrix, Storage storage, int threads) {
   Threads own(threads);
-  return to_form(matrix, form, own);
+  return to_storage(matrix, storage, own);
 }
 
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
@@ -180,15 +182,15 @@ Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
     refuse(fmt::format("There are no rows {}..{} in a matrix of {}.", begin, end, matrix.rows));
   Matrix part = matrix;
   part.rows = end - begin;
-  if (matrix.form == Form::kDense) {
+  if (matrix.storage == Storage::kDense) {
     part.values = static_cast<const std::byte*>(matrix.values) +
                   begin * matrix.row_stride * static_cast<std::int64_t>(size_of(matrix.dtype));
     return part;
   }
-  if (matrix.form == Form::kSparseColumns) refuse("Rows of a matrix by columns cannot be cut out.");
+  if (matrix.storage == Storage::kCsc) refuse("Rows of a matrix by columns cannot be cut out.");
   const std::int64_t first = matrix.offsets[begin];
   auto storage = std::make_shared<SparseStorage>();
-  storage->below = matrix.keeper;
+  storage->below = matrix.owner;
   storage->offsets.assign(matrix.offsets + begin, matrix.offsets + end + 1);
   for (std::int64_t& offset : storage->offsets) offset -= first;
   part.offsets = storage->offsets.data();
@@ -196,7 +198,7 @@ Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
   if (matrix.values != nullptr)
     part.values = static_cast<const std::byte*>(matrix.values) +
                   first * static_cast<std::int64_t>(size_of(matrix.dtype));
-  part.keeper = storage;
+  part.owner = storage;
   return part;
 }
 

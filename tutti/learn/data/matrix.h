@@ -9,16 +9,16 @@
 
 namespace tutti::learn {
 
-enum class Form : std::uint8_t { kDense, kSparseRows, kSparseColumns };
+enum class Storage : std::uint8_t { kDense, kCsr, kCsc };
 
 // What entries of a sparse matrix without `values` are: 1, or 1 over the root of the number of
-// entries in their row (rows of hashed data, made to length 1). kRowLength needs kSparseRows.
-enum class Implicit : std::uint8_t { kOne, kRowLength };
+// entries in their row (rows of hashed data, made to length 1). kUnitNorm needs kCsr.
+enum class Implicit : std::uint8_t { kOne, kUnitNorm };
 
-// A view: copying it copies pointers. `keeper` holds the memory when somebody must, and is empty
+// A view: copying it copies pointers. `owner` holds the memory when somebody must, and is empty
 // for memory of the caller. What is not there is 0, and only NaN is missing.
 struct Matrix {
-  Form form = Form::kDense;
+  Storage storage = Storage::kDense;
   DType dtype = DType::kF32;  // of the values: kF32 or kF64
   std::int64_t rows = 0, columns = 0;
   const void* values = nullptr;  // sparse: may be null, see `implicit`
@@ -29,12 +29,12 @@ struct Matrix {
   const std::int64_t* offsets = nullptr;
   const std::int32_t* indices = nullptr;
   Implicit implicit = Implicit::kOne;
-  std::shared_ptr<const void> keeper = {};
+  std::shared_ptr<const void> owner = {};
 
-  bool is_sparse() const { return form != Form::kDense; }
+  bool is_sparse() const { return storage != Storage::kDense; }
   std::int64_t entries() const {
     if (!is_sparse()) return rows * columns;
-    return offsets[form == Form::kSparseRows ? rows : columns];
+    return offsets[storage == Storage::kCsr ? rows : columns];
   }
 };
 
@@ -60,11 +60,11 @@ void check(const Matrix& matrix, Threads& threads);
 
 // The same numbers in the form that is asked for: `matrix` itself where it has it already. Dense
 // becomes sparse by leaving out zeros; row-major is what kDense gives.
-Matrix to_form(const Matrix& matrix, Form form, Threads& threads);
+Matrix to_storage(const Matrix& matrix, Storage storage, Threads& threads);
 // With threads of its own; 0: one per processor.
-Matrix to_form(const Matrix& matrix, Form form, int threads = 0);
+Matrix to_storage(const Matrix& matrix, Storage storage, int threads = 0);
 
-// The rows [begin, end). A view where the form allows (kDense, kSparseRows), else ConfigError.
+// The rows [begin, end). A view where the form allows (kDense, kCsr), else ConfigError.
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end);
 
 }  // namespace tutti::learn

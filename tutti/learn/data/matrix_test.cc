@@ -47,12 +47,12 @@ TEST_P(Forms, LeadBackToTheSameNumbers) {
   const auto [rows, columns] = GetParam();
   const std::vector<float> values = random_values(static_cast<std::int64_t>(rows) * columns, 5);
   const Matrix start = dense(values, rows, columns);
-  const Matrix by_rows = to_form(start, Form::kSparseRows, threads);
-  const Matrix by_columns = to_form(by_rows, Form::kSparseColumns, threads);
+  const Matrix by_rows = to_storage(start, Storage::kCsr, threads);
+  const Matrix by_columns = to_storage(by_rows, Storage::kCsc, threads);
   check(by_rows, threads);
   check(by_columns, threads);
-  EXPECT_EQ(all_of(to_form(by_rows, Form::kDense, threads)), values);
-  EXPECT_EQ(all_of(to_form(by_columns, Form::kDense, threads)), values);
+  EXPECT_EQ(all_of(to_storage(by_rows, Storage::kDense, threads)), values);
+  EXPECT_EQ(all_of(to_storage(by_columns, Storage::kDense, threads)), values);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Forms,
                          testing::Values(std::pair(0, 4), std::pair(1, 1), std::pair(7, 3),
@@ -63,7 +63,7 @@ TEST(Matrix, ColumnMajorBecomesRowMajor) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const Matrix columns{
       .rows = 3, .columns = 2, .values = values.data(), .row_stride = 1, .column_stride = 3};
-  EXPECT_THAT(all_of(to_form(columns, Form::kDense, threads)), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(all_of(to_storage(columns, Storage::kDense, threads)), ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
 TEST(Matrix, ImplicitRowsKeepTheirLengthByColumns) {
@@ -74,8 +74,8 @@ TEST(Matrix, ImplicitRowsKeepTheirLengthByColumns) {
   builder.add(2, 1);
   builder.end_row();
   Matrix matrix = std::move(builder).build(4);
-  matrix.implicit = Implicit::kRowLength;
-  const Matrix columns = to_form(matrix, Form::kSparseColumns, threads);
+  matrix.implicit = Implicit::kUnitNorm;
+  const Matrix columns = to_storage(matrix, Storage::kCsc, threads);
   EXPECT_THAT(all_of(columns), ElementsAre(0.5f, 0.5f, 0.5f, 1.0f, 0.5f));
 }
 
@@ -85,9 +85,9 @@ TEST(Matrix, ARangeOfRowsIsAView) {
   const Matrix all = dense(values, 12, 5);
   const std::vector<float> expected(values.begin() + 15, values.begin() + 35);
   EXPECT_EQ(all_of(row_range(all, 3, 7)), expected);
-  const Matrix part = row_range(to_form(all, Form::kSparseRows, threads), 3, 7);
+  const Matrix part = row_range(to_storage(all, Storage::kCsr, threads), 3, 7);
   check(part, threads);
-  EXPECT_EQ(all_of(to_form(part, Form::kDense, threads)), expected);
+  EXPECT_EQ(all_of(to_storage(part, Storage::kDense, threads)), expected);
   EXPECT_THROW(row_range(all, 3, 13), ConfigError);
 }
 
@@ -107,7 +107,7 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
   EXPECT_THAT(error_of(dense(values, 4, 5)), HasSubstr("Row 2, column 3 is NaN"));
   std::vector<std::int64_t> offsets = {0, 2, 3};
   std::vector<std::int32_t> indices = {1, 0, 2};
-  Matrix sparse{.form = Form::kSparseRows, .rows = 2, .columns = 3};
+  Matrix sparse{.storage = Storage::kCsr, .rows = 2, .columns = 3};
   sparse.offsets = offsets.data();
   sparse.indices = indices.data();
   EXPECT_EQ(error_of(sparse), "none");
@@ -124,7 +124,7 @@ TEST(Matrix, TooManyColumnsAreRefusedNotCut) {
   const std::int64_t offsets[] = {0, 1};
   const std::int32_t indices[] = {0};
   Threads threads(1);
-  const Matrix wide{.form = Form::kSparseRows,
+  const Matrix wide{.storage = Storage::kCsr,
                     .rows = 1,
                     .columns = std::int64_t{1} << 32,
                     .offsets = offsets,

@@ -17,8 +17,8 @@
 namespace tutti::learn {
 namespace {
 
-// The array's own memory where `keeper` holds it and it can be used as it is; else a copy.
-Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper,
+// The array's own memory where `owner` holds it and it can be used as it is; else a copy.
+Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& owner,
                 std::string_view name) {
   if (array.shape.size() != 2 || array.kind == 'S')
     refuse_array(name, fmt::format("an array of {} dimensions is no matrix", array.shape.size()));
@@ -31,9 +31,9 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(array.data.data()) %
                               static_cast<std::uintptr_t>(array.size) ==
                           0;
-  if (keeper != nullptr && array.kind == 'f' && is_aligned) {
+  if (owner != nullptr && array.kind == 'f' && is_aligned) {
     m.values = array.data.data();
-    m.keeper = keeper;
+    m.owner = owner;
     return m;
   }
   auto storage = std::make_shared<SparseStorage>();
@@ -48,7 +48,7 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& keeper
   }
   m.values = m.dtype == DType::kF32 ? static_cast<const void*>(storage->values_f32.data())
                                     : storage->values_f64.data();
-  m.keeper = std::move(storage);
+  m.owner = std::move(storage);
   return m;
 }
 
@@ -75,7 +75,7 @@ class Arrays {
   }
   // Whole numbers in [0, most].
   template <class T>
-  std::vector<T> places(const std::string& key, std::int64_t most) const {
+  std::vector<T> indices(const std::string& key, std::int64_t most) const {
     const NpyArray array = get(key);
     if (array.kind != 'i' && array.kind != 'u')
       refuse_array(name_, fmt::format("'{}' has no whole numbers", key));
@@ -100,7 +100,7 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
   if (!by_rows && !(kind.kind == 'S' && kind.data.starts_with("csc")))
     refuse_array(name, "a sparse matrix must be CSR or CSC");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto shape = arrays.places<std::int64_t>("shape", std::int64_t{1} << 50);
+  const auto shape = arrays.indices<std::int64_t>("shape", std::int64_t{1} << 50);
   if (shape.size() != 2) refuse_array(name, "its shape cannot be");
   if (shape[by_rows ? 1 : 0] > kMost)
     refuse_array(name,
@@ -108,13 +108,13 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
                              "them to fewer",
                              shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
   auto storage = std::make_shared<SparseStorage>();
-  Matrix m{.form = by_rows ? Form::kSparseRows : Form::kSparseColumns,
+  Matrix m{.storage = by_rows ? Storage::kCsr : Storage::kCsc,
            .dtype = values.kind == 'f' && values.size == 4 ? DType::kF32 : DType::kF64,
            .rows = shape[0],
            .columns = shape[1]};
-  storage->offsets = arrays.places<std::int64_t>("indptr", values.count());
-  storage->indices =
-      arrays.places<std::int32_t>("indices", std::max<std::int64_t>(0, shape[by_rows ? 1 : 0] - 1));
+  storage->offsets = arrays.indices<std::int64_t>("indptr", values.count());
+  storage->indices = arrays.indices<std::int32_t>(
+      "indices", std::max<std::int64_t>(0, shape[by_rows ? 1 : 0] - 1));
   const auto lines = static_cast<std::size_t>(shape[by_rows ? 0 : 1]);
   if (values.kind == 'S' || storage->offsets.size() != lines + 1 || storage->offsets[0] != 0 ||
       !std::is_sorted(storage->offsets.begin(), storage->offsets.end()) ||
@@ -132,7 +132,7 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
                                     : storage->values_f64.data();
   m.offsets = storage->offsets.data();
   m.indices = storage->indices.data();
-  m.keeper = std::move(storage);
+  m.owner = std::move(storage);
   return m;
 }
 

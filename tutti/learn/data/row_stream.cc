@@ -43,16 +43,16 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
                     "fit. Raise memory_limit, or write the file with smaller chunks.",
                     file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
   residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
-  std::int64_t place = 0;  // of the next buffer
+  std::int64_t offset = 0;  // of the next buffer
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     if (!is_resident(chunk)) continue;
-    buffer_of_[chunk] = place;
-    place += rounded(file_->bytes_of(chunk));
+    buffer_of_[chunk] = offset;
+    offset += rounded(file_->bytes_of(chunk));
   }
-  for (std::int64_t i = residents_; i < std::min(chunks, count); ++i, place += largest)
-    free_.push_back(place);
+  for (std::int64_t i = residents_; i < std::min(chunks, count); ++i, offset += largest)
+    free_.push_back(offset);
   std::reverse(free_.begin(), free_.end());  // the first one is the first to be used
-  memory_ = std::make_unique<LargePages>(static_cast<std::size_t>(place));
+  memory_ = std::make_unique<HugePages>(static_cast<std::size_t>(offset));
   std::vector<std::span<std::byte>> in_turn;
   for (const std::int64_t buffer : free_)
     in_turn.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
@@ -150,7 +150,7 @@ const std::byte* RowStream::arrive(std::int64_t chunk, Threads& threads) {
     throw;
   }
   is_checked_[chunk] = true;
-  if (places_ != nullptr) rename(file_->view(chunk, data), threads);
+  if (new_index_ != nullptr) remap(file_->view(chunk, data), threads);
   start_reads();
   return data;
 }
@@ -200,17 +200,17 @@ void RowStream::for_residents(Threads& threads, const Body& body) {
   }
 }
 
-void RowStream::rename_columns(const std::vector<std::int32_t>& places, Threads& threads) {
-  places_ = &places;
+void RowStream::remap_columns(const std::vector<std::int32_t>& new_index, Threads& threads) {
+  new_index_ = &new_index;
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk)
     if (is_resident(chunk) && states_[chunk] == State::kThere)
-      rename(file_->view(chunk, buffer_at(chunk)), threads);
+      remap(file_->view(chunk, buffer_at(chunk)), threads);
 }
 
-void RowStream::rename(const Matrix& rows, Threads& threads) const {
+void RowStream::remap(const Matrix& rows, Threads& threads) const {
   auto* indices = const_cast<std::int32_t*>(rows.indices);  // in a buffer of this stream
   threads.for_range(rows.entries(), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) indices[i] = (*places_)[indices[i]];
+    for (std::int64_t i = begin; i < end; ++i) indices[i] = (*new_index_)[indices[i]];
   });
 }
 

@@ -18,7 +18,7 @@
 
 namespace tutti::learn {
 
-class LargePages;
+class HugePages;
 
 // One caller at a time.
 class RowStream {
@@ -52,21 +52,21 @@ class RowStream {
   // ones to part 0, and body(part, rows, first, begin, end) gets rows [begin, end) of a chunk: of
   // one part in order, one call at a time. It may see rows before their chunk is known to be
   // damaged; the pass throws all the same.
-  struct Cut {
+  struct Partition {
     std::int64_t parts, block_rows;
   };
   using PartBody = std::function<void(std::int64_t part, const Matrix& rows, std::int64_t first,
                                       std::int64_t begin, std::int64_t end)>;
-  void for_parts(Threads& threads, const std::vector<std::int64_t>& chunks, const Cut& cut,
-                 const PartBody& body);
+  void for_parts(Threads& threads, const std::vector<std::int64_t>& chunks,
+                 const Partition& partition, const PartBody& body);
 
   // Called for every chunk from now on, by the thread that began the pass; what it throws ends
   // the pass, and the next one is whole again.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
   // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
-  // once. Sparse only; `places` must outlive the stream.
-  void rename_columns(const std::vector<std::int32_t>& places, Threads& threads);
+  // once. Sparse only; `new_index` must outlive the stream.
+  void remap_columns(const std::vector<std::int32_t>& new_index, Threads& threads);
 
  private:
   class PartPass;
@@ -79,11 +79,11 @@ class RowStream {
   void start_read(std::int64_t chunk);
   void make_room_for(std::int64_t chunk);
   void let_go(std::int64_t chunk);
-  void rename(const Matrix& rows, Threads& threads) const;
+  void remap(const Matrix& rows, Threads& threads) const;
 
   std::shared_ptr<const DataFile> file_;
-  std::unique_ptr<LargePages> memory_;  // of all buffers: of the residents, then those used in turn
-  std::jthread claimer_;                // has the kernel find that memory
+  std::unique_ptr<HugePages> memory_;  // of all buffers: of the residents, then those used in turn
+  std::jthread claimer_;               // has the kernel find that memory
   std::unique_ptr<io::ReadQueue> queue_;   // ends its reads before the buffers go
   std::int64_t residents_ = 0, next_ = 0;  // the chunk to be read next
   std::int64_t being_read_ = 0;            // chunks
@@ -92,7 +92,7 @@ class RowStream {
   std::vector<State> states_;              // per chunk
   std::vector<bool> is_checked_;           // per chunk
   std::vector<std::int64_t> first_rows_;
-  const std::vector<std::int32_t>* places_ = nullptr;
+  const std::vector<std::int32_t>* new_index_ = nullptr;
   std::function<void()> watch_ = [] {};
   std::int64_t chunks_read_ = 0, bytes_read_ = 0;
 };

@@ -25,14 +25,14 @@ constexpr std::int64_t kResidentsAhead = 8;
 
 class RowStream::PartPass {
  public:
-  PartPass(RowStream& stream, const std::vector<std::int64_t>& chunks, const Cut& cut,
+  PartPass(RowStream& stream, const std::vector<std::int64_t>& chunks, const Partition& partition,
            const PartBody& body)
       : stream_(stream),
         chunks_(chunks),
-        cut_(cut),
+        partition_(partition),
         body_(body),
         visits_(chunks.size()),
-        parts_(static_cast<std::size_t>(cut.parts)) {}
+        parts_(static_cast<std::size_t>(partition.parts)) {}
   // What is still in use was not finished: it is let go, to be read and checked again.
   ~PartPass() {
     for (std::int64_t i = 0; i < arrived_; ++i)
@@ -72,7 +72,7 @@ class RowStream::PartPass {
 
   RowStream& stream_;
   const std::vector<std::int64_t>& chunks_;
-  const Cut cut_;
+  const Partition partition_;
   const PartBody& body_;
   const std::thread::id caller_ = std::this_thread::get_id();
 
@@ -124,7 +124,7 @@ bool RowStream::PartPass::do_next(Lock& lock) {
 // The one to go on with, or -1.
 std::int64_t RowStream::PartPass::part_behind() const {
   std::int64_t found = -1;
-  for (std::int64_t part = 0; part < cut_.parts; ++part) {
+  for (std::int64_t part = 0; part < partition_.parts; ++part) {
     const Part& one = parts_[part];
     if (one.is_taken || one.next >= arrived_) continue;
     if (found < 0 || one.next < parts_[found].next) found = part;
@@ -154,10 +154,11 @@ void RowStream::PartPass::do_part(std::int64_t part, Lock& lock) {
 void RowStream::PartPass::compute(std::int64_t part, std::int64_t chunk, Visit& visit) const {
   const Matrix& rows = visit.rows;
   const std::int64_t first = stream_.first_rows_[chunk];
-  const std::int64_t blocks = (rows.rows + cut_.block_rows - 1) / cut_.block_rows;
-  const std::int64_t begin = blocks * part / cut_.parts, end = blocks * (part + 1) / cut_.parts;
+  const std::int64_t blocks = (rows.rows + partition_.block_rows - 1) / partition_.block_rows;
+  const std::int64_t begin = blocks * part / partition_.parts,
+                     end = blocks * (part + 1) / partition_.parts;
   const auto row_at = [&](std::int64_t block) {
-    return std::min(rows.rows, block * cut_.block_rows);
+    return std::min(rows.rows, block * partition_.block_rows);
   };
   if (!visit.check) {
     if (begin < end) body_(part, rows, first, row_at(begin), row_at(end));
@@ -168,8 +169,9 @@ void RowStream::PartPass::compute(std::int64_t part, std::int64_t chunk, Visit& 
   const auto byte_at = [&](std::int64_t block) { return values_at + row_at(block) * row_bytes; };
   const std::int64_t size = ChunkCheck::piece_bytes();
   const auto piece_from = [&](std::int64_t byte) { return (byte + size - 1) / size; };
-  ChunkCheck::Walk walk(*visit.check, part == 0 ? 0 : piece_from(byte_at(begin)),
-                        part + 1 == cut_.parts ? visit.check->pieces() : piece_from(byte_at(end)));
+  ChunkCheck::Walk walk(
+      *visit.check, part == 0 ? 0 : piece_from(byte_at(begin)),
+      part + 1 == partition_.parts ? visit.check->pieces() : piece_from(byte_at(end)));
   for (std::int64_t block = begin; block < end; ++block) {
     walk.look_until(byte_at(block + 1));
     body_(part, rows, first, row_at(block), row_at(block + 1));
@@ -221,7 +223,7 @@ void RowStream::PartPass::bring(Lock& lock) {
     throw;
   }
   end_reading();
-  visit.parts_left = cut_.parts;
+  visit.parts_left = partition_.parts;
   visit.is_open = true;
   ++arrived_;
   ++in_use_;
@@ -249,9 +251,9 @@ void RowStream::PartPass::end_visit(std::int64_t index) {
   if (!stream_.is_resident(chunk) || !stream_.is_checked_[chunk]) stream_.let_go(chunk);
 }
 
-void RowStream::for_parts(Threads& threads, const std::vector<std::int64_t>& chunks, const Cut& cut,
-                          const PartBody& body) {
-  PartPass(*this, chunks, cut, body).run(threads);
+void RowStream::for_parts(Threads& threads, const std::vector<std::int64_t>& chunks,
+                          const Partition& partition, const PartBody& body) {
+  PartPass(*this, chunks, partition, body).run(threads);
 }
 
 }  // namespace tutti::learn

@@ -144,21 +144,21 @@ std::vector<std::int64_t> chunks_up_to(std::int64_t count) {
   return chunks;
 }
 
-constexpr RowStream::Cut kCut{.parts = 3, .block_rows = 64};
+constexpr RowStream::Partition kPartition{.parts = 3, .block_rows = 64};
 
 TEST_P(RowStreamTest, PartsComeInOrderWithAllTheirRows) {
   for (const std::int64_t buffers : {3, 5, 8}) {
     const std::int64_t rows = 20 * kChunkRows - 1;
     const auto stream = open(rows, buffers);
     for (int pass = 0; pass < 3; ++pass) {
-      std::vector<std::int64_t> next(kCut.parts), seen(kCut.parts);
-      stream->for_parts(threads_, chunks_up_to(20), kCut,
+      std::vector<std::int64_t> next(kPartition.parts), seen(kPartition.parts);
+      stream->for_parts(threads_, chunks_up_to(20), kPartition,
                         [&](std::int64_t part, const Matrix& m, std::int64_t first,
                             std::int64_t begin, std::int64_t end) {
                           expect_rows(m, first);
-                          EXPECT_EQ(begin % kCut.block_rows, 0);
-                          EXPECT_GE(begin, 16 * part / 3 * kCut.block_rows);
-                          EXPECT_LE(end, 16 * (part + 1) / 3 * kCut.block_rows);
+                          EXPECT_EQ(begin % kPartition.block_rows, 0);
+                          EXPECT_GE(begin, 16 * part / 3 * kPartition.block_rows);
+                          EXPECT_LE(end, 16 * (part + 1) / 3 * kPartition.block_rows);
                           EXPECT_GE(first + begin, next[part]);
                           next[part] = first + end;
                           seen[part] += end - begin;
@@ -179,7 +179,7 @@ TEST_P(RowStreamTest, PartsOfSomeChunksOnly) {
   for (int pass = 0; pass < 2; ++pass)
     for (const auto& chunks : {residents, others}) {
       std::atomic<std::int64_t> rows = 0;
-      stream->for_parts(threads_, chunks, kCut,
+      stream->for_parts(threads_, chunks, kPartition,
                         [&](std::int64_t, const Matrix& m, std::int64_t first, std::int64_t begin,
                             std::int64_t end) {
                           expect_rows(m, first);
@@ -188,7 +188,7 @@ TEST_P(RowStreamTest, PartsOfSomeChunksOnly) {
                         });
       EXPECT_EQ(rows, static_cast<std::int64_t>(chunks.size()) * kChunkRows);
     }
-  stream->for_parts(threads_, {}, kCut, [](auto&&...) { FAIL(); });
+  stream->for_parts(threads_, {}, kPartition, [](auto&&...) { FAIL(); });
 }
 
 TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
@@ -200,7 +200,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
         if (is_watch && calls++ == last) throw std::runtime_error("x");
       });
       EXPECT_THROW(
-          stream->for_parts(threads_, chunks_up_to(12), kCut,
+          stream->for_parts(threads_, chunks_up_to(12), kPartition,
                             [&](std::int64_t, const Matrix&, std::int64_t first, auto&&...) {
                               if (!is_watch && first == last * kChunkRows)
                                 throw std::runtime_error("x");
@@ -208,7 +208,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
           std::runtime_error);
       stream->set_watch([] {});
       std::atomic<std::int64_t> rows = 0;
-      stream->for_parts(threads_, chunks_up_to(12), kCut,
+      stream->for_parts(threads_, chunks_up_to(12), kPartition,
                         [&](std::int64_t, const Matrix& m, std::int64_t first, std::int64_t begin,
                             std::int64_t end) {
                           expect_rows(m, first);
@@ -231,9 +231,10 @@ TEST_P(RowStreamTest, PartsFindDamageEveryTime) {
     flip();
     RowStream stream(std::make_shared<DataFile>(path_), bytes_for(6), GetParam());
     for (int pass = 0; pass < 2; ++pass)
-      EXPECT_THROW(stream.for_parts(threads_, chunks_up_to(12), kCut, [](auto&&...) {}), IoError);
+      EXPECT_THROW(stream.for_parts(threads_, chunks_up_to(12), kPartition, [](auto&&...) {}),
+                   IoError);
     flip();
-    EXPECT_NO_THROW(stream.for_parts(threads_, chunks_up_to(12), kCut, [](auto&&...) {}));
+    EXPECT_NO_THROW(stream.for_parts(threads_, chunks_up_to(12), kPartition, [](auto&&...) {}));
   }
 }
 
@@ -262,8 +263,8 @@ TEST(RowStream, RenamesColumnsOfWhatIsThereAndWhatComes) {
   RowStream stream(std::make_shared<DataFile>(path), 6 * 16384);
   ASSERT_LT(stream.residents(), 20);
   stream.for_residents(threads, [](const Matrix&, std::int64_t) {});
-  const std::vector<std::int32_t> places = {4, 3, 2, 1, 0};
-  stream.rename_columns(places, threads);
+  const std::vector<std::int32_t> new_index = {4, 3, 2, 1, 0};
+  stream.remap_columns(new_index, threads);
   for (int pass = 0; pass < 2; ++pass)
     stream.for_chunks(threads, [&](const Matrix& m, std::int64_t first) {
       for (std::int64_t row = 0; row < m.rows; ++row)

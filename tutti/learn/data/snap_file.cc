@@ -58,7 +58,7 @@ Matrix read_dense(Cursor& cursor, std::int64_t rows, std::int64_t columns, bool 
   Matrix matrix{.rows = rows, .columns = columns, .values = values.get()};
   matrix.row_stride = by_columns ? 1 : columns;
   matrix.column_stride = by_columns ? rows : 1;
-  matrix.keeper = values;
+  matrix.owner = values;
   return matrix;
 }
 
@@ -77,14 +77,13 @@ Matrix read_sparse(Cursor& cursor, const std::vector<std::uint32_t>& counts, std
     storage->values_f32.resize(entries);
     cursor.copy(storage->values_f32.data(), entries);
   }
-  Matrix matrix{.form = by_columns ? Form::kSparseColumns : Form::kSparseRows,
-                .rows = rows,
-                .columns = columns};
+  Matrix matrix{
+      .storage = by_columns ? Storage::kCsc : Storage::kCsr, .rows = rows, .columns = columns};
   matrix.offsets = storage->offsets.data();
   matrix.indices = storage->indices.data();
   if (has_values) matrix.values = storage->values_f32.data();
-  matrix.implicit = has_values ? Implicit::kOne : Implicit::kRowLength;
-  matrix.keeper = std::move(storage);
+  matrix.implicit = has_values ? Implicit::kOne : Implicit::kUnitNorm;
+  matrix.owner = std::move(storage);
   return matrix;
 }
 
@@ -125,9 +124,9 @@ float value_f32(const Matrix& m, std::int64_t line, std::int64_t i) {
 }
 
 float dense_f32(const Matrix& m, std::int64_t row, std::int64_t column) {
-  const std::int64_t place = row * m.row_stride + column * m.column_stride;
-  return m.dtype == DType::kF32 ? static_cast<const float*>(m.values)[place]
-                                : static_cast<float>(static_cast<const double*>(m.values)[place]);
+  const std::int64_t offset = row * m.row_stride + column * m.column_stride;
+  return m.dtype == DType::kF32 ? static_cast<const float*>(m.values)[offset]
+                                : static_cast<float>(static_cast<const double*>(m.values)[offset]);
 }
 
 }  // namespace
@@ -173,8 +172,8 @@ void write_snap(const std::filesystem::path& path, const DataSet& data) {
   check_lengths(data);
   const Matrix& m = data.features;
   const bool is_implicit =
-      m.is_sparse() && m.values == nullptr && m.implicit == Implicit::kRowLength;
-  const bool by_columns = m.form == Form::kSparseColumns;
+      m.is_sparse() && m.values == nullptr && m.implicit == Implicit::kUnitNorm;
+  const bool by_columns = m.storage == Storage::kCsc;
   const std::uint32_t kind = !m.is_sparse() ? kDenseKind
                              : is_implicit  ? kImplicitKind
                                             : kSparseKind;

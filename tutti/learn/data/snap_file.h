@@ -11,7 +11,7 @@ namespace tutti::learn {
 // Throws IoError that says what is wrong; nothing is half-read.
 DataSet read_snap(const std::filesystem::path& path);
 
-// f32. Sparse matrices without values are written without them if `implicit` is kRowLength, as the
+// f32. Sparse matrices without values are written without them if `implicit` is kUnitNorm, as the
 // layout means it so; with values of 1 otherwise. Throws ConfigError when a size has more than 32
 // bits.
 void write_snap(const std::filesystem::path& path, const DataSet& data);

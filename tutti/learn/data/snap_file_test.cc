@@ -30,7 +30,7 @@ class SnapFile : public testing::Test {
 };
 
 std::vector<float> dense_values(const Matrix& matrix, Threads& threads) {
-  const Matrix dense = to_form(matrix, Form::kDense, threads);
+  const Matrix dense = to_storage(matrix, Storage::kDense, threads);
   const float* values = static_cast<const float*>(dense.values);
   return {values, values + dense.entries()};
 }
@@ -38,9 +38,9 @@ std::vector<float> dense_values(const Matrix& matrix, Threads& threads) {
 TEST_F(SnapFile, KeepsEveryForm) {
   DataSet data = parse_svmlight("1 1:0.5 3:-2\n-1 2:4\n1 1:1 2:2 3:3 4:4\n-1\n", "f");
   const std::vector<float> expected = dense_values(data.features, threads_);
-  for (const Form form : {Form::kSparseRows, Form::kSparseColumns, Form::kDense}) {
+  for (const Storage storage : {Storage::kCsr, Storage::kCsc, Storage::kDense}) {
     DataSet other = data;
-    other.features = to_form(data.features, form, threads_);
+    other.features = to_storage(data.features, storage, threads_);
     write_snap(path_, other);
     const DataSet again = read_snap(path_);
     EXPECT_EQ(again.labels, data.labels);
@@ -50,7 +50,7 @@ TEST_F(SnapFile, KeepsEveryForm) {
 
 TEST_F(SnapFile, RowsWithoutValuesHaveLengthOne) {
   DataSet data = parse_svmlight("1 1:1 2:1 3:1 4:1\n-1 2:1\n", "f");
-  data.features.implicit = Implicit::kRowLength;
+  data.features.implicit = Implicit::kUnitNorm;
   write_snap(path_, data);
   EXPECT_EQ(bytes().size(), 13u + 2 * 4 + 2 * 4 + 5 * 4);
   EXPECT_THAT(dense_values(read_snap(path_).features, threads_),

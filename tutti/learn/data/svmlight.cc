@@ -119,7 +119,7 @@ void read_chunk(std::string_view text, Chunk<T>& chunk) {
 }
 
 // Pieces of whole lines.
-std::vector<std::string_view> cut(std::string_view text) {
+std::vector<std::string_view> split_at_lines(std::string_view text) {
   std::vector<std::string_view> pieces;
   while (!text.empty()) {
     std::size_t size = text.size();
@@ -170,7 +170,7 @@ DataSet join(std::vector<Chunk<T>> chunks, std::int64_t columns, bool has_base_o
 
 template <class T>
 DataSet parse(std::string_view text, std::string_view name, const SvmlightOptions& options) {
-  const std::vector<std::string_view> pieces = cut(text);
+  const std::vector<std::string_view> pieces = split_at_lines(text);
   std::vector<Chunk<T>> chunks(pieces.size());
   Threads(pieces.size() > 1 ? options.threads : 1)
       .run(static_cast<std::int64_t>(pieces.size()),
@@ -211,7 +211,7 @@ DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& 
 void write_svmlight(const std::filesystem::path& path, const DataSet& data) {
   check_lengths(data);
   Threads threads(1);
-  const Matrix rows = to_form(data.features, Form::kSparseRows, threads);
+  const Matrix rows = to_storage(data.features, Storage::kCsr, threads);
   TextWriter out(path);
   for (std::int64_t row = 0; row < rows.rows; ++row) {
     out.print("{}", data.labels.empty() ? 0.0 : data.labels[row]);

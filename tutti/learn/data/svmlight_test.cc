@@ -142,11 +142,11 @@ TEST(Svmlight, SurvivesDamage) {
   for (int round = 0; round < 20000; ++round) {
     std::string text = good;
     for (int i = 1 + static_cast<int>(random() % 3); i > 0; --i) {
-      const std::size_t place = random() % text.size();
+      const std::size_t position = random() % text.size();
       if (random() % 3 == 0) {
-        text.erase(place, 1 + random() % 4);
+        text.erase(position, 1 + random() % 4);
       } else {
-        text[place] =
+        text[position] =
             random() % 2 == 0 ? "0123456789:#.-e \n"[random() % 17] : static_cast<char>(random());
       }
       if (text.empty()) text = " ";

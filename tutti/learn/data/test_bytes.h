@@ -64,9 +64,10 @@ inline std::string zip_bytes(const std::vector<std::pair<std::string, std::strin
                  name;
     all += number(0x04034b50, 4) + number(20, 2) + number(0, 2) + common + name + packed;
   }
-  const std::size_t place = all.size();
+  const std::size_t directory_offset = all.size();
   return all + directory + number(0x06054b50, 4) + number(0, 4) + number(files.size(), 2) +
-         number(files.size(), 2) + number(directory.size(), 4) + number(place, 4) + number(0, 2);
+         number(files.size(), 2) + number(directory.size(), 4) + number(directory_offset, 4) +
+         number(0, 2);
 }
 
 // A sparse matrix of 3 x 4 with labels, as scipy.sparse.save_npz and numpy.savez write them.

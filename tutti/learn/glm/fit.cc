@@ -18,7 +18,7 @@ constexpr std::array<std::pair<Solver, std::string_view>, 6> kNames = {{
     {Solver::kNewtonCg, "newton_cg"},
     {Solver::kSdca, "sdca"},
     {Solver::kWorkingSet, "working_set"},
-    {Solver::kInterior, "interior"},
+    {Solver::kInteriorPoint, "interior"},
 }};
 
 template <class T>
@@ -49,7 +49,7 @@ Matrix in_double(const Matrix& rows, Threads& threads) {
   copy.dtype = DType::kF64;
   copy.values = values.get();
   copy.row_stride = rows.columns;
-  copy.keeper = values;
+  copy.owner = values;
   return copy;
 }
 
@@ -91,9 +91,10 @@ GlmModel fit(const Matrix& features, std::span<const double> labels,
   check_solver(shape_of(features), options, solver);
   const auto matrix = [&] {
     switch (solver) {
-      case Solver::kNewton: return to_form(features, Form::kDense, threads);
-      case Solver::kInterior: return in_double(to_form(features, Form::kDense, threads), threads);
-      case Solver::kWorkingSet: return to_form(features, Form::kSparseColumns, threads);
+      case Solver::kNewton: return to_storage(features, Storage::kDense, threads);
+      case Solver::kInteriorPoint:
+        return in_double(to_storage(features, Storage::kDense, threads), threads);
+      case Solver::kWorkingSet: return to_storage(features, Storage::kCsc, threads);
       default: return features;
     }
   }();
@@ -126,9 +127,8 @@ std::vector<double> margins_of(const Matrix& features, std::span<const double> c
     throw ConfigError("DDL-9-11", fmt::format("The model has {} coefficients, the data {} columns.",
                                               coefficients.size(), features.columns));
   Threads threads(features.entries() < 1 << 16 ? 1 : threads_wanted);
-  const Matrix m = features.form == Form::kSparseColumns
-                       ? to_form(features, Form::kSparseRows, threads)
-                       : features;
+  const Matrix m =
+      features.storage == Storage::kCsc ? to_storage(features, Storage::kCsr, threads) : features;
   std::vector<double> margins(m.rows);
   threads.for_range(m.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row)

@@ -44,15 +44,15 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
   // Without l2 alone there is no block of columns that precondition.
   if (solver == Solver::kSdca || has_l1) return others + columns * 4 * (size + 8);
   const std::int64_t block =
-      std::min<std::int64_t>(columns, schema.form == Form::kDense ? 4352 : 1280);
-  if (schema.form == Form::kDense)
+      std::min<std::int64_t>(columns, schema.storage == Storage::kDense ? 4352 : 1280);
+  if (schema.storage == Storage::kDense)
     return others + block * block * (16 + 8 * models) + 8 * tile * block;
   return others + block * block * 8 * (kMostPartsOfStream + 1 + models);
 }
 
 // Blocks of rows from all over a dense file.
 struct Sample {
-  LargePages values;  // a limit need not leave room for them any more when they are gone
+  HugePages values;  // a limit need not leave room for them any more when they are gone
   std::vector<double> labels, weights;
   Matrix features;
 };
@@ -78,11 +78,11 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
   std::int64_t count = 0;
   for_blocks(
       [&](const std::byte* from, std::int64_t rows, std::int64_t) {
-        file.fetch(from, rows * row_bytes);
+        file.prefetch(from, rows * row_bytes);
         count += rows;
       },
       [](std::int64_t) {});
-  Sample sample{.values = LargePages(static_cast<std::size_t>(count * row_bytes)),
+  Sample sample{.values = HugePages(static_cast<std::size_t>(count * row_bytes)),
                 .labels = {},
                 .weights = {},
                 .features = {}};
@@ -96,7 +96,7 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
           sample.weights.insert(sample.weights.end(), weights.begin() + first,
                                 weights.begin() + first + rows);
       },
-      [&](std::int64_t chunk) { file.forget(chunk); });
+      [&](std::int64_t chunk) { file.drop_pages(chunk); });
   sample.features = {.dtype = file.schema().dtype,
                      .rows = static_cast<std::int64_t>(sample.labels.size()),
                      .columns = file.schema().columns,
@@ -116,7 +116,7 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
                    std::span<const double> weights, GlmOptions options, Solver solver,
                    std::int64_t bytes, bool& is_stopped) {
   const DataSchema& schema = file.schema();
-  if (!options.start_coefficients.empty() || schema.form != Form::kDense) return options;
+  if (!options.start_coefficients.empty() || schema.storage != Storage::kDense) return options;
   if (solver == Solver::kNewtonCg && options.l1 == 0) return options;
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, schema.columns) * static_cast<std::int64_t>(size_of(schema.dtype));
@@ -228,12 +228,12 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
                   std::span<const double> weights, const GlmOptions& options,
                   std::int64_t memory_limit, StreamStats* use) {
   const DataSchema& schema = file->schema();
-  const bool is_sparse = schema.form != Form::kDense;
+  const bool is_sparse = schema.storage != Storage::kDense;
   const Shape shape{file->rows(), schema.columns, is_sparse};
   check_options(shape, labels, weights, options);
   Solver solver = choose_solver(shape.over(options.ranks), options);
   if (is_sparse && solver == Solver::kNewton) solver = Solver::kNewtonCg;
-  if (solver == Solver::kInterior && options.solver == Solver::kAuto) solver = Solver::kSdca;
+  if (solver == Solver::kInteriorPoint && options.solver == Solver::kAuto) solver = Solver::kSdca;
   if (solver == Solver::kWorkingSet && options.solver == Solver::kAuto) solver = Solver::kNewtonCg;
   const std::int64_t held = static_cast<std::int64_t>(labels.size() + weights.size()) * 8;
   const std::int64_t others = other_bytes(*file, solver, !weights.empty(), options.l1 > 0) + held;
@@ -242,7 +242,7 @@ GlmModel fit_file(const std::shared_ptr<const DataFile>& file, std::span<const d
     return fit(data.features, labels, weights, options);
   }
   check_solver(shape, options, solver);
-  if (solver == Solver::kWorkingSet || solver == Solver::kInterior)
+  if (solver == Solver::kWorkingSet || solver == Solver::kInteriorPoint)
     throw ConfigError(
         "DDL-9-12", fmt::format("Solver {} needs all rows in memory. Use auto.", name_of(solver)));
   const std::int64_t bytes = memory_limit - others;

@@ -30,7 +30,7 @@ class FitFile : public testing::Test {
   std::shared_ptr<const DataFile> write(const Small& small, bool is_sparse,
                                         std::int64_t chunk_rows) {
     DataSet data{.features = small.matrix(), .labels = small.labels, .weights = small.weights};
-    if (is_sparse) data.features = to_form(data.features, Form::kSparseRows);
+    if (is_sparse) data.features = to_storage(data.features, Storage::kCsr);
     write_data_file(path_, data, chunk_rows);
     return std::make_shared<DataFile>(path_);
   }

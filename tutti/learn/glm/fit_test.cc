@@ -153,8 +153,8 @@ TEST_P(EverySolver, SameBitsForAnyNumberOfThreads) {
 TEST_P(EverySolver, SparseAndDenseAgree) {
   const Small small = make_small(600, 40, Loss::kLogistic, 10, 0.1);
   Threads threads(2);
-  const Matrix sparse = to_form(small.matrix(), Form::kSparseRows, threads);
-  const Matrix columns = to_form(sparse, Form::kSparseColumns, threads);
+  const Matrix sparse = to_storage(small.matrix(), Storage::kCsr, threads);
+  const Matrix columns = to_storage(sparse, Storage::kCsc, threads);
   const GlmOptions options = tight(Loss::kLogistic, GetParam());
   const GlmModel expected = small.fit(options);
   EXPECT_THAT(fit(sparse, small.labels, {}, options), CloseTo(expected));

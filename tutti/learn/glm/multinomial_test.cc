@@ -63,7 +63,7 @@ TEST(Multinomial, TwoClassesAreTheBinaryModelWithHalfThePenalty) {
 double check_optimum(const Small& small, const std::vector<std::int32_t>& classes, int count,
                      const MultinomialModel& model, const GlmOptions& options, double error) {
   const std::int64_t columns = small.columns;
-  std::vector<double> slopes(count * (columns + 1));
+  std::vector<double> gradient(count * (columns + 1));
   double objective = 0;
   for (std::int64_t r = 0; r < small.rows; ++r) {
     const double weight = small.weights.empty() ? 1 : small.weights[r];
@@ -79,34 +79,34 @@ double check_optimum(const Small& small, const std::vector<std::int32_t>& classe
     for (int k = 0; k < count; ++k) {
       const double d = weight * (e[k] / sum - (classes[r] == k));
       for (std::int64_t j = 0; j < columns; ++j)
-        slopes[k * (columns + 1) + j] += d * small.values[r * columns + j];
-      slopes[k * (columns + 1) + columns] += d;
+        gradient[k * (columns + 1) + j] += d * small.values[r * columns + j];
+      gradient[k * (columns + 1) + columns] += d;
     }
   }
   for (int k = 0; k < count; ++k) {
     for (std::int64_t j = 0; j < columns; ++j) {
       const double w = model.coefficients[k * columns + j];
-      const double slope = slopes[k * (columns + 1) + j] + options.l2 * w;
+      const double derivative = gradient[k * (columns + 1) + j] + options.l2 * w;
       objective += options.l1 * std::abs(w) + options.l2 / 2 * w * w;
       if (w == 0) {
-        EXPECT_LE(std::abs(slope), options.l1 + error) << k << " " << j;
+        EXPECT_LE(std::abs(derivative), options.l1 + error) << k << " " << j;
       } else {
-        EXPECT_NEAR(slope, w > 0 ? -options.l1 : options.l1, error) << k << " " << j;
+        EXPECT_NEAR(derivative, w > 0 ? -options.l1 : options.l1, error) << k << " " << j;
       }
     }
-    EXPECT_NEAR(options.fit_intercept ? slopes[k * (columns + 1) + columns] : 0, 0, error);
+    EXPECT_NEAR(options.fit_intercept ? gradient[k * (columns + 1) + columns] : 0, 0, error);
   }
   return objective;
 }
 
 // Labels cut into classes of about the same size.
-std::vector<std::int32_t> cut_into(const Small& small, int count) {
+std::vector<std::int32_t> quantile_classes(const Small& small, int count) {
   std::vector<double> sorted = small.labels;
   std::sort(sorted.begin(), sorted.end());
   std::vector<std::int32_t> classes;
   for (const double label : small.labels) {
-    const auto place = std::lower_bound(sorted.begin(), sorted.end(), label) - sorted.begin();
-    classes.push_back(static_cast<std::int32_t>(place * count / small.rows));
+    const auto position = std::lower_bound(sorted.begin(), sorted.end(), label) - sorted.begin();
+    classes.push_back(static_cast<std::int32_t>(position * count / small.rows));
   }
   return classes;
 }
@@ -120,10 +120,10 @@ TEST(Multinomial, PenaltyL1EndsAtTheOptimumAndItsGapBoundsIt) {
           if (has_weights)
             for (std::int64_t r = 0; r < small.rows; ++r)
               small.weights.push_back(static_cast<double>(r % 4) / 2);
-          const auto classes = cut_into(small, count);
+          const auto classes = quantile_classes(small, count);
           const bool is_sparse = count == 4;
           const Matrix matrix =
-              is_sparse ? to_form(small.matrix(), Form::kSparseRows) : small.matrix();
+              is_sparse ? to_storage(small.matrix(), Storage::kCsr) : small.matrix();
           GlmOptions options;
           options.l1 = l1;
           options.l2 = l2;
@@ -143,7 +143,7 @@ TEST(Multinomial, PenaltyL1EndsAtTheOptimumAndItsGapBoundsIt) {
 
 TEST(Multinomial, RanksFindTheModelOfOneProcess) {
   const Small small = make_small(900, 8, Loss::kSquared, 36);
-  const auto classes = cut_into(small, 4);
+  const auto classes = quantile_classes(small, 4);
   for (const double l1 : {0.0, 3.0}) {
     const GlmOptions options{.l1 = l1, .l2 = l1 == 0 ? 1.0 : 0.0, .tolerance = 1e-10};
     const MultinomialModel expected = fit_multinomial(small.matrix(), classes, 4, {}, options);
@@ -165,7 +165,7 @@ TEST(Multinomial, RanksFindTheModelOfOneProcess) {
 
 TEST(Multinomial, BeginsWhereItIsTold) {
   const Small small = make_small(400, 8, Loss::kSquared, 35);
-  const auto classes = cut_into(small, 3);
+  const auto classes = quantile_classes(small, 3);
   for (const double l1 : {0.0, 2.0}) {
     GlmOptions options;
     options.l1 = l1;

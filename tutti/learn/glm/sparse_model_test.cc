@@ -34,13 +34,13 @@ void expect_optimal(const Small& small, const GlmModel& model, const GlmOptions&
   EXPECT_NEAR(options.fit_intercept ? sum : 0, 0, 1e-3);
   for (std::int64_t j = 0; j < small.columns; ++j) {
     const double w = model.coefficients[j];
-    double slope = options.l2 * w;
+    double derivative = options.l2 * w;
     for (std::int64_t r = 0; r < small.rows; ++r)
-      slope += first[r] * small.values[r * small.columns + j];
+      derivative += first[r] * small.values[r * small.columns + j];
     if (w == 0) {
-      EXPECT_LE(std::abs(slope), options.l1 + 1e-3) << j;
+      EXPECT_LE(std::abs(derivative), options.l1 + 1e-3) << j;
     } else {
-      EXPECT_NEAR(slope, w > 0 ? -options.l1 : options.l1, 1e-3) << j;
+      EXPECT_NEAR(derivative, w > 0 ? -options.l1 : options.l1, 1e-3) << j;
     }
   }
 }
@@ -116,7 +116,7 @@ TEST(L1, RanksFindTheModelOfOneProcess) {
       const std::vector<double> labels(small.labels.begin() + begin,
                                        small.labels.begin() + begin + 200);
       Matrix rows = row_range(small.matrix(), begin, begin + 200);
-      if (is_sparse) rows = to_form(rows, Form::kSparseRows, 1);
+      if (is_sparse) rows = to_storage(rows, Storage::kCsr, 1);
       const GlmModel model = fit(rows, labels, {}, own);
       EXPECT_TRUE(model.has_converged);
       EXPECT_NEAR(model.objective, expected.objective, 1e-8 * expected.objective);
@@ -149,7 +149,7 @@ TEST_P(Dual, ClosesTheGap) {
     const GlmModel model = small.fit(asked);
     EXPECT_TRUE(model.has_converged) << kind;
     EXPECT_NEAR(model.objective, objective_of(small, model, asked), 1e-6 * model.objective);
-    asked.solver = is_smooth(GetParam()) ? Solver::kNewton : Solver::kInterior;
+    asked.solver = is_smooth(GetParam()) ? Solver::kNewton : Solver::kInteriorPoint;
     asked.tolerance = is_smooth(GetParam()) ? 1e-14 : 1e-9;
     EXPECT_NEAR(model.objective, small.fit(asked).objective, 1e-5 * model.objective) << kind;
   }
@@ -198,7 +198,7 @@ TEST(Solvers, HingeNeedsNoScaledColumns) {
   for (const bool has_intercept : {false, true}) {
     const GlmOptions asked{.loss = Loss::kHinge, .fit_intercept = has_intercept};
     const GlmModel model = small.fit(asked);
-    EXPECT_EQ(model.solver, Solver::kInterior);
+    EXPECT_EQ(model.solver, Solver::kInteriorPoint);
     EXPECT_TRUE(model.has_converged);
     EXPECT_LE(model.dual_gap, 1e-6 * model.objective);
     EXPECT_LE(model.iterations(), 60);
@@ -242,8 +242,8 @@ TEST(Solvers, RefuseWhatTheyAreNotMadeFor) {
     EXPECT_THROW(small.fit(with_l1(loss, solver, l1, l2)), ConfigError);
   };
   refused(Loss::kHinge, Solver::kNewton, 0, 1);
-  refused(Loss::kHinge, Solver::kInterior, 0, 0);
-  refused(Loss::kLogistic, Solver::kInterior, 0, 1);
+  refused(Loss::kHinge, Solver::kInteriorPoint, 0, 0);
+  refused(Loss::kLogistic, Solver::kInteriorPoint, 0, 1);
   refused(Loss::kHinge, Solver::kAuto, 1, 1);
   refused(Loss::kLogistic, Solver::kSdca, 0, 0);
 }

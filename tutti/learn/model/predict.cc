@@ -15,7 +15,7 @@ namespace tutti::learn {
 namespace {
 
 std::vector<double> margins_of_parts(const SavedModel& model, const Matrix& features, int threads) {
-  const Matrix numbers = spread_words(features, model.words);
+  const Matrix numbers = one_hot_encode(features, model.categories);
   const std::size_t count = model.parts.size();
   std::vector<double> all(static_cast<std::size_t>(features.rows) * count);
   for (std::size_t k = 0; k < count; ++k) {
@@ -121,13 +121,13 @@ std::string quality_of(const SavedModel& model, const Predictions& predictions,
     squares += wrong * wrong;
     spread += (labels[row] - mean) * (labels[row] - mean);
     if (predictions.probabilities.empty()) continue;
-    const auto place = std::find(model.classes.begin(), model.classes.end(), labels[row]);
+    const auto found = std::find(model.classes.begin(), model.classes.end(), labels[row]);
     const std::size_t classes = model.classes.size();
     const double share =
-        place == model.classes.end()
+        found == model.classes.end()
             ? 0
             : predictions.probabilities[row * classes +
-                                        static_cast<std::size_t>(place - model.classes.begin())];
+                                        static_cast<std::size_t>(found - model.classes.begin())];
     loss -= std::log(std::clamp(share, 1e-15, 1.0));
   }
   if (model.classes.empty())

@@ -29,19 +29,20 @@ Json json_of(const LinearPart& part) {
 LinearPart part_of(const Json& json, std::int64_t columns) {
   LinearPart part{.coefficients = std::vector<double>(static_cast<std::size_t>(columns)),
                   .intercept = json.at("intercept")};
-  const Json &places = json.at("columns"), &weights = json.at("weights");
-  if (places.size() != weights.size())
+  const Json &indices = json.at("columns"), &weights = json.at("weights");
+  if (indices.size() != weights.size())
     throw std::out_of_range("columns and weights differ in number");
-  for (std::size_t i = 0; i < places.size(); ++i)
-    part.coefficients.at(places[i].get<std::size_t>()) = weights[i].get<double>();
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    part.coefficients.at(indices[i].get<std::size_t>()) = weights[i].get<double>();
   return part;
 }
 
 }  // namespace
 
 std::string label_text(const SavedModel& model, double label) {
-  const auto place = static_cast<std::size_t>(std::max(0.0, label));
-  return place < model.words.labels.size() ? model.words.labels[place] : fmt::format("{}", label);
+  const auto code = static_cast<std::size_t>(std::max(0.0, label));
+  return code < model.categories.labels.size() ? model.categories.labels[code]
+                                               : fmt::format("{}", label);
 }
 
 void save_model(const std::filesystem::path& path, const SavedModel& model) {
@@ -50,8 +51,8 @@ void save_model(const std::filesystem::path& path, const SavedModel& model) {
                {"model", model.name},
                {"columns", model.columns},
                {"classes", model.classes}};
-  if (!model.words.empty())
-    json["words"] = {{"columns", model.words.columns}, {"labels", model.words.labels}};
+  if (!model.categories.empty())
+    json["words"] = {{"columns", model.categories.columns}, {"labels", model.categories.labels}};
   if (model.trees) {
     json["trees"] = Json::parse(tree::to_json(*model.trees));
   } else {
@@ -86,15 +87,15 @@ SavedModel load_model(const std::filesystem::path& path) {
     model.classes = json.at("classes").get<std::vector<double>>();
     if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
     if (json.contains("words")) {
-      json["words"].at("columns").get_to(model.words.columns);
-      json["words"].at("labels").get_to(model.words.labels);
+      json["words"].at("columns").get_to(model.categories.columns);
+      json["words"].at("labels").get_to(model.categories.labels);
     }
     if (json.contains("trees")) {
       model.trees = tree::from_json(json["trees"].dump());
     } else {
       model.has_log_link = json.at("link") == "exp";
       model.is_multinomial = json.at("link") == "softmax";
-      const std::int64_t columns = spread_columns(model.columns, model.words);
+      const std::int64_t columns = one_hot_columns(model.columns, model.categories);
       for (const Json& part : json.at("parts")) model.parts.push_back(part_of(part, columns));
     }
   } catch (const nlohmann::json::exception& error) {

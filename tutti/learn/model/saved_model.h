@@ -13,7 +13,7 @@
 namespace tutti::learn {
 
 struct LinearPart {
-  std::vector<double> coefficients;  // one per column, or per word of it (spread_words)
+  std::vector<double> coefficients;  // one per column, or per word of it (one_hot_encode)
   double intercept = 0;
 };
 
@@ -25,7 +25,7 @@ struct SavedModel {
   std::vector<LinearPart> parts;
   bool is_multinomial = false, has_log_link = false;
   std::optional<tree::Model> trees;
-  Words words = {};  // what columns of categories and classes are called
+  StringCategories categories = {};  // what columns of categories and classes are called
 
   bool has_probabilities() const {
     return !classes.empty() && name != "hinge" && name != "squared_hinge";

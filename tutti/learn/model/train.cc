@@ -37,25 +37,25 @@ void check_labels(std::size_t labels, std::int64_t rows) {
     throw ConfigError("DDL-9-05", "The data has no labels to learn from.");
 }
 
-bool is_number(const std::string& word) {
+bool is_number(const std::string& text) {
   char* end = nullptr;
-  std::strtod(word.c_str(), &end);
-  return end != word.c_str() && *end == '\0';
+  std::strtod(text.c_str(), &end);
+  return end != text.c_str() && *end == '\0';
 }
 
 // One field that is no number makes words of its whole column: where most of these are numbers, it
 // was a slip.
-void check_words(const Words& words) {
+void check_categories(const StringCategories& categories) {
   constexpr std::size_t kMostCodes = 100;  // that may look like numbers
-  for (const int column : words.categorical()) {
-    const auto& all = words.columns[column];
+  for (const int column : categories.categorical()) {
+    const auto& all = categories.columns[column];
     const auto numbers = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_number));
     if (numbers <= kMostCodes || 2 * numbers <= all.size()) continue;
-    const auto word = std::find_if_not(all.begin(), all.end(), is_number);
+    const auto category = std::find_if_not(all.begin(), all.end(), is_number);
     throw ConfigError("DDL-9-05",
                       fmt::format("Column {} holds numbers, and '{}'. Mend that field, or leave it "
                                   "empty where the number is missing.",
-                                  column, *word));
+                                  column, *category));
   }
 }
 
@@ -127,7 +127,7 @@ void keep_together(const MultinomialModel& found, const TrainSettings& settings,
                    SavedModel& model) {
   warn_of(found, settings);
   model.is_multinomial = true;
-  const std::ptrdiff_t columns = spread_columns(model.columns, model.words);
+  const std::ptrdiff_t columns = one_hot_columns(model.columns, model.categories);
   for (std::size_t k = 0; k < model.classes.size(); ++k) {
     const auto begin = found.coefficients.begin() + static_cast<std::ptrdiff_t>(k) * columns;
     model.parts.push_back({{begin, begin + columns}, found.intercepts[k]});
@@ -151,9 +151,9 @@ SavedModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
 
 // Whether the labels are classes.
 bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
-                 const std::vector<double>& values, bool has_words) {
+                 const std::vector<double>& values, bool has_string_labels) {
   const std::string& task = settings.options.text("task");
-  if (has_words) return true;
+  if (has_string_labels) return true;
   if (task != "auto") return task == "classes";
   return values.size() <= std::min(kMostClasses, labels.size() / 2) &&
          std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
@@ -167,7 +167,7 @@ void set_common(const TrainSettings& settings, const DataSet& data, TreeOptions&
   options.seed = static_cast<std::uint64_t>(given.integer("seed"));
   options.exact_splits = given.flag("exact_splits");
   options.memory_limit = given.integer("memory_limit");
-  options.bins.categorical = data.words.categorical();
+  options.bins.categorical = data.categories.categorical();
 }
 
 tree::Model grow_forest(const DataSet& data, const TrainSettings& settings,
@@ -212,14 +212,14 @@ SavedModel train_trees(const DataSet& data, const TrainSettings& settings) {
                    .trees = {}};
   std::vector<double> targets = data.labels;
   const std::vector<double> values = distinct(data.labels);
-  if (are_classes(settings, data.labels, values, !data.words.labels.empty())) {
+  if (are_classes(settings, data.labels, values, !data.categories.labels.empty())) {
     model.classes = values;
     const std::vector<std::int32_t> codes = codes_of(data.labels, values);
     targets.assign(codes.begin(), codes.end());
   }
   Threads threads(count_of(settings.options, "threads"));
   const int classes = static_cast<int>(model.classes.size());
-  model.words = data.words;
+  model.categories = data.categories;
   model.trees = settings.options.text("model") == "boosting"
                     ? boost(data, settings, targets, classes, threads)
                     : grow_forest(data, settings, targets, classes, threads);
@@ -230,17 +230,17 @@ SavedModel train_trees(const DataSet& data, const TrainSettings& settings) {
 
 SavedModel train(const DataSet& data, const TrainSettings& settings) {
   check_labels(data.labels.size(), data.features.rows);
-  check_words(data.words);
+  check_categories(data.categories);
   if (is_trees(settings)) return train_trees(data, settings);
   const Loss loss = parse_loss(settings.options.text("model"));
-  if (!is_classification(loss) && !data.words.labels.empty())
+  if (!is_classification(loss) && !data.categories.labels.empty())
     throw ConfigError("DDL-9-05",
                       fmt::format("The labels are words, as '{}'; model '{}' predicts "
                                   "numbers. --label names their column.",
-                                  data.words.labels[0], settings.options.text("model")));
+                                  data.categories.labels[0], settings.options.text("model")));
   SavedModel model = linear_model(settings, loss, data.labels, data.features.columns);
-  model.words = data.words;
-  const Matrix numbers = spread_words(data.features, data.words);
+  model.categories = data.categories;
+  const Matrix numbers = one_hot_encode(data.features, data.categories);
   const GlmOptions options = options_of(settings, loss);
   if (loss == Loss::kLogistic && model.classes.size() > 2) {
     keep_together(fit_multinomial(numbers, codes_of(data.labels, model.classes),

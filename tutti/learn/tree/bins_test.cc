@@ -18,7 +18,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
 Matrix column_of(const std::vector<T>& values) {
-  return {Form::kDense,
+  return {Storage::kDense,
           DTypeOf<T>::value,
           static_cast<std::int64_t>(values.size()),
           1,
@@ -134,7 +134,7 @@ void expect_bins_of_any_spread() {
                          : c == 1 ? std::round(40 * u)
                                   : std::exp((u - 0.4) * 6 * (c - 2)));
     }
-  Matrix matrix = {Form::kDense, DTypeOf<T>::value, kRows, kColumns, values.data(), kColumns, 1};
+  Matrix matrix = {Storage::kDense, DTypeOf<T>::value, kRows, kColumns, values.data(), kColumns, 1};
   const Bins bins = find_bins(matrix, {}, threads);
   for (int c = 0; c < kColumns; ++c) {
     const auto& edges = bins.columns[static_cast<std::size_t>(c)].edges;
@@ -183,13 +183,13 @@ TEST(Bins, WhatASparseMatrixLacksIsZero) {
   const std::vector<std::int64_t> offsets = {0, 1, 2, 2, 4};
   const std::vector<std::int32_t> indices = {1, 0, 0, 1};
   const std::vector<double> values = {5, -1, 2, kNan};
-  Matrix sparse = {Form::kSparseRows, DType::kF64, 4, 2, values.data()};
+  Matrix sparse = {Storage::kCsr, DType::kF64, 4, 2, values.data()};
   sparse.offsets = offsets.data();
   sparse.indices = indices.data();
   const std::vector<double> dense_values = {0, 5, -1, 0, 0, 0, 2, kNan};
-  const Matrix dense = {Form::kDense, DType::kF64, 4, 2, dense_values.data(), 2, 1};
+  const Matrix dense = {Storage::kDense, DType::kF64, 4, 2, dense_values.data(), 2, 1};
   const Bins a = find_bins(sparse, {}, threads), b = find_bins(dense, {}, threads);
-  const Bins c = find_bins(to_form(sparse, Form::kSparseColumns, threads), {}, threads);
+  const Bins c = find_bins(to_storage(sparse, Storage::kCsc, threads), {}, threads);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(a.columns[i].edges, b.columns[i].edges);
     EXPECT_EQ(c.columns[i].edges, b.columns[i].edges);
@@ -224,7 +224,7 @@ TEST(Bins, WrongOptionsAndColumnsAreRefused) {
   options.categorical = {1};
   EXPECT_THROW(find_bins(column_of(values), options, threads), ConfigError);
   const Bins bins = find_bins(column_of(values), {}, threads);
-  const Matrix two = {Form::kDense, DType::kF64, 1, 2, values.data(), 2, 1};
+  const Matrix two = {Storage::kDense, DType::kF64, 1, 2, values.data(), 2, 1};
   EXPECT_THROW(bin(two, bins, threads), ConfigError);
 }
 

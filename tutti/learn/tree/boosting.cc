@@ -49,15 +49,15 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
 // Rows with their bins and the sum of the trees so far.
 struct ScoredRows {
   const Targets& targets;
-  Matrix matrix;  // not kSparseColumns where values are read after they became bins
-  RankRows place;
+  Matrix matrix;  // not kCsc where values are read after they became bins
+  RankRows rank_rows;
   BinnedData data;  // without rows where splits are exact
   std::vector<double> scores;
 };
 
 struct GrownTree {
   std::vector<GrownNode> nodes;
-  std::vector<std::int32_t> place;  // of each node in the tree
+  std::vector<std::int32_t> tree_index;  // of each node in the tree
   Tree tree;
 };
 
@@ -76,7 +76,7 @@ class Booster {
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
   BinnedData take_in(const Matrix& matrix, const Targets& targets);
-  std::vector<double> find_base(const Targets& targets, const RankRows& place) const;
+  std::vector<double> find_base(const Targets& targets, const RankRows& rank_rows) const;
   double find_base_quantile(const Targets& targets, double alpha) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                        std::span<const double> base) const;
@@ -118,7 +118,7 @@ void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
 }
 
 // The weighted mean of the objective's moments, in whole units.
-std::vector<double> Booster::find_base(const Targets& targets, const RankRows& place) const {
+std::vector<double> Booster::find_base(const Targets& targets, const RankRows& rank_rows) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   if (options_.base_score) return std::vector<double>(outputs, *options_.base_score);
   if (const auto alpha = objective_->leaf_quantile()) return {find_base_quantile(targets, *alpha)};
@@ -129,8 +129,8 @@ std::vector<double> Booster::find_base(const Targets& targets, const RankRows& p
   }
   if (communicator_ != nullptr)
     communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
-  const FixedPointSum moment(greatest[0] * greatest[1], place.total),
-      weight(greatest[1], place.total);
+  const FixedPointSum moment(greatest[0] * greatest[1], rank_rows.total),
+      weight(greatest[1], rank_rows.total);
   std::vector<std::int64_t> sums(outputs + 1);
   std::vector<double> one(outputs);
   for (std::size_t i = 0; i < targets.labels.size(); ++i) {
@@ -160,10 +160,10 @@ double Booster::find_base_quantile(const Targets& targets, double alpha) const {
 
 ScoredRows Booster::make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
                               std::span<const double> base) const {
-  const bool needs_rows = (options_.tree_probability < 1 || options_.exact_splits) &&
-                          matrix.form == Form::kSparseColumns;
+  const bool needs_rows =
+      (options_.tree_probability < 1 || options_.exact_splits) && matrix.storage == Storage::kCsc;
   ScoredRows rows = {targets,
-                     needs_rows ? to_form(matrix, Form::kSparseRows, threads_) : matrix,
+                     needs_rows ? to_storage(matrix, Storage::kCsr, threads_) : matrix,
                      find_rank_rows(matrix.rows, communicator_),
                      std::move(data),
                      {}};
@@ -222,7 +222,7 @@ void Booster::each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use
     return;
   }
   threads_.for_range(rows.data.rows(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    rows.data.fetch(end, std::min(rows.data.rows(), end + kGrain));
+    rows.data.prefetch(end, std::min(rows.data.rows(), end + kGrain));
     for (std::int64_t row = begin; row < end; ++row) {
       std::size_t at = 0;
       while (grown.nodes[at].left >= 0) {
@@ -230,7 +230,7 @@ void Booster::each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use
         const bool goes_left = node.split.goes_left(rows.data.at(row, node.split.column));
         at = static_cast<std::size_t>(goes_left ? node.left : node.right);
       }
-      use(row, grown.place[at]);
+      use(row, grown.tree_index[at]);
     }
     rows.data.release(begin, end);
   });
@@ -249,7 +249,7 @@ void Booster::move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves
                                 const GradientTask& task, double alpha) const {
   const auto quantiles =
       group_quantiles({leaves, task.targets.labels, task.scores, task.targets.weights,
-                       task.greatest_weight, task.has_whole_weights, task.place.total},
+                       task.greatest_weight, task.has_whole_weights, task.rank_rows.total},
                       static_cast<int>(tree.nodes.size()), alpha, threads_, communicator_);
   for (std::size_t leaf = 0; leaf < quantiles.size(); ++leaf)
     if (quantiles[leaf].exists) tree.values[leaf] = step_of(quantiles[leaf].value);
@@ -265,7 +265,7 @@ void Booster::add_to_scores(GrownTree& grown, const GradientTask& task, ScoredRo
     threads_.run(static_cast<std::int64_t>(grown.nodes.size()), [&](std::int64_t index) {
       const GrownNode& node = grown.nodes[index];
       if (node.left >= 0) return;
-      const std::int32_t leaf = grown.place[index];
+      const std::int32_t leaf = grown.tree_index[index];
       for (std::int64_t i = node.begin; i < node.end; ++i) use(records->data()[i].row, leaf);
     });
   };
@@ -309,11 +309,11 @@ Tree Booster::add_tree(const GradientTask& task, const GradientScales& scales, S
             ? grow_exact<Record>({*exact_, search, options, records, scratch}, threads_)
             : grow<Record>({rows.data, search, options, records, scratch, communicator_}, threads_);
   }
-  grown.tree = to_tree(grown.nodes, bins_, rules, grown.place);
+  grown.tree = to_tree(grown.nodes, bins_, rules, grown.tree_index);
   Tree& tree = grown.tree;
   tree.values.resize(grown.nodes.size());
   for (std::size_t i = 0; i < grown.nodes.size(); ++i)
-    tree.values[grown.place[i]] = value_of(grown.nodes[i].sums, scales.units);
+    tree.values[grown.tree_index[i]] = value_of(grown.nodes[i].sums, scales.units);
   add_to_scores(grown, task, rows, limit_.exists() ? nullptr : &records);
   if (others != nullptr) add_values(grown, task.output, *others);
   return std::move(grown.tree);
@@ -347,7 +347,8 @@ double Booster::mean_loss(const ScoredRows& rows) const {
   }
   if (communicator_ != nullptr)
     communicator_->all_reduce(Buffer::of<double>(greatest), ReduceOp::kMax);
-  const FixedPointSum loss(greatest[0], rows.place.total), weight(greatest[1], rows.place.total);
+  const FixedPointSum loss(greatest[0], rows.rank_rows.total),
+      weight(greatest[1], rows.rank_rows.total);
   std::int64_t sums[] = {0, 0};
   for (std::size_t i = 0; i < size; ++i) {
     sums[0] += loss.units(losses[i]);
@@ -426,7 +427,7 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        targets,
                        rows.scores,
                        0,
-                       rows.place,
+                       rows.rank_rows,
                        weights.greatest_weight,
                        weights.weight_unit == 1,
                        options_.is_exact,

@@ -99,13 +99,14 @@ double best_gain(const TestData& data, const std::vector<double>& weights) {
     return weight > 0 ? sum * sum / weight : 0;
   };
   for (std::size_t c = 0; c < static_cast<std::size_t>(data.columns); ++c)
-    for (std::size_t cut = 0; cut < data.labels.size(); ++cut)
+    for (std::size_t threshold_row = 0; threshold_row < data.labels.size(); ++threshold_row)
       for (const bool missing_left : {false, true}) {
         const auto goes_left = [&](std::size_t i) {
           const float value = data.values[i * static_cast<std::size_t>(data.columns) + c];
           return std::isnan(value)
                      ? missing_left
-                     : value <= data.values[cut * static_cast<std::size_t>(data.columns) + c];
+                     : value <=
+                           data.values[threshold_row * static_cast<std::size_t>(data.columns) + c];
         };
         best =
             std::max(best, score(goes_left) + score([&](std::size_t i) { return !goes_left(i); }));
@@ -143,7 +144,7 @@ struct SparseCopy {
       }
       offsets.push_back(static_cast<std::int64_t>(values.size()));
     }
-    matrix = {.form = Form::kSparseRows,
+    matrix = {.storage = Storage::kCsr,
               .dtype = DType::kF64,
               .rows = data.rows,
               .columns = data.columns,
@@ -160,8 +161,8 @@ TEST(ExactSplits, SparseZerosAreZeros) {
     if (i % 3 != 0) data.values[i] = 0;
   const SparseCopy sparse(data);
   const std::vector<double> dense(data.values.begin(), data.values.end());
-  const Matrix by_columns = to_form(sparse.matrix, Form::kSparseColumns, threads);
-  const Matrix matrix = {Form::kDense, DType::kF64, data.rows, data.columns, dense.data(), 7, 1};
+  const Matrix by_columns = to_storage(sparse.matrix, Storage::kCsc, threads);
+  const Matrix matrix = {Storage::kDense, DType::kF64, data.rows, data.columns, dense.data(), 7, 1};
   for (const int classes : {0, 2, 3})
     for (const int drawn : {0, 3}) {
       ForestOptions options = exact_tree(classes, 9);
@@ -211,7 +212,7 @@ TEST(ExactSplits, OneRowOneClassNothingToTellApart) {
   const std::vector<double> ones(50, 1.0);
   EXPECT_EQ(train_forest(data.matrix(), {ones, {}}, exact_tree(2), threads).trees[0].leaves(), 1);
   const std::vector<float> nothing(50, std::numeric_limits<float>::quiet_NaN());
-  const Matrix missing = {Form::kDense, DType::kF32, 50, 1, nothing.data(), 1, 1};
+  const Matrix missing = {Storage::kDense, DType::kF32, 50, 1, nothing.data(), 1, 1};
   EXPECT_EQ(train_forest(missing, {data.labels, {}}, exact_tree(2), threads).trees[0].leaves(), 1);
   EXPECT_EQ(
       train_forest(data.matrix(0, 1), {{ones.data(), 1}, {}}, exact_tree(2), threads).trees.size(),
@@ -236,7 +237,7 @@ TEST(ExactSplits, BoostingIsThatOfHistogramsWhereBinsTellAllValues) {
     EXPECT_NEAR(exact.validation_losses[round], bins.validation_losses[round], 1e-6);
   EXPECT_GT(accuracy(predict_raw(exact.model, test.matrix(), threads), test.labels, 1), 0.8);
   const SparseCopy sparse(train);
-  const Boosted of_sparse = train_boosting(to_form(sparse.matrix, Form::kSparseColumns, threads),
+  const Boosted of_sparse = train_boosting(to_storage(sparse.matrix, Storage::kCsc, threads),
                                            {train.labels, {}}, options, threads, &validation);
   EXPECT_NEAR(of_sparse.validation_losses.back(), exact.validation_losses.back(), 1e-9);
   options.subsample = 0.5;

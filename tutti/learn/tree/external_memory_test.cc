@@ -61,14 +61,14 @@ struct Ground {
     fill(source, kRows, threads, rows);
     scratch.resize(rows.size);
     const BinnedData in_memory = bin(data.matrix(), bins, threads);
-    std::vector<std::int32_t> place;
+    std::vector<std::int32_t> tree_index;
     Model expected, streamed;
     expected.trees = {to_tree(grow<Record>({in_memory, search, options, rows, scratch}, threads),
-                              bins, rules, place)};
+                              bins, rules, tree_index)};
     passes = 0;
     streamed.trees = {
         to_tree(grow_external_memory<Record>({in_file, search, options, source, memory}, threads),
-                bins, rules, place)};
+                bins, rules, tree_index)};
     EXPECT_GT(expected.trees[0].nodes.size(), 20U);
     EXPECT_GE(passes, least_passes);
     expect_same(streamed, expected);
@@ -156,7 +156,7 @@ struct MappedData {
     std::filesystem::remove(path);
   }
   Matrix matrix() const {
-    return {Form::kDense, DType::kF32, kMappedRows, kMappedColumns, values, kMappedColumns, 1};
+    return {Storage::kDense, DType::kF32, kMappedRows, kMappedColumns, values, kMappedColumns, 1};
   }
   std::vector<double> labels;
   void* values = nullptr;

@@ -82,13 +82,13 @@ std::int64_t make_records(const Problem& problem, std::uint64_t tree_seed, std::
   return target - first;
 }
 
-void set_values(const std::vector<GrownNode>& grown, const std::vector<std::int32_t>& place,
+void set_values(const std::vector<GrownNode>& grown, const std::vector<std::int32_t>& tree_index,
                 const ForestOptions& options, const TargetScales& scales, Tree& tree) {
   tree.outputs = std::max(1, options.classes);
   const auto outputs = static_cast<std::size_t>(tree.outputs);
   tree.values.resize(tree.nodes.size() * outputs);
   for (std::size_t i = 0; i < grown.size(); ++i) {
-    double* values = tree.values.data() + static_cast<std::size_t>(place[i]) * outputs;
+    double* values = tree.values.data() + static_cast<std::size_t>(tree_index[i]) * outputs;
     const NodeSums& sums = grown[i].sums;
     const auto hessian = static_cast<double>(sums.hessian);
     const auto gradient = static_cast<double>(sums.gradient);
@@ -158,9 +158,9 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
       grown = grow<Record>(growth, threads);
     }
   }
-  std::vector<std::int32_t> place;
-  Tree tree = to_tree(grown, problem.bins, rules, place);
-  set_values(grown, place, options, problem.scales, tree);
+  std::vector<std::int32_t> tree_index;
+  Tree tree = to_tree(grown, problem.bins, rules, tree_index);
+  set_values(grown, tree_index, options, problem.scales, tree);
   return tree;
 }
 

@@ -40,7 +40,7 @@ TEST(DecisionTree, SplitsWhereTheFirstCutGainsNothing) {
   Threads threads(1);
   const std::vector<float> values = {0, 0, 0, 1, 1, 0, 1, 1};
   const std::vector<double> labels = {0, 1, 1, 0};
-  const Matrix matrix = {Form::kDense, DType::kF32, 4, 2, values.data(), 2, 1};
+  const Matrix matrix = {Storage::kDense, DType::kF32, 4, 2, values.data(), 2, 1};
   const Model model = train_forest(matrix, {labels, {}}, classifier(), threads);
   EXPECT_EQ(accuracy(predict_raw(model, matrix, threads), labels, 2), 1);
 }
@@ -215,7 +215,7 @@ TEST(DecisionTree, MissingValuesAreToldFromOthers) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values = {nan, 1, 2, nan, 3, nan};
   const std::vector<double> labels = {1, 0, 0, 1, 0, 1};
-  const Matrix matrix = {Form::kDense, DType::kF32, 6, 1, values.data(), 1, 1};
+  const Matrix matrix = {Storage::kDense, DType::kF32, 6, 1, values.data(), 1, 1};
   const Model model = train_forest(matrix, {labels, {}}, classifier(1), threads);
   EXPECT_EQ(accuracy(predict_raw(model, matrix, threads), labels, 2), 1);
 }
@@ -228,7 +228,7 @@ TEST(DecisionTree, CategoriesArePartedInOneCut) {
     values.push_back(static_cast<float>(i % 10));
     labels.push_back(i % 10 == 2 || i % 10 == 5 || i % 10 == 9 ? 1 : 0);
   }
-  const Matrix matrix = {Form::kDense, DType::kF32, 400, 1, values.data(), 1, 1};
+  const Matrix matrix = {Storage::kDense, DType::kF32, 400, 1, values.data(), 1, 1};
   for (const int classes : {0, 2}) {
     ForestOptions options = classifier(1);
     options.classes = classes;

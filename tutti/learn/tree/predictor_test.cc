@@ -59,9 +59,9 @@ TEST(Predictor, SparseRowsAndOtherLayouts) {
   options.classes = 2;
   const Model model = train_forest(data.matrix(), {data.labels, {}}, options, threads);
   const auto expected = predict_raw(model, data.matrix(), threads);
-  const Matrix rows = to_form(data.matrix(), Form::kSparseRows, threads);
+  const Matrix rows = to_storage(data.matrix(), Storage::kCsr, threads);
   EXPECT_EQ(predict_raw(model, rows, threads), expected);
-  EXPECT_EQ(predict_raw(model, to_form(rows, Form::kSparseColumns, threads), threads), expected);
+  EXPECT_EQ(predict_raw(model, to_storage(rows, Storage::kCsc, threads), threads), expected);
   expect_same(train_forest(rows, {data.labels, {}}, options, threads), model);
   EXPECT_THROW(predict_raw(model, make_data(5, 4).matrix(), threads), ConfigError);
 }

@@ -119,9 +119,9 @@ TEST(Ranks, SplitLargeNodesByPassesTogether) {
   options.is_classification = true;
   options.columns = {0, 1, 2, 3, 4, 5, 6};
   const auto tree_of = [&](const std::vector<GrownNode>& grown) {
-    std::vector<std::int32_t> place;
+    std::vector<std::int32_t> tree_index;
     Model model;
-    model.trees.push_back(to_tree(grown, bins, rules, place));
+    model.trees.push_back(to_tree(grown, bins, rules, tree_index));
     return model;
   };
   const auto source_from = [&](std::int64_t first) {

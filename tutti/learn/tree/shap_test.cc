@@ -106,8 +106,8 @@ TEST(ModelJson, DamagedTextIsRefused) {
   const std::string text =
       R"({"format":"tutti-trees","version":1,"columns":1,"outputs":1,"link":"identity","averages":false,"base":[0.0],"column_names":[],"trees":[{"output":0,"outputs":1,"left":[1,-1,-1],"right":[2,-1,-1],"column":[0,-1,-1],"threshold":[1.0,0.0,0.0],"missing_left":[0,0,0],"gain":[1.0,0.0,0.0],"cover":[2.0,1.0,1.0],"count":[2,1,1],"values":[0.0,1.0,2.0]}]})";
   EXPECT_NO_THROW(from_json(text));
-  for (std::size_t cut = 0; cut < text.size(); cut += 3)
-    EXPECT_THROW(from_json(text.substr(0, cut)), std::exception);
+  for (std::size_t length = 0; length < text.size(); length += 3)
+    EXPECT_THROW(from_json(text.substr(0, length)), std::exception);
   const auto with = [&](std::string from, std::string to) {
     std::string other = text;
     other.replace(other.find(from), from.size(), to);

@@ -28,7 +28,7 @@ struct SparseRow {
 template <class T>
 HWY_INLINE SparseRow<T> row_of(const SparseRows<T>& rows, std::int64_t r) {
   const std::int64_t begin = rows.offsets[r], count = rows.offsets[r + 1] - begin;
-  const bool has_length = rows.values == nullptr && rows.has_row_length && count > 0;
+  const bool has_length = rows.values == nullptr && rows.has_unit_norm && count > 0;
   return {rows.values == nullptr ? nullptr : rows.values + begin, rows.indices + begin, count,
           has_length ? static_cast<T>(1 / std::sqrt(static_cast<T>(count))) : T{1}};
 }

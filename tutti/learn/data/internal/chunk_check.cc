@@ -11,7 +11,7 @@ namespace tutti::learn {
 ChunkCheck::ChunkCheck(const DataFile& file, std::int64_t chunk, const std::byte* start)
     : file_(file), chunk_(chunk), start_(start) {
   sums_.resize((static_cast<std::size_t>(file.bytes_of(chunk)) + kPieceBytes - 1) / kPieceBytes);
-  if (file.schema().form != Form::kDense) return;
+  if (file.schema().storage != Storage::kDense) return;
   const Matrix m = file.view(chunk, start);
   first_value_ = static_cast<std::size_t>(static_cast<const std::byte*>(m.values) - start);
   end_of_values_ = first_value_ + static_cast<std::size_t>(m.entries()) * size_of(m.dtype);

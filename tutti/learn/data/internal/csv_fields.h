@@ -44,7 +44,7 @@ struct CsvField {
   bool has_quotes = false;  // two of them in a row are still one
   bool is_open = false;     // the quote before it has no other
 
-  std::string word() const {
+  std::string unescaped() const {
     std::string found;
     for (std::size_t i = 0; i < text.size(); ++i) {
       found += text[i];

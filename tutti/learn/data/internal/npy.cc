@@ -57,8 +57,8 @@ std::int64_t NpyArray::count() const {
   return product;
 }
 
-double NpyArray::at(std::int64_t place) const {
-  const char* from = data.data() + place * size;
+double NpyArray::at(std::int64_t index) const {
+  const char* from = data.data() + index * size;
   if (kind == 'f') return size == 4 ? number_at<float>(from) : number_at<double>(from);
   const bool has_sign = kind == 'i';
   switch (size) {

@@ -15,7 +15,7 @@ struct NpyArray {
   std::string_view data;  // inside of the bytes it was read from
 
   std::int64_t count() const;
-  double at(std::int64_t place) const;
+  double at(std::int64_t index) const;
 };
 
 // Little-endian numbers of 1 to 8 bytes, or text. Throws IoError that names `name`.

@@ -16,13 +16,13 @@ void resize_large(std::vector<T>& values, std::int64_t count) {
 }
 
 template <class T>
-Matrix matrix_of(std::shared_ptr<SparseStorage> storage, Form form, std::int64_t rows,
+Matrix matrix_of(std::shared_ptr<SparseStorage> memory, Storage storage, std::int64_t rows,
                  std::int64_t columns, bool has_values) {
-  Matrix matrix{.form = form, .dtype = DTypeOf<T>::value, .rows = rows, .columns = columns};
-  matrix.offsets = storage->offsets.data();
-  matrix.indices = storage->indices.data();
-  if (has_values) matrix.values = values_of<T>(*storage).data();
-  matrix.keeper = std::move(storage);
+  Matrix matrix{.storage = storage, .dtype = DTypeOf<T>::value, .rows = rows, .columns = columns};
+  matrix.offsets = memory->offsets.data();
+  matrix.indices = memory->indices.data();
+  if (has_values) matrix.values = values_of<T>(*memory).data();
+  matrix.owner = std::move(memory);
   return matrix;
 }
 
@@ -36,8 +36,8 @@ std::int64_t pieces_for(std::int64_t entries, std::int64_t counters) {
 
 // Turns counts per piece and target line into the place where each piece writes its first entry of
 // the line; gives the offsets of the lines.
-std::vector<std::int64_t> places_of(std::vector<std::vector<std::int64_t>>& counts,
-                                    std::int64_t lines) {
+std::vector<std::int64_t> exclusive_sums(std::vector<std::vector<std::int64_t>>& counts,
+                                         std::int64_t lines) {
   std::vector<std::int64_t> offsets(lines + 1);
   std::int64_t total = 0;
   for (std::int64_t line = 0; line < lines; ++line) {
@@ -72,46 +72,46 @@ Matrix sparse_rows_of(const Matrix& dense, Threads& threads) {
   values_of<T>(*storage).resize(storage->offsets.back());
   threads.for_range(dense.rows, 1024, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      std::int64_t place = storage->offsets[row];
+      std::int64_t entry = storage->offsets[row];
       for (std::int64_t column = 0; column < dense.columns; ++column) {
         if (at(row, column) == 0) continue;
-        storage->indices[place] = static_cast<std::int32_t>(column);
-        values_of<T>(*storage)[place++] = at(row, column);
+        storage->indices[entry] = static_cast<std::int32_t>(column);
+        values_of<T>(*storage)[entry++] = at(row, column);
       }
     }
   });
-  return matrix_of<T>(std::move(storage), Form::kSparseRows, dense.rows, dense.columns, true);
+  return matrix_of<T>(std::move(storage), Storage::kCsr, dense.rows, dense.columns, true);
 }
 
 template <class T>
 Matrix transpose_storage(const Matrix& sparse, Threads& threads) {
-  const bool by_rows = sparse.form == Form::kSparseRows;
+  const bool by_rows = sparse.storage == Storage::kCsr;
   const std::int64_t lines = by_rows ? sparse.rows : sparse.columns;
   const std::int64_t targets = by_rows ? sparse.columns : sparse.rows;
-  const bool has_values = sparse.values != nullptr || sparse.implicit == Implicit::kRowLength;
+  const bool has_values = sparse.values != nullptr || sparse.implicit == Implicit::kUnitNorm;
   const std::int64_t pieces = pieces_for(sparse.entries(), targets);
   const auto bound = [&](std::int64_t piece) { return lines * piece / pieces; };
-  std::vector<std::vector<std::int64_t>> places(pieces);
+  std::vector<std::vector<std::int64_t>> next_entry(pieces);
   threads.run(pieces, [&](std::int64_t piece) {
-    places[piece].assign(targets, 0);
+    next_entry[piece].assign(targets, 0);
     for (std::int64_t i = sparse.offsets[bound(piece)]; i < sparse.offsets[bound(piece + 1)]; ++i)
-      ++places[piece][sparse.indices[i]];
+      ++next_entry[piece][sparse.indices[i]];
   });
   auto storage = std::make_shared<SparseStorage>();
-  storage->offsets = places_of(places, targets);
+  storage->offsets = exclusive_sums(next_entry, targets);
   resize_large(storage->indices, sparse.entries());
   if (has_values) resize_large(values_of<T>(*storage), sparse.entries());
   threads.run(pieces, [&](std::int64_t piece) {
     for (std::int64_t line = bound(piece); line < bound(piece + 1); ++line) {
       for (std::int64_t i = sparse.offsets[line]; i < sparse.offsets[line + 1]; ++i) {
-        const std::int64_t place = places[piece][sparse.indices[i]]++;
-        storage->indices[place] = static_cast<std::int32_t>(line);
-        if (has_values) values_of<T>(*storage)[place] = value_at<T>(sparse, line, i);
+        const std::int64_t entry = next_entry[piece][sparse.indices[i]]++;
+        storage->indices[entry] = static_cast<std::int32_t>(line);
+        if (has_values) values_of<T>(*storage)[entry] = value_at<T>(sparse, line, i);
       }
     }
   });
-  return matrix_of<T>(std::move(storage), by_rows ? Form::kSparseColumns : Form::kSparseRows,
-                      sparse.rows, sparse.columns, has_values);
+  return matrix_of<T>(std::move(storage), by_rows ? Storage::kCsc : Storage::kCsr, sparse.rows,
+                      sparse.columns, has_values);
 }
 
 template Matrix sparse_rows_of<float>(const Matrix&, Threads&);

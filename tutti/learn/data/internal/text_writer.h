@@ -25,8 +25,8 @@ class TextWriter {
   }
 
   template <class... Values>
-  void print(fmt::format_string<Values...> form, Values&&... values) {
-    fmt::format_to(std::back_inserter(text_), form, std::forward<Values>(values)...);
+  void print(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
     if (text_.size() >= kPieceBytes) write();
   }
 

@@ -64,7 +64,8 @@ void DenseDesign<T>::multiply(const T* vector, T constant, T* products) const {
 }
 
 template <class T>
-typename DenseDesign<T>::Block DenseDesign<T>::cut(const Block& block, std::int64_t begin) const {
+typename DenseDesign<T>::Block DenseDesign<T>::sub_block(const Block& block,
+                                                         std::int64_t begin) const {
   return {begin, std::min(block.end, begin + kAtOnce),
           block.rows + (begin - block.begin) * stride_of_rows_};
 }
@@ -121,7 +122,7 @@ void DenseDesign<T>::gradient_and_diagonal(const T* first, const T* second, T* g
       2 * columns,
       [&](const Block& block, T* into) {
         for (std::int64_t r = block.begin; r < block.end; r += kAtOnce)
-          add_gradient(cut(block, r), first, second, into);
+          add_gradient(sub_block(block, r), first, second, into);
       },
       sums.data());
   std::copy(sums.begin(), sums.begin() + columns, gradient);
@@ -138,7 +139,7 @@ void DenseDesign<T>::multiply_and_gradient(const T* vector, T constant, const Fi
       2 * columns,
       [&](const Block& block, T* into) {
         for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
-          const Block near = cut(block, r);
+          const Block near = sub_block(block, r);
           multiply_rows(near.rows, stride_of_rows_, near.end - r, columns, vector, constant,
                         products + r);
           fill(r, near.end);
@@ -159,7 +160,7 @@ double DenseDesign<T>::curvature_multiply(const T* vector, T constant, const T* 
       columns + 1,
       [&](const Block& block, T* into) {
         for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
-          const Block near = cut(block, r);
+          const Block near = sub_block(block, r);
           const std::int64_t count = near.end - r;
           multiply_rows(near.rows, stride_of_rows_, count, columns, vector, constant, products + r);
           T factors[kAtOnce];
@@ -185,7 +186,7 @@ double DenseDesign<T>::step(const T* vector, T constant, const T* curvature, con
       vectors * columns + 1,
       [&](const Block& block, T* into) {
         for (std::int64_t r = block.begin; r < block.end; r += kAtOnce) {
-          const Block near = cut(block, r);
+          const Block near = sub_block(block, r);
           const std::int64_t count = near.end - r;
           multiply_rows(near.rows, stride_of_rows_, count, columns, vector, constant, products + r);
           T factors[kAtOnce], first[kAtOnce];

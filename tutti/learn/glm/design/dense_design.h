@@ -45,7 +45,7 @@ class DenseDesign final : public DesignMatrix<T> {
     const T* rows;
   };
   // Its rows from `begin` on, at most kAtOnce.
-  Block cut(const Block& block, std::int64_t begin) const;
+  Block sub_block(const Block& block, std::int64_t begin) const;
   // Sums in f64 per part what `body(block, sums)` adds in T to `count` values per block.
   void sum_vectors(std::int64_t count, const std::function<void(const Block&, T*)>& body,
                    double* target);

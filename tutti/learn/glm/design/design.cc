@@ -25,15 +25,16 @@ template <class T>
 std::unique_ptr<DesignMatrix<T>> DesignMatrix<T>::create(const Matrix& matrix, Threads& threads,
                                                          comm::Communicator* ranks) {
   if (matrix.is_sparse())
-    return std::make_unique<SparseDesign<T>>(to_form(matrix, Form::kSparseRows, threads), threads,
+    return std::make_unique<SparseDesign<T>>(to_storage(matrix, Storage::kCsr, threads), threads,
                                              ranks);
-  return std::make_unique<DenseDesign<T>>(to_form(matrix, Form::kDense, threads), threads, ranks);
+  return std::make_unique<DenseDesign<T>>(to_storage(matrix, Storage::kDense, threads), threads,
+                                          ranks);
 }
 
 template <class T>
 std::unique_ptr<DesignMatrix<T>> DesignMatrix<T>::create(RowStream& stream, Threads& threads,
                                                          comm::Communicator* ranks) {
-  if (stream.file().schema().form == Form::kDense)
+  if (stream.file().schema().storage == Storage::kDense)
     return std::make_unique<DenseDesign<T>>(stream, threads, ranks);
   return std::make_unique<SparseDesign<T>>(stream, threads, ranks);
 }

@@ -47,7 +47,7 @@ SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicat
                       parts_for(by_rows.rows, by_rows.columns, by_rows.entries()), threads, ranks),
       matrix_(std::move(by_rows)),
       view_{matrix_.offsets, matrix_.indices, static_cast<const T*>(matrix_.values),
-            matrix_.implicit == Implicit::kRowLength} {
+            matrix_.implicit == Implicit::kUnitNorm} {
   if (this->columns_ > kManyColumns) reorder();
   sums_.resize(this->parts_);
   frequent_.resize(this->parts_);
@@ -70,7 +70,7 @@ SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads, comm::Communi
 template <class T>
 void SparseDesign<T>::show(const Matrix& rows, std::int64_t first) const {
   view_ = {rows.offsets - first, rows.indices, static_cast<const T*>(rows.values),
-           rows.implicit == Implicit::kRowLength};
+           rows.implicit == Implicit::kUnitNorm};
 }
 
 // Entries of each column.
@@ -94,18 +94,19 @@ void SparseDesign<T>::reorder() {
   std::vector<std::int32_t> count = count_columns();
   this->sum_over_ranks(count.data(), columns);
   order_ = most_frequent_first(count);
-  std::vector<std::int32_t> place(columns);
-  for (std::size_t j = 0; j < order_.size(); ++j) place[order_[j]] = static_cast<std::int32_t>(j);
+  std::vector<std::int32_t> new_index(columns);
+  for (std::size_t j = 0; j < order_.size(); ++j)
+    new_index[order_[j]] = static_cast<std::int32_t>(j);
   this->columns_ = static_cast<std::int64_t>(order_.size());
   if (this->is_streamed()) {
-    places_ = std::move(place);
-    return this->stream_->rename_columns(places_, this->threads_);
+    new_index_ = std::move(new_index);
+    return this->stream_->remap_columns(new_index_, this->threads_);
   }
   const std::int64_t entries = matrix_.entries();
   indices_ = std::make_unique_for_overwrite<std::int32_t[]>(entries);
   prefer_huge_pages(indices_.get(), static_cast<std::size_t>(entries) * sizeof(std::int32_t));
   this->threads_.for_range(entries, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) indices_[i] = place[matrix_.indices[i]];
+    for (std::int64_t i = begin; i < end; ++i) indices_[i] = new_index[matrix_.indices[i]];
   });
   view_.indices = indices_.get();
 }
@@ -217,7 +218,7 @@ void SparseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::in
     for (std::int64_t r = begin; r < end; ++r) {
       row.clear();
       const std::int64_t count = view_.offsets[r + 1] - view_.offsets[r];
-      const T implicit = view_.has_row_length ? 1 / std::sqrt(static_cast<T>(count)) : T{1};
+      const T implicit = view_.has_unit_norm ? 1 / std::sqrt(static_cast<T>(count)) : T{1};
       for (std::int64_t i = view_.offsets[r]; i < view_.offsets[r + 1]; ++i)
         if (view_.indices[i] < block)
           row.emplace_back(view_.indices[i], view_.values != nullptr ? view_.values[i] : implicit);

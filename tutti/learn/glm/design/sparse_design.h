@@ -44,7 +44,7 @@ class SparseDesign final : public DesignMatrix<T> {
 
   Matrix matrix_;
   std::vector<std::int32_t> order_;
-  std::vector<std::int32_t> places_;           // of a stream: the inverse of `order`
+  std::vector<std::int32_t> new_index_;        // of a stream: the inverse of `order`
   std::unique_ptr<std::int32_t[]> indices_;    // of the columns in their new order
   mutable SparseRows<T> view_;                 // of all rows, or of the chunk in use
   std::vector<std::vector<T>> sums_;           // per part, kept from call to call

@@ -9,7 +9,8 @@ std::vector<double> minimise_quadratic(const std::vector<double>& gradient,
                                        const std::vector<double>& weights, double l1,
                                        std::int64_t penalised) {
   const std::int64_t size = static_cast<std::int64_t>(gradient.size());
-  std::vector<double> steps(size), slopes = gradient;  // of the quadratic at weights + steps
+  std::vector<double> steps(size),
+      model_gradient = gradient;  // of the quadratic at weights + steps
   double first_sweep = 0;
   for (int sweep = 0; sweep < 2000; ++sweep) {
     double largest = 0;
@@ -17,12 +18,12 @@ std::vector<double> minimise_quadratic(const std::vector<double>& gradient,
       const double* row = hessian.data() + j * size;
       const double curvature = row[j];
       if (!(curvature > 0)) continue;
-      const double now = weights[j] + steps[j], centre = now - slopes[j] / curvature;
+      const double now = weights[j] + steps[j], centre = now - model_gradient[j] / curvature;
       const double next = j < penalised ? soft_threshold(centre, l1 / curvature) : centre;
       const double move = next - now;
       if (move == 0) continue;
       steps[j] += move;
-      for (std::int64_t k = 0; k < size; ++k) slopes[k] += move * row[k];
+      for (std::int64_t k = 0; k < size; ++k) model_gradient[k] += move * row[k];
       largest = std::max(largest, move * move * curvature);
     }
     if (sweep == 0) first_sweep = largest;

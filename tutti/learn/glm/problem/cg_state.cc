@@ -46,9 +46,10 @@ double CgState<T>::sum_of(const std::vector<T>& rows) const {
 template <class T>
 void CgState<T>::find_intercept(double penalty, int most_steps, double resolution) {
   for (int step = 0; step < most_steps; ++step) {
-    const double curvature = sum_of(second), slope = sum_of(first);
-    if (!(curvature > 0) || slope * slope <= resolution * curvature * std::abs(objective)) return;
-    const double move = -slope / curvature;
+    const double curvature = sum_of(second), derivative = sum_of(first);
+    if (!(curvature > 0) || derivative * derivative <= resolution * curvature * std::abs(objective))
+      return;
+    const double move = -derivative / curvature;
     design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) trial[r] = margins[r] + static_cast<T>(move);
     });

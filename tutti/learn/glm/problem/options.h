@@ -14,11 +14,11 @@ namespace tutti::learn {
 
 enum class Solver : std::uint8_t {
   kAuto,
-  kNewton,      // whole Hessian and Cholesky: few dense columns
-  kNewtonCg,    // Hessian by products, preconditioned conjugate gradients
-  kSdca,        // stochastic dual coordinate ascent, a replica per part
-  kWorkingSet,  // coordinates by columns, for l1
-  kInterior,    // interior points of the dual, for the hinge loss on few columns
+  kNewton,         // whole Hessian and Cholesky: few dense columns
+  kNewtonCg,       // Hessian by products, preconditioned conjugate gradients
+  kSdca,           // stochastic dual coordinate ascent, a replica per part
+  kWorkingSet,     // coordinates by columns, for l1
+  kInteriorPoint,  // interior points of the dual, for the hinge loss on few columns
 };
 std::string_view name_of(Solver solver);
 // The inverse; throws ConfigError that lists the names.

@@ -96,10 +96,10 @@ std::vector<double> L1Multinomial<T>::intercept_step() const {
       });
   std::vector<double> step(sums.begin() + square, sums.end());
   sums.resize(square);
-  std::vector<double> slopes = step;
+  std::vector<double> gradient = step;
   Cholesky(std::move(sums), count_, design_.threads()).solve(step.data());
   double gain = 0;
-  for (std::int64_t k = 0; k < count_; ++k) gain += step[k] * slopes[k];
+  for (std::int64_t k = 0; k < count_; ++k) gain += step[k] * gradient[k];
   step.push_back(gain);  // last: twice what the step promises
   return step;
 }
@@ -176,32 +176,32 @@ void L1Multinomial<T>::keep_one_back(std::int64_t column) {
     if (step_.side[i] == 0) return;
     sides += step_.side[i];
     const double here = std::abs(weights_[i]), there = std::abs(weights_[last]);
-    const auto slope = [&](std::int64_t at) {
-      return std::abs(static_cast<double>(step_.slopes[at]));
+    const auto derivative = [&](std::int64_t at) {
+      return std::abs(static_cast<double>(step_.pseudo_gradient[at]));
     };
-    if (here < there || (here == there && slope(i) < slope(last))) last = i;
+    if (here < there || (here == there && derivative(i) < derivative(last))) last = i;
   }
   if (sides == 0 || weights_[last] != 0) return;
   step_.side[last] = 0;
-  step_.slopes[last] = 0;
+  step_.pseudo_gradient[last] = 0;
 }
 
 // Sides of the free weights, and the slope of the whole objective there.
 template <class T>
 void L1Multinomial<T>::choose_free() {
   for (std::int64_t i = 0; i < size(); ++i) {
-    double slope = static_cast<double>(gradient_[i]);
+    double derivative = static_cast<double>(gradient_[i]);
     if (!this->is_intercept(i)) {
-      slope += l2_ * weights_[i];
-      const bool is_above = std::abs(slope) > l1_;
+      derivative += l2_ * weights_[i];
+      const bool is_above = std::abs(derivative) > l1_;
       step_.side[i] = weights_[i] > 0   ? 1
                       : weights_[i] < 0 ? -1
                       : !is_above       ? 0
-                      : slope < 0       ? 1
+                      : derivative < 0  ? 1
                                         : -1;
-      slope = step_.side[i] == 0 ? 0 : slope + l1_ * step_.side[i];
+      derivative = step_.side[i] == 0 ? 0 : derivative + l1_ * step_.side[i];
     }
-    step_.slopes[i] = static_cast<T>(slope);
+    step_.pseudo_gradient[i] = static_cast<T>(derivative);
   }
   if (l2_ > 0) return;
   for (std::int64_t j = 0; j < columns_; ++j) keep_one_back(j);
@@ -226,7 +226,7 @@ bool L1Multinomial<T>::run_steps() {
     step_.find_direction(kMostL1ClassSteps);
     bool is_better = step_.search_line();
     if (!is_better) {
-      step_.take_slopes();
+      step_.take_steepest_descent();
       is_better = step_.search_line();
     }
     stalls.note(before, objective_);

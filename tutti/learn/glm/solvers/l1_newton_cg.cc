@@ -112,14 +112,15 @@ void L1NewtonCg<T>::choose_free() {
     least = *last;
   }
   for (std::int64_t j = 0; j < state_.columns; ++j) {
-    const double slope = static_cast<double>(gradient_[j]);
+    const double derivative = static_cast<double>(gradient_[j]);
     if (state_.weights[j] != 0)
       step_.side[j] = state_.weights[j] > 0 ? 1 : -1;
     else
-      step_.side[j] = over(j) == 0 || promise(j) < least ? 0 : slope < 0 ? 1 : -1;
-    step_.slopes[j] = step_.side[j] == 0 ? T{0} : static_cast<T>(slope + l1_ * step_.side[j]);
+      step_.side[j] = over(j) == 0 || promise(j) < least ? 0 : derivative < 0 ? 1 : -1;
+    step_.pseudo_gradient[j] =
+        step_.side[j] == 0 ? T{0} : static_cast<T>(derivative + l1_ * step_.side[j]);
   }
-  step_.slopes[state_.columns] = gradient_[state_.columns];
+  step_.pseudo_gradient[state_.columns] = gradient_[state_.columns];
 }
 
 // Whether rounding decides now.

@@ -16,19 +16,19 @@ constexpr double kL1Descent = 1e-4;  // share of what the slope promises
 }  // namespace
 
 template <class T>
-L1Step<T>::L1Step(std::int64_t width, const GlmOptions& options, Place place, Rows rows)
-    : diagonal(place.weights.size()),
-      slopes(place.weights.size()),
-      side(place.weights.size()),
+L1Step<T>::L1Step(std::int64_t width, const GlmOptions& options, Iterate iterate, Rows rows)
+    : diagonal(iterate.weights.size()),
+      pseudo_gradient(iterate.weights.size()),
+      side(iterate.weights.size()),
       width_(width),
       has_intercept_(options.fit_intercept),
       l1_(options.l1),
       l2_(options.l2),
-      place_(place),
+      iterate_(iterate),
       rows_(std::move(rows)),
-      next_(place.weights.size()) {
+      next_(iterate.weights.size()) {
   for (auto* vector : {&direction_, &residual_, &search_, &curved_, &solved_})
-    vector->resize(place.weights.size());
+    vector->resize(iterate.weights.size());
 }
 
 template <class T>
@@ -56,7 +56,7 @@ double L1Step<T>::precondition() {
 // curved = Hessian * search on the free weights; returns the curvature along it.
 template <class T>
 double L1Step<T>::multiply_hessian() {
-  rows_.curve(search_, place_.products, curved_);
+  rows_.curve(search_, iterate_.products, curved_);
   double curvature = 0;
   for_weights([&](std::int64_t i, bool is_intercept) {
     const T ridge = static_cast<T>(is_intercept ? 0 : l2_);
@@ -69,8 +69,8 @@ double L1Step<T>::multiply_hessian() {
 template <class T>
 void L1Step<T>::find_direction(int most_products) {
   std::fill(direction_.begin(), direction_.end(), T{0});
-  std::fill(place_.moves.begin(), place_.moves.end(), T{0});
-  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -slopes[i];
+  std::fill(iterate_.moves.begin(), iterate_.moves.end(), T{0});
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_gradient[i];
   double length = precondition();
   search_ = solved_;
   const double end = kL1Forcing * kL1Forcing * length;
@@ -78,7 +78,8 @@ void L1Step<T>::find_direction(int most_products) {
     const double curvature = multiply_hessian();
     if (!(curvature > 0)) break;
     const T share = static_cast<T>(length / curvature);
-    add_scaled(share, place_.products.data(), std::ssize(place_.products), place_.moves.data());
+    add_scaled(share, iterate_.products.data(), std::ssize(iterate_.products),
+               iterate_.moves.data());
     add_scaled(share, search_.data(), size(), direction_.data());
     add_scaled(-share, curved_.data(), size(), residual_.data());
     const double before = length;
@@ -89,26 +90,26 @@ void L1Step<T>::find_direction(int most_products) {
 }
 
 template <class T>
-void L1Step<T>::take_slopes() {
-  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -slopes[i];
+void L1Step<T>::take_steepest_descent() {
+  for (std::int64_t i = 0; i < size(); ++i) residual_[i] = -pseudo_gradient[i];
   precondition();
   direction_ = solved_;
-  rows_.multiply(direction_, place_.moves);
+  rows_.multiply(direction_, iterate_.moves);
 }
 
 // The weights after this share of the step, and what the slopes promise of it. Whether one stopped
 // at 0.
 template <class T>
-bool L1Step<T>::take_trial(double share, double& slope) {
+bool L1Step<T>::take_trial(double share, double& predicted_change) {
   bool has_stopped = false;
-  slope = 0;
+  predicted_change = 0;
   for_weights([&](std::int64_t i, bool is_intercept) {
-    next_[i] = place_.weights[i] + share * static_cast<double>(direction_[i]);
+    next_[i] = iterate_.weights[i] + share * static_cast<double>(direction_[i]);
     if (!is_intercept && next_[i] * side[i] < 0) {
       next_[i] = 0;
       has_stopped = true;
     }
-    slope += static_cast<double>(slopes[i]) * (next_[i] - place_.weights[i]);
+    predicted_change += static_cast<double>(pseudo_gradient[i]) * (next_[i] - iterate_.weights[i]);
   });
   return has_stopped;
 }
@@ -116,23 +117,24 @@ bool L1Step<T>::take_trial(double share, double& slope) {
 // Where no weight stopped at 0, a trial needs no pass.
 template <class T>
 bool L1Step<T>::search_line() {
-  double share = 1, slope = 0;
+  double share = 1, predicted_change = 0;
   for (int attempt = 0; attempt < kL1Halvings; ++attempt, share /= 2) {
-    if (take_trial(share, slope)) {
+    if (take_trial(share, predicted_change)) {
       std::copy(next_.begin(), next_.end(), search_.begin());
-      rows_.multiply(search_, place_.trial);
+      rows_.multiply(search_, iterate_.trial);
     } else {
-      for (std::size_t r = 0; r < place_.trial.size(); ++r)
-        place_.trial[r] = place_.margins[r] + static_cast<T>(share) * place_.moves[r];
+      for (std::size_t r = 0; r < iterate_.trial.size(); ++r)
+        iterate_.trial[r] = iterate_.margins[r] + static_cast<T>(share) * iterate_.moves[r];
     }
-    const double value = rows_.evaluate(place_.trial) + penalty(next_);
-    if (!(value < place_.objective) || value > place_.objective + kL1Descent * slope) continue;
-    place_.margins.swap(place_.trial);
-    place_.weights.swap(next_);
-    place_.objective = value;
+    const double value = rows_.evaluate(iterate_.trial) + penalty(next_);
+    if (!(value < iterate_.objective) || value > iterate_.objective + kL1Descent * predicted_change)
+      continue;
+    iterate_.margins.swap(iterate_.trial);
+    iterate_.weights.swap(next_);
+    iterate_.objective = value;
     return true;
   }
-  rows_.evaluate(place_.margins);
+  rows_.evaluate(iterate_.margins);
   return false;
 }
 

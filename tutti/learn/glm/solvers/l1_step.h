@@ -16,7 +16,7 @@ class L1Step {
  public:
   // What a fit has, and the step moves. Per row: margins, those of a trial, what the direction adds
   // to them, what one search direction adds.
-  struct Place {
+  struct Iterate {
     std::vector<double>& weights;
     double& objective;
     std::vector<T>&margins, &trial, &moves, &products;
@@ -33,7 +33,7 @@ class L1Step {
   };
 
   // Weights go in groups of `width`; the last of each is an intercept, which is not penalised.
-  L1Step(std::int64_t width, const GlmOptions& options, Place place, Rows rows);
+  L1Step(std::int64_t width, const GlmOptions& options, Iterate iterate, Rows rows);
 
   // Of a weight that is no intercept: its part of the Hessian's diagonal.
   double scale_of(std::int64_t i) const { return scale_of(i, l2_); }
@@ -43,18 +43,18 @@ class L1Step {
   void find_direction(int most_products);
   // The direction of the slopes, each by its own curvature: short, but it leads down also where
   // stopping at 0 has bent Newton's.
-  void take_slopes();
+  void take_steepest_descent();
   // Goes along the direction, halving it until the objective has gone down enough; false: it has
   // not, and all is as before.
   bool search_line();
 
   // To be filled before: the diagonal of the loss's Hessian; the side of 0 on which a free weight
   // is, or 0 where it is not free; and the slope of the whole objective on that side.
-  std::vector<T> diagonal, slopes;
+  std::vector<T> diagonal, pseudo_gradient;
   std::vector<signed char> side;
 
  private:
-  std::int64_t size() const { return static_cast<std::int64_t>(place_.weights.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(iterate_.weights.size()); }
   // body(i, whether it is an intercept) for all weights.
   template <class Body>
   void for_weights(const Body& body) const {
@@ -72,12 +72,12 @@ class L1Step {
   }
   double precondition();
   double multiply_hessian();
-  bool take_trial(double share, double& slope);
+  bool take_trial(double share, double& predicted_change);
 
   std::int64_t width_;
   bool has_intercept_;
   double l1_, l2_;
-  Place place_;
+  Iterate iterate_;
   Rows rows_;
   std::vector<double> next_;  // weights of a trial
   std::vector<T> direction_, residual_, search_, curved_, solved_;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
-constexpr double kToldByF32 = 1e-7;  // share of the objective; smaller gains are lost in its sums
+constexpr double kF32Resolution =
+    1e-7;  // share of the objective; smaller gains are lost in its sums
 constexpr int kMostRefinements = 6;
 
 // What a pass gives, at weights in shifted columns with the intercept last.
@@ -301,7 +302,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     const double promised = promise_of(model_, direction);
     if (is_last && !tracker_.report(model_.objective, gap_)) return false;
     if (is_last && tracker_.is_enough(model_.objective, gap_)) return false;
-    if (can_refine() && promised <= kToldByF32 * std::abs(model_.objective)) {
+    if (can_refine() && promised <= kF32Resolution * std::abs(model_.objective)) {
       refine(std::min(kMostRefinements, problem_.options.max_iterations - iteration - 1));
       return false;
     }

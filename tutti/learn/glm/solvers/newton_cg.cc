@@ -103,12 +103,13 @@ void NewtonCg<T>::finish_gradient(bool has_best_intercept) {
 // Halves the step until the objective has gone down enough; returns its share, 0 when it cannot.
 template <class T>
 double NewtonCg<T>::search_line() {
-  const double slope = model_.over_vectors([&](std::int64_t begin, std::int64_t end) {
-    double sum = 0;
-    for (std::int64_t j = begin; j < end; ++j)
-      sum += static_cast<double>(model_.gradient[j]) * static_cast<double>(model_.direction[j]);
-    return sum;
-  });
+  const double directional_derivative =
+      model_.over_vectors([&](std::int64_t begin, std::int64_t end) {
+        double sum = 0;
+        for (std::int64_t j = begin; j < end; ++j)
+          sum += static_cast<double>(model_.gradient[j]) * static_cast<double>(model_.direction[j]);
+        return sum;
+      });
   double share = 1;
   for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
     state_.design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -116,7 +117,7 @@ double NewtonCg<T>::search_line() {
         state_.trial[r] = state_.margins[r] + static_cast<T>(share) * state_.moves[r];
     });
     const double value = state_.evaluate(state_.trial) + model_.penalty(share);
-    if (value <= state_.objective + 1e-4 * share * slope) {
+    if (value <= state_.objective + 1e-4 * share * directional_derivative) {
       state_.margins.swap(state_.trial);
       for (std::int64_t j = 0; j <= state_.columns; ++j)
         state_.weights[j] += share * static_cast<double>(model_.direction[j]);

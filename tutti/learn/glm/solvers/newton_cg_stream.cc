@@ -16,15 +16,15 @@ constexpr double kStepForcing = 0.02;  // less would be lost beside what is left
 struct Seen {
   double share = 0;
   std::vector<double> gradients;  // gradients of their losses
-  std::vector<double> places;     // weights that they were looked at with, times their shares
+  std::vector<double> points;     // weights that they were looked at with, times their shares
 
-  explicit Seen(std::size_t size) : gradients(size), places(size) {}
+  explicit Seen(std::size_t size) : gradients(size), points(size) {}
   template <class T>
   void add(double more, const std::vector<T>& gradient, const std::vector<double>& weights) {
     share += more;
     for (std::size_t j = 0; j < gradients.size(); ++j) {
       gradients[j] += static_cast<double>(gradient[j]);
-      places[j] += more * weights[j];
+      points[j] += more * weights[j];
     }
   }
 };
@@ -106,26 +106,26 @@ void StreamedNewton<T>::read_in_parts() {
   seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
   const std::vector<double> start = model_.state.weights;
   double first_loss = -1;
-  bool is_astray = false;
+  bool has_diverged = false;
   for (std::int64_t part = 0; part < kReadingParts; ++part) {
     model_.state.design.select_others(part, kReadingParts);
     if (model_.state.design.share() == 0) continue;
     const double loss = model_.look() / model_.state.design.share();
     if (first_loss < 0) first_loss = loss;
-    is_astray |= !(loss <= kMostLoss * first_loss);
+    has_diverged |= !(loss <= kMostLoss * first_loss);
     seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
     others.add(model_.state.design.share(), model_.gradient, model_.state.weights);
     for (std::int64_t j = 0; j <= model_.state.columns; ++j)
       model_.residual[j] =
-          static_cast<T>((seen.gradients[j] + model_.ridge_of(j) * seen.places[j]) / seen.share);
+          static_cast<T>((seen.gradients[j] + model_.ridge_of(j) * seen.points[j]) / seen.share);
     model_.preconditioner.apply(model_.residual.data(), model_.solved.data());
     for (std::int64_t j = 0; j <= model_.state.columns; ++j)
-      model_.state.weights[j] = seen.places[j] / seen.share - static_cast<double>(model_.solved[j]);
-    if (is_astray) model_.state.weights = start;
+      model_.state.weights[j] = seen.points[j] / seen.share - static_cast<double>(model_.solved[j]);
+    if (has_diverged) model_.state.weights = start;
   }
   std::vector<T> way(model_.state.weights.size());
   for (std::int64_t j = 0; j <= model_.state.columns; ++j)
-    way[j] = static_cast<T>(others.share * model_.state.weights[j] - others.places[j]);
+    way[j] = static_cast<T>(others.share * model_.state.weights[j] - others.points[j]);
   step_from_parts(others.gradients, way);
 }
 

@@ -61,12 +61,12 @@ class Sdca {
   std::vector<T> duals_, margins_, squares_;
   std::vector<T> weights_;  // with the intercept last
   std::vector<std::vector<T>> replicas_;
-  std::vector<std::int64_t> deal_;  // first rows of the buckets, in the order of this epoch
-  std::vector<T> met_;              // the weights when the ranks last met
+  std::vector<std::int64_t> bucket_order_;  // first rows of the buckets, in the order of this epoch
+  std::vector<T> met_;                      // the weights when the ranks last met
   int inner_rounds_ = 1, rounds_since_ = 0;
   double meeting_seconds_ = 0;
   Stopwatch watch_;
-  double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, crowd_ = 1;
+  double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, aggregation_ = 1;
   bool has_intercept_ = false, is_free_ = false;
   double objective_ = 0, gap_ = 0;
 };
@@ -88,7 +88,7 @@ void Sdca<T>::start() {
       const std::int64_t count = rows.offsets[r + 1] - rows.offsets[r];
       const T* values = rows.values + rows.offsets[r];
       squares_[r] = rows.values != nullptr ? static_cast<T>(dot(values, values, count))
-                    : rows.has_row_length  ? T(count > 0)
+                    : rows.has_unit_norm   ? T(count > 0)
                                            : static_cast<T>(count);
     }
   });
@@ -100,7 +100,8 @@ void Sdca<T>::start() {
   const std::int64_t count =
       std::clamp<std::int64_t>(design_.rows() / kRowsPerReplica, 1, kMostReplicas);
   replicas_.resize(count);
-  crowd_ = static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
+  aggregation_ =
+      static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
   inner_rounds_ = std::max(1, options.inner_rounds);
 }
 
@@ -110,7 +111,7 @@ void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& w
   const double intercept_lift = has_intercept_ ? 1 / intercept_ridge_ : 0;
   for (std::int64_t r = begin; r < end; ++r) {
     const double margin = static_cast<double>(product(r, weights.data()) + weights[columns_]);
-    const double lift = crowd_ * (static_cast<double>(squares_[r]) / ridge_ + intercept_lift);
+    const double lift = aggregation_ * (static_cast<double>(squares_[r]) / ridge_ + intercept_lift);
     if (!(lift > 0)) continue;
     const double weight = problem_.weights.empty() ? 1 : static_cast<double>(problem_.weights[r]);
     const double before = static_cast<double>(duals_[r]);
@@ -119,8 +120,8 @@ void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& w
     const double change = static_cast<double>(after) - before;
     if (change == 0) continue;
     duals_[r] = after;
-    add(r, static_cast<T>(crowd_ * change / ridge_), weights.data());
-    weights[columns_] += static_cast<T>(crowd_ * change * intercept_lift);
+    add(r, static_cast<T>(aggregation_ * change / ridge_), weights.data());
+    weights[columns_] += static_cast<T>(aggregation_ * change * intercept_lift);
   }
 }
 
@@ -129,12 +130,12 @@ void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& w
 template <class T>
 void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
   const std::int64_t count = static_cast<std::int64_t>(replicas_.size());
-  const std::int64_t buckets = static_cast<std::int64_t>(deal_.size());
+  const std::int64_t buckets = static_cast<std::int64_t>(bucket_order_.size());
   design_.threads().run(count, [&](std::int64_t k) {
     replicas_[k] = weights_;
     const std::int64_t pieces = count * rounds, piece = round * count + k;
     for (std::int64_t i = buckets * piece / pieces; i < buckets * (piece + 1) / pieces; ++i)
-      run_bucket(deal_[i], std::min(end, deal_[i] + kBucketRows), replicas_[k]);
+      run_bucket(bucket_order_[i], std::min(end, bucket_order_[i] + kBucketRows), replicas_[k]);
   });
   design_.threads().for_range(columns_ + 1, 16384, [&](std::int64_t begin, std::int64_t last) {
     for (std::int64_t j = begin; j < last; ++j) {
@@ -179,9 +180,10 @@ void Sdca<T>::run_epoch(std::mt19937_64& random) {
   // Ranks have different numbers of chunks, so they meet after all of them.
   const int rounds = design_.is_streamed() ? 1 : kRoundsPerEpoch;
   design_.for_ranges([&](std::int64_t begin, std::int64_t end) {
-    deal_.clear();
-    for (std::int64_t row = begin; row < end; row += kBucketRows) deal_.push_back(row);
-    for (std::size_t i = deal_.size(); i > 1; --i) std::swap(deal_[i - 1], deal_[random() % i]);
+    bucket_order_.clear();
+    for (std::int64_t row = begin; row < end; row += kBucketRows) bucket_order_.push_back(row);
+    for (std::size_t i = bucket_order_.size(); i > 1; --i)
+      std::swap(bucket_order_[i - 1], bucket_order_[random() % i]);
     for (int round = 0; round < rounds; ++round) {
       run_round(end, round, rounds);
       ++rounds_since_;

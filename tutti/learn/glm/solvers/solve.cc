@@ -9,7 +9,7 @@
 #include "tutti/core/error.h"
 #include "tutti/learn/data/data_set.h"
 #include "tutti/learn/glm/problem/dual_step.h"
-#include "tutti/learn/glm/solvers/interior.h"
+#include "tutti/learn/glm/solvers/interior_point.h"
 #include "tutti/learn/glm/solvers/l1_newton_cg.h"
 #include "tutti/learn/glm/solvers/newton.h"
 #include "tutti/learn/glm/solvers/newton_cg.h"
@@ -19,8 +19,8 @@
 namespace tutti::learn {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw ConfigError("DDL-9-11", sentence);
+[[noreturn]] void refuse(const std::string& message) {
+  throw ConfigError("DDL-9-11", message);
 }
 
 [[noreturn]] void refuse_label(Loss loss, double label, std::size_t row) {
@@ -94,13 +94,13 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
       refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
     return;
   }
-  if (solver == Solver::kInterior &&
+  if (solver == Solver::kInteriorPoint &&
       (options.loss != Loss::kHinge || options.l1 > 0 || !(options.l2 > 0)))
     refuse(fmt::format("Solver {} is for the hinge loss, with l2 > 0 and no l1.", name));
-  if (!is_smooth(options.loss) && solver != Solver::kInterior)
+  if (!is_smooth(options.loss) && solver != Solver::kInteriorPoint)
     refuse(fmt::format("The {} loss needs solver sdca or interior, l2 > 0 and no l1; not {}.", loss,
                        name));
-  const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInterior;
+  const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInteriorPoint;
   if (has_cholesky && shape.columns > kMostColumnsForNewton)
     refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
                        kMostColumnsForNewton, shape.columns));
@@ -114,7 +114,7 @@ Solver choose_solver(const Shape& shape, const GlmOptions& options) {
   if (options.solver != Solver::kAuto) return options.solver;
   const bool is_small = shape.rows * shape.columns <= 1 << 20;
   const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
-  if (!is_smooth(options.loss)) return has_few ? Solver::kInterior : Solver::kSdca;
+  if (!is_smooth(options.loss)) return has_few ? Solver::kInteriorPoint : Solver::kSdca;
   if (has_few) return Solver::kNewton;
   const bool has_columns = options.ranks == nullptr;
   return options.l1 > 0 && has_columns ? Solver::kWorkingSet : Solver::kNewtonCg;
@@ -129,7 +129,7 @@ GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<cons
     switch (solver) {
       case Solver::kNewton: return solve_newton(problem, tracker);
       case Solver::kSdca: return solve_sdca(problem, tracker);
-      case Solver::kInterior: return solve_interior(problem, tracker);
+      case Solver::kInteriorPoint: return solve_interior_point(problem, tracker);
       case Solver::kWorkingSet: return solve_working_set(problem, *by_columns, tracker);
       default:
         return options.l1 > 0 ? solve_l1_newton_cg(problem, tracker)

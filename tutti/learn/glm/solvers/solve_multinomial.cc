@@ -192,7 +192,7 @@ template MultinomialModel solve_multinomial(DesignMatrix<double>&, std::span<con
 
 void check_multinomial(const Shape& shape, std::span<const std::int32_t> classes, int count,
                        std::span<const double> weights, const GlmOptions& options) {
-  const auto refuse = [](const std::string& sentence) { throw ConfigError("DDL-9-11", sentence); };
+  const auto refuse = [](const std::string& message) { throw ConfigError("DDL-9-11", message); };
   check_length(shape.rows, classes.size(), "labels");
   check_weights(shape.rows, weights, options);
   const auto check_start = [&](const std::vector<double>& given, std::int64_t wanted,

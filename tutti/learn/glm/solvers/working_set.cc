@@ -59,7 +59,7 @@ class WorkingSet {
   double sweep_until_small(const std::vector<double>& curvatures);
   double solve_by_gram();
   std::vector<double> gram_of_set() const;
-  double slope_of(std::int64_t j, const std::vector<T>& rows) const;
+  double column_dot(std::int64_t j, const std::vector<T>& rows) const;
   void move_column(std::int64_t j, T step);
   bool search_line(double promised);
   double& intercept() { return state_.weights[count_]; }
@@ -119,10 +119,10 @@ void WorkingSet<T>::compute_gradient() {
   state_.design.threads().for_range(
       static_cast<std::int64_t>(alive_.size()), 128, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
-          double& slope = loss_gradient_[alive_[k]];
-          slope = static_cast<double>(sparse_dot(view_, alive_[k], state_.first.data()));
+          double& derivative = loss_gradient_[alive_[k]];
+          derivative = static_cast<double>(sparse_dot(view_, alive_[k], state_.first.data()));
           // The gap hangs on the few that are largest.
-          if (std::abs(slope) > 0.999 * l1_) slope = slope_of(alive_[k], state_.first);
+          if (std::abs(derivative) > 0.999 * l1_) derivative = column_dot(alive_[k], state_.first);
         }
       });
   state_.tracker.add_passes(static_cast<double>(alive_.size()) /
@@ -131,7 +131,7 @@ void WorkingSet<T>::compute_gradient() {
 
 // Summed in f64, whatever the type of the rows.
 template <class T>
-double WorkingSet<T>::slope_of(std::int64_t j, const std::vector<T>& rows) const {
+double WorkingSet<T>::column_dot(std::int64_t j, const std::vector<T>& rows) const {
   double sum = 0;
   for (std::int64_t i = view_.offsets[j]; i < view_.offsets[j + 1]; ++i)
     sum += value_of(i) * static_cast<double>(rows[view_.indices[i]]);
@@ -207,24 +207,26 @@ double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
   for (std::size_t k = 0; k < set_.size(); ++k) {
     const double curvature = curvatures[k] + l2_, now = state_.weights[set_[k]] + steps_[k];
     if (!(curvature > 0)) continue;
-    const double slope =
+    const double derivative =
         static_cast<double>(sparse_dot(view_, set_[k], changed_.data())) + l2_ * now;
-    const double next = soft_threshold(now - slope / curvature, l1_ / curvature), move = next - now;
+    const double next = soft_threshold(now - derivative / curvature, l1_ / curvature),
+                 move = next - now;
     if (move == 0) continue;
-    gain -= slope * move + curvature * move * move / 2 + l1_ * (std::abs(next) - std::abs(now));
+    gain -=
+        derivative * move + curvature * move * move / 2 + l1_ * (std::abs(next) - std::abs(now));
     steps_[k] += move;
     move_column(set_[k], static_cast<T>(move));
   }
   if (!is_free_) return gain;
-  const double curvature = state_.sum_of(state_.second), slope = state_.sum_of(changed_);
+  const double curvature = state_.sum_of(state_.second), derivative = state_.sum_of(changed_);
   if (!(curvature > 0)) return gain;
-  const double move = -slope / curvature;
+  const double move = -derivative / curvature;
   intercept_step_ += move;
   for (std::size_t r = 0; r < state_.moves.size(); ++r) {
     state_.moves[r] += static_cast<T>(move);
     changed_[r] += state_.second[r] * static_cast<T>(move);
   }
-  return gain + slope * slope / (2 * curvature);
+  return gain + derivative * derivative / (2 * curvature);
 }
 
 template <class T>
@@ -253,7 +255,7 @@ std::vector<double> WorkingSet<T>::gram_of_set() const {
       const std::int32_t r = view_.indices[i];
       curved[r] = state_.second[r] * static_cast<T>(value_of(i));
     }
-    for (std::int64_t b = 0; b <= a; ++b) put(a, b, slope_of(set_[b], curved));
+    for (std::int64_t b = 0; b <= a; ++b) put(a, b, column_dot(set_[b], curved));
     if (is_free_) put(a, count, std::accumulate(curved.begin(), curved.end(), 0.0));
     gram[a * size + a] += l2_;
   });
@@ -270,7 +272,7 @@ double WorkingSet<T>::solve_by_gram() {
   std::vector<double> gradient(count + is_free_), weights(count + is_free_);
   for (std::size_t k = 0; k < count; ++k) {
     weights[k] = state_.weights[set_[k]];
-    gradient[k] = slope_of(set_[k], state_.first) + l2_ * weights[k];
+    gradient[k] = column_dot(set_[k], state_.first) + l2_ * weights[k];
   }
   if (is_free_) gradient[count] = state_.sum_of(state_.first);
   const std::vector<double> steps =

@@ -116,7 +116,7 @@ void BinnedData::add_columns(Threads& threads) {
   });
 }
 
-void BinnedData::fetch(std::int64_t begin, std::int64_t end) const {
+void BinnedData::prefetch(std::int64_t begin, std::int64_t end) const {
   for (int t = 0; is_in_file_ && t < tiles(); ++t)
     advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kFetch);
 }
@@ -138,7 +138,7 @@ BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads) {
                   static_cast<std::size_t>((end - begin) * data.stride()));
     });
   if (matrix.is_sparse()) {
-    bin_sparse(to_form(matrix, Form::kSparseRows, threads), bins, data, threads);
+    bin_sparse(to_storage(matrix, Storage::kCsr, threads), bins, data, threads);
     return data;
   }
   const bool is_f32 = matrix.dtype == DType::kF32;
@@ -159,7 +159,7 @@ BinnedData bin_to_file(const Matrix& matrix, const Bins& bins, std::int64_t bloc
   const MappedRows source(matrix);
   for (std::int64_t begin = 0; begin < matrix.rows; begin += block_rows) {
     const std::int64_t end = std::min(matrix.rows, begin + block_rows);
-    source.fetch(end, std::min(matrix.rows, end + block_rows));
+    source.prefetch(end, std::min(matrix.rows, end + block_rows));
     const BinnedData block = bin(row_range(matrix, begin, end), bins, threads);
     for (int tile = 0; tile < data.tiles(); ++tile)
       std::memcpy(data.tile(tile) + begin * data.stride(), block.tile(tile),

@@ -55,7 +55,7 @@ class BinnedData {
   std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
 
   // In a file: starts reading these rows; lets their memory go. In memory: nothing.
-  void fetch(std::int64_t begin, std::int64_t end) const;
+  void prefetch(std::int64_t begin, std::int64_t end) const;
   void release(std::int64_t begin, std::int64_t end) const;
 
  private:
@@ -75,7 +75,7 @@ class BinnedData {
 BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads);
 
 // The same in a file, `block_rows` at a time; what was read of a mapped matrix is let go again.
-// Sparse matrices must be kSparseRows.
+// Sparse matrices must be kCsr.
 BinnedData bin_to_file(const Matrix& matrix, const Bins& bins, std::int64_t block_rows,
                        const std::filesystem::path& folder, Threads& threads);
 

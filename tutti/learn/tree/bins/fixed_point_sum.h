@@ -12,9 +12,9 @@ class FixedPointSum {
   FixedPointSum(double greatest, std::int64_t count) {
     int exponent = 0;
     std::frexp(greatest, &exponent);
-    int places = 0;
-    while ((std::int64_t{1} << places) < count) ++places;
-    unit_ = std::ldexp(1.0, exponent + places - 62);
+    int bits = 0;
+    while ((std::int64_t{1} << bits) < count) ++bits;
+    unit_ = std::ldexp(1.0, exponent + bits - 62);
   }
   std::int64_t units(double value) const { return std::llround(value / unit_); }
   double value(std::int64_t units) const { return static_cast<double>(units) * unit_; }

@@ -13,16 +13,16 @@ namespace {
 constexpr std::size_t kAlignment = 4096;
 
 // Where the arrays of the matrix lie in the file.
-struct Places {
+struct JoinedLayout {
   std::size_t offsets = 0, indices = 0, values = 0, end = 0;
 
-  explicit Places(const DataFile& file) {
+  explicit JoinedLayout(const DataFile& file) {
     const DataSchema& schema = file.schema();
     const auto entries = static_cast<std::size_t>(file.entries());
     const auto rounded = [](std::size_t bytes) {
       return (bytes + kAlignment - 1) / kAlignment * kAlignment;
     };
-    if (schema.form != Form::kDense) {
+    if (schema.storage != Storage::kDense) {
       indices = rounded((static_cast<std::size_t>(file.rows()) + 1) * sizeof(std::int64_t));
       values = indices + rounded(entries * sizeof(std::int32_t));
     }
@@ -34,16 +34,16 @@ struct Places {
 
 Matrix join_chunks(const DataFile& file, const std::filesystem::path& folder, Threads& threads) {
   if (file.chunks() == 1) return file.read(0).features;
-  const Places places(file);
-  const std::size_t size = std::max<std::size_t>(1, places.end);
+  const JoinedLayout layout(file);
+  const std::size_t size = std::max<std::size_t>(1, layout.end);
   auto* const start = static_cast<std::byte*>(map_unnamed_file(folder, size));
-  const std::shared_ptr<void> keeper(start, [size](void* memory) { munmap(memory, size); });
-  auto* const offsets = reinterpret_cast<std::int64_t*>(start + places.offsets);
+  const std::shared_ptr<void> owner(start, [size](void* memory) { munmap(memory, size); });
+  auto* const offsets = reinterpret_cast<std::int64_t*>(start + layout.offsets);
   const std::size_t value_bytes = file.schema().has_values ? size_of(file.schema().dtype) : 0;
   std::int64_t row = 0;
   std::size_t entry = 0;
-  const auto put = [&](std::size_t place, const void* from, std::size_t count, std::size_t width) {
-    std::byte* const to = start + place + entry * width;
+  const auto put = [&](std::size_t offset, const void* from, std::size_t count, std::size_t width) {
+    std::byte* const to = start + offset + entry * width;
     std::memcpy(to, from, count * width);
     advise(start, to, static_cast<std::int64_t>(count * width), Advice::kRelease);
   };
@@ -54,25 +54,25 @@ Matrix join_chunks(const DataFile& file, const std::filesystem::path& folder, Th
     if (rows.is_sparse()) {
       for (std::int64_t i = 0; i <= rows.rows; ++i)
         offsets[row + i] = rows.offsets[i] + static_cast<std::int64_t>(entry);
-      put(places.indices, rows.indices, count, sizeof(std::int32_t));
+      put(layout.indices, rows.indices, count, sizeof(std::int32_t));
     }
-    if (rows.values != nullptr) put(places.values, rows.values, count, value_bytes);
+    if (rows.values != nullptr) put(layout.values, rows.values, count, value_bytes);
     row += rows.rows;
     entry += count;
-    file.forget(chunk);
+    file.drop_pages(chunk);
   }
-  Matrix all{.form = file.schema().form,
+  Matrix all{.storage = file.schema().storage,
              .dtype = file.schema().dtype,
              .rows = file.rows(),
              .columns = file.schema().columns};
   all.implicit = file.schema().implicit;
   all.row_stride = all.columns;
-  if (file.schema().has_values) all.values = start + places.values;
+  if (file.schema().has_values) all.values = start + layout.values;
   if (all.is_sparse()) {
     all.offsets = offsets;
-    all.indices = reinterpret_cast<const std::int32_t*>(start + places.indices);
+    all.indices = reinterpret_cast<const std::int32_t*>(start + layout.indices);
   }
-  all.keeper = keeper;
+  all.owner = owner;
   return all;
 }
 

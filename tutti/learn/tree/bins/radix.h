@@ -24,11 +24,11 @@ void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, const KeyO
     for (int at = 0; at < kDigits; ++at) ++counts[at][digit(key_of(item), at)];
   scratch.resize(items.size());
   for (int at = 0; at < kDigits; ++at) {
-    auto& places = counts[at];
-    if (items.empty() || places[digit(key_of(items[0]), at)] == items.size()) continue;
+    auto& offsets = counts[at];
+    if (items.empty() || offsets[digit(key_of(items[0]), at)] == items.size()) continue;
     std::uint32_t next = 0;
-    for (std::uint32_t& place : places) next += std::exchange(place, next);
-    for (const Item& item : items) scratch[places[digit(key_of(item), at)]++] = item;
+    for (std::uint32_t& offset : offsets) next += std::exchange(offset, next);
+    for (const Item& item : items) scratch[offsets[digit(key_of(item), at)]++] = item;
     items.swap(scratch);
   }
 }

@@ -25,7 +25,7 @@ std::uintptr_t page_size() {
 // Whether `address` lies in a mapped file that has all that is seen there: one that is shared, or
 // that may only be read.
 bool is_mapped_file(const void* address) {
-  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const auto location = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::istringstream words(line);
@@ -34,7 +34,7 @@ bool is_mapped_file(const void* address) {
     std::string access, offset, device;
     std::uint64_t inode = 0;
     words >> std::hex >> begin >> dash >> end >> access >> offset >> device >> std::dec >> inode;
-    if (place < begin || place >= end || access.size() < 4) continue;
+    if (location < begin || location >= end || access.size() < 4) continue;
     return inode != 0 && (access[3] == 's' || access[1] == '-');
   }
   return false;
@@ -87,7 +87,7 @@ MappedRows::MappedRows(const Matrix& matrix)
       indices_are_mapped_(matrix.is_sparse() && is_mapped_file(matrix.indices)) {}
 
 void MappedRows::advise_rows(std::int64_t begin, std::int64_t end, Advice advice) const {
-  if (begin >= end || matrix_.form == Form::kSparseColumns) return;
+  if (begin >= end || matrix_.storage == Storage::kCsc) return;
   const auto size = static_cast<std::int64_t>(size_of(matrix_.dtype));
   if (matrix_.is_sparse()) {
     const std::int64_t first = matrix_.offsets[begin], last = matrix_.offsets[end];

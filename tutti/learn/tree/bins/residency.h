@@ -28,7 +28,7 @@ class MappedRows {
  public:
   explicit MappedRows(const Matrix& matrix);
 
-  void fetch(std::int64_t begin, std::int64_t end) const {
+  void prefetch(std::int64_t begin, std::int64_t end) const {
     advise_rows(begin, end, Advice::kFetch);
   }
   void release(std::int64_t begin, std::int64_t end) const {

@@ -30,8 +30,8 @@ double entry(const Matrix& matrix, std::int64_t at, std::int64_t entries_of_row)
 }
 
 std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& options,
-                                      const RankRows& place, Threads& threads) {
-  const double share = static_cast<double>(options.sample) / static_cast<double>(place.total);
+                                      const RankRows& rank_rows, Threads& threads) {
+  const double share = static_cast<double>(options.sample) / static_cast<double>(rank_rows.total);
   const std::uint64_t limit = share >= 1 ? ~0ull : static_cast<std::uint64_t>(share * 0x1p64);
   constexpr std::int64_t kGrain = 1 << 18;
   std::vector<std::vector<std::int64_t>> parts(
@@ -39,7 +39,7 @@ std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& op
   threads.for_range(matrix.rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       if (!options.weights.empty() && options.weights[row] <= 0) continue;
-      const auto global = static_cast<std::uint64_t>(place.first + row);
+      const auto global = static_cast<std::uint64_t>(rank_rows.first + row);
       if (share >= 1 || mix(options.seed, global) < limit) parts[begin / kGrain].push_back(row);
     }
   });
@@ -221,9 +221,10 @@ Sample take_sample(const Matrix& matrix, const BinOptions& options, Threads& thr
       choose_rows(matrix, options, find_rank_rows(matrix.rows, communicator), threads);
   Sample sample = {static_cast<std::int64_t>(rows.size()),
                    std::vector<std::vector<double>>(columns), std::vector<std::int64_t>(columns)};
-  if (matrix.form == Form::kDense) take_dense(matrix, rows, options.is_streamed, sample, threads);
-  if (matrix.form == Form::kSparseRows) take_sparse_rows(matrix, rows, options.is_streamed, sample);
-  if (matrix.form == Form::kSparseColumns) take_sparse_columns(matrix, rows, sample);
+  if (matrix.storage == Storage::kDense)
+    take_dense(matrix, rows, options.is_streamed, sample, threads);
+  if (matrix.storage == Storage::kCsr) take_sparse_rows(matrix, rows, options.is_streamed, sample);
+  if (matrix.storage == Storage::kCsc) take_sparse_columns(matrix, rows, sample);
   if (communicator != nullptr && columns > 0) join(sample, *communicator);
   return sample;
 }

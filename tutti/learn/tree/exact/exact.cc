@@ -20,9 +20,9 @@ constexpr std::size_t kFewEntries = 1500;
 
 // What sparse rows of a node hold, by columns.
 template <class Record>
-struct Dealt {
-  std::vector<std::uint32_t> places;  // of each column: where its part of `entries` ends
-  std::vector<std::uint32_t> sizes;   // of each column; 0 but for those of `columns`
+struct EntriesByColumn {
+  std::vector<std::uint32_t> ends;   // of each column: where its part of `entries` ends
+  std::vector<std::uint32_t> sizes;  // of each column; 0 but for those of `columns`
   std::vector<int> columns;
   std::vector<Record> entries;
 };
@@ -37,8 +37,8 @@ class ExactWork {
         buffers_(threads == nullptr ? 1 : static_cast<std::size_t>(threads->count())) {
     if (!growth.data.is_sparse()) return;
     const auto columns = static_cast<std::size_t>(growth.data.columns());
-    dealt_.places.resize(columns);
-    dealt_.sizes.resize(columns);
+    by_column_.ends.resize(columns);
+    by_column_.sizes.resize(columns);
     is_allowed_.resize(columns);
     for (const int column : growth.options.columns) is_allowed_[column] = 1;
   }
@@ -54,7 +54,7 @@ class ExactWork {
   }
 
   std::vector<ExpandEntry> expand(std::vector<GrownNode>& nodes, ExpandEntry parent) {
-    const std::int64_t left_size = part(nodes[parent.index]);
+    const std::int64_t left_size = partition(nodes[parent.index]);
     const std::int32_t first = add_children(nodes, parent.index, left_size);
     GrownNode& left = nodes[first];
     left.sums = no_sums();
@@ -89,8 +89,8 @@ class ExactWork {
     if (shape_.kind == Kind::kClasses) sums.classes.resize(shape_.classes);
     return sums;
   }
-  std::int64_t part(const GrownNode& node);
-  void deal(const GrownNode& node);
+  std::int64_t partition(const GrownNode& node);
+  void group_by_column(const GrownNode& node);
   SortedColumn<Record> sort_column(const GrownNode& node, int column, Buffers& buffers) const;
   void try_column(const GrownNode& node, const SortedColumn<Record>& column, Split& best) const;
   void try_columns(GrownNode& node, std::span<const int> columns);
@@ -100,13 +100,13 @@ class ExactWork {
   const HistogramShape& shape_;
   Threads* threads_;
   std::vector<Buffers> buffers_;
-  Dealt<Record> dealt_;
+  EntriesByColumn<Record> by_column_;
   std::vector<char> is_allowed_;
 };
 
 // Rows stay in their order, so that columns are read upwards in memory.
 template <class Record>
-std::int64_t ExactWork<Record>::part(const GrownNode& node) {
+std::int64_t ExactWork<Record>::partition(const GrownNode& node) {
   const Split& split = node.split;
   const bool missing_left = split.goes_left(kMissingBin);
   Record* const rows = growth_.records.data() + node.begin;
@@ -127,26 +127,26 @@ std::int64_t ExactWork<Record>::part(const GrownNode& node) {
 }
 
 template <class Record>
-void ExactWork<Record>::deal(const GrownNode& node) {
-  for (const int column : dealt_.columns) dealt_.sizes[column] = 0;
-  dealt_.columns.clear();
+void ExactWork<Record>::group_by_column(const GrownNode& node) {
+  for (const int column : by_column_.columns) by_column_.sizes[column] = 0;
+  by_column_.columns.clear();
   for (const Record& record : rows_of(node))
     for (const ExactData::Entry& entry : growth_.data.row(record.row)) {
       const auto column = static_cast<std::size_t>(entry.column);
-      if (is_allowed_[column] != 0 && dealt_.sizes[column]++ == 0)
-        dealt_.columns.push_back(entry.column);
+      if (is_allowed_[column] != 0 && by_column_.sizes[column]++ == 0)
+        by_column_.columns.push_back(entry.column);
     }
   std::uint32_t next = 0;
-  for (const int column : dealt_.columns) {
-    dealt_.places[column] = next;
-    next += dealt_.sizes[column];
+  for (const int column : by_column_.columns) {
+    by_column_.ends[column] = next;
+    next += by_column_.sizes[column];
   }
-  dealt_.entries.resize(next);
+  by_column_.entries.resize(next);
   for (const Record& record : rows_of(node))
     for (const ExactData::Entry& entry : growth_.data.row(record.row)) {
       const auto column = static_cast<std::size_t>(entry.column);
       if (is_allowed_[column] == 0) continue;
-      Record& to = dealt_.entries[dealt_.places[column]++] = record;
+      Record& to = by_column_.entries[by_column_.ends[column]++] = record;
       to.row = entry.code;
     }
 }
@@ -167,8 +167,8 @@ SortedColumn<Record> ExactWork<Record>::sort_column(const GrownNode& node, int c
   };
   if (growth_.data.is_sparse()) {
     const auto at = static_cast<std::size_t>(column);
-    const std::uint32_t size = dealt_.sizes[at], begin = dealt_.places[at] - size;
-    for (std::uint32_t i = begin; i < begin + size; ++i) add(dealt_.entries[i]);
+    const std::uint32_t size = by_column_.sizes[at], begin = by_column_.ends[at] - size;
+    for (std::uint32_t i = begin; i < begin + size; ++i) add(by_column_.entries[i]);
     sorted.zero = growth_.data.zero(column);
     sorted.zeros = difference(node.sums, sorted.missing);
     NodeSums held = no_sums();
@@ -222,7 +222,7 @@ template <class Record>
 void ExactWork<Record>::find_split(GrownNode& node) {
   const GrowOptions& options = growth_.options;
   if (!may_split(node, options, growth_.search.rules())) return;
-  if (growth_.data.is_sparse()) deal(node);
+  if (growth_.data.is_sparse()) group_by_column(node);
   if (options.columns_per_node > 0)
     sample_columns(node, options, [&](std::span<const int> columns, int& tried) {
       for (const int column : columns) {
@@ -232,7 +232,7 @@ void ExactWork<Record>::find_split(GrownNode& node) {
       }
     });
   else
-    try_columns(node, growth_.data.is_sparse() ? std::span<const int>(dealt_.columns)
+    try_columns(node, growth_.data.is_sparse() ? std::span<const int>(by_column_.columns)
                                                : std::span<const int>(options.columns));
   keep_if_good(node, options, growth_.search);
 }

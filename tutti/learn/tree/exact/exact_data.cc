@@ -58,7 +58,7 @@ ExactData::ExactData(const Matrix& matrix, Threads& threads)
       is_f32_(matrix.dtype == DType::kF32) {
   const auto take = [&]<class T>(T) {
     if (is_sparse_)
-      take_sparse<T>(to_form(matrix, Form::kSparseColumns, threads), threads);
+      take_sparse<T>(to_storage(matrix, Storage::kCsc, threads), threads);
     else
       take_dense<T>(matrix, threads);
   };

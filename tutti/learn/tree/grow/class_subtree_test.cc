@@ -34,8 +34,8 @@ Model tree_of(const TestData& data, const BinOptions& bin_options, const SplitRu
   EXPECT_EQ(ClassSubtree::suits(growth, nodes[0]),
             !options.keeps_last_rows && data.rows <= ClassSubtree::kMostRows);
   Model model;
-  std::vector<std::int32_t> place;
-  model.trees.push_back(to_tree(nodes, bins, rules, place));
+  std::vector<std::int32_t> tree_index;
+  model.trees.push_back(to_tree(nodes, bins, rules, tree_index));
   return model;
 }
 

@@ -106,7 +106,7 @@ class StreamedGrower {
   void pass(const Take& take);
   void descend(std::size_t slot, std::int32_t node, std::span<Record> rows, Record* other,
                const Take& take) const;
-  std::vector<int> places_of(std::span<const std::int32_t> chosen) const;
+  std::vector<int> indices_of(std::span<const std::int32_t> chosen) const;
 
   const ExternalMemoryGrowth<Record>& growth_;
   Threads& threads_;
@@ -127,7 +127,7 @@ void StreamedGrower<Record>::pass(const Take& take) {
     scratch.resize(block);
     for (std::int64_t begin; (begin = block * next++) < rows;) {
       const std::int64_t end = std::min(rows, begin + block);
-      growth_.data.fetch(std::min(rows, begin + ahead), std::min(rows, end + ahead));
+      growth_.data.prefetch(std::min(rows, begin + ahead), std::min(rows, end + ahead));
       const std::int64_t size = growth_.records(begin, end, records.data());
       descend(static_cast<std::size_t>(slot), 0, {records.data(), static_cast<std::size_t>(size)},
               scratch.data(), take);
@@ -151,10 +151,10 @@ void StreamedGrower<Record>::descend(std::size_t slot, std::int32_t index, std::
 }
 
 template <class Record>
-std::vector<int> StreamedGrower<Record>::places_of(std::span<const std::int32_t> chosen) const {
-  std::vector<int> places(nodes_.size(), -1);
-  for (std::size_t i = 0; i < chosen.size(); ++i) places[chosen[i]] = static_cast<int>(i);
-  return places;
+std::vector<int> StreamedGrower<Record>::indices_of(std::span<const std::int32_t> chosen) const {
+  std::vector<int> indices(nodes_.size(), -1);
+  for (std::size_t i = 0; i < chosen.size(); ++i) indices[chosen[i]] = static_cast<int>(i);
+  return indices;
 }
 
 template <class Record>
@@ -167,11 +167,11 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
   std::vector<std::vector<NodeSums>> sums(slots, std::vector<NodeSums>(open.size(), none));
   std::vector<std::vector<std::uint64_t>> histograms(slots * open.size());
   for (auto& histogram : histograms) histogram.resize(shape.words());
-  const std::vector<int> places = places_of(open);
+  const std::vector<int> indices = indices_of(open);
   pass([&](std::size_t slot, std::int32_t node, std::span<Record> rows) {
-    const int place = places[node];
-    if (place < 0) return;
-    const auto at = static_cast<std::size_t>(place);
+    const int index = indices[node];
+    if (index < 0) return;
+    const auto at = static_cast<std::size_t>(index);
     add_to(sums[slot][at], std::span<const Record>(rows));
     for (int tile = 0; tile < growth_.data.tiles(); ++tile)
       add_rows(growth_.data, tile, std::span<const Record>(rows), shape,
@@ -302,12 +302,12 @@ void StreamedGrower<Record>::gather(const std::vector<std::int32_t>& small) {
     all.emplace_back(new Gathered{BinnedData(rows, growth_.data.columns()), {}});
     all.back()->records.resize(rows);
   }
-  const std::vector<int> places = places_of(small);
+  const std::vector<int> indices = indices_of(small);
   const auto stride = static_cast<std::size_t>(growth_.data.stride());
   pass([&](std::size_t, std::int32_t node, std::span<Record> rows) {
-    const int place = places[node];
-    if (place < 0) return;
-    Gathered& to = *all[place];
+    const int index = indices[node];
+    if (index < 0) return;
+    Gathered& to = *all[index];
     const std::int64_t first = to.size.fetch_add(static_cast<std::int64_t>(rows.size()));
     for (int tile = 0; tile < growth_.data.tiles(); ++tile)
       for (std::size_t i = 0; i < rows.size(); ++i)
@@ -371,7 +371,7 @@ BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const M
     return {std::move(bins), std::move(data)};
   }
   const Matrix rows =
-      matrix.form == Form::kSparseColumns ? to_form(matrix, Form::kSparseRows, threads) : matrix;
+      matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
   MappedRows(rows).release(0, rows.rows);
   // Numbers of the sample, and each thread sorts a column of them in two more arrays.
   const std::int64_t sampled = std::min(rows.rows, options.sample) * std::int64_t{sizeof(double)};

@@ -87,12 +87,12 @@ class BestFirst {
  private:
   struct Waiting {
     ExpandEntry node;
-    std::int32_t place;  // that it has in the list when nodes are split one by one
+    std::int32_t order;  // that it has in the list when nodes are split one by one
   };
   const GrownNode& at(const Waiting& waiting) const { return nodes_[waiting.node.index]; }
   bool is_less(const Waiting& a, const Waiting& b) const {
     const double gain_a = at(a).split.gain, gain_b = at(b).split.gain;
-    return gain_a != gain_b ? gain_a < gain_b : a.place > b.place;
+    return gain_a != gain_b ? gain_a < gain_b : a.order > b.order;
   }
 
   void split(const Waiting& best, const std::vector<Waiting>& open, std::size_t most) {

@@ -67,9 +67,9 @@ std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_le
 }
 
 Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitRules& rules,
-             std::vector<std::int32_t>& place) {
+             std::vector<std::int32_t>& tree_index) {
   Tree tree;
-  place.assign(grown.size(), -1);
+  tree_index.assign(grown.size(), -1);
   std::vector<std::int32_t> open = {0};
   std::vector<std::int32_t> parents = {-1};
   while (!open.empty()) {
@@ -78,7 +78,7 @@ Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitR
     open.pop_back();
     parents.pop_back();
     const auto at = static_cast<std::int32_t>(tree.nodes.size());
-    place[from] = at;
+    tree_index[from] = at;
     if (parent >= 0) {
       Node& above = tree.nodes[parent];
       (above.left < 0 ? above.left : above.right) = at;

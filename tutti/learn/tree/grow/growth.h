@@ -90,8 +90,8 @@ std::int32_t add_children(std::vector<GrownNode>& nodes, std::int32_t parent,
 void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode>& subtree);
 
 // Renumbers so that every node comes before its children, left before right. `values` are set by
-// the caller. `place[i]` is where the grown node i went.
+// the caller. `tree_index[i]` is where the grown node i went.
 Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitRules& rules,
-             std::vector<std::int32_t>& place);
+             std::vector<std::int32_t>& tree_index);
 
 }  // namespace tutti::learn::tree

@@ -47,7 +47,7 @@ std::int64_t partition_rows(const Record* source, std::int64_t size, Record* tar
 }
 
 // The same for places within a block, in two bytes: the lower 15 bits, of which `bin_of` knows the
-// address of the bin. Those that go left come to the beginning of `places`, the others to `rights`,
+// address of the bin. Those that go left come to the beginning of `offsets`, the others to `rights`,
 // both in order. Fetches a line of `ahead` for each. Returns how many went left.
 template <class BinOf>
 std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::uint16_t* lefts,
@@ -57,9 +57,9 @@ std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::ui
   const std::uint8_t* const table = goes_left.data();
   std::uint16_t* left = lefts;
   std::uint16_t* right = rights;
-  const auto put = [&](std::uint16_t place) {
-    const std::uint8_t is_left = table[*bin_of(place)];
-    *left = *right = place;
+  const auto put = [&](std::uint16_t offset) {
+    const std::uint8_t is_left = table[*bin_of(offset)];
+    *left = *right = offset;
     left += is_left;
     right += 1 - is_left;
   };

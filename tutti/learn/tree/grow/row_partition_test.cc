@@ -9,26 +9,26 @@ namespace {
 
 // More places than are looked ahead, and fewer; the highest bit belongs to the row, not to its
 // place.
-TEST(PartPlaces, BothSidesKeepTheirOrder) {
+TEST(PartitionOffsets, BothSidesKeepTheirOrder) {
   std::array<std::uint8_t, kBins> goes_left = {};
   for (std::size_t bin = 0; bin < 100; ++bin) goes_left[bin] = 1;
   for (const std::size_t size : {0, 1, 63, 64, 65, 1000}) {
     std::vector<std::uint8_t> bins(size + 1);
-    std::vector<std::uint16_t> places(size), rights(size + 1), left, right;
+    std::vector<std::uint16_t> offsets(size), rights(size + 1), left, right;
     for (std::size_t i = 0; i < size; ++i) {
       bins[i] = static_cast<std::uint8_t>(i * 37);
-      places[i] = static_cast<std::uint16_t>(i | (i % 3 == 0 ? 0x8000 : 0));
-      (bins[i] < 100 ? left : right).push_back(places[i]);
+      offsets[i] = static_cast<std::uint16_t>(i | (i % 3 == 0 ? 0x8000 : 0));
+      (bins[i] < 100 ? left : right).push_back(offsets[i]);
     }
     Ahead ahead = {bins.data(), bins.data()};
-    const auto bin_of = [&](std::size_t place) { return bins.data() + (place & 0x7fff); };
+    const auto bin_of = [&](std::size_t offset) { return bins.data() + (offset & 0x7fff); };
     const std::int64_t found =
-        partition_offsets(places.data(), static_cast<std::int64_t>(size), places.data(),
+        partition_offsets(offsets.data(), static_cast<std::int64_t>(size), offsets.data(),
                           rights.data(), bin_of, goes_left, ahead);
     ASSERT_EQ(found, static_cast<std::int64_t>(left.size())) << size;
-    places.resize(left.size());
+    offsets.resize(left.size());
     rights.resize(right.size());
-    EXPECT_EQ(places, left);
+    EXPECT_EQ(offsets, left);
     EXPECT_EQ(rights, right);
     EXPECT_EQ(ahead.next, bins.data());
   }

@@ -8,12 +8,12 @@ namespace tutti::learn::tree {
 namespace {
 
 template <int kColumns>
-void add_places(const std::uint8_t* bins, int stride, std::span<const std::uint16_t> places,
-                std::uint32_t* words, Ahead& ahead) {
+void add_offsets(const std::uint8_t* bins, int stride, std::span<const std::uint16_t> offsets,
+                 std::uint32_t* words, Ahead& ahead) {
   Ahead later = ahead;
-  for (const std::uint16_t place : places) {
-    const std::uint8_t* row = bins + static_cast<std::size_t>(place & 0x7fff) * stride;
-    const std::uint32_t word = (static_cast<std::uint32_t>(place >> 15) << 16) + 1;
+  for (const std::uint16_t offset : offsets) {
+    const std::uint8_t* row = bins + static_cast<std::size_t>(offset & 0x7fff) * stride;
+    const std::uint32_t word = (static_cast<std::uint32_t>(offset >> 15) << 16) + 1;
     later.fetch();
 #pragma GCC unroll 32
     for (int c = 0; c < kColumns; ++c) words[c * kBins + row[c]] += word;
@@ -25,17 +25,18 @@ void add_places(const std::uint8_t* bins, int stride, std::span<const std::uint1
 }  // namespace
 
 void ClassSums::add(const BinnedData& data, const std::uint8_t* bins,
-                    std::span<const std::uint16_t> places, std::uint64_t* histogram, Ahead& ahead) {
+                    std::span<const std::uint16_t> offsets, std::uint64_t* histogram,
+                    Ahead& ahead) {
   using Function =
       void (*)(const std::uint8_t*, int, std::span<const std::uint16_t>, std::uint32_t*, Ahead&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
-    return std::array<Function, sizeof...(kIndex)>{&add_places<kIndex + 1>...};
+    return std::array<Function, sizeof...(kIndex)>{&add_offsets<kIndex + 1>...};
   }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
-  if (rows_ + places.size() > kMostRows) flush(histogram);
+  if (rows_ + offsets.size() > kMostRows) flush(histogram);
   const auto columns = static_cast<std::size_t>(data.columns());
   words_.resize(columns * kBins);
-  rows_ += places.size();
-  kFunctions[columns - 1](bins, data.stride(), places, words_.data(), ahead);
+  rows_ += offsets.size();
+  kFunctions[columns - 1](bins, data.stride(), offsets, words_.data(), ahead);
 }
 
 void ClassSums::flush(std::uint64_t* histogram) {

@@ -17,7 +17,7 @@ class ClassSums {
   // Adds rows to those of `histogram`, of kNarrow and one tile; what it has then is known only
   // after `flush`. A place is a row in the lower 15 bits, whose bins are at
   // bins[row * data.stride()], and its class in the highest. At most kMostRows at a time.
-  void add(const BinnedData& data, const std::uint8_t* bins, std::span<const std::uint16_t> places,
+  void add(const BinnedData& data, const std::uint8_t* bins, std::span<const std::uint16_t> offsets,
            std::uint64_t* histogram, Ahead& ahead);
   void flush(std::uint64_t* histogram);
 

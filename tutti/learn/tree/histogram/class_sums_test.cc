@@ -21,15 +21,15 @@ TEST(ClassSums, AreThoseOfRecords) {
     Ahead nothing = {data.tile(0), data.tile(0)};
     for (const std::size_t size : {std::size_t{40000}, std::size_t{0}, std::size_t{25535},
                                    std::size_t{1}, ClassSums::kMostRows}) {
-      std::vector<std::uint16_t> places;
+      std::vector<std::uint16_t> offsets;
       std::vector<NarrowRecord> records;
       for (std::size_t i = 0; i < size; ++i) {
         const auto row = static_cast<std::uint32_t>(random() % kRowCount);
         const bool is_one = random() % 3 == 0;
-        places.push_back(static_cast<std::uint16_t>(row | (is_one ? 0x8000 : 0)));
+        offsets.push_back(static_cast<std::uint16_t>(row | (is_one ? 0x8000 : 0)));
         records.push_back({row, static_cast<std::int16_t>(is_one ? 1 : 0), 1});
       }
-      sums.add(data, data.tile(0), places, histogram.data(), nothing);
+      sums.add(data, data.tile(0), offsets, histogram.data(), nothing);
       add_rows(data, 0, std::span<const NarrowRecord>(records), shape, expected.data());
     }
     sums.flush(histogram.data());

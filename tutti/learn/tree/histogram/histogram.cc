@@ -57,9 +57,10 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
 // Into how many groups of columns a tile is cut, each of which goes through all records: as many as
 // make the sums of a group stay in the first cache. Few records do not meet all bins anyway.
 int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
-  constexpr std::size_t kFirstCache = 28 << 10, kFewRecords = 256;
+  constexpr std::size_t kL1CacheBytes = 28 << 10, kFewRecords = 256;
   const std::size_t bytes = static_cast<std::size_t>(columns) * column_bytes;
-  const std::size_t groups = records < kFewRecords ? 1 : (bytes + kFirstCache - 1) / kFirstCache;
+  const std::size_t groups =
+      records < kFewRecords ? 1 : (bytes + kL1CacheBytes - 1) / kL1CacheBytes;
   return std::min(columns, static_cast<int>(groups));
 }
 

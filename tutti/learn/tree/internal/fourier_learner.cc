@@ -104,8 +104,8 @@ FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const Fourier
   const FourierFeatures features(columns, learner);
   const std::size_t n = features.size();
   const auto greatest = find_greatest(task, matrix.rows, threads, communicator);
-  const FixedPointSum gradient(greatest[0], task.place.total),
-      hessian(greatest[1], task.place.total);
+  const FixedPointSum gradient(greatest[0], task.rank_rows.total),
+      hessian(greatest[1], task.rank_rows.total);
   std::vector<std::int64_t> sums(n * n + n);
   std::mutex mutex;
   for_blocks(matrix, threads,

@@ -24,7 +24,7 @@ std::vector<FourierColumn> find_fourier_columns(const Bins& bins, double gamma);
 
 // Fits a learner to the gradients: the Newton step of ridge regression, times `learning_rate`. Sums
 // are of whole numbers: the same for any number of threads and ranks. `matrix` is dense or
-// kSparseRows.
+// kCsr.
 FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const FourierColumn> columns,
                                    const GradientTask& task, const FourierOptions& options,
                                    double learning_rate, Threads& threads,

@@ -111,7 +111,7 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
     hessian = bound_of(magnitudes.hessian);
     is_even = are_even(magnitudes, greatest);
   }
-  const auto rows = static_cast<double>(std::max<std::int64_t>(1, task.place.total));
+  const auto rows = static_cast<double>(std::max<std::int64_t>(1, task.rank_rows.total));
   // Rounding up must not leave the 16 bits of a record, nor the sum its 32.
   const double gradient_steps = std::min(32766.0, std::floor(0x1p31 / rows) - 1);
   const double hessian_steps = std::min(65534.0, std::floor(0x1p32 / rows) - 1);
@@ -119,7 +119,7 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
   const bool fits =
       gradient_steps >= 64 && hessian_steps >= (is_constant ? task.greatest_weight : 64);
   GradientScales scales;
-  scales.is_narrow = fits && is_even && !task.is_exact && task.place.total > kFewRows;
+  scales.is_narrow = fits && is_even && !task.is_exact && task.rank_rows.total > kFewRows;
   scales.units.gradient = gradient / (scales.is_narrow ? gradient_steps : kWideSteps);
   scales.units.hessian =
       is_constant ? 1 : hessian / (scales.is_narrow ? hessian_steps : kWideSteps);
@@ -140,7 +140,7 @@ std::int64_t make_records(const GradientTask& task, const GradientScales& scales
     const std::int64_t chunk_end = std::min(end, begin + kChunk);
     compute(task, begin, chunk_end, chunk);
     for (std::int64_t row = begin; row < chunk_end; ++row) {
-      const auto global = static_cast<std::uint64_t>(task.place.first + row);
+      const auto global = static_cast<std::uint64_t>(task.rank_rows.first + row);
       const GradientPair pair = chunk[row - begin];
       *target =
           make(static_cast<std::uint32_t>(row), pair.gradient * factor_g, pair.hessian * factor_h,

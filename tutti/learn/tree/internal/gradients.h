@@ -17,7 +17,7 @@ struct GradientTask {
   const Targets& targets;
   std::span<const double> scores;
   int output = 0;
-  RankRows place;
+  RankRows rank_rows;
   double greatest_weight = 1;
   bool has_whole_weights = true;  // and small ones
   bool is_exact = false;

@@ -56,9 +56,9 @@ class Entries {
 Sorted sort_by_group(const GroupedRows& rows, std::size_t groups, Threads& threads) {
   const auto all = static_cast<std::int64_t>(rows.groups.size());
   const std::int64_t parts = threads.count();
-  std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(parts));
+  std::vector<std::vector<std::int64_t>> offsets(static_cast<std::size_t>(parts));
   threads.run(parts, [&](std::int64_t part) {
-    auto& counts = places[part];
+    auto& counts = offsets[part];
     counts.resize(groups);
     for (std::int64_t row = all * part / parts; row < all * (part + 1) / parts; ++row)
       ++counts[rows.groups[row]];
@@ -66,16 +66,16 @@ Sorted sort_by_group(const GroupedRows& rows, std::size_t groups, Threads& threa
   Sorted sorted = {std::vector<Entry>(rows.groups.size()), {}};
   std::int64_t next = 0;
   for (std::size_t group = 0; group < groups; ++group) {
-    for (auto& counts : places) next += std::exchange(counts[group], next);
+    for (auto& counts : offsets) next += std::exchange(counts[group], next);
     sorted.ends.push_back(next);
   }
   const Entries entries(rows);
   threads.run(parts, [&](std::int64_t part) {
-    auto& place = places[part];
+    auto& next_entry = offsets[part];
     const auto end = static_cast<std::size_t>(all * (part + 1) / parts);
     for (auto row = static_cast<std::size_t>(all * part / parts); row < end; ++row) {
-      const auto next_place = place[rows.groups[row]]++;
-      sorted.entries[next_place] = entries.of(row);
+      const auto entry = next_entry[rows.groups[row]]++;
+      sorted.entries[entry] = entries.of(row);
     }
   });
   return sorted;

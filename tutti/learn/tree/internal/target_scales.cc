@@ -100,16 +100,16 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   Extent extent = extent_of(targets, rows, classes, threads);
   TargetScales scales;
   if (communicator != nullptr) share(extent, *communicator);
-  const RankRows place = find_rank_rows(rows, communicator);
-  scales.first_row = place.first;
-  scales.rows = place.total;
+  const RankRows rank_rows = find_rank_rows(rows, communicator);
+  scales.first_row = rank_rows.first;
+  scales.rows = rank_rows.total;
   if (extent.weight == 0) refuse("there is no row with a weight above 0.");
   scales.greatest_weight = extent.weight;
   const double greatest_weight = extent.weight * copies;
   const bool is_whole = extent.has_fraction == 0 && greatest_weight <= kSteps;
   scales.weight_unit = is_whole ? 1 : greatest_weight / kSteps;
   scales.is_narrow = classes == 2 && is_whole && extent.weight <= kNarrowWeight &&
-                     static_cast<double>(place.total) * extent.weight * 16 < 0x1p31;
+                     static_cast<double>(rank_rows.total) * extent.weight * 16 < 0x1p31;
   if (classes > 0) return scales;
   scales.label_offset = extent.low / 2 + extent.high / 2;
   const double reach =

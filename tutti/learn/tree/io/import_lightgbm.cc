@@ -75,15 +75,19 @@ Tree read_tree(const Block& block) {
     const auto counts = numbers<std::int64_t>(block, "internal_count", inner);
     const auto leaf_counts = numbers<std::int64_t>(block, "leaf_count", leaves);
     // A leaf goes by the complement of its number.
-    const auto place = [&](int child) {
+    const auto node_index = [&](int child) {
       return child >= 0 ? child : static_cast<int>(inner) + ~child;
     };
     for (std::size_t i = 0; i < inner; ++i) {
       Node& node = nodes[i];
-      node = {place(lefts[i]), place(rights[i]),
-              columns[i],      -1,
-              thresholds[i],   (kinds[i] & kDefaultLeft) != 0,
-              gains[i],        static_cast<double>(counts[i]),
+      node = {node_index(lefts[i]),
+              node_index(rights[i]),
+              columns[i],
+              -1,
+              thresholds[i],
+              (kinds[i] & kDefaultLeft) != 0,
+              gains[i],
+              static_cast<double>(counts[i]),
               counts[i]};
       const int missing = kinds[i] >> kMissingShift & 3;
       if (missing == kMissingZero) refuse_lightgbm("zeros are missing values in it.");

@@ -76,12 +76,12 @@ void Model::check() const {
           "DDL-9-23", fmt::format("Fourier features add to output {} of {}.", one.output, outputs));
 }
 
-void Model::require_only_trees(const char* form) const {
+void Model::require_only_trees(const char* format) const {
   if (!fourier_learners.empty())
     throw ConfigError("DDL-9-25",
                       fmt::format("{} of a model with learners other than trees cannot be had. Fit "
                                   "with tree_select_probability=1, or use JSON.",
-                                  form));
+                                  format));
 }
 
 void apply_link(Link link, int outputs, std::span<double> values) {

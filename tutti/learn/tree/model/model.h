@@ -52,8 +52,8 @@ struct Model {
   std::vector<double> importances() const;
   // Throws ConfigError (DDL-9-23) when nodes, columns or values do not fit together.
   void check() const;
-  // Throws ConfigError (DDL-9-25) when there is more than trees: `form` cannot hold it.
-  void require_only_trees(const char* form) const;
+  // Throws ConfigError (DDL-9-25) when there is more than trees: `format` cannot hold it.
+  void require_only_trees(const char* format) const;
 };
 
 // Before the link, rows x outputs, row by row. Throws ConfigError (DDL-9-21) on other columns than

@@ -18,10 +18,10 @@ struct TestData {
   std::vector<double> labels;  // 0 or 1
 
   Matrix matrix() const {
-    return {Form::kDense, DType::kF32, rows, columns, values.data(), columns, 1};
+    return {Storage::kDense, DType::kF32, rows, columns, values.data(), columns, 1};
   }
   Matrix matrix(std::int64_t begin, std::int64_t end) const {
-    return {Form::kDense,
+    return {Storage::kDense,
             DType::kF32,
             end - begin,
             columns,

@@ -22,7 +22,7 @@ struct Predictor::Common {
     bool is_wide;  // a value for each output
   };
   std::vector<PackedTree> trees;
-  std::vector<std::int32_t> place_in_tree;  // of every packed node
+  std::vector<std::int32_t> index_in_tree;  // of every packed node
   std::vector<double> values, base;         // of leaves
   double factor = 1;
   // Nodes with categories, asked one at a time.
@@ -144,7 +144,7 @@ Predictor::Predictor(const Model& model)
     common_->trees.push_back({root, tree.depth(), model.tree_output[t], tree.outputs > 1});
     for (const std::int32_t from : order) {
       const Node& node = tree.nodes[from];
-      common_->place_in_tree.push_back(from);
+      common_->index_in_tree.push_back(from);
       const bool is_leaf = node.is_leaf();
       std::uint32_t column = is_leaf ? 0 : static_cast<std::uint32_t>(node.column);
       if (is_leaf || node.missing_left) column |= Packed<double>::kMissingLeft;
@@ -288,7 +288,7 @@ void Predictor::leaves_as(const Matrix& matrix, std::span<std::int32_t> out,
   for_blocks<T>(
       matrix, threads, [&](std::int64_t row, std::size_t t, std::span<const std::int32_t> at) {
         for (std::size_t i = 0; i < at.size(); ++i)
-          out[(static_cast<std::size_t>(row) + i) * trees + t] = common_->place_in_tree[at[i]];
+          out[(static_cast<std::size_t>(row) + i) * trees + t] = common_->index_in_tree[at[i]];
       });
 }
 
@@ -298,7 +298,7 @@ Matrix checked(const Matrix& matrix, int columns, Threads& threads) {
   if (matrix.columns != columns)
     throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
                                               matrix.columns, columns));
-  return matrix.form == Form::kSparseColumns ? to_form(matrix, Form::kSparseRows, threads) : matrix;
+  return matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
 }
 
 }  // namespace

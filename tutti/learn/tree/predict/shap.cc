@@ -139,7 +139,7 @@ std::vector<double> shap_values(const Model& model, const Matrix& matrix, Thread
     add_mean(model.trees[t], factor, model.tree_output[t], columns, means.data());
   }
   const Matrix rows =
-      matrix.form == Form::kSparseColumns ? to_form(matrix, Form::kSparseRows, threads) : matrix;
+      matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
   std::vector<double> out(static_cast<std::size_t>(matrix.rows) * means.size());
   threads.for_range(matrix.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> buffer;

@@ -89,12 +89,12 @@ SplitSearch::Candidate SplitSearch::best_of(const ColumnSums& sums, const NodeSu
     }
     std::fill_n(gradients.begin() + range.end, 16, 0.0);
     std::fill_n(hessians.begin() + range.end, 16, 0.0);
-    const SplitCandidate cut = best_split(
+    const SplitCandidate candidate = best_split(
         {gradients.data() + range.first, hessians.data() + range.first, range.end - range.first,
          static_cast<double>(node.gradient) * rules_.scales.gradient, all, rules_.l2, least});
-    if (cut.at < 0) return {};
-    const int at = cut.at + range.first;
-    return {cut.score, at, range.missing_left, hessians[at]};
+    if (candidate.at < 0) return {};
+    const int at = candidate.at + range.first;
+    return {candidate.score, at, range.missing_left, hessians[at]};
   }
   const auto total = class_weights(node, rules_);
   const ClassReader reader = {sums, shape_.classes, shape_.kind == Kind::kClasses,
@@ -226,12 +226,12 @@ SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t>
   const double hessian = static_cast<double>(node.hessian) * unit;
   const LeftBounds bounds = left_bounds(node);
   if (bounds.is_empty()) return {};
-  const WordCuts problem = {left.data(),      static_cast<int>(left.size()),
-                            node.gradient,    node.hessian,
-                            rules_.l2 / unit, bounds.least,
-                            bounds.most};
-  std::array<std::int32_t, kMostCuts + 16> chosen;
-  const int count = screen_cuts(problem, chosen.data());
+  const PackedSplitScan problem = {left.data(),      static_cast<int>(left.size()),
+                                   node.gradient,    node.hessian,
+                                   rules_.l2 / unit, bounds.least,
+                                   bounds.most};
+  std::array<std::int32_t, kMaxCandidates + 16> chosen;
+  const int count = screen_splits(problem, chosen.data());
   Candidate best;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t word = left[chosen[i]];

@@ -23,9 +23,9 @@ SplitCandidate best_split_in_vectors(const SplitScan& problem) {
   const auto none = hn::Set(d, -std::numeric_limits<double>::infinity());
   const auto gradient = hn::Set(d, problem.gradient), hessian = hn::Set(d, problem.hessian);
   const auto l2 = hn::Set(d, problem.l2), least = hn::Set(d, problem.least);
-  const auto most = hn::Sub(hessian, least), end = hn::Set(d, problem.cuts);
+  const auto most = hn::Sub(hessian, least), end = hn::Set(d, problem.candidates);
   auto best = none, best_at = hn::Zero(d), at = hn::Iota(d, 0);
-  for (int i = 0; i < problem.cuts; i += static_cast<int>(hn::Lanes(d))) {
+  for (int i = 0; i < problem.candidates; i += static_cast<int>(hn::Lanes(d))) {
     const auto g = hn::LoadU(d, problem.gradients + i), h = hn::LoadU(d, problem.hessians + i);
     const auto other_g = hn::Sub(gradient, g);
     const auto left = hn::Add(h, l2), right = hn::Add(hn::Sub(hessian, h), l2);
@@ -56,13 +56,13 @@ HWY_INLINE hn::Vec<D> to_float(D d, V unsigned_numbers) {
   return hn::IfThenElse(hn::Lt(number, hn::Zero(d)), hn::Add(number, hn::Set(d, 0x1p32F)), number);
 }
 
-int screen_cuts_in_vectors(const WordCuts& problem, std::int32_t* chosen) {
+int screen_splits_in_vectors(const PackedSplitScan& problem, std::int32_t* chosen) {
   constexpr float kError = 1e-5F;  // of a score, from above: a few roundings of 2^-24
   constexpr std::uint32_t kSign = 0x80000000;
   const hn::CappedTag<float, 16> d;
   const hn::RebindToSigned<decltype(d)> whole;
   const hn::RebindToUnsigned<decltype(d)> words;
-  HWY_ALIGN float scores[kMostCuts + 16];
+  HWY_ALIGN float scores[kMaxCandidates + 16];
   const auto gradient = hn::Set(whole, static_cast<std::int32_t>(problem.gradient));
   const auto hessian = hn::Set(words, static_cast<std::uint32_t>(problem.hessian));
   const auto l2 = hn::Set(d, static_cast<float>(problem.l2));
@@ -74,10 +74,11 @@ int screen_cuts_in_vectors(const WordCuts& problem, std::int32_t* chosen) {
       static_cast<std::int32_t>(static_cast<std::uint32_t>(problem.most - problem.least) ^ kSign));
   const auto none = hn::Set(d, -1.0F);
   const auto step = hn::Set(whole, static_cast<std::int32_t>(hn::Lanes(d)));
-  const auto end = hn::Set(whole, problem.cuts);
+  const auto end = hn::Set(whole, problem.candidates);
   auto best = none;
   auto at = hn::Iota(whole, 0);
-  for (int i = 0; i < problem.cuts; i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
+  for (int i = 0; i < problem.candidates;
+       i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
     hn::Vec<decltype(words)> low, high;
     hn::LoadInterleaved2(words, reinterpret_cast<const std::uint32_t*>(problem.left + i), low,
                          high);
@@ -100,7 +101,8 @@ int screen_cuts_in_vectors(const WordCuts& problem, std::int32_t* chosen) {
   const auto enough = hn::Set(d, greatest * (1 - kError));
   std::size_t count = 0;
   at = hn::Iota(whole, 0);
-  for (int i = 0; i < problem.cuts; i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
+  for (int i = 0; i < problem.candidates;
+       i += static_cast<int>(hn::Lanes(d)), at = hn::Add(at, step)) {
     const auto is_chosen = hn::RebindMask(whole, hn::Ge(hn::Load(d, scores + i), enough));
     if (!hn::AllFalse(whole, is_chosen))
       count += hn::CompressStore(at, is_chosen, whole, chosen + count);
@@ -117,14 +119,14 @@ namespace tutti::learn::tree {
 [[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(best_split_in_vectors);
-HWY_EXPORT(screen_cuts_in_vectors);
+HWY_EXPORT(screen_splits_in_vectors);
 
 SplitCandidate best_split(const SplitScan& problem) {
   return HWY_DYNAMIC_DISPATCH(best_split_in_vectors)(problem);
 }
 
-int screen_cuts(const WordCuts& problem, std::int32_t* chosen) {
-  return HWY_DYNAMIC_DISPATCH(screen_cuts_in_vectors)(problem, chosen);
+int screen_splits(const PackedSplitScan& problem, std::int32_t* chosen) {
+  return HWY_DYNAMIC_DISPATCH(screen_splits_in_vectors)(problem, chosen);
 }
 
 }  // namespace tutti::learn::tree

@@ -9,7 +9,7 @@ namespace tutti::learn::tree {
 struct SplitScan {
   const double* gradients;  // of what lies left of each cut, readable up to the next multiple of 16
   const double* hessians;
-  int cuts;
+  int candidates;
   double gradient, hessian;  // of both sides together
   double l2;
   double least;  // both sides must have this much hessian
@@ -24,13 +24,13 @@ struct SplitCandidate {
 // on every processor.
 SplitCandidate best_split(const SplitScan& problem);
 
-inline constexpr int kMostCuts = 256;
+inline constexpr int kMaxCandidates = 256;
 
 // A column of kNarrow (see histogram.h), all in units of the sums.
-struct WordCuts {
+struct PackedSplitScan {
   const std::uint64_t* left;  // the word of what lies left of each cut, readable up to the next
                               // multiple of 16
-  int cuts;
+  int candidates;
   std::int64_t gradient, hessian;  // of both sides together
   double l2;
   std::int64_t least, most;  // the left side's hessian must lie between them, both above 0
@@ -38,6 +38,6 @@ struct WordCuts {
 
 // Which cuts may have the greatest score: those whose score in f32 is within its error of the best,
 // ascending. `chosen` has room for 16 more than there are cuts. Returns how many.
-int screen_cuts(const WordCuts& problem, std::int32_t* chosen);
+int screen_splits(const PackedSplitScan& problem, std::int32_t* chosen);
 
 }  // namespace tutti::learn::tree

@@ -1,4 +1,4 @@
-#include "tutti/learn/glm/solvers/interior.h"
+#include "tutti/learn/glm/solvers/interior_point.h"
 
 #include <cmath>
 
@@ -7,8 +7,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr double kOfTheWay = 0.995;  // to the nearest bound
-constexpr double kShortest = 1e-9;   // a step below this is none
+constexpr double kStepToBoundary = 0.995;  // to the nearest bound
+constexpr double kShortest = 1e-9;         // a step below this is none
 
 // Four positive numbers: the dual variable and what it lacks to the row's weight, slack and excess.
 struct Row {
@@ -175,7 +175,7 @@ double Interior<T>::longest_step() {
       if (!(weight_of(r) > 0)) continue;
       const Row &row = rows_[r], change = change_of(r);
       const auto limit = [&](double number, double by) {
-        if (by < 0) most[part] = std::min(most[part], -kOfTheWay * number / by);
+        if (by < 0) most[part] = std::min(most[part], -kStepToBoundary * number / by);
       };
       limit(row.dual, change.dual);
       limit(row.rest, change.rest);
@@ -227,11 +227,11 @@ Solution Interior<T>::run() {
 }  // namespace
 
 template <class T>
-Solution solve_interior(Problem<T>& problem, Tracker& tracker) {
+Solution solve_interior_point(Problem<T>& problem, Tracker& tracker) {
   return Interior<T>(problem, tracker).run();
 }
 
-template Solution solve_interior(Problem<float>&, Tracker&);
-template Solution solve_interior(Problem<double>&, Tracker&);
+template Solution solve_interior_point(Problem<float>&, Tracker&);
+template Solution solve_interior_point(Problem<double>&, Tracker&);
 
 }  // namespace tutti::learn

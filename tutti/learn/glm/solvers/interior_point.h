@@ -19,6 +19,6 @@ namespace tutti::learn {
 
 // The hinge loss, l2 > 0, no l1; rows in memory.
 template <class T>
-Solution solve_interior(Problem<T>& problem, Tracker& tracker);
+Solution solve_interior_point(Problem<T>& problem, Tracker& tracker);
 
 }  // namespace tutti::learn

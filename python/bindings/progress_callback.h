@@ -10,16 +10,16 @@ namespace tutti::learn {
 // One for each fit. Ctrl-C ends the fit, not the program, be it pressed while C++ computes or while
 // Python tells of progress. Whatever else Python raises there ends the fit, too, and goes up after
 // it.
-class FitWatch {
+class ProgressCallback {
  public:
-  // Takes Python's lock, then calls `tell`, which returns whether the fit shall go on. Threads but
+  // Takes Python's lock, then calls `report`, which returns whether the fit shall go on. Threads but
   // Python's main one hear no signals.
-  template <class Tell>
-  bool goes_on(const Tell& tell) {
+  template <class Callback>
+  bool invoke(const Callback& report) {
     const pybind11::gil_scoped_acquire acquire;
     try {
       if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
-      return tell();
+      return report();
     } catch (const pybind11::error_already_set& error) {
       if (error.matches(PyExc_KeyboardInterrupt))
         was_interrupted_ = true;
