@@ -16,8 +16,8 @@ test:  ## every test in a release build, and the checks of the source
 	@scripts/install-deps.sh --for test
 	@$(PYTHON) scripts/run_tests.py
 
-test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and with the instruction sets of older CPUs
-	@scripts/install-deps.sh --for test
+test-deep:  ## tests with sanitizers (asan + ubsan, tsan) and as on older CPUs; clang-tidy, thread-safety analysis
+	@scripts/install-deps.sh --for deep
 	@$(PYTHON) scripts/run_tests.py --deep
 
 check:  ## only the quick checks: layers, sizes, format, documents, prose, error codes
