@@ -28,6 +28,7 @@ int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
 // Becomes the program tutti-learn, which has the command argv[0].
 int run_in_learn_program(int argc, char** argv);
+int run_lms(int argc, char** argv);
 int run_trace(int argc, char** argv);
 int run_train(int argc, char** argv);
 int run_evaluate(int argc, char** argv);

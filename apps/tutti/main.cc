@@ -13,6 +13,7 @@ constexpr tutti::app::Command kCommands[] = {
     {"evaluate", "measure a trained network on its test data", tutti::app::run_evaluate},
     {"export", "write a trained network as TorchScript", tutti::app::run_export},
     {"learn", "fit linear models and trees to data files", tutti::app::run_in_learn_program},
+    {"lms", "predict training with less memory than the model needs", tutti::app::run_lms},
     {"plot", "draw the curves of a run", tutti::app::run_plot},
     {"predict", "let a trained network judge the samples of a file", tutti::app::run_predict},
     {"runs", "list what was trained", tutti::app::run_runs},

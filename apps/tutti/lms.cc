@@ -1,0 +1,155 @@
+// `tutti lms`: large model support.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/tutti/command.h"
+#include "tutti/core/bytes.h"
+#include "tutti/core/error.h"
+#include "tutti/lms/extrapolate.h"
+#include "tutti/lms/options.h"
+#include "tutti/lms/planner.h"
+#include "tutti/lms/report.h"
+#include "tutti/os/output_file.h"
+#include "tutti/os/text_file.h"
+
+namespace tutti::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SimulateRequest {
+  std::vector<std::string> traces, settings;
+  std::vector<double> sizes;
+  double size = 0;
+  std::string budget, write_bandwidth = "1GB", read_bandwidth = "1GB";
+  double latency = 100;  // microseconds
+  std::string json, plot, plan;
+};
+
+void add_options(CLI::App& app, SimulateRequest& request) {
+  app.add_option("--trace", request.traces, "recorded step, a JSON file; two for --size")
+      ->required()
+      ->expected(1, 2);
+  app.add_option("--sizes", request.sizes,
+                 "input sizes of the two traces, in elements (pixels, voxels, tokens or samples)")
+      ->expected(2);
+  app.add_option("--size", request.size,
+                 "input size to predict, in elements; 0: that of the trace");
+  app.add_option("--budget", request.budget, "resident tensor memory, such as 4GiB")->required();
+  app.add_option("--write-bandwidth", request.write_bandwidth,
+                 "of the disk, bytes per second [1GB]");
+  app.add_option("--read-bandwidth", request.read_bandwidth, "of the disk, bytes per second [1GB]");
+  app.add_option("--latency", request.latency, "of a transfer, microseconds [100]");
+  app.add_option("--set", request.settings, "option=value, see `tutti lms options`");
+  app.add_option("--json", request.json, "file for the report");
+  app.add_option("--plot", request.plot, "SVG file for memory over time");
+  app.add_option("--plan", request.plan, "file for the plan");
+}
+
+Options options_of(const SimulateRequest& request) {
+  Options options(lms::lms_options());
+  options.set("budget", request.budget, "--budget");
+  for (const std::string& setting : request.settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos) {
+      throw ConfigError(
+          "DDL-1-03",
+          fmt::format("--set {}: not option=value. Options: `tutti lms options`.", setting));
+    }
+    options.set(setting.substr(0, equals), setting.substr(equals + 1), "--set");
+  }
+  return options;
+}
+
+lms::Trace read_trace(const std::string& file) {
+  const std::string text = os::read_text(file);
+  if (text.empty()) {
+    throw IoError("DDL-7-91",
+                  fmt::format("Cannot read {}, or it is empty. Name the trace of a step.", file));
+  }
+  return lms::trace_from_json(text);
+}
+
+void print_largest(const lms::TraceModel& model, const lms::PlannerOptions& options) {
+  const auto without = model.largest_size(options.budget, options.movable, false);
+  const auto with = model.largest_size(options.budget, options.movable, true);
+  fmt::print("largest input          {} elements without LMS, {} with LMS", without, with);
+  if (without > 0)
+    fmt::print(" ({:.1f}x)", static_cast<double>(with) / static_cast<double>(without));
+  fmt::print("\n");
+}
+
+void write_files(const SimulateRequest& request, const lms::Plan& plan, const lms::Report& report,
+                 const std::string& title) {
+  if (!request.plan.empty()) os::write_whole(request.plan, lms::to_json(plan));
+  if (!request.json.empty()) os::write_whole(request.json, lms::to_json(report));
+  if (!request.plot.empty()) os::write_whole(request.plot, lms::to_svg(report, title));
+}
+
+// Prints the prediction. Returns the exit code: 1 if the budget is too small.
+int report_on(const lms::Trace& trace, const lms::PlannerOptions& options,
+              const SimulateRequest& request, const std::string& title) {
+  const bool is_feasible = lms::minimum_budget(trace, options.movable).bytes <= options.budget;
+  const lms::Plan plan = is_feasible ? lms::make_plan(trace, options) : lms::Plan{};
+  const lms::Report report = lms::make_report(trace, plan, options);
+  fmt::print("{}", lms::to_text(report));
+  write_files(request, plan, report, title);
+  return is_feasible ? 0 : 1;
+}
+
+int run_simulate(int argc, char** argv) {
+  CLI::App app("Predicts memory and time of a training step with large model support.");
+  SimulateRequest request;
+  add_options(app, request);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Options values = options_of(request);
+  if (request.plot.empty()) request.plot = values.text("autotune_plot");
+  const lms::Tier tier = {
+      .write_bandwidth = static_cast<double>(parse_bytes(request.write_bandwidth)),
+      .read_bandwidth = static_cast<double>(parse_bytes(request.read_bandwidth)),
+      .latency = request.latency * 1e-6};
+  const lms::PlannerOptions options =
+      lms::planner_options(values, parse_bytes(request.budget), tier);
+  for (const std::string& file : {request.json, request.plot, request.plan}) {
+    if (!file.empty()) os::check_writable(file);
+  }
+  lms::Trace trace = read_trace(request.traces[0]);
+  const std::string title = "Memory of a step: " + fs::path(request.traces[0]).stem().string();
+  if (request.traces.size() == 1) return report_on(trace, options, request, title);
+  if (request.sizes.size() != 2) {
+    throw ConfigError("DDL-1-03", "Two traces need their input sizes. Add --sizes SMALL LARGE.");
+  }
+  const lms::TraceModel model(std::move(trace), request.sizes[0], read_trace(request.traces[1]),
+                              request.sizes[1]);
+  const int code = report_on(model.at(request.size > 0 ? request.size : request.sizes[1]), options,
+                             request, title);
+  print_largest(model, options);
+  return code;
+}
+
+int run_options(int, char**) {
+  fmt::print("{}", reference_markdown("Options of large model support", lms::lms_options()));
+  return 0;
+}
+
+}  // namespace
+
+int run_lms(int argc, char** argv) {
+  static constexpr Command kCommands[] = {
+      {"options", "the options, as Markdown", run_options},
+      {"simulate", "predict memory and time of a training step", run_simulate},
+  };
+  return dispatch("tutti lms", kCommands, argc, argv);
+}
+
+}  // namespace tutti::app
