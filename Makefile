@@ -27,7 +27,7 @@ check:  ## only the quick checks: layers, sizes, format, documents, prose, error
 demo:  ## trains the particle physics network on all cores; result and speed here, plots in build/demo
 	@TUTTI_PACKAGES=build scripts/build.sh release tutti train_rank
 	@$(TUTTI) train hep --set runs=build/demo --set train_events=24000 --set test_events=30000 --set val_events=3000
-	@$(TUTTI) bench train --ranks $$(nproc) --images 64 --batch 64 --rounds 1 --peers none --json build/demo/speed.json
+	@$(TUTTI) bench train --ranks $$(nproc) --images 64 --batch 64 --rounds 1 --baselines none --json build/demo/speed.json
 
 bench: build  ## every benchmark in a quick form; results and plots in build/bench
 	@mkdir -p build/bench && rm -f build/bench/results.json

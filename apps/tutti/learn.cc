@@ -45,13 +45,14 @@ bool parse(CLI::App& app, int argc, char** argv, int& code) {
 
 void add_file_options(CLI::App& app, AnyFileOptions& options) {
   app.add_option("--format", options.kind,
-                 "own, svmlight, csv, npy, npz, hdf5, snap [by the file]");
-  app.add_option("--label", options.label,
-                 "CSV: column with the labels, its name or number, or none");
-  app.add_option("--columns", options.columns, "svmlight: number of columns [the largest index]");
+                 "file format: tutti, svmlight, csv, npy, npz, hdf5, snap [by contents or name]");
+  app.add_option("--label", options.label, "CSV: name or index of the label column, or none");
+  app.add_option("--columns", options.columns, "svmlight: number of columns [largest index]");
   app.add_flag_callback(
-      "--f64", [&options] { options.dtype = DType::kF64; }, "svmlight, CSV: read as f64, not f32");
-  app.add_option("--threads", options.threads, "[one per processor]")->check(CLI::Range(0, 1024));
+      "--f64", [&options] { options.dtype = DType::kF64; },
+      "svmlight, CSV: read values as f64 [f32]");
+  app.add_option("--threads", options.threads, "number of threads; 0: one per CPU [0]")
+      ->check(CLI::Range(0, 1024));
 }
 
 std::string shape_text(const Matrix& m) {
@@ -66,7 +67,7 @@ void print_categories(const StringCategories& categories) {
   const auto print = [](const std::string& what, const std::vector<std::string>& all) {
     const std::vector<std::string> shown(
         all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, all.size())));
-    fmt::print("{}: {} words as codes from 0: {}{}\n", what, all.size(), fmt::join(shown, ", "),
+    fmt::print("{}: {} categories, codes from 0: {}{}\n", what, all.size(), fmt::join(shown, ", "),
                all.size() > kMostShown ? ", ..." : "");
   };
   for (const int column : categories.categorical())
@@ -135,9 +136,9 @@ void add_table_option(CLI::App& app, const LearnOption& option, Options& options
 }
 
 void add_train_options(CLI::App& app, TrainCommand& command) {
-  app.add_option("data", command.data, "file to learn from")->required();
-  app.add_option("--out", command.out, "file for the model")->required();
-  app.add_option("--test", command.test, "file to measure the model on");
+  app.add_option("data", command.data, "training data file")->required();
+  app.add_option("--out", command.out, "output file for the model")->required();
+  app.add_option("--test", command.test, "data file to evaluate the model on");
   for (const LearnOption& option : learn_options())
     if (option.spec.name != "threads") add_table_option(app, option, command.settings.options);
   add_file_options(app, command.file);
@@ -156,12 +157,12 @@ void keep_model(const std::string& out, const SavedModel& model) try {
     std::filesystem::remove_all(folder);
     throw error;
   }
-  throw IoError("DDL-9-02",
-                fmt::format("{}: cannot write it any more. The model is in {}.", out, fallback));
+  throw IoError("DDL-9-02", fmt::format("{}: cannot write the model. It was saved to {} instead.",
+                                        out, fallback));
 }
 
 int run_learn_train(int argc, char** argv) {
-  CLI::App app("Fits a model to the rows of a file", "tutti learn train");
+  CLI::App app("Train a model on a data file", "tutti learn train");
   TrainCommand command;
   add_train_options(app, command);
   int code = 0;
@@ -188,12 +189,12 @@ int run_learn_train(int argc, char** argv) {
     fmt::print("{}: {}, read in {:.2f} s\n", command.data, shape_text(data.features),
                watch.seconds());
     if (const auto categories = data.categories.categorical(); !categories.empty())
-      fmt::print("columns of words, counted from 0: {}\n", fmt::join(categories, ", "));
+      fmt::print("categorical columns, counted from 0: {}\n", fmt::join(categories, ", "));
     const Stopwatch fitting;
     model = train(data, settings);
     fmt::print("fitted in {:.2f} s{}\n", fitting.seconds(),
-               is_interrupted ? ", interrupted: the model is what was there" : "");
-    fmt::print("on these rows: {}\n",
+               is_interrupted ? ", interrupted: the model is the last iterate" : "");
+    fmt::print("on the training data: {}\n",
                quality_of(model, predict(model, data.features, threads), data.labels));
   }
   keep_model(command.out, model);
@@ -205,29 +206,32 @@ int run_learn_train(int argc, char** argv) {
   test_file.known_categories = model.categories;
   const DataSet test = read_any(command.test, test_file);
   if (test.labels.empty())
-    throw ConfigError("DDL-9-05", fmt::format("{} has no labels to measure by.", command.test));
+    throw ConfigError("DDL-9-05",
+                      fmt::format("{} has no labels. Evaluation needs labels.", command.test));
   fmt::print("on {}: {}\n", command.test,
              quality_of(model, predict(model, test.features, threads), test.labels));
   return 0;
 }
 
 int run_learn_predict(int argc, char** argv) {
-  CLI::App app("Predicts the labels of the rows of a file, one line per row",
-               "tutti learn predict");
+  CLI::App app("Predict the labels of a data file, one line per row", "tutti learn predict");
   std::string model_path, data_path, out;
   bool wants_probabilities = false;
   AnyFileOptions options;
-  app.add_option("model", model_path, "file of `tutti learn train`")->required();
-  app.add_option("data", data_path, "file with rows")->required();
-  app.add_option("--out", out, "file for the predictions [standard output]");
-  app.add_flag("--probabilities", wants_probabilities, "behind the class one number per class");
+  app.add_option("model", model_path, "model file, written by `tutti learn train`")->required();
+  app.add_option("data", data_path, "data file")->required();
+  app.add_option("--out", out, "output file for the predictions [standard output]");
+  app.add_flag("--probabilities", wants_probabilities, "also write the probability of each class");
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   if (!out.empty()) os::check_writable(out);
   const SavedModel model = load_model(model_path);
   if (wants_probabilities && !model.has_probabilities())
-    throw ConfigError("DDL-9-05", fmt::format("A model '{}' has no probabilities.", model.name));
+    throw ConfigError("DDL-9-05",
+                      fmt::format("Model '{}' has no probabilities. Remove --probabilities, or "
+                                  "train a logistic model or trees.",
+                                  model.name));
   if (options.columns == 0) options.columns = model.columns;
   options.known_categories = model.categories;
   const DataSet data = read_any(data_path, options);
@@ -250,17 +254,23 @@ int run_learn_predict(int argc, char** argv) {
 }
 
 int run_learn_convert(int argc, char** argv) {
-  CLI::App app("Writes the rows of a file in another format", "tutti learn convert");
+  CLI::App app("Convert a data file to another format", "tutti learn convert");
   std::string from, to, to_format;
   std::int64_t chunk_rows = 0;
   bool is_one_hot = false;
   AnyFileOptions options{.parse_strings = true};
-  app.add_option("from", from, "file to read")->required();
-  app.add_option("to", to, "file to write")->required();
-  app.add_option("--to-format", to_format, "own, svmlight, csv, snap [by the name]");
-  app.add_option("--chunk-rows", chunk_rows, "own: rows of a chunk [about 8 MiB]");
-  app.add_flag("--spread-words", is_one_hot,
-               "a column of ones for each word of a CSV file [codes; CSV: words]");
+  app.add_option("from", from, "input file")->required();
+  app.add_option("to", to, "output file")->required();
+  app.add_option("--to-format", to_format,
+                 "format of the output file: tutti, svmlight, csv, snap [by the name]");
+  app.add_option("--chunk-rows", chunk_rows, "tutti: rows per chunk [chunks of about 8 MiB]");
+  app.add_flag("--one-hot", is_one_hot,
+               "one-hot encode the categorical columns of a CSV file [codes; CSV: strings]");
+  const auto use_old_name = [&is_one_hot] {
+    warn_deprecated("option", "--spread-words", "--one-hot");
+    is_one_hot = true;
+  };
+  app.add_flag_callback("--spread-words", use_old_name)->group("");
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
@@ -297,15 +307,15 @@ void print_model(const SavedModel& model) {
   for (const LinearPart& part : model.parts) {
     std::int64_t used = 0;
     for (const double weight : part.coefficients) used += weight != 0;
-    fmt::print("{} weights that are not 0, intercept {:.6g}\n", used, part.intercept);
+    fmt::print("{} nonzero weights, intercept {:.6g}\n", used, part.intercept);
   }
 }
 
 int run_learn_info(int argc, char** argv) {
-  CLI::App app("Says what is in a data file or a model", "tutti learn info");
+  CLI::App app("Summary of a data file or a model", "tutti learn info");
   std::string path;
   AnyFileOptions options{.parse_strings = true};
-  app.add_option("file", path, "a data file, or a model of `tutti learn train`")->required();
+  app.add_option("file", path, "data file, or model written by `tutti learn train`")->required();
   add_file_options(app, options);
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
@@ -328,14 +338,14 @@ int run_learn_info(int argc, char** argv) {
   } else if (values.size() <= 20) {
     fmt::print("labels {}\n", fmt::join(values, " "));
   } else {
-    fmt::print("labels {} to {}, {} different\n", values.front(), values.back(), values.size());
+    fmt::print("labels {} to {}, {} distinct\n", values.front(), values.back(), values.size());
   }
   if (!data.weights.empty()) fmt::print("with weights\n");
   return 0;
 }
 
 int run_learn_options(int argc, char** argv) {
-  CLI::App app("Prints the reference page of the options of models", "tutti learn options");
+  CLI::App app("Print the reference page of the model options", "tutti learn options");
   int code = 0;
   if (!parse(app, argc, argv, code)) return code;
   fmt::print("{}", learn_options_markdown());
@@ -346,11 +356,11 @@ int run_learn_options(int argc, char** argv) {
 
 int run_learn(int argc, char** argv) {
   static constexpr Command kCommands[] = {
-      {"train", "fit a linear model or trees to a file", run_learn_train},
-      {"predict", "predict the labels of a file", run_learn_predict},
-      {"convert", "write a data file in another format", run_learn_convert},
-      {"info", "what is in a data file or a model", run_learn_info},
-      {"options", "print the reference page of the options of models", run_learn_options},
+      {"train", "train a linear model or trees on a data file", run_learn_train},
+      {"predict", "predict the labels of a data file", run_learn_predict},
+      {"convert", "convert a data file to another format", run_learn_convert},
+      {"info", "print a summary of a data file or a model", run_learn_info},
+      {"options", "print the reference page of the model options", run_learn_options},
   };
   return dispatch("tutti learn", kCommands, argc, argv);
 }

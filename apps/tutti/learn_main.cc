@@ -9,9 +9,9 @@
 namespace {
 
 constexpr tutti::app::Command kCommands[] = {
-    {"learn", "fit linear models and trees to data files", tutti::app::run_learn},
-    {"glm", "linear models, beside scikit-learn's solvers", tutti::bench::run_glm},
-    {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost",
+    {"learn", "train linear models and trees on data files", tutti::app::run_learn},
+    {"glm", "linear models, compared with the solvers of scikit-learn", tutti::bench::run_glm},
+    {"tree", "trees, forests and boosting, compared with scikit-learn and XGBoost",
      tutti::bench::run_tree},
 };
 

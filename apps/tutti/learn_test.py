@@ -77,9 +77,9 @@ class LearnTest(unittest.TestCase):
         self.assertEqual(*both)
         self.assertIn("DDL-9-27", self.tutti("train", "train.data", "--model", "tree", "--out", "m.json", "--memory-limit", "1MB", code=2))
         exact = self.tutti("train", "train.csv", "--model", "tree", "--exact-splits", "--out", "m.json")
-        self.assertIn("on these rows: accuracy 1.0000", exact)
+        self.assertIn("on the training data: accuracy 1.0000", exact)
 
-    def test_words_are_categories(self):
+    def test_strings_are_categories(self):
         draw = random.Random(3)
         lines = [(town, "yes" if (town in ("Rome", "Oslo")) == (draw.random() < 0.9) else "no", draw.random())
                  for town in draw.choices(["Bonn", "Rome", "Oslo", "Nice"], k=1000)]
@@ -87,7 +87,7 @@ class LearnTest(unittest.TestCase):
         (self.base / "q.csv").write_text("town,buys,x\nRome,yes,0.5\nBonn,no,0.5\nParis,no,0.5\n")
         for model in ("boosting", "logistic", "hinge"):
             text = self.tutti("train", "w.csv", "--label", "buys", "--model", model, "--out", "m.json", "--test", "w.csv")
-            self.assertIn("columns of words, counted from 0: 0", text)
+            self.assertIn("categorical columns, counted from 0: 0", text)
             self.assertGreater(float(text.split("on w.csv: accuracy ")[1].split()[0].strip(",")), 0.85)
             self.assertIn("classes no yes", self.tutti("info", "m.json"))
             found = self.tutti("predict", "m.json", "q.csv", "--label", "buys").split()
@@ -95,16 +95,30 @@ class LearnTest(unittest.TestCase):
         self.assertIn("5 weights", self.tutti("info", "m.json"))
         self.assertIn("predicts numbers", self.tutti("train", "w.csv", "--label", "buys", "--model", "squared", "--out", "m.json", code=2))
         text = self.tutti("info", "w.csv", "--label", "buys")
-        self.assertIn("column 0: 4 words as codes from 0: Bonn, Nice, Oslo, Rome", text)
-        self.assertIn("labels: 2 words as codes from 0: no, yes", text)
-        self.assertIn("column 0: 4 words", self.tutti("convert", "w.csv", "w.svm", "--label", "buys"))
+        self.assertIn("column 0: 4 categories, codes from 0: Bonn, Nice, Oslo, Rome", text)
+        self.assertIn("labels: 2 categories, codes from 0: no, yes", text)
+        self.assertIn("column 0: 4 categories", self.tutti("convert", "w.csv", "w.svm", "--label", "buys"))
         self.assertIn("1000 rows, 2 columns", self.tutti("info", "w.svm"))
         self.tutti("convert", "w.csv", "again.csv", "--label", "buys")
-        self.assertIn("column 0: 4 words as codes from 0: Bonn", self.tutti("info", "again.csv"))
-        self.tutti("convert", "w.csv", "w.data", "--label", "buys", "--spread-words")
+        self.assertIn("column 0: 4 categories, codes from 0: Bonn", self.tutti("info", "again.csv"))
+        self.tutti("convert", "w.csv", "w.data", "--label", "buys", "--one-hot")
         self.assertIn("1000 rows, 5 columns", self.tutti("info", "w.data"))
-        self.tutti("train", "w.csv", "--label", "town", "--out", "m.json")  # four classes at once, a column of words
+        text = self.tutti("convert", "w.csv", "w.old", "--label", "buys", "--spread-words", "--to-format", "own")
+        self.assertIn("option '--spread-words' is deprecated; use '--one-hot'", text)
+        self.assertIn("file format 'own' is deprecated; use 'tutti'", text)
+        self.assertEqual((self.base / "w.old").read_bytes(), (self.base / "w.data").read_bytes())
+        self.assertNotIn("--spread-words", self.tutti("convert", "--help"))
+        self.tutti("train", "w.csv", "--label", "town", "--out", "m.json")  # multinomial, with a categorical column
         self.assertIn("classes Bonn Nice Oslo Rome", self.tutti("info", "m.json"))
+
+    def test_deprecated_choices_are_accepted(self):
+        for old, new, *arguments in (("solver=interior", "solver=interior_point", "--model", "hinge", "--solver"),
+                                     ("task=classes", "task=classification", "--model", "tree", "--task"),
+                                     ("task=numbers", "task=regression", "--model", "tree", "--task")):
+            for name, choice in (("old.json", old), ("new.json", new)):
+                text = self.tutti("train", "train.csv", *arguments, choice.split("=")[1], "--out", name)
+                self.assertEqual(f"option '{old}' is deprecated; use '{new}'" in text, choice == old)
+            self.assertEqual((self.base / "old.json").read_text(), (self.base / "new.json").read_text())
 
     def test_several_classes_with_l1(self):
         draw = random.Random(4)
@@ -128,15 +142,15 @@ class LearnTest(unittest.TestCase):
 
     def test_names_file_and_line_of_what_is_wrong(self):
         (self.base / "bad.csv").write_text("1,2\n1,x\n")
-        self.assertIn("bad.csv:2: column 1: 'x' is no number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))
+        self.assertIn("bad.csv:2: column 1: 'x' is not a number", self.tutti("train", "bad.csv", "--out", "m.json", code=1))
         self.assertFalse((self.base / "m.json").exists())
         (self.base / "slip.csv").write_text((self.base / "train.csv").read_text() + "1,2,n/a,1,1\n")
         for model in ("logistic", "tree"):
-            self.assertIn("Column 1 holds numbers, and 'n/a'", self.tutti("train", "slip.csv", "--model", model, "--out", "m.json", code=2))
+            self.assertIn("Column 1 is numeric but contains 'n/a'", self.tutti("train", "slip.csv", "--model", model, "--out", "m.json", code=2))
         self.assertIn("Option model cannot be 'magic'", self.tutti("train", "train.csv", "--model", "magic", "--out", "m.json", code=2))
         self.assertIn("cannot open", self.tutti("info", "nothing.csv", code=1))
         (self.base / "empty.svm").write_text("")
-        self.assertIn("DDL-9-03 empty.svm: it has no rows.", self.tutti("info", "empty.svm", code=1))
+        self.assertIn("DDL-9-03 empty.svm: the file has no rows.", self.tutti("info", "empty.svm", code=1))
         self.tutti("train", code=2)
 
     def test_looks_first_whether_results_can_be_written(self):
@@ -160,7 +174,7 @@ class LearnTest(unittest.TestCase):
                         *(("convert", "train.csv", name) for name in names[2:])):
             done = subprocess.run([TUTTI, "learn", *command], capture_output=True, text=True, timeout=60, cwd=self.base, preexec_fn=small_files_only)
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-            self.assertIn("cannot write it", done.stderr)
+            self.assertIn("cannot write", done.stderr)
         self.assertEqual([(self.base / name).read_text() for name in names], ["as it was"] * len(names))
         self.assertEqual(sorted(self.base.iterdir()), before)
 
@@ -183,13 +197,13 @@ class LearnTest(unittest.TestCase):
         running.send_signal(signal.SIGINT)
         _, text = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 1)
-        self.assertIn("DDL-9-02 gone/m.json: cannot write it any more. The model is in ", text)
-        self.assertIn("model forest", self.tutti("info", text.split("The model is in ")[1].strip().rstrip(".")))
+        self.assertIn("DDL-9-02 gone/m.json: cannot write the model. It was saved to ", text)
+        self.assertIn("model forest", self.tutti("info", text.split("It was saved to ")[1].split(" instead.")[0]))
 
     def test_refuses_to_measure_on_rows_without_labels(self):
         header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }".ljust(117).encode() + b"\n"
         (self.base / "bare.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64))
-        self.assertIn("DDL-9-05 bare.npy has no labels to measure by.", self.tutti("train", "train.csv", "--test", "bare.npy", "--out", "m.json", code=2))
+        self.assertIn("DDL-9-05 bare.npy has no labels. Evaluation needs labels.", self.tutti("train", "train.csv", "--test", "bare.npy", "--out", "m.json", code=2))
 
     def test_an_interrupted_fit_keeps_what_is_there(self):
         for model, step in (("boosting", "round"), ("forest", "tree"), ("extra_trees", "tree")):
@@ -200,7 +214,7 @@ class LearnTest(unittest.TestCase):
                 running.send_signal(signal.SIGINT)
                 out, _ = running.communicate(timeout=60)
                 self.assertEqual(running.returncode, 0)
-                self.assertIn("interrupted: the model is what was there", out)
+                self.assertIn("interrupted: the model is the last iterate", out)
                 self.assertIn("trees", self.tutti("info", "m.json"))
 
 

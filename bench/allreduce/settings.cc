@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bench/allreduce/systems.h"
+#include "bench/harness/deprecated_option.h"
 #include "bench/harness/sizes.h"
 #include "tutti/core/error.h"
 
@@ -31,8 +32,9 @@ void declare(CLI::App& app, Typed& typed, AllreduceSettings& settings) {
   app.add_option("--bytes", typed.bytes,
                  "Message sizes: 1KiB..256MiB (default; 64MiB on the testbed), 1KiB..256MiBx2 or "
                  "1KiB,4MiB");
-  app.add_option("--peers", settings.peers,
-                 fmt::format("Who is measured beside us: {}", fmt::join(peer_names(), ", ")))
+  accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
+  app.add_option("--baselines", settings.peers,
+                 fmt::format("Systems to compare with: {}", fmt::join(peer_names(), ", ")))
       ->delimiter(',');
   app.add_option("--memory", settings.memory, "Where our buffers lie: library, foreign")
       ->delimiter(',')
@@ -51,7 +53,7 @@ void check_peers(const AllreduceSettings& settings) {
   for (const std::string& peer : settings.peers) {
     std::vector<std::string> known = peer_names();
     if (std::find(known.begin(), known.end(), peer) == known.end())
-      throw ConfigError("DDL-8-32", fmt::format("No peer is called '{}'. Choose from {}.", peer,
+      throw ConfigError("DDL-8-32", fmt::format("Unknown baseline '{}'. Valid values: {}.", peer,
                                                 fmt::join(known, ", ")));
   }
 }

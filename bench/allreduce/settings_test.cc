@@ -37,7 +37,7 @@ TEST(AllreduceSettings, DefaultSizesAreWhatTheLinksCarryInAFewMinutes) {
 
 TEST(AllreduceSettings, OneHost) {
   AllreduceSettings settings =
-      parse({"--ranks", "5", "--bytes", "4KiB", "--peers", "gloo", "--memory", "foreign"});
+      parse({"--ranks", "5", "--bytes", "4KiB", "--baselines", "gloo", "--memory", "foreign"});
   EXPECT_EQ(settings.ranks(), 5);
   EXPECT_THAT(settings.sizes, ElementsAre(4096));
   EXPECT_THAT(settings.peers, ElementsAre("gloo"));
@@ -56,9 +56,10 @@ TEST(AllreduceSettings, WrongLinesAreRefused) {
   using Words = std::vector<std::string>;
   for (const Words& words :
        {Words{"--ranks", "1"}, Words{"--ranks", "-2"}, Words{"--hosts", "4"},
-        Words{"--testbed", "--ranks", "2"}, Words{"--peers", "nobody"}, Words{"--bytes", "much"},
-        Words{"--memory", "some"}, Words{"--deal", "card"}, Words{"--timeout", "0"},
-        Words{"--no-such-flag"}, Words{"--testbed", "--hosts", "1", "--ranks-per-host", "1"}})
+        Words{"--testbed", "--ranks", "2"}, Words{"--baselines", "unknown"},
+        Words{"--bytes", "much"}, Words{"--memory", "some"}, Words{"--deal", "card"},
+        Words{"--timeout", "0"}, Words{"--no-such-flag"},
+        Words{"--testbed", "--hosts", "1", "--ranks-per-host", "1"}})
     EXPECT_THROW(parse(words), ConfigError) << words.front();
 }
 

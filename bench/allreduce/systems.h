@@ -10,7 +10,7 @@
 
 namespace tutti::bench {
 
-// The names that --peers takes, and those of them that are measured when it is not given.
+// Valid values of --baselines, and its default.
 std::vector<std::string> peer_names();
 std::vector<std::string> default_peers();
 

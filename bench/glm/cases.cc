@@ -18,7 +18,8 @@ void write(const std::filesystem::path& path, const T* values, std::int64_t coun
   file.close();
   if (!file)
     throw IoError("DDL-8-70",
-                  fmt::format("Cannot write {}. Set TMPDIR to a folder with room.", path.string()));
+                  fmt::format("Cannot write {}. Set TMPDIR to a directory with enough space.",
+                              path.string()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "bench/glm/bandwidth.h"
 #include "bench/glm/cases.h"
 #include "bench/glm/report.h"
+#include "bench/harness/deprecated_option.h"
 #include "bench/harness/interrupt.h"
 #include "bench/harness/process.h"
 #include "bench/harness/row_file.h"
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct Settings {
   std::vector<std::string> cases;
-  double scale = 1, seconds = 60, target = 1e-4, memory_share = 0;
+  double scale = 1, seconds = 60, target = 1e-4, memory_fraction = 0;
   bool has_peers = true, is_quick = false;
   RowFile row_file;
   std::string data, peers;
@@ -32,27 +33,37 @@ struct Settings {
 
 // Whether there is something to run.
 bool parse(int argc, char** argv, Settings& settings, int& code) {
-  CLI::App app("Linear models, ours beside scikit-learn's solvers on the same data",
+  CLI::App app("Linear models, compared with the solvers of scikit-learn on the same data",
                "tutti bench glm");
   std::vector<std::string> names;
   for (const GlmCase& one : glm_cases()) names.emplace_back(one.name);
-  app.add_option("--cases", settings.cases, "which problems [all]")
+  app.add_option("--cases", settings.cases, "problems, comma-separated [all]")
       ->delimiter(',')
       ->check(CLI::IsMember(names));
-  app.add_option("--scale", settings.scale, "share of the rows [1]")
+  app.add_option("--scale", settings.scale, "fraction of the rows [1]")
       ->check(CLI::Range(1e-4, 100.0));
-  app.add_option("--gap", settings.target, "relative gap that is to be reached [1e-4]")
+  app.add_option("--gap", settings.target, "relative gap to reach [1e-4]")
       ->check(CLI::Range(1e-12, 1.0));
   app.add_option("--seconds", settings.seconds,
-                 "a peer that took longer is not asked for more [60]");
-  app.add_flag("!--no-peers", settings.has_peers, "only ours");
-  app.add_option("--peers", settings.peers, "only these solvers, as in saga,lbfgs [all]");
-  app.add_option("--memory-share", settings.memory_share,
-                 "ours also from a file, with this share of the data's bytes as memory limit [no]")
+                 "a baseline whose last fit took longer is not run again [60]");
+  app.add_flag("!--no-baselines", settings.has_peers, "measure only Tutti");
+  app.add_flag_callback("--no-peers",
+                        [&settings] {
+                          warn_deprecated("option", "--no-peers", "--no-baselines");
+                          settings.has_peers = false;
+                        })
+      ->group("");
+  accept_deprecated(app, "--peers", "--baselines");
+  app.add_option("--baselines", settings.peers,
+                 "solvers to compare with, comma-separated, as in saga,lbfgs [all]");
+  accept_deprecated(app, "--memory-share", "--memory-fraction");
+  app.add_option(
+         "--memory-fraction", settings.memory_fraction,
+         "also fit from a file, with this fraction of the size of the data as memory limit [off]")
       ->check(CLI::Range(0.01, 1.0));
-  app.add_option("--data", settings.data, "folder that keeps the data for the next time")
+  app.add_option("--data", settings.data, "directory to keep the generated data in [temporary]")
       ->check(CLI::ExistingDirectory);
-  app.add_flag("--quick", settings.is_quick, "a hundredth of the rows: a first look");
+  app.add_flag("--quick", settings.is_quick, "1 % of the rows");
   settings.row_file.declare(app);
   try {
     app.parse(argc, argv);
@@ -78,7 +89,7 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                     fmt::format("{}", settings.target),
                     fmt::format("{}", settings.has_peers ? settings.seconds : 0),
                     settings.peers,
-                    fmt::format("{}", settings.memory_share)};
+                    fmt::format("{}", settings.memory_fraction)};
   spec.environment = {fmt::format("PYTHONPATH={}", (os::prefix() / "python").string())};
   Process worker(spec, folder / "log");
   pollfd events[] = {{worker.end_fd(), POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};

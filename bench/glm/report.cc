@@ -17,8 +17,9 @@ std::vector<GlmFit> read_fits(const std::filesystem::path& path) {
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded() || !json.is_object() || !json.contains("objective"))
-      throw IoError("DDL-8-71",
-                    fmt::format("The worker of bench glm wrote '{}', which is no fit.", line));
+      throw IoError(
+          "DDL-8-71",
+          fmt::format("The worker of bench glm printed '{}', which is not a result.", line));
     fits.push_back({json["system"], json["settings"], json["seconds"], json["objective"],
                     json["passes"], json.value("computing", 0.0), json.value("in_memory", 0.0)});
   }
@@ -125,9 +126,8 @@ std::string text_of(const GlmOutcome& outcome) {
                   outcome.what, outcome.rows, outcome.entries, outcome.target, table.text());
   if (ours != nullptr && ours->passes > 0)
     text += fmt::format(
-        "ours: {:.2f} s of it in passes and what goes with them: {:.2f} ns per entry and pass, "
-        "{:.0f} "
-        "% of the {:.1f} GB/s that memory gives\n",
+        "tutti: {:.2f} s of it in passes over the data: {:.2f} ns per entry and pass, {:.0f} % of "
+        "the memory bandwidth of {:.1f} GB/s\n",
         seconds_of_passes(*ours), per_entry(outcome, *ours),
         100 * share_of_bandwidth(outcome, *ours), outcome.bandwidth * 1e-9);
   return text;

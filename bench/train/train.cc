@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bench/harness/deprecated_option.h"
 #include "bench/train/contest.h"
 
 namespace tutti::bench {
@@ -32,7 +33,8 @@ int run_train_bench(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   app.add_option("--rounds", settings.rounds, "times that each system comes in turn [2]")
       ->check(CLI::Range(1, 100));
-  app.add_option("--peers", settings.peers, "torch-ddp, or none")
+  accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
+  app.add_option("--baselines", settings.peers, "systems to compare with: torch-ddp, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"torch-ddp", "none"}));
   settings.row_file.declare(app);

@@ -3,33 +3,38 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bench/harness/deprecated_option.h"
 #include "tutti/core/error.h"
 
 namespace tutti::bench {
 
 bool parse_tree(int argc, char** argv, TreeSettings& settings) {
-  CLI::App app("Fitting and asking trees, beside scikit-learn and XGBoost.", "tutti bench tree");
+  CLI::App app("Training and prediction of trees, compared with scikit-learn and XGBoost.",
+               "tutti bench tree");
   settings.cases = {"tree", "deep_tree", "boosting", "forest"};
   settings.peers = {"sklearn", "sklearn_hist", "xgboost"};
-  app.add_option("--cases", settings.cases, "Which: tree, deep_tree, boosting, forest")
+  app.add_option("--cases", settings.cases, "Problems: tree, deep_tree, boosting, forest")
       ->delimiter(',')
       ->check(CLI::IsMember({"tree", "deep_tree", "boosting", "forest"}));
-  app.add_option("--peers", settings.peers,
-                 "Beside whom: sklearn, sklearn_hist, xgboost; none for ours alone")
+  accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
+  app.add_option("--baselines", settings.peers,
+                 "Systems to compare with: sklearn, sklearn_hist, xgboost, or none")
       ->delimiter(',')
       ->check(CLI::IsMember({"sklearn", "sklearn_hist", "xgboost", "none"}));
-  app.add_option("--rows", settings.rows, "Rows to learn from (default: those of each case)");
-  app.add_option("--leaf-rows", settings.leaf_rows,
-                 "Rows that a leaf of a tree or forest has at least, in every system")
+  app.add_option("--rows", settings.rows, "Number of training rows (default: depends on the case)");
+  accept_deprecated(app, "--leaf-rows", "--min-samples-leaf");
+  app.add_option("--min-samples-leaf", settings.min_samples_leaf,
+                 "Minimum number of rows in a leaf of a tree or forest, in all systems")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--threads", settings.threads, "Threads of every system")->capture_default_str();
+  app.add_option("--threads", settings.threads, "Number of threads of each system")
+      ->capture_default_str();
   app.add_option("--repeats", settings.repeats,
-                 "Fits of ours, and of peers that need less than 10 s")
+                 "Number of fits; baselines that take more than 10 s are fitted once")
       ->capture_default_str();
   settings.row_file.declare(app);
-  app.add_flag("--quick", settings.is_quick, "A hundredth of the rows, once");
-  app.add_option("--timeout", settings.timeout, "Seconds that a peer may take")
+  app.add_flag("--quick", settings.is_quick, "1 % of the rows, one fit");
+  app.add_option("--timeout", settings.timeout, "Time limit of a baseline in seconds")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -55,7 +60,7 @@ std::vector<TreeCase> cases_of(const TreeSettings& settings) {
     if (std::find(settings.cases.begin(), settings.cases.end(), one.name) == settings.cases.end())
       continue;
     if (settings.rows > 0) one.rows = settings.rows;
-    one.leaf_rows = settings.leaf_rows;
+    one.min_samples_leaf = settings.min_samples_leaf;
     if (settings.is_quick) one.rows = std::max<std::int64_t>(2000, one.rows / 100);
     if (settings.is_quick) one.trees = std::min(one.trees, 10);
     std::erase_if(one.peers, [&](const std::string& peer) {

@@ -15,7 +15,7 @@ struct TreeCase {
   int depth = 0;  // 0: no limit
   int trees = 1, leaves = 0;
   std::vector<std::string> peers;
-  int leaf_rows = 1;  // at least, of the trees and forests of all systems
+  int min_samples_leaf = 1;  // at least, of the trees and forests of all systems
 };
 
 struct TreeSettings {
@@ -23,7 +23,7 @@ struct TreeSettings {
   std::vector<std::string> peers;
   std::int64_t rows = 0;  // 0: those of each case
   std::int64_t test_rows = 200'000;
-  int leaf_rows = 1;
+  int min_samples_leaf = 1;
   int threads = 2, repeats = 3;
   RowFile row_file;
   bool is_quick = false;

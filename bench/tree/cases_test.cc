@@ -19,14 +19,26 @@ std::vector<TreeCase> parse(std::vector<std::string> words) {
 
 TEST(TreeCases, AllUnlessSomeAreNamed) {
   EXPECT_EQ(parse({}).size(), 4);
-  const auto one = parse({"--cases", "boosting", "--peers", "xgboost", "--rows", "500"});
+  const auto one = parse({"--cases", "boosting", "--baselines", "xgboost", "--rows", "500"});
   ASSERT_EQ(one.size(), 1);
   EXPECT_EQ(one[0].rows, 500);
   EXPECT_EQ(one[0].peers, std::vector<std::string>{"xgboost"});
   EXPECT_THROW(parse({"--cases", "bushes"}), ConfigError);
 }
 
-TEST(Decays, ARowDependsOnItsPlaceOnly) {
+TEST(TreeCases, DeprecatedOptionsAreAccepted) {
+  testing::internal::CaptureStderr();
+  const auto one = parse({"--cases", "forest", "--peers", "none", "--leaf-rows", "7"});
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(one.size(), 1);
+  EXPECT_TRUE(one[0].peers.empty());
+  EXPECT_EQ(one[0].min_samples_leaf, 7);
+  EXPECT_NE(log.find("option '--peers' is deprecated; use '--baselines'"), std::string::npos);
+  EXPECT_NE(log.find("use '--min-samples-leaf'"), std::string::npos);
+  EXPECT_THROW(parse({"--leaf-rows", "0"}), ConfigError);
+}
+
+TEST(Decays, ARowDependsOnItsIndexOnly) {
   const Decays few = make_decays(100, 7), more = make_decays(200, 7);
   EXPECT_TRUE(std::equal(few.values.begin(), few.values.end(), more.values.begin()));
   EXPECT_TRUE(std::equal(few.labels.begin(), few.labels.end(), more.labels.begin()));

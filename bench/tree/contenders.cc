@@ -44,7 +44,7 @@ learn::tree::Model fit(const TreeCase& one, const Decays& data, Threads& threads
   learn::tree::ForestOptions options;
   options.classes = 2;
   options.max_depth = one.depth;
-  options.min_samples_leaf = one.leaf_rows;
+  options.min_samples_leaf = one.min_samples_leaf;
   options.trees = one.trees;
   options.bootstrap = one.trees > 1;
   options.columns_per_node = one.trees > 1 ? static_cast<int>(std::sqrt(Decays::kColumns)) : 0;
@@ -98,7 +98,8 @@ void write(const std::filesystem::path& path, const void* from, std::size_t byte
   file.close();
   if (!file)
     throw IoError("DDL-8-12",
-                  fmt::format("Cannot write {}. Set TMPDIR to a folder with room.", path.string()));
+                  fmt::format("Cannot write {}. Set TMPDIR to a directory with enough space.",
+                              path.string()));
 }
 
 // The root's rows, and for every split above the last level those of the smaller child.
@@ -168,7 +169,7 @@ TreeResult measure_peer(const std::string& system, const TreeCase& one,
   const auto log = folder / (system + ".log");
   Process process(
       {{"/usr/bin/python3", program, folder, system, one.name, std::to_string(one.depth),
-        std::to_string(one.trees), std::to_string(one.leaves), std::to_string(one.leaf_rows),
+        std::to_string(one.trees), std::to_string(one.leaves), std::to_string(one.min_samples_leaf),
         threads, std::to_string(settings.repeats)},
        {"OMP_NUM_THREADS=" + threads}},
       log);

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 COLUMNS = 28
 
 
-def make_model(system, case, depth, trees, leaves, leaf_rows, threads):
+def make_model(system, case, depth, trees, leaves, min_samples_leaf, threads):
     """The system at its best documented settings for this case."""
     if system == "xgboost":
         import xgboost
@@ -30,20 +30,20 @@ def make_model(system, case, depth, trees, leaves, leaf_rows, threads):
     if case == "forest":
         from sklearn.ensemble import RandomForestClassifier
 
-        return RandomForestClassifier(trees, max_depth=depth or None, min_samples_leaf=leaf_rows, n_jobs=threads, random_state=0)
+        return RandomForestClassifier(trees, max_depth=depth or None, min_samples_leaf=min_samples_leaf, n_jobs=threads, random_state=0)
     from sklearn.tree import DecisionTreeClassifier
 
-    return DecisionTreeClassifier(max_depth=depth or None, min_samples_leaf=leaf_rows, random_state=0)
+    return DecisionTreeClassifier(max_depth=depth or None, min_samples_leaf=min_samples_leaf, random_state=0)
 
 
 def main(folder, system, case, *numbers):
-    depth, trees, leaves, leaf_rows, threads, repeats = map(int, numbers)
+    depth, trees, leaves, min_samples_leaf, threads, repeats = map(int, numbers)
     folder = Path(folder)
     x, x_test = (np.fromfile(folder / name, np.float32).reshape(-1, COLUMNS) for name in ("x", "x_test"))
     y, y_test = (np.fromfile(folder / name).astype(np.int64) for name in ("y", "y_test"))
     seconds = []
     while len(seconds) < repeats and sum(seconds) < 10:
-        model = make_model(system, case, depth, trees, leaves, leaf_rows, threads)
+        model = make_model(system, case, depth, trees, leaves, min_samples_leaf, threads)
         start = time.perf_counter()
         model.fit(x, y)
         seconds.append(time.perf_counter() - start)

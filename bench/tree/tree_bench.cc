@@ -38,9 +38,8 @@ class Report {
           (fit.median - result.binning_seconds) * settings_.threads * 1e9 / result.visits;
       put(one, result, "time_per_visit", ns, "ns");
       slower_ += fmt::format(
-          "{}: growing takes {:.2f} ns of one core for each visit, a row and column that a "
-          "histogram "
-          "is summed from: the root's, and those of the smaller child of each split\n",
+          "{}: tree growth takes {:.2f} ns of one core per row and column added to a histogram "
+          "(the root, and the smaller child of each split)\n",
           one.name, ns);
     }
     put(one, result, "log_loss", result.log_loss, "nat");
@@ -50,7 +49,7 @@ class Report {
     put(one, result, "one_row_time", result.row_microseconds, "us");
     if (!is_ours) put(one, ours, "ratio", ratio, "x", nullptr, result.system);
     if (!is_ours && ratio < 1)
-      slower_ += fmt::format("{} is faster than ours in case {}.\n", result.system, one.name);
+      slower_ += fmt::format("{} is faster than Tutti in case {}.\n", result.system, one.name);
   }
   void add_gap() { table_.add_gap(); }
   std::string text() const { return table_.text() + slower_; }
@@ -62,7 +61,7 @@ class Report {
     Row row = {"tree", result.system, metric, value, unit};
     row.fields["case"] = one.name;
     row.fields["rows"] = one.rows;
-    row.fields["leaf_rows"] = one.leaf_rows;
+    row.fields["leaf_rows"] = one.min_samples_leaf;
     row.fields["columns"] = Decays::kColumns;
     row.fields["depth"] = one.depth;
     row.fields["trees"] = one.trees;

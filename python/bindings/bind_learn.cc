@@ -332,7 +332,8 @@ PYBIND11_MODULE(_learn, module) {
       .def_property_readonly("columns", [](const DataFile& f) { return f.schema().columns; })
       .def_property_readonly("entries", &DataFile::entries)
       .def_property_readonly("chunks", &DataFile::chunks)
-      .def("read_speed", &read_speed, "Bytes per second of reading alone, past the cache.")
+      .def("read_speed", &read_speed,
+           "Read bandwidth in bytes per second, bypassing the page cache.")
       .def("labels", [](const DataFile& file) { return array_of(file.labels()); })
       .def("weights", [](const DataFile& file) { return array_of(file.weights()); });
   module.def("fit_linear", &fit_linear);

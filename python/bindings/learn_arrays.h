@@ -57,7 +57,7 @@ inline Held sparse_matrix(const std::string& format, const pybind11::object& sha
   Matrix& matrix = held.matrix;
   std::tie(matrix.rows, matrix.columns) = shape.cast<std::pair<std::int64_t, std::int64_t>>();
   const Indices indices = short_indices(indices_given, is_rows ? matrix.columns : matrix.rows,
-                                        is_rows ? "columns" : "rows of a matrix by columns");
+                                        is_rows ? "columns" : "rows of a CSC matrix");
   const Offsets offsets = offsets_given.cast<Offsets>();
   held.owners = pybind11::make_tuple(offsets, indices, values);
   matrix.storage = is_rows ? Storage::kCsr : Storage::kCsc;

@@ -84,13 +84,15 @@ def test_text_is_read_with_all_digits(tmp_path):
         data.load_svmlight_file(tmp_path / "empty.svm")
 
 
-def test_words_become_categories(tmp_path):
+def test_strings_become_categories(tmp_path):
     lines = [f'"{town}, IT",{"yes" if town == "Rome" else "no"},{i % 7}' for i, town in enumerate(["Rome", "Bari", "Pisa"] * 40)]
     (tmp_path / "w.csv").write_text("town,buys,x\n" + "\n".join(lines) + "\n")
-    X, y, weights, words = data.load_file(tmp_path / "w.csv", label="buys", words=True)
-    assert words == {0: ["Bari, IT", "Pisa, IT", "Rome, IT"], "label": ["no", "yes"]}
+    X, y, weights, categories = data.load_file(tmp_path / "w.csv", label="buys", categories=True)
+    assert categories == {0: ["Bari, IT", "Pisa, IT", "Rome, IT"], "label": ["no", "yes"]}
     assert weights is None and X.shape == (120, 2)
-    model = tree.DecisionTreeClassifier(max_depth=1, categorical_features=[c for c in words if c != "label"]).fit(X, y)
+    with pytest.warns(FutureWarning, match="'words' is deprecated; use 'categories'"):
+        assert data.load_file(tmp_path / "w.csv", label="buys", words=True)[3] == categories
+    model = tree.DecisionTreeClassifier(max_depth=1, categorical_features=[c for c in categories if c != "label"]).fit(X, y)
     assert model.score(X, y) == 1
 
 
@@ -102,7 +104,7 @@ def test_codes_become_columns():
     for wrong in ([[0, 4]], [[-1, 0]]):
         with pytest.raises(ValueError, match="code"):
             data.from_codes(wrong, sizes=[2, 4])
-    with pytest.raises(ValueError, match="there may be 2147483647"):
+    with pytest.raises(ValueError, match="the limit is 2147483647"):
         data.from_codes([[0, 0]], sizes=[2**31, 5])
 
 
@@ -110,7 +112,7 @@ def test_codes_become_columns():
 def test_64_bit_indices_are_not_cut(form):
     wide = form(([1.0, 2.0, 3.0], ([0, 1, 2], [0, 5, 2**32 + 1])), shape=(3, 2**33)) if form is sp.csr_matrix else \
         form(([1.0, 2.0, 3.0], ([0, 5, 2**32 + 1], [0, 1, 1])), shape=(2**33, 2))
-    with pytest.raises(ValueError, match="DDL-9-01 .*there may be 2147483647"):
+    with pytest.raises(ValueError, match="DDL-9-01 .*the limit is 2147483647"):
         from tutti import _learn
         from tutti.learn.matrices import as_matrix
 
@@ -130,7 +132,7 @@ def test_xgboost_in_binary(tmp_path):
         answers = tree.import_xgboost(tmp_path / name).predict(X.astype(np.float32))
         assert np.abs(answers - theirs.predict_proba(X)).max() < 1e-5
     (tmp_path / "cut.ubj").write_bytes((tmp_path / "x.ubj").read_bytes()[:500])
-    with pytest.raises(ValueError, match="DDL-9-24 .*UBJSON is damaged. Save it anew"):
+    with pytest.raises(ValueError, match="DDL-9-24 .*UBJSON is damaged. Save the model again"):
         tree.import_xgboost(tmp_path / "cut.ubj")
     theirs.save_model(tmp_path / "x.deprecated")
     with pytest.raises(ValueError, match="DDL-9-24"):

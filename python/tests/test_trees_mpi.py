@@ -12,7 +12,7 @@ MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 
 
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
-@pytest.mark.parametrize("program, told", [("trees_on_ranks.py", "the same trees"), ("words_on_ranks.py", "the same classes")])
+@pytest.mark.parametrize("program, told", [("trees_on_ranks.py", "the same trees"), ("string_labels_on_ranks.py", "the same classes")])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_ranks_fit_what_one_process_does(program, told, ranks):
     command = [MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", str(ranks), sys.executable, "-B",

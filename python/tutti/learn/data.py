@@ -1,5 +1,7 @@
 """Readers and writers of data files."""
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -117,21 +119,23 @@ def load_svmlight_file(path, n_features=None, *, zero_based="auto", dtype=np.flo
     return _table(_learn.read_svmlight(str(path), n_features or 0, base, n_jobs or 0, np.dtype(dtype) == np.float64), dtype)
 
 
-def load_file(path, *, format=None, label=None, dtype=None, words=False):
+def load_file(path, *, format=None, label=None, dtype=None, categories=False, words=None):
     """Read a data file of any supported format.
 
     Parameters
     ----------
     path : str or path-like
         File to read.
-    format : {"own", "svmlight", "csv", "npy", "npz", "hdf5", "snap"}, optional
-        File format; by default determined from the first bytes or the name. "own" is the native format.
+    format : {"tutti", "svmlight", "csv", "npy", "npz", "hdf5", "snap"}, optional
+        File format; by default determined from the first bytes or the name. "tutti" is the native format.
     label : str or int, optional
         Name or index of the label column of a CSV file.
     dtype : data-type, optional
         Type of X. Text formats are read as float32 unless it is float64.
-    words : bool, optional
+    categories : bool, optional
         Accept string-valued columns of a CSV file: they become category codes 0, 1, ...
+    words : bool, optional
+        Deprecated name of `categories`.
 
     Returns
     -------
@@ -142,12 +146,15 @@ def load_file(path, *, format=None, label=None, dtype=None, words=False):
     sample_weight : ndarray or None
         Sample weights.
     categories : dict
-        Only if `words` is True: for each categorical column its categories in the order of their codes, by column
+        Only if `categories` is True: for each categorical column its categories in the order of their codes, by column
         index; "label" for the labels. Pass the indices to trees as `categorical_features`.
     """
+    if words is not None:
+        warnings.warn("argument 'words' is deprecated; use 'categories'", FutureWarning, stacklevel=2)
+        categories = words
     wants_double = dtype is not None and np.dtype(dtype) == np.float64
-    found = _learn.read_any(str(path), format or "", "" if label is None else str(label), wants_double, bool(words))
-    if not words:
+    found = _learn.read_any(str(path), format or "", "" if label is None else str(label), wants_double, bool(categories))
+    if not categories:
         return _three(*found, dtype)
     known = {column: names for column, names in enumerate(found[2]) if names}
     return *_three(*found[:2], dtype), {**known, "label": found[3]} if found[3] else known

@@ -5,7 +5,7 @@ Parameters that all estimators share:
 - `tol`: relative tolerance. A fit stops when the certified duality gap is below this fraction of the objective;
   `dual_gap_` bounds the distance of the objective from its minimum.
 - `max_iter`: maximum number of iterations.
-- `solver`: "auto", "newton" (few columns), "newton_cg", "sdca", "working_set" (l1) or "interior" (hinge loss, few
+- `solver`: "auto", "newton" (few columns), "newton_cg", "sdca", "working_set" (l1) or "interior_point" (hinge loss, few
   columns).
 - `n_jobs`: number of threads of one fit; None means all CPUs. Results are bitwise identical for any number.
 - `memory_limit`: bytes, or text such as "500MB"; streams a `DataFile` instead of loading it.

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tutti/core/error.h"
+#include "tutti/core/options.h"
 #include "tutti/learn/data/csv.h"
 #include "tutti/learn/data/data_file.h"
 #include "tutti/learn/data/hdf5_file.h"
@@ -27,7 +28,7 @@ struct Row {
 
 using namespace std::string_view_literals;
 constexpr std::array<Row, 7> kKinds = {{
-    {FileKind::kTutti, "own", "TUTTIDAT"sv, {".data", ".tutti"}},
+    {FileKind::kTutti, "tutti", "TUTTIDAT"sv, {".data", ".tutti"}},
     {FileKind::kSvmlight, "svmlight", "", {".svm", ".libsvm", ".svmlight", ".txt"}},
     {FileKind::kCsv, "csv", "", {".csv", ".tsv"}},
     {FileKind::kNpy, "npy", "\x93NUMPY"sv, {".npy"}},
@@ -51,10 +52,9 @@ std::string names() {
 }
 
 [[noreturn]] void cannot_tell(const std::filesystem::path& path) {
-  throw ConfigError(
-      "DDL-9-04",
-      fmt::format("{}: neither its name nor its first bytes say what it is. Say it: {}.",
-                  path.string(), names()));
+  throw ConfigError("DDL-9-04", fmt::format("{}: cannot determine the file format from its name or "
+                                            "contents. Pass the format explicitly: {}.",
+                                            path.string(), names()));
 }
 
 }  // namespace
@@ -66,16 +66,20 @@ std::string_view name_of(FileKind kind) {
 }
 
 FileKind parse_file_kind(std::string_view name) {
+  if (name == "own") {
+    warn_deprecated("file format", name, "tutti");
+    name = "tutti";
+  }
   for (const Row& row : kKinds)
     if (row.name == name) return row.kind;
   throw ConfigError("DDL-9-04",
-                    fmt::format("There is no kind of file '{}'. There are: {}.", name, names()));
+                    fmt::format("Unknown file format '{}'. Valid values: {}.", name, names()));
 }
 
 FileKind kind_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path))
-    throw IoError("DDL-9-02", fmt::format("{}: cannot open it: {}.", path.string(),
+    throw IoError("DDL-9-02", fmt::format("{}: cannot open the file: {}.", path.string(),
                                           std::strerror(file ? EISDIR : errno)));
   std::string first(8, '\0');
   file.read(first.data(), 8);
@@ -119,10 +123,9 @@ void write_any(const std::filesystem::path& path, const DataSet& data, FileKind 
     case FileKind::kCsv: return write_csv(path, data);
     case FileKind::kSnap: return write_snap(path, data);
     default:
-      throw ConfigError("DDL-9-04",
-                        fmt::format("Files of kind {} are read, not written. Written are: own, "
-                                    "svmlight, csv, snap.",
-                                    name_of(kind)));
+      throw ConfigError("DDL-9-04", fmt::format("Cannot write files of format {}. Formats that can "
+                                                "be written: tutti, svmlight, csv, snap.",
+                                                name_of(kind)));
   }
 }
 

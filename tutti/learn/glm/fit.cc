@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tutti/core/error.h"
+#include "tutti/core/options.h"
 #include "tutti/learn/glm/solvers/solve.h"
 
 namespace tutti::learn {
@@ -18,7 +19,7 @@ constexpr std::array<std::pair<Solver, std::string_view>, 6> kNames = {{
     {Solver::kNewtonCg, "newton_cg"},
     {Solver::kSdca, "sdca"},
     {Solver::kWorkingSet, "working_set"},
-    {Solver::kInteriorPoint, "interior"},
+    {Solver::kInteriorPoint, "interior_point"},
 }};
 
 template <class T>
@@ -72,9 +73,13 @@ std::vector<std::string> solver_names() {
 }
 
 Solver parse_solver(std::string_view name) {
+  if (name == "interior") {
+    warn_deprecated("solver", name, "interior_point");
+    return Solver::kInteriorPoint;
+  }
   for (const auto& [value, known] : kNames)
     if (known == name) return value;
-  throw ConfigError("DDL-9-10", fmt::format("There is no solver '{}'. There are: {}.", name,
+  throw ConfigError("DDL-9-10", fmt::format("Unknown solver '{}'. Valid values: {}.", name,
                                             fmt::join(solver_names(), ", ")));
 }
 

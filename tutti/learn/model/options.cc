@@ -37,56 +37,60 @@ struct Keywords {
   std::string_view python = "", snap_ml = "";
 };
 
+using ChoiceAliases = std::vector<std::pair<std::string, std::string>>;
+
 template <class T>
 LearnOption row(std::string name, OptionType type, const T& value, std::string help, Range range,
                 std::string_view scope, Keywords keywords = {},
-                std::vector<std::string> choices = {}) {
-  return {{std::move(name), type, text_of(value), std::move(help), "", range.minimum, range.maximum,
-           std::move(choices)},
-          scope,
-          keywords.python,
-          keywords.snap_ml};
+                std::vector<std::string> choices = {}, ChoiceAliases choice_aliases = {}) {
+  OptionSpec spec{std::move(name), type,          text_of(value),    std::move(help), "",
+                  range.minimum,   range.maximum, std::move(choices)};
+  spec.choice_aliases = std::move(choice_aliases);
+  return {std::move(spec), scope, keywords.python, keywords.snap_ml};
 }
 
 std::vector<LearnOption> all_rows() {
   const GlmOptions glm;
   const tree::BoostOptions boosting;
   return {
-      row("model", kChoice, linear_model_names()[0], "Loss of a linear model, or kind of trees.",
-          {}, kAll, {}, model_names()),
+      row("model", kChoice, linear_model_names()[0],
+          "Loss of a linear model, or type of tree model.", {}, kAll, {}, model_names()),
       row("l1", kFloat, glm.l1,
           "Weight of the l1 norm of the coefficients, added to the sum of the losses.", {0, 1e300},
           kLinear),
       row("l2", kFloat, glm.l2,
-          "Weight of half the squared l2 norm of the coefficients, added likewise.", {0, 1e300},
-          kLinear, {"", "regularizer=1.0"}),
+          "Weight of half the squared l2 norm of the coefficients, added to the sum of the losses.",
+          {0, 1e300}, kLinear, {"", "regularizer=1.0"}),
       row("fit_intercept", kBool, glm.fit_intercept, "Fit an unpenalised intercept.", {}, kLinear,
           {"fit_intercept", "fit_intercept=False"}),
-      row("solver", kChoice, name_of(glm.solver), "Solver; auto: by loss and shape.", {}, kLinear,
-          {"solver"}, solver_names()),
-      row("tolerance", kFloat, glm.tolerance, "Relative duality gap at which a fit ends.", {0, 1e9},
-          kLinear, {"tol", "tol=0.001"}),
-      row("max_iterations", kInt, glm.max_iterations, "Most iterations of a solver.",
+      row("solver", kChoice, name_of(glm.solver),
+          "Solver; auto: chosen by loss, penalties and shape.", {}, kLinear, {"solver"},
+          solver_names(), {{"interior", "interior_point"}}),
+      row("tolerance", kFloat, glm.tolerance, "Relative duality gap at which the solver stops.",
+          {0, 1e9}, kLinear, {"tol", "tol=0.001"}),
+      row("max_iterations", kInt, glm.max_iterations, "Maximum number of iterations.",
           {0, 2147483647}, kLinear, {"max_iter", "max_iter=1000"}),
-      row("task", kChoice, "auto", "Labels are classes or numbers; auto: decided by the labels.",
-          {}, kTrees, {}, {"auto", "classes", "numbers"}),
-      row("trees", kInt, boosting.rounds, "Trees of a forest; rounds of boosting.", {1, 1e6},
-          kTrees, {"n_estimators, max_iter, num_round"}),
-      row("max_depth", kInt, boosting.max_depth, "Most levels of a tree; 0: no limit.", {0, 1e9},
+      row("task", kChoice, "auto", "Classification or regression; auto: chosen by the labels.", {},
+          kTrees, {}, {"auto", "classification", "regression"},
+          {{"classes", "classification"}, {"numbers", "regression"}}),
+      row("trees", kInt, boosting.rounds, "Number of trees of a forest, or boosting rounds.",
+          {1, 1e6}, kTrees, {"n_estimators, max_iter, num_round"}),
+      row("max_depth", kInt, boosting.max_depth, "Maximum depth of a tree; 0: no limit.", {0, 1e9},
           kTrees, {"max_depth (None: no limit)"}),
       row("max_leaves", kInt, boosting.max_leaves,
-          "Most leaves of a tree of boosting; 0: no limit.", {0, 1e9}, kTrees, {"max_leaf_nodes"}),
-      row("learning_rate", kFloat, boosting.learning_rate, "Shrinkage of boosting.", {0, 1e9},
-          kTrees, {"learning_rate"}),
+          "Maximum number of leaves of a boosted tree; 0: no limit.", {0, 1e9}, kTrees,
+          {"max_leaf_nodes"}),
+      row("learning_rate", kFloat, boosting.learning_rate, "Learning rate (shrinkage) of boosting.",
+          {0, 1e9}, kTrees, {"learning_rate"}),
       row("exact_splits", kBool, boosting.exact_splits,
-          "Split between any two values instead of 255 bins.", {}, kTrees,
+          "Exact splits between any two values instead of between 255 bins.", {}, kTrees,
           {"use_histograms (its opposite)"}),
-      row("seed", kInt, glm.seed, "Seed of the random numbers.", {0, 9.2e18}, kAll,
+      row("seed", kInt, glm.seed, "Seed of the random number generator.", {0, 9.2e18}, kAll,
           {"random_state"}),
-      row("threads", kInt, glm.threads, "Threads of a fit; 0: one per CPU.", {0, 1024}, kAll,
+      row("threads", kInt, glm.threads, "Number of threads; 0: one per CPU.", {0, 1024}, kAll,
           {"n_jobs (None: all)", "num_threads=None"}),
       row("memory_limit", kBytes, boosting.memory_limit,
-          "Bytes that a fit from a data file may use; 0: no limit.", {0, 1e18}, kAll,
+          "Memory limit in bytes of training from a data file; 0: no limit.", {0, 1e18}, kAll,
           {"memory_limit (None: no limit)", "memory_limit=None"}),
   };
 }
@@ -134,8 +138,12 @@ std::string learn_options_markdown() {
       "|---|---|---|---|---|---|---|\n";
   for (const LearnOption& option : learn_options()) {
     const OptionSpec& spec = option.spec;
-    page += fmt::format("| `{}` | `{}` | {} | {} | {} | {} | {} |\n", spec.name, spec.default_value,
-                        range_of(spec), option.scope, option.python, option.snap_ml, spec.help);
+    std::string formerly;
+    for (const auto& [old_choice, choice] : spec.choice_aliases)
+      formerly += fmt::format(" Formerly `{}={}`.", spec.name, old_choice);
+    page += fmt::format("| `{}` | `{}` | {} | {} | {} | {} | {}{} |\n", spec.name,
+                        spec.default_value, range_of(spec), option.scope, option.python,
+                        option.snap_ml, spec.help, formerly);
   }
   return page;
 }

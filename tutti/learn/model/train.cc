@@ -34,7 +34,7 @@ std::vector<double> distinct(std::vector<double> values) {
 
 void check_labels(std::size_t labels, std::int64_t rows) {
   if (static_cast<std::int64_t>(labels) != rows)
-    throw ConfigError("DDL-9-05", "The data has no labels to learn from.");
+    throw ConfigError("DDL-9-05", "The training data has no labels.");
 }
 
 bool is_number(const std::string& text) {
@@ -53,8 +53,8 @@ void check_categories(const StringCategories& categories) {
     if (numbers <= kMostCodes || 2 * numbers <= all.size()) continue;
     const auto category = std::find_if_not(all.begin(), all.end(), is_number);
     throw ConfigError("DDL-9-05",
-                      fmt::format("Column {} holds numbers, and '{}'. Mend that field, or leave it "
-                                  "empty where the number is missing.",
+                      fmt::format("Column {} is numeric but contains '{}'. Correct that field, or "
+                                  "leave it empty if the value is missing.",
                                   column, *category));
   }
 }
@@ -89,11 +89,11 @@ using FitOne = std::function<GlmModel(std::span<const double> labels, const GlmO
 template <class Model>
 void warn_of(const Model& found, const TrainSettings& settings) {
   if (found.has_converged || (settings.should_stop && settings.should_stop())) return;
-  log::warning("the gap is {:.2g}, above --tolerance {:g} of the objective {:.8g}; {}",
+  log::warning("the duality gap is {:.2g}, above --tolerance {:g} of the objective {:.8g}; {}",
                found.dual_gap, settings.options.number("tolerance"), found.objective,
                static_cast<int>(found.history.size()) < count_of(settings.options, "max_iterations")
-                   ? "rounding decides now: --f64 has more digits"
-                   : "--max-iterations ended the fit");
+                   ? "it is limited by floating-point precision: use --f64"
+                   : "--max-iterations was reached");
 }
 
 // One model, or one per class against the rest.
@@ -145,7 +145,8 @@ SavedModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
   if (!is_classification(loss)) return model;
   model.classes = distinct(labels);
   if (model.classes.size() < 2)
-    throw ConfigError("DDL-9-05", "All labels are the same; there is nothing to tell apart.");
+    throw ConfigError("DDL-9-05",
+                      "All labels are equal; classification needs at least two classes.");
   return model;
 }
 
@@ -154,7 +155,7 @@ bool are_classes(const TrainSettings& settings, const std::vector<double>& label
                  const std::vector<double>& values, bool has_string_labels) {
   const std::string& task = settings.options.text("task");
   if (has_string_labels) return true;
-  if (task != "auto") return task == "classes";
+  if (task != "auto") return task == "classification";
   return values.size() <= std::min(kMostClasses, labels.size() / 2) &&
          std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
 }
@@ -235,8 +236,8 @@ SavedModel train(const DataSet& data, const TrainSettings& settings) {
   const Loss loss = parse_loss(settings.options.text("model"));
   if (!is_classification(loss) && !data.categories.labels.empty())
     throw ConfigError("DDL-9-05",
-                      fmt::format("The labels are words, as '{}'; model '{}' predicts "
-                                  "numbers. --label names their column.",
+                      fmt::format("The labels are strings, such as '{}', but model '{}' predicts "
+                                  "numbers. Select the label column with --label.",
                                   data.categories.labels[0], settings.options.text("model")));
   SavedModel model = linear_model(settings, loss, data.labels, data.features.columns);
   model.categories = data.categories;

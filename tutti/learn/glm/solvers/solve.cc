@@ -26,10 +26,11 @@ namespace {
 [[noreturn]] void refuse_label(Loss loss, double label, std::size_t row) {
   if (!std::isfinite(label)) refuse(fmt::format("The label of row {} is {}.", row, label));
   if (is_classification(loss))
-    refuse(fmt::format("The label of row {} is {}; a loss that classifies needs -1 or 1.", row,
-                       label));
+    refuse(
+        fmt::format("The label of row {} is {}; classification losses need -1 or 1.", row, label));
   if (loss == Loss::kPoisson)
-    refuse(fmt::format("The label of row {} is {}; counts are not negative.", row, label));
+    refuse(fmt::format("The label of row {} is {}; the poisson loss needs labels of at least 0.",
+                       row, label));
   refuse(
       fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
 }
@@ -62,7 +63,7 @@ void check_options(const Shape& shape, std::span<const double> labels,
     refuse("intercept_value must be above 0.");
   if (!options.start_coefficients.empty() &&
       static_cast<std::int64_t>(options.start_coefficients.size()) != shape.columns)
-    refuse(fmt::format("There are {} coefficients to start with for {} columns.",
+    refuse(fmt::format("There are {} initial coefficients for {} columns.",
                        options.start_coefficients.size(), shape.columns));
   const std::size_t wrong = first_wrong(options.loss, labels);
   if (wrong < labels.size()) refuse_label(options.loss, labels[wrong], wrong);
@@ -72,16 +73,17 @@ void check_options(const Shape& shape, std::span<const double> labels,
 void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options) {
   if (!weights.empty()) check_length(rows, weights.size(), "weights");
   if (!(options.l1 >= 0) || !(options.l2 >= 0) || !(options.tolerance >= 0))
-    refuse("Penalties and tolerance are not negative.");
+    refuse("Penalties and tolerance must not be negative.");
   double total = 0;
   for (std::size_t row = 0; row < weights.size(); ++row) {
     if (!(weights[row] >= 0) || !std::isfinite(weights[row]))
-      refuse(fmt::format("The weight of row {} is {}; weights are finite and not negative.", row,
-                         weights[row]));
+      refuse(
+          fmt::format("The weight of row {} is {}; sample weights must be finite and not negative.",
+                      row, weights[row]));
     total += weights[row];
   }
   const bool is_empty = rows == 0 || (!weights.empty() && total == 0);
-  if (is_empty && options.ranks == nullptr) refuse("There are no rows to learn from.");
+  if (is_empty && options.ranks == nullptr) refuse("The training data has no rows.");
 }
 
 void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) {
@@ -89,21 +91,21 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
   const std::string_view loss = name_of(options.loss);
   if (solver == Solver::kSdca) {
     if (!has_dual_step(options.loss))
-      refuse(fmt::format("Solver {} has no {} loss. Use auto.", name, loss));
+      refuse(fmt::format("Solver {} does not support the {} loss. Use auto.", name, loss));
     if (options.l1 > 0 || !(options.l2 > 0))
       refuse(fmt::format("Solver {} needs l2 > 0 and no l1.", name));
     return;
   }
   if (solver == Solver::kInteriorPoint &&
       (options.loss != Loss::kHinge || options.l1 > 0 || !(options.l2 > 0)))
-    refuse(fmt::format("Solver {} is for the hinge loss, with l2 > 0 and no l1.", name));
+    refuse(fmt::format("Solver {} supports only the hinge loss with l2 > 0 and no l1.", name));
   if (!is_smooth(options.loss) && solver != Solver::kInteriorPoint)
-    refuse(fmt::format("The {} loss needs solver sdca or interior, l2 > 0 and no l1; not {}.", loss,
-                       name));
+    refuse(fmt::format("The {} loss needs solver sdca or interior_point, l2 > 0 and no l1; not {}.",
+                       loss, name));
   const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInteriorPoint;
   if (has_cholesky && shape.columns > kMostColumnsForNewton)
-    refuse(fmt::format("Solver {} is for at most {} columns, there are {}. Use newton_cg.", name,
-                       kMostColumnsForNewton, shape.columns));
+    refuse(fmt::format("Solver {} supports at most {} columns; the data has {}. Use newton_cg.",
+                       name, kMostColumnsForNewton, shape.columns));
   const bool is_penalised = options.fit_intercept && options.penalise_intercept;
   if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
   if (solver == Solver::kWorkingSet && options.ranks != nullptr)
