@@ -92,7 +92,7 @@ class LearnTest(unittest.TestCase):
             self.assertIn("classes no yes", self.tutti("info", "m.json"))
             found = self.tutti("predict", "m.json", "q.csv", "--label", "buys").split()
             self.assertEqual(found[:2], ["yes", "no"])
-        self.assertIn("5 weights", self.tutti("info", "m.json"))
+        self.assertIn("5 nonzero weights", self.tutti("info", "m.json"))
         self.assertIn("predicts numbers", self.tutti("train", "w.csv", "--label", "buys", "--model", "squared", "--out", "m.json", code=2))
         text = self.tutti("info", "w.csv", "--label", "buys")
         self.assertIn("column 0: 4 categories, codes from 0: Bonn, Nice, Oslo, Rome", text)

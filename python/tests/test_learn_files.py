@@ -80,7 +80,7 @@ def test_text_is_read_with_all_digits(tmp_path):
     assert X[:, 0].tolist() == [0.1, 0.2]
     assert data.load_file(tmp_path / "a.csv")[0].dtype == np.float32
     (tmp_path / "empty.svm").write_text("")
-    with pytest.raises(OSError, match="DDL-9-03 .*empty.svm: it has no rows"):
+    with pytest.raises(OSError, match="DDL-9-03 .*empty.svm: the file has no rows"):
         data.load_svmlight_file(tmp_path / "empty.svm")
 
 

@@ -14,8 +14,8 @@ LargeMemory allocate_large(std::size_t bytes) {
   const std::size_t size = (bytes + unit) / unit * unit;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(unit, size));
   if (memory == nullptr)
-    throw MemoryError("DDL-9-22", fmt::format("{} bytes for the data could not be had. Give fewer "
-                                              "rows or columns, or a memory_limit.",
+    throw MemoryError("DDL-9-22", fmt::format("Cannot allocate {} bytes for the data. Use fewer "
+                                              "rows or columns, or set memory_limit.",
                                               size));
   if (unit == kHugePage) madvise(memory, size, MADV_HUGEPAGE);
   return LargeMemory(memory);

@@ -67,8 +67,9 @@ std::int64_t find_label(const std::vector<std::string>& names, bool has_names,
       (is_number && number >= 0 && number < static_cast<std::int64_t>(names.size())))
     return number;
   throw ConfigError("DDL-9-04",
-                    fmt::format("{} has no column '{}' for the labels; there are {} columns.", file,
-                                wanted, names.size()));
+                    fmt::format("{}: there is no label column '{}' among its {} columns. Pass a "
+                                "column name, an index from 0, or none.",
+                                file, wanted, names.size()));
 }
 
 Layout layout_of(std::string_view text, std::string_view name, const CsvOptions& options) {
@@ -115,7 +116,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
   for (; has_more && column < layout.columns; ++column) {
     const auto [field, has_quotes, is_open] = take_field(line, layout.delimiter, has_more);
     if (is_open) {
-      chunk.error = fmt::format("column {}: a quote is opened and not closed", column);
+      chunk.error = fmt::format("column {}: the opening quote is not closed", column);
       return;
     }
     double value = 0;
@@ -130,7 +131,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
       continue;
     }
     if (is_string) {
-      chunk.error = fmt::format("column {}: '{}' is no number", column, field.substr(0, 40));
+      chunk.error = fmt::format("column {}: '{}' is not a number", column, field.substr(0, 40));
       return;
     }
     if (column == layout.label) {
@@ -208,8 +209,9 @@ void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::s
         const auto position = std::lower_bound(known.begin(), known.end(), some[i]);
         const bool is_known = position != known.end() && *position == some[i];
         if (is_label && !is_known)
-          throw IoError("DDL-9-03", fmt::format("{}: row {}: '{}' is no label that is known.", name,
-                                                row, some[i].substr(0, 40)));
+          throw IoError("DDL-9-03",
+                        fmt::format("{}: row {}: '{}' is not a label of the training data.", name,
+                                    row, some[i].substr(0, 40)));
         if (is_label)
           data.labels[row] = static_cast<double>(position - known.begin());
         else if (is_known)
@@ -269,7 +271,7 @@ DataSet parse(std::string_view text, std::string_view name, const CsvOptions& op
   const std::int64_t rows = layout.label >= 0 ? static_cast<std::int64_t>(data.labels.size())
                             : columns > 0     ? static_cast<std::int64_t>(count) / columns
                                               : 0;
-  if (rows == 0) throw IoError("DDL-9-03", fmt::format("{}: it has no rows.", name));
+  if (rows == 0) throw IoError("DDL-9-03", fmt::format("{}: the file has no rows.", name));
   data.features = {.dtype = DTypeOf<T>::value,
                    .rows = rows,
                    .columns = columns,

@@ -39,7 +39,8 @@ TEST(Csv, TakesTheLabelThatIsNamed) {
   EXPECT_TRUE(none.labels.empty());
   EXPECT_EQ(none.features.rows, 2);
   EXPECT_EQ(message("a,b\n1,2\n", {.label = "c"}),
-            "DDL-9-04 f.csv has no column 'c' for the labels; there are 2 columns.");
+            "DDL-9-04 f.csv: there is no label column 'c' among its 2 columns. Pass a column name, "
+            "an index from 0, or none.");
   EXPECT_NE(message("1,2\n", {.label = "2"}), "");
 }
 
@@ -50,18 +51,18 @@ TEST(Csv, EmptyFieldsAreMissing) {
 }
 
 TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
-  EXPECT_EQ(message("a,b\n1,2\n\n1,x\n"), "DDL-9-03 f.csv:4: column 1: 'x' is no number.");
+  EXPECT_EQ(message("a,b\n1,2\n\n1,x\n"), "DDL-9-03 f.csv:4: column 1: 'x' is not a number.");
   EXPECT_EQ(message("1,2\n1\n"), "DDL-9-03 f.csv:2: there are only 1 columns.");
   EXPECT_EQ(message("1,2\n1,2,3\n"), "DDL-9-03 f.csv:2: there are more than 2 columns.");
   EXPECT_EQ(message("1,2\n,2\n"), "DDL-9-03 f.csv:2: column 0: the label is missing.");
   EXPECT_EQ(message("1,1e39\n"), "DDL-9-03 f.csv:1: column 1: '1e39' is too large for f32.");
-  EXPECT_EQ(message(""), "DDL-9-03 f.csv: it has no rows.");
-  EXPECT_EQ(message("a,b\n"), "DDL-9-03 f.csv: it has no rows.");
+  EXPECT_EQ(message(""), "DDL-9-03 f.csv: the file has no rows.");
+  EXPECT_EQ(message("a,b\n"), "DDL-9-03 f.csv: the file has no rows.");
 }
 
 TEST(Csv, WordsBecomeCodes) {
   const std::string text = "y,size,town\nno,1,Rome\nyes,2,\nno,NA,Bonn\nno,3,7\n";
-  EXPECT_EQ(message(text), "DDL-9-03 f.csv:2: column 0: 'no' is no number.");
+  EXPECT_EQ(message(text), "DDL-9-03 f.csv:2: column 0: 'no' is not a number.");
   const DataSet data = parse_csv(text, "f", {.parse_strings = true});
   EXPECT_EQ(data.labels, (std::vector<double>{0, 1, 0, 0}));
   EXPECT_EQ(data.categories.labels, (std::vector<std::string>{"no", "yes"}));
@@ -83,7 +84,7 @@ TEST(Csv, WordsBecomeCodes) {
   EXPECT_EQ(entries[5], 3);
   EXPECT_TRUE(std::isnan(entries[3]));                       // a number that is missing still is
   EXPECT_EQ(message("1,2\n1,x\n", {.parse_strings = true}),  // no names
-            "DDL-9-03 f.csv:2: column 1: 'x' is no number.");
+            "DDL-9-03 f.csv:2: column 1: 'x' is not a number.");
   // Read again as a model knows them.
   const CsvOptions again{.parse_strings = true, .known = data.categories};
   const std::vector<float> others =
@@ -91,9 +92,9 @@ TEST(Csv, WordsBecomeCodes) {
   EXPECT_EQ(others[1], 2);
   EXPECT_TRUE(std::isnan(others[3]));
   EXPECT_EQ(message("y,size,town\nmaybe,4,Rome\n", again),
-            "DDL-9-03 f.csv: row 0: 'maybe' is no label that is known.");
+            "DDL-9-03 f.csv: row 0: 'maybe' is not a label of the training data.");
   EXPECT_EQ(message("y,size,town\nyes,big,Rome\n", again),
-            "DDL-9-03 f.csv:2: column 1: 'big' is no number.");
+            "DDL-9-03 f.csv:2: column 1: 'big' is not a number.");
 }
 
 TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
@@ -108,11 +109,11 @@ TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
   EXPECT_EQ(parse_csv(text, "f", {.label = "town, country", .parse_strings = true}).labels,
             (std::vector<double>{1, 2, 3, 0}));
   EXPECT_EQ(parse_csv("\"a;b\",c\n1,2\n", "f").features.columns, 1);
-  EXPECT_EQ(message("a,b\n1,\"2\n\"\n1,x\n"), "DDL-9-03 f.csv:2: column 1: '2\n' is no number.");
+  EXPECT_EQ(message("a,b\n1,\"2\n\"\n1,x\n"), "DDL-9-03 f.csv:2: column 1: '2\n' is not a number.");
   EXPECT_EQ(message("a,b\n1,\"p\nq\"\n1,x\n1,2\n1\n", {.parse_strings = true}),
             "DDL-9-03 f.csv:6: there are only 1 columns.");
   EXPECT_EQ(message("a,b\n1,2\n1,\"2\n1,3\n"),
-            "DDL-9-03 f.csv:3: column 1: a quote is opened and not closed.");
+            "DDL-9-03 f.csv:3: column 1: the opening quote is not closed.");
 }
 
 // A piece ends where a row does, not at a newline between quotes.
@@ -147,7 +148,7 @@ TEST(Csv, ReadsInPiecesWhateverTheThreads) {
   EXPECT_EQ(one.labels, three.labels);
   EXPECT_EQ(numbers(one), numbers(three));
   text += "1,2,x\n";
-  EXPECT_EQ(message(text), "DDL-9-03 f.csv:400002: column 2: 'x' is no number.");
+  EXPECT_EQ(message(text), "DDL-9-03 f.csv:400002: column 2: 'x' is not a number.");
 }
 
 TEST(Csv, GivesBackWordsThatWereWritten) {

@@ -68,19 +68,18 @@ ChunkLayout chunk_layout(const DataSchema& schema, std::size_t rows, std::size_t
 }
 
 DataSchema schema_of(const Header& header, const std::string& name) {
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
-    fail(name, "it is no data file of tutti");
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) fail(name, "not a Tutti data file");
   if (header.version < kOldVersion || header.version > kVersion)
-    fail(name,
-         fmt::format("its version is {}, this program reads up to {}", header.version, kVersion));
+    fail(name, fmt::format("its format version is {}; this program reads versions up to {}",
+                           header.version, kVersion));
   if (header.checksum != checksum_of(&header, sizeof(Header) - 8))
     fail(name, "its header is damaged");
   const auto dtype = static_cast<DType>(header.dtype);
   const bool is_known =
       header.storage <= 1 && header.implicit <= 1 && (dtype == DType::kF32 || dtype == DType::kF64);
-  if (!is_known) fail(name, "its header says what cannot be");
+  if (!is_known) fail(name, "its header is invalid");
   if (header.columns > std::numeric_limits<std::int32_t>::max())
-    fail(name, fmt::format("it has {} columns; there may be 2147483647", header.columns));
+    fail(name, fmt::format("it has {} columns; the limit is 2147483647", header.columns));
   return {.storage = static_cast<Storage>(header.storage),
           .dtype = dtype,
           .has_values = (header.flags & 1) != 0,
@@ -95,12 +94,13 @@ DataSchema schema_of(const Header& header, const std::string& name) {
 DataFileWriter::DataFileWriter(std::filesystem::path path, const DataSchema& schema)
     : target_(std::move(path)), schema_(schema) {
   if (schema_.storage == Storage::kCsc)
-    throw ConfigError("DDL-9-01", "Data files have rows, not columns.");
+    throw ConfigError("DDL-9-01", "Data files store dense or CSR matrices, not CSC.");
   check_columns(schema_.columns);
   if (schema_.storage == Storage::kDense) schema_.has_values = true;
   file_.open(target_.draft(), std::ios::binary);
   if (!file_)
-    throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", target_.target().string()));
+    throw IoError("DDL-9-02",
+                  fmt::format("{}: cannot create the file.", target_.target().string()));
   align(kChunkAlignment);
 }
 
@@ -115,14 +115,15 @@ void DataFileWriter::add(const DataSet& rows) {
   const bool has_values = m.values != nullptr || m.entries() == 0;
   if (m.dtype != schema_.dtype || m.columns != schema_.columns ||
       (m.is_sparse() && has_values != schema_.has_values && m.entries() > 0))
-    throw ConfigError(
-        "DDL-9-01",
-        "Rows do not fit the data file: type, columns and values must be those it was begun with.");
+    throw ConfigError("DDL-9-01",
+                      "The rows do not match the data file: storage, dtype, columns and implicit "
+                      "values must be those of its schema.");
   const auto fits = [&](bool is_wanted, const std::vector<double>& values) {
     return !is_wanted || static_cast<std::int64_t>(values.size()) == m.rows;
   };
   if (!fits(schema_.has_labels, rows.labels) || !fits(schema_.has_weights, rows.weights))
-    throw ConfigError("DDL-9-01", "Rows do not fit the data file: one label (weight) per row.");
+    throw ConfigError("DDL-9-01",
+                      "The rows do not match the data file: it needs one label (weight) per row.");
   const ChunkLayout layout = chunk_layout(schema_, static_cast<std::size_t>(m.rows),
                                           static_cast<std::size_t>(m.entries()));
   std::vector<std::byte> bytes(layout.end);  // what fills the arrays up is 0
@@ -151,7 +152,8 @@ void DataFileWriter::add(const DataSet& rows) {
   align(kChunkAlignment);
   if (!file_)
     throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it. Is the disk full?", target_.target().string()));
+                  fmt::format("{}: cannot write the file. Check that the disk is not full.",
+                              target_.target().string()));
 }
 
 void DataFileWriter::finish() {
@@ -183,21 +185,22 @@ void DataFileWriter::finish() {
   file_.close();
   if (!file_ || target_.commit())
     throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it. Is the disk full?", target_.target().string()));
+                  fmt::format("{}: cannot write the file. Check that the disk is not full.",
+                              target_.target().string()));
 }
 
 DataFile::DataFile(const std::filesystem::path& path)
     : file_(std::make_shared<MappedFile>(path)), name_(path.string()) {
   using Chunk = DataFileWriter::Chunk;
   Header header;
-  if (file_->size() < kChunkAlignment) fail(name_, "it is too short for a data file");
+  if (file_->size() < kChunkAlignment) fail(name_, "the file is too short");
   std::memcpy(&header, file_->data(), sizeof(Header));
   schema_ = schema_of(header, name_);
   version_ = header.version;
   const std::size_t size = file_->size();
   if (header.index_offset > size - 8 ||
       header.chunks > (size - 8 - header.index_offset) / sizeof(Chunk))
-    fail(name_, "it ends before its index does");
+    fail(name_, "the file is truncated: its index is incomplete");
   index_.resize(header.chunks);
   const std::size_t bytes = header.chunks * sizeof(Chunk);
   if (bytes > 0)  // memcpy wants no null, not even for nothing
@@ -213,7 +216,7 @@ DataFile::DataFile(const std::filesystem::path& path)
                       chunk_layout(schema_, chunk.rows, chunk.entries).end == chunk.bytes &&
                       (schema_.storage != Storage::kDense ||
                        chunk.entries == chunk.rows * static_cast<std::uint64_t>(schema_.columns));
-    if (!fits) fail(name_, "its index says what cannot be");
+    if (!fits) fail(name_, "its index is invalid");
     rows_ += static_cast<std::int64_t>(chunk.rows);
     entries_ += static_cast<std::int64_t>(chunk.entries);
   }
@@ -221,7 +224,7 @@ DataFile::DataFile(const std::filesystem::path& path)
 
 DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : DataFile(path) {
   if (part < 0 || part >= parts)
-    throw ConfigError("DDL-9-04", fmt::format("There is no share {} of {}.", part, parts));
+    throw ConfigError("DDL-9-04", fmt::format("There is no part {} of {}.", part, parts));
   const auto first_chunk = [&](int share) {
     return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * share / parts;
   };

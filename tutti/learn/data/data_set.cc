@@ -128,16 +128,16 @@ Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int6
                   std::int64_t columns) {
   const std::size_t fields = field_offsets.size();
   if (fields == 0 || codes.size() % fields != 0)
-    throw ConfigError("DDL-9-01",
-                      fmt::format("{} codes do not make rows of {} fields.", codes.size(), fields));
+    throw ConfigError("DDL-9-01", fmt::format("{} codes cannot be divided into rows of {} fields.",
+                                              codes.size(), fields));
   check_columns(columns);
   SparseRowsBuilder builder;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const std::int64_t column = field_offsets[i % fields] + codes[i];
     if (codes[i] < 0 || column >= columns)
-      throw ConfigError(
-          "DDL-9-01", fmt::format("The code {} of field {} in row {} leads outside of {} columns.",
-                                  codes[i], i % fields, i / fields, columns));
+      throw ConfigError("DDL-9-01",
+                        fmt::format("Code {} of field {} in row {} is outside of the {} columns.",
+                                    codes[i], i % fields, i / fields, columns));
     builder.add(static_cast<std::int32_t>(column), 1);
     if (i % fields == fields - 1) builder.end_row();
   }

@@ -20,7 +20,7 @@ class File {
       : name_(path.string()),
         file_(::H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), ::H5Fclose) {
     if (!file_.is_valid())
-      throw IoError("DDL-9-02", fmt::format("{}: cannot open it as HDF5.", name_));
+      throw IoError("DDL-9-02", fmt::format("{}: cannot open the file as HDF5.", name_));
   }
 
   bool has(const std::string& key) const {
@@ -32,11 +32,11 @@ class File {
   // The sizes of a data set of numbers; `is_single`: its elements are f32.
   std::vector<hsize_t> shape(const std::string& key, bool& is_single) const {
     const Handle set(::H5Dopen2(file_, key.c_str(), H5P_DEFAULT), ::H5Dclose);
-    if (!set.is_valid()) fail(key, "is not there");
+    if (!set.is_valid()) fail(key, "is missing");
     const Handle space(::H5Dget_space(set), ::H5Sclose);
     const Handle type(::H5Dget_type(set), ::H5Tclose);
     const H5T_class_t kind = ::H5Tget_class(type);
-    if (kind != H5T_FLOAT && kind != H5T_INTEGER) fail(key, "has no numbers");
+    if (kind != H5T_FLOAT && kind != H5T_INTEGER) fail(key, "is not numeric");
     is_single = kind == H5T_FLOAT && ::H5Tget_size(type) <= 4;
     std::vector<hsize_t> sizes(
         static_cast<std::size_t>(std::max(0, ::H5Sget_simple_extent_ndims(space))));
@@ -46,7 +46,7 @@ class File {
   void read(const std::string& key, hid_t type, void* target) const {
     const Handle set(::H5Dopen2(file_, key.c_str(), H5P_DEFAULT), ::H5Dclose);
     if (::H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, target) < 0)
-      fail(key, "cannot be read: it is damaged, or packed in a way that is not known here");
+      fail(key, "cannot be read: it is damaged, or uses an unsupported compression filter");
   }
   std::vector<double> vector(const std::string& key, std::int64_t rows) const {
     if (!has(key)) return {};
@@ -71,13 +71,13 @@ class File {
 DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names) {
   const io::Hdf5Lock lock;
   const File file(path);
-  if (!file.has(names.features)) file.fail(names.features, "is not there");
+  if (!file.has(names.features)) file.fail(names.features, "is missing");
   bool is_single = false;
   const std::vector<hsize_t> sizes = file.shape(names.features, is_single);
   if (sizes.size() == 2 && sizes[1] > std::numeric_limits<std::int32_t>::max())
-    file.fail(names.features, fmt::format("has {} columns; there may be 2147483647", sizes[1]));
+    file.fail(names.features, fmt::format("has {} columns; the limit is 2147483647", sizes[1]));
   if (sizes.size() != 2)
-    file.fail(names.features, fmt::format("has {} dimensions and is no matrix", sizes.size()));
+    file.fail(names.features, fmt::format("has {} dimensions; a matrix has 2", sizes.size()));
   DataSet data;
   auto storage = std::make_shared<SparseStorage>();
   Matrix& m = data.features;

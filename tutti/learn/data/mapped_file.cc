@@ -15,8 +15,8 @@ namespace tutti::learn {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto fail = [&](const char* what) {
-    throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot {} it: {}.", path.string(), what, std::strerror(errno)));
+    throw IoError("DDL-9-02", fmt::format("{}: cannot {} the file: {}.", path.string(), what,
+                                          std::strerror(errno)));
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) fail("open");
@@ -25,7 +25,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     size_ = static_cast<std::size_t>(status.st_size);
   } else {
     ::close(file);
-    throw IoError("DDL-9-02", fmt::format("{} is no file.", path.string()));
+    throw IoError("DDL-9-02", fmt::format("{} is not a file.", path.string()));
   }
   if (size_ > 0) {
     void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);

@@ -25,21 +25,20 @@ constexpr std::int64_t kRowsAtOnce = 4096;
 void check_columns(std::int64_t count, const char* what) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (count > kMost)
-    refuse(
-        fmt::format("There are {} {}; there may be {}. Number anew those that occur, or hash "
-                    "them to fewer.",
-                    count, what, kMost));
+    refuse(fmt::format(
+        "There are {} {}; the limit is {}. Renumber those that occur, or hash them to fewer.",
+        count, what, kMost));
 }
 
 namespace {
 
 void check_shape(const Matrix& matrix) {
   if (matrix.dtype != DType::kF32 && matrix.dtype != DType::kF64)
-    refuse(fmt::format("Values of type {} cannot be learnt from. Convert them to f32 or f64.",
+    refuse(fmt::format("Values of type {} are not supported. Convert them to f32 or f64.",
                        name_of(matrix.dtype)));
   if (matrix.rows < 0 || matrix.columns < 0) refuse("A matrix has a negative size.");
   check_columns(matrix.columns);
-  if (matrix.storage == Storage::kCsc) check_columns(matrix.rows, "rows of a matrix by columns");
+  if (matrix.storage == Storage::kCsc) check_columns(matrix.rows, "rows of a CSC matrix");
   if (!matrix.is_sparse()) {
     if (matrix.values == nullptr && matrix.entries() > 0) refuse("A dense matrix has no values.");
     return;
@@ -48,8 +47,8 @@ void check_shape(const Matrix& matrix) {
     refuse("A sparse matrix has no offsets or no indices.");
   if (matrix.values == nullptr && matrix.implicit == Implicit::kUnitNorm &&
       matrix.storage != Storage::kCsr)
-    refuse("Values that follow from the length of the row need sparse rows.");
-  if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix begin with 0.");
+    refuse("Implicit values of unit norm need CSR storage.");
+  if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix must begin with 0.");
 }
 
 // Names the place of the value that is not finite, `position` values after the start of `line`.
@@ -57,14 +56,15 @@ void check_shape(const Matrix& matrix) {
   const std::int64_t other =
       matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + position] : position;
   const bool by_rows = matrix.storage != Storage::kCsc;
-  refuse(fmt::format(
-      "Row {}, column {} is NaN or infinite. Linear models need finite values: fill or drop it.",
-      by_rows ? line : other, by_rows ? other : line));
+  refuse(
+      fmt::format("Row {}, column {} is NaN or infinite. Linear models need finite values: impute "
+                  "the value or drop the row.",
+                  by_rows ? line : other, by_rows ? other : line));
 }
 
 void check_indices(const Matrix& matrix, std::int64_t line) {
   const std::int64_t begin = matrix.offsets[line], end = matrix.offsets[line + 1];
-  if (end < begin) refuse(fmt::format("The offsets of a sparse matrix go down after {}.", line));
+  if (end < begin) refuse(fmt::format("The offsets of a sparse matrix decrease after {}.", line));
   const bool by_rows = matrix.storage == Storage::kCsr;
   const std::int64_t limit = by_rows ? matrix.columns : matrix.rows;
   const char* name = by_rows ? "row" : "column";
@@ -80,7 +80,7 @@ void check_indices(const Matrix& matrix, std::int64_t line) {
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
-    refuse(fmt::format("The index {} comes twice in {} {}. Sum the two.", *twice, name, line));
+    refuse(fmt::format("Index {} occurs twice in {} {}. Sum the duplicates.", *twice, name, line));
 }
 
 void check_values(const Matrix& matrix, std::int64_t line) {
@@ -179,7 +179,7 @@ Matrix to_storage(const Matrix& matrix, Storage storage, int threads) {
 
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
   if (begin < 0 || end < begin || end > matrix.rows)
-    refuse(fmt::format("There are no rows {}..{} in a matrix of {}.", begin, end, matrix.rows));
+    refuse(fmt::format("Rows {}..{} are outside of a matrix of {} rows.", begin, end, matrix.rows));
   Matrix part = matrix;
   part.rows = end - begin;
   if (matrix.storage == Storage::kDense) {
@@ -187,7 +187,8 @@ Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
                   begin * matrix.row_stride * static_cast<std::int64_t>(size_of(matrix.dtype));
     return part;
   }
-  if (matrix.storage == Storage::kCsc) refuse("Rows of a matrix by columns cannot be cut out.");
+  if (matrix.storage == Storage::kCsc)
+    refuse("A range of rows needs dense or CSR storage, not CSC.");
   const std::int64_t first = matrix.offsets[begin];
   auto storage = std::make_shared<SparseStorage>();
   storage->below = matrix.owner;

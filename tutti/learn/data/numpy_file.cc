@@ -21,10 +21,11 @@ namespace {
 Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& owner,
                 std::string_view name) {
   if (array.shape.size() != 2 || array.kind == 'S')
-    refuse_array(name, fmt::format("an array of {} dimensions is no matrix", array.shape.size()));
+    refuse_array(name,
+                 fmt::format("an array of {} dimensions is not a matrix", array.shape.size()));
   Matrix m{.rows = array.shape[0], .columns = array.shape[1]};
   if (m.columns > std::numeric_limits<std::int32_t>::max())
-    refuse_array(name, fmt::format("it has {} columns; there may be 2147483647", m.columns));
+    refuse_array(name, fmt::format("it has {} columns; the limit is 2147483647", m.columns));
   m.row_stride = array.by_columns ? 1 : m.columns;
   m.column_stride = array.by_columns ? m.rows : 1;
   m.dtype = array.kind == 'f' && array.size == 4 ? DType::kF32 : DType::kF64;
@@ -67,7 +68,7 @@ class Arrays {
     std::vector<double> values;
     if (!has(key)) return values;
     const NpyArray array = get(key);
-    if (array.kind == 'S') refuse_array(name_, fmt::format("'{}' has no numbers", key));
+    if (array.kind == 'S') refuse_array(name_, fmt::format("'{}' is not numeric", key));
     values.resize(array.count());
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = array.at(static_cast<std::int64_t>(i));
@@ -78,7 +79,7 @@ class Arrays {
   std::vector<T> indices(const std::string& key, std::int64_t most) const {
     const NpyArray array = get(key);
     if (array.kind != 'i' && array.kind != 'u')
-      refuse_array(name_, fmt::format("'{}' has no whole numbers", key));
+      refuse_array(name_, fmt::format("'{}' does not contain integers", key));
     std::vector<T> values(static_cast<std::size_t>(array.count()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double value = array.at(static_cast<std::int64_t>(i));
@@ -101,12 +102,12 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
     refuse_array(name, "a sparse matrix must be CSR or CSC");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto shape = arrays.indices<std::int64_t>("shape", std::int64_t{1} << 50);
-  if (shape.size() != 2) refuse_array(name, "its shape cannot be");
+  if (shape.size() != 2) refuse_array(name, "its shape is invalid");
   if (shape[by_rows ? 1 : 0] > kMost)
-    refuse_array(name,
-                 fmt::format("it has {} {}; there may be {}. Number anew those that occur, or hash "
-                             "them to fewer",
-                             shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
+    refuse_array(
+        name, fmt::format(
+                  "it has {} {}; the limit is {}. Renumber those that occur, or hash them to fewer",
+                  shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
   auto storage = std::make_shared<SparseStorage>();
   Matrix m{.storage = by_rows ? Storage::kCsr : Storage::kCsc,
            .dtype = values.kind == 'f' && values.size == 4 ? DType::kF32 : DType::kF64,
@@ -120,7 +121,7 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
       !std::is_sorted(storage->offsets.begin(), storage->offsets.end()) ||
       storage->offsets.back() != values.count() ||
       static_cast<std::int64_t>(storage->indices.size()) != values.count())
-    refuse_array(name, "its arrays do not make a sparse matrix");
+    refuse_array(name, "its arrays do not form a sparse matrix");
   for (std::int64_t i = 0; i < values.count(); ++i) {
     if (m.dtype == DType::kF32) {
       storage->values_f32.push_back(static_cast<float>(values.at(i)));

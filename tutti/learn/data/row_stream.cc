@@ -39,8 +39,8 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   if (count < std::min(chunks, kFewestBuffers))
     throw ConfigError(
         "DDL-9-12",
-        fmt::format("{}: {} bytes are left for its chunks, which are up to {}; at least {} must "
-                    "fit. Raise memory_limit, or write the file with smaller chunks.",
+        fmt::format("{}: {} bytes are available for chunks of up to {} bytes; at least {} chunks "
+                    "must fit. Raise memory_limit, or write the file with smaller chunks.",
                     file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
   residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
   std::int64_t offset = 0;  // of the next buffer

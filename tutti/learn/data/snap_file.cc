@@ -30,8 +30,7 @@ class Cursor {
   template <class T>
   void copy(T* target, std::int64_t count) {
     if (count < 0 || static_cast<std::size_t>(count) > bytes_.size() / sizeof(T))
-      fail(
-          fmt::format("it ends after {} bytes, in the middle of its data", taken_ + bytes_.size()));
+      fail(fmt::format("the file is truncated after {} bytes", taken_ + bytes_.size()));
     if (count == 0) return;  // memcpy wants no null, not even for nothing
     std::memcpy(static_cast<void*>(target), bytes_.data(),
                 static_cast<std::size_t>(count) * sizeof(T));
@@ -52,7 +51,7 @@ class Cursor {
 Matrix read_dense(Cursor& cursor, std::int64_t rows, std::int64_t columns, bool by_columns) {
   if (static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) >
       cursor.left() / sizeof(float))
-    cursor.fail("it is too short for its rows and columns");
+    cursor.fail("the file is too short for its rows and columns");
   auto values = std::make_shared_for_overwrite<float[]>(static_cast<std::size_t>(rows * columns));
   cursor.copy(values.get(), rows * columns);
   Matrix matrix{.rows = rows, .columns = columns, .values = values.get()};
@@ -70,7 +69,7 @@ Matrix read_sparse(Cursor& cursor, const std::vector<std::uint32_t>& counts, std
     storage->offsets.push_back(storage->offsets.back() + count);
   const std::int64_t entries = storage->offsets.back();
   if (static_cast<std::size_t>(entries) > cursor.left() / sizeof(std::int32_t))
-    cursor.fail("it is too short for its entries");
+    cursor.fail("the file is too short for its entries");
   storage->indices.resize(entries);
   cursor.copy(storage->indices.data(), entries);
   if (has_values) {
@@ -102,7 +101,8 @@ class Writer {
   }
   void finish() {
     file_.close();
-    if (!file_) throw IoError("DDL-9-02", fmt::format("{}: cannot write it.", path_.string()));
+    if (!file_)
+      throw IoError("DDL-9-02", fmt::format("{}: cannot write the file.", path_.string()));
   }
 
  private:
@@ -112,9 +112,8 @@ class Writer {
 
 std::uint32_t narrow(std::int64_t size) {
   if (size > std::numeric_limits<std::uint32_t>::max())
-    throw ConfigError(
-        "DDL-9-01",
-        fmt::format("{} is too much for the snap layout, which counts with 32 bits.", size));
+    throw ConfigError("DDL-9-01",
+                      fmt::format("{} exceeds the 32-bit limits of the snap format.", size));
   return static_cast<std::uint32_t>(size);
 }
 
@@ -137,17 +136,16 @@ DataSet read_snap(const std::filesystem::path& path) {
   const auto kind = cursor.take<std::uint32_t>();
   const auto by_columns = cursor.take<std::uint8_t>();
   const std::int64_t rows = cursor.take<std::uint32_t>(), columns = cursor.take<std::uint32_t>();
-  if (kind > kImplicitKind || by_columns > 1)
-    cursor.fail("it does not begin as a file of the snap layout");
+  if (kind > kImplicitKind || by_columns > 1) cursor.fail("not a file in the snap format");
   if (kind == kImplicitKind && by_columns == 1)
-    cursor.fail("it has no values and is by columns, which does not go together");
+    cursor.fail("a CSC matrix without values is not supported");
   if (columns > std::numeric_limits<std::int32_t>::max())
-    cursor.fail(fmt::format("it has {} columns; there may be 2147483647", columns));
+    cursor.fail(fmt::format("it has {} columns; the limit is 2147483647", columns));
   const std::int64_t lines = by_columns == 1 ? columns : rows;
   if (static_cast<std::size_t>(lines + rows) >
       cursor.left() / sizeof(std::uint32_t) +
           static_cast<std::size_t>(kind == kDenseKind ? lines : 0))
-    cursor.fail("it is too short for its rows");
+    cursor.fail("the file is too short for its rows");
   std::vector<std::uint32_t> counts(kind == kDenseKind ? 0 : lines);
   cursor.copy(counts.data(), static_cast<std::int64_t>(counts.size()));
   std::vector<float> labels(rows);
@@ -158,7 +156,7 @@ DataSet read_snap(const std::filesystem::path& path) {
                                      : read_sparse(cursor, counts, rows, columns, by_columns == 1,
                                                    kind == kSparseKind);
   if (cursor.left() > 0)
-    cursor.fail(fmt::format("{} bytes are left over after its data", cursor.left()));
+    cursor.fail(fmt::format("{} unexpected bytes follow the data", cursor.left()));
   try {
     Threads threads(1);
     check(data.features, threads);

@@ -59,12 +59,11 @@ const char* read_entry(const char* at, const char* end, std::int64_t& previous, 
     chunk.error = fmt::format("'{}' is not index:value", excerpt(at, end));
   } else if (index < 0 || index > std::numeric_limits<std::int32_t>::max() - 1) {
     chunk.error = fmt::format(
-        "the index {} is outside of 0..2147483646. Number anew those that "
-        "occur, or hash them to fewer",
+        "index {} is outside of 0..2147483646. Renumber those that occur, or hash them to fewer",
         index);
   } else if (index <= previous) {
     chunk.error =
-        fmt::format("the index {} comes after {}; indices of a row must go up", index, previous);
+        fmt::format("index {} follows {}; the indices of a row must increase", index, previous);
   } else if (!std::isfinite(value) || std::abs(value) > std::numeric_limits<T>::max()) {
     chunk.error = fmt::format("the value of '{}' is not finite in {}", excerpt(at, end),
                               name_of(DTypeOf<T>::value));
@@ -85,7 +84,7 @@ bool read_line(const char* at, const char* end, Chunk<T>& chunk) {
   double label = 0;
   const char* stop = read_number(at, end, label);
   if (stop == nullptr || (stop < end && !is_space(*stop)) || !std::isfinite(label)) {
-    chunk.error = fmt::format("'{}' is no label", excerpt(at, end));
+    chunk.error = fmt::format("'{}' is not a label", excerpt(at, end));
     return false;
   }
   chunk.labels.push_back(label);
@@ -181,11 +180,13 @@ DataSet parse(std::string_view text, std::string_view name, const SvmlightOption
   for (const Chunk<T>& chunk : chunks) {
     const std::int64_t needed = chunk.largest + (has_base_one ? 0 : 1);
     if (options.columns > 0 && needed > options.columns)
-      throw IoError("DDL-9-03", fmt::format("{}: there are {} columns, not {} as was said.", name,
-                                            needed, options.columns));
-    if (has_base_one && chunk.smallest == 0)
       throw IoError("DDL-9-03",
-                    fmt::format("{}: an index is 0, but they were said to begin with 1.", name));
+                    fmt::format("{}: the file has {} columns; at most {} were expected.", name,
+                                needed, options.columns));
+    if (has_base_one && chunk.smallest == 0)
+      throw IoError(
+          "DDL-9-03",
+          fmt::format("{}: index 0 occurs, but the indices were declared one-based.", name));
     columns = std::max(columns, needed);
   }
   return join(std::move(chunks), columns, has_base_one);
@@ -204,7 +205,7 @@ DataSet read_svmlight(const std::filesystem::path& path, const SvmlightOptions& 
   const MappedFile file(path);
   DataSet data = parse_svmlight(file.text(), path.string(), options);
   if (data.features.rows == 0)
-    throw IoError("DDL-9-03", fmt::format("{}: it has no rows.", path.string()));
+    throw IoError("DDL-9-03", fmt::format("{}: the file has no rows.", path.string()));
   return data;
 }
 

@@ -89,7 +89,7 @@ std::vector<double> scores_of(const SavedModel& model, const Matrix& features, i
 
 Predictions predict(const SavedModel& model, const Matrix& features, int threads) {
   if (features.columns != model.columns)
-    throw ConfigError("DDL-9-21", fmt::format("The model has {} columns, the data {}.",
+    throw ConfigError("DDL-9-21", fmt::format("The model has {} columns, the data has {}.",
                                               model.columns, features.columns));
   Predictions found;
   if (model.classes.empty()) {

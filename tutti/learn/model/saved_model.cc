@@ -72,7 +72,7 @@ bool is_model(const std::filesystem::path& path) {
 
 SavedModel load_model(const std::filesystem::path& path) {
   std::ifstream file(path);
-  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open it.", path.string()));
+  if (!file) throw IoError("DDL-9-02", fmt::format("{}: cannot open the file.", path.string()));
   const auto fail = [&](const std::string& what) {
     throw IoError("DDL-9-03",
                   fmt::format("{}: not a model of tutti learn: {}.", path.string(), what));
@@ -85,7 +85,7 @@ SavedModel load_model(const std::filesystem::path& path) {
     model.name = json.at("model");
     model.columns = json.at("columns");
     model.classes = json.at("classes").get<std::vector<double>>();
-    if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns cannot be");
+    if (model.columns < 0 || model.columns > 1LL << 31) fail("the number of columns is invalid");
     if (json.contains("words")) {
       json["words"].at("columns").get_to(model.categories.columns);
       json["words"].at("labels").get_to(model.categories.labels);
@@ -104,7 +104,7 @@ SavedModel load_model(const std::filesystem::path& path) {
     fail(error.what());
   }
   const std::size_t wanted = model.classes.size() > 2 ? model.classes.size() : 1;
-  if (!model.trees && model.parts.size() != wanted) fail("its parts do not fit its classes");
+  if (!model.trees && model.parts.size() != wanted) fail("its parts do not match its classes");
   return model;
 }
 

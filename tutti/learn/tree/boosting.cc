@@ -28,22 +28,21 @@ constexpr int kManyRounds = 8;          // for which a second copy of the bins p
 void check(const BoostOptions& options, const ValidationSet* validation) {
   const auto refuse = [](const std::string& what) { throw ConfigError("DDL-9-20", what); };
   if (options.rounds < 1)
-    refuse(fmt::format("rounds is {}; at least 1 is needed.", options.rounds));
+    refuse(fmt::format("rounds is {}; it must be at least 1.", options.rounds));
   if (!(options.learning_rate > 0)) refuse("learning_rate must be above 0.");
   if (!(options.subsample > 0 && options.subsample <= 1))
-    refuse("subsample must be above 0, at most 1.");
+    refuse("subsample must be above 0 and at most 1.");
   if (!(options.columns_per_tree > 0 && options.columns_per_tree <= 1))
-    refuse("columns_per_tree must be above 0, at most 1.");
+    refuse("columns_per_tree must be above 0 and at most 1.");
   if (options.l2 < 0) refuse("l2 must not be negative.");
   if (options.early_stopping_rounds > 0 && validation == nullptr)
     refuse("early stopping needs a validation set.");
   if (!(options.tree_probability >= 0 && options.tree_probability <= 1))
-    refuse("tree_probability must be from 0 to 1.");
+    refuse("tree_probability must be between 0 and 1.");
   if (options.fourier_components < 1 || !(options.fourier_gamma > 0) || options.fourier_l2 < 0)
     refuse(
-        "random Fourier features need a component, a gamma above 0 and an l2 that is not "
-        "negative.");
-  if (options.min_max_depth > options.max_depth) refuse("min_max_depth is more than max_depth.");
+        "random Fourier features need at least one component, gamma above 0 and l2 of at least 0.");
+  if (options.min_max_depth > options.max_depth) refuse("min_max_depth must not exceed max_depth.");
 }
 
 // Rows with their bins and the sum of the trees so far.
@@ -414,8 +413,9 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
   std::optional<ScoredRows> others;
   if (validation != nullptr) {
     if (validation->matrix.columns != matrix.columns)
-      throw ConfigError("DDL-9-21", fmt::format("the validation set has {} columns, the other {}.",
-                                                validation->matrix.columns, matrix.columns));
+      throw ConfigError("DDL-9-21",
+                        fmt::format("the validation set has {} columns, the training set has {}.",
+                                    validation->matrix.columns, matrix.columns));
     check_targets(validation->targets, validation->matrix.rows);
     others.emplace(make_rows(validation->matrix,
                              exact_ ? BinnedData(0, static_cast<int>(matrix.columns))

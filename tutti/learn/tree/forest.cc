@@ -202,8 +202,8 @@ Model train_forest(const Matrix& matrix, const Targets& targets, const ForestOpt
                    Threads& threads, comm::Communicator* communicator) {
   if (options.trees < 1 || options.classes < 0 || options.classes == 1 || options.samples <= 0)
     throw ConfigError("DDL-9-20",
-                      fmt::format("trees is {}, classes {}, samples {}: at least one tree, no or "
-                                  "several classes, and some samples are needed.",
+                      fmt::format("trees is {}, classes {}, samples {}: trees must be at least 1, "
+                                  "classes 0 or at least 2, and samples above 0.",
                                   options.trees, options.classes, options.samples));
   const int copies = options.bootstrap ? most_copies(options.samples) : 1;
   const TargetScales scales =

@@ -65,8 +65,7 @@ class Logistic : public Objective {
   void check(std::span<const double> labels) const override {
     for (const double label : labels)
       if (!(label >= 0 && label <= 1))
-        throw ConfigError("DDL-9-20",
-                          fmt::format("the label {} is not 0 or 1, nor between.", label));
+        throw ConfigError("DDL-9-20", fmt::format("the label {} is not between 0 and 1.", label));
   }
 };
 
@@ -191,7 +190,7 @@ std::unique_ptr<Objective> make_objective(std::string_view name, int classes, do
   if (name == "absolute_error") return std::make_unique<Quantile>(0.5, 2);
   throw ConfigError(
       "DDL-9-20",
-      fmt::format("there is no objective '{}' for {} classes and alpha {}: "
+      fmt::format("invalid objective '{}' with {} classes and alpha {}. Valid objectives: "
                   "squared_error, logistic, softmax, poisson, quantile, absolute_error.",
                   name, classes, alpha));
 }

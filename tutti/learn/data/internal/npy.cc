@@ -32,12 +32,12 @@ std::vector<std::int64_t> shape_of(std::string_view text, std::string_view name)
   while (at < end && *at != ')') {
     std::int64_t size = 0;
     const auto [stop, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0) refuse_array(name, "its shape is no list of sizes");
+    if (error != std::errc() || size < 0) refuse_array(name, "its shape is not a list of sizes");
     shape.push_back(size);
     for (at = stop; at < end && (*at == ',' || *at == ' '); ++at) {
     }
   }
-  if (at == end) refuse_array(name, "its shape does not end");
+  if (at == end) refuse_array(name, "its shape is not terminated");
   return shape;
 }
 
@@ -71,14 +71,13 @@ double NpyArray::at(std::int64_t index) const {
 
 NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
   constexpr std::string_view kMagic("\x93NUMPY", 6);
-  if (bytes.size() < 12 || !bytes.starts_with(kMagic))
-    refuse_array(name, "it is no array of NumPy");
+  if (bytes.size() < 12 || !bytes.starts_with(kMagic)) refuse_array(name, "not a NumPy array");
   const int version = bytes[6];
   std::size_t length = 0, start = version == 1 ? 10 : 12;
   std::memcpy(&length, bytes.data() + 8, version == 1 ? 2 : 4);
   if (version < 1 || version > 3)
-    refuse_array(name, fmt::format("its version {} is not known", version));
-  if (length > bytes.size() - start) refuse_array(name, "it ends in its header");
+    refuse_array(name, fmt::format("its format version {} is not supported", version));
+  if (length > bytes.size() - start) refuse_array(name, "the file is truncated in its header");
   const std::string_view header = bytes.substr(start, length);
   NpyArray array;
   const std::string_view type = value_of(header, "descr", name);
@@ -94,17 +93,16 @@ NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
   const bool is_known = is_whole || (array.kind == 'f' && (array.size == 4 || array.size == 8)) ||
                         (array.kind == 'S' && array.size > 0 && array.size < 1024);
   if (order == '>' || !is_known)
-    refuse_array(name,
-                 fmt::format("elements of type {} are not read; there are little-endian f4, f8 and "
-                             "whole numbers",
-                             type.substr(0, is_text ? end + 1 : 0)));
+    refuse_array(name, fmt::format("elements of type {} are not supported; supported are "
+                                   "little-endian f4, f8 and integers",
+                                   type.substr(0, is_text ? end + 1 : 0)));
   array.by_columns = value_of(header, "fortran_order", name).starts_with("True");
   array.shape = shape_of(value_of(header, "shape", name), name);
   array.data = bytes.substr(start + length);
   std::int64_t room = static_cast<std::int64_t>(array.data.size()) / array.size;
   for (const std::int64_t one : array.shape) room = one == 0 ? room : room / one;
   const bool is_empty = std::count(array.shape.begin(), array.shape.end(), 0) > 0;
-  if (!is_empty && room < 1) refuse_array(name, "it ends before its last element");
+  if (!is_empty && room < 1) refuse_array(name, "the file is truncated before its last element");
   return array;
 }
 

@@ -48,8 +48,8 @@ class TextWriter {
   void check() const {
     if (file_) return;
     const int error = errno;
-    throw IoError("DDL-9-02",
-                  fmt::format("{}: cannot write it: {}.", path_.string(), std::strerror(error)));
+    throw IoError("DDL-9-02", fmt::format("{}: cannot write the file: {}.", path_.string(),
+                                          std::strerror(error)));
   }
 
   std::filesystem::path path_;

@@ -70,7 +70,7 @@ Loss parse_loss(std::string_view name) {
     if (known == name) return value;
     all += fmt::format("{}{}", all.empty() ? "" : ", ", known);
   }
-  throw ConfigError("DDL-9-10", fmt::format("There is no loss '{}'. There are: {}.", name, all));
+  throw ConfigError("DDL-9-10", fmt::format("Unknown loss '{}'. Valid values: {}.", name, all));
 }
 
 template <class T>

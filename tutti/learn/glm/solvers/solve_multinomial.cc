@@ -198,8 +198,8 @@ void check_multinomial(const Shape& shape, std::span<const std::int32_t> classes
   const auto check_start = [&](const std::vector<double>& given, std::int64_t wanted,
                                std::string_view what) {
     if (!given.empty() && static_cast<std::int64_t>(given.size()) != wanted)
-      refuse(fmt::format("There are {} {} to start with for {} classes of {} columns.",
-                         given.size(), what, count, shape.columns));
+      refuse(fmt::format("There are {} initial {} for {} classes of {} columns.", given.size(),
+                         what, count, shape.columns));
   };
   check_start(options.start_coefficients, count * shape.columns, "coefficients");
   check_start(options.start_intercepts, count, "intercepts");

@@ -128,7 +128,7 @@ void BinnedData::release(std::int64_t begin, std::int64_t end) const {
 
 BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads) {
   if (matrix.columns != static_cast<std::int64_t>(bins.columns.size()))
-    throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
+    throw ConfigError("DDL-9-21", fmt::format("the data has {} columns, the model has {}.",
                                               matrix.columns, bins.columns.size()));
   BinnedData data(matrix.rows, static_cast<int>(matrix.columns));
   std::uint8_t* last_tile = data.tile(data.tiles() - 1);

@@ -84,10 +84,10 @@ std::vector<double> find_edges(const std::vector<Distinct>& distinct, int max_bi
 std::vector<std::int64_t> find_codes(std::vector<Distinct> distinct, int max_bins, int column) {
   for (const Distinct& one : distinct)
     if (one.value < 0 || one.value != std::floor(one.value) || one.value > 0x1p53)
-      throw ConfigError("DDL-9-20",
-                        fmt::format("column {} is one of categories, but holds {}: categories are "
-                                    "whole numbers from 0.",
-                                    column, one.value));
+      throw ConfigError(
+          "DDL-9-20",
+          fmt::format("column {} is categorical but contains {}: categories are integers from 0.",
+                      column, one.value));
   std::stable_sort(distinct.begin(), distinct.end(),
                    [](const Distinct& a, const Distinct& b) { return a.count > b.count; });
   distinct.resize(std::min(distinct.size(), static_cast<std::size_t>(max_bins)));
@@ -99,14 +99,14 @@ std::vector<std::int64_t> find_codes(std::vector<Distinct> distinct, int max_bin
 void check(const BinOptions& options, const Matrix& matrix) {
   if (options.max_bins < 2 || options.max_bins > 255)
     throw ConfigError("DDL-9-20",
-                      fmt::format("max_bins is {}; 2 to 255 can be had.", options.max_bins));
+                      fmt::format("max_bins is {}; valid values are 2 to 255.", options.max_bins));
   if (options.sample < 1)
-    throw ConfigError("DDL-9-20", "bins must be found from at least one row.");
+    throw ConfigError("DDL-9-20", "the number of sampled rows must be at least 1.");
   for (const int column : options.categorical)
     if (column < 0 || column >= matrix.columns)
-      throw ConfigError("DDL-9-20", fmt::format("column {} is to be one of categories, but there "
-                                                "are {} columns.",
-                                                column, matrix.columns));
+      throw ConfigError("DDL-9-20",
+                        fmt::format("column {} cannot be categorical: the data has {} columns.",
+                                    column, matrix.columns));
 }
 
 }  // namespace

@@ -63,10 +63,9 @@ void advise(const void* all, const void* begin, std::int64_t bytes, Advice advic
 
 void* map_unnamed_file(const std::filesystem::path& folder, std::size_t bytes) {
   const auto fail = [&](int error) {
-    throw IoError("DDL-9-26",
-                  fmt::format("{}: no room for {} bytes of binned data: {}. Set TMPDIR to a folder "
-                              "with room.",
-                              folder.string(), bytes, std::strerror(error)));
+    throw IoError("DDL-9-26", fmt::format("{}: no space for {} bytes of binned data: {}. Set "
+                                          "TMPDIR to a directory with enough space.",
+                                          folder.string(), bytes, std::strerror(error)));
   };
   std::string name = (folder / "tutti-bins-XXXXXX").string();
   const int file = mkostemp(name.data(), O_CLOEXEC);

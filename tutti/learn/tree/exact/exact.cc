@@ -251,14 +251,14 @@ template std::vector<GrownNode> grow_exact(const ExactGrowth<WideRecord>&, Threa
 
 void check_exact(const BinOptions& bins, std::int64_t memory_limit,
                  const comm::Communicator* communicator) {
-  const char* const why = !bins.categorical.empty() ? "columns of categories"
+  const char* const why = !bins.categorical.empty() ? "categorical columns"
                           : memory_limit > 0        ? "a memory limit"
                           : communicator != nullptr ? "ranks"
                                                     : nullptr;
   if (why != nullptr)
-    throw ConfigError("DDL-9-28", fmt::format("Exact splits do not go with {}. Use histograms "
-                                              "(use_histograms=True).",
-                                              why));
+    throw ConfigError(
+        "DDL-9-28",
+        fmt::format("Exact splits do not support {}. Use histograms (use_histograms=True).", why));
 }
 
 }  // namespace tutti::learn::tree

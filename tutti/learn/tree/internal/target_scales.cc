@@ -38,7 +38,7 @@ void check_row(const Targets& targets, std::size_t row, int classes) {
   if (targets.weights.empty()) return;
   const double weight = targets.weights[row];
   if (!std::isfinite(weight) || weight < 0)
-    refuse(fmt::format("row {}: the weight {} is not a number from 0.", row, weight));
+    refuse(fmt::format("row {}: the weight {} is not a number of at least 0.", row, weight));
 }
 
 // Whether all labels are classes; without a branch for each row.
@@ -103,7 +103,7 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   const RankRows rank_rows = find_rank_rows(rows, communicator);
   scales.first_row = rank_rows.first;
   scales.rows = rank_rows.total;
-  if (extent.weight == 0) refuse("there is no row with a weight above 0.");
+  if (extent.weight == 0) refuse("no row has a weight above 0.");
   scales.greatest_weight = extent.weight;
   const double greatest_weight = extent.weight * copies;
   const bool is_whole = extent.has_fraction == 0 && greatest_weight <= kSteps;

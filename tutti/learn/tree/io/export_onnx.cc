@@ -88,7 +88,7 @@ struct Ensemble {
       if (node.categories >= 0)
         throw ConfigError(
             "DDL-9-25",
-            "ONNX cannot hold trees with columns of categories; export PMML, C++ or JSON.");
+            "ONNX does not support trees with categorical columns. Export PMML, C++ or JSON.");
       tree_ids.push_back(id);
       node_ids.push_back(static_cast<std::int64_t>(i));
       columns.push_back(node.is_leaf() ? 0 : node.column);

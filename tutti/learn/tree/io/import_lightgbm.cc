@@ -30,7 +30,7 @@ std::vector<T> numbers(const Block& block, std::string_view name, std::size_t si
   for (std::string word; text >> word;) {
     std::size_t used = 0;
     found.push_back(static_cast<T>(std::stod(word, &used)));
-    if (used != word.size()) refuse_lightgbm(fmt::format("'{}' holds '{}'.", name, word));
+    if (used != word.size()) refuse_lightgbm(fmt::format("'{}' contains '{}'.", name, word));
   }
   if (size > 0 && found.size() != size)
     refuse_lightgbm(fmt::format("'{}' has {} numbers, not {}.", name, found.size(), size));
@@ -45,7 +45,7 @@ void read_categories(const Block& block, std::size_t set, Tree::CategorySet& tar
   const auto bounds = numbers<std::size_t>(block, "cat_boundaries", 0);
   const auto words = numbers<std::uint32_t>(block, "cat_threshold", 0);
   if (set + 1 >= bounds.size() || bounds[set + 1] > words.size())
-    refuse_lightgbm("a set of categories is not there.");
+    refuse_lightgbm("a set of categories is missing.");
   for (std::size_t word = bounds[set]; word < bounds[set + 1]; ++word)
     for (int bit = 0; bit < 32; ++bit)
       if ((words[word] >> bit & 1) != 0)
@@ -57,7 +57,7 @@ Tree read_tree(const Block& block) {
   const auto leaves = static_cast<std::size_t>(std::stoi(need(block, "num_leaves")));
   if (leaves == 0 || leaves > 1u << 24) refuse_lightgbm("a tree has no leaves, or too many.");
   if (block.contains("is_linear") && need(block, "is_linear") != "0")
-    refuse_lightgbm("its trees are linear.");
+    refuse_lightgbm("linear trees are not supported.");
   const std::size_t inner = leaves - 1;
   std::vector<Node> nodes(inner + leaves);
   std::vector<double> values(nodes.size());
@@ -90,7 +90,7 @@ Tree read_tree(const Block& block) {
               static_cast<double>(counts[i]),
               counts[i]};
       const int missing = kinds[i] >> kMissingShift & 3;
-      if (missing == kMissingZero) refuse_lightgbm("zeros are missing values in it.");
+      if (missing == kMissingZero) refuse_lightgbm("zero_as_missing is not supported.");
       if (missing == kMissingNone) node.missing_left = 0 <= node.threshold;  // NaN is 0
       if ((kinds[i] & kCategorical) == 0) continue;
       node.missing_left = false;
@@ -102,7 +102,7 @@ Tree read_tree(const Block& block) {
       nodes[inner + i].count = leaf_counts[i],
                     nodes[inner + i].cover = static_cast<double>(leaf_counts[i]);
   }
-  if (!renumber(nodes, values, tree)) refuse_lightgbm("a tree's nodes do not make a tree.");
+  if (!renumber(nodes, values, tree)) refuse_lightgbm("the nodes of a tree do not form a tree.");
   return tree;
 }
 
@@ -114,7 +114,7 @@ Link lightgbm_link(const std::string& objective) {
   if (name.starts_with("regression") || name == "huber" || name == "fair" || name == "quantile" ||
       name == "mape" || name == "lambdarank" || name.empty())
     return Link::kIdentity;
-  refuse_lightgbm(fmt::format("its objective is '{}'.", objective));
+  refuse_lightgbm(fmt::format("objective '{}' is not supported.", objective));
 }
 
 Block next_block(std::istream& text, std::string& title) {
@@ -137,7 +137,7 @@ Model import_lightgbm(std::string_view text) try {
   std::istringstream stream{std::string(text)};
   std::string title;
   const Block header = next_block(stream, title);
-  if (title != "tree") refuse_lightgbm("it does not begin with 'tree'.");
+  if (title != "tree") refuse_lightgbm("the file does not begin with 'tree'.");
   Model model;
   model.columns = std::stoi(need(header, "max_feature_idx")) + 1;
   model.outputs = std::stoi(need(header, "num_tree_per_iteration"));

@@ -107,12 +107,11 @@ TEST(ImportXgboost, DamagedTextIsRefused) {
     return "";
   };
   EXPECT_EQ(message(std::string("{L\0\0\0\0\0\0\0\7learner", 17)),
-            "DDL-9-24 this XGBoost model cannot be read: its UBJSON is damaged. Save it anew by "
-            "save_model(\"x.json\").");
-  EXPECT_EQ(
-      message("binf\1\2"),
-      "DDL-9-24 this XGBoost model cannot be read: it is not what save_model writes as JSON or "
-      "UBJSON. Save it anew by save_model(\"x.json\").");
+            "DDL-9-24 this XGBoost model cannot be read: its UBJSON is damaged. Save the model "
+            "again with save_model(\"x.json\").");
+  EXPECT_EQ(message("binf\1\2"),
+            "DDL-9-24 this XGBoost model cannot be read: the file is not JSON or UBJSON as written "
+            "by save_model. Save the model again with save_model(\"x.json\").");
 }
 
 TEST(Export, OnnxRefusesCategoriesOthersDoNot) {

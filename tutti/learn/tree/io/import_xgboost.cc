@@ -22,7 +22,7 @@ Tree read_tree(const Json& json) {
   std::vector<Node> nodes(size);
   std::vector<double> values(size);
   if (json.contains("categories") && !json.at("categories").empty())
-    refuse_xgboost("it has columns of categories.");
+    refuse_xgboost("categorical columns are not supported.");
   for (std::size_t i = 0; i < size; ++i) {
     Node& node = nodes[i];
     node.left = json.at("left_children").at(i).get<std::int32_t>();
@@ -43,7 +43,7 @@ Tree read_tree(const Json& json) {
   }
   Tree tree;
   if (size == 0 || !renumber(nodes, values, tree))
-    refuse_xgboost("a tree's nodes do not make a tree.");
+    refuse_xgboost("the nodes of a tree do not form a tree.");
   return tree;
 }
 
@@ -61,7 +61,7 @@ Link xgboost_link(const std::string& objective) {
   if (objective == "count:poisson" || objective == "reg:gamma" || objective == "reg:tweedie")
     return Link::kExp;
   if (objective.starts_with("reg:") || objective.starts_with("rank:")) return Link::kIdentity;
-  refuse_xgboost(fmt::format("its objective is '{}'.", objective));
+  refuse_xgboost(fmt::format("objective '{}' is not supported.", objective));
 }
 
 // save_model writes JSON, or the same in binary (UBJSON) for x.ubj, whose keys have lengths instead
@@ -71,7 +71,7 @@ Json parse_xgboost(std::string_view bytes) {
   if (begin == std::string_view::npos) refuse_xgboost("the file is empty.");
   if (bytes[begin] != '{')
     refuse_xgboost(
-        "it is not what save_model writes as JSON or UBJSON. Save it anew by "
+        "the file is not JSON or UBJSON as written by save_model. Save the model again with "
         "save_model(\"x.json\").");
   const bool is_binary = begin + 1 < bytes.size() &&
                          std::string_view("iUIlL").find(bytes[begin + 1]) != std::string_view::npos;
@@ -79,7 +79,7 @@ Json parse_xgboost(std::string_view bytes) {
   try {
     return Json::from_ubjson(bytes.begin(), bytes.end());
   } catch (const Json::exception&) {
-    refuse_xgboost("its UBJSON is damaged. Save it anew by save_model(\"x.json\").");
+    refuse_xgboost("its UBJSON is damaged. Save the model again with save_model(\"x.json\").");
   }
 }
 
@@ -91,7 +91,7 @@ Model import_xgboost(std::string_view text) try {
   const Json& parameters = learner.at("learner_model_param");
   const auto objective = learner.at("objective").at("name").get<std::string>();
   const Json& booster = learner.at("gradient_booster");
-  if (booster.at("name") != "gbtree") refuse_xgboost("only gbtree can be read.");
+  if (booster.at("name") != "gbtree") refuse_xgboost("only booster gbtree is supported.");
   Model model;
   model.columns = std::stoi(parameters.at("num_feature").get<std::string>());
   model.outputs = std::max(1, std::stoi(parameters.at("num_class").get<std::string>()));

@@ -17,7 +17,7 @@ using ModelJson = nlohmann::ordered_json;
 constexpr std::array<const char*, 4> kLinks = {"identity", "logistic", "softmax", "exp"};
 
 [[noreturn]] void refuse_json(const std::string& what) {
-  throw ConfigError("DDL-9-23", fmt::format("this is no model of trees: {}", what));
+  throw ConfigError("DDL-9-23", fmt::format("not a tree model: {}", what));
 }
 
 // JSON knows no infinity: null stands for it.
@@ -59,7 +59,7 @@ Tree tree_from_json(const ModelJson& json) {
   for (const char* name :
        {"right", "column", "threshold", "missing_left", "gain", "cover", "count"})
     if (json.at(name).size() != size)
-      refuse_json(fmt::format("'{}' has another length than 'left'.", name));
+      refuse_json(fmt::format("'{}' and 'left' differ in length.", name));
   tree.nodes.resize(size);
   for (std::size_t i = 0; i < size; ++i) {
     Node& node = tree.nodes[i];
@@ -103,7 +103,7 @@ ModelJson fourier_to_json(const Model& model) {
 void fourier_from_json(const ModelJson& json, Model& model) {
   const auto& centres = json.at("centres");
   const auto& rates = json.at("rates");
-  if (centres.size() != rates.size()) refuse_json("'centres' has another length than 'rates'.");
+  if (centres.size() != rates.size()) refuse_json("'centres' and 'rates' differ in length.");
   for (std::size_t c = 0; c < centres.size(); ++c)
     model.fourier_columns.push_back({centres[c].get<double>(), rates[c].get<double>()});
   for (const ModelJson& one : json.at("learners"))
@@ -139,7 +139,7 @@ Model from_json(std::string_view text) try {
   model.columns = json.at("columns").get<int>();
   model.outputs = json.at("outputs").get<int>();
   const auto link = std::find(kLinks.begin(), kLinks.end(), json.at("link").get<std::string>());
-  if (link == kLinks.end()) refuse_json("there is no such link.");
+  if (link == kLinks.end()) refuse_json("the link is unknown.");
   model.link = static_cast<Link>(link - kLinks.begin());
   model.averages = json.at("averages").get<bool>();
   model.base = json.at("base").get<std::vector<double>>();

@@ -36,7 +36,7 @@ namespace {
 void check_tree(const Model& model, std::size_t index) {
   const Tree& tree = model.trees[index];
   const auto size = static_cast<std::int32_t>(tree.nodes.size());
-  if (size == 0) refuse(index, "it has no node.");
+  if (size == 0) refuse(index, "it has no nodes.");
   if (tree.outputs != 1 && tree.outputs != model.outputs)
     refuse(index, fmt::format("{} values in a node, {} outputs of the model.", tree.outputs,
                               model.outputs));
@@ -51,9 +51,10 @@ void check_tree(const Model& model, std::size_t index) {
     if (node.left <= i || node.right <= i || node.left >= size || node.right >= size)
       refuse(index, fmt::format("node {} has no children after it.", i));
     if (node.column < 0 || node.column >= model.columns)
-      refuse(index, fmt::format("node {} asks for column {}.", i, node.column));
+      refuse(index,
+             fmt::format("node {} refers to column {}, which does not exist.", i, node.column));
     if (node.categories >= static_cast<std::int32_t>(tree.category_sets.size()))
-      refuse(index, fmt::format("node {} has no set of categories.", i));
+      refuse(index, fmt::format("the set of categories of node {} is missing.", i));
   }
 }
 
@@ -62,14 +63,15 @@ void check_tree(const Model& model, std::size_t index) {
 void Model::check() const {
   if (columns < 0 || outputs < 1 || base.size() != static_cast<std::size_t>(outputs) ||
       tree_output.size() != trees.size())
-    throw ConfigError("DDL-9-23", "the model's columns, outputs and trees do not fit together.");
+    throw ConfigError("DDL-9-23", "the columns, outputs and trees of the model are inconsistent.");
   if (!column_names.empty() && column_names.size() != static_cast<std::size_t>(columns))
-    throw ConfigError("DDL-9-23", fmt::format("the model has {} columns and names for {}.", columns,
-                                              column_names.size()));
+    throw ConfigError("DDL-9-23", fmt::format("the model has {} columns but {} column names.",
+                                              columns, column_names.size()));
   for (std::size_t i = 0; i < trees.size(); ++i) check_tree(*this, i);
   if (!fourier_learners.empty() && fourier_columns.size() != static_cast<std::size_t>(columns))
-    throw ConfigError("DDL-9-23", fmt::format("the model has {} columns, its Fourier features {}.",
-                                              columns, fourier_columns.size()));
+    throw ConfigError("DDL-9-23",
+                      fmt::format("the model has {} columns but its Fourier features have {}.",
+                                  columns, fourier_columns.size()));
   for (const FourierLearner& one : fourier_learners)
     if (one.output < 0 || one.output >= outputs)
       throw ConfigError(
@@ -79,8 +81,8 @@ void Model::check() const {
 void Model::require_only_trees(const char* format) const {
   if (!fourier_learners.empty())
     throw ConfigError("DDL-9-25",
-                      fmt::format("{} of a model with learners other than trees cannot be had. Fit "
-                                  "with tree_select_probability=1, or use JSON.",
+                      fmt::format("{} is not available for a model with learners other than trees. "
+                                  "Train with tree_select_probability=1, or use JSON.",
                                   format));
 }
 

@@ -296,7 +296,7 @@ namespace {
 
 Matrix checked(const Matrix& matrix, int columns, Threads& threads) {
   if (matrix.columns != columns)
-    throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
+    throw ConfigError("DDL-9-21", fmt::format("the data has {} columns, the model has {}.",
                                               matrix.columns, columns));
   return matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
 }

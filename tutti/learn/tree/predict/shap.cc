@@ -125,7 +125,7 @@ std::vector<double> shap_values(const Model& model, const Matrix& matrix, Thread
   model.check();
   model.require_only_trees("SHAP values");
   if (matrix.columns != model.columns)
-    throw ConfigError("DDL-9-21", fmt::format("the matrix has {} columns, the model {}.",
+    throw ConfigError("DDL-9-21", fmt::format("the data has {} columns, the model has {}.",
                                               matrix.columns, model.columns));
   const auto columns = static_cast<std::size_t>(model.columns),
              outputs = static_cast<std::size_t>(model.outputs);
