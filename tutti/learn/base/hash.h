@@ -1,5 +1,5 @@
-// Random numbers that are a function of where they are needed, so that any thread or rank that
-// asks gets the same.
+// Counter-based random numbers: pure functions of a seed and an index, so every thread and rank computes the same
+// number for the same row, column or node.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tutti::learn::tree {
 
-// A bijection of 64 bits.
+// Mixes 64 bits; a bijection.
 constexpr std::uint64_t mix(std::uint64_t x) {
   return split_mix(x);
 }
@@ -17,12 +17,12 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return mix(mix(a) ^ b);
 }
 
-// In [0, 1).
+// Uniform in [0, 1).
 constexpr double unit(std::uint64_t bits) {
   return unit_interval(bits);
 }
 
-// In [0, size).
+// Uniform integer in [0, size).
 constexpr std::uint64_t below(std::uint64_t bits, std::uint64_t size) {
   return scaled_below(bits, size);
 }

@@ -1,5 +1,4 @@
-// Large pages for large arrays: fewer page faults, and random access that misses fewer
-// translations.
+// Huge pages for large arrays: fewer page faults and fewer TLB misses.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,7 +12,7 @@
 
 namespace tutti::learn {
 
-// A wish, for memory that was not touched yet; kernels that always or never use them do not care.
+// Advises the kernel to back memory that has not been touched yet by huge pages (MADV_HUGEPAGE). Only a hint.
 inline void prefer_huge_pages(void* data, std::size_t bytes) {
   constexpr std::uintptr_t kHugePage = std::uintptr_t{1} << 21;
   const auto begin = (reinterpret_cast<std::uintptr_t>(data) + kHugePage - 1) & ~(kHugePage - 1);
@@ -21,16 +20,15 @@ inline void prefer_huge_pages(void* data, std::size_t bytes) {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-// Room for so many values, in large pages where it is much; `values` is empty.
+// Reserves memory for `count` values, in huge pages if it is large enough. `values` must be empty.
 template <class T>
 void reserve_large(std::vector<T>& values, std::size_t count) {
   values.reserve(count);
   prefer_huge_pages(values.data(), count * sizeof(T));
 }
 
-// Memory of its own, in large pages from its beginning to its end, that the system has back as soon
-// as it goes: what is freed to the heap may stay with the process, and a memory limit counts that.
-// Throws std::bad_alloc.
+// Anonymous mapping that is aligned to huge pages and unmapped by the destructor. Memory freed to the heap may stay in
+// the resident set of the process, which memory limits count; this does not. The constructor throws std::bad_alloc.
 class HugePages {
  public:
   HugePages() = default;
@@ -54,8 +52,8 @@ class HugePages {
   HugePages& operator=(HugePages&&) = delete;
 
   std::byte* data() const { return data_; }
-  // Has the kernel find pages, from the last ones on, until it is to stop. Where it cannot do that,
-  // whoever writes first has to wait.
+  // Populates the pages, last ones first, until `stop` is requested. On kernels without MADV_POPULATE_WRITE it has no
+  // effect, and the first write to a page faults it in.
   void claim(const std::stop_token& stop) const {
     for (std::size_t end = size_; end > 0 && !stop.stop_requested();) {
       const std::size_t begin = (end - 1) / kPage * kPage;

@@ -9,7 +9,7 @@ namespace tutti::learn::tree {
 
 LargeMemory allocate_large(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20, kLine = 64;
-  // Below that, rounding up would cost too much of a limited memory.
+  // For small arrays, rounding up to a huge page would waste too much of a memory limit.
   const std::size_t unit = bytes < 4 * kHugePage ? kLine : kHugePage;
   const std::size_t size = (bytes + unit) / unit * unit;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(unit, size));

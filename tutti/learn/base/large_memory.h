@@ -1,4 +1,4 @@
-// Memory for arrays that are as long as the data.
+// Uninitialised memory for arrays as long as the data.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ struct FreeMemory {
 };
 using LargeMemory = std::unique_ptr<std::byte, FreeMemory>;
 
-// Not cleared. In large pages where there is enough of it: rows of one leaf are scattered over all
-// of it, and large pages spare most look-ups of addresses. Throws MemoryError (DDL-9-22).
+// Allocates uninitialised memory, in huge pages if it is large: rows of one leaf are scattered over the array, and huge
+// pages avoid most TLB misses. Throws MemoryError (DDL-9-22).
 LargeMemory allocate_large(std::size_t bytes);
 
 }  // namespace tutti::learn::tree

@@ -8,7 +8,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kLooks = 2000;  // before a thread sleeps
+constexpr int kLooks = 2000;  // number of polls before a thread sleeps
 
 void pause() {
 #if defined(__x86_64__)
@@ -49,8 +49,8 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
   }
   started_.notify_all();
   take_parts();
-  // The others are about to finish their last part, too: sleeping would cost more than that. A
-  // helper that has not come yet, because its processor has other things to do, is not waited for.
+  // The other threads are about to finish their last part, so sleeping would cost more than polling. A helper that has
+  // not joined yet, for example because its CPU is busy, is not waited for.
   for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
   MutexLock lock(mutex_);
   is_open_ = false;
@@ -78,7 +78,7 @@ void Threads::take_parts() {
 
 void Threads::help() {
   for (std::int64_t seen = 0;;) {
-    // Calls come in quick succession while a fit runs: a short look before the thread sleeps.
+    // A fit makes calls in quick succession, so poll for a short time before sleeping.
     for (int i = 0; i < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
     {
       MutexLock lock(mutex_);

@@ -1,13 +1,13 @@
 #include "tutti/learn/base/vector_kernels.h"
 
-// AVX2 and AVX-512 carry the vectors; older processors get along with the baseline. Sizeless
-// vectors (SVE, RVV) cannot be kept in arrays of accumulators.
+// Only AVX2 and AVX-512 have dedicated code; older CPUs use the baseline. Sizeless vectors (SVE, RVV) cannot be stored
+// in arrays of accumulators.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/learn/base/vector_kernels.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"

@@ -1,12 +1,12 @@
-// The loops in which a fit spends its time, for the instruction set of the machine. T is float or
-// double; pointers need no alignment, and counts may be 0.
+// Vector kernels: the inner loops of a fit, for the instruction set of the CPU. T is float or double. Pointers need no
+// alignment, and counts may be 0.
 #pragma once
 
 #include <cstdint>
 
 namespace tutti::learn {
 
-// Padded rows are this many values or a multiple of it.
+// Padded rows have a multiple of this number of values.
 inline constexpr std::int64_t kPadding = 32;
 
 template <class T>
@@ -31,26 +31,25 @@ template <class T>
 void add_squares(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                  const T* factors, T* target);
 
-// Copies rows of `columns` values to rows of `width` (a multiple of kPadding): less `shift` (null:
-// as they are), then 1 if there is room, then zeros.
+// Copies rows of `columns` values to rows of `width` values, a multiple of kPadding. Subtracts `shift` (null: nothing),
+// then appends 1 if there is room, then zeros.
 template <class T>
 void fill_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                const T* shift, std::int64_t width, T* target);
-// Row r times the root of factors[r], in panels for `add_gram`: a cache line of every row, then the
-// next one of every row. After `columns` values come 1 (times the root) if there is room and zeros,
-// up to `width`, a multiple of kPadding.
+// Multiplies row r by sqrt(factors[r]) and stores it in panels for `add_gram`: one cache line of every row, then the
+// next one of every row. After `columns` values follow 1 (times the root) if there is room, and zeros up to `width`, a
+// multiple of kPadding.
 template <class T>
 void pack_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                const T* factors, std::int64_t width, T* packed);
 
-// gram += sum over r of row r times its transpose, columns x columns, upper triangle and what lies
-// in the same block, for `count` rows that pack_rows made with width `columns`. Only rows [begin,
-// end) of it, multiples of kPadding.
+// Adds the outer products of `count` rows, packed by pack_rows with width `columns`, to `gram` (columns x columns).
+// Writes the upper triangle and the rest of the diagonal blocks, and only rows [begin, end), multiples of kPadding.
 template <class T>
 void add_gram(const T* packed, std::int64_t count, std::int64_t columns, std::int64_t begin,
               std::int64_t end, double* gram);
 
-// Sparse rows; without `values` every entry is 1, or 1 over the root of its row's entries.
+// View of sparse rows. Without `values` every entry is 1, or 1 / sqrt(entries of the row) if `has_unit_norm`.
 template <class T>
 struct SparseRows {
   const std::int64_t* offsets;
@@ -58,13 +57,13 @@ struct SparseRows {
   const T* values;
   bool has_unit_norm;
 };
-// row . vector, of one row
+// Returns row . vector.
 template <class T>
 T sparse_dot(const SparseRows<T>& rows, std::int64_t row, const T* vector);
-// target += factor * row, of one row
+// target += factor * row
 template <class T>
 void add_sparse_row(const SparseRows<T>& rows, std::int64_t row, T factor, T* target);
-// The rows [begin, end) below; per-row arrays are indexed by the row.
+// The functions below process the rows [begin, end); per-row arrays are indexed by the row.
 // products[r] = row r . vector + constant
 template <class T>
 void multiply_sparse(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
@@ -77,15 +76,15 @@ void add_sparse(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
 template <class T>
 void add_sparse_pairs(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
                       const T* first, const T* second, T* target);
-// products as in multiply_sparse, then target += sum over r of curvature[r] * products[r] * row r;
-// returns the sum of those factors.
+// Computes products as multiply_sparse does, then target += sum over r of curvature[r] * products[r] * row r. Returns
+// the sum of curvature[r] * products[r].
 template <class T>
 double add_sparse_curvature(const SparseRows<T>& rows, std::int64_t begin, std::int64_t end,
                             const T* vector, T constant, const T* curvature, T* products,
                             T* target);
 
-// log(1 + exp(-label * margin)) for labels of -1 and 1: returns the weighted sum, and per row the
-// weighted first and second derivative by the margin. `weights` may be null: all 1.
+// Logistic loss log(1 + exp(-label * margin)) for labels of -1 and 1. Returns the weighted sum, and writes the weighted
+// first and second derivatives with respect to the margin of each row. `weights` null: all 1.
 template <class T>
 double logistic_terms(const T* margins, const T* labels, const T* weights, std::int64_t count,
                       T* first, T* second);

@@ -23,7 +23,7 @@ struct Row {
   FileKind kind;
   std::string_view name;
   std::string_view magic;                   // empty: none
-  std::array<std::string_view, 4> endings;  // of file names
+  std::array<std::string_view, 4> endings;  // file name extensions
 };
 
 using namespace std::string_view_literals;

@@ -1,4 +1,5 @@
-// Data files of every kind, told apart by their first bytes, else by their names.
+// Readers and writers of data files in any supported format. The format is detected by the first bytes of a file,
+// otherwise by the extension of its name.
 #pragma once
 
 #include <filesystem>
@@ -11,27 +12,28 @@ namespace tutti::learn {
 
 enum class FileKind : std::uint8_t { kTutti, kSvmlight, kCsv, kNpy, kNpz, kHdf5, kSnap };
 std::string_view name_of(FileKind kind);
-// The inverse; throws ConfigError that lists the names.
+// The inverse of name_of. Accepts "own", the deprecated name of kTutti, with a warning. Throws ConfigError that lists
+// the valid names.
 FileKind parse_file_kind(std::string_view name);
 
-// Throws IoError when the file cannot be opened, ConfigError when neither bytes nor name tell.
+// Throws IoError if the file cannot be opened, ConfigError if its format cannot be determined.
 FileKind kind_of(const std::filesystem::path& path);
-// By the name alone, for a file that is to be written.
+// Determines the format by the name alone, for a file to be written.
 FileKind kind_by_name(const std::filesystem::path& path);
 
 struct AnyFileOptions {
-  std::string kind = {};   // empty: as kind_of says
-  std::string label = {};  // CSV: see csv.h, for the words, too
+  std::string kind = {};   // file format as in parse_file_kind; empty: kind_of(path)
+  std::string label = {};  // CSV: label column, see CsvOptions::label
   bool parse_strings = false;
   StringCategories known_categories = {};
-  std::int64_t columns = 0;   // svmlight: 0: the largest index that occurs
-  DType dtype = DType::kF32;  // of text; other files know theirs
+  std::int64_t columns = 0;   // svmlight: number of columns; 0: largest index that occurs
+  DType dtype = DType::kF32;  // text formats: type of the values; binary formats have their own
   int threads = 0;
 };
 
-// Throws as the reader of the kind does.
+// Throws as the reader of the format does.
 DataSet read_any(const std::filesystem::path& path, const AnyFileOptions& options = {});
-// Kinds that are written: own, svmlight, csv, snap. Throws ConfigError for others.
+// Writes a file of kind kTutti, kSvmlight, kCsv or kSnap. Throws ConfigError for other kinds.
 void write_any(const std::filesystem::path& path, const DataSet& data, FileKind kind);
 
 }  // namespace tutti::learn

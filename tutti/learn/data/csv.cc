@@ -25,7 +25,7 @@ bool is_missing(std::string_view field) {
   return field.empty() || field == "NA" || field == "?" || field == "nan" || field == "NaN";
 }
 
-// Whether it is a number or missing.
+// Returns whether the field is a number or missing; missing values are NaN.
 bool read_field(std::string_view field, double& value) {
   value = std::numeric_limits<double>::quiet_NaN();
   if (is_missing(field)) return true;
@@ -37,16 +37,16 @@ bool is_blank(std::string_view line) {
   return trimmed(line).empty();
 }
 
-// What the first line says.
+// Column layout, from the first line and the options.
 struct Layout {
   char delimiter = ',';
-  std::int64_t columns = 0;  // with that of the labels
-  std::int64_t label = -1;   // its number, or -1
+  std::int64_t columns = 0;  // including the label column
+  std::int64_t label = -1;   // index of the label column; -1: none
   bool has_names = false;
   bool parse_strings = false;
-  std::vector<char> is_categorical = {};  // columns that are known to hold words
+  std::vector<char> is_categorical = {};  // columns known to be categorical
 
-  // The place among the features.
+  // Index of a column among the features.
   std::size_t feature_of(std::int64_t column) const {
     return static_cast<std::size_t>(column - (label >= 0 && column > label ? 1 : 0));
   }
@@ -98,15 +98,15 @@ Layout layout_of(std::string_view text, std::string_view name, const CsvOptions&
   return layout;
 }
 
-// Lines that one thread reads.
+// Lines parsed by one thread.
 template <class T>
 struct Chunk {
   std::string_view text;
   std::vector<T> values;
   std::vector<double> labels;
   std::int64_t lines = 0;
-  std::string error;              // what is wrong in line `lines` of the chunk
-  std::vector<char> has_strings;  // columns in which there is something else than a number
+  std::string error;              // error in line `lines` of the chunk; empty: none
+  std::vector<char> has_strings;  // columns with a field that is not a number
 };
 
 template <class T>
@@ -122,7 +122,7 @@ void read_row(std::string_view line, const Layout& layout, Chunk<T>& chunk) {
     double value = 0;
     const bool is_string = !read_field(field, value) || std::isinf(value);
     if (layout.is_categorical[column] != 0 ||
-        (is_string && layout.parse_strings)) {  // its code comes later
+        (is_string && layout.parse_strings)) {  // set_codes() sets the code
       chunk.has_strings[column] = 1;
       if (column == layout.label)
         chunk.labels.push_back(0);
@@ -160,7 +160,7 @@ void read_chunk(const Layout& layout, Chunk<T>& chunk) {
   }
 }
 
-// The fields of these columns, row by row.
+// Returns the fields of these columns, row by row.
 std::vector<std::string> strings_of(const Layout& layout, const std::vector<std::int64_t>& columns,
                                     std::string_view text) {
   std::vector<std::string> strings;
@@ -173,7 +173,7 @@ std::vector<std::string> strings_of(const Layout& layout, const std::vector<std:
   return strings;
 }
 
-// The different ones of column `which` of `count`, ascending, without the missing.
+// Returns the distinct non-missing strings of column `which` of `count`, ascending.
 std::vector<std::string> distinct(const std::vector<std::vector<std::string>>& chunks,
                                   std::size_t which, std::size_t count) {
   std::set<std::string_view> found;
@@ -183,7 +183,7 @@ std::vector<std::string> distinct(const std::vector<std::vector<std::string>>& c
   return {found.begin(), found.end()};
 }
 
-// Puts the codes of the words where they belong.
+// Replaces strings by their category codes.
 template <class T>
 void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::string_view name,
                const CsvOptions& options, Threads& threads, DataSet& data, T* values) {
@@ -221,8 +221,8 @@ void set_codes(const std::vector<Chunk<T>>& chunks, const Layout& layout, std::s
   }
 }
 
-// Pieces of whole rows. Whether a newline ends one is told by all quotes before it, so text with
-// quotes is gone through once.
+// Splits the text into chunks of complete rows. Whether a newline ends a row depends on all quotes before it, so text
+// with quotes is scanned sequentially.
 template <class T>
 std::vector<Chunk<T>> split_into_chunks(std::string_view text, char delimiter) {
   const bool has_quotes = text.find('"') != std::string_view::npos;
@@ -282,7 +282,7 @@ DataSet parse(std::string_view text, std::string_view name, const CsvOptions& op
   return data;
 }
 
-// A field as RFC 4180 has it, so that it can be read again as it was.
+// Quotes a field as RFC 4180 requires.
 std::string quoted(const std::string& field) {
   if (field.find_first_of(",;\t\"\r\n ") == std::string::npos) return field;
   std::string text = "\"";

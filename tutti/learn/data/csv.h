@@ -1,4 +1,4 @@
-// Tables as text: one row per line, numbers between commas, semicolons or tabs.
+// CSV files: one row per line, values separated by commas, semicolons or tabs.
 #pragma once
 
 #include <filesystem>
@@ -10,31 +10,30 @@
 namespace tutti::learn {
 
 struct CsvOptions {
-  // The column with the labels: its name or number from 0, "none", or empty: the one called label,
-  // target, class or y, else the first.
+  // Label column: name, index from 0, or "none". Empty: the column called label, target, class or y, otherwise the
+  // first one.
   std::string label = {};
-  int threads = 0;  // 0: one per processor
-  // Columns, and labels, in which not all fields are numbers become codes of words; the first line
-  // must then have the names.
+  int threads = 0;  // 0: one per CPU
+  // Columns and labels that are not entirely numeric become category codes. Requires a header line.
   bool parse_strings = false;
-  // Those that a model knows: only its columns have words. One that it does not know is missing;
-  // such a label is an error.
+  // Categories of a trained model: exactly its categorical columns are parsed as strings. Unknown categories become
+  // missing values; unknown labels are an error.
   StringCategories known = {};
-  DType dtype = DType::kF32;  // of the values: kF32 or kF64
+  DType dtype = DType::kF32;  // type of the values: kF32 or kF64
 };
 
-// Dense, read by all threads. A first row in which not all is numbers has the names of the columns;
-// the delimiter is the first of tab, semicolon, comma that it has. Quotes around a field are taken
-// off; between them delimiters and newlines are part of it, and two quotes are one (RFC 4180).
-// Empty fields, `NA`, `?` and `nan` are missing (NaN). Throws IoError that names file, line, column
-// and what is wrong there; nothing is half-read.
+// Reads a dense matrix with all threads.
+// - Header: a first row that is not entirely numeric contains the column names.
+// - Delimiter: the first of tab, semicolon and comma that occurs in the first row.
+// - Quoting as in RFC 4180: quoted fields may contain delimiters and newlines; two quotes stand for one.
+// - Missing values (NaN): empty fields, `NA`, `?` and `nan`.
+// Throws IoError that names file, line, column and the error; there are no partial results.
 DataSet read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
-// The same from text in memory; `name` stands for the file in errors.
+// Parses text in memory; `name` replaces the file name in error messages.
 DataSet parse_csv(std::string_view text, std::string_view name, const CsvOptions& options = {});
 
-// The label first, then the columns; a first line with names (label, c0, c1, ...). Words are
-// written as such.
+// Writes a header (label, c0, c1, ...), then the label and the features of each row. Categories are written as strings.
 void write_csv(const std::filesystem::path& path, const DataSet& data);
 
 }  // namespace tutti::learn

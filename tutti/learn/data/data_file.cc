@@ -23,10 +23,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'D', 'A', 'T'};
-// Those of version 1 have another checksum for their chunks; they are read, not written.
+// Files of version 1 have another chunk checksum; they can be read but are not written.
 constexpr std::uint32_t kOldVersion = 1, kVersion = 2;
 constexpr std::int64_t kChunkBytes = 8 << 20;
-constexpr std::int64_t kRowsTogether = 256;  // learners go over blocks of so many
+constexpr std::int64_t kRowsTogether = 256;  // block size of the learners
 constexpr std::size_t kChunkAlignment = 4096, kArrayAlignment = 64;
 
 struct Header {
@@ -34,7 +34,7 @@ struct Header {
   std::uint32_t version;
   std::uint8_t storage, dtype, implicit, flags;  // flags: 1 values, 2 labels, 4 weights
   std::uint64_t rows, columns, entries, chunks, index_offset;
-  std::uint64_t checksum;  // of all before it
+  std::uint64_t checksum;  // of all preceding fields
 };
 static_assert(sizeof(Header) == 64);
 
@@ -46,7 +46,7 @@ std::size_t aligned(std::size_t offset, std::size_t to) {
   throw IoError("DDL-9-03", fmt::format("{}: {}.", name, what));
 }
 
-// Where the arrays of a chunk lie, from its start; `end` is its size.
+// Offsets of the arrays from the start of a chunk; `end` is the size of the chunk.
 struct ChunkLayout {
   std::size_t labels = 0, weights = 0, offsets = 0, indices = 0, values = 0, end = 0;
 };
@@ -126,7 +126,7 @@ void DataFileWriter::add(const DataSet& rows) {
                       "The rows do not match the data file: it needs one label (weight) per row.");
   const ChunkLayout layout = chunk_layout(schema_, static_cast<std::size_t>(m.rows),
                                           static_cast<std::size_t>(m.entries()));
-  std::vector<std::byte> bytes(layout.end);  // what fills the arrays up is 0
+  std::vector<std::byte> bytes(layout.end);  // padding is zero
   const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
     if (size > 0) std::memcpy(bytes.data() + offset, from, size);
   };
@@ -203,7 +203,7 @@ DataFile::DataFile(const std::filesystem::path& path)
     fail(name_, "the file is truncated: its index is incomplete");
   index_.resize(header.chunks);
   const std::size_t bytes = header.chunks * sizeof(Chunk);
-  if (bytes > 0)  // memcpy wants no null, not even for nothing
+  if (bytes > 0)  // memcpy requires non-null pointers even for 0 bytes
     std::memcpy(static_cast<void*>(index_.data()), file_->data() + header.index_offset, bytes);
   std::uint64_t expected = 0;
   std::memcpy(&expected, file_->data() + header.index_offset + bytes, 8);
@@ -258,7 +258,7 @@ Matrix DataFile::view(std::int64_t number, const std::byte* start) const {
   return m;
 }
 
-// Of the arrays one after the other, without what fills them up.
+// Checksum of version 1: over the arrays without their padding.
 std::uint64_t DataFile::old_checksum(std::int64_t number, const std::byte* start) const {
   const DataFileWriter::Chunk& chunk = index_.at(static_cast<std::size_t>(number));
   const ChunkLayout layout = chunk_layout(schema_, chunk.rows, chunk.entries);

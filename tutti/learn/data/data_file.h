@@ -1,5 +1,5 @@
-// Our own binary data files, in chunks of rows that can be found, shared out and streamed without
-// reading the rest; docs/formats/data.md says every byte.
+// Binary data files in the native format: chunks of rows that can be located, distributed over ranks and streamed
+// independently. docs/formats/data.md specifies the format.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,25 @@ namespace tutti::learn {
 
 class Threads;
 
-// What all chunks of a file have in common.
+// Properties shared by all chunks of a file.
 struct DataSchema {
   Storage storage = Storage::kDense;  // kDense or kCsr
   DType dtype = DType::kF32;
-  bool has_values = true;  // sparse only
+  bool has_values = true;  // sparse only; false: see `implicit`
   Implicit implicit = Implicit::kOne;
   bool has_labels = true, has_weights = false;
   std::int64_t columns = 0;
 };
 
-// Writes chunk by chunk. The file has its name only after `finish`; before, and if that is never
-// called, there is none.
+// Writes a file chunk by chunk. The file appears under its name when `finish` is called, and never without it.
 class DataFileWriter {
  public:
-  // Throws IoError when the file cannot be made.
+  // Throws IoError if the file cannot be created.
   DataFileWriter(std::filesystem::path path, const DataSchema& schema);
   DataFileWriter(const DataFileWriter&) = delete;
   DataFileWriter& operator=(const DataFileWriter&) = delete;
 
-  // One chunk. Throws ConfigError when it does not fit the schema, IoError when it cannot be
-  // written.
+  // Writes one chunk. Throws ConfigError if it does not match the schema, IoError if it cannot be written.
   void add(const DataSet& rows);
   void finish();
 
@@ -55,12 +53,13 @@ class DataFileWriter {
   std::vector<Chunk> chunks_;
 };
 
-// Reads them. Safe from several threads.
+// Reader of data files. Thread-safe.
 class DataFile {
  public:
-  // Throws IoError that says what is wrong with the file. Reads header and index only.
+  // Reads header and index only. Throws IoError that describes the error.
   explicit DataFile(const std::filesystem::path& path);
-  // Only the chunks of one of `parts` even shares: all below is about these. For ranks.
+  // Opens one of `parts` contiguous, equal ranges of chunks, for example one per rank. All members refer to these
+  // chunks.
   DataFile(const std::filesystem::path& path, int part, int parts);
 
   const std::string& name() const { return name_; }
@@ -71,28 +70,28 @@ class DataFile {
   std::int64_t rows_of(std::int64_t chunk) const {
     return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).rows);
   }
-  // Where a chunk lies in the file; places are multiples of 4096.
+  // Offset of a chunk in the file, a multiple of 4096.
   std::int64_t offset_of(std::int64_t chunk) const {
     return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).offset);
   }
   std::int64_t bytes_of(std::int64_t chunk) const {
     return static_cast<std::int64_t>(index_.at(static_cast<std::size_t>(chunk)).bytes);
   }
-  // Where features begin in the chunk's bytes, after labels and weights.
+  // Offset of the features in a chunk, after labels and weights.
   std::int64_t features_at(std::int64_t chunk) const;
-  // For those who read the bytes themselves: the features in the chunk's bytes at `start` (nothing
-  // is checked and nothing kept), and all the checks, which throw as `read` and `check` do.
+  // For callers that read the bytes themselves: the features in the bytes of a chunk at `start`, unchecked and not
+  // owned; and all checks, which throw as `read` and `check` do.
   Matrix view(std::int64_t chunk, const std::byte* start) const;
   void check_chunk(std::int64_t chunk, const std::byte* start, Threads& threads) const;
-  // Whether a ChunkCheck (data/internal/chunk_check.h) does all that.
+  // Whether ChunkCheck (data/internal/chunk_check.h) can perform these checks.
   bool can_check_pieces() const;
 
-  // The chunk's bytes in the mapped file. What was looked at counts as memory of this process until
+  // Bytes of a chunk in the mapped file. Pages that were accessed count as resident memory of this process until
   // `drop_pages`.
   const std::byte* mapped(std::int64_t chunk) const {
     return reinterpret_cast<const std::byte*>(file_->data()) + offset_of(chunk);
   }
-  // Starts reading bytes of the mapped file.
+  // Starts reading bytes of the mapped file in the background (MADV_WILLNEED).
   void prefetch(const std::byte* from, std::int64_t bytes) const {
     file_->prefetch(static_cast<std::size_t>(reinterpret_cast<const char*>(from) - file_->data()),
                     static_cast<std::size_t>(bytes));
@@ -102,13 +101,12 @@ class DataFile {
                       static_cast<std::size_t>(bytes_of(chunk)));
   }
 
-  // A view of the mapped file, which it keeps; labels and weights are copies. Checks the chunk's
-  // checksum and its indices, and throws IoError when it is damaged.
+  // Returns a view that shares ownership of the mapped file; labels and weights are copied. Verifies checksum and
+  // indices, and throws IoError if the chunk is damaged.
   DataSet read(std::int64_t chunk) const;
-  // Chunks [begin, end) as one, copied where there is more than one.
+  // Returns the chunks [begin, end) as one data set. Copies if there is more than one.
   DataSet read(std::int64_t begin, std::int64_t end) const;
-  // Labels and weights of all rows, without touching the features; damage to them is found when
-  // the chunk is checked.
+  // Labels or weights of all rows, without reading the features. They are verified together with the chunk.
   std::vector<double> labels() const;
   std::vector<double> weights() const;
 
@@ -127,7 +125,7 @@ class DataFile {
   std::vector<DataFileWriter::Chunk> index_;
 };
 
-// All of `data` in chunks of `chunk_rows`; 0: so many that a chunk has about 8 MiB.
+// Writes `data` in chunks of `chunk_rows` rows; 0: chunks of about 8 MiB.
 void write_data_file(const std::filesystem::path& path, const DataSet& data,
                      std::int64_t chunk_rows = 0);
 

@@ -24,7 +24,7 @@ bool is_categorical(const StringCategories& categories, std::int64_t column) {
   return index < categories.columns.size() && !categories.columns[index].empty();
 }
 
-// How many columns a column becomes.
+// Number of columns that a column becomes.
 std::int64_t width_of(const StringCategories& categories, std::int64_t column) {
   if (!is_categorical(categories, column)) return 1;
   return static_cast<std::int64_t>(categories.columns[column].size());

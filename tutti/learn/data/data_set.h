@@ -1,4 +1,4 @@
-// What is learnt from: features, a label per row and, if there are any, weights.
+// Data sets: features, labels and sample weights.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tutti::learn {
 
-// What stood as text where codes stand now: code c is the c-th of them, in ascending order.
+// Categories of string-valued columns and labels. Code c stands for the c-th category, in ascending order.
 struct StringCategories {
-  std::vector<std::vector<std::string>> columns = {};  // per column, or empty: numbers
-  std::vector<std::string> labels = {};                // empty: numbers
+  std::vector<std::vector<std::string>> columns = {};  // one list per column; empty: numeric
+  std::vector<std::string> labels = {};                // empty: numeric
 
-  // Columns of categories.
+  // Indices of the categorical columns.
   std::vector<int> categorical() const;
   bool empty() const { return labels.empty() && categorical().empty(); }
 };
@@ -28,38 +28,37 @@ struct DataSet {
   StringCategories categories = {};
 };
 
-// Throws ConfigError unless `count` labels, weights (`what`) are one for each row.
+// Throws ConfigError unless `count` is `rows`. `what` names the values in the message: labels or weights.
 void check_length(std::int64_t rows, std::size_t count, std::string_view what);
-// The same for what a data set has: as many labels, and weights, as rows; or none.
+// Throws ConfigError unless the data set has one label and one weight per row, or none at all.
 void check_lengths(const DataSet& data);
 
-// Columns after one_hot_encode.
+// Number of columns after one_hot_encode.
 std::int64_t one_hot_columns(std::int64_t columns, const StringCategories& categories);
-// For models that know nothing but numbers: a column of words becomes one for each of them, which
-// is 1 where the row has that word; where it has none, or one that is not known, all are 0. With
-// words the matrix is dense, as the reader of CSV makes it; without it is given back.
+// One-hot encoding for linear models: each categorical column becomes one 0/1 column per category. Missing and unknown
+// categories become zeros. A matrix with categorical columns must be dense; without any it is returned unchanged.
 Matrix one_hot_encode(const Matrix& matrix, const StringCategories& categories);
 
-// Builds sparse rows piece by piece, keeps the memory in the matrix it gives. T is float or double.
+// Builder of a CSR matrix, row by row; the matrix owns the memory. T is float or double.
 template <class T>
 class SparseRowsOf {
  public:
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::int32_t> indices;
   std::vector<T> values;    // empty when `is_implicit`
-  bool is_implicit = true;  // every value so far was 1
+  bool is_implicit = true;  // every value so far is 1
 
-  // Values are written out from the first one that is not 1.
+  // Values are stored from the first one that is not 1.
   void add(std::int32_t index, T value);
   void end_row() { offsets.push_back(static_cast<std::int64_t>(indices.size())); }
-  // Puts the rows of `next` below these.
+  // Appends the rows of `next`.
   void append(const SparseRowsOf& next);
   Matrix build(std::int64_t columns) &&;
 };
 using SparseRowsBuilder = SparseRowsOf<float>;
 
-// One column per code: field f with code c becomes column offsets[f] + c, which counts 1. `codes`
-// are rows x offsets.size(), row by row. Throws ConfigError when a code leads outside of `columns`.
+// One-hot encodes category codes: field f with code c becomes a 1 in column field_offsets[f] + c. `codes` is rows x
+// fields, row-major. Throws ConfigError if a column is outside of `columns`.
 Matrix from_codes(std::span<const std::int32_t> codes, std::span<const std::int64_t> field_offsets,
                   std::int64_t columns);
 

@@ -1,4 +1,4 @@
-// Rows of any matrix as plain arrays.
+// Dense access to the rows of any matrix.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace tutti::learn {
 
-// Rows [begin, end) as dense rows of T, in `buffer` where the matrix has no such rows itself.
-// kCsc has no rows to read.
+// Returns the rows [begin, end) as dense rows of T: a pointer into the matrix if it stores them that way, otherwise a
+// copy in `buffer`. kCsc is not supported.
 template <class T>
 const T* dense_rows(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                     std::vector<T>& buffer, std::int64_t& row_stride) {

@@ -29,7 +29,7 @@ class File {
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
     throw IoError("DDL-9-03", fmt::format("{}: data set '{}' {}.", name_, key, what));
   }
-  // The sizes of a data set of numbers; `is_single`: its elements are f32.
+  // Returns the shape of a numeric HDF5 dataset; sets `is_single` if its elements are f32.
   std::vector<hsize_t> shape(const std::string& key, bool& is_single) const {
     const Handle set(::H5Dopen2(file_, key.c_str(), H5P_DEFAULT), ::H5Dclose);
     if (!set.is_valid()) fail(key, "is missing");

@@ -1,4 +1,4 @@
-// HDF5 files with a matrix, labels and weights.
+// HDF5 files with a matrix and optional labels and weights.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ struct Hdf5Names {
   std::string features = "X", labels = "y", weights = "sample_weight";
 };
 
-// The matrix (2 dimensions, f32 stays f32, all else becomes f64); labels and weights if they are
-// there. Throws IoError that names file, data set and what is wrong; nothing is half-read.
+// Reads a two-dimensional matrix (f32 is kept, other types become f64), and labels and weights if they exist. Throws
+// IoError that names file, dataset and error; there are no partial results.
 DataSet read_hdf5(const std::filesystem::path& path, const Hdf5Names& names = {});
 
 }  // namespace tutti::learn

@@ -1,4 +1,4 @@
-// A file in memory, as the operating system maps it.
+// Read-only memory-mapped files.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace tutti::learn {
 
 class MappedFile {
  public:
-  // Throws IoError when the file cannot be opened or mapped.
+  // Throws IoError if the file cannot be opened or mapped.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -19,9 +19,9 @@ class MappedFile {
   std::string_view text() const { return {data_, size_}; }
   const char* data() const { return data_; }
   std::size_t size() const { return size_; }
-  // Starts reading these bytes: who looks at them later waits less.
+  // Starts reading these bytes in the background (MADV_WILLNEED).
   void prefetch(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, true); }
-  // Takes these bytes out of the memory of this process; they can still be read, from the file.
+  // Removes these pages from the resident set (MADV_DONTNEED). Later accesses read the file again.
   void drop_pages(std::size_t offset, std::size_t bytes) const { advise(offset, bytes, false); }
 
  private:

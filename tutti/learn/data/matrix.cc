@@ -51,7 +51,7 @@ void check_shape(const Matrix& matrix) {
   if (matrix.offsets[0] != 0) refuse("The offsets of a sparse matrix must begin with 0.");
 }
 
-// Names the place of the value that is not finite, `position` values after the start of `line`.
+// Reports the value that is not finite, `position` values after the start of `line`.
 [[noreturn]] void refuse_value(const Matrix& matrix, std::int64_t line, std::int64_t position) {
   const std::int64_t other =
       matrix.is_sparse() ? matrix.indices[matrix.offsets[line] + position] : position;

@@ -1,4 +1,4 @@
-// Numbers by rows and columns, as the learners read them.
+// Dense and sparse matrices, the input of all learners.
 #pragma once
 
 #include <cmath>
@@ -11,21 +11,21 @@ namespace tutti::learn {
 
 enum class Storage : std::uint8_t { kDense, kCsr, kCsc };
 
-// What entries of a sparse matrix without `values` are: 1, or 1 over the root of the number of
-// entries in their row (rows of hashed data, made to length 1). kUnitNorm needs kCsr.
+// Value of the entries of a sparse matrix without `values`: 1, or 1 / sqrt(entries of the row), which gives rows of
+// unit L2 norm (hashed features). kUnitNorm requires kCsr.
 enum class Implicit : std::uint8_t { kOne, kUnitNorm };
 
-// A view: copying it copies pointers. `owner` holds the memory when somebody must, and is empty
-// for memory of the caller. What is not there is 0, and only NaN is missing.
+// A matrix view; copies share the memory. `owner` keeps the memory alive and is empty if the caller does. Entries that
+// are not stored are 0; only NaN is a missing value.
 struct Matrix {
   Storage storage = Storage::kDense;
-  DType dtype = DType::kF32;  // of the values: kF32 or kF64
+  DType dtype = DType::kF32;  // type of the values: kF32 or kF64
   std::int64_t rows = 0, columns = 0;
   const void* values = nullptr;  // sparse: may be null, see `implicit`
-  // kDense: the element of row r and column c is values[r * row_stride + c * column_stride].
+  // kDense: element (r, c) is values[r * row_stride + c * column_stride].
   std::int64_t row_stride = 0, column_stride = 1;
-  // Sparse: row r (or column, by the form) has the entries offsets[r] up to offsets[r + 1], with
-  // their columns (rows) in `indices`, none of them twice.
+  // kCsr: the entries of row r are offsets[r] to offsets[r + 1], with distinct column indices in `indices`. kCsc: the
+  // same with rows and columns exchanged.
   const std::int64_t* offsets = nullptr;
   const std::int32_t* indices = nullptr;
   Implicit implicit = Implicit::kOne;
@@ -38,8 +38,7 @@ struct Matrix {
   }
 };
 
-// The value of entry i of `line`, a row or column by the form, of a sparse matrix, also where it is
-// implicit. T is the type of the matrix.
+// Value of entry i of `line` (kCsr: a row, kCsc: a column), also if it is implicit. T is the type of the matrix.
 template <class T>
 T value_at(const Matrix& matrix, std::int64_t line, std::int64_t i) {
   if (matrix.values != nullptr) return static_cast<const T*>(matrix.values)[i];
@@ -48,23 +47,23 @@ T value_at(const Matrix& matrix, std::int64_t line, std::int64_t i) {
       1 / std::sqrt(static_cast<double>(matrix.offsets[line + 1] - matrix.offsets[line])));
 }
 
-// Indices have 32 bits. Throws ConfigError that says what to do when there are more columns, or
-// rows of a matrix by columns (`what`), than these can count.
+// Throws ConfigError if `count` exceeds 32-bit indices. `what` names the counted things in the message: columns, or
+// rows of a CSC matrix.
 void check_columns(std::int64_t count, const char* what = "columns");
 
 class Threads;
 
-// Throws ConfigError when pointers are missing, offsets go down, an index is outside of the matrix
-// or twice in a row, or a value is not finite; names the first place. One pass over the data.
+// Throws ConfigError that names the first error: a missing pointer, decreasing offsets, an index that is out of range
+// or duplicate, or a value that is not finite. One pass over the data.
 void check(const Matrix& matrix, Threads& threads);
 
-// The same numbers in the form that is asked for: `matrix` itself where it has it already. Dense
-// becomes sparse by leaving out zeros; row-major is what kDense gives.
+// Converts to another storage; returns `matrix` itself if it has that storage. Converting dense to sparse drops zeros.
+// kDense returns a row-major matrix.
 Matrix to_storage(const Matrix& matrix, Storage storage, Threads& threads);
-// With threads of its own; 0: one per processor.
+// The same with a temporary thread pool; `threads` 0: one per CPU.
 Matrix to_storage(const Matrix& matrix, Storage storage, int threads = 0);
 
-// The rows [begin, end). A view where the form allows (kDense, kCsr), else ConfigError.
+// Returns a view of the rows [begin, end). Throws ConfigError for kCsc.
 Matrix row_range(const Matrix& matrix, std::int64_t begin, std::int64_t end);
 
 }  // namespace tutti::learn

@@ -17,7 +17,7 @@
 namespace tutti::learn {
 namespace {
 
-// The array's own memory where `owner` holds it and it can be used as it is; else a copy.
+// Returns a view of the array if `owner` holds its memory and its layout is supported, otherwise a copy.
 Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& owner,
                 std::string_view name) {
   if (array.shape.size() != 2 || array.kind == 'S')
@@ -53,7 +53,7 @@ Matrix dense_of(const NpyArray& array, const std::shared_ptr<const void>& owner,
   return m;
 }
 
-// The arrays of an .npz file by name.
+// Arrays of an .npz file by name.
 class Arrays {
  public:
   Arrays(std::string_view bytes, std::string_view name)
@@ -74,7 +74,7 @@ class Arrays {
       values[i] = array.at(static_cast<std::int64_t>(i));
     return values;
   }
-  // Whole numbers in [0, most].
+  // Integers in [0, most].
   template <class T>
   std::vector<T> indices(const std::string& key, std::int64_t most) const {
     const NpyArray array = get(key);

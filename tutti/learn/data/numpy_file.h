@@ -1,4 +1,4 @@
-// Arrays of NumPy: .npy has one array, .npz several with names.
+// NumPy files: .npy contains one array, .npz several named arrays.
 #pragma once
 
 #include <filesystem>
@@ -8,17 +8,15 @@
 
 namespace tutti::learn {
 
-// .npy: a matrix of f32, f64 or whole numbers (become f64), by rows or by columns, as features
-// without labels. An f32 or f64 matrix by rows is not copied: it stays mapped.
-// Throws IoError that says what is wrong; nothing is half-read.
+// Reads a matrix of f32, f64 or integers (converted to f64), in C or Fortran order, as features without labels. f32 and
+// f64 in C order are mapped, not copied. Throws IoError that describes the error; there are no partial results.
 DataSet read_npy(const std::filesystem::path& path);
 
-// .npz, packed or not: the features are in `X`, or in `data`, `indices`, `indptr` and `shape` as
-// scipy.sparse.save_npz writes CSR and CSC; labels in `y`, weights in `sample_weight`, if they are
-// there.
+// Reads a compressed or uncompressed .npz file. Features: `X`, or `data`, `indices`, `indptr` and `shape` as written by
+// scipy.sparse.save_npz (CSR, CSC). Optional labels: `y`; optional weights: `sample_weight`.
 DataSet read_npz(const std::filesystem::path& path);
 
-// The same from bytes in memory, which are copied; `name` stands for the file in errors.
+// Decode bytes in memory, which are copied; `name` replaces the file name in error messages.
 DataSet parse_npy(std::string_view bytes, std::string_view name);
 DataSet parse_npz(std::string_view bytes, std::string_view name);
 

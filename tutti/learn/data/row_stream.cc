@@ -11,8 +11,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kAhead = 8;          // buffers used in turn, where there is room
-constexpr std::int64_t kFewestBuffers = 3;  // one chunk in memory, one in use, one being read
+constexpr std::int64_t kAhead = 8;          // rotating buffers, if memory allows
+constexpr std::int64_t kFewestBuffers = 3;  // one resident chunk, one in use, one being read
 
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + io::kReadAlignment - 1) / io::kReadAlignment * io::kReadAlignment;
@@ -51,17 +51,17 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   }
   for (std::int64_t i = residents_; i < std::min(chunks, count); ++i, offset += largest)
     free_.push_back(offset);
-  std::reverse(free_.begin(), free_.end());  // the first one is the first to be used
+  std::reverse(free_.begin(), free_.end());  // buffers are taken from the end
   memory_ = std::make_unique<HugePages>(static_cast<std::size_t>(offset));
   std::vector<std::span<std::byte>> in_turn;
   for (const std::int64_t buffer : free_)
     in_turn.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
   queue_ = io::ReadQueue::open(file_->name(), engine);
-  // From the end on, while the first chunks are being read to other buffers: emptying pages takes
-  // longer than reading.
+  // Populates pages from the end, while the first chunks are read into other buffers: the kernel zeroes pages more
+  // slowly than the disk reads.
   claimer_ = std::jthread([this](const std::stop_token& stop) { memory_->claim(stop); });
   start_reads();
-  queue_->expect(in_turn);  // takes a while: the disk is busy meanwhile
+  queue_->expect(in_turn);  // slow; the disk reads meanwhile
 }
 
 RowStream::~RowStream() {
@@ -72,9 +72,9 @@ std::byte* RowStream::buffer_at(std::int64_t chunk) const {
   return memory_->data() + buffer_of_[chunk];
 }
 
-// To the buffer that it has.
+// Reads the chunk into its buffer.
 void RowStream::start_read(std::int64_t chunk) {
-  // Labels and weights are needed only where the whole chunk is checked.
+  // Labels and weights are needed only if the whole chunk is verified.
   const std::int64_t skipped =
       is_checked_[chunk] ? file_->features_at(chunk) / io::kReadAlignment * io::kReadAlignment : 0;
   const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
@@ -85,7 +85,7 @@ void RowStream::start_read(std::int64_t chunk) {
   bytes_read_ += bytes;
 }
 
-// What comes next, as far as there are buffers; after the last chunk the first one again.
+// Starts reads of the next chunks while buffers are free; the last chunk is followed by the first.
 void RowStream::start_reads() {
   const std::int64_t chunks = file_->chunks();
   for (std::int64_t i = 0; i < chunks && being_read_ < kAhead; ++i, next_ = (next_ + 1) % chunks) {
@@ -107,8 +107,8 @@ void RowStream::let_go(std::int64_t chunk) {
   if (!is_resident(chunk)) free_.push_back(buffer_of_[chunk]);
 }
 
-// Starts reading a chunk that it was not the turn of: a resident that is needed before others, or
-// the first chunks after a pass that ended early and left later ones in the buffers.
+// Starts reading a chunk out of order: a resident chunk that is needed early, or the first chunks after a pass that
+// ended early and left later chunks in the buffers.
 void RowStream::make_room_for(std::int64_t chunk) {
   if (is_resident(chunk)) return start_read(chunk);
   for (std::int64_t other = 0; other < file_->chunks(); ++other) {
@@ -123,7 +123,7 @@ void RowStream::make_room_for(std::int64_t chunk) {
   next_ = (chunk + 1) % file_->chunks();
 }
 
-// Waits for it where it is not there. It may not have been checked.
+// Waits for the chunk if necessary. It may not be verified yet.
 const std::byte* RowStream::fetch(std::int64_t chunk) {
   if (states_[chunk] == State::kAbsent) make_room_for(chunk);
   if (states_[chunk] == State::kBeingRead) {
@@ -158,7 +158,7 @@ const std::byte* RowStream::arrive(std::int64_t chunk, Threads& threads) {
 void RowStream::visit(std::int64_t chunk, Threads& threads, const Body& body) {
   watch_();
   const std::byte* data = arrive(chunk, threads);
-  // The buffer is free again even when the body throws.
+  // Frees the buffer even if the body throws.
   const auto release = [&] {
     if (is_resident(chunk)) return;
     let_go(chunk);
@@ -208,7 +208,7 @@ void RowStream::remap_columns(const std::vector<std::int32_t>& new_index, Thread
 }
 
 void RowStream::remap(const Matrix& rows, Threads& threads) const {
-  auto* indices = const_cast<std::int32_t*>(rows.indices);  // in a buffer of this stream
+  auto* indices = const_cast<std::int32_t*>(rows.indices);  // points into a buffer of this stream
   threads.for_range(rows.entries(), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) indices[i] = (*new_index_)[indices[i]];
   });

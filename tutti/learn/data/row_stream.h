@@ -1,10 +1,9 @@
-// The rows of a data file that is larger than the memory they may take: chunk by chunk, again and
-// again, the next ones being read meanwhile.
+// Repeated passes over the rows of a data file that is larger than memory.
 //
-// As many chunks as fit stay in memory: the same ones for the whole fit, because a cache that drops
-// the oldest would keep none until its turn comes, and spread evenly over the file, so that the
-// disk reads while they are worked on and that they are a fair sample of the rows. The others go
-// through a few buffers in turn, and the reading does not stop between passes.
+// As many chunks as fit stay resident for the whole fit. The resident chunks are always the same: an LRU cache would
+// evict every chunk before its next use. They are evenly spaced in the file, so the disk reads while they are
+// processed, and they are a fair sample of the rows. All other chunks pass through a few rotating buffers. Reads are
+// issued ahead of use and continue across passes.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +19,10 @@ namespace tutti::learn {
 
 class HugePages;
 
-// One caller at a time.
+// Used by one caller at a time.
 class RowStream {
  public:
-  // `bytes` may be taken for chunks. Throws ConfigError when three of them do not fit.
+  // `bytes` is the memory for chunks. Throws ConfigError if fewer than three chunks fit.
   RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
             io::ReadQueue::Engine engine = io::ReadQueue::Engine::kAuto);
   ~RowStream();
@@ -37,21 +36,20 @@ class RowStream {
   std::int64_t bytes_read() const { return bytes_read_; }
   std::string_view engine() const { return queue_->name(); }
 
-  // body(rows, first): the features of a chunk, whose first row is row `first` of the file; they
-  // live until it returns. Every chunk once, in order. A chunk is checked when it first arrives:
-  // throws IoError when it is damaged, ConfigError when a value is not finite.
+  // body(rows, first) receives the features of a chunk, valid until it returns; `first` is the index of its first row
+  // in the file. Each chunk is visited once, in order. A chunk is verified on first arrival: throws IoError if it is
+  // damaged, ConfigError if a value is not finite.
   using Body = std::function<void(const Matrix& rows, std::int64_t first)>;
   void for_chunks(Threads& threads, const Body& body);
-  // Only the ones that stay in memory, at least one, in order.
+  // Visits only the resident chunks, in order. There is at least one.
   void for_residents(Threads& threads, const Body& body);
-  // Only the others, of the chunks [begin, end).
+  // Visits only the other chunks among [begin, end).
   void for_others(Threads& threads, std::int64_t begin, std::int64_t end, const Body& body);
 
-  // The chunks of an ascending list, of dense rows, worked on by all threads, which do not wait for
-  // each other after each chunk. Their blocks of `block_rows` are shared out to `parts`, the first
-  // ones to part 0, and body(part, rows, first, begin, end) gets rows [begin, end) of a chunk: of
-  // one part in order, one call at a time. It may see rows before their chunk is known to be
-  // damaged; the pass throws all the same.
+  // Visits an ascending list of dense chunks with all threads, without a barrier after each chunk. The blocks of
+  // `block_rows` rows of a chunk are divided into `parts` contiguous ranges. body(part, rows, first, begin, end)
+  // receives the rows [begin, end) of a chunk; calls of one part are sequential and in order. A call may see rows of a
+  // chunk that later proves to be damaged; the pass then throws.
   struct Partition {
     std::int64_t parts, block_rows;
   };
@@ -60,12 +58,12 @@ class RowStream {
   void for_parts(Threads& threads, const std::vector<std::int64_t>& chunks,
                  const Partition& partition, const PartBody& body);
 
-  // Called for every chunk from now on, by the thread that began the pass; what it throws ends
-  // the pass, and the next one is whole again.
+  // Sets a function that is called for every chunk, on the calling thread of the pass. An exception ends the pass; the
+  // next pass is complete again.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
-  // From now on column j is to be column places[j]: what arrives is rewritten, what is there at
-  // once. Sparse only; `new_index` must outlive the stream.
+  // Renumbers the columns: column j becomes new_index[j], in resident chunks immediately and in others on arrival.
+  // Sparse only. `new_index` must outlive the stream.
   void remap_columns(const std::vector<std::int32_t>& new_index, Threads& threads);
 
  private:
@@ -82,13 +80,14 @@ class RowStream {
   void remap(const Matrix& rows, Threads& threads) const;
 
   std::shared_ptr<const DataFile> file_;
-  std::unique_ptr<HugePages> memory_;  // of all buffers: of the residents, then those used in turn
-  std::jthread claimer_;               // has the kernel find that memory
-  std::unique_ptr<io::ReadQueue> queue_;   // ends its reads before the buffers go
-  std::int64_t residents_ = 0, next_ = 0;  // the chunk to be read next
-  std::int64_t being_read_ = 0;            // chunks
-  std::vector<std::int64_t> free_;         // where buffers used in turn begin
-  std::vector<std::int64_t> buffer_of_;    // per chunk; of those used in turn the last one
+  std::unique_ptr<HugePages> memory_;  // all buffers: resident chunks, then rotating ones
+  std::jthread claimer_;               // populates the pages of memory_
+  std::unique_ptr<io::ReadQueue>
+      queue_;  // its destructor waits for pending reads, before the buffers are freed
+  std::int64_t residents_ = 0, next_ = 0;  // next_: next chunk to read
+  std::int64_t being_read_ = 0;            // number of pending reads
+  std::vector<std::int64_t> free_;         // offsets of free rotating buffers
+  std::vector<std::int64_t> buffer_of_;    // per chunk: offset of its (last) buffer
   std::vector<State> states_;              // per chunk
   std::vector<bool> is_checked_;           // per chunk
   std::vector<std::int64_t> first_rows_;

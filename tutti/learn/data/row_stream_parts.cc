@@ -1,10 +1,10 @@
-// Passes whose threads do not wait for each other after each chunk.
+// Passes of RowStream without a barrier after each chunk.
 //
-// Each part goes through the chunks in their order. A thread takes a part that nobody works on and
-// that is furthest behind, for the next of the chunks that are there; where all parts have gone as
-// far as there are chunks, it waits for the next chunk, while others still compute. Whoever ends
-// the last part of a chunk frees its buffer and starts the next read. So which thread does what is
-// left to chance, the order of the sums of a part is not.
+// Each part processes the chunks in order. A free thread takes the part that is furthest behind and not in progress,
+// and processes its next chunk that has arrived. If all parts have processed all chunks that have arrived, the thread
+// waits for the next chunk while others still compute. The thread that finishes the last part of a chunk frees its
+// buffer and starts the next read. Which thread processes which part is not deterministic; the order of the sums within
+// a part is.
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -33,7 +33,7 @@ class RowStream::PartPass {
         body_(body),
         visits_(chunks.size()),
         parts_(static_cast<std::size_t>(partition.parts)) {}
-  // What is still in use was not finished: it is let go, to be read and checked again.
+  // Chunks in use are incomplete: release them, to be read and verified again.
   ~PartPass() {
     for (std::int64_t i = 0; i < arrived_; ++i)
       if (visits_[i].is_open) end_visit(i);
@@ -45,16 +45,17 @@ class RowStream::PartPass {
   }
 
  private:
-  // Of a chunk that has arrived.
+  // State of a chunk that has arrived.
   struct Visit {
     const std::byte* start = nullptr;
     Matrix rows;
-    std::optional<ChunkCheck> check;  // where it was not checked yet
+    std::optional<ChunkCheck> check;  // if it is not verified yet
     std::int64_t parts_left = 0;
-    bool is_open = false, is_whole = false;  // has a buffer; was computed with, hence checked
+    bool is_open = false,
+         is_whole = false;  // is_open: has a buffer; is_whole: processed, hence verified
   };
   struct Part {
-    std::int64_t next = 0;  // of the list
+    std::int64_t next = 0;  // index in the list of chunks
     bool is_taken = false;
   };
   using Lock = std::unique_lock<std::mutex>;
@@ -76,14 +77,14 @@ class RowStream::PartPass {
   const PartBody& body_;
   const std::thread::id caller_ = std::this_thread::get_id();
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::vector<Visit> visits_;
   std::vector<Part> parts_;
-  std::int64_t arrived_ = 0, watched_ = 0, in_use_ = 0;  // chunks
-  std::vector<std::int64_t> ended_;                      // visits whose buffers can be freed
-  bool is_reading_ = false;                              // a thread has the stream to itself
-  bool is_broken_ = false;                               // a thread threw
+  std::int64_t arrived_ = 0, watched_ = 0, in_use_ = 0;  // numbers of chunks
+  std::vector<std::int64_t> ended_;                      // chunks whose buffers can be freed
+  bool is_reading_ = false;                              // a thread uses the stream exclusively
+  bool is_broken_ = false;                               // a thread has thrown
 };
 
 void RowStream::PartPass::work() {
@@ -99,7 +100,7 @@ void RowStream::PartPass::work() {
   }
 }
 
-// Whether there is more to do.
+// Returns whether there is more to do.
 bool RowStream::PartPass::do_next(Lock& lock) {
   if (std::this_thread::get_id() == caller_ && watched_ < arrived_) {
     ++watched_;
@@ -114,14 +115,14 @@ bool RowStream::PartPass::do_next(Lock& lock) {
   } else if (can_bring()) {
     bring(lock);
   } else if (arrived_ == static_cast<std::int64_t>(chunks_.size())) {
-    return false;  // others have what is left
+    return false;  // other threads process the rest
   } else {
     changed_.wait(lock);
   }
   return true;
 }
 
-// The one to go on with, or -1.
+// Returns the part to continue with, or -1.
 std::int64_t RowStream::PartPass::part_behind() const {
   std::int64_t found = -1;
   for (std::int64_t part = 0; part < partition_.parts; ++part) {
@@ -149,8 +150,8 @@ void RowStream::PartPass::do_part(std::int64_t part, Lock& lock) {
   changed_.notify_all();
 }
 
-// Rows of a chunk that was not checked are computed with right after they were looked at. A piece
-// is looked at by the part that it begins in.
+// Rows of an unverified chunk are processed directly after they are checked. A piece is checked by the part that it
+// begins in.
 void RowStream::PartPass::compute(std::int64_t part, std::int64_t chunk, Visit& visit) const {
   const Matrix& rows = visit.rows;
   const std::int64_t first = stream_.first_rows_[chunk];
@@ -179,15 +180,14 @@ void RowStream::PartPass::compute(std::int64_t part, std::int64_t chunk, Visit& 
   walk.look_at_all();
 }
 
-// A chunk whose read could not be started, because all buffers are in use, comes after one of them
-// is freed.
+// If all buffers are in use, a read is started when one of them is freed.
 bool RowStream::PartPass::can_bring() const {
   if (is_reading_ || arrived_ == static_cast<std::int64_t>(chunks_.size())) return false;
   const std::int64_t chunk = chunks_[arrived_];
   return stream_.is_resident(chunk) || stream_.states_[chunk] != State::kAbsent || in_use_ == 0;
 }
 
-// Files that cannot be checked piece by piece are checked here.
+// Files that cannot be verified piece by piece are verified here.
 void RowStream::PartPass::check_or_plan(std::int64_t chunk, Visit& visit) const {
   const DataFile& file = *stream_.file_;
   if (stream_.is_checked_[chunk]) return;

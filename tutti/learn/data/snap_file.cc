@@ -16,7 +16,7 @@ namespace {
 
 enum Kind : std::uint32_t { kDenseKind, kSparseKind, kImplicitKind };
 
-// Takes values from the start of what is left of the file.
+// Reads values from the start of the remaining file.
 class Cursor {
  public:
   Cursor(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
@@ -31,7 +31,7 @@ class Cursor {
   void copy(T* target, std::int64_t count) {
     if (count < 0 || static_cast<std::size_t>(count) > bytes_.size() / sizeof(T))
       fail(fmt::format("the file is truncated after {} bytes", taken_ + bytes_.size()));
-    if (count == 0) return;  // memcpy wants no null, not even for nothing
+    if (count == 0) return;  // memcpy requires non-null pointers even for 0 bytes
     std::memcpy(static_cast<void*>(target), bytes_.data(),
                 static_cast<std::size_t>(count) * sizeof(T));
     bytes_.remove_prefix(static_cast<std::size_t>(count) * sizeof(T));

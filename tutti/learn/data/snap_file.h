@@ -1,4 +1,4 @@
-// The known `snap` layout of binary data files; docs/formats/snap.md says it byte by byte.
+// Data files in the `snap` binary format; docs/formats/snap.md specifies it.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,12 @@
 
 namespace tutti::learn {
 
-// Dense, sparse, or sparse without values (then every row has length 1), by rows or by columns.
-// Throws IoError that says what is wrong; nothing is half-read.
+// Reads dense, CSR or CSC matrices. Sparse matrices without values have rows of unit norm. Throws IoError that
+// describes the error; there are no partial results.
 DataSet read_snap(const std::filesystem::path& path);
 
-// f32. Sparse matrices without values are written without them if `implicit` is kUnitNorm, as the
-// layout means it so; with values of 1 otherwise. Throws ConfigError when a size has more than 32
-// bits.
+// Writes f32. A sparse matrix without values is written without them if `implicit` is kUnitNorm, otherwise with values
+// of 1. Throws ConfigError if a size exceeds 32 bits.
 void write_snap(const std::filesystem::path& path, const DataSet& data);
 
 }  // namespace tutti::learn

@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 4 << 20;
 
-// Lines that one thread reads. Indices stay as they are in the text until the base is known.
+// Lines parsed by one thread. Indices stay as in the text until the base is known.
 template <class T>
 struct Chunk {
   SparseRowsOf<T> rows;
   std::vector<double> labels;
   std::int32_t smallest = std::numeric_limits<std::int32_t>::max(), largest = -1;
   std::int64_t lines = 0;
-  std::string error;  // what is wrong in line `lines` of the chunk
+  std::string error;  // error in line `lines` of the chunk; empty: none
 };
 
 bool is_space(char c) {
@@ -46,7 +46,7 @@ std::string excerpt(const char* at, const char* end) {
   return std::string(at, std::min<std::ptrdiff_t>(stop - at, 40));
 }
 
-// One `index:value`. Returns its end, or nullptr with the error in the chunk.
+// Parses one `index:value`. Returns its end, or nullptr with the error in the chunk.
 template <class T>
 const char* read_entry(const char* at, const char* end, std::int64_t& previous, Chunk<T>& chunk) {
   std::int64_t index = 0;
@@ -75,7 +75,7 @@ const char* read_entry(const char* at, const char* end, std::int64_t& previous, 
   return nullptr;
 }
 
-// Whether the line could be read; an empty one, or one with a comment only, gives no row.
+// Returns whether the line is valid. Empty lines and comments add no row.
 template <class T>
 bool read_line(const char* at, const char* end, Chunk<T>& chunk) {
   end = std::find(at, end, '#');
@@ -117,7 +117,7 @@ void read_chunk(std::string_view text, Chunk<T>& chunk) {
   }
 }
 
-// Pieces of whole lines.
+// Splits the text into pieces of complete lines.
 std::vector<std::string_view> split_at_lines(std::string_view text) {
   std::vector<std::string_view> pieces;
   while (!text.empty()) {
@@ -147,7 +147,7 @@ bool begins_with_one(const std::vector<Chunk<T>>& chunks, SvmlightOptions::Base 
                       [](const Chunk<T>& c) { return c.smallest == 0; });
 }
 
-// Row by row of chunks into one; a chunk is freed once it is in.
+// Concatenates the rows of the chunks; frees each chunk after it is copied.
 template <class T>
 DataSet join(std::vector<Chunk<T>> chunks, std::int64_t columns, bool has_base_one) {
   DataSet data;

@@ -1,4 +1,4 @@
-// Files of other libraries, made by hand for tests.
+// NumPy and zip files assembled in memory for tests.
 #pragma once
 
 #include <zlib.h>
@@ -70,7 +70,8 @@ inline std::string zip_bytes(const std::vector<std::pair<std::string, std::strin
          number(0, 2);
 }
 
-// A sparse matrix of 3 x 4 with labels, as scipy.sparse.save_npz and numpy.savez write them.
+// A sparse 3 x 4 matrix with labels, as written by scipy.sparse.save_npz and numpy.savez.
+//
 inline std::string sparse_npz_bytes(bool is_packed) {
   return zip_bytes({{"format.npy", npy_bytes("|S3", "()", "csr")},
                     {"shape.npy", npy_bytes("<i8", "(2,)", bytes_of<std::int64_t>({3, 4}))},

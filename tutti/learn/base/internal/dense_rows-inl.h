@@ -1,4 +1,4 @@
-// Products of dense rows, once per instruction set.
+// Products of dense rows, compiled once per instruction set.
 #if defined(TUTTI_LEARN_DENSE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_LEARN_DENSE_ROWS_INL_H_
 #undef TUTTI_LEARN_DENSE_ROWS_INL_H_
@@ -62,7 +62,7 @@ void add_to_double_any(const T* HWY_RESTRICT source, std::int64_t count,
   for (std::int64_t i = 0; i < count; ++i) target[i] += static_cast<double>(source[i]);
 }
 
-// Four rows at a time, so that `vector` is loaded once for them.
+// Processes four rows at a time, so `vector` is loaded once for all of them.
 template <class T>
 void multiply_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t count,
                        std::int64_t columns, const T* HWY_RESTRICT vector, T constant,
@@ -104,7 +104,7 @@ HWY_INLINE void add_powers(const T* HWY_RESTRICT rows, std::int64_t stride, std:
                            T* HWY_RESTRICT target) {
   const Tag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  // What a value is multiplied by.
+  // Product of a factor with a value or its square.
   const auto by = [](Vector<T> factor, Vector<T> value) {
     if constexpr (kPower == 2) return hn::Mul(factor, value);
     return factor;
@@ -167,7 +167,7 @@ void fill_rows_any(const T* HWY_RESTRICT rows, std::int64_t stride, std::int64_t
   }
 }
 
-// Values of a row that lie together in a panel: a cache line of them.
+// Number of values of a row that are contiguous in a panel: one cache line.
 template <class T>
 inline constexpr std::int64_t kPanel = 64 / static_cast<std::int64_t>(sizeof(T));
 
@@ -228,7 +228,7 @@ HWY_INLINE void add_gram_block(const T* HWY_RESTRICT packed, std::int64_t count,
   }
 }
 
-// What lies across stays in the first cache for all rows of the Gram matrix.
+// The panel of columns stays in the L1 cache for all rows of the Gram matrix.
 template <class T>
 void add_gram_any(const T* packed, std::int64_t count, std::int64_t columns, std::int64_t begin,
                   std::int64_t end, double* gram) {

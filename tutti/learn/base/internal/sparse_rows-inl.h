@@ -1,4 +1,4 @@
-// Products of sparse rows, once per instruction set.
+// Products of sparse rows, compiled once per instruction set.
 #if defined(TUTTI_LEARN_SPARSE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_LEARN_SPARSE_ROWS_INL_H_
 #undef TUTTI_LEARN_SPARSE_ROWS_INL_H_
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::HWY_NAMESPACE {
 
-// One row of SparseRows. The factor is what implicit values are.
+// One row of SparseRows. `factor` is the value of implicit entries.
 template <class T>
 struct SparseRow {
   const T* values;
@@ -33,7 +33,7 @@ HWY_INLINE SparseRow<T> row_of(const SparseRows<T>& rows, std::int64_t r) {
           has_length ? static_cast<T>(1 / std::sqrt(static_cast<T>(count))) : T{1}};
 }
 
-// Sum of values[i] * vector[indices[i]]; without values their sum.
+// Returns the sum of values[i] * vector[indices[i]], or of vector[indices[i]] without values.
 template <class T>
 HWY_INLINE T gather_dot(const T* HWY_RESTRICT values, const std::int32_t* HWY_RESTRICT indices,
                         std::int64_t count, const T* HWY_RESTRICT vector) {
@@ -55,7 +55,7 @@ HWY_INLINE T gather_dot(const T* HWY_RESTRICT values, const std::int32_t* HWY_RE
     sum = values != nullptr ? hn::MulAdd(gathered, hn::LoadU(d, values + i), sum)
                             : hn::Add(gathered, sum);
   }
-  if (i < count) {  // lanes beyond the end gather element 0 and are left out
+  if (i < count) {  // lanes beyond the end gather element 0 and are masked out
     const std::size_t left = static_cast<std::size_t>(count - i);
     const auto mask = hn::FirstN(d, left);
     const auto index = widen(hn::MaskedLoad(hn::FirstN(d32, left), d32, indices + i));

@@ -1,4 +1,4 @@
-// The logistic loss and its derivatives, once per instruction set.
+// The logistic loss and its derivatives, compiled once per instruction set.
 #if defined(TUTTI_LEARN_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_LEARN_TERMS_INL_H_
 #undef TUTTI_LEARN_TERMS_INL_H_
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With e = exp(-|z|) nothing overflows: the loss is max(-z, 0) + log(1 + e).
+// With e = exp(-|z|) the loss max(-z, 0) + log(1 + e) cannot overflow.
 template <class T, class D, class V>
 HWY_INLINE V logistic_vector(D d, V margin, V label, V weight, V& first, V& second) {
   const V zero = hn::Zero(d), one = hn::Set(d, T{1});
@@ -36,7 +36,7 @@ double logistic_terms_any(const T* HWY_RESTRICT margins, const T* HWY_RESTRICT l
   const hn::ScalableTag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   double total = 0;
-  for (std::int64_t begin = 0; begin < count; begin += 256) {  // f32 sums stay short
+  for (std::int64_t begin = 0; begin < count; begin += 256) {  // keeps sums in f32 short
     const std::int64_t end = begin + 256 < count ? begin + 256 : count;
     auto sum = hn::Zero(d);
     for (std::int64_t i = begin; i < end; i += lanes) {

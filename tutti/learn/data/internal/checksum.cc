@@ -29,8 +29,7 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum
   return sum;
 }
 
-// Four sums side by side: a single one would wait for its own multiplications. In an array they
-// would go through memory.
+// Four independent sums hide the latency of the multiplications. As an array they would be stored to memory.
 void PieceSum::add(const std::byte* data, std::size_t bytes) {
   auto [a, b, c, d] = sums_;
   const auto word = [&](std::size_t at) {

@@ -1,4 +1,4 @@
-// The checksums of our own data files; docs/formats/data.md says how they are made.
+// Checksums of data files; docs/formats/data.md specifies them.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@ namespace tutti::learn {
 
 inline constexpr std::uint64_t kChecksumStart = 0xcbf29ce484222325;
 
-// Over words of 8 bytes, the last one filled up with zeros; goes on from `sum`.
+// Continues `sum` over 8-byte words, the last one padded with zeros.
 std::uint64_t checksum_of(const void* data, std::size_t bytes, std::uint64_t sum = kChecksumStart);
 
-// A chunk, whose size is a multiple of 64, is summed in pieces of so many bytes; its checksum is
-// that of their sums.
+// A chunk, whose size is a multiple of 64, is summed in pieces of kPieceBytes; its checksum is the checksum of their
+// sums.
 inline constexpr std::size_t kPieceBytes = 256 << 10;
 std::uint64_t checksum_of_chunk(const std::byte* data, std::size_t bytes);
 
-// The sum of a piece, of which more and more is added: multiples of 32 bytes.
+// Incremental sum of one piece; `add` takes multiples of 32 bytes.
 class PieceSum {
  public:
   void add(const std::byte* data, std::size_t bytes);

@@ -27,7 +27,7 @@ ChunkCheck::Walk::Walk(ChunkCheck& check, std::int64_t begin, std::int64_t end)
       end_(std::min(static_cast<std::size_t>(end) * kPieceBytes,
                     static_cast<std::size_t>(check.file_.bytes_of(check.chunk_)))) {}
 
-// In steps that the first cache holds, so that values are looked at there.
+// In steps that fit into the L1 cache, where the values are then checked.
 void ChunkCheck::Walk::look_until(std::int64_t byte) {
   constexpr std::size_t kStep = 8 << 10;
   while (at_ < end_ && at_ < static_cast<std::size_t>(byte)) {
@@ -53,7 +53,7 @@ void ChunkCheck::look_for_values(std::size_t begin, std::size_t end) {
     are_finite_ = false;
 }
 
-// Where there is something wrong with a value, all are looked at once more, to tell which.
+// If a value is not finite, checks all values again to report which one.
 void ChunkCheck::finish() const {
   file_.compare(chunk_, start_, checksum_of(sums_.data(), sums_.size() * sizeof(sums_[0])));
   if (are_finite_) return;

@@ -1,4 +1,4 @@
-// The checks of a chunk while it is computed with.
+// Incremental verification of a chunk during computation.
 #pragma once
 
 #include <atomic>
@@ -11,20 +11,20 @@
 
 namespace tutti::learn {
 
-// The checksum of a chunk and, of dense rows, a look at their values, piece by piece: who computes
-// with them then finds them in the cache. Not for files of version 1; file and bytes outlive it.
+// Verifies the checksum of a chunk and, for dense rows, that all values are finite, piece by piece; the caller then
+// computes on values that are in the cache. Not for files of version 1. File and bytes must outlive the object.
 class ChunkCheck {
  public:
   ChunkCheck(const DataFile& file, std::int64_t chunk, const std::byte* start);
   std::int64_t pieces() const { return static_cast<std::int64_t>(sums_.size()); }
-  // Pieces begin at multiples of this.
+  // Size of a piece.
   static std::int64_t piece_bytes();
 
-  // Looks at pieces [begin, end), little by little.
+  // Incremental check of the pieces [begin, end).
   class Walk {
    public:
     Walk(ChunkCheck& check, std::int64_t begin, std::int64_t end);
-    // At their bytes up to this one, counted from the start of the chunk, where that is not done.
+    // Checks up to this byte, counted from the start of the chunk.
     void look_until(std::int64_t byte);
     void look_at_all();
 
@@ -33,8 +33,8 @@ class ChunkCheck {
     std::size_t at_, end_;
     PieceSum sum_;
   };
-  // After each piece was looked at once, in any order, on any threads. Throws as
-  // DataFile::check_chunk does.
+  // Call after each piece was checked exactly once, in any order and on any threads. Throws as DataFile::check_chunk
+  // does.
   void finish() const;
 
  private:
@@ -43,7 +43,7 @@ class ChunkCheck {
   const DataFile& file_;
   std::int64_t chunk_;
   const std::byte* start_;
-  std::size_t first_value_ = 0, end_of_values_ = 0;  // bytes from the start
+  std::size_t first_value_ = 0, end_of_values_ = 0;  // byte offsets in the chunk
   std::vector<std::uint64_t> sums_;
   std::atomic<bool> are_finite_ = true;
 };

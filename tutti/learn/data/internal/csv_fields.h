@@ -1,5 +1,4 @@
-// Rows and fields in the text of a CSV file, with quotes as in RFC 4180. A quote counts where a
-// field begins; elsewhere it is a letter.
+// Tokenizer for CSV text with quoting as in RFC 4180. A quote has a meaning only at the beginning of a field.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +19,8 @@ inline std::string_view trimmed(std::string_view field) {
   return field;
 }
 
-// Where the field that begins at `from` ends: at its delimiter, its newline or the end of the text.
-// Between quotes both are part of it, and two quotes are one.
+// Returns the end of the field that begins at `from`: its delimiter, its newline or the end of the text. Quoted fields
+// may contain both, and two quotes stand for one.
 inline std::size_t end_of_field(std::string_view text, std::size_t from, char delimiter,
                                 bool& is_open) {
   std::size_t at = from;
@@ -38,11 +37,11 @@ inline std::size_t end_of_field(std::string_view text, std::size_t from, char de
   return at;
 }
 
-// A field as it stands in the text, less quotes around it.
+// A field without its enclosing quotes; escaped quotes are still doubled.
 struct CsvField {
   std::string_view text;
-  bool has_quotes = false;  // two of them in a row are still one
-  bool is_open = false;     // the quote before it has no other
+  bool has_quotes = false;  // contains escaped quotes
+  bool is_open = false;     // the opening quote is not closed
 
   std::string unescaped() const {
     std::string found;
@@ -54,7 +53,7 @@ struct CsvField {
   }
 };
 
-// Takes the next field off the line; `has_more` says whether there was a delimiter after it.
+// Removes the next field from the line; sets `has_more` if a delimiter follows it.
 inline CsvField take_field(std::string_view& line, char delimiter, bool& has_more) {
   CsvField field;
   std::size_t end = std::min(line.size(), line.find(delimiter));
@@ -76,7 +75,7 @@ inline std::vector<CsvField> fields_of(std::string_view line, char delimiter) {
   return fields;
 }
 
-// Takes the next row off the text, which is a line unless there is a newline between quotes.
+// Removes the next row from the text: one line, or several if quoted fields contain newlines.
 inline std::string_view take_row(std::string_view& text, char delimiter) {
   std::size_t end = std::min(text.size(), text.find('\n'));
   if (text.substr(0, end).find('"') != std::string_view::npos) {
@@ -94,7 +93,7 @@ inline std::int64_t lines_of(std::string_view row) {
   return 1 + std::count(row.begin(), row.end(), '\n');
 }
 
-// The first of tab, semicolon, comma that the first row has outside of quotes.
+// Returns the first of tab, semicolon and comma that occurs unquoted in the first row.
 inline char delimiter_of(std::string_view text) {
   bool is_quoted = false;
   std::string found;

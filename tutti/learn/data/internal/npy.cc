@@ -16,7 +16,7 @@ void refuse_array(std::string_view name, const std::string& what) {
 
 namespace {
 
-// What stands after 'key': in the text of a dictionary of Python.
+// Returns the text after 'key': in the Python dictionary of the header.
 std::string_view value_of(std::string_view header, std::string_view key, std::string_view name) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) refuse_array(name, fmt::format("its header has no '{}'", key));
@@ -81,7 +81,7 @@ NpyArray read_npy_array(std::string_view bytes, std::string_view name) {
   const std::string_view header = bytes.substr(start, length);
   NpyArray array;
   const std::string_view type = value_of(header, "descr", name);
-  // As in '<f4': order, kind, size.
+  // The type string is byte order, kind and size, as in '<f4'.
   const std::size_t end = type.size() < 4 ? 0 : type.find(type.front(), 1);
   const bool is_text = end != std::string_view::npos && end >= 4;
   const char order = is_text ? type[1] : '>';

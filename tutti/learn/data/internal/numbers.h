@@ -1,4 +1,4 @@
-// Numbers in text, quickly.
+// Fast parser of decimal numbers.
 #pragma once
 
 #include <charconv>
@@ -6,9 +6,8 @@
 
 namespace tutti::learn {
 
-// Reads the decimal number at `from`; returns the end of it, or nullptr when there is none. Most
-// numbers in data files have few digits: below 2^53 with at most 22 decimals a division gives the
-// nearest double; everything else goes to from_chars.
+// Parses the decimal number at `from`. Returns its end, or nullptr if there is no number. Short numbers take one exact
+// division: up to 15 digits are below 2^53, so the quotient is the nearest double. All others use from_chars.
 inline const char* read_number(const char* from, const char* end, double& value) {
   static constexpr double kPowers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                        1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -33,7 +32,7 @@ inline const char* read_number(const char* from, const char* end, double& value)
     if (is_negative) value = -value;
     return at;
   }
-  const char* start = *from == '+' ? from + 1 : from;  // from_chars knows no plus
+  const char* start = *from == '+' ? from + 1 : from;  // from_chars does not accept a plus sign
   if (from == end || start == end || (start != from && *start == '-')) return nullptr;
   const auto [stop, error] = std::from_chars(start, end, value);
   return error == std::errc() ? stop : nullptr;

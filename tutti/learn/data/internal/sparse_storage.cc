@@ -26,16 +26,16 @@ Matrix matrix_of(std::shared_ptr<SparseStorage> memory, Storage storage, std::in
   return matrix;
 }
 
-// How many pieces of the lines are counted apart: enough for all threads, but not so many that the
-// counters outgrow the matrix.
+// Number of pieces whose entries are counted separately: enough for all threads, but few enough that the counters are
+// smaller than the matrix.
 std::int64_t pieces_for(std::int64_t entries, std::int64_t counters) {
   const std::int64_t most = entries / (2 * std::max<std::int64_t>(1, counters));
   return static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(std::clamp<std::int64_t>(most, 1, 64))));
 }
 
-// Turns counts per piece and target line into the place where each piece writes its first entry of
-// the line; gives the offsets of the lines.
+// Replaces the counts per piece and target line by the index at which each piece writes its first entry of the line.
+// Returns the offsets of the lines.
 std::vector<std::int64_t> exclusive_sums(std::vector<std::vector<std::int64_t>>& counts,
                                          std::int64_t lines) {
   std::vector<std::int64_t> offsets(lines + 1);

@@ -1,4 +1,4 @@
-// Memory of sparse matrices that we made ourselves, and the conversions that make them.
+// Memory of sparse matrices built by this library, and conversions between storages.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct SparseStorage {
   std::vector<std::int32_t> indices;
   std::vector<float> values_f32;
   std::vector<double> values_f64;
-  std::shared_ptr<const void> below;  // what a view still needs
+  std::shared_ptr<const void> below;  // memory that a view refers to
 };
 
 template <class T>
@@ -26,11 +26,11 @@ std::vector<T>& values_of(SparseStorage& storage) {
   }
 }
 
-// Dense to sparse rows without the zeros.
+// Converts dense to CSR, without the zeros.
 template <class T>
 Matrix sparse_rows_of(const Matrix& dense, Threads& threads);
 
-// Sparse rows to sparse columns or back.
+// Converts CSR to CSC or back.
 template <class T>
 Matrix transpose_storage(const Matrix& sparse, Threads& threads);
 

@@ -1,4 +1,4 @@
-// Text files, written in large pieces.
+// Buffered writer of text files.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +15,7 @@
 
 namespace tutti::learn {
 
-// fmt's own file ends the program where its destructor finds the disk full; this one throws
-// IoError.
+// Throws IoError if the disk is full. (fmt's file aborts in its destructor.)
 class TextWriter {
  public:
   explicit TextWriter(std::filesystem::path path)
@@ -30,7 +29,7 @@ class TextWriter {
     if (text_.size() >= kPieceBytes) write();
   }
 
-  // What has not been written by now; without it the end of the file may be missing.
+  // Writes the rest of the buffer. Must be called; otherwise the end of the file may be missing.
   void finish() {
     write();
     file_.close();
