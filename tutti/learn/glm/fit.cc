@@ -35,8 +35,8 @@ GlmModel fit_typed(const Matrix& features, std::span<const double> labels,
   return solve(*design, &features, labels, weights, options, solver);
 }
 
-// A copy of dense f32 rows. Interior points end with weights of rows from 1e-9 to 1e9, which sums
-// in f32 do not survive.
+// Copies dense f32 rows to f64. The interior-point method ends with row weights from 1e-9 to 1e9, which sums in f32
+// cannot represent.
 Matrix in_double(const Matrix& rows, Threads& threads) {
   if (rows.dtype == DType::kF64) return rows;
   auto values =

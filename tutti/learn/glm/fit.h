@@ -1,4 +1,4 @@
-// The door of the linear models.
+// Entry point of the linear models (generalised linear models with l1 and l2 penalties).
 #pragma once
 
 #include <span>
@@ -8,14 +8,13 @@
 
 namespace tutti::learn {
 
-// Fits one model. Labels are -1 and 1 for losses that classify; `weights` has one number >= 0 per
-// row or is empty. Computes in the type of the matrix: f32 data is never copied to f64. The same
-// bits for any number of threads. Throws ConfigError when sizes, labels, weights or options do not
-// fit, or a value is not finite.
+// Fits one model. Classification losses need labels of -1 and 1. `weights` has one value >= 0 per row, or is empty.
+// Computes in the type of the matrix: f32 data is not converted to f64. Bitwise identical for any number of threads.
+// Throws ConfigError for inconsistent sizes, invalid labels, weights or options, and values that are not finite.
 GlmModel fit(const Matrix& features, std::span<const double> labels,
              std::span<const double> weights, const GlmOptions& options);
 
-// Which solver kAuto means for this matrix.
+// Returns the solver that kAuto selects for this matrix.
 Solver choose_solver(const Matrix& features, const GlmOptions& options);
 
 // margins[r] = row r . coefficients + intercept, in f64.

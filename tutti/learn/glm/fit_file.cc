@@ -20,18 +20,18 @@ constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 10;
 constexpr double kSampleTolerance = 1e-2;
 
-// What a solver keeps for each row: the label in its own type, and numbers.
+// Numbers that a solver stores per row, including the label.
 std::int64_t numbers_per_row(Solver solver, bool has_l1) {
   if (solver == Solver::kNewton) return has_l1 ? 4 : 1;
   return 7;
 }
 
-// What a fit needs beside the chunks, from above; `models`: how many classes are fitted at once.
+// Upper bound of the memory of a fit without the chunks; `models` is the number of classes fitted simultaneously.
 std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, bool has_l1,
                          std::int64_t models = 1) {
   const DataSchema& schema = file.schema();
   const std::int64_t size = static_cast<std::int64_t>(size_of(schema.dtype));
-  const std::int64_t columns = schema.columns + 64;  // with padding
+  const std::int64_t columns = schema.columns + 64;  // including padding
   const std::int64_t tile = kBlockRows * size;
   const std::int64_t per_row =
       models * numbers_per_row(solver, has_l1) * size + (has_weights ? size : 0);
@@ -41,7 +41,7 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
     return others + kMostPartsOfStream * width * (width * 8 + 2 * tile) + width * width * 32;
   }
   others += models * columns * (8 * size + 24) + columns * kMostPartsOfStream * (size + 8);
-  // Without l2 alone there is no block of columns that precondition.
+  // With l1, and in SDCA, there is no preconditioner block.
   if (solver == Solver::kSdca || has_l1) return others + columns * 4 * (size + 8);
   const std::int64_t block =
       std::min<std::int64_t>(columns, schema.storage == Storage::kDense ? 4352 : 1280);
@@ -52,7 +52,7 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
 
 // Blocks of rows from all over a dense file.
 struct Sample {
-  HugePages values;  // a limit need not leave room for them any more when they are gone
+  HugePages values;  // unmapped on destruction, so it does not count towards a limit later
   std::vector<double> labels, weights;
   Matrix features;
 };
@@ -61,8 +61,7 @@ Sample sample_of(const DataFile& file, std::span<const double> labels,
                  std::span<const double> weights, std::int64_t stride) {
   const std::int64_t row_bytes =
       file.schema().columns * static_cast<std::int64_t>(size_of(file.schema().dtype));
-  // body(first byte, rows, the first row's number in the file) for every block; `done` after a
-  // chunk.
+  // Calls body(first byte, rows, index of the first row in the file) for every block, and `done` after a chunk.
   const auto for_blocks = [&](const auto& body, const auto& done) {
     std::int64_t first = 0, block = 0;
     for (std::int64_t chunk = 0; chunk < file.chunks(); ++chunk) {
@@ -110,8 +109,8 @@ std::int64_t reduced(std::int64_t value, comm::Communicator* ranks, ReduceOp op)
   return value;
 }
 
-// First steps on a sample that fits into `bytes`: passes over the file are what costs. Conjugate
-// gradients take the chunks that stay in memory instead. `is_stopped`: the caller wants no more.
+// Warm start: fits a sample that fits into `bytes`, because passes over the file dominate the cost. Newton-CG uses the
+// resident chunks instead. Sets `is_stopped` if the caller stopped the fit.
 GlmOptions started(const DataFile& file, std::span<const double> labels,
                    std::span<const double> weights, GlmOptions options, Solver solver,
                    std::int64_t bytes, bool& is_stopped) {
@@ -145,8 +144,8 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   return options;
 }
 
-// A stream on every rank, or the same end for all: who has too little memory says why, the others
-// that somebody has.
+// Opens a stream on every rank, or throws on all ranks: a rank with too little memory reports the reason, the others
+// that another rank failed.
 std::unique_ptr<RowStream> open_stream(const std::shared_ptr<const DataFile>& file,
                                        std::int64_t bytes, comm::Communicator* ranks) {
   std::unique_ptr<RowStream> stream;
@@ -170,8 +169,7 @@ void note(const RowStream& stream, StreamStats* use) {
   use->engine = stream.engine();
 }
 
-// Whether the whole file may be in memory, with a second copy and what reading needs; all ranks
-// must be able to.
+// Whether the whole file, a second copy and the buffers for reading fit into memory, on all ranks.
 bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
           comm::Communicator* ranks, StreamStats* use) {
   std::int64_t all = 0;
@@ -182,7 +180,7 @@ bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
   return reduced(does ? 1 : 0, ranks, ReduceOp::kMin) == 1;
 }
 
-// What is there when a fit is stopped before its solver has seen the file.
+// The result of a fit that was stopped before its solver has started.
 GlmModel unfitted(const DataSchema& schema, const GlmOptions& options, Solver solver) {
   GlmModel model;
   model.coefficients = options.start_coefficients;

@@ -1,5 +1,4 @@
-// Logistic regression with several classes at once: the probabilities of a row are the softmax of
-// its margins, one per class.
+// Multinomial logistic regression: the probabilities of a row are the softmax of its margins, one per class.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +10,10 @@
 
 namespace tutti::learn {
 
-// Minimises  sum over rows of weight * -log(probability of its class)  +  l2 / 2 * |W|^2  +
-// l1 * |W|_1  by Newton's method with conjugate gradients. `classes` are 0 .. count - 1. Of the
-// options it takes l1, l2, fit_intercept (free), tolerance, max_iterations, the start, threads,
-// ranks and on_progress. Throws ConfigError as fit does. Without l1 the gap is that of the weights
-// with the intercepts as good as they are.
+// Minimises sum over rows of weight * -log(probability of its class) + l2 / 2 * |W|^2 + l1 * |W|_1 with Newton-CG.
+// `classes` are 0 .. count - 1. Supported options: l1, l2, fit_intercept (unpenalised), tolerance, max_iterations,
+// start values, threads, ranks and on_progress. Throws ConfigError as `fit` does. Without l1 the duality gap refers to
+// the weights with the intercepts fixed.
 MultinomialModel fit_multinomial(const Matrix& features, std::span<const std::int32_t> classes,
                                  int count, std::span<const double> weights,
                                  const GlmOptions& options);

@@ -35,7 +35,7 @@ std::vector<double> raw_of_trees(const SavedModel& model, const Matrix& features
   return raw;
 }
 
-// From one number per row and class to shares that sum to 1.
+// Normalises the values of each row to sum 1.
 void normalise(std::vector<double>& values, std::size_t classes) {
   for (std::size_t row = 0; row < values.size(); row += classes) {
     const double sum =
@@ -56,7 +56,7 @@ double logistic(double margin) {
   return 0.5 * (1 + std::tanh(0.5 * margin));
 }
 
-// Rows x classes: probabilities, or margins where there are none.
+// Returns rows x classes: probabilities, or margins for models without probabilities.
 std::vector<double> scores_of(const SavedModel& model, const Matrix& features, int threads) {
   const std::size_t classes = model.classes.size();
   if (model.trees) {

@@ -1,4 +1,4 @@
-// Predictions of model files, and their quality.
+// Prediction with model files, and evaluation of predictions.
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@
 namespace tutti::learn {
 
 struct Predictions {
-  std::vector<double> values;         // classes or numbers, one per row
-  std::vector<double> probabilities;  // rows x classes, row by row, or empty
+  std::vector<double> values;         // predicted class or number per row
+  std::vector<double> probabilities;  // rows x classes, row-major; empty: the model has none
 };
-// Throws ConfigError when the columns are others than the model's.
+// Throws ConfigError if the number of columns differs from the model.
 Predictions predict(const SavedModel& model, const Matrix& features, int threads);
 
-// "accuracy 0.93, log loss 0.21" or "mean squared error 0.4, R2 0.8"
+// Returns metrics as text: "accuracy 0.93, log loss 0.21" or "mean squared error 0.4, R2 0.8".
 std::string quality_of(const SavedModel& model, const Predictions& predictions,
                        std::span<const double> labels);
 

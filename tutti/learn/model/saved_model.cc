@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Weights that are 0 are left out.
+// Zero weights are not stored.
 Json json_of(const LinearPart& part) {
   Json columns = Json::array(), values = Json::array();
   for (std::size_t j = 0; j < part.coefficients.size(); ++j) {

@@ -13,7 +13,7 @@
 namespace tutti::learn {
 
 struct LinearPart {
-  std::vector<double> coefficients;  // one per column, or per word of it (one_hot_encode)
+  std::vector<double> coefficients;  // one per column after one_hot_encode
   double intercept = 0;
 };
 
@@ -25,21 +25,21 @@ struct SavedModel {
   std::vector<LinearPart> parts;
   bool is_multinomial = false, has_log_link = false;
   std::optional<tree::Model> trees;
-  StringCategories categories = {};  // what columns of categories and classes are called
+  StringCategories categories = {};  // of categorical columns and string labels
 
   bool has_probabilities() const {
     return !classes.empty() && name != "hinge" && name != "squared_hinge";
   }
 };
 
-// A label as it is written in the data: its category where labels are strings, else the number.
+// A label as written in the data: its category if labels are strings, otherwise the number.
 std::string label_text(const SavedModel& model, double label);
 
-// Throws IoError when the file cannot be written completely; an older file then stays as it was.
+// Replaces the file atomically. Throws IoError if it cannot be written; an existing file is then unchanged.
 void save_model(const std::filesystem::path& path, const SavedModel& model);
-// Throws IoError (DDL-9-02, DDL-9-03) that names the file and what is wrong with it.
+// Throws IoError (DDL-9-02, DDL-9-03) that names the file and the error.
 SavedModel load_model(const std::filesystem::path& path);
-// Whether a file begins like one that save_model wrote, whatever its name.
+// Whether the content of a file begins like a model file.
 bool is_model(const std::filesystem::path& path);
 
 }  // namespace tutti::learn

@@ -19,7 +19,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::size_t kMostClasses = 100;  // of labels that are taken for classes unasked
+constexpr std::size_t kMostClasses =
+    100;  // maximum number of distinct labels for task=auto to choose classification
 
 bool is_trees(const TrainSettings& settings) {
   const auto& names = tree_model_names();
@@ -43,10 +44,10 @@ bool is_number(const std::string& text) {
   return end != text.c_str() && *end == '\0';
 }
 
-// One field that is no number makes words of its whole column: where most of these are numbers, it
-// was a slip.
+// One field that is not a number makes its whole column categorical. If most categories are numbers, this is reported
+// as an error in the data.
 void check_categories(const StringCategories& categories) {
-  constexpr std::size_t kMostCodes = 100;  // that may look like numbers
+  constexpr std::size_t kMostCodes = 100;  // number of numeric categories that are accepted
   for (const int column : categories.categorical()) {
     const auto& all = categories.columns[column];
     const auto numbers = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_number));
@@ -96,7 +97,7 @@ void warn_of(const Model& found, const TrainSettings& settings) {
                    : "--max-iterations was reached");
 }
 
-// One model, or one per class against the rest.
+// Fits one model, or one-vs-rest models for several classes.
 void fit_parts(const FitOne& fit_one, const std::vector<double>& labels, const GlmOptions& options,
                const TrainSettings& settings, SavedModel& model) {
   const auto add = [&](std::span<const double> targets) {
@@ -122,7 +123,7 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
   return codes;
 }
 
-// A fit of all classes at once.
+// Stores a multinomial model.
 void keep_together(const MultinomialModel& found, const TrainSettings& settings,
                    SavedModel& model) {
   warn_of(found, settings);
@@ -150,7 +151,7 @@ SavedModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
   return model;
 }
 
-// Whether the labels are classes.
+// Whether the task is classification.
 bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
                  const std::vector<double>& values, bool has_string_labels) {
   const std::string& task = settings.options.text("task");
@@ -160,7 +161,7 @@ bool are_classes(const TrainSettings& settings, const std::vector<double>& label
          std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
 }
 
-// Options that forests and boosting share.
+// Sets the options that forests and boosting share.
 template <class TreeOptions>
 void set_common(const TrainSettings& settings, const DataSet& data, TreeOptions& options) {
   const Options& given = settings.options;

@@ -1,4 +1,4 @@
-// Fitting a model by its name, with options of one table (options.h).
+// Training of a model by name, with the options of options.h.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,17 @@ namespace tutti::learn {
 
 struct TrainSettings {
   Options options{train_options()};
-  // Called with a line of progress; false ends the fit with the model so far.
+  // Called with a progress line. Returning false ends the fit with the current model.
   std::function<bool(const std::string& line)> on_progress = {};
-  // Called more often than that where rows come from a file; true ends the fit as well.
+  // Called for every chunk of an out-of-core fit. Returning true ends the fit too.
   std::function<bool()> should_stop = {};
 };
 
-// Throws ConfigError when labels do not suit the model, and as the fits do.
+// Throws ConfigError if the labels do not suit the model, and as the fits do.
 SavedModel train(const DataSet& data, const TrainSettings& settings);
-// The same with a limit of memory: what a linear fit uses, and the greatest resident set of this
-// process while trees grow, for which the rows are first copied to the temporary directory.
+// Training with a memory limit: the additional memory of a linear fit, or the maximum resident set of this process for
+// trees, for which the rows are first copied to the temporary directory.
+//
 SavedModel train(const std::shared_ptr<const DataFile>& file, const TrainSettings& settings);
 
 }  // namespace tutti::learn

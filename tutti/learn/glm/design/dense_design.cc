@@ -8,9 +8,10 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows that are added to the Gram matrix
+constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows added to the Gram matrix together
 constexpr std::int64_t kGramRows = 2 * kPadding;
-constexpr std::int64_t kAtOnce = 8;  // rows that are still in a near cache when used once more
+constexpr std::int64_t kAtOnce =
+    8;  // rows that stay in the L1 or L2 cache until they are used again
 
 std::int64_t parts_for(std::int64_t rows) {
   return static_cast<std::int64_t>(std::bit_floor(
@@ -104,7 +105,7 @@ void DenseDesign<T>::transpose_multiply(const T* factors, T* target) {
   std::copy(sums.begin(), sums.end(), target);
 }
 
-// `sums` are those of the gradient, then those of the diagonal.
+// `sums` contains the gradient, then the diagonal.
 template <class T>
 void DenseDesign<T>::add_gradient(const Block& block, const T* first, const T* second,
                                   T* sums) const {
@@ -208,15 +209,14 @@ double DenseDesign<T>::step(const T* vector, T constant, const T* curvature, con
   return sums.back();
 }
 
-// The Gram matrix is shared out by its rows, so that there is one of it, whatever the number of
-// threads; what is added to it comes in the order of the blocks.
+// Threads share the Gram matrix by its rows, so there is one copy for any number of threads. Blocks are added in order.
 template <class T>
 void DenseDesign<T>::block_gram(const T* curvature, std::int64_t block, std::int64_t stride,
                                 std::vector<double>& gram) {
   const std::int64_t width = (block + 1 + kPadding - 1) / kPadding * kPadding;
   std::vector<double> padded(width * width);
   std::vector<T> tiles(kTilesAtOnce * kBlockRows * width);
-  std::vector<std::int64_t> rows_of;  // of the tiles that are full
+  std::vector<std::int64_t> rows_of;  // rows of each full tile
   const auto tile = [&](std::int64_t i) { return tiles.data() + i * kBlockRows * width; };
   const auto add_tiles = [&] {
     this->threads_.for_range(width, kGramRows, [&](std::int64_t begin, std::int64_t end) {

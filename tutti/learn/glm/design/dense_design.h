@@ -1,4 +1,4 @@
-// Dense rows. A block of rows stays in the cache for all that is done with it.
+// Design matrix with dense rows. A block of rows stays in the cache for all operations on it.
 #pragma once
 
 #include "tutti/learn/glm/design/design.h"
@@ -13,8 +13,8 @@ class DenseDesign final : public DesignMatrix<T> {
   bool is_sparse() const override { return false; }
   const T* row(std::int64_t r) const { return values_ + (r - first_) * stride_of_rows_; }
   std::int64_t stride_of_rows() const { return stride_of_rows_; }
-  // for_data_blocks with the place of row `begin`. Threads go through the chunks of a stream
-  // without waiting for each other, so `row` tells nothing meanwhile.
+  // for_data_blocks with a pointer to row `begin`. Threads process the chunks of a stream without a barrier, so `row`
+  // must not be called meanwhile.
   using RowsBody =
       std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows)>;
   void for_row_blocks(const RowsBody& body) const;
@@ -27,11 +27,10 @@ class DenseDesign final : public DesignMatrix<T> {
                              const T* first, const T* second, T* gradient, T* diagonal) override;
   double curvature_multiply(const T* vector, T constant, const T* curvature, T* products,
                             T* target) override;
-  // All that is to be known of a step, in one pass: products as in multiply, then curved =
-  // transpose_multiply(curvature * products), gradient = transpose_multiply of what
-  // fill(begin, end, first) writes to `first` from the products of these rows and, unless it is
-  // null, curvature_columns = transpose_multiply(curvature). Returns the sum of curvature *
-  // products.
+  // Evaluates a step in one pass. Computes products as in multiply, then curved = transpose_multiply(curvature *
+  // products). fill(begin, end, first) writes `first` from the products of these rows; gradient =
+  // transpose_multiply(first). If it is not null, curvature_columns = transpose_multiply(curvature). Returns the sum of
+  // curvature * products.
   using FirstBody = std::function<void(std::int64_t begin, std::int64_t end, T* first)>;
   double step(const T* vector, T constant, const T* curvature, const FirstBody& fill, T* products,
               T* curved, T* gradient, T* curvature_columns);
@@ -39,12 +38,12 @@ class DenseDesign final : public DesignMatrix<T> {
                   std::vector<double>& gram) override;
 
  private:
-  // A block of rows, the first of which lies at `rows`.
+  // A block of rows; `rows` points to the first one.
   struct Block {
     std::int64_t begin, end;
     const T* rows;
   };
-  // Its rows from `begin` on, at most kAtOnce.
+  // Returns at most kAtOnce rows of the block, from `begin` on.
   Block sub_block(const Block& block, std::int64_t begin) const;
   // Sums in f64 per part what `body(block, sums)` adds in T to `count` values per block.
   void sum_vectors(std::int64_t count, const std::function<void(const Block&, T*)>& body,
@@ -54,7 +53,7 @@ class DenseDesign final : public DesignMatrix<T> {
   void show(const Matrix& rows, std::int64_t first) const override;
 
   Matrix matrix_;
-  mutable const T* values_ = nullptr;  // of row `first`: 0, or that of the chunk in use
+  mutable const T* values_ = nullptr;  // row `first_`: 0, or the first row of the current chunk
   mutable std::int64_t first_ = 0;
   std::int64_t stride_of_rows_;
 };

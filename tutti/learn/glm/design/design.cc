@@ -79,7 +79,7 @@ void DesignMatrix<T>::select_chunks(Chunks which, std::int64_t begin_chunk,
   share_ = static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, total_rows_));
 }
 
-// Of a stream.
+// Streams only.
 template <class T>
 std::vector<std::int64_t> DesignMatrix<T>::selected_chunks() const {
   const bool has_range = chunks_ != Chunks::kAll;

@@ -10,15 +10,14 @@
 namespace tutti::learn {
 namespace {
 
-// Below this all of a vector is in the cache anyway.
+// With fewer columns the whole vector fits into the cache.
 constexpr std::int64_t kManyColumns = 16384;
-// Columns whose f32 sums are emptied into f64 ones again and again: in hundreds of thousands of
-// rows their rounding would be felt. Rarer columns have few terms.
+// Columns whose f32 sums are flushed into f64 sums regularly, because they have hundreds of thousands of terms. Rarer
+// columns have few terms.
 constexpr std::int64_t kFrequentColumns = 4096;
 constexpr std::int64_t kBlocksPerEmptying = 8;
 
-// Each part has a vector of all columns to itself; more parts than this and adding them up would
-// cost more than the rows.
+// Each part has a vector of all columns. With more parts, adding them up would cost more than the rows.
 std::int64_t parts_for(std::int64_t rows, std::int64_t columns, std::int64_t entries) {
   const std::int64_t most = entries / (4 * std::max<std::int64_t>(1, columns));
   const std::int64_t by_rows = rows / (4 * kBlockRows);
@@ -26,7 +25,7 @@ std::int64_t parts_for(std::int64_t rows, std::int64_t columns, std::int64_t ent
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(std::min(most, by_rows), 1, 64))));
 }
 
-// Columns that are not empty; those as frequent as each other in their order.
+// Returns the non-empty columns by descending frequency; ties keep their order.
 std::vector<std::int32_t> most_frequent_first(const std::vector<std::int32_t>& counts) {
   const std::int32_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   std::vector<std::int64_t> next(most + 2);  // next[c]: columns with more than c entries
@@ -66,14 +65,14 @@ SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads, comm::Communi
   frequent_.resize(this->parts_);
 }
 
-// Rows are counted from the chunk's first one, and so are the offsets.
+// Row indices and offsets are relative to the first row of the chunk.
 template <class T>
 void SparseDesign<T>::show(const Matrix& rows, std::int64_t first) const {
   view_ = {rows.offsets - first, rows.indices, static_cast<const T*>(rows.values),
            rows.implicit == Implicit::kUnitNorm};
 }
 
-// Entries of each column.
+// Returns the number of entries of each column.
 template <class T>
 std::vector<std::int32_t> SparseDesign<T>::count_columns() const {
   std::vector<std::vector<std::int32_t>> counts(this->parts_);

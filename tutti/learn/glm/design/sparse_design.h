@@ -1,5 +1,5 @@
-// Sparse rows. Frequent columns come first, so that what they need of a vector lies close together
-// and stays in the cache; in hashed data they are spread over all of it.
+// Design matrix with CSR rows. Frequent columns come first, so the part of a vector that they access is contiguous and
+// stays in the cache; in hashed data they are scattered.
 #pragma once
 
 #include "tutti/learn/base/vector_kernels.h"
@@ -33,22 +33,22 @@ class SparseDesign final : public DesignMatrix<T> {
   void show(const Matrix& rows, std::int64_t first) const override;
   void reorder();
   std::vector<std::int32_t> count_columns() const;
-  // Runs `body(begin, end, sums)` over the selected blocks, where it adds to `width` values per
-  // column, and puts the sums over all parts into `target`.
+  // Calls `body(begin, end, sums)` for the selected blocks, where it adds to `width` values per column, and writes the
+  // sums over all parts to `target`.
   void sum_scattered(std::int64_t width,
                      const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* target);
 
-  // The same with two values per column, which end in an array each.
+  // The same with two values per column, written to two arrays.
   void sum_pairs(const std::function<void(std::int64_t, std::int64_t, T*)>& body, T* evens,
                  T* odds);
 
   Matrix matrix_;
   std::vector<std::int32_t> order_;
-  std::vector<std::int32_t> new_index_;        // of a stream: the inverse of `order`
-  std::unique_ptr<std::int32_t[]> indices_;    // of the columns in their new order
-  mutable SparseRows<T> view_;                 // of all rows, or of the chunk in use
-  std::vector<std::vector<T>> sums_;           // per part, kept from call to call
-  std::vector<std::vector<double>> frequent_;  // f64 sums of the first columns, per part
+  std::vector<std::int32_t> new_index_;        // streams: inverse of order_
+  std::unique_ptr<std::int32_t[]> indices_;    // column indices in the new order
+  mutable SparseRows<T> view_;                 // all rows, or the current chunk
+  std::vector<std::vector<T>> sums_;           // per part, reused by all calls
+  std::vector<std::vector<double>> frequent_;  // per part: f64 sums of the most frequent columns
 };
 
 }  // namespace tutti::learn

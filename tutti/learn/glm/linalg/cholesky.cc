@@ -9,12 +9,12 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::int64_t kBlock = 48;
-constexpr double kSmallestPivot = 1e-13;  // of a matrix with 1 on the diagonal
+constexpr double kSmallestPivot = 1e-13;  // for a matrix with unit diagonal
 
 }  // namespace
 
-// Block by block of columns: what the columns before it leave of the block, its own triangle, then
-// the rows below it. Rows are independent of each other, so threads share them.
+// Blocked factorisation, a block of columns at a time: subtract the contribution of the preceding columns, factor the
+// diagonal block, then compute the rows below it. The rows are independent, so threads share them.
 Cholesky::Cholesky(std::vector<double> matrix, std::int64_t size, Threads& threads)
     : size_(size), lower_(std::move(matrix)), scale_(size) {
   for (std::int64_t i = 0; i < size; ++i) {
@@ -56,7 +56,7 @@ void Cholesky::factor_block(std::int64_t begin, std::int64_t end) {
       if (j < i) {
         row[j] = rest / other[j];
       } else {
-        // A pivot this large answers 0 for the direction that is not there.
+        // A huge pivot sets the solution to 0 in a direction of the null space.
         row[i] = rest > kSmallestPivot ? std::sqrt(rest) : 1e150;
       }
     }

@@ -1,4 +1,4 @@
-// Solves with a symmetric positive (semi-)definite matrix.
+// Cholesky factorisation of symmetric positive (semi-)definite matrices.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace tutti::learn {
 
 class Cholesky {
  public:
-  // `matrix` is size x size; its lower triangle counts. Directions in which it is 0 within rounding
-  // (columns that are equal or constant, without a penalty) get 0 in every solution.
+  // `matrix` is size x size; only its lower triangle is read. In directions of the numerical null space (duplicate or
+  // constant columns without a penalty) all solutions are 0.
   Cholesky(std::vector<double> matrix, std::int64_t size, Threads& threads);
 
-  // From now on the matrix has this diagonal, with the correlations it had.
+  // Replaces the diagonal of the matrix; the correlations stay the same.
   void set_diagonal(const std::vector<double>& diagonal);
 
   // x = matrix^-1 x, in place.
@@ -24,8 +24,8 @@ class Cholesky {
   void factor_block(std::int64_t begin, std::int64_t end);
 
   std::int64_t size_;
-  std::vector<double> lower_;  // row by row
-  std::vector<double> scale_;  // makes the diagonal 1 before factoring
+  std::vector<double> lower_;  // row-major
+  std::vector<double> scale_;  // scales the matrix to unit diagonal
 };
 
 }  // namespace tutti::learn

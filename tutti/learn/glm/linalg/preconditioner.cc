@@ -5,7 +5,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kFrequentBlock = 1024;  // columns of sparse data
+constexpr std::int64_t kFrequentBlock = 1024;  // columns of the dense block, for sparse data
 constexpr std::int64_t kDenseBlock = 4096;
 constexpr std::int64_t kSampledPerColumn = 5;
 constexpr std::int64_t kFewestRows = 16384;
@@ -16,7 +16,7 @@ constexpr std::int64_t kProductGrain = 16384;
 template <class T>
 Preconditioner<T>::Preconditioner(DesignMatrix<T>& design) : design_(design) {
   const std::int64_t columns = design.columns();
-  if (design.is_sparse()) {  // few rows are not worth a large block
+  if (design.is_sparse()) {  // a large block is not worthwhile for few rows
     block_ = std::min({columns, kFrequentBlock, design.total_rows() / 16});
   } else {
     block_ = columns <= kDenseBlock ? columns : 0;
@@ -36,7 +36,7 @@ void Preconditioner<T>::correlate(const T* curvature) {
   const std::int64_t size = block_ + 1;
   std::vector<double> gram;
   design_.block_gram(curvature, block_, sample_stride(), gram);
-  // A column that the sample has seen seldom, or never, goes with others less than it seems.
+  // Damping: for columns that are rare in the sample, the sampled correlations are overestimated.
   const double average = gram[size * size - 1] / static_cast<double>(kFewestRows);
   for (std::int64_t j = 0; j < block_; ++j)
     gram[j * size + j] = 1.001 * gram[j * size + j] + average;

@@ -1,5 +1,5 @@
-// An approximate inverse of the Hessian: the frequent columns (all, when they are few) and the
-// intercept as one dense block from a sample of rows, the others by their diagonal.
+// Preconditioner of the Hessian: one dense block for the frequent columns (all, if there are few) and the intercept,
+// estimated from a sample of rows; the diagonal for all other columns.
 #pragma once
 
 #include <memory>
@@ -10,21 +10,21 @@
 
 namespace tutti::learn {
 
-// Vectors have one value per column, then the intercept's, which is 0 where there is none.
+// Vectors have one value per column, then the intercept (0 if there is none).
 template <class T>
 class Preconditioner {
  public:
   explicit Preconditioner(DesignMatrix<T>& design);
 
-  // How the columns of the block go together, from a sample of the selected rows. Costs as much as
-  // some passes, and changes little: once for a fit is enough, the diagonal follows the weights.
+  // Estimates the correlations of the block from a sample of the selected rows. This costs several passes, and the
+  // result changes little, so it is done once per fit; set_diagonal() follows the weights.
   void correlate(const T* curvature);
   bool is_correlated() const { return cholesky_ != nullptr; }
-  // Whether the block has all columns.
+  // Whether the block contains all columns.
   bool is_whole() const { return block_ == design_.columns(); }
-  // The exact diagonal of the Hessian, in every iteration. `intercept_diagonal` 0: there is none.
+  // Sets the exact diagonal of the Hessian, in every iteration. `intercept_diagonal` 0: no intercept.
   void set_diagonal(const T* diagonal, double intercept_diagonal, double ridge);
-  // target = inverse * source; returns their product.
+  // target = inverse * source; returns source . target.
   double apply(const T* source, T* target) const;
 
  private:

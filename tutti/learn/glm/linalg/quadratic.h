@@ -1,4 +1,4 @@
-// A small quadratic with an l1 penalty.
+// Minimisation of small quadratic functions with an l1 penalty.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace tutti::learn {
 
-// Minimises  gradient . d + d' hessian d / 2 + l1 * sum over j < penalised of |weights[j] + d[j]|
-// by coordinate descent until no step is larger than rounding. `hessian` is size x size. Returns d.
+// Minimises gradient . d + d' hessian d / 2 + l1 * sum over j < penalised of |weights[j] + d[j]| by coordinate descent,
+// to the limit of floating-point precision. `hessian` is size x size. Returns d.
 std::vector<double> minimise_quadratic(const std::vector<double>& gradient,
                                        const std::vector<double>& hessian,
                                        const std::vector<double>& weights, double l1,

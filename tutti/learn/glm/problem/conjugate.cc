@@ -13,7 +13,7 @@ double times_log(double x) {
   return x > 0 ? x * std::log(x) : 0;
 }
 
-// s must lie between these.
+// Interval in which the conjugate is finite.
 struct Range {
   double low = -kInfinity, high = kInfinity;
 };
@@ -36,10 +36,10 @@ double conjugate(Loss loss, double s, double label, double weight) {
   if (weight <= 0) return s == 0 ? 0 : kInfinity;
   s /= weight;
   const Range range = range_of(loss, label);
-  constexpr double kSlack = 1e-6;  // f32 sums end a little outside
+  constexpr double kSlack = 1e-6;  // sums in f32 may end slightly outside
   if (s < range.low - kSlack || s > range.high + kSlack) return kInfinity;
   s = std::clamp(s, range.low, range.high);
-  const double against = -label * s;  // of the losses that classify
+  const double against = -label * s;  // for classification losses
   switch (loss) {
     case Loss::kSquared: return weight * (s * s / 2 + s * label);
     case Loss::kLogistic: return weight * (times_log(against) + times_log(1 - against));

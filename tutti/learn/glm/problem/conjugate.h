@@ -1,14 +1,14 @@
-// The convex conjugates of the losses: what a point of the dual problem is worth.
+// Convex conjugates of the losses, for the dual objective.
 #pragma once
 
 #include "tutti/learn/glm/problem/loss.h"
 
 namespace tutti::learn {
 
-// sup over m of s * m - weight * loss(m, label); infinity where there is none.
+// sup over m of s * m - weight * loss(m, label); may be infinite.
 double conjugate(Loss loss, double s, double label, double weight);
 
-// The largest t <= 1 such that the conjugate is finite at s + t * move; it is at s.
+// Returns the largest t <= 1 for which the conjugate is finite at s + t * move. It must be finite at s.
 double max_feasible_step(Loss loss, double s, double move, double label, double weight);
 
 }  // namespace tutti::learn

@@ -1,4 +1,4 @@
-// The best value of one dual variable while the others stay.
+// Closed-form and Newton updates of one dual variable, for SDCA.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@ constexpr bool has_dual_step(Loss loss) {
   return loss != Loss::kPoisson && loss != Loss::kGamma;
 }
 
-// The variable `a` of a row is minus the derivative of its weighted loss; raising it by 1 raises
-// the row's margin by `lift` > 0. Returns its new value.
+// Maximises the dual objective over the variable `a` of one row, with all others fixed. `a` is minus the derivative of
+// the weighted loss; increasing it by 1 increases the margin of the row by `lift` > 0. Returns the new value.
 inline double dual_step(Loss loss, double a, double margin, double label, double weight,
                         double lift) {
   if (weight <= 0) return 0;
-  const double z = label * margin, signed_a = label * a;  // of the losses that classify
+  const double z = label * margin, signed_a = label * a;  // for classification losses
   switch (loss) {
     case Loss::kSquared: return a + (label - a / weight - margin) / (1 / weight + lift);
     case Loss::kHinge: return label * std::clamp(signed_a + (1 - z) / lift, 0.0, weight);
@@ -26,9 +26,8 @@ inline double dual_step(Loss loss, double a, double margin, double label, double
       return label * std::max(0.0, signed_a + (1 - z - signed_a * soft) / (soft + lift));
     }
     case Loss::kLogistic: {
-      // With u the margin after the step, the variable is weight / (1 + exp(u)), and u solves
-      // u = z + lift * (that - before). Newton's steps, held between what 0 and `weight` would
-      // give.
+      // With u the margin after the step, the variable is weight / (1 + exp(u)), and u solves u = z + lift * (that -
+      // before). Newton's method, bracketed by the margins for 0 and `weight`.
       double low = z - lift * signed_a, high = z + lift * (weight - signed_a);
       double u = std::clamp(z, low, high);
       for (int step = 0; step < 60; ++step) {

@@ -26,7 +26,7 @@ struct Terms {
   double value, first, second;
 };
 
-// Beyond this exp overflows in f32; Newton's line search sees the growth and steps back.
+// Larger exponents overflow in f32. The line search detects the increase and reduces the step.
 constexpr double kLargestExponent = 80;
 
 Terms terms_of(Loss loss, double margin, double label) {
@@ -95,7 +95,7 @@ template double loss_terms(Loss, const double*, const double*, const double*, st
                            double*);
 
 double constant_margin(Loss loss, double mean_label) {
-  const double share = std::clamp((mean_label + 1) / 2, 1e-6, 1 - 1e-6);  // of label 1
+  const double share = std::clamp((mean_label + 1) / 2, 1e-6, 1 - 1e-6);  // fraction of label 1
   switch (loss) {
     case Loss::kSquared: return mean_label;
     case Loss::kLogistic: return std::log(share / (1 - share));

@@ -1,4 +1,4 @@
-// What a linear model pays for a row: a function of its margin x.w + intercept and its label.
+// Loss functions of linear models: functions of the margin x.w + intercept and the label of a row.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ enum class Loss : std::uint8_t {
 };
 
 std::string_view name_of(Loss loss);
-// The inverse; throws ConfigError that lists the names.
+// The inverse of name_of. Throws ConfigError that lists the valid names.
 Loss parse_loss(std::string_view name);
 
 constexpr bool is_classification(Loss loss) {
   return loss == Loss::kLogistic || loss == Loss::kHinge || loss == Loss::kSquaredHinge;
 }
-// Whether it has a gradient everywhere, which Newton's method needs.
+// Whether the loss is differentiable everywhere, as Newton's method requires.
 constexpr bool is_smooth(Loss loss) {
   return loss != Loss::kHinge;
 }
 
-// The weighted sum over `count` rows, and per row the weighted first and second derivative by the
-// margin (of kHinge the second is 0). `weights` may be null: all 1. T is float or double.
+// Returns the weighted sum over `count` rows, and writes the weighted first and second derivatives with respect to the
+// margin of each row (kHinge: second is 0). `weights` null: all 1. T is float or double.
 template <class T>
 double loss_terms(Loss loss, const T* margins, const T* labels, const T* weights,
                   std::int64_t count, T* first, T* second);
 
-// The margin that fits labels of this weighted mean best, when all rows get the same one.
+// Returns the constant margin that minimises the loss, for labels with this weighted mean.
 double constant_margin(Loss loss, double mean_label);
 
 }  // namespace tutti::learn

@@ -1,4 +1,4 @@
-// What is asked of a fit, and what it gives.
+// Options and results of linear models.
 #pragma once
 
 #include <cstdint>
@@ -14,54 +14,56 @@ namespace tutti::learn {
 
 enum class Solver : std::uint8_t {
   kAuto,
-  kNewton,         // whole Hessian and Cholesky: few dense columns
-  kNewtonCg,       // Hessian by products, preconditioned conjugate gradients
-  kSdca,           // stochastic dual coordinate ascent, a replica per part
-  kWorkingSet,     // coordinates by columns, for l1
-  kInteriorPoint,  // interior points of the dual, for the hinge loss on few columns
+  kNewton,         // full Hessian and Cholesky, for few dense columns
+  kNewtonCg,       // Hessian-vector products, preconditioned conjugate gradients
+  kSdca,           // stochastic dual coordinate ascent, one replica per part
+  kWorkingSet,     // coordinate descent on a working set of columns, for l1
+  kInteriorPoint,  // primal-dual interior-point method, for the hinge loss and few columns
 };
 std::string_view name_of(Solver solver);
-// The inverse; throws ConfigError that lists the names.
+// The inverse of name_of. Accepts "interior", the deprecated name of kInteriorPoint, with a warning. Throws ConfigError
+// that lists the valid names.
 Solver parse_solver(std::string_view name);
 std::vector<std::string> solver_names();
 
-// How far a fit is.
+// Convergence history: one record per iteration.
 struct Progress {
   int iteration = 0;
-  double passes = 0;  // over the data; a sample counts by its share
+  double passes = 0;  // over the data; a sample counts as its fraction of the rows
   double seconds = 0;
   double objective = 0;
-  double dual_gap = 0;  // the optimum is not further below `objective` than this
+  double dual_gap = 0;  // certified: the optimum is at most this much below `objective`
 };
 
-// Minimises  sum over rows of weight * loss  +  l2 / 2 * |w|^2  +  l1 * |w|_1.
+// Objective: sum over rows of weight * loss + l2 / 2 * |w|^2 + l1 * |w|_1.
 struct GlmOptions {
   Loss loss = Loss::kLogistic;
   double l1 = 0, l2 = 1;
   bool fit_intercept = true;
-  bool penalise_intercept = false;  // as if it were the weight of a column of `intercept_value`
+  bool penalise_intercept =
+      false;  // penalised like the weight of a constant column of `intercept_value`
   double intercept_value = 1;
   Solver solver = Solver::kAuto;
-  // Stops when the duality gap is at most this share of the objective.
+  // Stop when the duality gap is at most this fraction of the objective.
   double tolerance = 1e-6;
   int max_iterations = 1000;
-  int threads = 0;  // 0: one per processor
+  int threads = 0;  // 0: one per CPU
   std::uint64_t seed = 0;
-  // Where to begin, or empty: one coefficient per column; of several classes at once, class by
-  // class, with the intercepts beside them.
+  // Start values; empty: none. One coefficient per column; for multinomial models class by class, with
+  // start_intercepts.
   std::vector<double> start_coefficients = {};
   double start_intercept = 0;
-  std::vector<double> start_intercepts = {};  // several classes: one per class, or empty: 0
-  // Solver sdca over ranks: rounds of one rank by itself between two exchanges. 0: chosen from what
-  // computing and communication are measured to take, so bits may differ from run to run.
+  std::vector<double> start_intercepts = {};  // multinomial: one per class; empty: 0
+  // SDCA with ranks: local rounds between two exchanges. 0: chosen from the measured times of computation and
+  // communication, so results may differ between runs.
   int inner_rounds = 0;
-  // The other ranks with their rows, or null. Every rank must ask for the same.
+  // Communicator whose ranks hold different rows; null: single process. All ranks must pass the same options.
   comm::Communicator* ranks = nullptr;
-  // Called after each iteration, on the calling thread; false ends the fit with what is there.
+  // Called after each iteration on the calling thread. Returning false ends the fit with the current weights.
   std::function<bool(const Progress&)> on_progress = {};
-  // For fits from a file larger than memory, where an iteration can take long: asked before every
-  // chunk, on the calling thread; true ends the fit with the weights that are there, objective and
-  // gap being those of the last iteration. Not asked over ranks, who would wait for each other.
+  // Called before every chunk of an out-of-core fit, where an iteration can take long, on the calling thread. Returning
+  // true ends the fit with the current weights, and with objective and gap of the last iteration. Not called with
+  // ranks, which would deadlock.
   std::function<bool()> should_stop = {};
 };
 
@@ -70,8 +72,8 @@ struct GlmModel {
   double intercept = 0;
   double objective = 0, dual_gap = 0;
   bool has_converged = false;
-  Solver solver = Solver::kAuto;  // that did it
-  int inner_rounds = 0;           // of sdca over ranks, at the end
+  Solver solver = Solver::kAuto;  // solver that was used
+  int inner_rounds = 0;           // SDCA with ranks: final value
   std::vector<Progress> history;
 
   int iterations() const { return history.empty() ? 0 : history.back().iteration; }
@@ -79,7 +81,7 @@ struct GlmModel {
 
 struct MultinomialModel {
   std::vector<double> coefficients;  // class by class, one per column
-  std::vector<double> intercepts;    // one per class; they sum to 0
+  std::vector<double> intercepts;    // one per class; their sum is 0
   double objective = 0, dual_gap = 0;
   bool has_converged = false;
   std::vector<Progress> history;

@@ -1,4 +1,4 @@
-// What every solver begins with and how it reports.
+// Input of a solver, its convergence test and its result.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tutti::learn {
 
-// Labels and weights in the type that is computed in.
+// Labels and weights in the type of computation.
 template <class T>
 struct Problem {
   Problem(DesignMatrix<T>& design_, std::span<const double> labels_,
@@ -34,17 +34,16 @@ struct Problem {
   }
 };
 
-// A gain below this share of the objective is rounding.
+// Relative gain below which a step is rounding noise.
 inline constexpr double kNothingToGain = 1e-15;
 
-// Shares of the objective. In f32 an objective, and so a gap, is not known better than this.
+// Relative precision of the objective, hence of the gap, in f32.
 inline constexpr double kNoiseOfF32 = 5e-7;
-// In f64 a gap may still be this much where nothing can be gained any more, though less was asked
-// for: that is where l1 penalties end, whose gap is as large as the error of a slope, of which the
-// objective feels the square.
+// Relative gap in f64 that may remain when no further gain is possible. With an l1 penalty the gap is proportional to
+// the error of the gradient, whereas the objective is proportional to its square.
 inline constexpr double kRestOfF64 = 1e-7;
 
-// What a solver found, in the order of the design's columns.
+// Result of a solver, in the column order of the design.
 struct Solution {
   std::vector<double> coefficients;
   double intercept = 0;
@@ -53,43 +52,43 @@ struct Solution {
   int inner_rounds = 0;
 };
 
-// Thrown out of a pass when the caller wants no more of the fit.
+// Thrown out of a pass when the caller stops the fit.
 struct Stopped {};
 
-// Keeps the history of a fit, says when it is over and what was found.
+// Convergence history and stopping criteria of a fit.
 class Tracker {
  public:
   // `is_single`: the fit computes in f32.
   Tracker(const GlmOptions& options, bool is_single) : options_(options), is_single_(is_single) {}
 
-  // Of the objective at the start: a perfect fit has objective 0, which no gap can be a share of.
+  // Reference scale from the initial objective: a perfect fit has objective 0, and no gap is below a fraction of that.
   void set_scale(double objective) { scale_ = 1e-3 * objective; }
   void add_passes(double passes) { passes_ += passes; }
-  // The gap as far as it is certain.
+  // The gap, at least the precision of the type of computation.
   double certain(double objective, double gap) const {
     return std::max(gap, is_single_ ? kNoiseOfF32 * std::abs(objective) : 0.0);
   }
-  // Whether to end, and whether that is then what was asked for. f32 cannot tell which of its steps
-  // still gain, so it ends by the gap as it is.
+  // is_enough: the gap is below the tolerance. is_certain: it is so in spite of the precision of the type. In f32 a
+  // solver stops by is_enough, because it cannot detect which of its steps still gain.
   bool is_enough(double objective, double gap) const {
     return gap <= options_.tolerance * std::max(objective, scale_);
   }
   bool is_certain(double objective, double gap) const {
     return is_enough(objective, certain(objective, gap));
   }
-  // Whether a fit that nothing can improve any more is at its end, though the gap is not below the
-  // tolerance: where that is smaller than rounding.
+  // Whether a fit that cannot be improved further has converged to within floating-point precision, although the gap
+  // exceeds the tolerance.
   bool is_rounding(double objective, double gap) const {
     return is_certain(objective, gap) ||
            (!is_single_ && gap <= kRestOfF64 * std::max(objective, scale_));
   }
-  // Whether to go on.
+  // Appends to the history. Returns whether to continue.
   bool report(double objective, double gap) {
     const int iteration = static_cast<int>(history_.size()) + 1;
     history_.push_back({iteration, passes_, watch_.seconds(), objective, gap});
     return !options_.on_progress || options_.on_progress(history_.back());
   }
-  // All that a solver does, unless it is stopped on the way.
+  // Runs the stages of a solver; a Stopped exception ends them.
   template <class Stages>
   void run(const Stages& stages) {
     try {
@@ -98,8 +97,8 @@ class Tracker {
       is_stopped_ = true;
     }
   }
-  // Of `weights` with the intercept last. Something was found for good when the gap is small
-  // enough, or nothing can be gained any more and it is within rounding.
+  // Builds the result; the last element of `weights` is the intercept. The fit has converged if the gap is below the
+  // tolerance, or if no further gain is possible and the gap is within floating-point precision.
   template <class Weight>
   Solution found(const std::vector<Weight>& weights, double objective, double gap,
                  bool has_nothing_to_gain = false) const {

@@ -1,4 +1,4 @@
-// When rounding decides: iterations in a row without a gain that the type of the rows can tell.
+// Stall detection: counts consecutive iterations without a gain above the resolution of the type.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@ class StallDetector {
  public:
   explicit StallDetector(int most) : most_(most) {}
   void note(double before, double after) {
-    constexpr double kResolution = sizeof(T) == 4 ? 1e-9 : 1e-15;  // share of the objective
+    constexpr double kResolution = sizeof(T) == 4 ? 1e-9 : 1e-15;  // fraction of the objective
     count_ = after < before - kResolution * std::abs(after) ? 0 : count_ + 1;
   }
   int count() const { return count_; }

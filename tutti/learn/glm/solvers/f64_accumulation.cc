@@ -5,7 +5,7 @@
 namespace tutti::learn {
 namespace {
 
-// A block of rows, shifted.
+// A block of shifted rows.
 template <class T>
 void widen(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
            const std::vector<T>& shift, double* tile) {
@@ -27,7 +27,7 @@ PreciseSums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
   std::vector<std::vector<double>> parts(design.parts()), tiles(design.parts());
   design.for_row_blocks(
       [&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
-        parts[part].resize(columns + 2);  // gradient, that of the intercept, loss
+        parts[part].resize(columns + 2);  // gradient, gradient of the intercept, loss
         tiles[part].resize(kBlockRows * columns);
         const std::int64_t count = end - begin;
         double* const tile = tiles[part].data();

@@ -1,4 +1,4 @@
-// Sums over rows of f32 with the digits of f64.
+// Mixed-precision sums: f32 rows accumulated in f64.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace tutti::learn {
 
 struct PreciseSums {
   double loss = 0;
-  std::vector<double> gradient;       // of the columns, then of the intercept
-  std::vector<double> first, second;  // derivatives of the loss of every row
+  std::vector<double> gradient;       // per column, then of the intercept
+  std::vector<double> first, second;  // derivatives of the loss, per row
 };
 
-// At `weights` with the intercept last, of columns that are `shift` less (empty: as they are).
-// Margins, losses and sums are f64; the rows stay where they are, and all must be in memory.
+// Evaluates at `weights` (the intercept last) with `shift` subtracted from the columns (empty: nothing). Margins,
+// losses and sums are f64; the rows are not copied and must all be in memory.
 template <class T>
 PreciseSums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
                      const std::vector<double>& weights, const std::vector<T>& shift);

@@ -7,10 +7,10 @@
 namespace tutti::learn {
 namespace {
 
-constexpr double kStepToBoundary = 0.995;  // to the nearest bound
-constexpr double kShortest = 1e-9;         // a step below this is none
+constexpr double kStepToBoundary = 0.995;  // fraction of the step to the nearest bound
+constexpr double kShortest = 1e-9;         // shorter steps end the fit
 
-// Four positive numbers: the dual variable and what it lacks to the row's weight, slack and excess.
+// Four positive numbers per row: dual variable, its distance to the weight of the row, slack and excess.
 struct Row {
   double dual = 0, rest = 0, slack = 0, excess = 0;
   double products() const { return dual * slack + rest * excess; }
@@ -64,7 +64,7 @@ class Interior {
   std::vector<double> weights_, ridges_;  // the intercept last
   std::vector<double> duals_at_columns_;  // sum over rows of dual * label * row
   std::vector<T> margins_, moves_, factors_, curvature_, narrow_;
-  double target_ = 0;  // of every product
+  double target_ = 0;  // barrier parameter: target of all complementarity products
   double objective_ = 0, gap_ = 0;
 };
 
@@ -111,8 +111,7 @@ void Interior<T>::start() {
   });
 }
 
-// Objective, and how far the value of the dual variables is below it. Both are exact: sums that
-// steps have carried along are made anew.
+// Computes objective and duality gap exactly, from recomputed sums instead of those updated by the steps.
 template <class T>
 void Interior<T>::measure() {
   multiply(weights_, margins_);
@@ -129,7 +128,7 @@ void Interior<T>::measure() {
   gap_ = std::max(0.0, objective_ - value);
 }
 
-// What a step does to the numbers of a row, when its margin moves by moves[r].
+// Returns the change of the numbers of a row for a change of its margin by moves_[r].
 template <class T>
 Row Interior<T>::change_of(std::int64_t r) const {
   const Row& row = rows_[r];

@@ -11,7 +11,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostL1ClassSteps = 100;  // of one conjugate gradient
+constexpr int kMostL1ClassSteps = 100;  // steps of one conjugate gradient solve
 constexpr int kMostInterceptSteps = 20;
 constexpr int kL1ClassStalls = 3;
 
@@ -58,8 +58,8 @@ class L1Multinomial : SoftmaxState<T> {
   L1Step<T> step_;
 };
 
-// The margins of a row then differ from what the weights say by the same number in all classes,
-// which no probability feels.
+// The margins of a row then differ from those of the weights by the same number in all classes, which does not change
+// the probabilities.
 template <class T>
 void L1Multinomial<T>::centre() {
   const double before = step_.penalty(weights_);
@@ -79,7 +79,7 @@ void L1Multinomial<T>::centre() {
   objective_ += step_.penalty(weights_) - before;
 }
 
-// Newton's step of the intercepts alone: their slopes, and the Hessian between classes.
+// Newton step of the intercepts alone: their gradient, and the Hessian between classes.
 template <class T>
 std::vector<double> L1Multinomial<T>::intercept_step() const {
   const std::int64_t square = count_ * count_;
@@ -100,12 +100,12 @@ std::vector<double> L1Multinomial<T>::intercept_step() const {
   Cholesky(std::move(sums), count_, design_.threads()).solve(step.data());
   double gain = 0;
   for (std::int64_t k = 0; k < count_; ++k) gain += step[k] * gradient[k];
-  step.push_back(gain);  // last: twice what the step promises
+  step.push_back(gain);  // last element: twice the predicted gain
   return step;
 }
 
-// Puts the intercepts where they belong with the other weights as they are; needs no pass. Then the
-// derivatives of the rows sum to 0 in every class, as a dual point must.
+// Minimises over the intercepts with the other weights fixed; needs no pass. Afterwards the derivatives of the rows sum
+// to 0 in every class, as a dual point requires.
 template <class T>
 void L1Multinomial<T>::find_intercepts() {
   if (!options_.fit_intercept) return;
@@ -129,8 +129,8 @@ void L1Multinomial<T>::find_intercepts() {
   }
 }
 
-// Of the derivatives of the rows times `scale`. The conjugate of a row's loss is the negative
-// entropy of what its probabilities become when they are moved towards its class by the rest.
+// Dual value of the derivatives of the rows times `scale`. The conjugate of the loss of a row is the negative entropy
+// of its probabilities after they are moved towards its class by 1 - scale.
 template <class T>
 double L1Multinomial<T>::dual_value(double scale) const {
   double value = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
@@ -152,7 +152,7 @@ double L1Multinomial<T>::dual_value(double scale) const {
   return value;
 }
 
-// Needs gradient_ to be that of the loss alone.
+// gradient_ must be the gradient of the loss alone.
 template <class T>
 void L1Multinomial<T>::find_gap() {
   double largest = 0;
@@ -165,9 +165,8 @@ void L1Multinomial<T>::find_gap() {
   gap_ = std::max(0.0, objective_ - bound_);
 }
 
-// Where all classes of a column are free and more of them go up than down, the quadratic model has
-// no minimum: along their sum it falls forever. The one that is nearest to 0 waits; columns are
-// centred, so it has no weight.
+// If all classes of a column are free and more of them increase than decrease, the quadratic model is unbounded along
+// their sum. The one that is nearest to 0 is fixed; columns are centred, so its weight is 0.
 template <class T>
 void L1Multinomial<T>::keep_one_back(std::int64_t column) {
   std::int64_t sides = 0, last = column;
@@ -186,7 +185,7 @@ void L1Multinomial<T>::keep_one_back(std::int64_t column) {
   step_.pseudo_gradient[last] = 0;
 }
 
-// Sides of the free weights, and the slope of the whole objective there.
+// Sets the signs of the free weights and the pseudo-gradient.
 template <class T>
 void L1Multinomial<T>::choose_free() {
   for (std::int64_t i = 0; i < size(); ++i) {
@@ -207,7 +206,7 @@ void L1Multinomial<T>::choose_free() {
   for (std::int64_t j = 0; j < columns_; ++j) keep_one_back(j);
 }
 
-// Whether they led to the end.
+// Returns whether the fit has converged.
 template <class T>
 bool L1Multinomial<T>::run_steps() {
   this->take_start();
@@ -244,8 +243,8 @@ double least_shift(std::span<double> values, double l1, double l2) {
   double sum = 0;
   for (const double value : values) sum += value;
   for (std::size_t i = 0; i < count; ++i) {
-    // By c: l2 * (count * c - sum) from the squares, and l1 for each value below it less those
-    // above.
+    // Derivative with respect to c: l2 * (count * c - sum) from the squares, and l1 times (values below c minus values
+    // above).
     const double balance = 2 * static_cast<double>(i) - static_cast<double>(count);
     const double below = l2 * (static_cast<double>(count) * values[i] - sum) + l1 * balance;
     if (below > 0) return (sum - l1 / l2 * balance) / static_cast<double>(count);

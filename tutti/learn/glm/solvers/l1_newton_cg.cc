@@ -10,7 +10,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostL1Steps = 60;  // of one conjugate gradient
+constexpr int kMostL1Steps = 60;  // steps of one conjugate gradient solve
 constexpr int kL1Stalls = 3;
 constexpr std::int64_t kFewestEntering = 256;
 
@@ -91,7 +91,7 @@ void L1NewtonCg<T>::find_gradient() {
   state_.gap = state_.objective - state_.bound;
 }
 
-// Sides of the free weights, and the slope of the whole objective there.
+// Sets the signs of the free weights and the pseudo-gradient.
 template <class T>
 void L1NewtonCg<T>::choose_free() {
   std::vector<double> promises;
@@ -123,7 +123,7 @@ void L1NewtonCg<T>::choose_free() {
   step_.pseudo_gradient[state_.columns] = gradient_[state_.columns];
 }
 
-// Whether rounding decides now.
+// Returns whether progress is limited by floating-point precision.
 template <class T>
 bool L1NewtonCg<T>::run_steps() {
   start();

@@ -1,18 +1,19 @@
-// l1 by products of the rows with vectors alone: for rows over ranks, and rows that come from a
-// file, where no columns can be had.
+// Orthant-wise Newton-CG solver for l1 penalties. It needs only products of the rows with vectors, so the rows may be
+// distributed over ranks or streamed from a file. (The working-set solver needs columns.)
 //
-// In every iteration a weight is free when it is not 0, or when the slope of the loss there is more
-// than l1; of those at 0 only the most promising. On the side of 0 where a free weight is, or will
-// go, the penalty is linear, so conjugate gradients give Newton's step; the line search takes a
-// weight that would cross 0 to be 0. Once the weights that are not 0 are found, it is Newton's
-// method on them.
+// Each iteration
+// 1. computes loss and gradient in one pass, and certifies the gap with a dual point;
+// 2. selects the free weights: nonzero ones, and those zero ones with |gradient| > l1 that promise the largest gain;
+// 3. computes the Newton step of the free weights by conjugate gradients; on one side of 0 the penalty is linear;
+// 4. performs a line search in which a weight that would cross 0 becomes 0.
+// Once the support is identified, this is Newton's method on it.
 #pragma once
 
 #include "tutti/learn/glm/problem/problem.h"
 
 namespace tutti::learn {
 
-// Smooth losses, l1 > 0; the intercept is free or there is none.
+// For smooth losses with l1 > 0, without an intercept or with an unpenalised one.
 template <class T>
 Solution solve_l1_newton_cg(Problem<T>& problem, Tracker& tracker);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kL1Forcing = 0.1;
 constexpr int kL1Halvings = 30;
-constexpr double kL1Descent = 1e-4;  // share of what the slope promises
+constexpr double kL1Descent = 1e-4;  // fraction of the predicted decrease (Armijo condition)
 
 }  // namespace
 
@@ -40,7 +40,7 @@ double L1Step<T>::penalty(const std::vector<double>& weights) const {
   return sum;
 }
 
-// solved = residual / diagonal on the free weights; returns their product.
+// solved = residual / diagonal on the free weights; returns residual . solved.
 template <class T>
 double L1Step<T>::precondition() {
   double product = 0;
@@ -53,7 +53,7 @@ double L1Step<T>::precondition() {
   return product;
 }
 
-// curved = Hessian * search on the free weights; returns the curvature along it.
+// curved = Hessian * search on the free weights; returns search . curved.
 template <class T>
 double L1Step<T>::multiply_hessian() {
   rows_.curve(search_, iterate_.products, curved_);
@@ -97,8 +97,8 @@ void L1Step<T>::take_steepest_descent() {
   rows_.multiply(direction_, iterate_.moves);
 }
 
-// The weights after this share of the step, and what the slopes promise of it. Whether one stopped
-// at 0.
+// Computes the weights after the fraction `share` of the step, and the predicted change of the objective. Returns
+// whether a weight was stopped at 0.
 template <class T>
 bool L1Step<T>::take_trial(double share, double& predicted_change) {
   bool has_stopped = false;
@@ -114,7 +114,7 @@ bool L1Step<T>::take_trial(double share, double& predicted_change) {
   return has_stopped;
 }
 
-// Where no weight stopped at 0, a trial needs no pass.
+// If no weight was stopped at 0, a trial needs no pass over the data.
 template <class T>
 bool L1Step<T>::search_line() {
   double share = 1, predicted_change = 0;

@@ -1,6 +1,7 @@
-// A step of Newton's method where the objective has an l1 penalty. Only some weights are free:
-// those that are not 0, and those that the slope pulls away from it. Each keeps its side of 0, on
-// which the penalty is straight; a weight that would cross stops at 0.
+// Orthant-wise Newton step for objectives with an l1 penalty.
+//
+// Only some weights are free: nonzero ones, and zero ones that the gradient moves away from 0. Each keeps its sign, so
+// the penalty is linear; a weight that would cross 0 is stopped there.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +15,15 @@ namespace tutti::learn {
 template <class T>
 class L1Step {
  public:
-  // What a fit has, and the step moves. Per row: margins, those of a trial, what the direction adds
-  // to them, what one search direction adds.
+  // State of the fit that the step updates. Per row: margin, trial margin, change along the direction, change along one
+  // search direction.
   struct Iterate {
     std::vector<double>& weights;
     double& objective;
     std::vector<T>&margins, &trial, &moves, &products;
   };
-  // What a fit knows of its rows. `evaluate` gives the loss at these margins, and makes the Hessian
-  // that of there; `curve` fills products = rows . search and curved = Hessian of the loss *
-  // search.
+  // Operations on the rows. `evaluate` returns the loss at these margins and moves the Hessian there; `curve` computes
+  // products = rows . search and curved = Hessian of the loss * search.
   struct Rows {
     std::function<void(const std::vector<T>& vector, std::vector<T>& margins)> multiply;
     std::function<void(const std::vector<T>& search, std::vector<T>& products,
@@ -32,30 +32,30 @@ class L1Step {
     std::function<double(const std::vector<T>& margins)> evaluate;
   };
 
-  // Weights go in groups of `width`; the last of each is an intercept, which is not penalised.
+  // Weights are stored in groups of `width`; the last one of each group is an unpenalised intercept.
   L1Step(std::int64_t width, const GlmOptions& options, Iterate iterate, Rows rows);
 
-  // Of a weight that is no intercept: its part of the Hessian's diagonal.
+  // Diagonal of the Hessian for weight i, which must not be an intercept.
   double scale_of(std::int64_t i) const { return scale_of(i, l2_); }
   double penalty(const std::vector<double>& weights) const;
 
-  // By conjugate gradients with at most so many products.
+  // Computes the Newton direction by conjugate gradients with at most `most_products` Hessian products.
   void find_direction(int most_products);
-  // The direction of the slopes, each by its own curvature: short, but it leads down also where
-  // stopping at 0 has bent Newton's.
+  // Replaces the direction by the pseudo-gradient, scaled by the diagonal: a short step, but a descent direction even
+  // if stopping at 0 has bent the Newton step.
   void take_steepest_descent();
-  // Goes along the direction, halving it until the objective has gone down enough; false: it has
-  // not, and all is as before.
+  // Backtracking line search along the direction. Returns false, without changing anything, if the objective does not
+  // decrease enough.
   bool search_line();
 
-  // To be filled before: the diagonal of the loss's Hessian; the side of 0 on which a free weight
-  // is, or 0 where it is not free; and the slope of the whole objective on that side.
+  // Inputs of a step, set by the caller: the diagonal of the Hessian of the loss; the pseudo-gradient, i.e. the
+  // derivative of the objective on the side of 0 of each free weight; and that side (-1 or 1; 0: not free).
   std::vector<T> diagonal, pseudo_gradient;
   std::vector<signed char> side;
 
  private:
   std::int64_t size() const { return static_cast<std::int64_t>(iterate_.weights.size()); }
-  // body(i, whether it is an intercept) for all weights.
+  // Calls body(i, is_intercept) for all weights.
   template <class Body>
   void for_weights(const Body& body) const {
     for (std::int64_t begin = 0; begin < size(); begin += width_) {
@@ -79,7 +79,7 @@ class L1Step {
   double l1_, l2_;
   Iterate iterate_;
   Rows rows_;
-  std::vector<double> next_;  // weights of a trial
+  std::vector<double> next_;  // trial weights
   std::vector<T> direction_, residual_, search_, curved_, solved_;
 };
 

@@ -14,13 +14,13 @@ namespace {
 constexpr std::int64_t kFewestSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
 constexpr double kF32Resolution =
-    1e-7;  // share of the objective; smaller gains are lost in its sums
+    1e-7;  // fraction of the objective; smaller gains are lost in f32 sums
 constexpr int kMostRefinements = 6;
 
-// What a pass gives, at weights in shifted columns with the intercept last.
+// Result of a pass at the given weights, in shifted columns with the intercept last.
 struct Model {
   double objective = 0;
-  std::vector<double> gradient, hessian;  // size, size x size
+  std::vector<double> gradient, hessian;  // size and size x size
 };
 
 template <class T>
@@ -64,9 +64,9 @@ class Newton {
   DenseDesign<T>& design_;
   std::int64_t columns_, size_, width_;
   bool has_intercept_, is_free_;
-  std::vector<T> first_, second_;  // per row, kept for the bound with l1
-  std::vector<T> shift_;           // what columns are less, where the intercept can take it up
-  std::vector<double> weights_;    // with the intercept last
+  std::vector<T> first_, second_;  // per row, for the l1 bound
+  std::vector<T> shift_;  // subtracted from the columns if there is an intercept to absorb it
+  std::vector<double> weights_;  // the intercept last
   Model model_;
   double gap_ = 0;
   bool has_nothing_to_gain_ = false;
@@ -90,11 +90,11 @@ std::int64_t Newton<T>::sample_stride() const {
   return stride >= 8 ? stride : 1;
 }
 
-// Columns far from 0 would cost the sums their digits; their means need not be exact.
+// Shifting columns that are far from 0 preserves the precision of the sums; approximate means suffice.
 template <class T>
 void Newton<T>::find_shift() {
   if (!is_free_) return;
-  // Sums of the columns, then how many rows.
+  // Sums of the columns, then the number of rows.
   std::vector<std::vector<double>> sums(design_.parts(), std::vector<double>(columns_ + 1));
   const std::vector<T> ones(kBlockRows, T{1});
   design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
@@ -138,7 +138,7 @@ void Newton<T>::start() {
   }
 }
 
-// `sums` are loss, gradient (width), Gram matrix (width x width).
+// `sums` contains the loss, the gradient (width) and the Gram matrix (width x width).
 template <class T>
 void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, const T* weights,
                           T* tile, double* sums) {
@@ -171,7 +171,7 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
       [&](std::int64_t part, std::int64_t begin, std::int64_t end, const T* rows) {
         if (sums[part].empty()) {
           sums[part].assign(1 + width_ + width_ * width_, 0);
-          tiles[part].resize(2 * kBlockRows * width_);  // as they are, and packed
+          tiles[part].resize(2 * kBlockRows * width_);  // the rows, then the packed rows
         }
         add_block(begin, end, rows, padded.data(), tiles[part].data(), sums[part].data());
       });
@@ -195,7 +195,7 @@ Model Newton<T>::pass(const std::vector<double>& weights) {
   return model;
 }
 
-// To the objective and its gradient.
+// Adds the penalty to objective and gradient.
 template <class T>
 void Newton<T>::add_penalty(const std::vector<double>& weights, Model& model) const {
   for (std::int64_t j = 0; j < size_; ++j) {
@@ -215,9 +215,9 @@ std::vector<double> Newton<T>::direction_of(const Model& model) const {
   return direction;
 }
 
-// How far the objective may be above its minimum. A penalty l2 makes it at least that convex, so
-// the square of the gradient bounds it; what a free intercept still has to gain is taken out first.
-// Without a penalty what the quadratic model promises has to do.
+// Bound of the distance to the optimum. With l2 > 0 the objective is strongly convex, so the squared gradient bounds
+// it, after the remaining gain of an unpenalised intercept is removed. Without a penalty the gain predicted by the
+// quadratic model is used.
 template <class T>
 double Newton<T>::gap_of(const Model& model, const std::vector<double>& direction) const {
   const double promised = promise_of(model, direction);
@@ -234,9 +234,8 @@ double Newton<T>::gap_of(const Model& model, const std::vector<double>& directio
   return square / 2 + own * own * curvature / 2;
 }
 
-// The same with an l1 penalty, by a dual point from the derivatives of the rows. With a free
-// intercept they must sum to 0: they are taken where one more step of the intercept alone would
-// lead.
+// The same with an l1 penalty, from a dual point given by the derivatives of the rows. With an unpenalised intercept
+// they must sum to 0, so they are evaluated after one more step of the intercept alone.
 template <class T>
 template <class Derivative>
 double Newton<T>::gap_with_l1(const Model& model, std::vector<Derivative> first,
@@ -252,15 +251,15 @@ double Newton<T>::gap_with_l1(const Model& model, std::vector<Derivative> first,
   return model.objective - l1_lower_bound(problem_, first.data(), columns.data(), columns_);
 }
 
-// Sums in f64 need all rows in memory, and room for their derivatives.
+// f64 sums need all rows in memory and space for their derivatives.
 template <class T>
 bool Newton<T>::can_refine() const {
   return sizeof(T) == 4 && l1() > 0 && design_.stride() == 1 && !design_.is_streamed();
 }
 
-// Steps with sums in f64, where those of f32 can tell no gain any more. The gap wants them: with l1
-// it is as large as the error of a slope, of which the objective feels the square. The Hessian need
-// not be exact and stays.
+// Refinement steps with sums in f64, after sums in f32 can no longer detect a gain. The gap needs them: with l1 it is
+// proportional to the error of the gradient, whereas the objective is proportional to its square. The Hessian need not
+// be exact and is kept.
 template <class T>
 void Newton<T>::refine(int most_steps) {
   for (int step = 0; step < most_steps; ++step) {
@@ -278,7 +277,7 @@ void Newton<T>::refine(int most_steps) {
   }
 }
 
-// What the step promises: of the quadratic model, and of what it does to the l1 penalty.
+// Predicted gain of the step: of the quadratic model and of the l1 penalty.
 template <class T>
 double Newton<T>::promise_of(const Model& model, const std::vector<double>& direction) const {
   double promised = 0;
@@ -289,7 +288,7 @@ double Newton<T>::promise_of(const Model& model, const std::vector<double>& dire
   return promised / 2;
 }
 
-// Whether the fit goes on with the next stage.
+// Returns whether to continue with the next stage.
 template <class T>
 bool Newton<T>::run_stage(std::int64_t stride) {
   design_.select(stride);
@@ -307,7 +306,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
       return false;
     }
     has_nothing_to_gain_ = promised <= kNothingToGain * std::abs(model_.objective);
-    if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
+    if (has_nothing_to_gain_) {  // the objective cannot improve measurably; the weights still gain precision
       for (std::int64_t j = 0; j < size_; ++j) weights_[j] += direction[j];
       return !is_last;
     }
@@ -319,7 +318,7 @@ bool Newton<T>::run_stage(std::int64_t stride) {
       found = pass(next);
       if (found.objective <= model_.objective - 1e-4 * share * promised) break;
     }
-    // Rounding decides now: nothing that is better can be told from what is there.
+    // The precision limit is reached: no measurable improvement.
     has_nothing_to_gain_ = !(found.objective < model_.objective);
     if (has_nothing_to_gain_) return !is_last;
     weights_ = next;

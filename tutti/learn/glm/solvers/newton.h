@@ -1,9 +1,11 @@
-// Newton's method with the whole Hessian, for smooth losses and few dense columns.
+// Newton's method with the full Hessian, for smooth losses and few dense columns.
 //
-// One pass over the data gives objective, gradient and Hessian together: a block of rows is put
-// into a padded tile that stays in the cache while margins, derivatives and the Gram matrix are
-// made of it. First iterations look at a sample of the rows; two or three passes over all of them
-// are then enough.
+// Each iteration makes one pass over the data that computes objective, gradient and Hessian together: a block of rows
+// is copied to a padded tile, which stays in the cache while its margins, derivatives and Gram matrix are computed. The
+// step solves a linear system by Cholesky, or with l1 a small quadratic problem by coordinate descent. The gap is
+// bounded by strong convexity (l2) or a dual point (l1).
+// The first iterations use a sample of the rows; two or three passes over all rows then suffice. In f32, the last steps
+// accumulate in f64 (f64_accumulation.h).
 #pragma once
 
 #include "tutti/learn/glm/design/dense_design.h"
@@ -13,7 +15,7 @@ namespace tutti::learn {
 
 inline constexpr std::int64_t kMostColumnsForNewton = 512;
 
-// The design must be a DenseDesign.
+// `problem.design` must be a DenseDesign.
 template <class T>
 Solution solve_newton(Problem<T>& problem, Tracker& tracker);
 

@@ -12,8 +12,8 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::int64_t kRowsForASample = 65536;
-constexpr std::int64_t kRowsPerColumn = 4;  // of a stream's sample, at least
-constexpr double kForcing = 0.2;            // of the residual
+constexpr std::int64_t kRowsPerColumn = 4;  // minimum size of the sample of a stream
+constexpr double kForcing = 0.2;            // relative residual at which CG stops
 constexpr int kMostStalls = 3;
 
 template <class T>
@@ -37,7 +37,7 @@ class NewtonCg {
   CgState<T> state_;
   QuadraticModel<T> model_{state_};
   StreamedNewton<T> stream_{model_};
-  StallDetector<T> stalls_{0};  // of this stage
+  StallDetector<T> stalls_{0};  // of the current stage
   bool by_residents_ = false, has_gradient_ = false, has_nothing_to_gain_ = false;
 };
 
@@ -78,7 +78,7 @@ void NewtonCg<T>::find_gradient() {
   finish_gradient(true);
 }
 
-// The gradient's length bounds the gap, unless a free intercept still has to gain.
+// Gap bound from the norm of the gradient, valid if an unpenalised intercept is optimal.
 template <class T>
 void NewtonCg<T>::finish_gradient(bool has_best_intercept) {
   model_.gradient[state_.columns] =
@@ -100,7 +100,7 @@ void NewtonCg<T>::finish_gradient(bool has_best_intercept) {
   model_.curvature_columns.clear();
 }
 
-// Halves the step until the objective has gone down enough; returns its share, 0 when it cannot.
+// Backtracking line search. Returns the accepted fraction of the step, or 0.
 template <class T>
 double NewtonCg<T>::search_line() {
   const double directional_derivative =
@@ -129,8 +129,8 @@ double NewtonCg<T>::search_line() {
   return 0;
 }
 
-// The first steps need not all rows, nor any reading. Whether there is a sample worth it; one says
-// little about sparse columns that few of its rows have.
+// The first steps use a sample, for streams without I/O. Returns whether a useful sample exists; for sparse columns
+// with few rows in it, it does not.
 template <class T>
 bool NewtonCg<T>::select_sample() {
   if (state_.design.is_sparse()) return false;
@@ -145,10 +145,10 @@ bool NewtonCg<T>::select_sample() {
   return state_.design.stride() > 1;
 }
 
-// Whether the step to the minimum of the quadratic model leads to a better point.
+// Returns whether the step to the minimum of the quadratic model improves the objective.
 template <class T>
 bool NewtonCg<T>::step(double gain, bool is_sample) {
-  // A step that still gains much is far from the end: its bound would be of no use.
+  // A large predicted gain means that the fit is far from the optimum, where a bound would not help.
   const bool is_far =
       gain > 0.01 * std::abs(state_.objective) && !state_.tracker.is_enough(state_.objective, gain);
   if (!is_sample && !is_far) state_.bound = std::max(state_.bound, dual_lower_bound(model_));
@@ -165,8 +165,8 @@ bool NewtonCg<T>::step(double gain, bool is_sample) {
          !(is_sample && before - state_.objective < 1e-2 * state_.objective);
 }
 
-// Before the rows are looked at, when all margins are the intercept: where they come from a file,
-// the others are read meanwhile.
+// Initialises before the first pass, when all margins equal the intercept. The first chunks of a file are read
+// meanwhile.
 template <class T>
 void NewtonCg<T>::correlate_at_start() {
   std::fill(state_.margins.begin(), state_.margins.end(),
@@ -194,7 +194,7 @@ void NewtonCg<T>::run_stage(bool is_sample) {
                                        model_.ridge);
     const double gain = by_residents_ ? stream_.find_direction() : model_.find_direction(kForcing);
     has_nothing_to_gain_ = gain <= kNothingToGain * std::abs(state_.objective);
-    if (has_nothing_to_gain_) {  // that the objective could tell; the weights still gain digits
+    if (has_nothing_to_gain_) {  // the objective cannot improve measurably; the weights still gain precision
       for (std::int64_t j = 0; j <= state_.columns; ++j)
         state_.weights[j] += static_cast<double>(model_.direction[j]);
       return;

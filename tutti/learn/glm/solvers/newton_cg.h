@@ -1,15 +1,15 @@
-// Newton's method with products of the Hessian only: for smooth losses with an l2 penalty, any
-// number of columns.
+// Newton-CG: Newton's method with Hessian-vector products, for smooth losses with an l2 penalty and any number of
+// columns.
 //
-// Each iteration minimises the quadratic model at the current point by conjugate gradients, one
-// pass over the data per step, and goes there with a line search that needs no pass, because the
-// products of the direction with all rows are known. First iterations look at a sample of the rows.
-//
-// Of a dense file that is larger than memory the quadratic model has the Hessian of the rows that
-// stay in memory, if these are enough, and every iteration reads the file once.
-//
-// The gap is certified by a point of the dual problem: the derivatives of the losses at the minimum
-// of the quadratic model, which costs no pass either.
+// Each iteration
+// 1. minimises the quadratic model of the objective by preconditioned conjugate gradients, with one pass over the data
+//    per CG step;
+// 2. performs a backtracking line search without a pass, because the products of the direction with all rows are
+//    cached;
+// 3. bounds the gap with a dual point: the derivatives of the losses at the minimum of the quadratic model. This needs
+//    no pass either.
+// The first iterations use a sample of the rows. For a dense file that is larger than memory, the Hessian is that of
+// the resident rows if there are enough of them, and each iteration reads the file once (newton_cg_stream.h).
 #pragma once
 
 #include "tutti/learn/glm/problem/problem.h"

@@ -8,15 +8,15 @@ namespace {
 constexpr double kResidentForcing = 0.1;
 constexpr std::int64_t kResidentRowsPerColumn = 12;
 constexpr std::int64_t kReadingParts = 16;
-// Mean loss of a part beside that of the first: above this the weights have gone astray.
+// Maximum mean loss of a part relative to the first one; above it the weights have diverged.
 constexpr double kMostLoss = 1.1;
-constexpr double kStepForcing = 0.02;  // less would be lost beside what is left anyway
+constexpr double kStepForcing = 0.02;  // a smaller residual would be lost in the remaining error
 
-// Of the rows seen so far.
+// Sums over the rows seen so far.
 struct Seen {
   double share = 0;
-  std::vector<double> gradients;  // gradients of their losses
-  std::vector<double> points;     // weights that they were looked at with, times their shares
+  std::vector<double> gradients;  // of their losses
+  std::vector<double> points;     // weights at which they were evaluated, times their fractions
 
   explicit Seen(std::size_t size) : gradients(size), points(size) {}
   template <class T>
@@ -42,8 +42,8 @@ bool StreamedNewton<T>::has_enough_residents() const {
 template <class T>
 double StreamedNewton<T>::find_direction_of_residents(double forcing) {
   model_.state.design.select_residents();
-  // With y columns for each row, the Hessian of a sample is (1 - sqrt(y))^2 to (1 + sqrt(y))^2 of
-  // the true one; this much steeper, a step overshoots as little as it falls short.
+  // With y columns per row, the Hessian of a sample is (1 - sqrt(y))^2 to (1 + sqrt(y))^2 times the true one. Scaling
+  // it by this factor balances overshooting and undershooting.
   const double rows =
       model_.state.design.share() * static_cast<double>(model_.state.design.total_rows());
   const double y = static_cast<double>(model_.state.columns) / rows;

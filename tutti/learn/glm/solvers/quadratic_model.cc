@@ -6,8 +6,7 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::int64_t kColumnGrain = 16384;
-// of a stream's sample, at least
-constexpr int kMostSteps = 200;  // of one conjugate gradient
+constexpr int kMostSteps = 200;  // of one conjugate gradient solve
 constexpr double kStall = 0.5;
 
 }  // namespace

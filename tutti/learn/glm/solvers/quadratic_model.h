@@ -1,5 +1,5 @@
-// The quadratic model of the objective at the current weights, and its minimum by preconditioned
-// conjugate gradients: the direction of Newton's method.
+// Quadratic model of the objective at the current weights. Preconditioned conjugate gradients minimise it, which gives
+// the Newton direction.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,36 @@
 
 namespace tutti::learn {
 
-// Vectors have one value per column, then the intercept's.
+// Vectors have one value per column, then the intercept.
 template <class T>
 struct QuadraticModel {
   explicit QuadraticModel(CgState<T>& state_);
 
-  // Penalties for this share of the rows.
+  // Scales the penalties to this fraction of the rows.
   void set_ridge(double share);
   double ridge_of(std::int64_t j) const { return j < state.columns ? ridge : intercept_ridge; }
-  // Penalty of the weights plus `share` of the direction.
+  // Penalty of the weights plus `share` times the direction.
   double penalty(double share) const;
-  // Margins, derivatives, gradient and diagonal of the losses of the selected rows, in one pass;
-  // returns the sum of the losses.
+  // Computes margins, derivatives, gradient and diagonal of the losses of the selected rows in one pass. Returns the
+  // sum of the losses.
   double look();
   double intercept_diagonal() const;
-  // Returns the model's gain. Ends when the residual has shrunk to `forcing`, and steps stall.
+  // Returns the predicted gain. Stops when the relative residual is `forcing`, or when steps stall.
   double find_direction(double forcing);
-  // curved = Hessian * search; returns search . curved and leaves the products with the rows.
+  // curved = Hessian * search; returns search . curved and stores the products with the rows.
   double multiply_hessian();
-  // Goes `share` along the search direction and makes the next one.
+  // Moves by `share` along the search direction and computes the next one.
   void step_direction(double share, double& length);
-  // Sum of body(begin, end) over pieces of the vectors, by all threads.
+  // Sums body(begin, end) over ranges of the vectors, with all threads.
   double over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body);
 
   CgState<T>& state;
   Preconditioner<T> preconditioner;
   double ridge = 0, intercept_ridge = 0;
-  double row_scale = 1;  // rows that each selected one stands for in products of the Hessian
+  double row_scale = 1;  // rows represented by each selected row in Hessian products
   bool has_intercept, is_free;
   std::vector<T> gradient, diagonal, direction, residual, search, curved, solved;
-  // With an unpenalised intercept: sums of second derivatives per column; empty: not known.
+  // With an unpenalised intercept: sums of the second derivatives per column; empty: unknown.
   std::vector<T> curvature_columns;
 };
 

@@ -17,7 +17,8 @@ constexpr std::int64_t kBucketRows = 64;
 constexpr std::int64_t kRowsPerReplica = 50000;
 constexpr std::int64_t kMostReplicas = 4;
 constexpr int kRoundsPerEpoch = 4;
-constexpr double kMeetingsPerRound = 4;  // as long as this many meetings of ranks a round may take
+constexpr double kMeetingsPerRound =
+    4;  // minimum duration of a local phase, in exchanges between ranks
 
 template <class T>
 class Sdca {
@@ -59,10 +60,10 @@ class Sdca {
   SparseDesign<T>* sparse_;
   std::int64_t columns_;
   std::vector<T> duals_, margins_, squares_;
-  std::vector<T> weights_;  // with the intercept last
+  std::vector<T> weights_;  // the intercept last
   std::vector<std::vector<T>> replicas_;
-  std::vector<std::int64_t> bucket_order_;  // first rows of the buckets, in the order of this epoch
-  std::vector<T> met_;                      // the weights when the ranks last met
+  std::vector<std::int64_t> bucket_order_;  // first rows of the buckets, shuffled for this epoch
+  std::vector<T> met_;                      // weights at the last exchange between ranks
   int inner_rounds_ = 1, rounds_since_ = 0;
   double meeting_seconds_ = 0;
   Stopwatch watch_;
@@ -125,8 +126,8 @@ void Sdca<T>::run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& w
   }
 }
 
-// One share of the buckets that are dealt: each replica its part, then what all replicas of this
-// rank have changed is added up.
+// One round: each replica processes its part of the shuffled buckets, then the changes of all replicas of this rank are
+// averaged.
 template <class T>
 void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
   const std::int64_t count = static_cast<std::int64_t>(replicas_.size());
@@ -148,9 +149,9 @@ void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
   });
 }
 
-// What all ranks have changed since they last met is added up. How long that took, beside the
-// rounds before it, goes along with the changes, so that all ranks choose the same number of rounds
-// until they meet again: so many that meeting takes at most a fifth of the time.
+// Averages the changes of all ranks since the last exchange. The durations of the exchange and of the preceding rounds
+// are part of the message, so all ranks choose the same number of rounds until the next exchange: enough that exchanges
+// take at most a fifth of the time.
 template <class T>
 void Sdca<T>::meet() {
   if (design_.ranks() == nullptr) return;
@@ -177,7 +178,7 @@ void Sdca<T>::meet() {
 
 template <class T>
 void Sdca<T>::run_epoch(std::mt19937_64& random) {
-  // Ranks have different numbers of chunks, so they meet after all of them.
+  // Ranks have different numbers of chunks, so they exchange after all of them.
   const int rounds = design_.is_streamed() ? 1 : kRoundsPerEpoch;
   design_.for_ranges([&](std::int64_t begin, std::int64_t end) {
     bucket_order_.clear();
@@ -195,7 +196,7 @@ void Sdca<T>::run_epoch(std::mt19937_64& random) {
   tracker_.add_passes(1);
 }
 
-// Objective and gap, with weights that belong to the dual variables exactly.
+// Computes objective and gap, with weights recomputed from the dual variables.
 template <class T>
 void Sdca<T>::measure() {
   design_.transpose_multiply(duals_.data(), weights_.data());
@@ -230,7 +231,7 @@ void Sdca<T>::measure() {
   if (has_intercept_) dual -= dual_sum * dual_sum / (2 * intercept_ridge_) + centre_ * dual_sum;
   if (has_intercept_ && !is_free_) primal += intercept_ridge_ * intercept * intercept / 2;
   objective_ = primal;
-  // While a free intercept still moves, what moving it costs is not in the primal value yet.
+  // While an unpenalised intercept still moves, the cost of moving it is not yet part of the primal value.
   gap_ = std::abs(primal - dual) + (is_free_ ? dual_sum * dual_sum / intercept_ridge_ : 0);
 }
 
@@ -242,7 +243,7 @@ void Sdca<T>::run_epochs() {
   std::mt19937_64 random(problem_.options.seed + 1);
   int until_measured = 1;
   for (int epoch = 1; epoch <= problem_.options.max_iterations; ++epoch) {
-    if (is_free_) {  // the duals stay, so the weight moves on by as much as it was drawn back
+    if (is_free_) {  // the dual variables stay, so the intercept moves on by its proximal term
       const double intercept = static_cast<double>(weights_[columns_]);
       weights_[columns_] = static_cast<T>(2 * intercept - centre_);
       centre_ = intercept;

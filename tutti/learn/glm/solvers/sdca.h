@@ -1,21 +1,23 @@
-// Stochastic dual coordinate ascent: one dual variable per row, each set to its best value in turn.
+// Stochastic dual coordinate ascent (SDCA): one dual variable per row, updated to its optimum in random order.
 //
-// Rows lie in buckets; every epoch deals the buckets anew to the replicas. A replica goes through
-// its buckets with a copy of the weights of its own, in which its changes count `replicas` times,
-// so that the changes of all can be added up safely a few times per epoch. How many replicas there
-// are depends on the data only, so the bits do not depend on the threads. Ranks are replicas one
-// level up (hierarchical CoCoA): they add up their changes after some rounds, in which their own
-// changes count `ranks` times; how many is chosen from what a round and the adding up are measured
-// to take. Rows of a file are dealt chunk by chunk, and its ranks meet once in an epoch.
+// Rows are grouped into buckets, which are shuffled in each epoch and divided among replicas. A replica processes its
+// buckets with a private copy of the weights. It scales its updates by the number of replicas (the aggregation
+// parameter of CoCoA), so the changes of all replicas can be averaged safely a few times per epoch. The number of
+// replicas depends only on the data, so results are bitwise identical for any number of threads.
 //
-// A free intercept is a column whose weight is drawn to where it was an epoch ago, not to 0.
+// Ranks are a second level of replicas (hierarchical CoCoA). They exchange changes after several rounds; the number of
+// rounds is chosen from the measured durations of a round and an exchange. Rows of a file are shuffled within each
+// chunk, and ranks exchange once per epoch.
+//
+// An unpenalised intercept is a column whose weight has a proximal term towards its value in the previous epoch instead
+// of a penalty towards 0.
 #pragma once
 
 #include "tutti/learn/glm/problem/problem.h"
 
 namespace tutti::learn {
 
-// Losses with has_dual_step, l2 > 0, no l1.
+// For losses with has_dual_step, l2 > 0 and no l1.
 template <class T>
 Solution solve_sdca(Problem<T>& problem, Tracker& tracker);
 

@@ -35,7 +35,7 @@ namespace {
       fmt::format("The label of row {} is {}; the gamma loss needs labels above 0.", row, label));
 }
 
-// The number of the first label that the loss cannot have, or how many there are.
+// Returns the index of the first label that is invalid for the loss, or the number of labels.
 std::size_t first_wrong(Loss loss, std::span<const double> labels) {
   const auto first = [&](auto is_right) {
     return static_cast<std::size_t>(std::find_if_not(labels.begin(), labels.end(), is_right) -

@@ -1,4 +1,4 @@
-// What every way into a fit shares: the checks, the choice of the solver, the call of it.
+// Common part of all fits of linear models: checks, choice of the solver, dispatch.
 #pragma once
 
 #include <span>
@@ -12,22 +12,20 @@ struct Shape {
   std::int64_t rows = 0, columns = 0;
   bool is_sparse = false;
 
-  // The same with the rows of all ranks, who then choose alike.
+  // The shape with the rows of all ranks, so all ranks make the same choice.
   Shape over(comm::Communicator* ranks) const;
 };
 
-// Throw ConfigError as `fit` says: the first two for what is asked and given, the last when the
-// solver is not made for it.
+// Throw ConfigError as documented for `fit`: check_options and check_weights for invalid inputs, check_solver if the
+// solver does not support the problem.
 void check_options(const Shape& shape, std::span<const double> labels,
                    std::span<const double> weights, const GlmOptions& options);
-// The part of it that every fit needs: penalties and tolerance, the weights of rows, and that there
-// is something to learn from.
+// Checks common to all fits: penalties, tolerance and sample weights are valid, and there are rows.
 void check_weights(std::int64_t rows, std::span<const double> weights, const GlmOptions& options);
 void check_solver(const Shape& shape, const GlmOptions& options, Solver solver);
 Solver choose_solver(const Shape& shape, const GlmOptions& options);
 
-// `by_columns` is the matrix for kWorkingSet, which needs nothing of the design but its rows, and
-// null for the others.
+// `by_columns` is the CSC matrix for kWorkingSet, which uses only the rows of the design; null for other solvers.
 template <class T>
 GlmModel solve(DesignMatrix<T>& design, const Matrix* by_columns, std::span<const double> labels,
                std::span<const double> weights, const GlmOptions& options, Solver solver);

@@ -74,7 +74,7 @@ void Multinomial<T>::find_gradient() {
   if (options_.l2 > 0) gap_ = square / (2 * options_.l2);
 }
 
-// One preconditioner per class: between classes the Hessian is left out.
+// One preconditioner per class; the blocks of the Hessian between classes are ignored.
 template <class T>
 void Multinomial<T>::prepare(bool correlates) {
   std::vector<T> curvature(rows_), ignored(width_), diagonal(width_);
@@ -98,7 +98,7 @@ double Multinomial<T>::precondition() {
   return product;
 }
 
-// Returns the curvature along the search direction.
+// Returns search . curved.
 template <class T>
 double Multinomial<T>::multiply_with_ridge() {
   this->multiply_hessian(search_, products_, curved_);
@@ -110,7 +110,7 @@ double Multinomial<T>::multiply_with_ridge() {
   return product;
 }
 
-// Returns what the quadratic model gains.
+// Returns the predicted gain of the quadratic model.
 template <class T>
 double Multinomial<T>::find_direction() {
   std::fill(direction_.begin(), direction_.end(), T{0});
@@ -154,7 +154,7 @@ bool Multinomial<T>::search_line(double promised) {
   return false;
 }
 
-// Whether they led to the end.
+// Returns whether the fit has converged.
 template <class T>
 bool Multinomial<T>::run_steps() {
   this->take_start();
@@ -167,7 +167,7 @@ bool Multinomial<T>::run_steps() {
     if (!(options_.l2 > 0)) gap_ = gain;
     if (!tracker_.report(objective_, gap_)) return false;
     const bool is_enough = tracker_.is_enough(objective_, gap_);
-    const bool has_gained = search_line(gain);  // also at the end, for the last digits
+    const bool has_gained = search_line(gain);  // also at the end, for full precision
     if (is_enough || !has_gained || gain <= kNothingToGain * objective_)
       return tracker_.is_rounding(objective_, gap_);
   }

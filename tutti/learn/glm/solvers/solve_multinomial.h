@@ -1,4 +1,4 @@
-// What both ways into a fit of several classes share; see solve.h.
+// Common part of the multinomial fits, in memory and out-of-core; see solve.h.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tutti::learn {
 
-// Throws ConfigError as fit_multinomial says.
+// Throws ConfigError as documented for fit_multinomial.
 void check_multinomial(const Shape& shape, std::span<const std::int32_t> classes, int count,
                        std::span<const double> weights, const GlmOptions& options);
 

@@ -14,13 +14,14 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::int64_t kSmallestSet = 100;
-constexpr int kNewtonSteps = 10;  // on one working set
-constexpr int kSweeps = 100;      // of one Newton step
-constexpr int kSlowSweeps = 25;   // after which the columns are taken to depend on each other
+constexpr int kNewtonSteps = 10;  // per working set
+constexpr int kSweeps = 100;      // per Newton step
+constexpr int kSlowSweeps =
+    25;  // after more sweeps, the columns are considered strongly correlated
 constexpr std::size_t kMostForGram = 256;
 constexpr int kStalls = 5;
 
-// How fast the derivative of the loss may grow; infinity where there is no limit.
+// Lipschitz constant of the derivative of the loss; infinite if there is none.
 double smoothness(Loss loss) {
   switch (loss) {
     case Loss::kSquared: return 1;
@@ -66,21 +67,22 @@ class WorkingSet {
   double value_of(std::int64_t i) const { return view_.values == nullptr ? 1 : view_.values[i]; }
 
   CgState<T> state_;
-  SparseRows<T> view_;  // its rows are columns
+  SparseRows<T> view_;  // CSC: its "rows" are the columns
   std::int64_t count_;
   bool is_free_;
   double l1_, l2_;
   double intercept_step_ = 0;
-  bool is_slow_ = false;                       // sweeps over the set do not get far
-  double scale_ = 1;                           // of the dual point
-  std::vector<double> loss_gradient_, norms_;  // per column: of the loss alone; of its values
+  bool is_slow_ = false;  // coordinate descent converges slowly
+  double scale_ = 1;      // of the dual point
+  std::vector<double> loss_gradient_,
+      norms_;  // per column: gradient of the loss alone; norm of the values
   std::vector<std::int64_t> alive_, set_;
-  std::vector<double> steps_;  // per column of the set
-  // Per row: the first derivative in the quadratic model after the step so far.
+  std::vector<double> steps_;  // per column of the working set
+  // Per row: first derivative of the quadratic model after the steps so far.
   std::vector<T>& changed_ = state_.step_products;
 };
 
-// Of the weights plus `share` of the steps.
+// Penalty of the weights plus `share` times the steps.
 template <class T>
 double WorkingSet<T>::penalty(double share) const {
   double sum = 0;
@@ -121,7 +123,7 @@ void WorkingSet<T>::compute_gradient() {
         for (std::int64_t k = begin; k < end; ++k) {
           double& derivative = loss_gradient_[alive_[k]];
           derivative = static_cast<double>(sparse_dot(view_, alive_[k], state_.first.data()));
-          // The gap hangs on the few that are largest.
+          // The gap depends on the largest derivatives, so these are summed in f64.
           if (std::abs(derivative) > 0.999 * l1_) derivative = column_dot(alive_[k], state_.first);
         }
       });
@@ -129,7 +131,7 @@ void WorkingSet<T>::compute_gradient() {
                             static_cast<double>(std::max<std::int64_t>(1, count_)));
 }
 
-// Summed in f64, whatever the type of the rows.
+// Accumulates in f64 for any type of the rows.
 template <class T>
 double WorkingSet<T>::column_dot(std::int64_t j, const std::vector<T>& rows) const {
   double sum = 0;
@@ -148,8 +150,8 @@ void WorkingSet<T>::find_gap() {
   state_.gap = std::max(0.0, state_.objective - state_.bound);
 }
 
-// The dual optimum lies in a ball around the dual point, whose radius the gap gives: a column that
-// stays below l1 in all of it has no weight.
+// Gap Safe screening: the dual optimum is within a ball around the dual point whose radius follows from the gap. A
+// column below l1 in the whole ball has weight 0 at the optimum.
 template <class T>
 void WorkingSet<T>::drop_columns() {
   const T heaviest =
@@ -200,7 +202,7 @@ void WorkingSet<T>::move_column(std::int64_t j, T step) {
   }
 }
 
-// One round over the set; returns what the quadratic model gains.
+// One sweep over the working set; returns the gain of the quadratic model.
 template <class T>
 double WorkingSet<T>::sweep(const std::vector<double>& curvatures) {
   double gain = 0;
@@ -241,7 +243,7 @@ double WorkingSet<T>::sweep_until_small(const std::vector<double>& curvatures) {
   return gain;
 }
 
-// Second derivatives by the weights of the set and, last, the intercept.
+// Computes the Hessian of the working set and, last, the intercept.
 template <class T>
 std::vector<double> WorkingSet<T>::gram_of_set() const {
   const std::int64_t count = static_cast<std::int64_t>(set_.size()), size = count + is_free_;
@@ -263,8 +265,8 @@ std::vector<double> WorkingSet<T>::gram_of_set() const {
   return gram;
 }
 
-// Minimises the quadratic model on the set without going over the rows again: for columns that go
-// together, where sweeps over the rows would need hundreds. Returns what the model gains.
+// Minimises the quadratic model on the working set with an explicit Hessian, without passes over the rows: for strongly
+// correlated columns, where sweeps would need hundreds. Returns the gain of the model.
 template <class T>
 double WorkingSet<T>::solve_by_gram() {
   const std::size_t count = set_.size();
@@ -350,7 +352,8 @@ Solution WorkingSet<T>::run() {
         state_.tracker.is_enough(state_.objective, state_.gap))
       break;
     stalls.note(before, state_.objective);
-    is_stuck = !(state_.objective < before) || stalls.is_stalled();  // rounding decides now
+    is_stuck =
+        !(state_.objective < before) || stalls.is_stalled();  // limited by floating-point precision
     if (is_stuck) break;
     is_slow_ = is_slow_ || stalls.count() > 0;
     before = state_.objective;
