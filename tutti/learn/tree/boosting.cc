@@ -22,8 +22,8 @@
 namespace tutti::learn::tree {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // rows
-constexpr int kManyRounds = 8;          // for which a second copy of the bins pays
+constexpr std::int64_t kGrain = 16384;  // rows per task
+constexpr int kManyRounds = 8;          // from which a column-major copy of the bins is worthwhile
 
 void check(const BoostOptions& options, const ValidationSet* validation) {
   const auto refuse = [](const std::string& what) { throw ConfigError("DDL-9-20", what); };
@@ -45,18 +45,18 @@ void check(const BoostOptions& options, const ValidationSet* validation) {
   if (options.min_max_depth > options.max_depth) refuse("min_max_depth must not exceed max_depth.");
 }
 
-// Rows with their bins and the sum of the trees so far.
+// Rows with their bins and the current sum of the trees.
 struct ScoredRows {
   const Targets& targets;
-  Matrix matrix;  // not kCsc where values are read after they became bins
+  Matrix matrix;  // not kCsc if values are read after binning
   RankRows rank_rows;
-  BinnedData data;  // without rows where splits are exact
+  BinnedData data;  // without rows for exact splits
   std::vector<double> scores;
 };
 
 struct GrownTree {
   std::vector<GrownNode> nodes;
-  std::vector<std::int32_t> tree_index;  // of each node in the tree
+  std::vector<std::int32_t> tree_index;  // index of each grown node in the tree
   Tree tree;
 };
 
@@ -111,12 +111,12 @@ class Booster {
 };
 
 void Booster::check_targets(const Targets& targets, std::int64_t rows) const {
-  // Finds what is not finite, negative, or too few.
+  // Throws for labels and weights that are not finite, negative, or missing.
   find_scales(targets, rows, 0, threads_, communicator_);
   objective_->check(targets.labels);
 }
 
-// The weighted mean of the objective's moments, in whole units.
+// Weighted mean of the moments of the objective, in fixed point.
 std::vector<double> Booster::find_base(const Targets& targets, const RankRows& rank_rows) const {
   const auto outputs = static_cast<std::size_t>(objective_->outputs());
   if (options_.base_score) return std::vector<double>(outputs, *options_.base_score);
@@ -205,8 +205,8 @@ double Booster::value_of(const NodeSums& sums, const SumScales& units) const {
   return step_of(-static_cast<double>(sums.gradient) * units.gradient / hessian);
 }
 
-// Rows that did not come with the records walk down the tree, by their bins or, where there are
-// none, by their values; use(row, leaf).
+// Calls use(row, leaf) for rows without a record: they descend the tree by their bins or, with exact splits, by their
+// values.
 template <class Use>
 void Booster::each_leaf(const GrownTree& grown, ScoredRows& rows, const Use& use) const {
   if (exact_) {
@@ -243,7 +243,7 @@ void Booster::add_values(const GrownTree& grown, int output, ScoredRows& rows) c
   });
 }
 
-// `leaves`: of each row; those that the tree has not drawn count, too.
+// `leaves` has the leaf of each row, including rows that the tree has not sampled.
 void Booster::move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves,
                                 const GradientTask& task, double alpha) const {
   const auto quantiles =
@@ -254,7 +254,7 @@ void Booster::move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves
     if (quantiles[leaf].exists) tree.values[leaf] = step_of(quantiles[leaf].value);
 }
 
-// Leaves move to quantiles first, where the objective says so. `records`: null where not in memory.
+// Sets leaf values to quantiles first if the objective requires it. `records` null: not in memory.
 template <class Record>
 void Booster::add_to_scores(GrownTree& grown, const GradientTask& task, ScoredRows& rows,
                             Records<Record>* records) const {
@@ -357,8 +357,7 @@ double Booster::mean_loss(const ScoredRows& rows) const {
   return loss.value(sums[0]) / weight.value(sums[1]);
 }
 
-// Notes the loss of the validation set; true when it has not become better for long, or the caller
-// wants no more.
+// Records the validation loss. Returns true if it has not improved for too long, or if the caller stops.
 bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int round) const {
   double loss = std::numeric_limits<double>::quiet_NaN();
   bool is_over = false;
@@ -375,7 +374,7 @@ bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int ro
   return (options_.progress && !options_.progress(round, loss)) || is_over;
 }
 
-// Bins, and the rows in them; or the rows for exact splits.
+// Bins the rows, or prepares them for exact splits.
 BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
   BinOptions bin_options = options_.bins;
   bin_options.weights = targets.weights;
@@ -435,9 +434,9 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        0};
   if (options_.tree_probability < 1)
     model.fourier_columns = find_fourier_columns(bins_, options_.fourier_gamma);
-  std::vector<double> before;  // all outputs of a round correct the same scores
+  std::vector<double> before;  // all outputs of a round use the scores before it
   std::vector<std::pair<std::size_t, std::size_t>>
-      made;  // trees and Fourier learners after each round
+      made;  // number of trees and Fourier learners after each round
   ScoredRows* const watched = others ? &*others : nullptr;
   for (int round = 0; round < options_.rounds; ++round) {
     if (model.outputs > 1) {

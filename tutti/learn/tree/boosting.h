@@ -1,4 +1,4 @@
-// Gradient boosting: every tree corrects the sum of those before it.
+// Gradient boosting of decision trees.
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,38 @@ namespace tutti::learn::tree {
 struct BoostOptions {
   std::string objective = "squared_error";  // see objective.h
   int classes = 0;                          // softmax only
-  // softmax only: each class's own curvature is taken this many times. 1: scikit-learn's steps; 2:
-  // half of them, as XGBoost's, for a step of one class moves the others too.
+  // softmax only: factor of the diagonal hessian of a class. 1: scikit-learn; 2: XGBoost, whose steps are half as long,
+  // because a step of one class also changes the others.
   double class_curvature = 1;
   double alpha = 0.5;  // quantile only
-  int rounds = 100;    // each adds one tree for every output
+  int rounds = 100;    // each adds one tree per output
   double learning_rate = 0.1;
   int max_depth = 0, max_leaves = 31;  // 0: no limit
-  // Every tree's depth is drawn from [min_max_depth, max_depth]; 0: it is max_depth.
+  // The depth limit of each tree is drawn from [min_max_depth, max_depth]; 0: always max_depth.
   int min_max_depth = 0;
   double min_samples_leaf = 20;  // estimated from hessians
   double min_child_weight = 1e-3;
   double l2 = 0, min_gain = 0;
-  double max_step = 0;   // of a leaf's value; 0: no limit
-  double subsample = 1;  // share of rows each tree sees
-  // Heterogeneous boosting: a round adds trees with this probability, else ridge regression on
-  // random Fourier features, which approximate a kernel exp(-gamma / columns * distance^2) between
-  // rows, each column measured in its own spread.
+  double max_step = 0;   // maximum |value| of a leaf; 0: no limit
+  double subsample = 1;  // fraction of the rows per tree
+  // Heterogeneous boosting: a round adds trees with this probability, otherwise ridge regression on random Fourier
+  // features, which approximate the RBF kernel exp(-gamma / columns * distance^2) of standardised columns.
   double tree_probability = 1;
   int fourier_components = 10;
   double fourier_gamma = 1, fourier_l2 = 1;
   bool fourier_constant = false;
-  double columns_per_tree = 1;       // share
+  double columns_per_tree = 1;       // fraction
   int columns_per_node = 0;          // 0: all
-  std::optional<double> base_score;  // instead of that from the labels, before the link
-  int early_stopping_rounds = 0;     // 0: none; else a validation set is needed
+  std::optional<double> base_score;  // initial score before the link; default: from the labels
+  int early_stopping_rounds = 0;     // 0: off; requires a validation set
   double early_stopping_tolerance = 0;
   bool is_exact = false;  // gradients in 31 bits instead of about 11, as for few rows; slower
   std::uint64_t seed = 0;
   BinOptions bins = {};
   bool exact_splits = false;      // as in ForestOptions
-  std::int64_t memory_limit = 0;  // as in ForestOptions; a validation set is in memory
-  // Called after every round with its number and the losses; false ends the training, and what is
-  // there is returned.
+  std::int64_t memory_limit = 0;  // as in ForestOptions; the validation set stays in memory
+  // Called after every round with its number and the validation loss. Returning false ends training with the current
+  // model.
   std::function<bool(int round, double validation_loss)> progress = {};
 };
 
@@ -61,12 +60,12 @@ struct ValidationSet {
 
 struct Boosted {
   Model model;
-  std::vector<double> validation_losses;  // mean over the set after each round
-  int best_round = 0;                     // rounds in the model
+  std::vector<double> validation_losses;  // mean over the validation set after each round
+  int best_round = 0;                     // number of rounds in the model
 };
 
-// The same model for any number of threads and, with a communicator (each rank brings its rows of
-// both sets), of ranks. Throws ConfigError (DDL-9-20) when labels, weights or options are wrong.
+// The model is bitwise identical for any number of threads and ranks. With a communicator each rank passes its rows of
+// both sets. Throws ConfigError (DDL-9-20) for invalid labels, weights or options.
 Boosted train_boosting(const Matrix& matrix, const Targets& targets, const BoostOptions& options,
                        Threads& threads, const ValidationSet* validation = nullptr,
                        comm::Communicator* communicator = nullptr);

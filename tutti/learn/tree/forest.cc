@@ -20,12 +20,12 @@
 namespace tutti::learn::tree {
 namespace {
 
-// More copies of one row than chance ever makes: units leave room for as many.
+// Upper bound of the copies of a row in a bootstrap sample; the fixed-point units leave room for it.
 int most_copies(double mean) {
   return static_cast<int>(mean + 10 * std::sqrt(mean)) + 16;
 }
 
-// A number with Poisson's distribution, from one random number.
+// Poisson-distributed number from one uniform random number.
 int poisson(double mean, std::uint64_t random) {
   double left = unit(random), share = std::exp(-mean);
   int count = 0;
@@ -39,7 +39,7 @@ int poisson(double mean, std::uint64_t random) {
 struct Problem {
   std::int64_t rows;
   int columns;
-  const BinnedData* data;  // one of the two
+  const BinnedData* data;  // exactly one of the two is set
   const ExactData* exact;
   const Bins& bins;
   const Targets& targets;
@@ -164,8 +164,8 @@ Tree grow_one(const Problem& problem, int index, Records<Record>& records, Recor
   return tree;
 }
 
-// Many trees: each thread grows trees of its own. Few, or a limit of memory, or ranks that must
-// meet at every node: all threads grow one tree after the other.
+// Many trees: each thread grows whole trees. Few trees, a memory limit or ranks, which synchronise at every node: all
+// threads grow one tree at a time.
 template <class Record>
 void grow_all(const Problem& problem, Threads& threads, std::vector<Tree>& trees) {
   trees.resize(problem.options.trees);

@@ -1,4 +1,4 @@
-// First and second derivative of the loss of a row by its score.
+// First and second derivatives of the loss of a row with respect to its score.
 #pragma once
 
 namespace tutti::learn::tree {

@@ -141,7 +141,7 @@ class Poisson : public Objective {
   }
 };
 
-// Times `scale`: twice the median's is the absolute error.
+// Pinball loss times `scale`; twice the median's is the absolute error.
 class Quantile : public Objective {
  public:
   explicit Quantile(double alpha, double scale = 1) : alpha_(alpha), scale_(scale) {}

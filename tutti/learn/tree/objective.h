@@ -1,4 +1,4 @@
-// Objective functions of gradient boosting.
+// Objective functions (losses) for gradient boosting: gradients, hessians and initial scores.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,34 @@
 
 namespace tutti::learn::tree {
 
-// Scores are rows x outputs, row by row. All calls are safe from several threads.
+// Scores are rows x outputs, row-major. All functions are thread-safe.
 class Objective {
  public:
   virtual ~Objective() = default;
   virtual int outputs() const { return 1; }
   virtual Link link() const { return Link::kIdentity; }
-  // Hessians are all equal to the weights.
+  // Whether all hessians equal the sample weights.
   virtual bool has_constant_hessian() const { return false; }
-  // Bounds of |gradient| and hessian for a row of weight 1; 0: none are known.
+  // Bounds of |gradient| and hessian for a row of weight 1; 0: unknown.
   virtual GradientPair bounds() const { return {0, 0}; }
-  // The score of every row before the first tree, from the weighted mean of `moments` over rows.
+  // Initial score of all rows, from the weighted mean of the moments over the rows.
   virtual void add_moments(double label, double weight, std::span<double> sums) const;
   virtual std::vector<double> base(std::span<const double> means) const;
-  // The share of what is left, label - score, that a leaf's value must not be below, where its sums
-  // of gradients do not tell how far to go; so the score before the first tree, too.
+  // Quantile of the residuals (label - score) to which leaf values and the initial score are set, for objectives whose
+  // gradients do not determine the step length.
   virtual std::optional<double> leaf_quantile() const { return {}; }
-  // Gradients with respect to output `k` of the rows [begin, end), each times the row's weight.
+  // Gradients with respect to output `k` for the rows [begin, end), multiplied by the sample weights.
   virtual void gradients(std::span<const double> labels, std::span<const double> weights,
                          std::span<const double> scores, int k, std::int64_t begin,
                          std::int64_t end, GradientPair* out) const = 0;
   // Loss of one row.
   virtual double loss(double label, std::span<const double> scores) const = 0;
-  // Throws ConfigError (DDL-9-20) when the labels are not of the kind it needs.
+  // Throws ConfigError (DDL-9-20) if a label is invalid for the objective.
   virtual void check(std::span<const double> labels) const;
 };
 
-// "squared_error", "logistic", "softmax" (with `classes`, see BoostOptions::class_curvature),
-// "poisson", "quantile" (with `alpha`), "absolute_error".
-// Throws ConfigError (DDL-9-20) that lists the names.
+// Names: "squared_error", "logistic", "softmax" (with `classes`, see BoostOptions::class_curvature), "poisson",
+// "quantile" (with `alpha`), "absolute_error". Throws ConfigError (DDL-9-20) that lists them.
 std::unique_ptr<Objective> make_objective(std::string_view name, int classes, double alpha,
                                           double class_curvature = 1);
 

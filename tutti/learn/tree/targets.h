@@ -6,8 +6,8 @@
 namespace tutti::learn::tree {
 
 struct Targets {
-  std::span<const double> labels;   // regression: numbers; else classes 0, 1, ...
-  std::span<const double> weights;  // empty: all 1; 0: the row is not there
+  std::span<const double> labels;   // regression: numbers; classification: classes 0, 1, ...
+  std::span<const double> weights;  // empty: all 1; rows of weight 0 are ignored
 };
 
 }  // namespace tutti::learn::tree

@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/learn/tree/bins/bin_kernels.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::tree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How many of the ascending numbers lie below `value`.
+// Returns the number of ascending values below `value`.
 template <int kCount, class T>
 HWY_INLINE int count_below(const T* numbers, T value) {
   const hn::CappedTag<T, kCount> d;
@@ -31,7 +31,7 @@ HWY_INLINE int count_below(const T* numbers, T value) {
   return count;
 }
 
-// As many columns as a vector has lanes.
+// One column per lane of a vector.
 template <class T>
 struct ColumnGroup {
   using Table = EdgeTable<T>;
@@ -40,7 +40,7 @@ struct ColumnGroup {
   hn::Vec<Tag> starts, scales;
   const T* HWY_RESTRICT edges;
   const std::uint8_t* HWY_RESTRICT before;
-  int count;  // of columns
+  int count;  // number of columns
 
   ColumnGroup(const Table& table, int first, int columns)
       : starts(hn::LoadU(Tag(), table.starts.data() + first)),
@@ -80,8 +80,7 @@ struct ColumnGroup {
   }
 };
 
-// Group by group of columns, for so many rows at a time that these and the tables of the group stay
-// in the first cache.
+// One group of columns at a time, for as many rows as fit into the L1 cache together with the tables of the group.
 template <class T>
 void bin_rows_of(const EdgeTable<T>& table, const T* values, std::int64_t row_stride, int columns,
                  std::int64_t begin, std::int64_t end, std::uint8_t* bins, int stride) {
@@ -135,18 +134,19 @@ HWY_EXPORT(bin_rows_f64);
 
 namespace {
 
-// Sets the cells of a column. Whether it can have them.
+// Computes the cells of a column. Returns false if it cannot have any.
 template <class T>
 bool set_cells(const T* edges, std::size_t count, T& start, T& scale, std::uint8_t* before) {
   using Table = EdgeTable<T>;
-  if (count <= static_cast<std::size_t>(Table::kWindow)) return true;  // all in the first cell
+  if (count <= static_cast<std::size_t>(Table::kWindow))
+    return true;  // all edges are in the first window
   const T range = edges[count - 1] - edges[0];
   const T cells = static_cast<T>(Table::kCells) / range;
   if (!std::isfinite(range) || !std::isfinite(cells) || !(cells > 0)) return false;
-  const auto cell_of = [&](T value) {  // the same roundings as in the vectors
+  const auto cell_of = [&](T value) {  // rounds exactly as the vector code
     return std::min(static_cast<int>((value - edges[0]) * cells), Table::kCells - 1);
   };
-  std::array<int, Table::kCells + 1> upto = {};  // edges in the cells before
+  std::array<int, Table::kCells + 1> upto = {};  // edges in the preceding cells
   for (std::size_t i = 0; i < count; ++i) ++upto[cell_of(edges[i]) + 1];
   if (*std::max_element(upto.begin(), upto.end()) > Table::kWindow) return false;
   std::partial_sum(upto.begin(), upto.end(), upto.begin());

@@ -1,4 +1,4 @@
-// Options of quantisation.
+// Options of binning (quantisation).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace tutti::learn::tree {
 
 struct BinOptions {
-  int max_bins = 255;                    // of values, 2 to 255
-  std::int64_t sample = 100'000;         // rows to look at; all when there are fewer
-  std::uint64_t seed = 0;                // which rows
-  std::vector<int> categorical = {};     // columns whose values are codes 0, 1, 2, ...
-  std::span<const double> weights = {};  // rows that weigh 0 are not looked at
-  bool is_streamed = false;              // lets go what it has read of a mapped matrix
+  int max_bins = 255;                    // bins for values, 2 to 255
+  std::int64_t sample = 100'000;         // number of rows sampled to find the bins
+  std::uint64_t seed = 0;                // of the sample
+  std::vector<int> categorical = {};     // categorical columns, with codes 0, 1, 2, ...
+  std::span<const double> weights = {};  // sample weights; rows of weight 0 are ignored
+  bool is_streamed = false;              // release pages of a mapped matrix after reading them
 };
 
 }  // namespace tutti::learn::tree

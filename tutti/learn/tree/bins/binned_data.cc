@@ -37,7 +37,7 @@ void bin_dense(const Matrix& matrix, const Bins& bins, int tile, BinnedData& dat
   });
 }
 
-// One value after the other: columns of categories, and numbers between the edges of another type.
+// Scalar version, for categorical columns and for edges of another type than the values.
 template <class T>
 void bin_slowly(const Matrix& matrix, const Bins& bins, BinnedData& data, Threads& threads) {
   const bool all = sizeof(T) == sizeof(float) && !bins.are_f32;
@@ -106,7 +106,7 @@ void BinnedData::add_columns(Threads& threads) {
   const std::size_t size = static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_);
   std::byte* memory = allocate_large(size).release();
   columns_apart_.reset(reinterpret_cast<std::uint8_t*>(memory), FreeMemory());
-  constexpr std::int64_t kRows = 512;  // stay in the first cache for all columns
+  constexpr std::int64_t kRows = 512;  // fit into the L1 cache for all columns
   threads.for_range(rows_, kRows, [&](std::int64_t begin, std::int64_t end) {
     for (int c = 0; c < columns_; ++c) {
       const std::uint8_t* from = column(c);

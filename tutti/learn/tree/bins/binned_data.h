@@ -1,4 +1,4 @@
-// A matrix as bins, in the order in which histograms read it.
+// Binned matrix, in the layout that histograms read.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,15 @@
 
 namespace tutti::learn::tree {
 
-// Columns lie in tiles of up to 32: the bins of one row and one tile are `stride` consecutive bytes
-// that share a cache line, and the histograms of one tile stay in the nearest caches. Bytes beyond
-// the last column are 0.
+// Columns are stored in tiles of up to 32: the bins of one row and tile are `stride` consecutive bytes in one cache
+// line, and the histograms of a tile stay in the L1 or L2 cache. Bytes beyond the last column are 0.
 class BinnedData {
  public:
   static constexpr int kTileColumns = 32;
 
   BinnedData(std::int64_t rows, int columns);
-  // In an unnamed file of `folder`, of which only the rows in use are in memory. Throws IoError
-  // (DDL-9-26) when the folder has no room.
+  // Stores the bins in an unnamed file in `folder`; only the rows in use are in memory. Throws IoError (DDL-9-26) if
+  // there is not enough space.
   BinnedData(std::int64_t rows, int columns, const std::filesystem::path& folder);
 
   std::int64_t rows() const { return rows_; }
@@ -32,18 +31,17 @@ class BinnedData {
   }
   const std::uint8_t* tile(int index) const { return bytes_.get() + offset(index); }
   std::uint8_t* tile(int index) { return bytes_.get() + offset(index); }
-  // The bins of one column: that of row r is at [r * stride()].
+  // Bins of one column; the bin of row r is at [r * stride()].
   const std::uint8_t* column(int index) const {
     return tile(index / kTileColumns) + index % kTileColumns;
   }
   std::uint8_t at(std::int64_t row, int column_index) const {
     return column(column_index)[row * stride_];
   }
-  // The same bins once more, column by column. Whoever looks at one column of many scattered rows
-  // fetches a cache line for each row otherwise. Takes as much memory again, and pays for many
-  // trees.
+  // Adds a column-major copy of the bins. It avoids fetching one cache line per row when one column of many scattered
+  // rows is read. Doubles the memory, so it is worthwhile only for many trees.
   void add_columns(Threads& threads);
-  // The bins of one column where they lie closest: that of row r is at bins[r * stride].
+  // Bins of one column in the most compact layout available; the bin of row r is bins[r * stride].
   struct OneColumn {
     const std::uint8_t* bins;
     int stride;
@@ -54,7 +52,7 @@ class BinnedData {
   }
   std::int64_t row_bytes() const { return std::int64_t{stride_} * tiles(); }
 
-  // In a file: starts reading these rows; lets their memory go. In memory: nothing.
+  // File-backed: start reading these rows, or release their pages. In memory: no effect.
   void prefetch(std::int64_t begin, std::int64_t end) const;
   void release(std::int64_t begin, std::int64_t end) const;
 
@@ -70,11 +68,11 @@ class BinnedData {
   std::shared_ptr<std::uint8_t> bytes_, columns_apart_;
 };
 
-// The columns of `matrix` must be those of `bins`, else ConfigError (DDL-9-21). What a sparse
-// matrix does not hold is 0, and has the bin of 0.
+// Bins the matrix. Throws ConfigError (DDL-9-21) if its columns do not match `bins`. Entries that a sparse matrix does
+// not store have the bin of 0.
 BinnedData bin(const Matrix& matrix, const Bins& bins, Threads& threads);
 
-// The same in a file, `block_rows` at a time; what was read of a mapped matrix is let go again.
+// The same with a file-backed result, `block_rows` rows at a time; pages of a mapped matrix are released after reading.
 // Sparse matrices must be kCsr.
 BinnedData bin_to_file(const Matrix& matrix, const Bins& bins, std::int64_t block_rows,
                        const std::filesystem::path& folder, Threads& threads);

@@ -18,7 +18,7 @@ struct Distinct {
   std::int64_t count;
 };
 
-// Ascending, with the zeros that a sparse matrix does not hold.
+// Returns the distinct values, ascending, including the implicit zeros of a sparse matrix.
 std::vector<Distinct> distinct_of(std::vector<double>& values, std::int64_t zeros) {
   sort_numbers(values);
   std::vector<Distinct> distinct;
@@ -34,7 +34,7 @@ std::vector<Distinct> distinct_of(std::vector<double>& values, std::int64_t zero
   return distinct;
 }
 
-// A number in [low, high) of the same type as the two.
+// Returns a number in [low, high) of the same type as the two.
 double between(double low, double high, bool is_f32) {
   if (std::isinf(low))
     return is_f32 ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
@@ -45,8 +45,8 @@ double between(double low, double high, bool is_f32) {
   return middle >= low && middle < high ? middle : low;
 }
 
-// A value that is as frequent as an even share of all rows gets a bin of its own; the others fill
-// the rest of the bins evenly.
+// A value that is at least as frequent as an equal share of the rows gets a separate bin; the others are divided evenly
+// among the remaining bins.
 std::vector<double> find_edges(const std::vector<Distinct>& distinct, int max_bins, bool is_f32) {
   std::vector<double> edges;
   const auto add_edge = [&](std::size_t after) {

@@ -1,4 +1,4 @@
-// Quantisation: every column is divided into at most 255 bins once, and trees grow on bytes.
+// Quantile bins: each column is divided into at most 255 bins once, and trees grow on bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,20 @@ class Communicator;
 namespace tutti::learn::tree {
 
 inline constexpr int kBins = 256;
-// NaN and, in columns of categories, every category that has no bin of its own.
+// Bin of NaN and, in categorical columns, of categories without a separate bin.
 inline constexpr int kMissingBin = 255;
 
 struct ColumnBins {
   bool is_categorical = false;
-  bool has_missing = false;  // among the values the bins were found from
-  // Numbers: ascending. The bin of x is the number of edges below x, so "bin <= b" is "x <=
-  // edges[b]".
+  bool has_missing = false;  // among the sampled values
+  // Numeric columns: ascending edges. The bin of x is the number of edges below x, so "bin <= b" means "x <= edges[b]".
   std::vector<double> edges;
-  // Categories: the code of each bin, most frequent first.
+  // Categorical columns: the code of each bin, most frequent first.
   std::vector<std::int64_t> codes;
-  // Categories: (code, bin), ascending by code.
+  // Categorical columns: (code, bin), ascending by code.
   std::vector<std::pair<std::int64_t, std::uint8_t>> bin_of_code;
 
-  // Bins of values, without the missing one.
+  // Number of bins, without the missing bin.
   int count() const { return static_cast<int>(is_categorical ? codes.size() : edges.size() + 1); }
   std::uint8_t bin_of(double value) const;
   void set_codes(std::vector<std::int64_t> most_frequent_first);
@@ -38,15 +37,15 @@ struct ColumnBins {
 
 struct Bins {
   std::vector<ColumnBins> columns;
-  bool are_f32 = false;  // every edge is a value of f32
+  bool are_f32 = false;  // every edge is representable in f32
 };
 
-// Whether any value is infinite. Lets go what it has read of a mapped matrix.
+// Whether any value is infinite. Releases the pages of a mapped matrix after reading.
 bool has_infinite(const Matrix& matrix, Threads& threads);
 
-// Edges lie half-way between neighbouring values, at quantiles when there are more values than
-// bins. With a communicator `matrix` has this rank's rows and all ranks get the same bins, those of
-// one process with all rows in rank order. Throws ConfigError (DDL-9-20) when an option is wrong.
+// Edges are midpoints between adjacent values, at quantiles if there are more distinct values than bins. With a
+// communicator, `matrix` has the rows of this rank; all ranks get the bins of a single process with all rows in rank
+// order. Throws ConfigError (DDL-9-20) for invalid options.
 Bins find_bins(const Matrix& matrix, const BinOptions& options, Threads& threads,
                comm::Communicator* communicator = nullptr);
 

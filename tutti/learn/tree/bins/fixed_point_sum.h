@@ -1,4 +1,4 @@
-// Sums of floating numbers that do not depend on their order: as multiples of a small unit.
+// Fixed-point sums of floating-point numbers, independent of their order.
 #pragma once
 
 #include <cmath>
@@ -6,7 +6,7 @@
 
 namespace tutti::learn::tree {
 
-// For up to `count` numbers of at most `greatest`.
+// For up to `count` numbers of magnitude at most `greatest`.
 class FixedPointSum {
  public:
   FixedPointSum(double greatest, std::int64_t count) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-// Where the arrays of the matrix lie in the file.
+// Offsets of the arrays of the matrix in the file.
 struct JoinedLayout {
   std::size_t offsets = 0, indices = 0, values = 0, end = 0;
 

@@ -1,4 +1,4 @@
-// Data files for trees that are to grow within a limit of memory.
+// Data files as one mapped matrix, for trees that grow within a memory limit.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace tutti::learn::tree {
 
-// The features of all chunks, checked, as one matrix in an unnamed file of `folder` that is mapped,
-// of which only what is in use is in memory; a file of one chunk is used where it lies. Throws
-// IoError as DataFile does, and DDL-9-26 when the folder has no room.
+// Verifies the features of all chunks and joins them to one matrix in a mapped, unnamed file in `folder`; only the
+// pages in use are in memory. A file of one chunk is used directly. Throws IoError as DataFile does, and DDL-9-26 if
+// there is not enough space.
 Matrix join_chunks(const DataFile& file, const std::filesystem::path& folder, Threads& threads);
 
 }  // namespace tutti::learn::tree

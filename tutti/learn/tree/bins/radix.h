@@ -1,4 +1,4 @@
-// Sorting without comparing.
+// Radix sort.
 #pragma once
 
 #include <array>
@@ -8,9 +8,8 @@
 
 namespace tutti::learn::tree {
 
-// Ascending by `key_of(item)`, an unsigned number, digit by digit from the lowest; equal ones keep
-// their order. Digits in which all are alike cost nothing but counting. `scratch` is working
-// memory.
+// Stable sort, ascending by the unsigned `key_of(item)`, least significant digit first. Digits in which all keys agree
+// are skipped. `scratch` is working memory.
 template <class Item, class KeyOf>
 void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, const KeyOf& key_of) {
   using Key = decltype(key_of(items[0]));

@@ -1,4 +1,4 @@
-// Where this rank's rows stand among those of all ranks.
+// Position of the rows of this rank among the rows of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct RankRows {
   std::int64_t first = 0, total = 0;
 };
 
-// Collective when there is a communicator.
+// Collective if there is a communicator.
 inline RankRows find_rank_rows(std::int64_t rows, comm::Communicator* communicator) {
   if (communicator == nullptr) return {0, rows};
   std::vector<std::int64_t> all(static_cast<std::size_t>(communicator->size()));

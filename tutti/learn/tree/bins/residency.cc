@@ -22,8 +22,7 @@ std::uintptr_t page_size() {
   return size;
 }
 
-// Whether `address` lies in a mapped file that has all that is seen there: one that is shared, or
-// that may only be read.
+// Whether `address` is in a mapped file from which its content can be read again: a shared or read-only mapping.
 bool is_mapped_file(const void* address) {
   const auto location = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");
@@ -42,9 +41,8 @@ bool is_mapped_file(const void* address) {
 
 }  // namespace
 
-// A touch of one page brings in all of the large block of the file that holds it, also what was
-// released before: so releasing goes over some of that again. What somebody still reads there comes
-// back when it is touched.
+// Accessing one page may also map its neighbours (fault-around), including pages that were released before.
+// Therefore a release covers some of the preceding pages again. Pages still in use are mapped again on access.
 void advise(const void* all, const void* begin, std::int64_t bytes, Advice advice) {
   constexpr std::uintptr_t kBehind = std::uintptr_t{4} << 20;
   const auto lowest = reinterpret_cast<std::uintptr_t>(all);
@@ -97,7 +95,7 @@ void MappedRows::advise_rows(std::int64_t begin, std::int64_t end, Advice advice
              (last - first) * size, advice);
     return;
   }
-  // By columns: a row is in as many places as there are columns.
+  // Column-major storage: a row has one element per column, all in different pages.
   const bool is_by_rows = matrix_.row_stride >= matrix_.columns * matrix_.column_stride;
   const auto* values = static_cast<const std::byte*>(matrix_.values);
   for (std::int64_t c = 0; values_are_mapped_ && c < (is_by_rows ? 1 : matrix_.columns); ++c)

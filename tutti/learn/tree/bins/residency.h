@@ -1,4 +1,4 @@
-// Which parts of mapped files are in memory.
+// Residency of mapped files: prefetch and release of pages.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,19 @@
 namespace tutti::learn::tree {
 
 enum class Advice : std::uint8_t {
-  kFetch,    // start reading it
-  kRelease,  // take it out of this process; the file has it
+  kFetch,    // start reading (MADV_WILLNEED)
+  kRelease,  // remove from the resident set; the file keeps the content
 };
 
-// For `bytes` from `begin` on of the mapping `all`, which must be one that a file stands behind:
-// what is released elsewhere would be lost.
+// Applies `advice` to `bytes` from `begin` on in the mapping `all`, which must be backed by a file: the content of
+// other memory would be lost.
 void advise(const void* all, const void* begin, std::int64_t bytes, Advice advice);
 
-// `bytes` of an unnamed file, mapped for reading and writing; the file is gone when the mapping is.
-// Its room is reserved: no later write fails. Throws IoError (DDL-9-26).
+// Maps `bytes` of an unnamed file for reading and writing; the file is deleted with the mapping. Space is reserved, so
+// later writes cannot fail. Throws IoError (DDL-9-26).
 void* map_unnamed_file(const std::filesystem::path& folder, std::size_t bytes);
 
-// The rows of a matrix of the caller, which may be a mapped file or plain memory. Only what nobody
-// could have changed, and a file can give again, is ever let go.
+// Rows of a matrix of the caller, mapped or in plain memory. Releases only unmodified pages of a file.
 class MappedRows {
  public:
   explicit MappedRows(const Matrix& matrix);
@@ -34,7 +33,7 @@ class MappedRows {
   void release(std::int64_t begin, std::int64_t end) const {
     advise_rows(begin, end, Advice::kRelease);
   }
-  // About how many rows make so many bytes.
+  // Approximate number of rows in `bytes`.
   std::int64_t rows_of(std::int64_t bytes) const;
 
  private:
@@ -44,10 +43,10 @@ class MappedRows {
   bool values_are_mapped_ = false, indices_are_mapped_ = false;
 };
 
-// Walks up the rows and lets go what lies behind.
+// Sequential reader of rows that releases the pages behind it.
 class ReadOnce {
  public:
-  // `is_on`: else it does nothing.
+  // `is_on` false: has no effect.
   ReadOnce(const MappedRows& rows, std::int64_t first, bool is_on)
       : rows_(rows), held_(first), reached_(first), step_(rows.rows_of(1 << 18)), is_on_(is_on) {}
   ~ReadOnce() {
@@ -68,7 +67,7 @@ class ReadOnce {
   bool is_on_;
 };
 
-// Bytes of this process that are in memory now.
+// Resident set size of this process in bytes.
 std::int64_t resident_bytes();
 
 }  // namespace tutti::learn::tree

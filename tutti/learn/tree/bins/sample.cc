@@ -99,7 +99,7 @@ void take_sparse_columns(const Matrix& matrix, const std::vector<std::int64_t>& 
         add(sample, static_cast<std::size_t>(c), entry(matrix, at, 0));
 }
 
-// Every rank gets what all ranks took.
+// Gathers the samples of all ranks on every rank.
 void join(Sample& sample, comm::Communicator& communicator) {
   const std::size_t columns = sample.values.size();
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -128,7 +128,7 @@ void join(Sample& sample, comm::Communicator& communicator) {
   sample.missing.pop_back();
 }
 
-// All digits are counted in one pass; a digit that all keys share costs nothing more.
+// Counts all digits in one pass; a digit that all keys share costs nothing more.
 template <class Key>
 void sort_keys(std::vector<Key>& keys) {
   constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits;
@@ -148,13 +148,14 @@ void sort_keys(std::vector<Key>& keys) {
   }
 }
 
-// As whole numbers, positive floats rise and negative ones fall.
+// As integers, positive floats increase and negative ones decrease.
 template <class Float, class Key>
 void sort_as(std::vector<double>& values) {
   constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
   std::vector<Key> keys(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Key bits = std::bit_cast<Key>(static_cast<Float>(values[i]) + Float{0});  // one zero only
+    const Key bits =
+        std::bit_cast<Key>(static_cast<Float>(values[i]) + Float{0});  // normalises -0 to 0
     keys[i] = (bits & kSign) != 0 ? ~bits : bits | kSign;
   }
   sort_keys(keys);
@@ -182,7 +183,7 @@ bool has_infinite_as(const Matrix& matrix, Threads& threads) {
     });
     return found;
   }
-  // A matrix by columns is walked by columns.
+  // Column-major matrices are read column by column.
   const bool is_by_rows = std::abs(matrix.column_stride) <= std::abs(matrix.row_stride);
   const auto look_at = [&](std::int64_t begin, std::int64_t end) {
     const T* first = values + begin * matrix.row_stride;
@@ -194,7 +195,7 @@ bool has_infinite_as(const Matrix& matrix, Threads& threads) {
         found = true;
   };
   constexpr std::int64_t kFew = 1 << 16;
-  if (matrix.entries() <= kFew) {  // finding out what is mapped would take longer
+  if (matrix.entries() <= kFew) {  // checking for mappings would take longer
     look_at(0, matrix.rows);
     return found;
   }

@@ -1,4 +1,4 @@
-// A part of the rows, column by column, from which bins are found.
+// Sample of the rows, column by column, from which bins are computed.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace tutti::learn::tree {
 
 struct Sample {
   std::int64_t rows = 0;
-  // Of each column: values other than NaN, and for sparse matrices other than 0, in any order.
+  // Per column, in any order: the values other than NaN and, for sparse matrices, other than 0.
   std::vector<std::vector<double>> values;
-  std::vector<std::int64_t> missing;  // NaN in each column
+  std::vector<std::int64_t> missing;  // number of NaN per column
 };
 
-// Which rows belong to it depends on their place among the rows of all ranks only.
+// The selection depends only on the index of a row among the rows of all ranks.
 Sample take_sample(const Matrix& matrix, const BinOptions& options, Threads& threads,
                    comm::Communicator* communicator);
 
-// Ascending, without comparing: digit by digit.
+// Radix sort, ascending.
 void sort_numbers(std::vector<double>& values);
 
 }  // namespace tutti::learn::tree

@@ -15,14 +15,14 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Below this many rows comparing is faster than counting digits.
+// Below this number of rows, a comparison sort is faster than a radix sort.
 constexpr std::size_t kFewEntries = 1500;
 
-// What sparse rows of a node hold, by columns.
+// Stored entries of the sparse rows of a node, grouped by column.
 template <class Record>
 struct EntriesByColumn {
-  std::vector<std::uint32_t> ends;   // of each column: where its part of `entries` ends
-  std::vector<std::uint32_t> sizes;  // of each column; 0 but for those of `columns`
+  std::vector<std::uint32_t> ends;   // per column: end of its range in `entries`
+  std::vector<std::uint32_t> sizes;  // per column; 0 for columns not in `columns`
   std::vector<int> columns;
   std::vector<Record> entries;
 };
@@ -104,7 +104,7 @@ class ExactWork {
   std::vector<char> is_allowed_;
 };
 
-// Rows stay in their order, so that columns are read upwards in memory.
+// Keeps the order of the rows, so columns are read in ascending order.
 template <class Record>
 std::int64_t ExactWork<Record>::partition(const GrownNode& node) {
   const Split& split = node.split;

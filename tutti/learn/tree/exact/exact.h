@@ -1,10 +1,10 @@
-// Grows one tree with cuts between any two values, not only between bins.
+// Growth of one tree with exact splits between any two values instead of between bins.
 //
-// The rows of a node are sorted anew for each column that it looks at: codes of values, gradients
-// and hessians together, so that the sweep over a sorted column reads memory in order. Rows of a
-// sparse matrix first deal what they hold to its columns; the rows that hold nothing of a column
-// are one group, at 0, whose sums are what is missing to those of the node. So a level costs the
-// sorting of what its rows hold, and columns that a node does not draw cost nothing.
+// For each column that a node examines, its rows are sorted as records of value code, gradient and hessian, so the
+// sweep over the sorted column reads memory sequentially. The rows of a sparse matrix are first grouped by column. Rows
+// without an entry in a column form one group with value 0, whose sums are the sums of the node minus those of its
+// entries. A level therefore costs one sort of the stored entries of its rows, and columns that a node does not sample
+// cost nothing.
 #pragma once
 
 #include <vector>
@@ -17,18 +17,18 @@ namespace tutti::learn::tree {
 template <class Record>
 struct ExactGrowth {
   const ExactData& data;
-  const SplitSearch& search;  // for its rules; without bins
+  const SplitSearch& search;  // for its rules; has no bins
   const GrowOptions& options;
   Records<Record>& records;
   Records<Record>& scratch;  // as large as `records`
 };
 
-// As `grow`, without ranks; splits have a threshold instead of bins. The same nodes whatever the
+// Like `grow`, without ranks; splits have a threshold instead of bins. The result does not depend on the number of
 // threads.
 template <class Record>
 std::vector<GrownNode> grow_exact(const ExactGrowth<Record>& growth, Threads& threads);
 
-// Throws ConfigError (DDL-9-28) when exact cuts do not go with what else is asked for.
+// Throws ConfigError (DDL-9-28) if exact splits do not support the other options.
 void check_exact(const BinOptions& bins, std::int64_t memory_limit,
                  const comm::Communicator* communicator);
 

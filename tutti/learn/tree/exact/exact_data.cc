@@ -11,7 +11,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// A whole number that is ordered as the values are; both zeros are one.
+// Maps a value to an integer with the same order; both zeros are equal.
 template <class T>
 auto key_of(T value) {
   using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -26,7 +26,7 @@ struct Value {
   std::uint32_t at;
 };
 
-// Calls set(at, code) for each value and returns the distinct ones, ascending.
+// Calls set(at, code) for each value. Returns the distinct values, ascending.
 template <class T, class Set>
 std::vector<T> encode(std::vector<Value<T>>& values, const Set& set) {
   std::vector<Value<T>> scratch;
@@ -89,7 +89,7 @@ void ExactData::take_dense(const Matrix& matrix, Threads& threads) {
   });
 }
 
-// Column by column, each with a 0 among its values, then dealt to the rows.
+// Encodes column by column, each including the value 0, then distributes the codes to the rows.
 template <class T>
 void ExactData::take_sparse(const Matrix& by_columns, Threads& threads) {
   std::vector<std::uint32_t> codes(static_cast<std::size_t>(by_columns.entries()));

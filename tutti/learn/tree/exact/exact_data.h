@@ -1,5 +1,5 @@
-// A matrix for cuts between any two values: every value as its place among the distinct values of
-// its column. A node is then cut by comparing whole numbers, whatever the type of the data.
+// Matrix for exact splits: each value is replaced by its index (code) among the distinct values of its column, so nodes
+// are split by comparing integers for any type of the data.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ class Threads;
 
 namespace tutti::learn::tree {
 
-// 4 bytes for each value, and each distinct value of a column once in its own type.
+// Takes 4 bytes per value, and stores each distinct value of a column once in its original type.
 class ExactData {
  public:
-  static constexpr std::uint32_t kMissing = 0xffffffffu;  // the code of NaN
+  static constexpr std::uint32_t kMissing = 0xffffffffu;  // code of NaN
   struct Entry {
     std::int32_t column;
     std::uint32_t code;
@@ -28,21 +28,21 @@ class ExactData {
   std::int64_t rows() const { return rows_; }
   int columns() const { return columns_; }
   bool is_sparse() const { return is_sparse_; }
-  // Dense: the code of each row.
+  // Dense: codes of a column, by row.
   const std::uint32_t* column(int index) const {
     return codes_.data() + static_cast<std::size_t>(index) * static_cast<std::size_t>(rows_);
   }
-  // Sparse: what the row holds, columns ascending; all others have the code zero(column).
+  // Sparse: stored entries of a row, columns ascending; all other columns have the code zero(column).
   std::span<const Entry> row(std::uint32_t index) const {
     return {entries_.data() + offsets_[index], entries_.data() + offsets_[index + 1]};
   }
   std::uint32_t zero(int column) const { return zeros_[column]; }
-  // Of any form.
+  // Dense and sparse.
   std::uint32_t code(std::uint32_t row_index, int column_index) const;
 
   double value(int column, std::uint32_t code) const;
-  // The number in the middle, or what is nearest to `wanted`, that parts two values of a column:
-  // `low` <= it < `high`, in the type of the data.
+  // Returns a threshold t that separates two values of a column, low <= t < high, in the type of the data: the
+  // midpoint, or the number nearest to `wanted`.
   double threshold(int column, std::uint32_t low, std::uint32_t high) const;
   double threshold(int column, std::uint32_t low, std::uint32_t high, double wanted) const;
 

@@ -1,4 +1,4 @@
-// The best cut of one sorted column.
+// Best exact split of one sorted column.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace tutti::learn::tree {
 
-// What a node holds of one column.
+// Values of a column in the rows of a node.
 template <class Record>
 struct SortedColumn {
   int column = 0;
   std::span<const Record> entries;  // `row` is the code of the value, ascending
-  NodeSums missing, zeros;          // without rows: there are none
-  std::uint32_t zero = 0;           // the code of 0
+  NodeSums missing, zeros;          // count 0: none
+  std::uint32_t zero = 0;           // code of the value 0
 
   std::uint32_t least() const {
     if (entries.empty()) return zero;
@@ -34,7 +34,7 @@ struct SortedColumn {
   bool can_be_split() const { return has_values() && (missing.count > 0 || least() != greatest()); }
 };
 
-// What lies left of a cut, by gradient and hessian.
+// Left side of a split, scored by gradient and hessian.
 class SquaresSide {
  public:
   SquaresSide(const SplitSearch& search, const NodeSums& node)
@@ -65,7 +65,7 @@ class SquaresSide {
   std::int64_t gradient_ = 0, hessian_ = 0;
 };
 
-// The same by weights of classes.
+// Left side of a split, scored by class weights.
 class ClassesSide {
  public:
   ClassesSide(const SplitSearch& search, const NodeSums& node)
@@ -116,7 +116,7 @@ class ClassesSide {
   std::vector<double> total_, left_, right_;
 };
 
-// Values up to that with the code `code` go left; `next` is the next one, kMissing: there is none.
+// Values with codes up to `code` go left; `next` is the next code, kMissing: none.
 struct ExactSplit {
   double score = -std::numeric_limits<double>::infinity();
   std::uint32_t code = 0, next = ExactData::kMissing;
@@ -124,8 +124,8 @@ struct ExactSplit {
   double left_weight = 0;
 };
 
-// The first cut with the greatest score among those that `may_split_at(code, next)` allows and that
-// leave each side `least` of `all` the weight.
+// Returns the first split of highest score that `may_split_at(code, next)` allows and that leaves both sides at least
+// `least` of the weight `all`.
 template <class Side, class Record, class MaySplitAt>
 ExactSplit sweep(const SortedColumn<Record>& column, Side side, bool missing_left, double least,
                  double all, const MaySplitAt& may_split_at) {
@@ -144,7 +144,7 @@ ExactSplit sweep(const SortedColumn<Record>& column, Side side, bool missing_lef
     }
     for (; at != end && at->row == code; ++at) side.add(*at);
     const std::uint32_t next = next_code();
-    // With rows that miss the value, all values may stand on one side and these on the other.
+    // With missing values, a split may separate all values from the missing ones.
     if (next == ExactData::kMissing && (missing_left || column.missing.count == 0)) break;
     const double weight = side.weight();
     if (weight >= least && all - weight >= least && may_split_at(code, next)) {
@@ -156,8 +156,7 @@ ExactSplit sweep(const SortedColumn<Record>& column, Side side, bool missing_lef
   return best;
 }
 
-// Replaces `best` by the best cut of this column if that is better. `random` is a random number of
-// the node.
+// Replaces `best` by the best split of this column if that has a higher gain. `random` is a random number of the node.
 template <class Side, class Record>
 void try_sorted(const ExactData& data, const SplitSearch& search,
                 const SortedColumn<Record>& column, const NodeSums& node, std::uint64_t random,

@@ -49,7 +49,7 @@ void add_entries(const std::uint8_t* bins, int stride, std::span<const std::uint
 bool ClassSubtree::suits(const Growth<NarrowRecord>& growth, const GrownNode& root) {
   const GrowOptions& options = growth.options;
   const SplitSearch& search = growth.search;
-  const bool weighs_one = root.sums.hessian == root.size();  // every row
+  const bool weighs_one = root.sums.hessian == root.size();  // all sample weights are 1
   return weighs_one && root.size() <= kMostRows && growth.has_room &&
          growth.communicator == nullptr && options.is_classification && !options.keeps_last_rows &&
          options.columns_per_node == 0 && growth.data.tiles() == 1 &&
@@ -171,9 +171,9 @@ std::span<ClassSubtree::Entry> ClassSubtree::rows_of(const GrownNode& node, int 
                static_cast<std::size_t>(node.size()));
 }
 
-// Only columns whose best cut may be the best of all are looked at closely: those with missing
-// values and categories, of which the screen does not know all, and those whose score is within its
-// error of the best.
+// The screen computes the best score of each column in f32. Only columns that may contain the best split are searched
+// exactly: those whose score is within its error of the best, and those with missing values or categories, which the
+// screen does not fully cover.
 void ClassSubtree::search(GrownNode& node, Words& words, const Words* less) {
   std::array<float, kManyLanes> greatest;
   const LeftBounds bounds = growth_.search.left_bounds(node.sums);

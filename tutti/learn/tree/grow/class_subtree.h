@@ -1,6 +1,5 @@
-// A subtree that one thread grows, of rows that weigh one each and belong to one of two classes:
-// what there is to know of a row and of the sums of a bin takes half the memory then, and vectors
-// can look at all columns of a node at once.
+// Growth of a subtree by one thread for two classes and unit sample weights. Records and histogram bins then take half
+// the memory, and vector code screens all columns of a node at once.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +14,34 @@ namespace tutti::learn::tree {
 
 class ClassSubtree {
  public:
-  static constexpr std::int64_t kMostRows = 65535;  // counted in 16 bits
+  static constexpr std::int64_t kMostRows = 65535;  // limited by 16-bit counters
 
-  // Whether the subtree below `root` can be grown here.
+  // Whether the subtree below `root` can be grown by this class.
   static bool suits(const Growth<NarrowRecord>& growth, const GrownNode& root);
   explicit ClassSubtree(const Growth<NarrowRecord>& growth);
 
-  // Grows what lies below nodes[0], which has a split. `histogram` is its own, or
-  // nullptr. The records are read, not partitioned: nobody asks for those of leaves.
+  // Grows the subtree below nodes[0], which has a split. `histogram` is that of nodes[0], or nullptr. The records are
+  // read but not partitioned; records of the leaves are not needed.
   void grow(std::vector<GrownNode>& nodes, const std::uint64_t* histogram);
 
  private:
-  using Words = std::vector<std::uint32_t>;  // see class_kernel.h
+  using Words = std::vector<std::uint32_t>;  // packed sums, see class_kernel.h
   struct Open {
     std::int32_t index = 0;
     Words words;
-    int side = 0;  // which of the two lists its rows are in
+    int side = 0;  // index of the list that contains its rows
   };
-  // A row of the copy in the lower 16 bits, and its class in the next.
+  // Row in the copy in the lower 16 bits, class in bit 16.
   using Entry = std::uint32_t;
 
   void gather(std::span<const NarrowRecord> records);
   void add_rows(std::span<const Entry> rows, Words& words) const;
   void expand(std::vector<GrownNode>& nodes, Open parent, std::vector<Open>& open);
   NodeSums left_sums(const Split& split, const Words& words) const;
-  // The rows of `node` go over to the other list, those that go left first.
+  // Partitions the rows of `node` into the other list, left ones first.
   void part(const GrownNode& node, int side);
   std::span<Entry> rows_of(const GrownNode& node, int side);
-  // Looks for the split of a node; first takes `less` away from its words, unless it is nullptr.
+  // Searches the best split of a node. First subtracts `less` from its words, unless it is nullptr.
   void search(GrownNode& node, Words& words, const Words* less);
   void try_column(GrownNode& node, int column, const Words& words) const;
   Words take();
@@ -50,7 +49,7 @@ class ClassSubtree {
 
   const Growth<NarrowRecord>& growth_;
   int lanes_;
-  std::int64_t begin_ = 0;  // of the records of the subtree
+  std::int64_t begin_ = 0;  // first record of the subtree
   std::optional<BinnedData> copy_;
   std::vector<Entry> entries_[2];
   std::vector<Words> free_;

@@ -25,7 +25,7 @@ std::int64_t reduced(std::int64_t value, comm::Communicator* communicator, Reduc
   return value;
 }
 
-// Of the rank that has least.
+// Throws unless `have` is enough on every rank.
 void require(std::int64_t have, std::int64_t needed, const char* what,
              comm::Communicator* communicator) {
   const std::int64_t left = reduced(have - needed, communicator, ReduceOp::kMin);
@@ -37,20 +37,20 @@ void require(std::int64_t have, std::int64_t needed, const char* what,
                   std::max<std::int64_t>(0, have) / 1024, what, needed / 1024, -left / 1024 + 1));
 }
 
-// How the memory is shared out.
+// Memory budget of a growth.
 struct Plan {
-  std::int64_t block_rows = 0;     // that a thread takes from the file at a time
-  std::int64_t histograms = 0;     // in one pass
-  std::int64_t gathered_rows = 0;  // in memory at once
+  std::int64_t block_rows = 0;     // read by one thread at a time
+  std::int64_t histograms = 0;     // per pass
+  std::int64_t gathered_rows = 0;  // in memory at the same time
 };
 
 template <class Record>
 Plan make_plan(const ExternalMemoryGrowth<Record>& growth, std::int64_t threads) {
   const HistogramShape& shape = growth.search.shape();
   const auto histogram = static_cast<std::int64_t>(shape.words() * sizeof(std::uint64_t));
-  // The block that is read, the one after it, and the records twice.
+  // The current block, the next one, and two copies of the records.
   const std::int64_t block_row = 2 * growth.data.row_bytes() + 2 * std::int64_t{sizeof(Record)};
-  // In memory a histogram is kept for every so many rows, and some on the way down.
+  // In memory, growth keeps about two histograms per 32,768 rows, and `kept` on the way down.
   const std::int64_t gathered_row =
       growth.data.row_bytes() + 2 * std::int64_t{sizeof(Record)} + 2 * histogram / 32768 + 16;
   const std::int64_t kept =
@@ -80,7 +80,7 @@ class StreamedGrower {
 
   std::vector<GrownNode> grow() {
     nodes_.emplace_back().path = mix(growth_.options.seed);
-    nodes_[0].end = growth_.data.rows();  // at most
+    nodes_[0].end = growth_.data.rows();  // upper bound
     if (reduced(growth_.data.rows(), growth_.communicator, ReduceOp::kMax) <= plan_.gathered_rows)
       gather({0});
     else
@@ -92,17 +92,17 @@ class StreamedGrower {
  private:
   using Take = std::function<void(std::size_t slot, std::int32_t node, std::span<Record> rows)>;
 
-  // Splits nodes until what is left fits into memory; returns that.
+  // Splits nodes until the rest fits into memory. Returns the remaining nodes.
   std::vector<std::int32_t> split_large();
-  // A pass: what the rows of each of these nodes add up to, and their histograms.
+  // One pass: sums and histograms of these nodes.
   std::vector<std::vector<std::uint64_t>> sum(std::span<const std::int32_t> open);
   void share(std::span<const std::int32_t> open,
              std::vector<std::vector<std::uint64_t>>& histograms);
   void find_split(GrownNode& node, const std::vector<std::uint64_t>& histogram) const;
   void gather_all(const std::vector<std::int32_t>& small);
-  // A pass: the rows of these nodes, all of which fit into memory, and then their subtrees.
+  // One pass: gathers the rows of these nodes, which fit into memory together, and grows their subtrees.
   void gather(const std::vector<std::int32_t>& small);
-  // Calls `take` with rows of nodes that have no children yet.
+  // Calls `take` with the rows of nodes without children.
   void pass(const Take& take);
   void descend(std::size_t slot, std::int32_t node, std::span<Record> rows, Record* other,
                const Take& take) const;
@@ -111,13 +111,13 @@ class StreamedGrower {
   const ExternalMemoryGrowth<Record>& growth_;
   Threads& threads_;
   Plan plan_;
-  std::vector<GrownNode> nodes_;    // each as many records long as this rank has rows of it
-  std::vector<std::int64_t> most_;  // rows of each node, on the rank with most of them
+  std::vector<GrownNode> nodes_;    // `size()` is the number of rows on this rank
+  std::vector<std::int64_t> most_;  // per node: maximum number of rows over the ranks
 };
 
 template <class Record>
 void StreamedGrower<Record>::pass(const Take& take) {
-  os::trim_heap();  // what the pass before has freed is needed in other pieces now
+  os::trim_heap();  // returns memory of the previous pass, which is needed in other sizes
   const std::int64_t rows = growth_.data.rows(), block = plan_.block_rows;
   const std::int64_t ahead = block * threads_.count();
   std::atomic<std::int64_t> next = 0;
@@ -136,7 +136,7 @@ void StreamedGrower<Record>::pass(const Take& take) {
   });
 }
 
-// Rows go to and fro between the two buffers, one level each time.
+// Rows alternate between two buffers, one level at a time.
 template <class Record>
 void StreamedGrower<Record>::descend(std::size_t slot, std::int32_t index, std::span<Record> rows,
                                      Record* other, const Take& take) const {
@@ -191,7 +191,7 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
   return histograms;
 }
 
-// Sums over all ranks.
+// Reduces over all ranks.
 template <class Record>
 void StreamedGrower<Record>::share(std::span<const std::int32_t> open,
                                    std::vector<std::vector<std::uint64_t>>& histograms) {
@@ -264,7 +264,7 @@ std::vector<std::int32_t> StreamedGrower<Record>::split_large() {
       }
       find_split(nodes_[index], histograms[i]);
       if (!nodes_[index].split.exists()) continue;
-      // How many records each has the next pass tells.
+      // The next pass sets the number of records of each child.
       const std::int32_t first = add_children(nodes_, batch[i], 0);
       open.insert(open.end(), {first, first + 1});
     }
@@ -373,7 +373,7 @@ BinnedRows find_and_bin(const Matrix& matrix, const BinOptions& options, const M
   const Matrix rows =
       matrix.storage == Storage::kCsc ? to_storage(matrix, Storage::kCsr, threads) : matrix;
   MappedRows(rows).release(0, rows.rows);
-  // Numbers of the sample, and each thread sorts a column of them in two more arrays.
+  // Values of the sample; each thread also sorts a column in two more arrays.
   const std::int64_t sampled = std::min(rows.rows, options.sample) * std::int64_t{sizeof(double)};
   limit.check(sampled * (rows.columns + 3 * threads.count()), "finding bins", communicator);
   BinOptions streamed = options;

@@ -1,11 +1,10 @@
-// Grows one tree on rows whose bins are in a file, with a limited amount of memory.
+// Growth of one tree in external memory: the bins are in a file, and memory is limited.
 //
-// Large nodes are split by passes over the file. A pass takes block after block: it makes the
-// records of the block's rows anew, parts them down the nodes that are there, and adds them to the
-// histograms of the open ones. Nodes whose rows fit into memory are gathered, several in one pass,
-// and grow there as in any other fit. So the file holds bins and nothing else, nothing is written
-// after it is made, and with data of s times the memory there are about log2(s) + s passes for each
-// tree, however deep it is. Sums are of whole numbers: the tree has the bits of one grown in
+// 1. Large nodes are split by passes over the file. A pass reads block by block, computes the records of the rows of a
+//    block, partitions them down the current tree, and adds them to the histograms of the open nodes.
+// 2. Nodes whose rows fit into memory are gathered, several per pass, and grown like any other tree.
+// The file contains only bins and is written once. If the data is s times larger than memory, a tree takes about
+// log2(s) + s passes, for any depth. All sums are sums of integers, so the tree is bitwise identical to one grown in
 // memory.
 #pragma once
 
@@ -22,35 +21,35 @@ struct ExternalMemoryGrowth {
   const SplitSearch& search;
   const GrowOptions& options;
   const RecordSource<Record>& records;
-  std::int64_t memory = 0;  // bytes it may use
+  std::int64_t memory = 0;  // limit in bytes
   comm::Communicator* communicator = nullptr;
 };
 
-// As `grow`, but nodes do not tell which records they have. With a communicator all ranks make
-// their passes together, and a node is gathered when every rank has room for its part. Throws
-// ConfigError (DDL-9-27) on all ranks when the memory of one is too little, and says how much is
-// needed.
+// Like `grow`, but nodes do not refer to records. With a communicator all ranks make their passes together, and a node
+// is gathered when its part fits into memory on every rank. Throws ConfigError (DDL-9-27) on all ranks if the memory of
+// one is too small; the message has the required amount.
 template <class Record>
 std::vector<GrownNode> grow_external_memory(const ExternalMemoryGrowth<Record>& growth,
                                             Threads& threads);
 
-// The resident set of this process that a fit must not exceed.
+// Limit of the resident set of this process during a fit.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::int64_t bytes) : bytes_(bytes) {}
 
   bool exists() const { return bytes_ > 0; }
-  // What may still be used, less an eighth for what nobody counts. Gives free memory back first.
+  // Remaining memory, minus one eighth as a reserve for untracked allocations. Returns free heap memory to the system
+  // first.
   std::int64_t left() const;
-  // Throws ConfigError (DDL-9-27) unless so much is left, on every rank if there are some.
+  // Throws ConfigError (DDL-9-27) unless `needed` bytes remain, on every rank if there are ranks.
   void check(std::int64_t needed, const char* what, comm::Communicator* communicator) const;
 
  private:
   std::int64_t bytes_;
 };
 
-// Bins of the rows: in memory, or under a limit in a file of the temporary folder. Throws
-// ConfigError (DDL-9-27) when the limit is too little.
+// Bins of the rows, in memory or, with a limit, in a file in the temporary directory. Throws ConfigError (DDL-9-27) if
+// the limit is too small.
 struct BinnedRows {
   Bins bins;
   BinnedData data;

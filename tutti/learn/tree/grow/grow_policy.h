@@ -1,5 +1,7 @@
-// Order in which nodes are expanded (XGBoost: grow_policy). `Work` has begin, expand,
-// expand_level_wise, drop and grow_subtree as NodeExpander has.
+// Order in which nodes are expanded (XGBoost: grow_policy): best-first (leaf-wise) with max_leaves, otherwise
+// breadth-first, then depth-first per subtree.
+//
+// `Work` implements begin, expand, expand_level_wise, drop and grow_subtree like NodeExpander.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +17,19 @@
 
 namespace tutti::learn::tree {
 
-// A node whose split is not known, or not yet used.
+// A node whose split is not known, or known but not applied yet.
 struct ExpandEntry {
   std::int32_t index = 0;              // in the list of grown nodes
-  std::uint64_t* histogram = nullptr;  // of the pool; none: the rows are few, or columns are drawn
+  std::uint64_t* histogram = nullptr;  // from the pool; null: few rows, or columns are sampled
 };
 
-// Rows of a subtree that one thread grows, with a copy of their bins that stays in a cache.
+// Maximum rows of a subtree grown by one thread; a copy of its bins stays in the cache.
 inline constexpr std::int64_t kSubtreeRows = 65536;
 
-// Rows of a node that one thread splits alone, best first.
+// Best-first growth: maximum rows of a node split by one thread.
 inline constexpr std::int64_t kAloneRows = 32768;
 
-// Nodes that are split together, most of them ahead of their turn: enough that no thread waits long
-// for another.
+// Number of nodes split together, most of them speculatively: enough to keep all threads busy.
 inline constexpr int kSplitAhead = 8;
 
 template <class Work>
@@ -55,8 +56,8 @@ void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root
   }
 }
 
-// The same tree by several threads. Nodes of many rows are split by all threads together; of the
-// others some are split ahead of their turn, each by one thread. What is never used is cut off.
+// Parallel best-first growth; the tree is that of grow_best_first. Large nodes are split by all threads together. Small
+// ones are split speculatively, each by one thread; splits that are not used are pruned.
 template <class Work, class MakeAlone>
 class BestFirst {
  public:
@@ -87,7 +88,7 @@ class BestFirst {
  private:
   struct Waiting {
     ExpandEntry node;
-    std::int32_t order;  // that it has in the list when nodes are split one by one
+    std::int32_t order;  // position in the sequence of sequential best-first growth
   };
   const GrownNode& at(const Waiting& waiting) const { return nodes_[waiting.node.index]; }
   bool is_less(const Waiting& a, const Waiting& b) const {
@@ -140,8 +141,7 @@ class BestFirst {
   std::vector<std::unique_ptr<Alone>> alone_;
   Threads& threads_;
   std::vector<GrownNode>& nodes_;
-  std::vector<std::vector<ExpandEntry>>
-      children_;  // of each node that is split: those with a split
+  std::vector<std::vector<ExpandEntry>> children_;  // per split node: its children with a split
 };
 
 template <class Work>
@@ -154,7 +154,7 @@ void grow_depth_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry roo
   }
 }
 
-// Each thread grows subtrees of its own, with work that `make_alone()` gives it.
+// Each thread grows whole subtrees with a Work object from `make_alone()`.
 template <class MakeAlone>
 void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<GrownNode>& nodes,
                    std::span<const ExpandEntry> roots) {
@@ -171,8 +171,8 @@ void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<Gr
     attach(nodes, static_cast<std::size_t>(roots[i].index), subtrees[i]);
 }
 
-// Breadth first with all threads on each node; once a node has few rows, its subtree is one
-// thread's. `has_ranks`: every node is met by all ranks, there is no subtree for one thread alone.
+// Breadth-first growth with all threads on each node. The subtree of a node with few rows is grown by one thread. With
+// ranks, all ranks process every node together, so there are no such subtrees.
 template <class Work, class MakeAlone>
 void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks, Threads& threads,
                         std::vector<GrownNode>& nodes, ExpandEntry root) {

@@ -1,4 +1,4 @@
-// Grows one tree on binned rows.
+// Growth of one tree on binned rows.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace tutti::learn::tree {
 
-// The nodes of the tree, root first. Afterwards each node's records are [begin, end) of
-// `growth.records`, if these are kept. The same nodes whatever the threads; with a communicator,
-// over which every rank grows with its own rows, the same nodes as one process with all rows.
+// Returns the nodes of the tree, root first. Afterwards the records of each node are [begin, end) of `growth.records`,
+// unless keeps_last_rows is false. The result does not depend on the number of threads. With a communicator each rank
+// passes its rows; the result is that of a single process with all rows.
 //
-// Breadth first while a node's rows are more than what stays in a cache, all threads working on
-// one node; then depth first, each thread with a subtree of its own. With max_leaves, best first.
+// Nodes whose rows exceed the cache are expanded breadth-first, with all threads on one node; then each thread grows
+// whole subtrees depth-first. With max_leaves growth is best-first.
 template <class Record>
 std::vector<GrownNode> grow(const Growth<Record>& growth, Threads& threads);
 

@@ -39,7 +39,7 @@ void attach(std::vector<GrownNode>& nodes, std::size_t at, std::vector<GrownNode
 
 std::vector<GrownNode> take_best(const std::vector<GrownNode>& grown, int max_leaves) {
   std::vector<GrownNode> nodes;
-  std::vector<std::int32_t> from, open;  // where each node stands in `grown`; a heap
+  std::vector<std::int32_t> from, open;  // index of each node in `grown`; a heap
   const auto add = [&](std::int32_t index) {
     const GrownNode& node = nodes.emplace_back(grown[index]);
     from.push_back(index);
@@ -100,7 +100,7 @@ Tree to_tree(const std::vector<GrownNode>& grown, const Bins& bins, const SplitR
         if (node.split.goes_left(bin)) set.left.push_back(code);
       }
     } else {
-      // All numbers go left when only the missing ones are told apart.
+      // If only missing values are separated, all numbers go left.
       const auto bin = static_cast<std::size_t>(node.split.bin);
       made.threshold = !std::isnan(node.split.threshold) ? node.split.threshold
                        : bin < column.edges.size()       ? column.edges[bin]

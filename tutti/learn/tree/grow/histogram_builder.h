@@ -1,4 +1,4 @@
-// Histograms of nodes: their memory, and sums of rows by all threads.
+// Histograms of nodes: memory pool and multi-threaded accumulation.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class HistogramBuilder {
   }
   bool has_all_columns() const { return has_all_columns_; }
 
-  // One cleared histogram for each thread that takes part, the first being `target`.
+  // Returns one cleared histogram per participating thread, the first being `target`.
   std::vector<std::uint64_t*> slot_histograms(std::uint64_t* target, std::int64_t parts);
-  // Adds all to the first, and gives the others back.
+  // Adds all histograms to the first one and returns the others to the pool.
   void merge(std::span<std::uint64_t* const> histograms);
   void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram, Ahead* ahead = nullptr);
   void subtract(std::uint64_t* from, const std::uint64_t* what) const;
-  // Sums and, unless it is null, histogram of all rows of all ranks.
+  // Computes the sums and, unless it is null, the histogram of all rows of all ranks.
   void sum_root(GrownNode& root, std::uint64_t* histogram, const RankExchange& exchange);
 
  private:

@@ -9,14 +9,15 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Rows of a block: their bins stay near a core, even a node of the last level has some of them, and
-// a place has 15 bits.
+// Rows of a block: their bins stay in the L2 cache, even a node of the last level has several of them, and an offset
+// fits into 15 bits.
 constexpr std::int64_t kBlock = 16384;
-constexpr std::size_t kBlocksOfTask = 16;  // that a thread takes at a time
-// Rows that are partitioned at a time: they are still in the first caches when they are added up.
+constexpr std::size_t kBlocksOfTask = 16;  // per task of a thread
+// Rows partitioned at a time: they are still in the L1 cache when they are accumulated.
 constexpr std::int64_t kPartitionRows = 2048;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of histograms in one pass
-constexpr std::int64_t kFewestRows = 2 * kSubtreeRows;     // for which this pays
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // limit of the histograms of one pass
+constexpr std::int64_t kFewestRows =
+    2 * kSubtreeRows;  // below that, level-wise growth is not faster
 
 }  // namespace
 
@@ -83,7 +84,7 @@ bool LevelWise<Record>::can_split_levels(std::int64_t rows) const {
          context_.slots * histograms_.words() * sizeof(std::uint64_t) <= kMostBytes;
 }
 
-// The root's sums. Its rows become offsets at once, without records of all rows.
+// Sums of the root. Its rows become offsets directly, without records of all rows.
 template <class Record>
 void LevelWise<Record>::sum_classes(GrownNode& root, std::uint64_t* histogram) {
   order_ = allocate_large(static_cast<std::size_t>(root.size()) * sizeof(std::uint16_t));
@@ -113,7 +114,7 @@ void LevelWise<Record>::sum_classes(GrownNode& root, std::uint64_t* histogram) {
   root.sums.gradient = std::accumulate(ones.begin(), ones.end(), std::int64_t{0});
 }
 
-// Returns how many rows of the block have class 1.
+// Returns the number of rows of class 1 in the block.
 template <class Record>
 std::int64_t LevelWise<Record>::number_classes(std::size_t block, std::vector<Record>& records) {
   const auto first = static_cast<std::int64_t>(block) * kBlock;
@@ -191,7 +192,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand_level(std::vector<GrownNode>&
   return children;
 }
 
-// Afterwards the first histogram of each node has the sums of all.
+// Afterwards the first histogram of each node contains the sums of all threads.
 template <class Record>
 void LevelWise<Record>::partition_blocks(std::vector<LevelNode>& level, bool is_root) {
   const std::size_t blocks = level[0].segments.size(), words = histograms_.words();
@@ -233,8 +234,7 @@ const std::uint8_t* LevelWise<Record>::bins_of(std::size_t block) const {
   return context_.data.tile(0) + static_cast<std::int64_t>(block) * kBlock * context_.data.stride();
 }
 
-// Where the bins of the next block begin; those of the first, which is never fetched, where it is
-// not known or not whole.
+// Address of the bins of the next block, for prefetching; of the first block if the next one is unknown or incomplete.
 template <class Record>
 const std::uint8_t* LevelWise<Record>::bins_after(std::size_t block) const {
   const auto next = static_cast<std::int64_t>(block + 1) * kBlock;
@@ -302,7 +302,7 @@ bool LevelWise<Record>::needs_rows(const GrownNode& node) const {
 template <class Record>
 void LevelWise<Record>::gather_records(const std::vector<GrownNode>& nodes,
                                        const Segments& segments) {
-  // Records that are made from offsets alone can be where the old ones were.
+  // Records computed from offsets alone can overwrite the old ones.
   Record* const target =
       (are_rows_classes_ ? context_.growth.records : context_.growth.scratch).data();
   context_.run(static_cast<std::int64_t>(nodes.size()), [&](std::size_t, std::int64_t i) {

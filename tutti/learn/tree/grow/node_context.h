@@ -1,4 +1,4 @@
-// State that the steps of expanding nodes share.
+// State shared by the steps of node expansion.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tutti::learn::tree {
 
-// Below this many rows most of the 256 bins are empty, and reading the rows themselves is faster.
+// Below this number of rows most of the 256 bins are empty, and reading the rows directly is faster.
 inline constexpr std::int64_t kRowsWithoutHistogram = 128;
 
 inline std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
@@ -19,8 +19,8 @@ inline std::int64_t parts_of(std::int64_t size, std::int64_t chunk) {
 
 template <class Record>
 struct NodeContext {
-  // With `threads_` all of them work on each step. Without, steps are serial and may run beside
-  // those of other contexts.
+  // With `threads_` all threads work on each step. Without, steps are serial and may run in parallel with those of
+  // other contexts.
   NodeContext(const Growth<Record>& growth_, Threads* threads_)
       : growth(growth_),
         data(growth_.data),
@@ -30,17 +30,17 @@ struct NodeContext {
   const Growth<Record>& growth;
   const BinnedData& data;
   Threads* threads;
-  std::size_t slots;                   // threads that take part in a step
-  bool records_are_contiguous = true;  // those of each node; not while levels are split
+  std::size_t slots;                   // number of participating threads
+  bool records_are_contiguous = true;  // records of each node; false during level-wise growth
 
   bool samples_columns() const { return growth.options.columns_per_node > 0; }
-  // Whether the node is searched by its records instead of a histogram.
+  // Whether the split of the node is searched in its records instead of a histogram.
   bool uses_records(const GrownNode& node) const {
     return growth.communicator == nullptr && records_are_contiguous &&
            node.size() <= kRowsWithoutHistogram;
   }
-  // Rows that one thread takes at a time: partitioning leaves them in the cache for the histogram.
-  // With many tiles longer stretches of each are faster.
+  // Rows per task: after partitioning they are still in the cache for the histogram. With many tiles longer ranges are
+  // faster.
   std::int64_t chunk_rows() const { return growth.data.tiles() > 1 ? 16384 : 2048; }
 
   // Calls body(slot, part) for every part in [0, parts); calls of one slot do not overlap.

@@ -1,4 +1,4 @@
-// Expands nodes: sums their rows, finds their splits, partitions their rows.
+// Expansion of nodes: sums their rows, finds their splits and partitions their rows.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace tutti::learn::tree {
 
-// With `threads` all of them work on each step; without it is serial, and may run beside others
-// that work on other nodes.
+// With `threads` all threads work on each step. Without, it is serial and may run in parallel with other expanders on
+// other nodes.
 template <class Record>
 class NodeExpander {
  public:
   NodeExpander(const Growth<Record>& growth, Threads* threads);
-  NodeExpander(const NodeExpander&) = delete;  // its parts refer to each other
+  NodeExpander(const NodeExpander&) = delete;  // members refer to each other
   NodeExpander& operator=(const NodeExpander&) = delete;
 
-  // The root with its sums and, where it needs one, histogram and split.
+  // Creates the root with its sums and, if needed, histogram and split.
   ExpandEntry begin(std::vector<GrownNode>& nodes);
-  // Uses the split of `parent`: adds its children, with their splits, and returns those that have
-  // one. The parent's histogram passes to a child or back to the pool.
+  // Applies the split of `parent`: adds its children with their splits, and returns those that have one. The histogram
+  // of the parent becomes that of a child or returns to the pool.
   std::vector<ExpandEntry> expand(std::vector<GrownNode>& nodes, ExpandEntry parent);
-  // Splits large nodes level by level, as far as that is faster. Returns those that are left.
+  // Splits large nodes level by level while that is faster. Returns the nodes that are still to be split.
   std::vector<ExpandEntry> expand_level_wise(std::vector<GrownNode>& nodes, ExpandEntry root) {
     return levels_.expand(nodes, root);
   }
   void drop(ExpandEntry& open) { finder_.drop(open); }
-  // Grows the whole subtree below nodes[0], whose split is known.
+  // Grows the subtree below nodes[0], whose split is known.
   void grow_subtree(std::vector<GrownNode>& nodes, ExpandEntry root);
 
-  // Whether `begin` reads the source itself, without records.
+  // Whether `begin` reads the source directly, without records.
   bool reads_classes() const { return levels_.reads_classes(); }
 
  private:

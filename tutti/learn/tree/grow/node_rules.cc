@@ -14,7 +14,7 @@ bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRul
 
 void keep_if_good(GrownNode& node, const GrowOptions& options, const SplitSearch& search) {
   if (!node.split.exists()) return;
-  // Rounding alone can look like a gain, and may hide that a cut of two classes gains nothing yet.
+  // Rounding errors can look like a gain, and can hide that a split of two classes has no gain yet.
   const double noise = 1e-12 * search.score(node.sums);
   const bool is_good = options.is_classification && options.min_gain <= 0
                            ? node.split.gain > -noise

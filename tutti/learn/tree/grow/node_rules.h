@@ -1,4 +1,4 @@
-// What every way of growing asks about a node.
+// Split rules that all growth strategies share.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace tutti::learn::tree {
 
-// Whether its split is worth looking for.
+// Whether to search a split for the node.
 bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRules& rules);
 
-// Takes the split back unless it explains enough.
+// Discards the split unless its gain exceeds min_gain.
 void keep_if_good(GrownNode& node, const GrowOptions& options, const SplitSearch& search);
 
-// Hands the columns to `try_columns(columns, tried)` in a random order of the node's own, as many
-// at a time as are wanted. Those in which all rows of the node are alike do not count as tried, and
-// the search goes on until there is a split.
+// Samples columns: calls `try_columns(columns, tried)` with batches of columns in a random order of the node, until
+// columns_per_node have been tried. Constant columns do not count as tried, and the search continues until a split is
+// found.
 template <class TryColumns>
 void sample_columns(GrownNode& node, const GrowOptions& options, const TryColumns& try_columns) {
   std::vector<int> columns = options.columns;

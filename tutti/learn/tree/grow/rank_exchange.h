@@ -1,4 +1,4 @@
-// Sums and splits of all ranks. Without a communicator nothing changes.
+// Reductions over ranks: sums, histograms and best splits. Without a communicator they have no effect.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace tutti::learn::tree {
 
 class RankExchange {
  public:
-  // `is_by_column`: histograms are scattered, each rank searching its own columns.
+  // `is_by_column`: histograms are reduce-scattered, and each rank searches different columns.
   RankExchange(comm::Communicator* communicator, const HistogramShape& shape, int columns,
                bool is_by_column);
 
   // Whether this rank searches the column.
   bool owns(int column) const { return column >= first_column_ && column < end_column_; }
   void reduce(NodeSums& sums) const;
-  // Afterwards the histogram has the sums of this rank's columns; the others are not used.
+  // Afterwards the histogram contains the global sums of the columns of this rank; other columns are undefined.
   void reduce_scatter(std::uint64_t* histogram) const;
-  // The sums of one column, on all ranks.
+  // Reduces the sums of one column on all ranks.
   void reduce_column(std::uint64_t* words) const;
-  // The best split of all ranks.
+  // Selects the best split of all ranks.
   void choose_best(Split& split) const;
 
  private:

@@ -1,4 +1,4 @@
-// The rows of one tree as records.
+// Records: the rows of one tree with their gradients and hessians.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace tutti::learn::tree {
 
-// A list whose memory is used again from tree to tree.
+// Array whose memory is reused for all trees.
 template <class Record>
 class Records {
  public:
   std::int64_t size = 0;
 
-  // What it held is lost when it becomes longer than it ever was.
+  // Growing beyond the capacity discards the content.
   void resize(std::int64_t new_size) {
     if (new_size > room_) {
       memory_.reset();
@@ -33,13 +33,13 @@ class Records {
   std::int64_t room_ = 0;
 };
 
-// Writes the records of the rows [begin, end), in their order, without those that do not take part,
-// and returns how many there are. `target` has room for all. Safe from several threads.
+// Writes the records of the rows [begin, end) in order, without rows that do not take part, and returns their number.
+// `target` has room for all. Thread-safe.
 template <class Record>
 using RecordSource =
     std::function<std::int64_t(std::int64_t begin, std::int64_t end, Record* target)>;
 
-// The records of all rows.
+// Computes the records of all rows.
 template <class Record>
 void fill(const RecordSource<Record>& source, std::int64_t rows, Threads& threads,
           Records<Record>& records) {

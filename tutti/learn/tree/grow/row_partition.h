@@ -1,4 +1,4 @@
-// Rows of a node go to its children, and those of the smaller child into its histogram.
+// Kernels that partition the rows of a node and sum them.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tutti::learn::tree {
 
-// Puts the records that go left to the beginning of `target`, in order, and the others to its end,
-// in reverse order, without a branch. Returns how many went left.
+// Branch-free partition: writes the records that go left to the beginning of `target`, in order, and the others to its
+// end, in reverse order. Returns the number of records that go left.
 template <class Record>
 std::int64_t partition_rows(const Record* source, std::int64_t size, Record* target,
                             const std::uint8_t* bins, int stride,
@@ -22,7 +22,7 @@ std::int64_t partition_rows(const Record* source, std::int64_t size, Record* tar
   const auto bin_of = [&](std::uint32_t row) {
     return bins + static_cast<std::size_t>(row) * static_cast<std::size_t>(stride);
   };
-  // As whole words where they are: member by member there would be three stores for one.
+  // Copies whole words; copying member by member would take three stores.
   struct Words {
     std::uint32_t words[sizeof(Record) / 4];
   };
@@ -46,14 +46,14 @@ std::int64_t partition_rows(const Record* source, std::int64_t size, Record* tar
   return left - target;
 }
 
-// The same for places within a block, in two bytes: the lower 15 bits, of which `bin_of` knows the
-// address of the bin. Those that go left come to the beginning of `offsets`, the others to `rights`,
-// both in order. Fetches a line of `ahead` for each. Returns how many went left.
+// The same for 16-bit offsets within a block; `bin_of` returns the address of the bin for the lower 15 bits. Writes the
+// offsets that go left to `lefts`, which may be `source`, and the others to `rights`, both in order. Prefetches one
+// cache line of `ahead` per offset. Returns the number of offsets that go left.
 template <class BinOf>
 std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::uint16_t* lefts,
                                std::uint16_t* rights, const BinOf& bin_of,
                                const std::array<std::uint8_t, kBins>& goes_left, Ahead& ahead) {
-  Ahead later = ahead;  // not in memory, which every byte that is read could be a part of
+  Ahead later = ahead;  // a local copy: byte loads may alias the original
   const std::uint8_t* const table = goes_left.data();
   std::uint16_t* left = lefts;
   std::uint16_t* right = rights;
@@ -103,8 +103,8 @@ inline void add(NodeSums& to, const NodeSums& what) {
   for (std::size_t k = 0; k < to.classes.size(); ++k) to.classes[k] += what.classes[k];
 }
 
-// What goes left adds up to this, when every row has hessian 1; `words` are the histogram of the
-// split's column.
+// Returns the sums of the rows that go left, if all hessians are 1. `words` is the histogram of the column of the
+// split.
 inline NodeSums left_sums(const HistogramShape& shape, const std::uint64_t* words,
                           const Split& split) {
   NodeSums sums;

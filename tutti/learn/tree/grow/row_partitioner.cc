@@ -8,8 +8,8 @@
 
 namespace tutti::learn::tree {
 
-// Every chunk is partitioned within its own place of the scratch memory; once the sizes of all left
-// parts are known, everything is copied back to where it belongs, in order.
+// Partitions every chunk within its range of the scratch memory. When the sizes of all left parts are known, copies
+// everything back in order.
 template <class Record>
 std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
                                                std::uint64_t* small_histogram,
@@ -19,7 +19,7 @@ std::int64_t RowPartitioner<Record>::partition(const GrownNode& parent,
   const auto table = table_of(parent.split);
   const auto [bins, stride] = context_.data.one_column(parent.split.column);
   Record* const rows = context_.growth.records.data() + parent.begin;
-  // Small nodes are partitioned in memory that stays in the cache, from one to the next.
+  // Small nodes use memory that stays in the cache.
   const bool is_small =
       context_.threads == nullptr && context_.growth.has_room && parent.size() <= kSubtreeRows;
   if (is_small) partitioned_.resize(kSubtreeRows);

@@ -1,5 +1,4 @@
-// Moves the records of a node to its children, and adds those of the smaller child to its
-// histogram.
+// Partition of the records of a node, and the histogram of its smaller child.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ class RowPartitioner {
                  const RankExchange& exchange)
       : context_(context), histograms_(histograms), exchange_(exchange) {}
 
-  // Returns how many rows of this rank went left. `left_sums`: their sums over all ranks; null: not
-  // wanted. `small_histogram`: of the smaller child, of this rank; null: not wanted.
+  // Returns the number of rows of this rank that go left. `left_sums` receives their sums over all ranks,
+  // `small_histogram` the histogram of the smaller child on this rank; both may be null.
   std::int64_t partition(const GrownNode& parent, std::uint64_t* small_histogram,
                          NodeSums* left_sums);
 
@@ -24,7 +23,7 @@ class RowPartitioner {
   const NodeContext<Record>& context_;
   HistogramBuilder<Record>& histograms_;
   const RankExchange& exchange_;
-  Records<Record> partitioned_;  // of one small node
+  Records<Record> partitioned_;  // for one small node
 };
 
 }  // namespace tutti::learn::tree

@@ -51,7 +51,7 @@ void SplitFinder<Record>::search_histograms(std::vector<GrownNode>& nodes,
   const auto& columns = context_.growth.options.columns;
   const auto per_node = static_cast<std::int64_t>(columns.size());
   std::vector<Split> best(context_.slots * open.size());
-  constexpr std::int64_t kColumns = 4;  // at a time
+  constexpr std::int64_t kColumns = 4;  // per task
   const std::int64_t parts_per_node = parts_of(per_node, kColumns);
   context_.run(parts_per_node * static_cast<std::int64_t>(open.size()),
                [&](std::size_t slot, std::int64_t part) {

@@ -1,5 +1,4 @@
-// The best split of nodes: from histograms, from the records of small nodes, or in columns that
-// each node samples.
+// Search for the best split of nodes: in histograms, in the records of small nodes, or in sampled columns.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class SplitFinder {
 
   // Afterwards nodes that will not be split have neither split nor histogram.
   void find(std::vector<GrownNode>& nodes, std::span<ExpandEntry> open);
-  // Gives the histogram back.
+  // Returns the histogram to the pool.
   void drop(ExpandEntry& open);
 
  private:

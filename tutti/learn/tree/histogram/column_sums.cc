@@ -36,7 +36,7 @@ struct Cell {
   }
 };
 
-// An entry without rows is overwritten by the next one, without a branch.
+// Branch-free: an entry without rows is overwritten by the next one.
 template <Kind kKind>
 void take(const std::uint64_t* words, int bin, int classes, ColumnSums& sums) {
   const auto at = static_cast<std::size_t>(sums.size);
@@ -75,7 +75,7 @@ void read_records(const BinnedData& data, int column, std::span<const Record> re
       const int before = sums.size;
       take<kKind>(words, bin, classes, sums);
       if (bin == kMissingBin && sums.size > before) set_last_aside_as_missing(sums);
-      if constexpr (kKind == Kind::kNarrow) words[bin] = 0;  // nobody reads it again
+      if constexpr (kKind == Kind::kNarrow) words[bin] = 0;  // not read again
     }
   if constexpr (kKind == Kind::kNarrow) used = {};
 }

@@ -1,4 +1,4 @@
-// One column of one node: the bins that hold rows, with their sums.
+// Non-empty bins of one column of a node, with their sums.
 #pragma once
 
 #include <array>
@@ -10,29 +10,29 @@
 namespace tutti::learn::tree {
 
 struct ColumnSums {
-  static constexpr std::size_t kRoom = kBins + 16;  // vectors read a little beyond the end
+  static constexpr std::size_t kRoom = kBins + 16;  // vectors read beyond the end
 
   int size = 0;
   std::array<std::int64_t, kRoom> bins;                 // ascending
   std::array<std::int64_t, kRoom> gradients, hessians;  // in units of the sums
   std::int64_t missing_gradient = 0, missing_hessian = 0;
-  const std::uint64_t* words = nullptr;  // those of bin 0: weights of classes are read from here
+  const std::uint64_t* words = nullptr;  // words of bin 0, from which class weights are read
 
   bool has_missing() const { return missing_gradient != 0 || missing_hessian != 0; }
-  // Whether there is anything to tell apart.
+  // Whether the node has at least two different values of the column.
   bool can_be_split() const { return size > 1 || (size == 1 && has_missing()); }
 };
 
 struct SumScales {
-  double gradient = 1, hessian = 1;  // one unit of the sums, in the data's unit
+  double gradient = 1, hessian = 1;  // value of one unit of the integer sums
 };
 
-// From a histogram; `words` are those of the column, `bins` how many of values it has.
+// Reads a histogram; `words` is that of the column, `bins` its number of value bins.
 void read_histogram(const HistogramShape& shape, const std::uint64_t* words, int bins,
                     ColumnSums& sums);
 
-// From the rows themselves: for nodes with so few that most bins are empty. `scratch` holds
-// words_per_column zeros; `clear` makes them zeros again when the sums are no longer needed.
+// Sums the rows directly, for nodes with so few rows that most bins are empty. `scratch` must contain words_per_column
+// zeros; `clear` zeroes them again.
 class RecordSums {
  public:
   RecordSums(const HistogramShape& shape, std::uint64_t* scratch)
@@ -45,7 +45,7 @@ class RecordSums {
  private:
   HistogramShape shape_;
   std::uint64_t* scratch_;
-  std::array<std::uint64_t, 4> used_ = {};  // one bit for each bin
+  std::array<std::uint64_t, 4> used_ = {};  // one bit per bin
 };
 
 }  // namespace tutti::learn::tree

@@ -6,7 +6,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Two words that are loaded, added and stored as one.
+// Two words that are loaded, added and stored together.
 using Pair = std::int64_t __attribute__((vector_size(16), aligned(8), may_alias));
 
 inline void add(const NarrowRecord& record, std::uint64_t* bins, unsigned bin, int /*classes*/) {
@@ -29,8 +29,8 @@ inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int cla
     add<kKind>(record, bins, bin, classes);
 }
 
-// One row after the other, all columns of it: between two additions to the same bin of a column lie
-// those to all others, so no addition waits for the one before. Eight bins come with one load.
+// Row by row, all columns of a row: two additions to the same bin of a column are separated by those to all other
+// columns, so they do not depend on each other. One load fetches eight bins.
 template <Kind kKind, int kColumns, class Record>
 void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> records, int classes,
               std::uint64_t* histogram, Ahead& soon) {
@@ -40,7 +40,7 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
   const Record* record = records.data();
   Ahead later = soon;
   for (const Record* const end = record + records.size(); record != end; ++record) {
-    // Not beyond the end: the records there are another thread's.
+    // Not beyond the end: other threads write the records there.
     const Record* ahead =
         end - record > std::ptrdiff_t{kAddLookahead} ? record + kAddLookahead : record;
     __builtin_prefetch(bins + static_cast<std::size_t>(ahead->row) * stride);
@@ -54,8 +54,8 @@ void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> reco
   soon = later;
 }
 
-// Into how many groups of columns a tile is cut, each of which goes through all records: as many as
-// make the sums of a group stay in the first cache. Few records do not meet all bins anyway.
+// Number of column groups of a tile, each of which processes all records: as many as needed for the sums of a group to
+// fit into the L1 cache. Few records touch few bins, so they need one group.
 int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
   constexpr std::size_t kL1CacheBytes = 28 << 10, kFewRecords = 256;
   const std::size_t bytes = static_cast<std::size_t>(columns) * column_bytes;
@@ -99,7 +99,7 @@ void add_columns(const BinnedData& data, std::span<const int> columns,
   }
 }
 
-// Rows are taken in blocks that stay in the cache while one column after the other reads them.
+// Processes the rows in blocks that stay in the cache while the columns are read one by one.
 template <Kind kKind, class Record>
 void add_blocks(const BinnedData& data, std::span<const int> columns,
                 std::span<const Record> records, const HistogramShape& shape,

@@ -1,11 +1,11 @@
-// Sums over the rows of a node, by column and bin: the work of growing trees.
+// Histograms: sums of gradients and hessians of the rows of a node, per column and bin.
 //
-// All sums are of whole numbers, so they have the same bits in whatever order, by whatever threads
-// and on whatever ranks they are made. A histogram is a flat array of 64-bit words, `words_per_bin`
-// for each of the 256 bins of each column; adding and subtracting histograms is adding words.
-//   kNarrow   one word: gradients in the upper 32 bits (signed), hessians in the lower 32
-//   kWide     two words: gradients, hessians
-//   kClasses  one word for each class: weights
+// All sums are sums of integers, so they are bitwise identical for any order, number of threads and number of ranks. A
+// histogram is a flat array of 64-bit words, `words_per_bin` for each of the 256 bins of each column; histograms are
+// added and subtracted word by word.
+// - kNarrow: one word, with the gradient in the upper 32 bits (signed) and the hessian in the lower 32
+// - kWide: two words, gradient and hessian
+// - kClasses: one word per class, its weight
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tutti::learn::tree {
 
 enum class Kind : std::uint8_t { kNarrow, kWide, kClasses };
 
-// A row of a node with what it adds to the sums.
+// A row of a node with its contribution to the sums.
 struct NarrowRecord {
   std::uint32_t row;
   std::int16_t gradient;
@@ -30,8 +30,7 @@ struct WideRecord {
   std::uint32_t hessian;  // kClasses: the weight
 };
 
-// The sum of words is the word of the sums: a negative gradient borrows from nothing, because
-// hessians are not negative.
+// Packed words can be added directly: hessians are not negative, so the lower half never borrows from the gradient.
 inline std::uint64_t pack(std::int64_t gradient, std::int64_t hessian) {
   return (static_cast<std::uint64_t>(gradient) << 32) + static_cast<std::uint64_t>(hessian);
 }
@@ -54,12 +53,12 @@ struct HistogramShape {
   std::size_t words() const { return words_per_column() * static_cast<std::size_t>(columns); }
 };
 
-// How many records ahead the bins of a row are fetched: rows of a node are scattered over memory,
-// and parting them takes much less time for each than adding them up.
+// Prefetch distance in records: the rows of a node are scattered over memory, and partitioning takes much less time per
+// row than accumulation.
 inline constexpr std::size_t kAddLookahead = 56, kPartitionLookahead = 64;
 
-// Memory that is needed later, brought nearer line by line while something else is done: adding
-// needs no new memory for long, and waiting for it afterwards would take as long again.
+// Background prefetch of memory that is needed later, one cache line at a time. Accumulation leaves memory bandwidth
+// unused, and a stall afterwards would take as long again.
 struct Ahead {
   const std::uint8_t* next = nullptr;
   const std::uint8_t* end = nullptr;
@@ -71,14 +70,14 @@ struct Ahead {
   }
 };
 
-// Adds the rows of `records` to the histogram of all columns of one tile. Fetches a line of `ahead`
-// for each record, if there is one.
+// Adds the rows of `records` to the histogram of all columns of one tile. Prefetches one cache line of `ahead` per
+// record, if it is not null.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
               const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
               const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
 
-// The same for the given columns only, of any tile.
+// The same for the given columns of any tiles.
 void add_rows(const BinnedData& data, std::span<const int> columns,
               std::span<const NarrowRecord> records, const HistogramShape& shape,
               std::uint64_t* histogram);

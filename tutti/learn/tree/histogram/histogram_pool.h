@@ -1,4 +1,4 @@
-// Memory of histograms, used again and again.
+// Pool of histogram memory.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class HistogramPool {
  public:
   explicit HistogramPool(std::size_t words) : words_(words) {}
 
-  // Not cleared. Belongs to the pool; give it back when it is no longer needed.
+  // Not cleared. Owned by the pool; return it with `give`.
   std::uint64_t* take() {
     if (free_.empty()) {
       all_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(words_));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 2048;  // rows
 
-// Calls `body(first, last, rows, stride)` for blocks of rows as plain numbers.
+// Calls `body(first, last, rows, stride)` for blocks of dense rows.
 template <class Body>
 void for_blocks(const Matrix& matrix, Threads& threads, const Body& body) {
   const MappedRows source(matrix);
@@ -38,7 +38,7 @@ Chunk gradients_of(const GradientTask& task, std::int64_t begin, std::int64_t en
   return chunk;
 }
 
-// The greatest gradient and hessian of all rows.
+// Maximum gradient and hessian over all rows.
 std::vector<double> find_greatest(const GradientTask& task, std::int64_t rows, Threads& threads,
                                   comm::Communicator* communicator) {
   std::vector<double> greatest = {1e-300, 1e-300};
@@ -58,7 +58,7 @@ std::vector<double> find_greatest(const GradientTask& task, std::int64_t rows, T
   return greatest;
 }
 
-// Solves the symmetric positive system a x = b by Cholesky's factors, in place; the answer is in b.
+// Solves the symmetric positive definite system a x = b by Cholesky, in place; the solution is in b.
 void solve(std::vector<double>& a, std::vector<double>& b) {
   const std::size_t n = b.size();
   for (std::size_t j = 0; j < n; ++j) {
@@ -79,8 +79,7 @@ void solve(std::vector<double>& a, std::vector<double>& b) {
 
 }  // namespace
 
-// The quarters of the bins stand for the quarters of the rows; 1.35 is how far those of normal
-// numbers are apart, in standard deviations.
+// Quartiles are estimated from the bins; 1.35 is the interquartile range of the standard normal distribution.
 std::vector<FourierColumn> find_fourier_columns(const Bins& bins, double gamma) {
   std::vector<FourierColumn> columns;
   for (const ColumnBins& column : bins.columns) {
@@ -129,7 +128,7 @@ FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const Fourier
   if (communicator != nullptr) communicator->all_reduce(Buffer::of<std::int64_t>(sums));
   std::vector<double> a(n * n);
   for (std::size_t i = 0; i < n * n; ++i) a[i] = hessian.value(sums[i]);
-  // A penalty of 0 needs a little to stand on: features may be all alike.
+  // Jitter for a penalty of 0, because features may be identical.
   for (std::size_t k = 0; k < n; ++k) a[k * n + k] += options.l2 + 1e-9 * (1 + a[k * n + k]);
   for (std::size_t k = 0; k < n; ++k) learner.coefficients[k] = gradient.value(sums[n * n + k]);
   solve(a, learner.coefficients);

@@ -1,4 +1,4 @@
-// Ridge regression on random Fourier features, as a learner beside trees in boosting.
+// Ridge regression on random Fourier features, the other base learner of heterogeneous boosting.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,23 @@ namespace tutti::learn::tree {
 
 struct FourierOptions {
   int components = 10;
-  double gamma = 1;  // width of the kernel: exp(-gamma / columns * |difference in spreads|^2)
+  double gamma = 1;  // kernel exp(-gamma / columns * |standardised difference|^2)
   double l2 = 1;
   bool has_constant = false;
 };
 
-// Where the middle of each column is, and how fast the features oscillate along it; from the bins,
-// so the same on all ranks. Categorical columns have none.
+// Centre of each column and frequency scale of the features along it. Computed from the bins, so identical on all
+// ranks. Categorical columns are ignored.
 std::vector<FourierColumn> find_fourier_columns(const Bins& bins, double gamma);
 
-// Fits a learner to the gradients: the Newton step of ridge regression, times `learning_rate`. Sums
-// are of whole numbers: the same for any number of threads and ranks. `matrix` is dense or
-// kCsr.
+// Fits a learner to the gradients: the Newton step of ridge regression, times `learning_rate`. Sums are fixed-point, so
+// the result does not depend on the number of threads and ranks. `matrix` is dense or kCsr.
 FourierLearner fit_fourier_learner(const Matrix& matrix, std::span<const FourierColumn> columns,
                                    const GradientTask& task, const FourierOptions& options,
                                    double learning_rate, Threads& threads,
                                    comm::Communicator* communicator);
 
-// Adds the learner's value of each row to scores[row * outputs + learner.output].
+// Adds the prediction of the learner for each row to scores[row * outputs + learner.output].
 void add_fourier_scores(const Matrix& matrix, std::span<const FourierColumn> columns,
                         const FourierLearner& learner, std::span<double> scores, int outputs,
                         Threads& threads);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 4096;
 constexpr double kWideSteps = 0x1p30;
-// With fewer rows there is no time to win, and rounding would be seen.
+// With fewer rows quantisation saves no time, and its error would be noticeable.
 constexpr std::int64_t kFewRows = 10'000;
 
 using Chunk = std::array<GradientPair, kChunk>;
@@ -24,7 +24,7 @@ void compute(const GradientTask& task, std::int64_t begin, std::int64_t end, Chu
                            begin, end, chunk.data());
 }
 
-// How many gradients have which binary exponent, 0 for zeros; of hessians the greatest exponent.
+// Histogram of the binary exponents of the gradients, 0 for zeros; maximum exponent of the hessians.
 struct Magnitudes {
   std::array<std::int64_t, 256> gradients = {};
   std::int64_t hessian = 0;
@@ -59,12 +59,12 @@ Magnitudes measure(const GradientTask& task, Threads& threads, comm::Communicato
   return all;
 }
 
-// The least power of two above all numbers of this exponent.
+// Smallest power of two above all numbers of this exponent.
 double bound_of(std::int64_t exponent) {
   return std::ldexp(1.0, static_cast<int>(exponent) - 126);
 }
 
-// Whether at least one in a hundred gradients is more than a 64th of the greatest.
+// Whether at least 1 % of the gradients exceed 1/64 of the largest one.
 bool are_even(const Magnitudes& magnitudes, int greatest) {
   const auto& counts = magnitudes.gradients;
   const std::int64_t all = std::accumulate(counts.begin() + 1, counts.end(), std::int64_t{0});
@@ -112,7 +112,7 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
     is_even = are_even(magnitudes, greatest);
   }
   const auto rows = static_cast<double>(std::max<std::int64_t>(1, task.rank_rows.total));
-  // Rounding up must not leave the 16 bits of a record, nor the sum its 32.
+  // Rounding up must not exceed the 16 bits of a record, nor the 32 bits of a sum.
   const double gradient_steps = std::min(32766.0, std::floor(0x1p31 / rows) - 1);
   const double hessian_steps = std::min(65534.0, std::floor(0x1p32 / rows) - 1);
   const bool is_constant = task.objective.has_constant_hessian() && task.has_whole_weights;

@@ -1,4 +1,4 @@
-// Gradients as whole numbers, in the records from which a tree grows.
+// Quantised gradients: integer gradients and hessians in the records from which a tree grows.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tutti::learn::tree {
 
-// One tree's view of the rows.
+// Rows of one tree.
 struct GradientTask {
   const Objective& objective;
   const Targets& targets;
@@ -19,7 +19,7 @@ struct GradientTask {
   int output = 0;
   RankRows rank_rows;
   double greatest_weight = 1;
-  bool has_whole_weights = true;  // and small ones
+  bool has_whole_weights = true;  // and small
   bool is_exact = false;
   double subsample = 1;
   std::uint64_t seed = 0;  // of this tree
@@ -30,14 +30,14 @@ struct GradientScales {
   bool is_narrow = true;
 };
 
-// How large gradients are, and so what one unit of the sums must be; the same on all ranks. Narrow
-// sums need rows that are few enough, and gradients that are not all small beside a few.
+// Chooses the unit of the integer sums from the magnitudes of the gradients; identical on all ranks. Narrow sums need
+// few enough rows, and gradients that are not dominated by a few large ones.
 GradientScales find_units(const GradientTask& task, Threads& threads,
                           comm::Communicator* communicator);
 
-// A RecordSource: the records of the rows [begin, end). Rounds up or down at random, so that sums
-// are right in the mean; the random number is one of the tree and the row's place among all ranks.
-// Rows of weight 0 and those that are not drawn are left out; `target` has room for all.
+// A RecordSource: writes the records of the rows [begin, end). Stochastic rounding keeps sums unbiased; the random
+// number depends on the tree and on the index of the row among all ranks. Rows of weight 0 and rows that are not
+// sampled are skipped; `target` has room for all.
 template <class Record>
 std::int64_t make_records(const GradientTask& task, const GradientScales& scales,
                           std::int64_t begin, std::int64_t end, Record* target);

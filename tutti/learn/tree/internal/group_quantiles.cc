@@ -14,7 +14,7 @@ namespace {
 constexpr int kKeyDigits = 8;  // of 8 bits
 constexpr std::uint64_t kSignBit = 1ull << 63;
 
-// Whole numbers in the order of the floating ones.
+// Maps floating-point numbers to integers with the same order.
 std::uint64_t key_of(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
@@ -25,14 +25,14 @@ double number_of(std::uint64_t key) {
 
 struct Entry {
   std::uint64_t key;
-  std::int64_t weight;  // in units
+  std::int64_t weight;  // in fixed-point units
 };
 static_assert(sizeof(Entry) == kQuantileBytes);
 
-// This rank's rows, group after group.
+// Rows of this rank, sorted by group.
 struct Sorted {
   std::vector<Entry> entries;
-  std::vector<std::int64_t> ends;  // of each group
+  std::vector<std::int64_t> ends;  // per group
 
   std::int64_t begin(std::size_t group) const { return group == 0 ? 0 : ends[group - 1]; }
 };
@@ -87,13 +87,13 @@ std::size_t digit_of(std::uint64_t key, int digit) {
   return static_cast<std::size_t>(key >> (8 * (kKeyDigits - 1 - digit)) & 0xff);
 }
 
-// The entry of each group with which the weight in ascending order reaches `wanted`; of groups that
-// want 0 none. Entries change places within their group.
+// Returns, per group, the entry at which the cumulative weight in ascending order reaches `wanted`; groups with
+// `wanted` 0 are skipped. Reorders entries within their group.
 std::vector<std::uint64_t> select(Sorted& sorted, std::vector<std::int64_t> wanted,
                                   Threads& threads, comm::Communicator* communicator) {
   const std::size_t groups = wanted.size();
   std::vector<std::uint64_t> keys(groups);
-  std::vector<std::int64_t> ends = sorted.ends;  // of the entries that share the digits so far
+  std::vector<std::int64_t> ends = sorted.ends;  // end of the entries that share the digits so far
   std::vector<Counts> weights(groups);
   for (int digit = 0; digit < kKeyDigits; ++digit) {
     threads.run(static_cast<std::int64_t>(groups), [&](std::int64_t index) {
@@ -136,7 +136,7 @@ std::vector<GroupQuantile> group_quantiles(const GroupedRows& rows, int groups, 
       totals[group] += sorted.entries[i].weight;
   });
   if (communicator != nullptr) communicator->all_reduce(Buffer::of<std::int64_t>(totals));
-  std::vector<std::int64_t> low(size), high(size);  // high: only where it is another entry
+  std::vector<std::int64_t> low(size), high(size);  // high: only if it is another entry
   for (std::size_t group = 0; group < size; ++group) {
     if (totals[group] == 0) continue;
     const double share = alpha * static_cast<double>(totals[group]);

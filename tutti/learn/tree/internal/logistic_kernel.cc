@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/learn/tree/internal/logistic_kernel.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -16,9 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::tree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(x) = 2^n exp(r), |r| <= ln 2 / 2, by a polynomial of degree 6 (error 2e-7: gradients are
-// f32). Products and sums are rounded one by one, so that processors with and without fused ones
-// agree.
+// exp(x) = 2^n exp(r), |r| <= ln 2 / 2, by a polynomial of degree 6 (error 2e-7; gradients are f32). Products and sums
+// are rounded separately, so CPUs with and without fused multiply-add agree.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   const hn::RebindToSigned<D> di;

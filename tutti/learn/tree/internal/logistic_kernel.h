@@ -1,4 +1,4 @@
-// Gradients of the logistic loss with the widest vectors the processor has.
+// Vectorised gradients of the logistic loss.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tutti::learn::tree {
 
-// out[i] = weight * {p - label, p (1 - p)}, p = 1 / (1 + exp(-score)). `weights` may be null. The
-// same bits on every processor.
+// out[i] = weight * {p - label, p (1 - p)}, p = 1 / (1 + exp(-score)). `weights` null: all 1. Bitwise identical on
+// every CPU.
 void logistic_gradients(const double* labels, const double* weights, const double* scores,
                         std::size_t size, GradientPair* out);
 

@@ -15,7 +15,7 @@ namespace tutti::learn::tree {
 namespace {
 
 constexpr double kSteps = 0x1p30;
-// Weights of narrow records; ten draws of one row by a bootstrap are already rare.
+// Maximum weight in a narrow record; ten copies of a row in a bootstrap sample are already rare.
 constexpr double kNarrowWeight = 15;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -25,8 +25,8 @@ constexpr double kNarrowWeight = 15;
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
-  double weight = 0;        // the greatest
-  double has_fraction = 0;  // of a weight: 1 when there is one
+  double weight = 0;        // maximum
+  double has_fraction = 0;  // 1 if a weight is not an integer
 };
 
 void check_row(const Targets& targets, std::size_t row, int classes) {
@@ -41,7 +41,7 @@ void check_row(const Targets& targets, std::size_t row, int classes) {
     refuse(fmt::format("row {}: the weight {} is not a number of at least 0.", row, weight));
 }
 
-// Whether all labels are classes; without a branch for each row.
+// Whether all labels are classes; branch-free.
 bool are_classes(std::span<const double> labels, int classes) {
   bool are_all = true;
   for (const double label : labels) {

@@ -1,4 +1,4 @@
-// Labels and weights as whole numbers, exact where they are whole themselves.
+// Fixed-point labels and weights, exact if they are integers.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class Threads;
 namespace tutti::learn::tree {
 
 struct TargetScales {
-  double label_offset = 0;  // taken from labels before they are scaled
+  double label_offset = 0;  // subtracted from the labels before scaling
   double label_unit = 1, weight_unit = 1;
   double greatest_weight = 1;
-  bool is_narrow = false;      // labels 0 and 1, small whole weights: sums fit into 32 bits
-  std::int64_t rows = 0;       // of all ranks
+  bool is_narrow = false;      // labels 0 and 1 with small integer weights: sums fit into 32 bits
+  std::int64_t rows = 0;       // on all ranks
   std::int64_t first_row = 0;  // of this rank
 };
 
-// Checks the targets (ConfigError DDL-9-20) and finds the units, the same on all ranks. A row may
-// be taken `copies` times: labels and weights times that fit into 32 bits.
+// Checks the targets (ConfigError DDL-9-20) and chooses the units, identical on all ranks. A row may be used `copies`
+// times: labels and weights times that must fit into 32 bits.
 TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes, Threads& threads,
                          comm::Communicator* communicator, int copies = 1);
 

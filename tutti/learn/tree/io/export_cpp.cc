@@ -25,7 +25,7 @@ std::string condition(const Tree& tree, const Node& node) {
     for (const std::int64_t code : codes) text += fmt::format(" || c == {}", code);
     return text;
   };
-  // A lambda, so that it stands where a condition does.
+  // A lambda, because it is used as a condition.
   return fmt::format(
       "[&] {{ if ({1}) return {2}; const long long c = (long long){0}; return {3}{4}; }}()", x,
       missing, node.missing_left, any(set.left),

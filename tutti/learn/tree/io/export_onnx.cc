@@ -6,8 +6,8 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Protocol buffers, as far as ONNX needs them: a message is a row of fields, each a number
-// (field << 3 | wire type) and its content.
+// Minimal protocol buffer writer: a message is a sequence of fields, each a tag (field << 3 | wire type) and its
+// content.
 class Message {
  public:
   Message& number(int field, std::int64_t value) {
@@ -45,7 +45,7 @@ class Message {
   std::string bytes_;
 };
 
-// Numbers of fields in onnx.proto.
+// Field numbers of onnx.proto.
 enum Attribute {
   kName = 1,
   kInt = 3,
@@ -74,7 +74,7 @@ float rounded_down(double value) {
              : near;
 }
 
-// The columns of the table that TreeEnsembleRegressor is.
+// Attributes of the TreeEnsembleRegressor operator.
 struct Ensemble {
   std::vector<std::int64_t> tree_ids, node_ids, columns, true_ids, false_ids, missing_true;
   std::vector<float> thresholds;
@@ -149,7 +149,7 @@ Message ensemble_node(const Model& model, const std::string& result) {
   return node;
 }
 
-// A tensor of floats: any number of rows, `columns` columns.
+// A float tensor of any number of rows and `columns` columns.
 Message float_rows(const std::string& name, int columns) {
   Message shape;
   shape.message(1, Message().text(2, "rows")).message(1, Message().number(1, columns));

@@ -33,7 +33,7 @@ class Writer {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<PMML xmlns=\"http://www.dmg.org/PMML-4_4\" "
         "version=\"4.4\">\n<Header><Application name=\"Tutti\"/></Header>\n";
     dictionary();
-    // A chain: one sum or mean of trees for each output, then the link.
+    // A chain: one sum or mean of trees per output, then the link.
     out_ += "<MiningModel functionName=\"regression\">\n" + schema();
     outputs();
     out_ += "<Segmentation multipleModelMethod=\"modelChain\">\n";
@@ -64,7 +64,7 @@ class Writer {
     return text + "</MiningSchema>\n";
   }
 
-  // exp(raw - most) / sum needs all outputs, which PMML's expressions can name.
+  // exp(raw - max) / sum needs all outputs, which PMML expressions can refer to.
   std::string linked(int k) const {
     const auto raw = [](int index) { return fmt::format("<FieldRef field=\"raw{}\"/>", index); };
     const auto exp = [](const std::string& of) {
@@ -117,7 +117,7 @@ class Writer {
     out_ += "</Segmentation>\n</MiningModel>\n</Segment>\n";
   }
 
-  // The last of a chain gives the answer: the first raw output, as it is.
+  // The last segment of a chain is the prediction: the first raw output, unchanged.
   void last_segment() {
     out_ +=
         "<Segment id=\"answer\"><True/>\n<RegressionModel "

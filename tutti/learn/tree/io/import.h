@@ -1,4 +1,4 @@
-// Models that other libraries have made.
+// Import of models from XGBoost and LightGBM.
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,14 @@
 
 namespace tutti::learn::tree {
 
-// What XGBoost's save_model("x.json") or ("x.ubj") wrote. It compares f32 with "less than", so
-// thresholds become the f32 below; values between two of f32 may go another way. Refused are
-// categories.
+// Parses a file written by XGBoost's save_model("x.json") or ("x.ubj"). XGBoost compares f32 with "less than", so
+// thresholds become the next smaller f32; f64 values between two f32 may be routed differently. Categorical splits are
+// not supported.
 Model import_xgboost(std::string_view json);
 
-// The text of LightGBM's save_model. Refused are columns whose zeros are missing (zero_as_missing)
-// and linear trees.
+// Parses the text written by LightGBM's save_model. zero_as_missing and linear trees are not supported.
 Model import_lightgbm(std::string_view text);
 
-// All throw ConfigError (DDL-9-24) that says what cannot be read.
+// Both throw ConfigError (DDL-9-24) that names the unsupported part.
 
 }  // namespace tutti::learn::tree

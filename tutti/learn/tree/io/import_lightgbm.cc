@@ -14,7 +14,7 @@ namespace {
   throw ConfigError("DDL-9-24", fmt::format("this LightGBM model cannot be read: {}", what));
 }
 
-// Lines `name=value` up to an empty one.
+// Lines `name=value` up to an empty line.
 using Block = std::map<std::string, std::string, std::less<>>;
 
 const std::string& need(const Block& block, std::string_view name) {
@@ -74,7 +74,7 @@ Tree read_tree(const Block& block) {
     const auto gains = numbers<double>(block, "split_gain", inner);
     const auto counts = numbers<std::int64_t>(block, "internal_count", inner);
     const auto leaf_counts = numbers<std::int64_t>(block, "leaf_count", leaves);
-    // A leaf goes by the complement of its number.
+    // A negative child is the complement of a leaf index.
     const auto node_index = [&](int child) {
       return child >= 0 ? child : static_cast<int>(inner) + ~child;
     };
@@ -91,7 +91,7 @@ Tree read_tree(const Block& block) {
               counts[i]};
       const int missing = kinds[i] >> kMissingShift & 3;
       if (missing == kMissingZero) refuse_lightgbm("zero_as_missing is not supported.");
-      if (missing == kMissingNone) node.missing_left = 0 <= node.threshold;  // NaN is 0
+      if (missing == kMissingNone) node.missing_left = 0 <= node.threshold;  // NaN is treated as 0
       if ((kinds[i] & kCategorical) == 0) continue;
       node.missing_left = false;
       node.categories = static_cast<std::int32_t>(tree.category_sets.size());
@@ -155,7 +155,7 @@ Model import_lightgbm(std::string_view text) try {
   }
   model.check();
   return model;
-} catch (const std::logic_error& error) {  // of stoi and stod
+} catch (const std::logic_error& error) {  // from stoi and stod
   refuse_lightgbm(fmt::format("a number cannot be read ({}).", error.what()));
 }
 

@@ -64,8 +64,7 @@ Link xgboost_link(const std::string& objective) {
   refuse_xgboost(fmt::format("objective '{}' is not supported.", objective));
 }
 
-// save_model writes JSON, or the same in binary (UBJSON) for x.ubj, whose keys have lengths instead
-// of quotes.
+// save_model writes JSON, or for x.ubj the same as UBJSON, whose keys have lengths instead of quotes.
 Json parse_xgboost(std::string_view bytes) {
   const std::size_t begin = bytes.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) refuse_xgboost("the file is empty.");
@@ -106,7 +105,7 @@ Model import_xgboost(std::string_view text) try {
   return model;
 } catch (const nlohmann::json::exception& error) {
   refuse_xgboost(error.what());
-} catch (const std::logic_error& error) {  // of stoi and stod
+} catch (const std::logic_error& error) {  // from stoi and stod
   refuse_xgboost(fmt::format("a number cannot be read ({}).", error.what()));
 }
 

@@ -20,7 +20,7 @@ constexpr std::array<const char*, 4> kLinks = {"identity", "logistic", "softmax"
   throw ConfigError("DDL-9-23", fmt::format("not a tree model: {}", what));
 }
 
-// JSON knows no infinity: null stands for it.
+// JSON has no infinity; it is written as null.
 ModelJson json_number(double value) {
   return std::isinf(value) ? ModelJson() : ModelJson(value);
 }

@@ -1,4 +1,4 @@
-// Models as text; docs/formats/trees.md describes it.
+// JSON format of tree models; docs/formats/trees.md specifies it.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace tutti::learn::tree {
 
-// Every number is written so that it is read back to the bit.
+// Numbers are written such that they read back bitwise identical.
 std::string to_json(const Model& model);
-// Throws ConfigError (DDL-9-23) that says what is wrong; nothing is half read.
+// Throws ConfigError (DDL-9-23) that describes the error; there are no partial results.
 Model from_json(std::string_view text);
 
 }  // namespace tutti::learn::tree

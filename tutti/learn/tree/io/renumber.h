@@ -1,4 +1,4 @@
-// Nodes in any order become those of a Tree.
+// Conversion of nodes in any order to those of a Tree.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,8 @@
 
 namespace tutti::learn::tree {
 
-// `nodes` lead to each other from nodes[0]; `values` has one for each. Every node comes before its
-// children afterwards, and what cannot be reached is left out. Returns false when a node is reached
-// twice or leads nowhere.
+// `nodes` refer to each other from nodes[0]; `values` has one value per node. Afterwards every node precedes its
+// children, and unreachable nodes are dropped. Returns false if a node is reached twice or a child does not exist.
 inline bool renumber(const std::vector<Node>& nodes, const std::vector<double>& values,
                      Tree& tree) {
   std::vector<std::int32_t> open = {0}, parents = {-1};

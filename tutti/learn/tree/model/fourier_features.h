@@ -1,4 +1,4 @@
-// Evaluation of random Fourier features (Rahimi and Recht), the learners beside trees in boosting.
+// Evaluation of random Fourier features (Rahimi and Recht), the other base learner of heterogeneous boosting.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace tutti::learn::tree {
 
-// Values of one learner's features for a row.
+// Features of one learner for a row.
 class FourierFeatures {
  public:
   FourierFeatures(std::span<const FourierColumn> columns, const FourierLearner& learner);

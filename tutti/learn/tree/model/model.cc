@@ -13,7 +13,7 @@ namespace tutti::learn::tree {
 std::vector<double> Model::importances() const {
   std::vector<double> sums(static_cast<std::size_t>(columns));
   for (const Tree& tree : trees) {
-    // Every tree counts alike in a forest, every split in a sum of trees.
+    // Importances are normalised per tree in a forest, and over all trees in boosting.
     std::vector<double> own(sums.size());
     for (const Node& node : tree.nodes)
       if (!node.is_leaf()) own[node.column] += std::max(0.0, node.gain);

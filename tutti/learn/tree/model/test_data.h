@@ -1,4 +1,4 @@
-// Data and comparisons that the tests of trees share.
+// Data and comparisons shared by the tests of trees.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ inline void expect_same(const Model& a, const Model& b) {
   }
 }
 
-// Share of rows whose class is the more probable one.
+// Fraction of rows whose more probable class is correct.
 inline double accuracy(const std::vector<double>& raw, const std::vector<double>& labels,
                        int outputs) {
   std::size_t right = 0;

@@ -14,20 +14,20 @@
 
 namespace tutti::learn::tree {
 
-// What does not depend on the type of the rows. Places are those of packed nodes.
+// The part that does not depend on the type of the rows. Indices refer to packed nodes.
 struct Predictor::Common {
   struct PackedTree {
     std::int32_t root;
     int depth, output;
-    bool is_wide;  // a value for each output
+    bool is_wide;  // one value per output
   };
   std::vector<PackedTree> trees;
-  std::vector<std::int32_t> index_in_tree;  // of every packed node
+  std::vector<std::int32_t> index_in_tree;  // per packed node
   std::vector<double> values, base;         // of leaves
   double factor = 1;
-  // Nodes with categories, asked one at a time.
+  // Category sets, evaluated one node at a time.
   std::vector<Tree::CategorySet> category_sets;
-  // Learners that are no trees.
+  // Base learners other than trees.
   std::vector<FourierLearner> fourier_learners;
   std::vector<FourierFeatures> features;
 };
@@ -36,12 +36,12 @@ template <class T>
 struct Predictor::Packed {
   static constexpr std::uint32_t kMissingLeft = 1u << 31, kCategories = 1u << 30;
   static constexpr std::uint32_t kColumn = kCategories - 1;
-  // A leaf leads to itself whatever comes, so that walks of different length go side by side.
+  // A leaf points to itself for any value, so walks of different lengths can proceed together.
   struct Node {
     T threshold;
     std::uint32_t column;  // and two flags
-    std::int32_t left;     // right is the next one
-    std::int32_t extra;    // a leaf: where its values are; categories: which set
+    std::int32_t left;     // the right child is the next node
+    std::int32_t extra;    // leaf: index of its values; categorical: index of its set
   };
   std::vector<Node> nodes;
 };
@@ -50,8 +50,7 @@ namespace {
 
 constexpr std::size_t kWalks = 16;
 
-// The tree's nodes in the order in which they are packed: both children of a node together, the
-// nodes of a way mostly near each other.
+// Order in which the nodes are packed: siblings are adjacent, and the nodes of a path are mostly close to each other.
 std::vector<std::int32_t> packing_order(const Tree& tree) {
   std::vector<std::int32_t> order = {0}, open = {0};
   while (!open.empty()) {
@@ -82,7 +81,7 @@ bool is_left_category(const Tree::CategorySet& set, double value, bool missing_l
   return missing_left && !std::binary_search(set.known.begin(), set.known.end(), code);
 }
 
-// One step of every walk; false when all stand at leaves. `row_of(i)` is the row of walk i.
+// Advances every walk by one node; returns false when all are at leaves. `row_of(i)` is the row of walk i.
 template <bool kHasCategories, class Packed, class RowOf>
 [[gnu::always_inline]] inline bool step(const Packed& packed,
                                         const std::vector<Tree::CategorySet>& sets,
@@ -104,7 +103,7 @@ template <bool kHasCategories, class Packed, class RowOf>
   return moves != 0;
 }
 
-// All the way down; `depth` is that of the deepest tree.
+// Descends to the leaves; `depth` is that of the deepest tree.
 template <class Packed, class RowOf>
 void walk(const Packed& packed, const std::vector<Tree::CategorySet>& sets, int depth,
           std::span<std::int32_t> at, const RowOf& row_of) {
@@ -190,7 +189,7 @@ void add_values(const Common& common, const PackedTree& tree, std::int32_t value
 
 }  // namespace
 
-// One row, several trees side by side.
+// One row, several trees in parallel.
 template <class T>
 void Predictor::predict_one(std::span<const T> row, std::span<double> out) const {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -235,7 +234,7 @@ void Predictor::predict_row(std::span<const double> row, std::span<double> out) 
   predict_one(row, out);
 }
 
-// Blocks of rows that stay in the cache, beside the tree that all of them walk down.
+// Blocks of rows that stay in the cache together with the current tree.
 template <class T, class Job>
 void Predictor::for_blocks(const Matrix& matrix, Threads& threads, const Job& job) const {
   const std::int64_t block = std::clamp<std::int64_t>((1 << 17) / std::max(1, columns_), 16, 4096);

@@ -1,4 +1,4 @@
-// Trees packed for answering: 16 or 24 bytes a node, children side by side, several walks at once.
+// Fast prediction with packed trees: 16 or 24 bytes per node, siblings adjacent, several walks in parallel.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tutti::learn::tree {
 
-// Keeps what it needs of the model. Safe from several threads.
+// Copies what it needs from the model. Thread-safe.
 class Predictor {
  public:
   explicit Predictor(const Model& model);
@@ -20,12 +20,13 @@ class Predictor {
   int columns() const { return columns_; }
   int outputs() const { return outputs_; }
 
-  // Raw outputs, before the link. One row: no thread, no allocation.
+  // Raw outputs of one row, before the link. Uses no threads and does not allocate.
   void predict_row(std::span<const float> row, std::span<double> out) const;
   void predict_row(std::span<const double> row, std::span<double> out) const;
-  // Rows x outputs, row by row. Throws ConfigError (DDL-9-21) on other columns than the model's.
+  // Raw outputs, rows x outputs, row-major. Throws ConfigError (DDL-9-21) if the number of columns differs from the
+  // model.
   void predict(const Matrix& matrix, std::span<double> out, Threads& threads) const;
-  // The leaf of each row in each tree, as places in Tree::nodes; rows x trees.
+  // Leaf of each row in each tree, as indices in Tree::nodes; rows x trees.
   void leaves(const Matrix& matrix, std::span<std::int32_t> out, Threads& threads) const;
 
  private:
@@ -48,7 +49,7 @@ class Predictor {
 
   int columns_, outputs_;
   std::unique_ptr<Common> common_;
-  std::unique_ptr<Packed<float>> single_;  // only when every threshold is a value of f32
+  std::unique_ptr<Packed<float>> single_;  // only if all thresholds are representable in f32
   std::unique_ptr<Packed<double>> double_;
 };
 

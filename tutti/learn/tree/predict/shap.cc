@@ -11,12 +11,13 @@
 namespace tutti::learn::tree {
 namespace {
 
-// The way from the root to a node, one entry for each column on it. `weight` of entry i is the
-// share of all orders of these columns in which i of them are known, and the node is reached.
-// (Lundberg and others, "Consistent individualized feature attribution for tree ensembles".)
+// The path from the root to a node, one entry per distinct column. `weight` of entry i is the fraction of all orderings
+// of these columns in which i of them are known and the node is reached. (Lundberg et al., "Consistent individualized
+// feature attribution for tree ensembles".)
 struct Entry {
   int column = -1;
-  double zero = 1, one = 1;  // share of the rows that come along when the column is unknown, known
+  double zero = 1,
+         one = 1;  // fraction of rows that follow the path if the column is unknown, known
   double weight = 1;
 };
 using Path = std::vector<Entry>;
@@ -31,7 +32,7 @@ void extend(Path& path, double zero, double one, int column) {
   }
 }
 
-// Takes entry `index` out again.
+// Removes entry `index`.
 void unwind(Path& path, std::size_t index) {
   const auto depth = static_cast<int>(path.size()) - 1;
   const double one = path[index].one, zero = path[index].zero;
@@ -106,7 +107,7 @@ struct Walk {
   }
 };
 
-// The mean answer of a tree, output by output.
+// Adds the mean prediction of a tree, per output.
 void add_mean(const Tree& tree, double factor, int output, std::size_t columns, double* out) {
   const double all = tree.nodes[0].cover;
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {

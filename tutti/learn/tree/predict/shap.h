@@ -1,4 +1,4 @@
-// What each column adds to the answer for one row: SHAP values of trees.
+// SHAP values of tree models.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace tutti::learn::tree {
 
-// rows x outputs x (columns + 1) numbers, the last of each being the mean answer over the training
-// rows; the others say how far each column moves the raw answer from there, and all together add up
-// to it. Averages over what is not known go by the covers of the nodes (the path-dependent form).
-// Throws ConfigError (DDL-9-21) on other columns than the model's, (DDL-9-23) without covers.
+// Returns rows x outputs x (columns + 1) values. The last value of each group is the mean raw prediction over the
+// training rows; the others are the contributions of the columns, and all of them sum to the raw prediction.
+// Expectations use the covers of the nodes (path-dependent TreeSHAP). Throws ConfigError (DDL-9-21) if the number of
+// columns differs from the model, (DDL-9-23) without covers.
 std::vector<double> shap_values(const Model& model, const Matrix& matrix, Threads& threads);
 
 }  // namespace tutti::learn::tree

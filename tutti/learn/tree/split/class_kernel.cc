@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/learn/tree/split/class_kernel.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -30,8 +30,8 @@ struct ScreenNode {
         most(hn::Set(Scores(), static_cast<float>(problem.most))) {}
 };
 
-// As many columns as a vector has lanes. The best score is kept as a fraction: comparing two of
-// them takes two products, where each division would take as long as all the rest.
+// One column per lane of a vector. The best score is kept as a fraction: a comparison takes two products, whereas a
+// division would take as long as everything else.
 struct ScreenLanes {
   hn::Vec<Words> left;
   hn::Vec<Scores> best_above, best_below;
@@ -49,7 +49,7 @@ struct ScreenLanes {
     const auto rows = hn::ConvertTo(d, hn::BitCast(whole, hn::And(left, hn::Set(Words(), 0xffff))));
     const auto ones = hn::ConvertTo(d, hn::BitCast(whole, hn::ShiftRight<16>(left)));
     const auto other_rows = hn::Sub(node.rows, rows), other_ones = hn::Sub(node.ones, ones);
-    // 0 where a side has no rows.
+    // 0 if a side has no rows.
     auto above =
         hn::MulAdd(hn::Mul(ones, ones), other_rows, hn::Mul(hn::Mul(other_ones, other_ones), rows));
     if constexpr (kHasBounds)
@@ -61,7 +61,7 @@ struct ScreenLanes {
   }
 };
 
-// Two vectors at a time: the steps of one are taken while those of the other are waited for.
+// Two vectors at a time hide the latency of each other's operations.
 template <bool kHasBounds, bool kHasLess, int kVectors>
 void screen_lanes(const ClassScreen& problem, int first, float* greatest) {
   const Words d;

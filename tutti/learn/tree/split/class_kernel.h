@@ -1,6 +1,5 @@
-// Sums of two classes in 32 bits: rows of class 1 in the upper 16, all rows in the lower 16. The
-// sums of all columns for one bin lie side by side, so that vectors go through the bins of many
-// columns at once.
+// Split screening for two classes. Sums are packed into 32 bits: rows of class 1 in the upper 16, all rows in the lower
+// 16. The sums of all columns for one bin are adjacent, so vectors process many columns at once.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +8,17 @@ namespace tutti::learn::tree {
 
 struct ClassScreen {
   std::uint32_t* words;       // kBins times `lanes`
-  const std::uint32_t* less;  // what is taken away from them first; nullptr: nothing
-  int lanes;                  // 16 or 32: columns, rounded up
+  const std::uint32_t* less;  // subtracted from `words` first; nullptr: nothing
+  int lanes;                  // columns, rounded up to 16 or 32
   std::int32_t ones, rows;    // of the node
-  std::int32_t least, most;   // rows that may go left
+  std::int32_t least, most;   // limits of the number of rows that go left
 };
 
-// A score in f32 is no further from the true one than this part of it: each is made by nine
-// roundings of 2^-24 of sums of positive numbers.
+// Bound of the relative error of a score in f32: nine roundings of 2^-24 of sums of positive numbers.
 inline constexpr float kScreenError = 1e-6F;
 
-// Sets greatest[column] to the greatest score, the sum over both sides of ones^2 / rows, that a cut
-// between bins has when missing values go right; 0 where no cut is allowed. `greatest` has room for
-// `lanes`.
+// Sets greatest[column] to the highest score (sum over both sides of ones^2 / rows) of a split between bins with
+// missing values on the right; 0 if no split is allowed. `greatest` has room for `lanes`.
 void screen_classes(const ClassScreen& problem, float* greatest);
 
 }  // namespace tutti::learn::tree

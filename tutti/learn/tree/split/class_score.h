@@ -1,4 +1,4 @@
-// How well weights of classes are told apart by a cut.
+// Impurity criteria for classification: Gini and entropy.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tutti::learn::tree {
 
-// Sum of squares over the total (Gini), or minus entropy times the total: the more the purer.
+// Score of a side, higher is purer: sum of squares over the total (Gini), or minus entropy times the total.
 inline double class_score(bool is_entropy, std::span<const double> weights) {
   const auto x_log_x = [](double x) { return x > 0 ? x * std::log(x) : 0; };
   double total = 0, squares = 0, logs = 0;
@@ -22,8 +22,7 @@ inline double class_score(bool is_entropy, std::span<const double> weights) {
   return total > 0 ? squares / total : 0;
 }
 
-// Reads the weights of classes: from the words of the bins, or, of two classes, from gradient
-// (class 1) and hessian (both).
+// Reads class weights from the words of the bins or, for two classes, from gradient (class 1) and hessian (both).
 struct ClassReader {
   const ColumnSums& sums;
   int classes;

@@ -10,7 +10,7 @@
 
 namespace tutti::learn::tree {
 
-// Entries [first, end) may be the last ones that go left; `missing_left`: the missing rows go left.
+// Candidate splits: entries [first, end) may be the last ones on the left; `missing_left`: missing values go left.
 struct SplitSearch::SplitRange {
   int first = 0, end = 0;
   bool missing_left = false;
@@ -36,7 +36,7 @@ std::vector<double> class_weights(const NodeSums& node, const SplitRules& rules)
   return weights;
 }
 
-// The least whole number that is at least `bound` in units of `unit`.
+// Smallest integer that is at least `bound` in units of `unit`.
 std::int64_t first_above(double bound, double unit) {
   auto number = static_cast<std::int64_t>(std::ceil(bound / unit));
   while (static_cast<double>(number) * unit < bound) ++number;
@@ -126,11 +126,11 @@ void SplitSearch::try_column(int column, ColumnSums& sums, const NodeSums& node,
 void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums& node,
                               std::uint64_t random, Split& best) const {
   const auto bin_at = [&](int entry) { return static_cast<int>(sums.bins[entry]); };
-  // With rows that miss the value, all values may stand on one side and these on the other.
+  // With missing values, a split may separate all values from the missing ones.
   SplitRange range = {0, sums.has_missing() ? sums.size : sums.size - 1};
   int random_bin = -1;
   if (rules_.random_thresholds) {
-    // Uniform between the least and the greatest value, as far as the bins tell.
+    // Uniform between the smallest and the largest value, at the resolution of the bins.
     const auto& edges = bins(column).edges;
     const int low = bin_at(0), high = bin_at(sums.size - 1) - 1;
     if (high >= low) {
@@ -153,14 +153,14 @@ void SplitSearch::try_numbers(int column, const ColumnSums& sums, const NodeSums
     if (other.score > found.score) found = other;
   }
   if (found.at < 0) return;
-  // Among cuts that part the rows alike, the middle one.
+  // Among splits that partition the rows identically, the middle one.
   const int bin = random_bin >= 0             ? random_bin
                   : found.at + 1 == sums.size ? bin_at(found.at)
                                               : (bin_at(found.at) + bin_at(found.at + 1)) / 2;
   keep_if_better(column, bin, sums.has_missing(), found, node, best);
 }
 
-// The cut of a column of numbers after `bin`.
+// Split of a numeric column after `bin`.
 void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Candidate& found,
                                  const NodeSums& node, Split& best) const {
   Split split;
@@ -169,7 +169,7 @@ void SplitSearch::keep_if_better(int column, int bin, bool has_missing, const Ca
   if (!split.is_better_than(best)) return;
   split.bin = bin;
   for (int word = 0; word < 4; ++word) {
-    const int bits = std::clamp(bin + 1 - 64 * word, 0, 64);  // of this word, that go left
+    const int bits = std::clamp(bin + 1 - 64 * word, 0, 64);  // bits of this word that go left
     split.left_bins[word] = bits == 64 ? ~0ull : (1ull << bits) - 1;
   }
   split.left_is_smaller =
@@ -189,12 +189,12 @@ void SplitSearch::try_histogram(int column, const std::uint64_t* words, const No
   try_column(column, sums, node, random, best);
 }
 
-// What try_numbers does, without setting the bins that hold rows apart: one that holds none adds
-// nothing, and of equal cuts the first is taken.
+// Same result as try_numbers without skipping empty bins: an empty bin adds nothing, and the first of equal splits is
+// chosen.
 void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSums& node,
                             Split& best) const {
   const std::uint64_t missing = words[kMissingBin];
-  int first = 0, last = bins(column).count() - 1;  // that hold rows
+  int first = 0, last = bins(column).count() - 1;  // non-empty bins
   while (first < last && words[first] == 0) ++first;
   while (first < last && words[last] == 0) --last;
   if (first == last && (missing == 0 || words[first] == 0)) return;
@@ -203,7 +203,7 @@ void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSu
   for (int bin = first; bin <= last; ++bin) left[bin - first] = sum += words[bin];
   const auto size = static_cast<std::size_t>(last - first);
   std::fill_n(left.begin() + static_cast<std::ptrdiff_t>(size) + 1, 16, sum);
-  // With rows that miss the value, all values may stand on one side and these on the other.
+  // With missing values, a split may separate all values from the missing ones.
   Candidate found = best_of_words({left.data(), missing != 0 ? size + 1 : size}, node);
   if (missing != 0) {
     for (std::size_t i = 0; i < size + 16; ++i) left[i] += missing;
@@ -218,7 +218,7 @@ void SplitSearch::try_words(int column, const std::uint64_t* words, const NodeSu
   keep_if_better(column, next <= last ? (bin + next) / 2 : bin, missing != 0, found, node, best);
 }
 
-// Few of the cuts need to be told apart in f64; `left` can be read 16 words beyond its end.
+// Only few candidates must be compared in f64; `left` can be read 16 words beyond its end.
 SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t> left,
                                                   const NodeSums& node) const {
   const double unit = rules_.scales.hessian;
@@ -244,8 +244,8 @@ SplitSearch::Candidate SplitSearch::best_of_words(std::span<const std::uint64_t>
   return best;
 }
 
-// Categories in the order of their mean gradient: for two classes and for squares, the best of all
-// ways to part them is a cut of this order.
+// Categories are sorted by mean gradient: for two classes and for squared loss the optimal partition is a split of this
+// order.
 void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& node,
                                  std::uint64_t random, Split& best) const {
   ColumnSums ordered = sums;
@@ -291,7 +291,7 @@ void SplitSearch::try_categories(int column, ColumnSums& sums, const NodeSums& n
   split.gain = found.score - score(node);
   split.column = column;
   if (found.at < 0 || !split.is_better_than(best)) return;
-  // Categories that this node does not hold go with the greater side.
+  // Categories that do not occur in this node go to the larger side.
   split.left_is_smaller =
       2 * found.left_hessian < static_cast<double>(node.hessian) * rules_.scales.hessian;
   if (!split.left_is_smaller) split.left_bins.fill(~0ull);

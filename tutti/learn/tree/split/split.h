@@ -1,4 +1,4 @@
-// Where to cut a node: the column and the bins whose cut explains most.
+// Split search: the column and threshold of highest gain for a node.
 #pragma once
 
 #include <array>
@@ -13,72 +13,72 @@
 namespace tutti::learn::tree {
 
 enum class Criterion : std::uint8_t {
-  kSquares,  // gradient^2 / (hessian + l2): variance, Newton's step, and Gini's index of classes
-  kEntropy,  // of classes
+  kSquares,  // gradient^2 / (hessian + l2): variance, Newton gain, Gini
+  kEntropy,  // classification only
 };
 
 struct SplitRules {
   Criterion criterion = Criterion::kSquares;
   double l2 = 0;
-  double min_child_weight = 0;     // in hessian of the data, not of the sums
-  double min_samples_leaf = 1;     // estimated from hessians when these are not all equal
-  bool random_thresholds = false;  // one random cut of each column
+  double min_child_weight = 0;     // in units of the data, not of the integer sums
+  double min_samples_leaf = 1;     // estimated from hessians if these are not all equal
+  bool random_thresholds = false;  // extra trees: one random threshold per column
   SumScales scales = {};
 };
 
-// What the rows of a node add up to.
+// Sums over the rows of a node.
 struct NodeSums {
   std::int64_t gradient = 0, hessian = 0;
-  std::int64_t count = 0;             // rows
+  std::int64_t count = 0;             // number of rows
   std::vector<std::int64_t> classes;  // kClasses only
 };
 
 struct Split {
   double gain = -std::numeric_limits<double>::infinity();
   int column = -1;                              // -1: none
-  int bin = -1;                                 // numbers: bins up to this one go left
-  std::array<std::uint64_t, 4> left_bins = {};  // one bit for each bin, the missing one too
-  bool left_is_smaller = false;                 // by its hessian
-  // Of exact cuts: numbers up to this one go left. Of those between bins: NaN.
+  int bin = -1;                                 // numeric: bins up to this one go left
+  std::array<std::uint64_t, 4> left_bins = {};  // one bit per bin, including the missing bin
+  bool left_is_smaller = false;                 // by hessian
+  // Exact splits: values up to this one go left. Histogram splits: NaN.
   double threshold = std::numeric_limits<double>::quiet_NaN();
   bool exists() const { return column >= 0; }
   bool goes_left(int at) const {
     return (left_bins[static_cast<std::size_t>(at) / 64] >> (at % 64) & 1) != 0;
   }
-  // Columns are tried in any order: the lower one wins between equals.
+  // Columns are tried in any order; between equal gains the lower column wins.
   bool is_better_than(const Split& other) const {
     return gain != other.gain ? gain > other.gain
                               : exists() && (!other.exists() || column < other.column);
   }
 };
 
-// How much hessian may go left, in units of the sums.
+// Limits of the hessian of the left side, in units of the integer sums.
 struct LeftBounds {
   std::int64_t least = 0, most = -1;
   bool is_empty() const { return most < least; }
 };
 
-// Tries columns of a node; safe from several threads.
+// Search for the best split of a node. Thread-safe.
 class SplitSearch {
  public:
   SplitSearch(const Bins& bins, const HistogramShape& shape, const SplitRules& rules)
       : bins_(bins), shape_(shape), rules_(rules) {}
 
-  // Replaces `best` by the best split of this column if that is better. `random` is a random number
-  // of the node.
+  // Replaces `best` by the best split of this column if that has a higher gain. `random` is a random number of the
+  // node.
   void try_column(int column, ColumnSums& sums, const NodeSums& node, std::uint64_t random,
                   Split& best) const;
 
-  // The same from the histogram of the column, `words` being those of its bin 0.
+  // The same from the histogram of the column; `words` are those of its bin 0.
   void try_histogram(int column, const std::uint64_t* words, const NodeSums& node,
                      std::uint64_t random, Split& best) const;
 
-  // What a split must exceed: its gain is the sum of its sides' scores less that of the node.
+  // Score of a node. The gain of a split is the sum of the scores of its sides minus that of the node.
   double score(const NodeSums& node) const;
-  // What each side of a cut must have.
+  // Minimum hessian of each side of a split.
   double least_hessian(const NodeSums& node) const;
   LeftBounds left_bounds(const NodeSums& node) const;
-  // Whether cuts are judged by weights of classes, not by gradient and hessian.
+  // Whether splits are scored by class weights instead of gradients and hessians.
   bool counts_classes() const {
     return shape_.kind == Kind::kClasses || rules_.criterion == Criterion::kEntropy;
   }

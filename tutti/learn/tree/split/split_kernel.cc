@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tutti/learn/tree/split/split_kernel.cc"
 #include <hwy/foreach_target.h>
-// After foreach_target.h, which includes this file again for each instruction set.
+// Must follow foreach_target.h, which includes this file again for each instruction set.
 #include <hwy/highway.h>
 
 #include "tutti/core/cpu_isa.h"
@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::learn::tree::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Lanes keep the best of their own cuts; the lowest index decides between equal ones, so the number
-// of lanes does not matter. One division serves both sides: a/b + c/d = (ad + cb) / (bd).
+// Each lane keeps its best candidate; among equal ones the lowest index wins, so the number of lanes does not matter.
+// One division serves both sides: a/b + c/d = (ad + cb) / (bd).
 SplitCandidate best_split_in_vectors(const SplitScan& problem) {
   const hn::CappedTag<double, 8> d;
   const auto none = hn::Set(d, -std::numeric_limits<double>::infinity());
@@ -48,7 +48,7 @@ SplitCandidate best_split_in_vectors(const SplitScan& problem) {
   return {static_cast<int>(hn::GetLane(first)), score};
 }
 
-// Whole numbers from 0 to 2^32 - 1, of which the upper half look negative.
+// Integers from 0 to 2^32 - 1, of which the upper half is negative when signed.
 template <class D, class V>
 HWY_INLINE hn::Vec<D> to_float(D d, V unsigned_numbers) {
   const hn::RebindToSigned<D> whole;
@@ -57,7 +57,8 @@ HWY_INLINE hn::Vec<D> to_float(D d, V unsigned_numbers) {
 }
 
 int screen_splits_in_vectors(const PackedSplitScan& problem, std::int32_t* chosen) {
-  constexpr float kError = 1e-5F;  // of a score, from above: a few roundings of 2^-24
+  constexpr float kError =
+      1e-5F;  // upper bound of the relative error of a score: a few roundings of 2^-24
   constexpr std::uint32_t kSign = 0x80000000;
   const hn::CappedTag<float, 16> d;
   const hn::RebindToSigned<decltype(d)> whole;
@@ -67,7 +68,7 @@ int screen_splits_in_vectors(const PackedSplitScan& problem, std::int32_t* chose
   const auto hessian = hn::Set(words, static_cast<std::uint32_t>(problem.hessian));
   const auto l2 = hn::Set(d, static_cast<float>(problem.l2));
   const auto least = hn::Set(words, static_cast<std::uint32_t>(problem.least));
-  // Numbers without a sign are compared as if they had one, which is turned around.
+  // Unsigned comparison: flips the sign bit and compares as signed.
   const auto sign = hn::Set(words, kSign);
   const auto range = hn::Set(
       whole,
