@@ -24,7 +24,7 @@ using namespace learn;
 
 std::atomic<bool> is_interrupted = false;
 
-// Ctrl-C ends a fit, not the program: what is there is kept. A second one ends the program.
+// The first Ctrl-C ends the fit and keeps the current model; a second one ends the program.
 void listen_for_interrupt() {
   std::signal(SIGINT, [](int) {
     is_interrupted = true;
@@ -32,7 +32,7 @@ void listen_for_interrupt() {
   });
 }
 
-// Whether the arguments could be read; `code` is the exit code when not.
+// Parses the command line. Returns false, with the exit code in `code`, if the command must not run.
 bool parse(CLI::App& app, int argc, char** argv, int& code) {
   try {
     app.parse(argc, argv);
@@ -61,7 +61,7 @@ std::string shape_text(const Matrix& m) {
                      m.dtype == DType::kF32 ? "f32" : "f64");
 }
 
-// What became codes, so that these can be read.
+// Prints the categories of string columns and labels in the order of their codes.
 void print_categories(const StringCategories& categories) {
   static constexpr std::size_t kMostShown = 20;
   const auto print = [](const std::string& what, const std::vector<std::string>& all) {
@@ -75,7 +75,7 @@ void print_categories(const StringCategories& categories) {
   if (!categories.labels.empty()) print("labels", categories.labels);
 }
 
-// A line at most once per second, so that short fits say nothing.
+// Progress lines, at most one per second; short fits print none.
 class Lines {
  public:
   bool show(const std::string& line) {
@@ -115,7 +115,7 @@ void add_aliases(CLI::App& app, const OptionSpec& spec, Options& options) {
   }
 }
 
-// From the table, except for `threads`, which all commands have.
+// Adds an option of the table. `threads` is declared by add_file_options().
 void add_table_option(CLI::App& app, const LearnOption& option, Options& options) {
   const OptionSpec& spec = option.spec;
   const std::string flag = flag_of(spec.name);
@@ -144,7 +144,7 @@ void add_train_options(CLI::App& app, TrainCommand& command) {
   add_file_options(app, command.file);
 }
 
-// In `out`; where that cannot be written any more, in the temporary folder, so that no fit is lost.
+// Saves the model to `out`. If that fails, saves it to the temporary directory, so the fit is not lost.
 void keep_model(const std::string& out, const SavedModel& model) try {
   save_model(out, model);
 } catch (const IoError& error) {
@@ -334,7 +334,7 @@ int run_learn_info(int argc, char** argv) {
   if (values.empty()) {
     fmt::print("no labels\n");
   } else if (!data.categories.labels.empty()) {
-    // they have been told
+    // print_categories() has printed them.
   } else if (values.size() <= 20) {
     fmt::print("labels {}\n", fmt::join(values, " "));
   } else {

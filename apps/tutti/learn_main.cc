@@ -1,4 +1,4 @@
-// tutti-learn: `tutti learn`, `tutti bench glm` and `tutti bench tree`. Started by tutti
+// tutti-learn: the program of `tutti learn`, `tutti bench glm` and `tutti bench tree`. Started by tutti
 // (learn_program.cc).
 #include "apps/tutti/command.h"
 #include "apps/tutti/learn.h"

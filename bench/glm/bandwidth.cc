@@ -28,7 +28,7 @@ double read_bandwidth() {
   for (int reading = 0; reading < kReadings; ++reading) {
     const Stopwatch watch;
     on_all([&](int i) {
-      std::uint64_t lanes[32] = {};  // apart, so that no sum waits for the one before
+      std::uint64_t lanes[32] = {};  // independent sums hide the latency of additions
       for (std::int64_t word = 0; word < kWordsPerThread; word += 32)
         for (int lane = 0; lane < 32; ++lane) lanes[lane] += arrays[i][word + lane];
       for (const std::uint64_t lane : lanes) sums[i] += lane;

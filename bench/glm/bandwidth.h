@@ -1,10 +1,10 @@
-// What reading memory can give at best.
+// Measurement of the memory read bandwidth.
 #pragma once
 
 namespace tutti::bench {
 
-// Bytes per second with which all processors together read an array far larger than their caches;
-// the best of several readings.
+// Returns the bytes per second with which all CPUs together read an array much larger than their caches; the maximum of
+// several runs.
 double read_bandwidth();
 
 }  // namespace tutti::bench

@@ -1,4 +1,4 @@
-// The problems of `tutti bench glm`.
+// Problems of `tutti bench glm`.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct GlmCase {
   bool has_intercept;
 };
 
-// One row per problem; adding one is adding it here and its peers in worker_glm.py.
+// One row per problem. To add one, add it here and its baselines in worker_glm.py.
 const std::vector<GlmCase>& glm_cases();
 
-// What the worker reads: `labels` (f64) and either `values` (f32, row by row) or `offsets` (i64),
-// `indices` (i32) and, if there are any, `values` (f32); last `shape` (text: rows columns entries).
+// Writes the input of the worker: `labels` (f64) and either `values` (f32, row-major) or `offsets` (i64), `indices`
+// (i32) and optionally `values` (f32); last `shape` (text: rows columns entries).
 void write_arrays(const learn::DataSet& data, const std::filesystem::path& folder);
 
 }  // namespace tutti::bench

@@ -22,7 +22,7 @@ using learn::Matrix;
 
 constexpr std::int64_t kRowsAtOnce = 1024;
 
-// Calls body(piece) for each piece, on all processors.
+// Calls body(piece) for each piece, on all CPUs.
 void for_pieces(std::int64_t pieces, const std::function<void(std::int64_t)>& body) {
   std::atomic<std::int64_t> next = 0;
   std::vector<std::jthread> threads;
@@ -32,15 +32,15 @@ void for_pieces(std::int64_t pieces, const std::function<void(std::int64_t)>& bo
     });
 }
 
-// How many values each field of a click has.
+// Number of distinct values of each field of a click.
 constexpr std::array<std::int64_t, 26> kFieldSizes = {
     1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
     27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572};
 constexpr int kCounts = 13;
 constexpr int kFields = kCounts + static_cast<int>(kFieldSizes.size());
 
-// A value of field `field`: mostly decided by one of three groups (user, page, advertisement), or
-// else drawn for itself.
+// A value of field `field`: mostly determined by one of three groups (user, page, advertisement), otherwise drawn
+// independently.
 std::int64_t field_value(int field, const std::array<std::uint64_t, 3>& groups, Random& random) {
   if (field < kCounts) {
     if (random.uniform() < 0.06 * field) return -1;  // missing
@@ -58,14 +58,14 @@ std::int64_t field_value(int field, const std::array<std::uint64_t, 3>& groups, 
   return random.zipf(size, exponent);
 }
 
-// Rare values matter less.
+// Rare values have smaller effects.
 double effect_of(int field, std::int64_t value) {
   Random random(static_cast<std::uint64_t>(field) * 1000003 +
                 static_cast<std::uint64_t>(value + 1));
   return random.normal() * 0.45 / (1 + 0.05 * std::log1p(static_cast<double>(value + 1)));
 }
 
-// One row; returns its label.
+// Generates one row; returns its label.
 double make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns,
                   learn::SparseRowsBuilder& built) {
   Random random(split_mix(seed) + static_cast<std::uint64_t>(row));
@@ -82,7 +82,7 @@ double make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns,
         split_mix(static_cast<std::uint64_t>(field) << 40 ^ static_cast<std::uint64_t>(value + 1));
     used.insert(static_cast<std::int32_t>(hash % static_cast<std::uint64_t>(columns)));
   }
-  for (int pair = 0; pair < 3; ++pair) {  // what no linear model finds
+  for (int pair = 0; pair < 3; ++pair) {  // interactions, which no linear model finds
     Random both(groups[pair] * 977 + groups[(pair + 1) % 3]);
     logit += 0.35 * both.normal();
   }
@@ -90,7 +90,7 @@ double make_click(std::uint64_t seed, std::int64_t row, std::int64_t columns,
   return random.uniform() < 1 / (1 + std::exp(-logit)) ? 1 : -1;
 }
 
-// Calls make_row(row, rows to add it to) for every row; it returns the label.
+// Calls make_row(row, builder) for every row; it returns the label.
 DataSet sparse_set(std::int64_t rows, std::int64_t columns,
                    const std::function<double(std::int64_t, learn::SparseRowsBuilder&)>& make_row) {
   std::vector<learn::SparseRowsBuilder> built((rows + kRowsAtOnce - 1) / kRowsAtOnce);
@@ -197,7 +197,7 @@ DataSet make_pages(std::int64_t rows, std::int64_t columns, std::int64_t mean_en
     std::vector<std::int32_t> drawn;
     for (int i = std::clamp(static_cast<int>(length), 20, 40000); i > 0; --i) {
       const std::int64_t rank = random.zipf(columns, 1.1);
-      // Some columns are for one of the kinds of pages.
+      // Some columns occur only on one kind of page.
       const std::uint64_t kind = split_mix(static_cast<std::uint64_t>(rank) + 99) % 40;
       if (kind < 2 && (kind == 0) != is_spam && random.uniform() < 0.6) continue;
       drawn.push_back(static_cast<std::int32_t>(split_mix(static_cast<std::uint64_t>(rank)) %

@@ -1,5 +1,5 @@
-// Data sets made from nothing but a seed, shaped like the known ones. The same rows for any number
-// of threads: each row has a random stream of its own.
+// Synthetic data sets, generated from a seed, that resemble well-known ones. Each row has a separate random stream, so
+// the rows do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,18 @@
 
 namespace tutti::bench {
 
-// 13 counts and 26 fields of codes, each row hashed to 39 or (where two meet) fewer columns that
-// are 1; values by Zipf's law, tied together by three hidden groups; about one label in four is 1.
+// 13 counts and 26 categorical fields, each row hashed to at most 39 columns of value 1. Values follow Zipf's law and
+// are correlated through three hidden groups; about a quarter of the labels are 1.
 learn::DataSet make_clicks(std::int64_t rows, std::int64_t columns, std::uint64_t seed);
 
-// 28 columns like those of the HIGGS set: momenta, angles, tags with three values, masses made
-// of them; labels by a noisy rule that is only partly linear.
+// 28 columns like those of the HIGGS data set: momenta, angles, tags with three values, and masses derived from them.
+// Labels follow a noisy rule that is only partly linear.
 learn::DataSet make_collisions(std::int64_t rows, std::uint64_t seed);
 
-// Dense rows of length 1 from a few hundred factors whose strength falls off: badly conditioned.
+// Dense rows of unit norm from a few hundred factors of decreasing strength: badly conditioned.
 learn::DataSet make_factors(std::int64_t rows, std::int64_t columns, std::uint64_t seed);
 
-// Sparse rows of very different length, columns by Zipf's law, rows of length 1, few columns
-// matter.
+// Sparse rows of very different lengths and unit norm; columns follow Zipf's law, and few of them matter.
 learn::DataSet make_pages(std::int64_t rows, std::int64_t columns, std::int64_t mean_entries,
                           std::uint64_t seed);
 

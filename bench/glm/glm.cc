@@ -31,7 +31,7 @@ struct Settings {
   std::string data, peers;
 };
 
-// Whether there is something to run.
+// Parses the command line. Returns false, with the exit code in `code`, if nothing is to be run.
 bool parse(int argc, char** argv, Settings& settings, int& code) {
   CLI::App app("Linear models, compared with the solvers of scikit-learn on the same data",
                "tutti bench glm");
@@ -102,7 +102,7 @@ void run_worker(const GlmCase& one, const Settings& settings, const fs::path& fo
                                           last_lines(folder / "log", 12)));
 }
 
-// Makes the data unless the folder has it from another time.
+// Generates the data unless the directory has it from an earlier run.
 void prepare(const GlmCase& one, const fs::path& folder, GlmOutcome& outcome) {
   if (!fs::exists(folder / "shape")) {
     fs::create_directories(folder);

@@ -1,11 +1,10 @@
-// `tutti bench glm`
+// The command `tutti bench glm`.
 #pragma once
 
 namespace tutti::bench {
 
-// Fits linear models on made data, ours and scikit-learn's in one process, prints the table, writes
-// the rows asked for. Returns the exit code: 0, or 1 when the worker failed. Throws ConfigError,
-// IoError, Interrupted.
+// Fits linear models on synthetic data, with Tutti and scikit-learn in one process; prints the table and writes the
+// requested rows. Returns the exit code: 0, or 1 if the worker failed. Throws ConfigError, IoError and Interrupted.
 int run_glm(int argc, char** argv);
 
 }  // namespace tutti::bench

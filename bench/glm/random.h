@@ -1,4 +1,4 @@
-// Random numbers that depend on nothing but their seed, on every machine.
+// Random numbers that depend only on the seed, on every machine.
 #pragma once
 
 #include <cmath>
@@ -18,14 +18,14 @@ class Random {
   double normal() {
     return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
   }
-  // Sum of uniform parts of one draw: close enough where millions are needed.
+  // Approximately normal: a sum of uniform parts of one draw.
   double quick_normal() {
     const std::uint64_t b = bits();
     const double sum =
         static_cast<double>((b & 0xffff) + (b >> 16 & 0xffff) + (b >> 32 & 0xffff) + (b >> 48));
     return (sum / 65535 - 2) * 1.7320508;
   }
-  // 0 .. size - 1, where k comes in proportion to (k + 1)^-exponent, about; exponent > 1.
+  // Returns k in [0, size) with a probability approximately proportional to (k + 1)^-exponent; exponent > 1.
   std::int64_t zipf(std::int64_t size, double exponent) {
     const double power = 1 - exponent;
     const double top = std::pow(static_cast<double>(size) + 1, power);

@@ -61,7 +61,7 @@ double share_of_bandwidth(const GlmOutcome& outcome, const GlmFit& fit) {
          outcome.bandwidth;
 }
 
-// What is measured in turn has seen the same machine.
+// Fits that are measured alternately have seen the same state of the machine.
 double times_ours(const GlmFit& fit, const GlmFit& ours) {
   return fit.seconds / (fit.in_memory > 0 ? fit.in_memory : ours.seconds);
 }

@@ -42,7 +42,7 @@ TEST(GlmReport, CountsTheQuickestFitWithinTheTarget) {
   EXPECT_THAT(text_of(made), testing::HasSubstr("2500000.00 ns per entry and pass"));
 }
 
-// It is held against the fits in memory that were measured in turn with it.
+// It is compared with the fits in memory that were measured alternately with it.
 TEST(GlmReport, AFileIsNoPeer) {
   GlmOutcome made = outcome();
   made.fits.push_back({kFromFile, "", 1.5, 100.5, 10, 1.2, 1.2});

@@ -51,7 +51,7 @@ learn::tree::Model fit(const TreeCase& one, const Decays& data, Threads& threads
   return train_forest(matrix_of(data), targets, options, threads);
 }
 
-// Probabilities of class 1.
+// Returns the probabilities of class 1.
 std::vector<double> predict_all(const learn::tree::Predictor& predictor,
                                 const learn::tree::Model& model, const Decays& data,
                                 Threads& threads) {
@@ -102,7 +102,7 @@ void write(const std::filesystem::path& path, const void* from, std::size_t byte
                               path.string()));
 }
 
-// The root's rows, and for every split above the last level those of the smaller child.
+// Rows of the root, and for every split above the last level those of the smaller child.
 double visits_of(const learn::tree::Model& model, int max_depth) {
   const auto& nodes = model.trees[0].nodes;
   std::vector<int> depth(nodes.size());
@@ -127,7 +127,7 @@ TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const
   Stopwatch watch;
   learn::tree::Model model;
   std::vector<double> binning_seconds;
-  // In turns: the speed of a machine that others use changes with time.
+  // Alternates the systems, because the speed of a shared machine changes over time.
   for (int i = 0; i < std::max(1, settings.repeats); ++i) {
     watch.restart();
     model = fit(one, data.train, threads);

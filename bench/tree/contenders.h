@@ -1,4 +1,4 @@
-// Ours and the peers, each fitting the same case on the same data.
+// Runs of Tutti and the baselines, each fitting the same case on the same data.
 #pragma once
 
 #include <filesystem>
@@ -16,10 +16,10 @@ struct TreeData {
 
 TreeResult measure_ours(const TreeCase& one, const TreeSettings& settings, const TreeData& data);
 
-// Writes the data where peers read it: plain arrays x, y, x_test, y_test.
+// Writes the input of the baselines: plain arrays x, y, x_test, y_test.
 void write_data(const TreeData& data, const std::filesystem::path& folder);
-// Throws CommError with the last lines the peer wrote when it fails, TimeoutError when it takes too
-// long, Interrupted on Ctrl-C.
+// Throws CommError with the last lines of its output if the baseline fails, TimeoutError if it takes too long, and
+// Interrupted on Ctrl-C.
 TreeResult measure_peer(const std::string& system, const TreeCase& one,
                         const TreeSettings& settings, const std::filesystem::path& folder,
                         const InterruptScope& interrupt);

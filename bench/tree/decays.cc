@@ -53,7 +53,7 @@ Particle draw(Dice& dice, double pt) {
           (2 * dice.unit() - 1) * std::numbers::pi};
 }
 
-// Scales two particles until together they have about the mass `wanted`.
+// Scales two particles until their combined mass is about `wanted`.
 void tie(Particle& a, Particle& b, double wanted) {
   const double factor =
       std::clamp(wanted / std::max(1e-3, mass(momentum(a) + momentum(b))), 0.3, 3.0);
@@ -61,7 +61,7 @@ void tie(Particle& a, Particle& b, double wanted) {
   b.pt *= factor;
 }
 
-// A tag of a jet has three values: none, weak, strong.
+// The tag of a jet has three values: none, weak, strong.
 float tag(Dice& dice, double share) {
   const double x = dice.unit();
   return x < share * 0.6 ? 2.2F : x < share ? 1.1F : 0.0F;
@@ -71,8 +71,8 @@ void make_row(Dice& dice, bool is_signal, float* out) {
   Particle lepton = draw(dice, 50), missing = draw(dice, 45);
   missing.eta = 0;
   Particle jets[4] = {draw(dice, 80), draw(dice, 60), draw(dice, 50), draw(dice, 40)};
-  // Signal: three particles of known mass became a lepton and what is missing, two jets, and the
-  // other two. Background: the same with any mass, so that no single one tells much.
+  // Signal: three particles of known mass decayed to a lepton and missing energy, two jets, and the other two.
+  // Background: the same with random masses, so that no single mass is decisive.
   const double spread = is_signal ? 0.12 : 0.5;
   tie(lepton, missing, dice.log_normal(80, spread));
   tie(jets[2], jets[3], dice.log_normal(80, spread));
@@ -113,7 +113,7 @@ Decays make_decays(std::int64_t rows, std::uint64_t seed) {
     Dice dice(seed, static_cast<std::uint64_t>(row));
     const bool is_signal = dice.unit() < 0.53;
     make_row(dice, is_signal, made.values.data() + row * Decays::kColumns);
-    // A share of all collisions cannot be told apart.
+    // A fraction of the collisions has a random class.
     const bool is_mistaken = dice.unit() < 0.07;
     made.labels[row] = is_signal != is_mistaken ? 1 : 0;
   }

@@ -1,4 +1,4 @@
-// `tutti bench tree`: fitting and asking trees, beside scikit-learn and XGBoost.
+// The command `tutti bench tree`: training and prediction of trees, compared with scikit-learn and XGBoost.
 #pragma once
 
 namespace tutti::bench {

@@ -1,5 +1,4 @@
-// tutti._learn: data files and linear models for Python. The package tutti.learn is what users see
-// of it.
+// tutti._learn: Python bindings of data files and linear models, used by the package tutti.learn.
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -39,7 +38,7 @@ Held matrix_of(const py::object& given) {
                                           : dense(given.cast<py::array>());
 }
 
-// The ranks of the job.
+// Communicator of the ranks of the job.
 class Ranks {
  public:
   Ranks() : communicator_(comm::Communicator::from_environment()) {}
@@ -93,7 +92,7 @@ void listen(GlmOptions& options, const py::dict& from, ProgressCallback& callbac
       return true;
     });
   };
-  // Chunks come every few milliseconds, which other threads of Python may need.
+  // Chunks arrive every few milliseconds; checking less often leaves the GIL to other Python threads.
   options.should_stop = [&callback, last = Stopwatch()]() mutable {
     if (last.seconds() < kLookEverySeconds) return false;
     last = Stopwatch();
@@ -112,7 +111,7 @@ Doubles array_of(const std::vector<double>& values) {
   return Doubles(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-// The numbers themselves, not a copy.
+// Returns an array that takes over the memory of the vector.
 Doubles array_of(std::vector<double>&& values) {
   auto* kept = new std::vector<double>(std::move(values));
   const py::capsule owner(kept, [](void* it) { delete static_cast<std::vector<double>*>(it); });
@@ -129,7 +128,7 @@ void add_solution(const MultinomialModel& model, py::dict& result) {
   result["solver"] = "newton_cg";
 }
 
-// Calls fit(options) without Python's lock.
+// Calls fit(options) without the GIL.
 template <class Fit>
 py::dict run_fit(const py::dict& requested, const Fit& fit) {
   using namespace py::literals;
@@ -148,7 +147,7 @@ py::dict run_fit(const py::dict& requested, const Fit& fit) {
   return result;
 }
 
-// The same for fit(options, statistics) from a file.
+// The same for out-of-core fits: fit(options, statistics).
 template <class Fit>
 py::dict run_file_fit(const py::dict& requested, const Fit& fit) {
   using namespace py::literals;
@@ -193,7 +192,7 @@ py::dict fit_classes_file(const std::shared_ptr<DataFile>& file, const Indices& 
   });
 }
 
-// Two passes over the file with a memory limit, doing nothing with the rows.
+// Measures two passes over the file with a memory limit, without computation.
 double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_limit) {
   const py::gil_scoped_release release;
   RowStream stream(file, memory_limit);
@@ -216,8 +215,8 @@ Doubles margins(const py::object& x, const Doubles& coefficients, double interce
   return array_of(found);
 }
 
-// (labels, rows, columns, form, offsets, indices, values or None, has_unit_norm); a dense matrix
-// has its values row by row and no offsets. The arrays share the memory of the data set.
+// Returns (labels, rows, columns, storage, offsets, indices, values or None, has_unit_norm). A dense matrix has
+// row-major values and no offsets. The arrays share the memory of the data set.
 py::tuple parts_of(const DataSet& data) {
   const Matrix m =
       data.features.is_sparse() ? data.features : to_storage(data.features, Storage::kDense);
@@ -259,8 +258,8 @@ py::tuple svmlight(const std::string& path, std::int64_t columns, const std::str
   return parts_of(data);
 }
 
-// Any kind of file; the weights come beside the parts, and with `parse_strings` what codes stand for:
-// one list per column, and one of the labels.
+// Reads a file of any format. Returns the parts and the weights, and with `parse_strings` also the categories: one list
+// per column, and those of the labels.
 py::tuple any_file(const std::string& path, const std::string& kind, const std::string& label,
                    bool is_double, bool parse_strings) {
   DataSet data;
@@ -276,7 +275,7 @@ py::tuple any_file(const std::string& path, const std::string& kind, const std::
                         data.categories.labels);
 }
 
-// Codes rows x fields; column offsets[f] + code counts 1.
+// One-hot encodes codes of rows x fields: column offsets[f] + code is 1.
 py::tuple codes(const Indices& given, const Offsets& offsets, std::int64_t columns) {
   const DataSet data{.features = from_codes(span_of(given), span_of(offsets), columns),
                      .labels = {},
@@ -288,7 +287,7 @@ py::tuple snap(const std::string& path) {
   return parts_of(read_snap(path));
 }
 
-// Chunks [begin, end) of one of our files; end < 0: all.
+// Reads the chunks [begin, end) of a native data file; end < 0: all.
 py::tuple data_file(const std::string& path, std::int64_t begin, std::int64_t end) {
   const DataFile file(path);
   const DataSet data = file.read(begin, end < 0 ? file.chunks() : std::min(end, file.chunks()));

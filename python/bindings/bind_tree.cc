@@ -1,4 +1,4 @@
-// tutti._tree: trees for Python. The package tutti.learn is what users see of it.
+// tutti._tree: Python bindings of trees, used by the package tutti.learn.
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -23,7 +23,7 @@ namespace py = pybind11;
 namespace tutti::learn::tree {
 namespace {
 
-// A csr_matrix or csc_matrix of SciPy.
+// Wraps a csr_matrix or csc_matrix of SciPy.
 Held sparse(const py::object& matrix) {
   const py::array values = matrix.attr("data");
   Held held = sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"),
@@ -36,8 +36,7 @@ Held matrix_of(const py::object& given) {
   return py::isinstance<py::array>(given) ? dense(given.cast<py::array>()) : sparse(given);
 }
 
-// Every rank of the job has one; made when it is first asked for, and gone before the MPI is. Needs
-// the interpreter's lock.
+// Communicator of all ranks of the job, created on first use and destroyed before MPI is finalised. Requires the GIL.
 comm::Communicator* world(bool is_distributed) {
   static std::unique_ptr<comm::Communicator> communicator;
   if (!is_distributed) return nullptr;
@@ -111,14 +110,14 @@ BoostOptions boost_options(const py::dict& from) {
   return options;
 }
 
-// A model that is ready to answer.
+// A model with its predictor.
 struct Fitted {
   Model model;
   Predictor predictor;
   explicit Fitted(Model made) : model(std::move(made)), predictor(model) {}
 };
 
-// Tells Python of every round.
+// Returns a callback that reports every round to Python.
 std::function<bool(int, double)> progress_function(const py::object& progress,
                                                    ProgressCallback& callback) {
   return [&progress, &callback](int round, double loss) {
@@ -181,7 +180,7 @@ Doubles predict(const Fitted& fitted, const py::object& x, int threads, bool wit
   Doubles out({static_cast<py::ssize_t>(held.matrix.rows), static_cast<py::ssize_t>(outputs)});
   const std::span<double> values(out.mutable_data(), static_cast<std::size_t>(out.size()));
   const py::gil_scoped_release release;
-  // A few rows are answered before a thread would have started.
+  // For few rows, starting threads takes longer than predicting.
   Threads team(held.matrix.rows < 256 ? 1 : threads);
   fitted.predictor.predict(held.matrix, values, team);
   if (with_link) apply_link(fitted.model.link, outputs, values);
@@ -221,7 +220,7 @@ py::array_t<T> of_nodes(const Tree& tree, Of of) {
   return values;
 }
 
-// One tree as arrays under the names of docs/formats/trees.md: as text a forest takes minutes.
+// Returns one tree as arrays under the names of docs/formats/trees.md; JSON would take minutes for a forest.
 py::dict nodes(const Fitted& fitted, std::size_t index) {
   const Tree& tree = fitted.model.trees.at(index);
   py::dict arrays;
@@ -244,7 +243,7 @@ py::dict nodes(const Fitted& fitted, std::size_t index) {
   return arrays;
 }
 
-// A model of this one tree.
+// Returns a model of this tree only.
 std::unique_ptr<Fitted> only(const Fitted& fitted, std::size_t index) {
   const Model& all = fitted.model;
   Model model = {.columns = all.columns,
@@ -258,7 +257,7 @@ std::unique_ptr<Fitted> only(const Fitted& fitted, std::size_t index) {
   return std::make_unique<Fitted>(std::move(model));
 }
 
-// Of rows [begin, end) in that tree.
+// Returns the bootstrap copies of the rows [begin, end) in a tree.
 py::array_t<std::int32_t> copies(const py::dict& given, int tree, std::int64_t begin,
                                  std::int64_t end) {
   const ForestOptions options = forest_options(given);

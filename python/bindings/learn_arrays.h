@@ -1,5 +1,5 @@
-// Conversions that the modules of tutti.learn share: matrices without copies, vectors, settings by
-// name, exceptions.
+// Conversions shared by the extension modules of tutti.learn: matrices without copies, vectors, settings by name,
+// exceptions.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -23,7 +23,7 @@ using Indices =
 using Offsets =
     pybind11::array_t<std::int64_t, pybind11::array::c_style | pybind11::array::forcecast>;
 
-// A matrix with the Python objects whose memory it shows.
+// A matrix with the Python objects that own its memory.
 struct Held {
   Matrix matrix;
   pybind11::object owners;
@@ -37,8 +37,8 @@ inline DType dtype_of(const pybind11::object& dtype) {
   return given.itemsize() == 4 ? DType::kF32 : DType::kF64;
 }
 
-// Indices of a sparse matrix, of which there may be `count`: those of 64 bits are shortened, never
-// cut.
+// Converts the indices of a sparse matrix with `count` columns (rows) to 32 bits. Throws if one is out of range;
+// indices are never truncated.
 inline Indices short_indices(const pybind11::array& given, std::int64_t count, const char* what) {
   check_columns(count, what);
   if (given.itemsize() > 4 && given.size() > 0 &&
@@ -47,8 +47,8 @@ inline Indices short_indices(const pybind11::array& given, std::int64_t count, c
   return given.cast<Indices>();
 }
 
-// The three arrays of a CSR ("csr") or CSC matrix; `values` may be None. The caller sets the dtype
-// where the values do not say it.
+// Wraps the three arrays of a CSR ("csr") or CSC matrix; `values` may be None. The caller sets the dtype if there are
+// no values.
 inline Held sparse_matrix(const std::string& format, const pybind11::object& shape,
                           const pybind11::object& offsets_given,
                           const pybind11::array& indices_given, const pybind11::object& values) {
@@ -85,7 +85,7 @@ std::span<const T> span_of(const pybind11::array_t<T, kFlags>& values) {
   return {values.data(), static_cast<std::size_t>(values.size())};
 }
 
-// An exception of this library as the one that Python has for it.
+// Translates an exception of this library to the matching Python exception.
 inline void raise_in_python(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
@@ -96,7 +96,7 @@ inline void raise_in_python(std::exception_ptr pointer) {
   }
 }
 
-// Leaves `to` as it is when the name is not there, or None.
+// Leaves `to` unchanged if the name is missing or None.
 template <class T>
 void take(const pybind11::dict& from, const char* name, T& to) {
   if (from.contains(name) && !from[name].is_none()) to = from[name].cast<T>();

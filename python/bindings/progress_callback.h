@@ -1,4 +1,4 @@
-// What happens in Python while a fit runs outside of it: progress is told, signals are heard.
+// Progress callbacks into Python during a fit, and handling of Ctrl-C.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -7,13 +7,12 @@
 
 namespace tutti::learn {
 
-// One for each fit. Ctrl-C ends the fit, not the program, be it pressed while C++ computes or while
-// Python tells of progress. Whatever else Python raises there ends the fit, too, and goes up after
-// it.
+// One object per fit. Ctrl-C ends the fit but not the program, during computation as well as in the callback. Any other
+// exception of the callback ends the fit too, and is rethrown after it.
 class ProgressCallback {
  public:
-  // Takes Python's lock, then calls `report`, which returns whether the fit shall go on. Threads but
-  // Python's main one hear no signals.
+  // Acquires the GIL, then calls `report`, which returns whether to continue the fit. Only Python's main thread
+  // receives signals.
   template <class Callback>
   bool invoke(const Callback& report) {
     const pybind11::gil_scoped_acquire acquire;
@@ -29,7 +28,7 @@ class ProgressCallback {
     }
   }
 
-  // After the fit, with Python's lock.
+  // Call after the fit, with the GIL held. Rethrows an exception of the callback.
   bool was_interrupted() const {
     if (raised_) std::rethrow_exception(raised_);
     return was_interrupted_;

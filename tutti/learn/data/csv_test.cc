@@ -76,16 +76,16 @@ TEST(Csv, WordsBecomeCodes) {
   const Matrix one_hot = one_hot_encode(data.features, data.categories);
   EXPECT_EQ(one_hot.columns, 4);
   const std::vector<std::int64_t> ends(one_hot.offsets, one_hot.offsets + 5);
-  EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 2, 3, 5, 7}));  // a word that is missing is none
+  EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 2, 3, 5, 7}));  // a missing category becomes zeros
   const std::vector<std::int32_t> indices(one_hot.indices, one_hot.indices + 7);
   EXPECT_EQ(indices, (std::vector<std::int32_t>{0, 3, 0, 0, 2, 0, 1}));
   const auto* entries = static_cast<const float*>(one_hot.values);
   EXPECT_EQ(entries[1], 1);
   EXPECT_EQ(entries[5], 3);
-  EXPECT_TRUE(std::isnan(entries[3]));                       // a number that is missing still is
-  EXPECT_EQ(message("1,2\n1,x\n", {.parse_strings = true}),  // no names
+  EXPECT_TRUE(std::isnan(entries[3]));                       // a missing number stays missing
+  EXPECT_EQ(message("1,2\n1,x\n", {.parse_strings = true}),  // no header line
             "DDL-9-03 f.csv:2: column 1: 'x' is not a number.");
-  // Read again as a model knows them.
+  // Parses the file again with the categories of a model.
   const CsvOptions again{.parse_strings = true, .known = data.categories};
   const std::vector<float> others =
       numbers(parse_csv("y,size,town\nyes,4,Rome\nno,5,Oslo\n", "f", again));
@@ -116,7 +116,7 @@ TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
             "DDL-9-03 f.csv:3: column 1: the opening quote is not closed.");
 }
 
-// A piece ends where a row does, not at a newline between quotes.
+// Chunks end at the end of a row, not at a newline inside quotes.
 TEST(Csv, QuotesInManyPieces) {
   std::string text = "y,a\n";
   for (int i = 0; i < 600000; ++i) text += std::to_string(i % 2) + ",\"x\n,\"\"y\"\n";

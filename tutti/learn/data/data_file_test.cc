@@ -49,7 +49,7 @@ class DataFiles : public testing::Test {
       std::filesystem::temp_directory_path() / ("tutti-data-" + std::to_string(::getpid()));
 };
 
-// In every format: what is not there must not be taken from beyond its end.
+// In every format: missing labels must not be read from beyond the end of the array.
 TEST_F(DataFiles, NeedALabelAndAWeightForEveryRow) {
   DataSet few_labels = make(), few_weights = make();
   few_labels.labels.resize(5);
@@ -140,7 +140,7 @@ TEST_F(DataFiles, DamageIsAlwaysSeen) {
   }
 }
 
-// Arrays that need no filling, so that the old checksum is that of all bytes.
+// Arrays without padding, so the old checksum covers all bytes.
 TEST_F(DataFiles, OfTheFirstVersionAreRead) {
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -177,7 +177,7 @@ TEST(Checksums, OfChunksTellEveryByte) {
   EXPECT_NE(checksum_of_chunk(bytes.data(), bytes.size() - 64), sum);
 }
 
-// The last piece first: the order is the caller's.
+// Checks the last piece first; any order is allowed.
 void check_backwards(const DataFile& file, const std::byte* start) {
   ChunkCheck check(file, 0, start);
   ASSERT_GT(check.pieces(), 3);

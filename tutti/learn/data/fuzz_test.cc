@@ -1,5 +1,4 @@
-// Readers against thousands of damaged files, always the same ones: they read something sound or
-// throw one of our errors.
+// Fuzz test with thousands of reproducibly damaged files: readers return valid data or throw an error of this library.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@
 namespace tutti::learn {
 namespace {
 
-// One to four changes: a bit, a byte, a cut, a repeated or a removed piece, a large number.
+// One to four changes: a flipped bit, a changed byte, a truncation, a repeated or removed piece, a large number.
 std::string damaged(std::string bytes, std::mt19937& random) {
   for (unsigned change = random() % 4 + 1; change > 0 && !bytes.empty(); --change) {
     const std::size_t at = random() % bytes.size(), count = random() % 9;
@@ -56,7 +55,7 @@ Outcomes torture(const std::string& good, int times,
       if (!data.labels.empty()) {
         EXPECT_EQ(static_cast<std::int64_t>(data.labels.size()), data.features.rows);
       }
-      check(data.features, threads);  // looks at every number; NaN may be there
+      check(data.features, threads);  // visits every value; NaN is allowed
     } catch (const Error&) {
       ++outcomes.refused;
     }
@@ -114,7 +113,7 @@ TEST(Fuzz, Npz) {
             [](const std::string& bytes) { return parse_npz(bytes, "f"); });
 }
 
-// Bytes whose checksums are right again, so that what they say is looked at.
+// Damaged content with correct checksums, so that it is parsed.
 TEST(Fuzz, NpzWithSoundPacking) {
   const std::string offsets = npy_bytes("<i4", "(4,)", bytes_of<std::int32_t>({0, 2, 2, 4}));
   torture(offsets, 5000, [](const std::string& bytes) {
@@ -138,7 +137,7 @@ TEST_F(FuzzFiles, Own) {
   });
 }
 
-// Only what this library writes: HDF5's own code has no promise for every damage.
+// Only files written by this library: HDF5 itself does not promise to survive all damage.
 TEST_F(FuzzFiles, Hdf5) {
   {
     const io::Hdf5Lock lock;

@@ -119,7 +119,7 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
   EXPECT_NE(error_of(sparse), "none");
 }
 
-// As many columns would need indices of 64 bits.
+// That many columns would need 64-bit indices.
 TEST(Matrix, TooManyColumnsAreRefusedNotCut) {
   const std::int64_t offsets[] = {0, 1};
   const std::int32_t indices[] = {0};

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kChunkRows = 1000, kColumns = 4;
 
-// `rows` of numbers that say where they are, in chunks.
+// A file with `rows` rows whose values encode their position, in chunks.
 class RowStreamTest : public testing::TestWithParam<io::ReadQueue::Engine> {
  protected:
   std::shared_ptr<const DataFile> write(std::int64_t rows) {
@@ -29,7 +29,7 @@ class RowStreamTest : public testing::TestWithParam<io::ReadQueue::Engine> {
     write_data_file(path_, data, kChunkRows);
     return std::make_shared<DataFile>(path_);
   }
-  // For so many chunks.
+  // Memory for this number of chunks.
   std::int64_t bytes_for(std::int64_t chunks) const { return chunks * 28672; }
   std::unique_ptr<RowStream> open(std::int64_t rows, std::int64_t chunks) {
     return std::make_unique<RowStream>(write(rows), bytes_for(chunks), GetParam());
@@ -61,7 +61,7 @@ TEST_P(RowStreamTest, BringsEveryChunkInOrderPassAfterPass) {
       });
       EXPECT_EQ(next, rows);
     }
-    // Two buffers may have been filled for a pass that never came.
+    // Two buffers may have been filled for a pass that did not take place.
     const std::int64_t streamed = chunks <= 5 ? 0 : chunks - 3;
     EXPECT_LE(stream->chunks_read(), chunks + 2 * streamed + 2);
     EXPECT_GE(stream->chunks_read(), chunks + 2 * streamed);
@@ -94,7 +94,7 @@ TEST_P(RowStreamTest, OthersComeInStretches) {
       ++seen;
     });
   EXPECT_EQ(seen, 20 - stream->residents());
-  // Nothing twice, but for what may have been begun for the next pass.
+  // No chunk is read twice, except for reads started for the next pass.
   EXPECT_LE(stream->chunks_read(), 20 + 4);
 }
 
@@ -220,7 +220,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
 
 TEST_P(RowStreamTest, PartsFindDamageEveryTime) {
   write(12 * kChunkRows);
-  for (const std::int64_t chunk : {3, 9}) {  // the first of them stays in memory
+  for (const std::int64_t chunk : {3, 9}) {  // the first of them is resident
     const auto flip = [&] {
       std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
       file.seekg(chunk * 24576 + 4096 + 9000);

@@ -131,7 +131,7 @@ TEST(Svmlight, WritesWhatItReads) {
   EXPECT_EQ(values_of(again.features), values_of(data.features));
 }
 
-// Whatever is done to a file, it is read or refused; what is read can be trusted.
+// A damaged file is rejected, or read as valid data.
 TEST(Svmlight, SurvivesDamage) {
   const std::string good = "1 1:0.5 3:-2e1 # x\n-1 qid:3 2:1.25\n0 1:1 2:1 3:1\n";
   std::mt19937 random(1);

@@ -169,7 +169,7 @@ void note(const RowStream& stream, StreamStats* use) {
   use->engine = stream.engine();
 }
 
-// Whether the whole file, a second copy and the buffers for reading fit into memory, on all ranks.
+// Returns whether the whole file, a second copy and the buffers for reading fit into memory, on all ranks.
 bool fits(const DataFile& file, std::int64_t others, std::int64_t memory_limit,
           comm::Communicator* ranks, StreamStats* use) {
   std::int64_t all = 0;

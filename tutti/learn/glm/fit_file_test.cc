@@ -34,7 +34,7 @@ class FitFile : public testing::Test {
     write_data_file(path_, data, chunk_rows);
     return std::make_shared<DataFile>(path_);
   }
-  // The model of a stream beside that of memory.
+  // Compares the model of a stream with that of a fit in memory.
   void expect_same(const Small& small, bool is_sparse, GlmOptions options, std::int64_t chunk_rows,
                    std::int64_t limit, double tolerance) {
     const auto file = write(small, is_sparse, chunk_rows);
@@ -75,7 +75,7 @@ TEST_F(FitFile, NewtonCgFindsTheModelOfMemoryDenseAndSparse) {
   expect_same(small, true, options, 100, 39 * kMiB, 1e-6);
 }
 
-// With enough rows in memory for the Hessian each step reads the file once.
+// With enough resident rows for the Hessian, each step reads the file once.
 TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
   for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson}) {
     Small small = make_small(30000, 20, loss, 12);
@@ -100,7 +100,7 @@ TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
   }
 }
 
-// The first reading goes to where nearly all rows want the weights, the second one certifies it.
+// The first pass moves the weights close to the optimum, the second one certifies the gap.
 TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
   const Small small = make_small(30000, 20, Loss::kLogistic, 12);
   const auto file = write(small, false, 500);
@@ -116,7 +116,7 @@ TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
   EXPECT_NEAR(model.objective, small.fit(options).objective, 1e-4 * model.objective);
 }
 
-// Rows that lie in the file by their label lead the weights astray on the way.
+// Rows sorted by label make the weights diverge during the first pass.
 TEST_F(FitFile, NewtonCgOnRowsInOrderOfTheirLabels) {
   const Small mixed = make_small(30000, 20, Loss::kLogistic, 13);
   Small sorted = mixed;
@@ -177,7 +177,7 @@ TEST_F(FitFile, SeveralClassesAtOnce) {
   }
 }
 
-// Each rank with its chunks and a limit of its own; the last one has none when there are many.
+// Each rank has different chunks and a separate limit; with many ranks the last one has no chunks.
 TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
   const Small few = make_small(30000, 12, Loss::kLogistic, 10);
   const Small many = make_small(3000, 600, Loss::kLogistic, 11, 0.1);
@@ -208,7 +208,7 @@ TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
   }
 }
 
-// Asked before each chunk; whoever says stop is not asked again, in whatever the fit does then.
+// The callback is called before each chunk, and not again after it has returned true.
 void expect_stops(const std::function<void(const std::function<bool()>& should_stop)>& fit) {
   int all = 0;
   fit([&] { return ++all, false; });
@@ -259,7 +259,7 @@ TEST_F(FitFile, StopsAtTheNextChunkOfSeveralClasses) {
   });
 }
 
-// Who is stopped on the sample does not begin with the file.
+// A fit that is stopped on the sample does not read the file.
 TEST_F(FitFile, StopsOnTheSample) {
   const Small small = make_small(80000, 4, Loss::kLogistic, 6);
   const auto file = write(small, false, 1000);
@@ -276,7 +276,7 @@ TEST_F(FitFile, StopsOnTheSample) {
 TEST_F(FitFile, RefusesWhatCannotBe) {
   const Small small = make_small(30000, 12, Loss::kLogistic, 6);
   const auto file = write(small, false, 1000);
-  EXPECT_THROW(fit_file(file, small.labels, {}, {}, 4 * kMiB), ConfigError);  // too little
+  EXPECT_THROW(fit_file(file, small.labels, {}, {}, 4 * kMiB), ConfigError);  // too small
   EXPECT_THROW(fit_file(file, {}, {}, {}, 6 * kMiB), ConfigError);
   const GlmOptions by_columns{.l1 = 1, .solver = Solver::kWorkingSet};
   EXPECT_THROW(fit_file(file, small.labels, {}, by_columns, 6 * kMiB), ConfigError);
@@ -298,7 +298,7 @@ std::int64_t status_kib(const std::string& key) {
   return 0;
 }
 
-// In a process of its own, whose peak can be told.
+// In a separate process, to measure its peak memory.
 TEST_F(FitFile, StaysWithinTheLimit) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take memory of their own";
@@ -313,8 +313,8 @@ TEST_F(FitFile, StaysWithinTheLimit) {
   if (child == 0) {
     const auto file = std::make_shared<DataFile>(path_);
     const std::vector<double> labels = file->labels();
-    ::malloc_trim(0);                                 // what the parent has freed is no room for it
-    std::ofstream("/proc/self/clear_refs") << "5\n";  // the peak begins anew
+    ::malloc_trim(0);  // memory freed by the parent must not be reused
+    std::ofstream("/proc/self/clear_refs") << "5\n";  // resets the peak
     const std::int64_t before = status_kib("VmRSS:");
     const GlmModel model = fit_file(file, labels, {}, {.tolerance = 1e-8, .threads = 2}, kLimit);
     const std::int64_t grown = status_kib("VmHWM:") - before;

@@ -76,7 +76,7 @@ TEST_P(EveryLoss, WeightsAreRepetitions) {
 INSTANTIATE_TEST_SUITE_P(Smooth, EveryLoss,
                          testing::Combine(testing::ValuesIn(kSmooth), testing::ValuesIn(kNewtons)));
 
-// What holds whichever solver is used, on dense and sparse data.
+// Properties of all solvers, on dense and sparse data.
 class EverySolver : public testing::TestWithParam<Solver> {};
 
 TEST_P(EverySolver, OrderOfRowsAndColumnsDoesNotMatter) {
@@ -236,7 +236,7 @@ TEST(Fit, GapIsAnUpperBound) {
     }
 }
 
-// In f32 rounding ends a fit before so small a gap is reached, which must be told.
+// In f32 the precision limit is reached before this gap, which must be reported.
 TEST(Fit, GapAboveTheToleranceIsNoConvergence) {
   const Small small = make_small(2000, 20, Loss::kLogistic, 18);
   const std::vector<float> rounded(small.values.begin(), small.values.end());

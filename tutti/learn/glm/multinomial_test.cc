@@ -58,8 +58,8 @@ TEST(Multinomial, TwoClassesAreTheBinaryModelWithHalfThePenalty) {
     EXPECT_NEAR(two.coefficients[5 + j] - two.coefficients[j], one.coefficients[j], 1e-5);
 }
 
-// What must hold at the optimum with an l1 penalty, up to `error`: a weight that is not 0 has slope
-// -l1 by its side, one that is 0 at most l1, an intercept 0. Returns the objective.
+// Checks the optimality conditions with an l1 penalty, up to `error`: the derivative is -l1 times the sign of a nonzero
+// weight, at most l1 in magnitude for a zero weight, and 0 for an intercept. Returns the objective.
 double check_optimum(const Small& small, const std::vector<std::int32_t>& classes, int count,
                      const MultinomialModel& model, const GlmOptions& options, double error) {
   const std::int64_t columns = small.columns;
@@ -99,7 +99,7 @@ double check_optimum(const Small& small, const std::vector<std::int32_t>& classe
   return objective;
 }
 
-// Labels cut into classes of about the same size.
+// Classes of about equal size from quantiles of the labels.
 std::vector<std::int32_t> quantile_classes(const Small& small, int count) {
   std::vector<double> sorted = small.labels;
   std::sort(sorted.begin(), sorted.end());

@@ -1,4 +1,4 @@
-// Models with l1 penalties and those of the dual solver.
+// Tests of models with l1 penalties and of the dual solver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ GlmOptions with_l1(Loss loss, Solver solver, double l1, double l2) {
   return options;
 }
 
-// No column could gain by a change, the intercept neither.
+// Checks the optimality conditions of all columns and the intercept.
 void expect_optimal(const Small& small, const GlmModel& model, const GlmOptions& options) {
   const std::vector<double> margins =
       margins_of(small.matrix(), model.coefficients, model.intercept, 1);
@@ -101,7 +101,7 @@ TEST(L1, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-// More columns than solver newton takes, few of which matter.
+// More columns than solver newton supports, few of which matter.
 TEST(L1, RanksFindTheModelOfOneProcess) {
   const Small small = make_small(600, 700, Loss::kLogistic, 29, 0.2);
   const GlmModel expected = small.fit(with_l1(Loss::kLogistic, Solver::kAuto, 4, 0));
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, Dual,
                          testing::Values(Loss::kHinge, Loss::kSquaredHinge, Loss::kLogistic,
                                          Loss::kSquared));
 
-// Columns of very different size, as users bring them.
+// Columns of very different scales, as in real data.
 TEST(Solvers, HingeNeedsNoScaledColumns) {
   Small small = make_small(3000, 6, Loss::kHinge, 29);
   for (std::size_t i = 0; i < small.values.size(); ++i)

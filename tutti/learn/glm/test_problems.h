@@ -1,4 +1,4 @@
-// Small problems, and what must hold at their solution.
+// Small problems with optimality checks.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tutti::learn {
 
-// Dense f64 rows that keep their numbers.
+// A dense f64 problem that owns its data.
 struct Small {
   std::int64_t rows = 0, columns = 0;
   std::vector<double> values, labels, weights = {};
@@ -70,7 +70,7 @@ inline double objective_of(const Small& small, const GlmModel& model, const GlmO
   return sum;
 }
 
-// The largest part of the gradient, intercept included; smooth losses without l1.
+// Maximum norm of the gradient, including the intercept; for smooth losses without l1.
 inline double gradient_of(const Small& small, const GlmModel& model, const GlmOptions& options) {
   const std::vector<double> margins =
       margins_of(small.matrix(), model.coefficients, model.intercept, 1);

@@ -39,7 +39,7 @@ std::string label_text(const SavedModel& model, double label);
 void save_model(const std::filesystem::path& path, const SavedModel& model);
 // Throws IoError (DDL-9-02, DDL-9-03) that names the file and the error.
 SavedModel load_model(const std::filesystem::path& path);
-// Whether the content of a file begins like a model file.
+// Returns whether the content of a file begins like a model file.
 bool is_model(const std::filesystem::path& path);
 
 }  // namespace tutti::learn

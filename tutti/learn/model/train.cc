@@ -151,7 +151,7 @@ SavedModel linear_model(const TrainSettings& settings, Loss loss, const std::vec
   return model;
 }
 
-// Whether the task is classification.
+// Returns whether the task is classification.
 bool are_classes(const TrainSettings& settings, const std::vector<double>& labels,
                  const std::vector<double>& values, bool has_string_labels) {
   const std::string& task = settings.options.text("task");

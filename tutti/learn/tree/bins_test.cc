@@ -55,7 +55,7 @@ TEST(Bins, ManyValuesFillBinsEvenly) {
   Threads threads(1);
   std::vector<float> values;
   for (int i = 0; i < 50000; ++i) values.push_back(static_cast<float>(i % 10007));
-  // A value that a third of the rows has gets a bin of its own.
+  // A value of a third of the rows gets a separate bin.
   for (int i = 0; i < 25000; ++i) values.push_back(5000.5F);
   const Bins bins = find_bins(column_of(values), {}, threads);
   const BinnedData data = bin(column_of(values), bins, threads);
@@ -87,7 +87,7 @@ TEST(Bins, InfinitiesAreOrdinary) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(data.at(i, 0), i);
 }
 
-// The vector kernel, categories, the slow way and sparse rows must all agree with bin_of.
+// The vector kernel, the categorical, scalar and sparse versions must all agree with bin_of.
 TEST(Bins, EveryWayToBinAgrees) {
   Threads threads(2);
   const TestData data = make_data(3000, 37, 11);
@@ -118,8 +118,7 @@ TEST(Bins, EveryWayToBinAgrees) {
     }
 }
 
-// Columns whose edges lie evenly, crowded, very far apart or are few, with values on the edges,
-// beyond them and missing.
+// Columns with evenly spaced, crowded, far apart or few edges; values on the edges, beyond them and missing.
 template <class T>
 void expect_bins_of_any_spread() {
   Threads threads(1);

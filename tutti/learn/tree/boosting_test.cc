@@ -40,7 +40,7 @@ TEST(Boosting, LargeNodesLevelByLevelMakeTheSameTrees) {
   expect_same(by_levels, train_boosting(data.matrix(), {data.labels, {}}, options, threads).model);
 }
 
-// Gradient and hessian against differences of the loss.
+// Compares gradients and hessians with finite differences of the loss.
 class Objectives : public testing::TestWithParam<const char*> {};
 
 TEST_P(Objectives, GradientsAreThoseOfTheLoss) {
@@ -156,7 +156,7 @@ TEST(Boosting, RegressionCountsAndQuantiles) {
   }
 }
 
-// Every leaf of the last tree, after a whole step: as many rows above as the share says.
+// After a full step, the fraction of rows above each leaf of the last tree is the quantile.
 TEST(Boosting, LeavesMoveToQuantiles) {
   Threads threads(2);
   const TestData data = make_data(8000, 3);
@@ -190,7 +190,7 @@ TEST(Boosting, LeavesMoveToQuantiles) {
   }
 }
 
-// A few gradients far above all others: narrow sums would see nothing but these.
+// A few outlier gradients must not make narrow sums lose all others.
 TEST(Boosting, OutliersDoNotHideTheRest) {
   Threads threads(2);
   const TestData data = make_data(20000, 2);

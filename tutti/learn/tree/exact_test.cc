@@ -20,7 +20,7 @@ ForestOptions exact_tree(int classes, int max_depth = 0) {
   return options;
 }
 
-// Few enough values in each column that every one has a bin.
+// Few enough distinct values per column that each has a bin.
 TestData coarse_data(std::int64_t rows, std::int64_t columns, int missing_of) {
   TestData data = make_data(rows, columns, missing_of);
   for (float& value : data.values) value = std::round(value * 20) / 20;
@@ -53,7 +53,7 @@ class ExactKinds : public testing::TestWithParam<int> {
   }
 };
 
-// Cuts then part the rows alike; thresholds may differ where a node has not all values.
+// The splits then partition the rows identically; thresholds may differ where a node lacks some values.
 TEST_P(ExactKinds, FindsTheCutsOfHistogramsWhereBinsTellAllValues) {
   Threads threads(2);
   const TestData data = coarse_data(6000, 5, 11);
@@ -64,7 +64,7 @@ TEST_P(ExactKinds, FindsTheCutsOfHistogramsWhereBinsTellAllValues) {
   ASSERT_EQ(exact.trees[0].nodes.size(), bins.trees[0].nodes.size());
   for (std::size_t i = 0; i < exact.trees[0].nodes.size(); ++i)
     ASSERT_NEAR(exact.trees[0].nodes[i].gain, bins.trees[0].nodes[i].gain, 1e-6);
-  if (asked.bootstrap) return;  // rows that were not drawn may lie between two thresholds
+  if (asked.bootstrap) return;  // rows that were not sampled may be between two thresholds
   const auto a = predict_raw(exact, data.matrix(), threads);
   const auto b = predict_raw(bins, data.matrix(), threads);
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-9);
@@ -89,7 +89,7 @@ TEST(ExactSplits, TellAllRowsApart) {
   EXPECT_LT(accuracy(predict_raw(bins, data.matrix(), threads), data.labels, 2), 0.95);
 }
 
-// Variance that the best cut of any column takes away, each cut tried by itself.
+// Variance reduction of the best split of any column, by brute force.
 double best_gain(const TestData& data, const std::vector<double>& weights) {
   double best = 0;
   const auto score = [&](const auto& belongs) {
@@ -127,7 +127,7 @@ TEST(ExactSplits, TheFirstCutIsTheBestOfAll) {
   }
 }
 
-// The same numbers in rows of a sparse matrix, some zeros among what it holds.
+// The same values as a sparse matrix with some explicit zeros.
 struct SparseCopy {
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::int32_t> indices;

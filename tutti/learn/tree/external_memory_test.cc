@@ -1,4 +1,4 @@
-// That trees grown from a file have the bits of those grown in memory, and stay within the limit.
+// External-memory growth: trees are bitwise identical to those grown in memory, and memory stays within the limit.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kRows = 60'000;
 
-// Everything from which one tree grows.
+// Inputs of the growth of one tree.
 template <class Record>
 struct Ground {
   explicit Ground(int missing_of)
@@ -37,7 +37,7 @@ struct Ground {
     options.is_classification = true;
   }
 
-  // Every thirteenth row is left out.
+  // Skips every 13th row.
   std::int64_t records(std::int64_t begin, std::int64_t end, Record* target) {
     passes += begin == 0 ? 1 : 0;
     Record* const first = target;
@@ -169,12 +169,12 @@ std::int64_t peak_bytes() {
   return 0;
 }
 
-// Says what is wrong and leaves with 1.
+// Prints the error and exits with 1.
 template <class Train>
 void expect_within_limit(const MappedData& data, const Train& train) {
   constexpr std::int64_t kRoom = 14 << 20;  // a quarter of the data
   const std::int64_t limit = resident_bytes() + kRoom;
-  std::ofstream("/proc/self/clear_refs") << 5;  // forgets the peak so far
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   const std::string streamed = to_json(train(data, limit));
   const std::int64_t peak = peak_bytes();
   if (peak > limit) {
@@ -215,7 +215,7 @@ Model train_boosted(const MappedData& data, std::int64_t limit) {
   return train_boosting(data.matrix(), {data.labels, {}}, options, threads).model;
 }
 
-// In a process of its own, whose memory nobody else has used.
+// In a separate process, to measure its memory.
 TEST(StreamedDeathTest, ResidentSetStaysBelowTheLimit) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

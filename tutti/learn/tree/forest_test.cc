@@ -32,7 +32,7 @@ TEST(DecisionTree, GrowsUntilEveryLeafIsPure) {
   Threads threads(2);
   const TestData data = make_data(3000, 5);
   const Model model = train_forest(data.matrix(), {data.labels, {}}, classifier(), threads);
-  // 255 bins tell almost all rows of three thousand apart.
+  // 255 bins separate almost all of three thousand rows.
   EXPECT_GT(accuracy(predict_raw(model, data.matrix(), threads), data.labels, 2), 0.995);
 }
 
@@ -68,12 +68,12 @@ TEST_P(SameModel, ForAnyNumberOfThreads) {
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, SameModel, testing::Range(0, 7));
 
-// Nodes that are large enough are split level by level; with a number of leaves, one by one.
+// Large nodes are split level-wise; with a limit of leaves, best-first.
 class LargeNodes : public testing::TestWithParam<int> {};
 
 TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
   Threads threads(2);
-  // Several levels and a last block that is not full, even where a third of the rows weigh nothing.
+  // Several levels and an incomplete last block, even if a third of the rows have weight 0.
   const TestData data = make_data(300000, 5, 11);
   ForestOptions options = classifier(6);
   std::vector<double> labels = data.labels, weights;
@@ -95,8 +95,7 @@ TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, LargeNodes, testing::Range(0, 6));
 
-// A node of so many rows that they do not lie together has a child of so few that it is looked at
-// row by row.
+// A node with more rows than are contiguous has a child with so few that it is searched row by row.
 TEST(DecisionTree, FewRowsLeaveALargeNode) {
   Threads threads(2);
   TestData data = make_data(150000, 3);
@@ -128,7 +127,7 @@ TEST(DecisionTree, WeightsAreRepetitions) {
   for (const int classes : {0, 2}) {
     ForestOptions options = classifier(6);
     options.classes = classes;
-    // Up to 255 values in a column, so that the bins do not depend on how often each is seen.
+    // At most 255 values per column, so the bins do not depend on frequencies.
     TestData coarse = data, coarse_repeated = repeated;
     for (TestData* one : {&coarse, &coarse_repeated})
       for (float& value : one->values) value = std::round(value * 20) / 20;
@@ -139,7 +138,7 @@ TEST(DecisionTree, WeightsAreRepetitions) {
         predict_raw(train_forest(coarse_repeated.matrix(), {repeated_labels, {}}, options, threads),
                     coarse.matrix(), threads);
     for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-9);
-    // Another unit of weight changes nothing but how ties are resolved.
+    // Scaling the weights changes only how ties are resolved.
     std::vector<double> scaled = weights;
     for (double& weight : scaled) weight *= 0.3;
     const auto c =
@@ -185,7 +184,7 @@ TEST(DecisionTree, ConstantAndRepeatedColumnsChangeNothing) {
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
 }
 
-// Of few columns the bins of subtrees are copied together; of more they are not.
+// With few columns the bins of subtrees are copied, with more they are not.
 TEST(DecisionTree, CopiesOfBinsChangeNothing) {
   Threads threads(2);
   const TestData data = make_data(70000, 5, 30);
@@ -287,7 +286,7 @@ TEST(Forest, IsBetterThanItsTrees) {
   EXPECT_GT(accuracy(predict_raw(extra, test.matrix(), threads), test.labels, 2), one + 0.02);
 }
 
-// A row that is drawn several times once went beyond 32 bits, and its label changed sides.
+// Regression test: a row that was drawn several times overflowed 32 bits, and its label changed.
 TEST(Forest, RepeatedRowsCountAsOftenAsTheyAreDrawn) {
   const TestData data = make_data(2000, 3);
   std::vector<double> labels, weights;

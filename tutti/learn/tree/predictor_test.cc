@@ -10,7 +10,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Category columns, missing values, several outputs: the packed walk against Tree::leaf_of.
+// Compares packed prediction with Tree::leaf_of for categories, missing values and several outputs.
 TEST(Predictor, AllWaysLeadToTheSameLeaf) {
   Threads threads(2);
   TestData data = make_data(3000, 5, 10);
@@ -25,7 +25,7 @@ TEST(Predictor, AllWaysLeadToTheSameLeaf) {
   options.columns_per_node = 2;
   options.bins.categorical = {4};
   const Model model = train_forest(data.matrix(), {labels, {}}, options, threads);
-  // Categories that were never seen, too.
+  // Includes categories that did not occur in training.
   for (std::size_t i = 0; i < 3000; i += 17) data.values[i * 5 + 4] = 99;
   const Predictor predictor(model);
   std::vector<double> all(9000), one(3);
@@ -78,7 +78,7 @@ TEST(Predictor, AModelThatDoesNotFitIsRefused) {
   EXPECT_NO_THROW(Predictor{model});
   model.trees[0].nodes[0].left = 0;
   model.trees[0].nodes[0].right = 0;
-  EXPECT_THROW(Predictor{model}, ConfigError);  // leads to itself
+  EXPECT_THROW(Predictor{model}, ConfigError);  // points to itself
 }
 
 }  // namespace

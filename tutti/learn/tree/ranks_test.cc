@@ -1,4 +1,4 @@
-// That ranks with parts of the rows grow the trees of one process with all of them.
+// Distributed growth: ranks with parts of the rows grow the trees of one process with all rows.
 #include <gtest/gtest.h>
 
 #include "tutti/comm/communicator.h"
@@ -14,7 +14,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// Rank r's rows; the last rank may have none.
+// Rows of rank r; the last rank may have none.
 std::pair<std::int64_t, std::int64_t> share(std::int64_t rows, int rank, int ranks) {
   if (ranks == 4) return {rows * std::min(rank, 3) / 3, rows * std::min(rank + 1, 3) / 3};
   return {rows * rank / ranks, rows * (rank + 1) / ranks};
@@ -80,8 +80,8 @@ TEST(Ranks, BoostTheSameTrees) {
     });
 }
 
-// Ranks that are threads of one process have its resident set in common, so how much of it is left
-// for each differs from time to time; the trees do not.
+// Ranks that are threads share the resident set of the process, so the memory available to each varies; the trees must
+// not.
 TEST(Ranks, GrowTheSameTreesWithinALimit) {
   const TestData data = make_data(5000, 7, 15);
   for (const int leaves : {0, 12})

@@ -14,8 +14,8 @@
 namespace tutti::learn::tree {
 namespace {
 
-// The answer of a tree when only the columns in `known` are known: both ways, by their covers,
-// where a node asks for another.
+// Prediction of a tree if only the columns in `known` are known: at nodes of other columns, the average of both
+// children by their covers.
 double conditional(const Tree& tree, std::int32_t at, std::span<const double> row, unsigned known) {
   const Node& node = tree.nodes[static_cast<std::size_t>(at)];
   if (node.is_leaf()) return tree.value(at)[0];

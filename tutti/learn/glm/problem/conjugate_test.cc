@@ -18,7 +18,7 @@ double value(Loss loss, double margin, double label, double weight, double* deri
   return sum;
 }
 
-// Fenchel and Young: equality at the derivative, and nowhere more.
+// Fenchel-Young inequality, with equality at the derivative.
 TEST(Conjugate, BelongsToItsLoss) {
   for (const Loss loss : kLosses)
     for (const double label : {-1.0, 1.0, 2.5}) {

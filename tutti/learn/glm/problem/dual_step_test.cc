@@ -7,7 +7,7 @@
 namespace tutti::learn {
 namespace {
 
-// What the step maximises: - conjugate(-a) - margin * change - lift * change^2 / 2.
+// The function that the step maximises: -conjugate(-a) - margin * change - lift * change^2 / 2.
 double value(Loss loss, double a, double before, double margin, double label, double weight,
              double lift) {
   const double change = a - before;

@@ -22,7 +22,7 @@ Loss parse_loss(std::string_view name);
 constexpr bool is_classification(Loss loss) {
   return loss == Loss::kLogistic || loss == Loss::kHinge || loss == Loss::kSquaredHinge;
 }
-// Whether the loss is differentiable everywhere, as Newton's method requires.
+// Returns whether the loss is differentiable everywhere, as Newton's method requires.
 constexpr bool is_smooth(Loss loss) {
   return loss != Loss::kHinge;
 }

@@ -40,7 +40,7 @@ struct Bins {
   bool are_f32 = false;  // every edge is representable in f32
 };
 
-// Whether any value is infinite. Releases the pages of a mapped matrix after reading.
+// Returns whether any value is infinite. Releases the pages of a mapped matrix after reading.
 bool has_infinite(const Matrix& matrix, Threads& threads);
 
 // Edges are midpoints between adjacent values, at quantiles if there are more distinct values than bins. With a

@@ -22,7 +22,7 @@ std::uintptr_t page_size() {
   return size;
 }
 
-// Whether `address` is in a mapped file from which its content can be read again: a shared or read-only mapping.
+// Returns whether `address` is in a mapped file from which its content can be read again: a shared or read-only mapping.
 bool is_mapped_file(const void* address) {
   const auto location = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");

@@ -39,7 +39,7 @@ Model tree_of(const TestData& data, const BinOptions& bin_options, const SplitRu
   return model;
 }
 
-// Who keeps the rows of leaves has them partitioned and summed in the general way.
+// With keeps_last_rows, rows are partitioned and summed by the general code.
 void expect_same_tree(const TestData& data, const BinOptions& bins = {},
                       const SplitRules& rules = {}, GrowOptions options = {}) {
   const Model general = tree_of(data, bins, rules, options);
@@ -52,7 +52,7 @@ TEST(ClassSubtree, HasTheNodesOfTheGeneralWay) {
   for (const int columns : {1, 3, 7, 16, 17, 28, 32}) {
     SCOPED_TRACE(columns);
     expect_same_tree(make_data(6000, columns));
-    expect_same_tree(make_data(100, columns));  // whose root has no histogram
+    expect_same_tree(make_data(100, columns));  // the root has no histogram
   }
 }
 
@@ -85,7 +85,7 @@ TEST(ClassSubtree, KeepsTheRules) {
     expect_same_tree(data, {}, {}, options);
 }
 
-// Columns that are equal, or mirrored, have equal scores: the first of them must win.
+// Equal or mirrored columns have equal scores: the first one must win.
 TEST(ClassSubtree, TakesTheFirstOfEqualColumns) {
   TestData data = make_data(4000, 5);
   for (std::size_t i = 0; i < data.values.size(); i += 5) {

@@ -11,7 +11,7 @@
 
 namespace tutti::learn::tree {
 
-// Whether to search a split for the node.
+// Returns whether to search a split for the node.
 bool may_split(const GrownNode& node, const GrowOptions& options, const SplitRules& rules);
 
 // Discards the split unless its gain exceeds min_gain.

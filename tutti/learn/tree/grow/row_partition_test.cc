@@ -7,8 +7,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// More places than are looked ahead, and fewer; the highest bit belongs to the row, not to its
-// place.
+// More and fewer offsets than the prefetch distance; the top bit is not part of the offset.
 TEST(PartitionOffsets, BothSidesKeepTheirOrder) {
   std::array<std::uint8_t, kBins> goes_left = {};
   for (std::size_t bin = 0; bin < 100; ++bin) goes_left[bin] = 1;

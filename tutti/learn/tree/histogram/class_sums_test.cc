@@ -7,7 +7,7 @@
 namespace tutti::learn::tree {
 namespace {
 
-// More rows than its words can count, in pieces of which the last is as large as may be.
+// More rows than the counters hold, in pieces of which the last has the maximum size.
 TEST(ClassSums, AreThoseOfRecords) {
   constexpr std::size_t kRowCount = 32768;
   for (const int columns : {1, 5, 28, 32}) {

@@ -64,7 +64,7 @@ double bound_of(std::int64_t exponent) {
   return std::ldexp(1.0, static_cast<int>(exponent) - 126);
 }
 
-// Whether at least 1 % of the gradients exceed 1/64 of the largest one.
+// Returns whether at least 1 % of the gradients exceed 1/64 of the largest one.
 bool are_even(const Magnitudes& magnitudes, int greatest) {
   const auto& counts = magnitudes.gradients;
   const std::int64_t all = std::accumulate(counts.begin() + 1, counts.end(), std::int64_t{0});

@@ -41,7 +41,7 @@ void check_row(const Targets& targets, std::size_t row, int classes) {
     refuse(fmt::format("row {}: the weight {} is not a number of at least 0.", row, weight));
 }
 
-// Whether all labels are classes; branch-free.
+// Returns whether all labels are classes; branch-free.
 bool are_classes(std::span<const double> labels, int classes) {
   bool are_all = true;
   for (const double label : labels) {

@@ -73,7 +73,8 @@ TEST(ImportLightGbm, NumbersCategoriesAndMissing) {
   EXPECT_EQ(raw_of(model, {0, 0.5, 1}), 0.25 + 0.125);   // bit 1 of the first word
   EXPECT_EQ(raw_of(model, {0, 0.5, 40}), 0.25 + 0.125);  // bit 8 of the second
   EXPECT_EQ(raw_of(model, {0, 0.5, 2}), 2.125);
-  EXPECT_EQ(raw_of(model, {0, NAN, NAN}), 2.125);  // missing goes left, then is no category
+  EXPECT_EQ(raw_of(model, {0, NAN, NAN}),
+            2.125);  // a missing value goes left, and is not a category
   EXPECT_EQ(model.trees[0].nodes[0].count, 120);
 }
 

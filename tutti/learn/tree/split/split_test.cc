@@ -34,8 +34,8 @@ void expect_same(const Split& a, const Split& b) {
   EXPECT_EQ(a.left_is_smaller, b.left_is_smaller);
 }
 
-// Words are screened in f32 and read without setting empty bins apart; the cut must be that of all
-// cuts in f64, to the bit.
+// Packed words are screened in f32 without skipping empty bins; the split must be bitwise identical to that of the f64
+// search over all candidates.
 TEST(SplitSearch, WordsGiveTheCutThatTheirSumsGive) {
   std::mt19937 random(3);
   for (int round = 0; round < 3000; ++round) {
@@ -68,7 +68,8 @@ TEST(SplitSearch, WordsGiveTheCutThatTheirSumsGive) {
   }
 }
 
-// Sums of all 32 bits.
+// Sums that use all 32 bits.
+//
 TEST(SplitSearch, GreatSumsAreReadWhole) {
   Column column;
   column.add(3, -(std::int64_t{1} << 30), std::int64_t{3} << 30);
