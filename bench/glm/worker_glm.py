@@ -1,12 +1,12 @@
-"""Worker of `tutti bench glm`: fits one problem with ours and with scikit-learn's solvers, on the same arrays.
+"""Worker of `tutti bench glm`: fits one problem with Tutti and the solvers of scikit-learn, on the same arrays.
 
-  worker_glm.py FOLDER CASE PENALTY INTERCEPT TARGET SECONDS PEERS MEMORY_SHARE
+  worker_glm.py DIRECTORY CASE PENALTY INTERCEPT TARGET SECONDS BASELINES MEMORY_FRACTION
 
-Each system is asked for more and more until its objective is within TARGET of ours at a very small tolerance, or a fit took more than
-SECONDS (0: no peers). PEERS are named as in EFFORTS below, or empty: all; those that CASE does not have are passed over.
-MEMORY_SHARE above 0: ours once more from a file, with that share of its bytes as memory limit, at the tolerance with which ours in memory was
-quickest within TARGET, in turn with fits in memory. Writes one line of JSON per fit to FOLDER/fits. Quick fits are the median of three.
-Conversion of the data is part of every fit's time.
+Each system is run with increasing effort until its objective is within TARGET of Tutti's at a very small tolerance, or a fit took
+more than SECONDS (0: no baselines). BASELINES are names of EFFORTS below; empty: all. Those that CASE does not support are skipped.
+MEMORY_FRACTION above 0: Tutti is also run from a file, with that fraction of its size as memory limit, at the tolerance with which it
+was fastest within TARGET in memory, alternated with fits in memory. Writes one line of JSON per fit to DIRECTORY/fits. Short fits are
+the median of three. Times include the conversion of the data.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tutti.learn import data, linear
 
-# Per case the solvers of scikit-learn that can do it, with ever more effort: (max_iter, tol).
+# Per case: the solvers of scikit-learn that support it, with increasing effort (max_iter, tol).
 EFFORTS = {
     "saga": [(5, 0), (20, 0), (60, 0), (200, 0)],
     "lbfgs": [(30, 1e-9), (100, 1e-9), (300, 1e-9), (1000, 1e-9)],
@@ -32,7 +32,7 @@ EFFORTS = {
     "liblinear-dual": [(10, 1e-9), (20, 1e-9), (30, 1e-9), (60, 1e-9), (200, 1e-9), (1000, 1e-9)],
     "newton-cholesky": [(3, 1e-9), (5, 1e-9), (8, 1e-9)],
     "newton-cg": [(5, 1e-9), (10, 1e-9), (20, 1e-9)],
-    # liblinear's own library, in f64; it has no limit of iterations but 1000.
+    # The liblinear library, in f64; its limit of 1000 iterations is fixed.
     "liblinear-own": [(1000, 1e-1), (1000, 1e-2), (1000, 1e-3), (1000, 1e-4)],
     "liblinear-own-dual": [(1000, 1), (1000, 1e-1), (1000, 1e-2), (1000, 1e-3)],
 }
@@ -43,7 +43,7 @@ PEERS = {
     "pages": ["liblinear", "saga", "liblinear-own"],
 }
 
-ROUNDS = 5  # from a file and in memory, in turn
+ROUNDS = 5  # from a file and in memory, alternated
 
 
 def load(folder):
@@ -58,7 +58,7 @@ def load(folder):
 
 
 class Liblinear:
-    """liblinear's own trainer, called in its library (version 2.30, Debian's) without a file in between. No intercept."""
+    """The trainer of the liblinear library (version 2.30 of Debian), called without an intermediate file. No intercept."""
 
     class Problem(ctypes.Structure):
         _fields_ = [("rows", ctypes.c_int), ("columns", ctypes.c_int), ("labels", ctypes.c_void_p), ("rows_at", ctypes.c_void_p),
@@ -99,16 +99,16 @@ class Liblinear:
 
 
 class Fitted:
-    """A model that is fitted from a file, with the times of its fits and the most memory that one took."""
+    """Repeated fits of a model from a file, with their times and peak memory."""
 
     def __init__(self, model, file):
         self.model, self.file, self.seconds, self.grown = model, file, [], 0
 
     def fit(self):
-        with open(self.file.path, "rb") as rows:  # nothing of it is in memory
+        with open(self.file.path, "rb") as rows:  # drops the file from the page cache
             os.posix_fadvise(rows.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         with open("/proc/self/clear_refs", "w", encoding="ascii") as peak:
-            peak.write("5\n")  # begins anew
+            peak.write("5\n")  # resets the peak
         before, start = memory("VmRSS"), time.perf_counter()
         self.model.fit(self.file)
         self.seconds.append(time.perf_counter() - start)
@@ -140,7 +140,7 @@ class Contest:
         return float(np.logaddexp(0, -self.y * margins.astype(np.float64)).sum() + penalty)
 
     def fit(self, system, settings, model):
-        """Whether the target was reached, and whether to go on."""
+        """Return whether the target was reached, and whether to continue."""
         times = []
         while len(times) < (3 if not times or times[0] < 5 else 1):
             start = time.perf_counter()
@@ -166,11 +166,11 @@ class Contest:
             self.ours.append((*self.last, tol))
 
     def quickest(self):
-        """The tolerance that counts."""
+        """Return the tolerance of the fastest fit within the target."""
         return min(fit for fit in self.ours if (fit[1] - self.best) / self.best <= self.target)[2]
 
     def run_limited(self, folder, share):
-        """From a file past the cache of the operating system, in turn with fits in memory; beside it what reading alone gives."""
+        """Fit from a file, bypassing the page cache, alternated with fits in memory; also measure the read bandwidth."""
         path = folder / "rows.data"
         if not path.exists():
             data.save_data_file(path, self.X, self.y)
@@ -218,17 +218,17 @@ class Contest:
 
 
 def main():
-    folder, case, penalty, has_intercept, target, seconds, peers, share = sys.argv[1:]
+    folder, case, penalty, has_intercept, target, seconds, baselines, share = sys.argv[1:]
     warnings.simplefilter("ignore")
-    asked = peers.split(",") if peers else EFFORTS
-    if unknown := set(asked) - set(EFFORTS):
+    selected = baselines.split(",") if baselines else EFFORTS
+    if unknown := set(selected) - set(EFFORTS):
         sys.exit(f"No solver is called {', '.join(unknown)}. There are {', '.join(EFFORTS)}.")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
     contest.run_ours()
     if float(share) > 0:
         contest.run_limited(Path(folder), float(share))
     for name in PEERS[case] if float(seconds) > 0 else []:
-        if name in asked:
+        if name in selected:
             contest.run_peer(name)
 
 

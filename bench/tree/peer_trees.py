@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A peer of `tutti bench tree`: fits one model on the data in a folder and writes what it needed as JSON.
+"""A baseline of `tutti bench tree`: fits one model on the data in a directory and writes times and quality as JSON.
 
   peer_trees.py FOLDER SYSTEM CASE DEPTH TREES LEAVES LEAF_ROWS THREADS REPEATS
 """
@@ -16,7 +16,7 @@ COLUMNS = 28
 
 
 def make_model(system, case, depth, trees, leaves, min_samples_leaf, threads):
-    """The system at its best documented settings for this case."""
+    """Return the model with the best documented settings of the system for this case."""
     if system == "xgboost":
         import xgboost
 

@@ -301,7 +301,7 @@ std::int64_t status_kib(const std::string& key) {
 // In a separate process, to measure its peak memory.
 TEST_F(FitFile, StaysWithinTheLimit) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers take memory of their own";
+  GTEST_SKIP() << "sanitizers use additional memory";
 #endif
   constexpr std::int64_t kRows = 60000, kLimit = 24 * kMiB;
   {

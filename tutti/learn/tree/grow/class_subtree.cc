@@ -123,7 +123,7 @@ void ClassSubtree::expand(std::vector<GrownNode>& nodes, Open parent, std::vecto
   const bool may_small = may_split(small_node, growth_.options, rules);
   const bool may_large = may_split(large_node, growth_.options, rules);
   if (may_small || may_large) {
-    part(nodes[parent.index], parent.side);
+    partition(nodes[parent.index], parent.side);
     const int side = 1 - parent.side;
     Words words = take();
     std::fill(words.begin(), words.end(), 0);
@@ -150,7 +150,7 @@ NodeSums ClassSubtree::left_sums(const Split& split, const Words& words) const {
   return {sum >> 16, sum & 0xffff, sum & 0xffff, {}};
 }
 
-void ClassSubtree::part(const GrownNode& node, int side) {
+void ClassSubtree::partition(const GrownNode& node, int side) {
   const auto table = table_of(node.split);
   const std::uint8_t* bins = copy_->column(node.split.column);
   const auto stride = static_cast<std::size_t>(copy_->stride());

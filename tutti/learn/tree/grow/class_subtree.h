@@ -39,9 +39,9 @@ class ClassSubtree {
   void expand(std::vector<GrownNode>& nodes, Open parent, std::vector<Open>& open);
   NodeSums left_sums(const Split& split, const Words& words) const;
   // Partitions the rows of `node` into the other list, left ones first.
-  void part(const GrownNode& node, int side);
+  void partition(const GrownNode& node, int side);
   std::span<Entry> rows_of(const GrownNode& node, int side);
-  // Searches the best split of a node. First subtracts `less` from its words, unless it is nullptr.
+  // Searches the best split of a node. First subtracts `less` from `words`, unless it is nullptr.
   void search(GrownNode& node, Words& words, const Words* less);
   void try_column(GrownNode& node, int column, const Words& words) const;
   Words take();
