@@ -63,12 +63,12 @@ std::string shape_text(const Matrix& m) {
 
 // Prints the categories of string columns and labels in the order of their codes.
 void print_categories(const StringCategories& categories) {
-  static constexpr std::size_t kMostShown = 20;
+  static constexpr std::size_t kMaxShown = 20;
   const auto print = [](const std::string& what, const std::vector<std::string>& all) {
     const std::vector<std::string> shown(
-        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, all.size())));
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxShown, all.size())));
     fmt::print("{}: {} categories, codes from 0: {}{}\n", what, all.size(), fmt::join(shown, ", "),
-               all.size() > kMostShown ? ", ..." : "");
+               all.size() > kMaxShown ? ", ..." : "");
   };
   for (const int column : categories.categorical())
     print(fmt::format("column {}", column), categories.columns[column]);

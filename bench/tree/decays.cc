@@ -10,9 +10,9 @@ namespace tutti::bench {
 namespace {
 
 // Random numbers of one row.
-class Dice {
+class RowRandom {
  public:
-  Dice(std::uint64_t seed, std::uint64_t row)
+  RowRandom(std::uint64_t seed, std::uint64_t row)
       : state_(seed * kSplitMixIncrement + row * 0xd1b54a32d192ed03ull) {}
   double unit() { return unit_interval(split_mix_output(state_ += kSplitMixIncrement)); }
   double normal() {
@@ -48,9 +48,9 @@ double mass(const Momentum& m) {
   return std::sqrt(std::max(0.0, m.energy * m.energy - m.x * m.x - m.y * m.y - m.z * m.z));
 }
 
-Particle draw(Dice& dice, double pt) {
-  return {dice.log_normal(pt, 0.55), std::clamp(dice.normal(), -2.5, 2.5),
-          (2 * dice.unit() - 1) * std::numbers::pi};
+Particle draw(RowRandom& random, double pt) {
+  return {random.log_normal(pt, 0.55), std::clamp(random.normal(), -2.5, 2.5),
+          (2 * random.unit() - 1) * std::numbers::pi};
 }
 
 // Scales two particles until their combined mass is about `wanted`.
@@ -62,30 +62,30 @@ void tie(Particle& a, Particle& b, double wanted) {
 }
 
 // The tag of a jet has three values: none, weak, strong.
-float tag(Dice& dice, double share) {
-  const double x = dice.unit();
+float tag(RowRandom& random, double share) {
+  const double x = random.unit();
   return x < share * 0.6 ? 2.2F : x < share ? 1.1F : 0.0F;
 }
 
-void make_row(Dice& dice, bool is_signal, float* out) {
-  Particle lepton = draw(dice, 50), missing = draw(dice, 45);
+void make_row(RowRandom& random, bool is_signal, float* out) {
+  Particle lepton = draw(random, 50), missing = draw(random, 45);
   missing.eta = 0;
-  Particle jets[4] = {draw(dice, 80), draw(dice, 60), draw(dice, 50), draw(dice, 40)};
+  Particle jets[4] = {draw(random, 80), draw(random, 60), draw(random, 50), draw(random, 40)};
   // Signal: three particles of known mass decayed to a lepton and missing energy, two jets, and the other two.
   // Background: the same with random masses, so that no single mass is decisive.
   const double spread = is_signal ? 0.12 : 0.5;
-  tie(lepton, missing, dice.log_normal(80, spread));
-  tie(jets[2], jets[3], dice.log_normal(80, spread));
-  tie(jets[0], jets[1], dice.log_normal(125, spread));
+  tie(lepton, missing, random.log_normal(80, spread));
+  tie(jets[2], jets[3], random.log_normal(80, spread));
+  tie(jets[0], jets[1], random.log_normal(125, spread));
   if (is_signal) lepton.pt *= 1.45, missing.pt *= 0.72;
   float* at = out;
   for (const double value : {lepton.pt / 50, lepton.eta, lepton.phi, missing.pt / 45, missing.phi})
     *at++ = static_cast<float>(value);
   for (int j = 0; j < 4; ++j) {
     for (const double value :
-         {jets[j].pt * (1 + 0.1 * dice.normal()) / 60, jets[j].eta, jets[j].phi})
+         {jets[j].pt * (1 + 0.1 * random.normal()) / 60, jets[j].eta, jets[j].phi})
       *at++ = static_cast<float>(value);
-    *at++ = tag(dice, (j < 2 ? 0.6 : 0.25) + (is_signal ? 0.05 : 0.0));
+    *at++ = tag(random, (j < 2 ? 0.6 : 0.25) + (is_signal ? 0.05 : 0.0));
   }
   const Momentum l = momentum(lepton), m = momentum(missing);
   const Momentum j0 = momentum(jets[0]), j1 = momentum(jets[1]), j2 = momentum(jets[2]),
@@ -99,7 +99,7 @@ void make_row(Dice& dice, bool is_signal, float* out) {
                              l + m + j0 + j1 + j2 + j3};
   const double usual[] = {80, 170, 80, 170, 125, 300, 450};
   for (int i = 0; i < 7; ++i)
-    *at++ = static_cast<float>(mass(groups[i]) * (1 + 0.25 * dice.normal()) / usual[i]);
+    *at++ = static_cast<float>(mass(groups[i]) * (1 + 0.25 * random.normal()) / usual[i]);
 }
 
 }  // namespace
@@ -110,11 +110,11 @@ Decays make_decays(std::int64_t rows, std::uint64_t seed) {
   made.values.resize(static_cast<std::size_t>(rows) * Decays::kColumns);
   made.labels.resize(rows);
   for (std::int64_t row = 0; row < rows; ++row) {
-    Dice dice(seed, static_cast<std::uint64_t>(row));
-    const bool is_signal = dice.unit() < 0.53;
-    make_row(dice, is_signal, made.values.data() + row * Decays::kColumns);
+    RowRandom random(seed, static_cast<std::uint64_t>(row));
+    const bool is_signal = random.unit() < 0.53;
+    make_row(random, is_signal, made.values.data() + row * Decays::kColumns);
     // A fraction of the collisions has a random class.
-    const bool is_mistaken = dice.unit() < 0.07;
+    const bool is_mistaken = random.unit() < 0.07;
     made.labels[row] = is_signal != is_mistaken ? 1 : 0;
   }
   return made;

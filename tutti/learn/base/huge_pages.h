@@ -54,7 +54,7 @@ class HugePages {
   std::byte* data() const { return data_; }
   // Populates the pages, last ones first, until `stop` is requested. On kernels without MADV_POPULATE_WRITE it has no
   // effect, and the first write to a page faults it in.
-  void claim(const std::stop_token& stop) const {
+  void populate(const std::stop_token& stop) const {
     for (std::size_t end = size_; end > 0 && !stop.stop_requested();) {
       const std::size_t begin = (end - 1) / kPage * kPage;
       ::madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE);

@@ -8,7 +8,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kLooks = 2000;  // number of polls before a thread sleeps
+constexpr int kPolls = 2000;  // number of polls before a thread sleeps
 
 void pause() {
 #if defined(__x86_64__)
@@ -51,7 +51,7 @@ void Threads::run(std::int64_t parts, const std::function<void(std::int64_t)>& b
   take_parts();
   // The other threads are about to finish their last part, so sleeping would cost more than polling. A helper that has
   // not joined yet, for example because its CPU is busy, is not waited for.
-  for (int i = 0; i < kLooks && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
+  for (int i = 0; i < kPolls && busy_.load(std::memory_order_relaxed) != 0; ++i) pause();
   MutexLock lock(mutex_);
   is_open_ = false;
   while (busy_ != 0) finished_.wait(lock);
@@ -79,7 +79,7 @@ void Threads::take_parts() {
 void Threads::help() {
   for (std::int64_t seen = 0;;) {
     // A fit makes calls in quick succession, so poll for a short time before sleeping.
-    for (int i = 0; i < kLooks && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
+    for (int i = 0; i < kPolls && generation_.load(std::memory_order_relaxed) == seen; ++i) pause();
     {
       MutexLock lock(mutex_);
       while (generation_ == seen) started_.wait(lock);

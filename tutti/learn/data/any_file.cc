@@ -51,7 +51,7 @@ std::string names() {
   return all;
 }
 
-[[noreturn]] void cannot_tell(const std::filesystem::path& path) {
+[[noreturn]] void throw_unknown_format(const std::filesystem::path& path) {
   throw ConfigError("DDL-9-04", fmt::format("{}: cannot determine the file format from its name or "
                                             "contents. Pass the format explicitly: {}.",
                                             path.string(), names()));
@@ -86,12 +86,12 @@ FileKind kind_of(const std::filesystem::path& path) {
   for (const Row& row : kKinds)
     if (!row.magic.empty() && first.starts_with(row.magic)) return row.kind;
   if (const Row* row = row_by_name(path); row != nullptr && row->magic.empty()) return row->kind;
-  cannot_tell(path);
+  throw_unknown_format(path);
 }
 
 FileKind kind_by_name(const std::filesystem::path& path) {
   const Row* row = row_by_name(path);
-  if (row == nullptr) cannot_tell(path);
+  if (row == nullptr) throw_unknown_format(path);
   return row->kind;
 }
 

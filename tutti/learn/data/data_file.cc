@@ -299,7 +299,7 @@ void DataFile::check_chunk(std::int64_t number, const std::byte* start, Threads&
     return check(view(number, start), threads);
   }
   ChunkCheck all(*this, number, start);
-  threads.run(all.pieces(), [&](std::int64_t i) { ChunkCheck::Walk(all, i, i + 1).look_at_all(); });
+  threads.run(all.pieces(), [&](std::int64_t i) { ChunkCheck::Walk(all, i, i + 1).check_all(); });
   all.finish();
   if (schema_.storage != Storage::kDense) check(view(number, start), threads);
 }

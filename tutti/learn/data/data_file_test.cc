@@ -183,8 +183,8 @@ void check_backwards(const DataFile& file, const std::byte* start) {
   ASSERT_GT(check.pieces(), 3);
   for (std::int64_t piece = check.pieces(); piece-- > 0;) {
     ChunkCheck::Walk walk(check, piece, piece + 1);
-    walk.look_until(piece * ChunkCheck::piece_bytes() + 5000);
-    walk.look_at_all();
+    walk.check_until(piece * ChunkCheck::piece_bytes() + 5000);
+    walk.check_all();
   }
   check.finish();
 }

@@ -23,11 +23,11 @@ constexpr std::int64_t kRowsAtOnce = 4096;
 }  // namespace
 
 void check_columns(std::int64_t count, const char* what) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (count > kMost)
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  if (count > kMax)
     refuse(fmt::format(
         "There are {} {}; the limit is {}. Renumber those that occur, or hash them to fewer.",
-        count, what, kMost));
+        count, what, kMax));
 }
 
 namespace {

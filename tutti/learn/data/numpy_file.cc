@@ -100,14 +100,14 @@ Matrix sparse_of(const Arrays& arrays, std::string_view name) {
   const bool by_rows = kind.kind == 'S' && kind.data.starts_with("csr");
   if (!by_rows && !(kind.kind == 'S' && kind.data.starts_with("csc")))
     refuse_array(name, "a sparse matrix must be CSR or CSC");
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
   const auto shape = arrays.indices<std::int64_t>("shape", std::int64_t{1} << 50);
   if (shape.size() != 2) refuse_array(name, "its shape is invalid");
-  if (shape[by_rows ? 1 : 0] > kMost)
+  if (shape[by_rows ? 1 : 0] > kMax)
     refuse_array(
         name, fmt::format(
                   "it has {} {}; the limit is {}. Renumber those that occur, or hash them to fewer",
-                  shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMost));
+                  shape[by_rows ? 1 : 0], by_rows ? "columns" : "rows", kMax));
   auto storage = std::make_shared<SparseStorage>();
   Matrix m{.storage = by_rows ? Storage::kCsr : Storage::kCsc,
            .dtype = values.kind == 'f' && values.size == 4 ? DType::kF32 : DType::kF64,

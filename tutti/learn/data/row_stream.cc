@@ -11,8 +11,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kAhead = 8;          // rotating buffers, if memory allows
-constexpr std::int64_t kFewestBuffers = 3;  // one resident chunk, one in use, one being read
+constexpr std::int64_t kAhead = 8;       // rotating buffers, if memory allows
+constexpr std::int64_t kMinBuffers = 3;  // one resident chunk, one in use, one being read
 
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + io::kReadAlignment - 1) / io::kReadAlignment * io::kReadAlignment;
@@ -36,13 +36,13 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   is_checked_.assign(chunks, false);
   states_.assign(chunks, State::kAbsent);
   const std::int64_t count = all <= bytes ? chunks : bytes / largest;
-  if (count < std::min(chunks, kFewestBuffers))
+  if (count < std::min(chunks, kMinBuffers))
     throw ConfigError(
         "DDL-9-12",
         fmt::format("{}: {} bytes are available for chunks of up to {} bytes; at least {} chunks "
                     "must fit. Raise memory_limit, or write the file with smaller chunks.",
-                    file_->name(), std::max<std::int64_t>(0, bytes), largest, kFewestBuffers));
-  residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kFewestBuffers - 1, kAhead);
+                    file_->name(), std::max<std::int64_t>(0, bytes), largest, kMinBuffers));
+  residents_ = count >= chunks ? chunks : count - std::clamp(count / 2, kMinBuffers - 1, kAhead);
   std::int64_t offset = 0;  // of the next buffer
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     if (!is_resident(chunk)) continue;
@@ -59,7 +59,7 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
   queue_ = io::ReadQueue::open(file_->name(), engine);
   // Populates pages from the end, while the first chunks are read into other buffers: the kernel zeroes pages more
   // slowly than the disk reads.
-  claimer_ = std::jthread([this](const std::stop_token& stop) { memory_->claim(stop); });
+  populate_thread_ = std::jthread([this](const std::stop_token& stop) { memory_->populate(stop); });
   start_reads();
   queue_->expect(in_turn);  // slow; the disk reads meanwhile
 }
@@ -79,8 +79,8 @@ void RowStream::start_read(std::int64_t chunk) {
       is_checked_[chunk] ? file_->features_at(chunk) / io::kReadAlignment * io::kReadAlignment : 0;
   const std::int64_t bytes = file_->bytes_of(chunk) - skipped;
   queue_->start(chunk, file_->offset_of(chunk) + skipped, bytes, buffer_at(chunk) + skipped);
-  states_[chunk] = State::kBeingRead;
-  ++being_read_;
+  states_[chunk] = State::kPending;
+  ++pending_reads_;
   ++chunks_read_;
   bytes_read_ += bytes;
 }
@@ -88,7 +88,8 @@ void RowStream::start_read(std::int64_t chunk) {
 // Starts reads of the next chunks while buffers are free; the last chunk is followed by the first.
 void RowStream::start_reads() {
   const std::int64_t chunks = file_->chunks();
-  for (std::int64_t i = 0; i < chunks && being_read_ < kAhead; ++i, next_ = (next_ + 1) % chunks) {
+  for (std::int64_t i = 0; i < chunks && pending_reads_ < kAhead;
+       ++i, next_ = (next_ + 1) % chunks) {
     if (states_[next_] != State::kAbsent) {
       if (is_resident(next_)) continue;
       return;
@@ -102,7 +103,7 @@ void RowStream::start_reads() {
   }
 }
 
-void RowStream::let_go(std::int64_t chunk) {
+void RowStream::release_chunk(std::int64_t chunk) {
   states_[chunk] = State::kAbsent;
   if (!is_resident(chunk)) free_.push_back(buffer_of_[chunk]);
 }
@@ -112,10 +113,10 @@ void RowStream::let_go(std::int64_t chunk) {
 void RowStream::make_room_for(std::int64_t chunk) {
   if (is_resident(chunk)) return start_read(chunk);
   for (std::int64_t other = 0; other < file_->chunks(); ++other) {
-    if (is_resident(other) || states_[other] != State::kBeingRead) continue;
+    if (is_resident(other) || states_[other] != State::kPending) continue;
     queue_->wait(other);
-    --being_read_;
-    let_go(other);
+    --pending_reads_;
+    release_chunk(other);
   }
   buffer_of_[chunk] = free_.back();
   free_.pop_back();
@@ -126,13 +127,13 @@ void RowStream::make_room_for(std::int64_t chunk) {
 // Waits for the chunk if necessary. It may not be verified yet.
 const std::byte* RowStream::fetch(std::int64_t chunk) {
   if (states_[chunk] == State::kAbsent) make_room_for(chunk);
-  if (states_[chunk] == State::kBeingRead) {
-    states_[chunk] = State::kThere;
-    --being_read_;
+  if (states_[chunk] == State::kPending) {
+    states_[chunk] = State::kPresent;
+    --pending_reads_;
     try {
       queue_->wait(chunk);
     } catch (...) {
-      let_go(chunk);
+      release_chunk(chunk);
       throw;
     }
   }
@@ -140,13 +141,13 @@ const std::byte* RowStream::fetch(std::int64_t chunk) {
 }
 
 const std::byte* RowStream::arrive(std::int64_t chunk, Threads& threads) {
-  const bool is_new = states_[chunk] != State::kThere;
+  const bool is_new = states_[chunk] != State::kPresent;
   const std::byte* data = fetch(chunk);
   if (!is_new) return data;
   try {
     if (!is_checked_[chunk]) file_->check_chunk(chunk, data, threads);
   } catch (...) {
-    let_go(chunk);
+    release_chunk(chunk);
     throw;
   }
   is_checked_[chunk] = true;
@@ -156,12 +157,12 @@ const std::byte* RowStream::arrive(std::int64_t chunk, Threads& threads) {
 }
 
 void RowStream::visit(std::int64_t chunk, Threads& threads, const Body& body) {
-  watch_();
+  on_chunk_();
   const std::byte* data = arrive(chunk, threads);
   // Frees the buffer even if the body throws.
   const auto release = [&] {
     if (is_resident(chunk)) return;
-    let_go(chunk);
+    release_chunk(chunk);
     start_reads();
   };
   try {
@@ -194,7 +195,7 @@ void RowStream::for_residents(Threads& threads, const Body& body) {
   for (std::int64_t i = 0; i < kAhead; ++i) start_next();
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk) {
     if (!is_resident(chunk)) continue;
-    watch_();
+    on_chunk_();
     body(file_->view(chunk, arrive(chunk, threads)), first_rows_[chunk]);
     start_next();
   }
@@ -203,7 +204,7 @@ void RowStream::for_residents(Threads& threads, const Body& body) {
 void RowStream::remap_columns(const std::vector<std::int32_t>& new_index, Threads& threads) {
   new_index_ = &new_index;
   for (std::int64_t chunk = 0; chunk < file_->chunks(); ++chunk)
-    if (is_resident(chunk) && states_[chunk] == State::kThere)
+    if (is_resident(chunk) && states_[chunk] == State::kPresent)
       remap(file_->view(chunk, buffer_at(chunk)), threads);
 }
 

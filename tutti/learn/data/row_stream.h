@@ -60,7 +60,7 @@ class RowStream {
 
   // Sets a function that is called for every chunk, on the calling thread of the pass. An exception ends the pass; the
   // next pass is complete again.
-  void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+  void set_on_chunk(std::function<void()> on_chunk) { on_chunk_ = std::move(on_chunk); }
 
   // Renumbers the columns: column j becomes new_index[j], in resident chunks immediately and in others on arrival.
   // Sparse only. `new_index` must outlive the stream.
@@ -68,7 +68,7 @@ class RowStream {
 
  private:
   class PartPass;
-  enum class State : std::uint8_t { kAbsent, kBeingRead, kThere };
+  enum class State : std::uint8_t { kAbsent, kPending, kPresent };
   std::byte* buffer_at(std::int64_t chunk) const;
   const std::byte* fetch(std::int64_t chunk);
   const std::byte* arrive(std::int64_t chunk, Threads& threads);
@@ -76,23 +76,23 @@ class RowStream {
   void start_reads();
   void start_read(std::int64_t chunk);
   void make_room_for(std::int64_t chunk);
-  void let_go(std::int64_t chunk);
+  void release_chunk(std::int64_t chunk);
   void remap(const Matrix& rows, Threads& threads) const;
 
   std::shared_ptr<const DataFile> file_;
   std::unique_ptr<HugePages> memory_;  // all buffers: resident chunks, then rotating ones
-  std::jthread claimer_;               // populates the pages of memory_
+  std::jthread populate_thread_;       // populates the pages of memory_
   std::unique_ptr<io::ReadQueue>
       queue_;  // its destructor waits for pending reads, before the buffers are freed
   std::int64_t residents_ = 0, next_ = 0;  // next_: next chunk to read
-  std::int64_t being_read_ = 0;            // number of pending reads
+  std::int64_t pending_reads_ = 0;         // number of pending reads
   std::vector<std::int64_t> free_;         // offsets of free rotating buffers
   std::vector<std::int64_t> buffer_of_;    // per chunk: offset of its (last) buffer
   std::vector<State> states_;              // per chunk
   std::vector<bool> is_checked_;           // per chunk
   std::vector<std::int64_t> first_rows_;
   const std::vector<std::int32_t>* new_index_ = nullptr;
-  std::function<void()> watch_ = [] {};
+  std::function<void()> on_chunk_ = [] {};
   std::int64_t chunks_read_ = 0, bytes_read_ = 0;
 };
 

@@ -41,7 +41,7 @@ class RowStream::PartPass {
 
   void run(Threads& threads) {
     threads.run(threads.count(), [&](std::int64_t) { work(); });
-    while (watched_++ < arrived_) stream_.watch_();
+    while (watched_++ < arrived_) stream_.on_chunk_();
   }
 
  private:
@@ -105,7 +105,7 @@ bool RowStream::PartPass::do_next(Lock& lock) {
   if (std::this_thread::get_id() == caller_ && watched_ < arrived_) {
     ++watched_;
     lock.unlock();
-    stream_.watch_();
+    stream_.on_chunk_();
     lock.lock();
   }
   if (!ended_.empty() && !is_reading_) {
@@ -174,10 +174,10 @@ void RowStream::PartPass::compute(std::int64_t part, std::int64_t chunk, Visit& 
       *visit.check, part == 0 ? 0 : piece_from(byte_at(begin)),
       part + 1 == partition_.parts ? visit.check->pieces() : piece_from(byte_at(end)));
   for (std::int64_t block = begin; block < end; ++block) {
-    walk.look_until(byte_at(block + 1));
+    walk.check_until(byte_at(block + 1));
     body_(part, rows, first, row_at(block), row_at(block + 1));
   }
-  walk.look_at_all();
+  walk.check_all();
 }
 
 // If all buffers are in use, a read is started when one of them is freed.
@@ -218,7 +218,7 @@ void RowStream::PartPass::bring(Lock& lock) {
     check_or_plan(chunk, visit);
     stream_.start_reads();
   } catch (...) {
-    if (visit.start != nullptr) stream_.let_go(chunk);
+    if (visit.start != nullptr) stream_.release_chunk(chunk);
     end_reading();
     throw;
   }
@@ -248,7 +248,7 @@ void RowStream::PartPass::end_visit(std::int64_t index) {
   visit.is_open = false;
   visit.check.reset();
   if (visit.is_whole) stream_.is_checked_[chunk] = true;
-  if (!stream_.is_resident(chunk) || !stream_.is_checked_[chunk]) stream_.let_go(chunk);
+  if (!stream_.is_resident(chunk) || !stream_.is_checked_[chunk]) stream_.release_chunk(chunk);
 }
 
 void RowStream::for_parts(Threads& threads, const std::vector<std::int64_t>& chunks,

@@ -196,7 +196,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
   for (const std::int64_t last : {0, 2, 5, 11})
     for (const bool is_watch : {false, true}) {
       std::int64_t calls = 0;
-      stream->set_watch([&] {
+      stream->set_on_chunk([&] {
         if (is_watch && calls++ == last) throw std::runtime_error("x");
       });
       EXPECT_THROW(
@@ -206,7 +206,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
                                 throw std::runtime_error("x");
                             }),
           std::runtime_error);
-      stream->set_watch([] {});
+      stream->set_on_chunk([] {});
       std::atomic<std::int64_t> rows = 0;
       stream->for_parts(threads_, chunks_up_to(12), kPartition,
                         [&](std::int64_t, const Matrix& m, std::int64_t first, std::int64_t begin,

@@ -16,7 +16,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kFewestSampleRows = 16384;
+constexpr std::int64_t kMinSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 10;
 constexpr double kSampleTolerance = 1e-2;
 
@@ -38,16 +38,16 @@ std::int64_t other_bytes(const DataFile& file, Solver solver, bool has_weights, 
   std::int64_t others = file.rows() * per_row + (4 << 20);
   if (solver == Solver::kNewton) {
     const std::int64_t width = (schema.columns + kPadding) / kPadding * kPadding;
-    return others + kMostPartsOfStream * width * (width * 8 + 2 * tile) + width * width * 32;
+    return others + kMaxPartsOfStream * width * (width * 8 + 2 * tile) + width * width * 32;
   }
-  others += models * columns * (8 * size + 24) + columns * kMostPartsOfStream * (size + 8);
+  others += models * columns * (8 * size + 24) + columns * kMaxPartsOfStream * (size + 8);
   // With l1, and in SDCA, there is no preconditioner block.
   if (solver == Solver::kSdca || has_l1) return others + columns * 4 * (size + 8);
   const std::int64_t block =
       std::min<std::int64_t>(columns, schema.storage == Storage::kDense ? 4352 : 1280);
   if (schema.storage == Storage::kDense)
     return others + block * block * (16 + 8 * models) + 8 * tile * block;
-  return others + block * block * 8 * (kMostPartsOfStream + 1 + models);
+  return others + block * block * 8 * (kMaxPartsOfStream + 1 + models);
 }
 
 // Blocks of rows from all over a dense file.
@@ -122,7 +122,7 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   const std::int64_t all = reduced(file.rows(), options.ranks, ReduceOp::kSum);
   const std::int64_t wanted =
       std::min(reduced(bytes / (2 * row_bytes), options.ranks, ReduceOp::kMin),
-               std::max(kFewestSampleRows, kSampleRowsPerColumn * schema.columns));
+               std::max(kMinSampleRows, kSampleRowsPerColumn * schema.columns));
   const std::int64_t stride = all / std::max<std::int64_t>(1, wanted);
   if (stride < 4 || wanted < 4 * schema.columns) return options;
   const Sample sample = sample_of(file, labels, weights, stride);
@@ -199,7 +199,7 @@ MultinomialModel unfitted(const DataSchema& schema, int count) {
 
 void watch(RowStream& stream, const GlmOptions& options) {
   if (!options.should_stop || options.ranks != nullptr) return;
-  stream.set_watch([&options] {
+  stream.set_on_chunk([&options] {
     if (options.should_stop()) throw Stopped();
   });
 }

@@ -19,7 +19,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::size_t kMostClasses =
+constexpr std::size_t kMaxClasses =
     100;  // maximum number of distinct labels for task=auto to choose classification
 
 bool is_trees(const TrainSettings& settings) {
@@ -47,11 +47,11 @@ bool is_number(const std::string& text) {
 // One field that is not a number makes its whole column categorical. If most categories are numbers, this is reported
 // as an error in the data.
 void check_categories(const StringCategories& categories) {
-  constexpr std::size_t kMostCodes = 100;  // number of numeric categories that are accepted
+  constexpr std::size_t kMaxCodes = 100;  // number of numeric categories that are accepted
   for (const int column : categories.categorical()) {
     const auto& all = categories.columns[column];
     const auto numbers = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_number));
-    if (numbers <= kMostCodes || 2 * numbers <= all.size()) continue;
+    if (numbers <= kMaxCodes || 2 * numbers <= all.size()) continue;
     const auto category = std::find_if_not(all.begin(), all.end(), is_number);
     throw ConfigError("DDL-9-05",
                       fmt::format("Column {} is numeric but contains '{}'. Correct that field, or "
@@ -124,8 +124,8 @@ std::vector<std::int32_t> codes_of(const std::vector<double>& labels,
 }
 
 // Stores a multinomial model.
-void keep_together(const MultinomialModel& found, const TrainSettings& settings,
-                   SavedModel& model) {
+void store_multinomial(const MultinomialModel& found, const TrainSettings& settings,
+                       SavedModel& model) {
   warn_of(found, settings);
   model.is_multinomial = true;
   const std::ptrdiff_t columns = one_hot_columns(model.columns, model.categories);
@@ -157,7 +157,7 @@ bool are_classes(const TrainSettings& settings, const std::vector<double>& label
   const std::string& task = settings.options.text("task");
   if (has_string_labels) return true;
   if (task != "auto") return task == "classification";
-  return values.size() <= std::min(kMostClasses, labels.size() / 2) &&
+  return values.size() <= std::min(kMaxClasses, labels.size() / 2) &&
          std::all_of(values.begin(), values.end(), [](double v) { return v == std::round(v); });
 }
 
@@ -245,9 +245,10 @@ SavedModel train(const DataSet& data, const TrainSettings& settings) {
   const Matrix numbers = one_hot_encode(data.features, data.categories);
   const GlmOptions options = options_of(settings, loss);
   if (loss == Loss::kLogistic && model.classes.size() > 2) {
-    keep_together(fit_multinomial(numbers, codes_of(data.labels, model.classes),
-                                  static_cast<int>(model.classes.size()), data.weights, options),
-                  settings, model);
+    store_multinomial(
+        fit_multinomial(numbers, codes_of(data.labels, model.classes),
+                        static_cast<int>(model.classes.size()), data.weights, options),
+        settings, model);
   } else {
     fit_parts([&](std::span<const double> labels,
                   const GlmOptions& asked) { return fit(numbers, labels, data.weights, asked); },
@@ -271,7 +272,7 @@ SavedModel train(const std::shared_ptr<const DataFile>& file, const TrainSetting
   SavedModel model = linear_model(settings, loss, labels, file->schema().columns);
   if (loss == Loss::kLogistic && model.classes.size() > 2) {
     const auto codes = codes_of(labels, model.classes);
-    keep_together(
+    store_multinomial(
         fit_multinomial_file(file, codes, static_cast<int>(model.classes.size()), weights,
                              options_of(settings, loss), settings.options.integer("memory_limit")),
         settings, model);

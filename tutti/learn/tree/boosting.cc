@@ -74,7 +74,7 @@ class Booster {
 
  private:
   void check_targets(const Targets& targets, std::int64_t rows) const;
-  BinnedData take_in(const Matrix& matrix, const Targets& targets);
+  BinnedData prepare_rows(const Matrix& matrix, const Targets& targets);
   std::vector<double> find_base(const Targets& targets, const RankRows& rank_rows) const;
   double find_base_quantile(const Targets& targets, double alpha) const;
   ScoredRows make_rows(const Matrix& matrix, BinnedData data, const Targets& targets,
@@ -375,7 +375,7 @@ bool Booster::is_finished(Boosted& boosted, const ScoredRows* validation, int ro
 }
 
 // Bins the rows, or prepares them for exact splits.
-BinnedData Booster::take_in(const Matrix& matrix, const Targets& targets) {
+BinnedData Booster::prepare_rows(const Matrix& matrix, const Targets& targets) {
   BinOptions bin_options = options_.bins;
   bin_options.weights = targets.weights;
   BinnedData data(0, static_cast<int>(matrix.columns));
@@ -401,7 +401,7 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
     limit_.check(
         matrix.rows * (kQuantileBytes + std::int64_t{sizeof(double) + sizeof(std::int32_t)}),
         "quantiles of the rows", communicator_);
-  BinnedData data = take_in(matrix, targets);
+  BinnedData data = prepare_rows(matrix, targets);
   Boosted boosted;
   Model& model = boosted.model;
   model.columns = static_cast<int>(matrix.columns);

@@ -28,23 +28,23 @@ ChunkCheck::Walk::Walk(ChunkCheck& check, std::int64_t begin, std::int64_t end)
                     static_cast<std::size_t>(check.file_.bytes_of(check.chunk_)))) {}
 
 // In steps that fit into the L1 cache, where the values are then checked.
-void ChunkCheck::Walk::look_until(std::int64_t byte) {
+void ChunkCheck::Walk::check_until(std::int64_t byte) {
   constexpr std::size_t kStep = 8 << 10;
   while (at_ < end_ && at_ < static_cast<std::size_t>(byte)) {
     const std::size_t next = std::min(end_, at_ + kStep);
     sum_.add(check_.start_ + at_, next - at_);
-    check_.look_for_values(at_, next);
+    check_.check_values_of(at_, next);
     if (next % kPieceBytes == 0 || next == end_)
       check_.sums_[at_ / kPieceBytes] = std::exchange(sum_, {}).value();
     at_ = next;
   }
 }
 
-void ChunkCheck::Walk::look_at_all() {
-  look_until(static_cast<std::int64_t>(end_));
+void ChunkCheck::Walk::check_all() {
+  check_until(static_cast<std::int64_t>(end_));
 }
 
-void ChunkCheck::look_for_values(std::size_t begin, std::size_t end) {
+void ChunkCheck::check_values_of(std::size_t begin, std::size_t end) {
   const DType dtype = file_.schema().dtype;
   begin = std::max(begin, first_value_);
   end = std::min(end, end_of_values_);

@@ -25,8 +25,8 @@ class ChunkCheck {
    public:
     Walk(ChunkCheck& check, std::int64_t begin, std::int64_t end);
     // Checks up to this byte, counted from the start of the chunk.
-    void look_until(std::int64_t byte);
-    void look_at_all();
+    void check_until(std::int64_t byte);
+    void check_all();
 
    private:
     ChunkCheck& check_;
@@ -38,7 +38,7 @@ class ChunkCheck {
   void finish() const;
 
  private:
-  void look_for_values(std::size_t begin, std::size_t end);
+  void check_values_of(std::size_t begin, std::size_t end);
 
   const DataFile& file_;
   std::int64_t chunk_;

@@ -30,7 +30,7 @@ DenseDesign<T>::DenseDesign(Matrix row_major, Threads& threads, comm::Communicat
 template <class T>
 DenseDesign<T>::DenseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks)
     : DesignMatrix<T>(stream.file().rows(), stream.file().schema().columns,
-                      std::min(kMostPartsOfStream, parts_for(stream.file().rows())), threads, ranks,
+                      std::min(kMaxPartsOfStream, parts_for(stream.file().rows())), threads, ranks,
                       &stream),
       stride_of_rows_(stream.file().schema().columns) {}
 

@@ -22,7 +22,7 @@ namespace tutti::learn {
 
 inline constexpr std::int64_t kBlockRows = 256;
 // Each part has separate sums, and every chunk of a stream is divided among the parts.
-inline constexpr std::int64_t kMostPartsOfStream = 8;
+inline constexpr std::int64_t kMaxPartsOfStream = 8;
 
 // T is the type of computation, that of the matrix: float or double.
 template <class T>

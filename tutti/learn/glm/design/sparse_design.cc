@@ -55,7 +55,7 @@ SparseDesign<T>::SparseDesign(Matrix by_rows, Threads& threads, comm::Communicat
 template <class T>
 SparseDesign<T>::SparseDesign(RowStream& stream, Threads& threads, comm::Communicator* ranks)
     : DesignMatrix<T>(stream.file().rows(), stream.file().schema().columns,
-                      std::min(kMostPartsOfStream,
+                      std::min(kMaxPartsOfStream,
                                parts_for(stream.file().rows(), stream.file().schema().columns,
                                          stream.file().entries())),
                       threads, ranks, &stream),

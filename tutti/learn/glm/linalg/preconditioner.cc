@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kFrequentBlock = 1024;  // columns of the dense block, for sparse data
 constexpr std::int64_t kDenseBlock = 4096;
 constexpr std::int64_t kSampledPerColumn = 5;
-constexpr std::int64_t kFewestRows = 16384;
+constexpr std::int64_t kMinRows = 16384;
 constexpr std::int64_t kProductGrain = 16384;
 
 }  // namespace
@@ -25,7 +25,7 @@ Preconditioner<T>::Preconditioner(DesignMatrix<T>& design) : design_(design) {
 
 template <class T>
 std::int64_t Preconditioner<T>::sample_stride() const {
-  const std::int64_t wanted = std::max<std::int64_t>(kFewestRows, kSampledPerColumn * block_);
+  const std::int64_t wanted = std::max<std::int64_t>(kMinRows, kSampledPerColumn * block_);
   const auto selected =
       static_cast<std::int64_t>(static_cast<double>(design_.total_rows()) * design_.share());
   return design_.stride() * std::max<std::int64_t>(1, selected / wanted);
@@ -37,7 +37,7 @@ void Preconditioner<T>::correlate(const T* curvature) {
   std::vector<double> gram;
   design_.block_gram(curvature, block_, sample_stride(), gram);
   // Damping: for columns that are rare in the sample, the sampled correlations are overestimated.
-  const double average = gram[size * size - 1] / static_cast<double>(kFewestRows);
+  const double average = gram[size * size - 1] / static_cast<double>(kMinRows);
   for (std::int64_t j = 0; j < block_; ++j)
     gram[j * size + j] = 1.001 * gram[j * size + j] + average;
   cholesky_ = std::make_unique<Cholesky>(std::move(gram), size, design_.threads());

@@ -35,13 +35,13 @@ struct Problem {
 };
 
 // Relative gain below which a step is rounding noise.
-inline constexpr double kNothingToGain = 1e-15;
+inline constexpr double kRelativeRounding = 1e-15;
 
 // Relative precision of the objective, hence of the gap, in f32.
-inline constexpr double kNoiseOfF32 = 5e-7;
+inline constexpr double kF32Precision = 5e-7;
 // Relative gap in f64 that may remain when no further gain is possible. With an l1 penalty the gap is proportional to
 // the error of the gradient, whereas the objective is proportional to its square.
-inline constexpr double kRestOfF64 = 1e-7;
+inline constexpr double kF64GapPrecision = 1e-7;
 
 // Result of a solver, in the column order of the design.
 struct Solution {
@@ -66,21 +66,21 @@ class Tracker {
   void add_passes(double passes) { passes_ += passes; }
   // The gap, at least the precision of the type of computation.
   double certain(double objective, double gap) const {
-    return std::max(gap, is_single_ ? kNoiseOfF32 * std::abs(objective) : 0.0);
+    return std::max(gap, is_single_ ? kF32Precision * std::abs(objective) : 0.0);
   }
   // is_enough: the gap is below the tolerance. is_certain: it is so in spite of the precision of the type. In f32 a
   // solver stops by is_enough, because it cannot detect which of its steps still gain.
-  bool is_enough(double objective, double gap) const {
+  bool is_within_tolerance(double objective, double gap) const {
     return gap <= options_.tolerance * std::max(objective, scale_);
   }
   bool is_certain(double objective, double gap) const {
-    return is_enough(objective, certain(objective, gap));
+    return is_within_tolerance(objective, certain(objective, gap));
   }
   // Whether a fit that cannot be improved further has converged to within floating-point precision, although the gap
   // exceeds the tolerance.
-  bool is_rounding(double objective, double gap) const {
+  bool is_at_precision_limit(double objective, double gap) const {
     return is_certain(objective, gap) ||
-           (!is_single_ && gap <= kRestOfF64 * std::max(objective, scale_));
+           (!is_single_ && gap <= kF64GapPrecision * std::max(objective, scale_));
   }
   // Appends to the history. Returns whether to continue.
   bool report(double objective, double gap) {
@@ -106,8 +106,9 @@ class Tracker {
                       .intercept = static_cast<double>(weights.back()),
                       .objective = objective,
                       .dual_gap = certain(objective, gap)};
-    solution.has_converged = !is_stopped_ && (is_certain(objective, gap) ||
-                                              (has_nothing_to_gain && is_rounding(objective, gap)));
+    solution.has_converged =
+        !is_stopped_ && (is_certain(objective, gap) ||
+                         (has_nothing_to_gain && is_at_precision_limit(objective, gap)));
     return solution;
   }
   std::vector<Progress> take() { return std::move(history_); }

@@ -18,10 +18,10 @@ void widen(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t 
 }  // namespace
 
 template <class T>
-PreciseSums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
-                     const std::vector<double>& weights, const std::vector<T>& shift) {
+F64Sums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
+                 const std::vector<double>& weights, const std::vector<T>& shift) {
   const std::int64_t columns = design.columns();
-  PreciseSums sums;
+  F64Sums sums;
   sums.first.resize(design.rows());
   sums.second.resize(design.rows());
   std::vector<std::vector<double>> parts(design.parts()), tiles(design.parts());
@@ -54,9 +54,9 @@ PreciseSums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
   return sums;
 }
 
-template PreciseSums f64_sums(const Problem<float>&, const DenseDesign<float>&,
-                              const std::vector<double>&, const std::vector<float>&);
-template PreciseSums f64_sums(const Problem<double>&, const DenseDesign<double>&,
-                              const std::vector<double>&, const std::vector<double>&);
+template F64Sums f64_sums(const Problem<float>&, const DenseDesign<float>&,
+                          const std::vector<double>&, const std::vector<float>&);
+template F64Sums f64_sums(const Problem<double>&, const DenseDesign<double>&,
+                          const std::vector<double>&, const std::vector<double>&);
 
 }  // namespace tutti::learn

@@ -8,7 +8,7 @@
 
 namespace tutti::learn {
 
-struct PreciseSums {
+struct F64Sums {
   double loss = 0;
   std::vector<double> gradient;       // per column, then of the intercept
   std::vector<double> first, second;  // derivatives of the loss, per row
@@ -17,7 +17,7 @@ struct PreciseSums {
 // Evaluates at `weights` (the intercept last) with `shift` subtracted from the columns (empty: nothing). Margins,
 // losses and sums are f64; the rows are not copied and must all be in memory.
 template <class T>
-PreciseSums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
-                     const std::vector<double>& weights, const std::vector<T>& shift);
+F64Sums f64_sums(const Problem<T>& problem, const DenseDesign<T>& design,
+                 const std::vector<double>& weights, const std::vector<T>& shift);
 
 }  // namespace tutti::learn

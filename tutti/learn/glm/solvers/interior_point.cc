@@ -17,9 +17,9 @@ struct Row {
 };
 
 template <class T>
-class Interior {
+class InteriorPoint {
  public:
-  Interior(Problem<T>& problem, Tracker& tracker)
+  InteriorPoint(Problem<T>& problem, Tracker& tracker)
       : problem_(problem),
         tracker_(tracker),
         design_(problem.design),
@@ -69,7 +69,7 @@ class Interior {
 };
 
 template <class T>
-double Interior<T>::sum(const std::function<double(std::int64_t)>& of_row) const {
+double InteriorPoint<T>::sum(const std::function<double(std::int64_t)>& of_row) const {
   return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double total = 0;
     for (std::int64_t r = begin; r < end; ++r) total += of_row(r);
@@ -78,14 +78,14 @@ double Interior<T>::sum(const std::function<double(std::int64_t)>& of_row) const
 }
 
 template <class T>
-void Interior<T>::multiply(const std::vector<double>& vector, std::vector<T>& products) {
+void InteriorPoint<T>::multiply(const std::vector<double>& vector, std::vector<T>& products) {
   std::copy(vector.begin(), vector.end(), narrow_.begin());
   design_.multiply(narrow_.data(), narrow_[columns_], products.data());
   tracker_.add_passes(0.5);
 }
 
 template <class T>
-std::vector<double> Interior<T>::columns_of(const std::vector<T>& factors) {
+std::vector<double> InteriorPoint<T>::columns_of(const std::vector<T>& factors) {
   design_.transpose_multiply(factors.data(), narrow_.data());
   tracker_.add_passes(0.5);
   std::vector<double> columns(narrow_.begin(), narrow_.end());
@@ -95,7 +95,7 @@ std::vector<double> Interior<T>::columns_of(const std::vector<T>& factors) {
 }
 
 template <class T>
-void Interior<T>::start() {
+void InteriorPoint<T>::start() {
   const GlmOptions& options = problem_.options;
   if (!options.start_coefficients.empty()) {
     std::copy(options.start_coefficients.begin(), options.start_coefficients.end(),
@@ -113,7 +113,7 @@ void Interior<T>::start() {
 
 // Computes objective and duality gap exactly, from recomputed sums instead of those updated by the steps.
 template <class T>
-void Interior<T>::measure() {
+void InteriorPoint<T>::measure() {
   multiply(weights_, margins_);
   for (std::size_t r = 0; r < rows_.size(); ++r)
     factors_[r] = static_cast<T>(rows_[r].dual * static_cast<double>(problem_.labels[r]));
@@ -130,7 +130,7 @@ void Interior<T>::measure() {
 
 // Returns the change of the numbers of a row for a change of its margin by moves_[r].
 template <class T>
-Row Interior<T>::change_of(std::int64_t r) const {
+Row InteriorPoint<T>::change_of(std::int64_t r) const {
   const Row& row = rows_[r];
   const double move = static_cast<double>(problem_.labels[r]) * static_cast<double>(moves_[r]);
   const double pull = target_ / row.dual - target_ / row.rest + 1 - product(r);
@@ -140,7 +140,7 @@ Row Interior<T>::change_of(std::int64_t r) const {
 }
 
 template <class T>
-std::vector<double> Interior<T>::find_direction() {
+std::vector<double> InteriorPoint<T>::find_direction() {
   design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const Row& row = rows_[r];
@@ -167,7 +167,7 @@ std::vector<double> Interior<T>::find_direction() {
 }
 
 template <class T>
-double Interior<T>::longest_step() {
+double InteriorPoint<T>::longest_step() {
   std::vector<double> most(design_.parts(), 1.0);
   design_.for_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -189,7 +189,7 @@ double Interior<T>::longest_step() {
 }
 
 template <class T>
-void Interior<T>::go(double share, const std::vector<double>& direction) {
+void InteriorPoint<T>::go(double share, const std::vector<double>& direction) {
   design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       if (!(weight_of(r) > 0)) continue;
@@ -203,7 +203,7 @@ void Interior<T>::go(double share, const std::vector<double>& direction) {
 }
 
 template <class T>
-Solution Interior<T>::run() {
+Solution InteriorPoint<T>::run() {
   start();
   measure();
   tracker_.set_scale(objective_);
@@ -217,7 +217,7 @@ Solution Interior<T>::run() {
     if (!(share > kShortest)) break;
     go(share, direction);
     measure();
-    if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
+    if (!tracker_.report(objective_, gap_) || tracker_.is_within_tolerance(objective_, gap_)) break;
     towards_zero = share > 0.9 ? 0.05 : share > 0.5 ? 0.2 : 0.6;
   }
   return tracker_.found(weights_, objective_, gap_);
@@ -227,7 +227,7 @@ Solution Interior<T>::run() {
 
 template <class T>
 Solution solve_interior_point(Problem<T>& problem, Tracker& tracker) {
-  return Interior<T>(problem, tracker).run();
+  return InteriorPoint<T>(problem, tracker).run();
 }
 
 template Solution solve_interior_point(Problem<float>&, Tracker&);

@@ -11,8 +11,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostL1ClassSteps = 100;  // steps of one conjugate gradient solve
-constexpr int kMostInterceptSteps = 20;
+constexpr int kMaxL1ClassSteps = 100;  // steps of one conjugate gradient solve
+constexpr int kMaxInterceptSteps = 20;
 constexpr int kL1ClassStalls = 3;
 
 template <class T>
@@ -110,7 +110,7 @@ template <class T>
 void L1Multinomial<T>::find_intercepts() {
   if (!options_.fit_intercept) return;
   const double fixed = step_.penalty(weights_);
-  for (int attempt = 0; attempt < kMostInterceptSteps; ++attempt) {
+  for (int attempt = 0; attempt < kMaxInterceptSteps; ++attempt) {
     const std::vector<double> step = intercept_step();
     if (!(step[count_] > 1e-16 * std::abs(objective_))) return;
     design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -219,17 +219,18 @@ bool L1Multinomial<T>::run_steps() {
     this->compute_gradient(&step_.diagonal);
     find_gap();
     if (!tracker_.report(objective_, gap_)) return false;
-    if (tracker_.is_enough(objective_, gap_)) return tracker_.is_certain(objective_, gap_);
+    if (tracker_.is_within_tolerance(objective_, gap_))
+      return tracker_.is_certain(objective_, gap_);
     const double before = objective_;
     choose_free();
-    step_.find_direction(kMostL1ClassSteps);
+    step_.find_direction(kMaxL1ClassSteps);
     bool is_better = step_.search_line();
     if (!is_better) {
       step_.take_steepest_descent();
       is_better = step_.search_line();
     }
     stalls.note(before, objective_);
-    if (!is_better || stalls.is_stalled()) return tracker_.is_rounding(objective_, gap_);
+    if (!is_better || stalls.is_stalled()) return tracker_.is_at_precision_limit(objective_, gap_);
   }
   return false;
 }

@@ -10,9 +10,9 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostL1Steps = 60;  // steps of one conjugate gradient solve
+constexpr int kMaxL1Steps = 60;  // steps of one conjugate gradient solve
 constexpr int kL1Stalls = 3;
-constexpr std::int64_t kFewestEntering = 256;
+constexpr std::int64_t kMinEntering = 256;
 
 template <class T>
 class L1NewtonCg {
@@ -104,7 +104,7 @@ void L1NewtonCg<T>::choose_free() {
     used += state_.weights[j] != 0 ? 1 : 0;
     if (state_.weights[j] == 0 && over(j) > 0) promises.push_back(promise(j));
   }
-  const auto most = static_cast<std::size_t>(std::max(kFewestEntering, used));
+  const auto most = static_cast<std::size_t>(std::max(kMinEntering, used));
   double least = 0;
   if (promises.size() > most) {
     const auto last = promises.begin() + static_cast<std::ptrdiff_t>(most);
@@ -132,10 +132,10 @@ bool L1NewtonCg<T>::run_steps() {
   for (int iteration = 0; iteration < state_.problem.options.max_iterations; ++iteration) {
     find_gradient();
     if (!state_.tracker.report(state_.objective, state_.gap) ||
-        state_.tracker.is_enough(state_.objective, state_.gap))
+        state_.tracker.is_within_tolerance(state_.objective, state_.gap))
       break;
     choose_free();
-    step_.find_direction(kMostL1Steps);
+    step_.find_direction(kMaxL1Steps);
     const double before = state_.objective;
     const bool is_better = step_.search_line();
     stalls.note(before, state_.objective);

@@ -11,11 +11,11 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kFewestSampleRows = 16384;
+constexpr std::int64_t kMinSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
 constexpr double kF32Resolution =
     1e-7;  // fraction of the objective; smaller gains are lost in f32 sums
-constexpr int kMostRefinements = 6;
+constexpr int kMaxRefinements = 6;
 
 // Result of a pass at the given weights, in shifted columns with the intercept last.
 struct Model {
@@ -85,7 +85,7 @@ std::int64_t Newton<T>::sample_stride() const {
   const GlmOptions& options = problem_.options;
   if (!options.start_coefficients.empty() || options.loss == Loss::kSquared) return 1;
   if (design_.is_streamed()) return 1;
-  const std::int64_t rows = std::max(kFewestSampleRows, kSampleRowsPerColumn * size_);
+  const std::int64_t rows = std::max(kMinSampleRows, kSampleRowsPerColumn * size_);
   const std::int64_t stride = design_.total_rows() / rows;
   return stride >= 8 ? stride : 1;
 }
@@ -98,7 +98,7 @@ void Newton<T>::find_shift() {
   std::vector<std::vector<double>> sums(design_.parts(), std::vector<double>(columns_ + 1));
   const std::vector<T> ones(kBlockRows, T{1});
   design_.for_data_blocks([&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    T block[kMostColumnsForNewton] = {};
+    T block[kMaxColumnsForNewton] = {};
     add_rows(design_.row(begin), design_.stride_of_rows(), end - begin, columns_, ones.data(),
              block);
     add_to_double(block, columns_, sums[part].data());
@@ -118,7 +118,7 @@ void Newton<T>::start() {
   weights_.assign(size_, 0);
   std::copy(options.start_coefficients.begin(), options.start_coefficients.end(), weights_.begin());
   weights_[columns_] = has_intercept_ ? options.start_intercept : 0;
-  design_.select(std::max<std::int64_t>(1, design_.total_rows() / kFewestSampleRows));
+  design_.select(std::max<std::int64_t>(1, design_.total_rows() / kMinSampleRows));
   find_shift();
   if (options.l1 > 0) first_.resize(design_.rows()), second_.resize(design_.rows());
   if (!options.start_coefficients.empty()) {
@@ -153,7 +153,7 @@ void Newton<T>::add_block(std::int64_t begin, std::int64_t end, const T* rows, c
     std::copy(first, first + count, first_.begin() + begin);
     std::copy(second, second + count, second_.begin() + begin);
   }
-  T gradient[kMostColumnsForNewton + 2 * kPadding] = {};
+  T gradient[kMaxColumnsForNewton + 2 * kPadding] = {};
   add_rows(tile, width_, count, width_, first, gradient);
   add_to_double(gradient, width_, sums + 1);
   T* const packed = tile + kBlockRows * width_;
@@ -263,13 +263,14 @@ bool Newton<T>::can_refine() const {
 template <class T>
 void Newton<T>::refine(int most_steps) {
   for (int step = 0; step < most_steps; ++step) {
-    PreciseSums sums = f64_sums(problem_, design_, weights_, shift_);
+    F64Sums sums = f64_sums(problem_, design_, weights_, shift_);
     tracker_.add_passes(1);
     model_.objective = sums.loss;
     model_.gradient = std::move(sums.gradient);
     add_penalty(weights_, model_);
     gap_ = gap_with_l1(model_, std::move(sums.first), sums.second);
-    if (!tracker_.report(model_.objective, gap_) || tracker_.is_enough(model_.objective, gap_))
+    if (!tracker_.report(model_.objective, gap_) ||
+        tracker_.is_within_tolerance(model_.objective, gap_))
       return;
     if (step + 1 == most_steps) return;
     const std::vector<double> direction = direction_of(model_);
@@ -300,12 +301,12 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     gap_ = gap_of(model_, direction);
     const double promised = promise_of(model_, direction);
     if (is_last && !tracker_.report(model_.objective, gap_)) return false;
-    if (is_last && tracker_.is_enough(model_.objective, gap_)) return false;
+    if (is_last && tracker_.is_within_tolerance(model_.objective, gap_)) return false;
     if (can_refine() && promised <= kF32Resolution * std::abs(model_.objective)) {
-      refine(std::min(kMostRefinements, problem_.options.max_iterations - iteration - 1));
+      refine(std::min(kMaxRefinements, problem_.options.max_iterations - iteration - 1));
       return false;
     }
-    has_nothing_to_gain_ = promised <= kNothingToGain * std::abs(model_.objective);
+    has_nothing_to_gain_ = promised <= kRelativeRounding * std::abs(model_.objective);
     if (has_nothing_to_gain_) {  // the objective cannot improve measurably; the weights still gain precision
       for (std::int64_t j = 0; j < size_; ++j) weights_[j] += direction[j];
       return !is_last;

@@ -13,7 +13,7 @@
 
 namespace tutti::learn {
 
-inline constexpr std::int64_t kMostColumnsForNewton = 512;
+inline constexpr std::int64_t kMaxColumnsForNewton = 512;
 
 // `problem.design` must be a DenseDesign.
 template <class T>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kRowsForASample = 65536;
 constexpr std::int64_t kRowsPerColumn = 4;  // minimum size of the sample of a stream
 constexpr double kForcing = 0.2;            // relative residual at which CG stops
-constexpr int kMostStalls = 3;
+constexpr int kMaxStalls = 3;
 
 template <class T>
 class NewtonCg {
@@ -63,9 +63,9 @@ template <class T>
 void NewtonCg<T>::begin_stage() {
   model_.set_ridge(state_.design.share());
   state_.bound = -std::numeric_limits<double>::infinity();
-  stalls_ = StallDetector<T>(kMostStalls);
+  stalls_ = StallDetector<T>(kMaxStalls);
   std::fill(model_.direction.begin(), model_.direction.end(), T{0});
-  state_.objective = model_.look() + model_.penalty(0);
+  state_.objective = model_.evaluate() + model_.penalty(0);
   finish_gradient(false);
 }
 
@@ -149,8 +149,8 @@ bool NewtonCg<T>::select_sample() {
 template <class T>
 bool NewtonCg<T>::step(double gain, bool is_sample) {
   // A large predicted gain means that the fit is far from the optimum, where a bound would not help.
-  const bool is_far =
-      gain > 0.01 * std::abs(state_.objective) && !state_.tracker.is_enough(state_.objective, gain);
+  const bool is_far = gain > 0.01 * std::abs(state_.objective) &&
+                      !state_.tracker.is_within_tolerance(state_.objective, gain);
   if (!is_sample && !is_far) state_.bound = std::max(state_.bound, dual_lower_bound(model_));
   const double before = state_.objective, share = search_line();
   stalls_.note(before, state_.objective);
@@ -181,19 +181,19 @@ void NewtonCg<T>::run_stage(bool is_sample) {
   if (is_sample) correlate_at_start();
   begin_stage();
   if (!is_sample && is_first) state_.tracker.set_scale(state_.objective);
-  if (by_residents_ && state_.tracker.is_enough(state_.objective, state_.gap)) {
+  if (by_residents_ && state_.tracker.is_within_tolerance(state_.objective, state_.gap)) {
     state_.tracker.report(state_.objective, state_.gap);
     return;
   }
   for (int iteration = 0; iteration < state_.problem.options.max_iterations; ++iteration) {
     if (!has_gradient_) find_gradient();
-    if (!is_sample && state_.tracker.is_enough(state_.objective, state_.gap)) return;
+    if (!is_sample && state_.tracker.is_within_tolerance(state_.objective, state_.gap)) return;
     if (!model_.preconditioner.is_correlated())
       model_.preconditioner.correlate(state_.second.data());
     model_.preconditioner.set_diagonal(model_.diagonal.data(), model_.intercept_diagonal(),
                                        model_.ridge);
     const double gain = by_residents_ ? stream_.find_direction() : model_.find_direction(kForcing);
-    has_nothing_to_gain_ = gain <= kNothingToGain * std::abs(state_.objective);
+    has_nothing_to_gain_ = gain <= kRelativeRounding * std::abs(state_.objective);
     if (has_nothing_to_gain_) {  // the objective cannot improve measurably; the weights still gain precision
       for (std::int64_t j = 0; j <= state_.columns; ++j)
         state_.weights[j] += static_cast<double>(model_.direction[j]);
@@ -201,7 +201,7 @@ void NewtonCg<T>::run_stage(bool is_sample) {
     }
     const bool is_better = step(gain, is_sample);
     if (!is_sample && !state_.tracker.report(state_.objective, state_.gap)) return;
-    if (!is_sample && state_.tracker.is_enough(state_.objective, state_.gap)) return;
+    if (!is_sample && state_.tracker.is_within_tolerance(state_.objective, state_.gap)) return;
     if (!is_better) return;
   }
 }

@@ -9,16 +9,16 @@ constexpr double kResidentForcing = 0.1;
 constexpr std::int64_t kResidentRowsPerColumn = 12;
 constexpr std::int64_t kReadingParts = 16;
 // Maximum mean loss of a part relative to the first one; above it the weights have diverged.
-constexpr double kMostLoss = 1.1;
+constexpr double kMaxLoss = 1.1;
 constexpr double kStepForcing = 0.02;  // a smaller residual would be lost in the remaining error
 
 // Sums over the rows seen so far.
-struct Seen {
+struct SeenRows {
   double share = 0;
   std::vector<double> gradients;  // of their losses
   std::vector<double> points;     // weights at which they were evaluated, times their fractions
 
-  explicit Seen(std::size_t size) : gradients(size), points(size) {}
+  explicit SeenRows(std::size_t size) : gradients(size), points(size) {}
   template <class T>
   void add(double more, const std::vector<T>& gradient, const std::vector<double>& weights) {
     share += more;
@@ -100,9 +100,9 @@ template <class T>
 void StreamedNewton<T>::read_in_parts() {
   model_.set_ridge(1);
   model_.state.design.select_residents();
-  model_.look();
+  model_.evaluate();
   precondition_by_residents();
-  Seen seen(model_.state.weights.size()), others(model_.state.weights.size());
+  SeenRows seen(model_.state.weights.size()), others(model_.state.weights.size());
   seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
   const std::vector<double> start = model_.state.weights;
   double first_loss = -1;
@@ -110,9 +110,9 @@ void StreamedNewton<T>::read_in_parts() {
   for (std::int64_t part = 0; part < kReadingParts; ++part) {
     model_.state.design.select_others(part, kReadingParts);
     if (model_.state.design.share() == 0) continue;
-    const double loss = model_.look() / model_.state.design.share();
+    const double loss = model_.evaluate() / model_.state.design.share();
     if (first_loss < 0) first_loss = loss;
-    has_diverged |= !(loss <= kMostLoss * first_loss);
+    has_diverged |= !(loss <= kMaxLoss * first_loss);
     seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
     others.add(model_.state.design.share(), model_.gradient, model_.state.weights);
     for (std::int64_t j = 0; j <= model_.state.columns; ++j)
@@ -133,7 +133,7 @@ template <class T>
 void StreamedNewton<T>::step_from_parts(const std::vector<double>& gradients,
                                         const std::vector<T>& way) {
   model_.state.design.select_residents();
-  model_.look();
+  model_.evaluate();
   precondition_by_residents();
   const double sum = model_.state.design.curvature_multiply(
       way.data(), way[model_.state.columns], model_.state.second.data(),

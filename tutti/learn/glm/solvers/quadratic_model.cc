@@ -6,7 +6,7 @@ namespace tutti::learn {
 namespace {
 
 constexpr std::int64_t kColumnGrain = 16384;
-constexpr int kMostSteps = 200;  // of one conjugate gradient solve
+constexpr int kMaxSteps = 200;  // of one conjugate gradient solve
 constexpr double kStall = 0.5;
 
 }  // namespace
@@ -42,7 +42,7 @@ void QuadraticModel<T>::set_ridge(double share) {
 }
 
 template <class T>
-double QuadraticModel<T>::look() {
+double QuadraticModel<T>::evaluate() {
   std::copy(state.weights.begin(), state.weights.end(), search.begin());
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
     loss_terms(state.problem.options.loss, state.margins.data() + begin,
@@ -99,7 +99,7 @@ double QuadraticModel<T>::find_direction(double forcing) {
   search = solved;
   const double first_length = length;
   double gain = 0;  // of the quadratic model
-  for (int step = 1; step <= kMostSteps && length > 0; ++step) {
+  for (int step = 1; step <= kMaxSteps && length > 0; ++step) {
     const double curvature = multiply_hessian();
     if (!(curvature > 0)) break;
     const double share = length / curvature, step_gain = share * length / 2;

@@ -23,7 +23,7 @@ struct QuadraticModel {
   double penalty(double share) const;
   // Computes margins, derivatives, gradient and diagonal of the losses of the selected rows in one pass. Returns the
   // sum of the losses.
-  double look();
+  double evaluate();
   double intercept_diagonal() const;
   // Returns the predicted gain. Stops when the relative residual is `forcing`, or when steps stall.
   double find_direction(double forcing);

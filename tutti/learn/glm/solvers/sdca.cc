@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t kBucketRows = 64;
 constexpr std::int64_t kRowsPerReplica = 50000;
-constexpr std::int64_t kMostReplicas = 4;
+constexpr std::int64_t kMaxReplicas = 4;
 constexpr int kRoundsPerEpoch = 4;
-constexpr double kMeetingsPerRound =
+constexpr double kExchangesPerPhase =
     4;  // minimum duration of a local phase, in exchanges between ranks
 
 template <class T>
@@ -42,7 +42,7 @@ class Sdca {
   void run_epoch(std::mt19937_64& random);
   void run_round(std::int64_t end, int round, int rounds);
   void run_bucket(std::int64_t begin, std::int64_t end, std::vector<T>& weights);
-  void meet();
+  void exchange();
   void measure();
   T product(std::int64_t row, const T* vector) const {
     if (sparse_ != nullptr) return sparse_dot(sparse_->rows_view(), row, vector);
@@ -63,9 +63,9 @@ class Sdca {
   std::vector<T> weights_;  // the intercept last
   std::vector<std::vector<T>> replicas_;
   std::vector<std::int64_t> bucket_order_;  // first rows of the buckets, shuffled for this epoch
-  std::vector<T> met_;                      // weights at the last exchange between ranks
+  std::vector<T> exchanged_;                // weights at the last exchange between ranks
   int inner_rounds_ = 1, rounds_since_ = 0;
-  double meeting_seconds_ = 0;
+  double exchange_seconds_ = 0;
   Stopwatch watch_;
   double ridge_ = 0, intercept_ridge_ = 0, centre_ = 0, aggregation_ = 1;
   bool has_intercept_ = false, is_free_ = false;
@@ -99,7 +99,7 @@ void Sdca<T>::start() {
   const double value = options.intercept_value;
   intercept_ridge_ = is_free_ ? ridge_ / std::max(mean_square, 1e-12) : ridge_ / (value * value);
   const std::int64_t count =
-      std::clamp<std::int64_t>(design_.rows() / kRowsPerReplica, 1, kMostReplicas);
+      std::clamp<std::int64_t>(design_.rows() / kRowsPerReplica, 1, kMaxReplicas);
   replicas_.resize(count);
   aggregation_ =
       static_cast<double>(count) * (design_.ranks() != nullptr ? design_.ranks()->size() : 1);
@@ -153,26 +153,26 @@ void Sdca<T>::run_round(std::int64_t end, int round, int rounds) {
 // are part of the message, so all ranks choose the same number of rounds until the next exchange: enough that exchanges
 // take at most a fifth of the time.
 template <class T>
-void Sdca<T>::meet() {
+void Sdca<T>::exchange() {
   if (design_.ranks() == nullptr) return;
   const double computing = watch_.seconds();
   std::vector<double> changes(columns_ + 3);
   for (std::int64_t j = 0; j <= columns_; ++j)
-    changes[j] = static_cast<double>(weights_[j]) - static_cast<double>(met_[j]);
+    changes[j] = static_cast<double>(weights_[j]) - static_cast<double>(exchanged_[j]);
   changes[columns_ + 1] = computing / rounds_since_;
-  changes[columns_ + 2] = meeting_seconds_;
+  changes[columns_ + 2] = exchange_seconds_;
   watch_ = Stopwatch();
   design_.ranks()->all_reduce(Buffer::of(std::span<double>(changes)));
   const double ranks = design_.ranks()->size();
   for (std::int64_t j = 0; j <= columns_; ++j)
-    weights_[j] = static_cast<T>(static_cast<double>(met_[j]) + changes[j] / ranks);
-  met_ = weights_;
+    weights_[j] = static_cast<T>(static_cast<double>(exchanged_[j]) + changes[j] / ranks);
+  exchanged_ = weights_;
   rounds_since_ = 0;
   if (problem_.options.inner_rounds == 0 && changes[columns_ + 1] > 0)
     inner_rounds_ = static_cast<int>(
-        std::clamp(std::ceil(kMeetingsPerRound * changes[columns_ + 2] / changes[columns_ + 1]),
+        std::clamp(std::ceil(kExchangesPerPhase * changes[columns_ + 2] / changes[columns_ + 1]),
                    1.0, static_cast<double>(kRoundsPerEpoch)));
-  meeting_seconds_ = watch_.seconds();
+  exchange_seconds_ = watch_.seconds();
   watch_ = Stopwatch();
 }
 
@@ -188,11 +188,11 @@ void Sdca<T>::run_epoch(std::mt19937_64& random) {
     for (int round = 0; round < rounds; ++round) {
       run_round(end, round, rounds);
       ++rounds_since_;
-      if (!design_.is_streamed() && rounds_since_ >= inner_rounds_) meet();
+      if (!design_.is_streamed() && rounds_since_ >= inner_rounds_) exchange();
     }
   });
   if (design_.is_streamed()) rounds_since_ = std::max(1, rounds_since_);
-  if (rounds_since_ > 0) meet();
+  if (rounds_since_ > 0) exchange();
   tracker_.add_passes(1);
 }
 
@@ -248,13 +248,14 @@ void Sdca<T>::run_epochs() {
       weights_[columns_] = static_cast<T>(2 * intercept - centre_);
       centre_ = intercept;
     }
-    met_ = weights_;
+    exchanged_ = weights_;
     rounds_since_ = 0;
     watch_ = Stopwatch();
     run_epoch(random);
     if (--until_measured == 0 || epoch == problem_.options.max_iterations) {
       measure();
-      if (!tracker_.report(objective_, gap_) || tracker_.is_enough(objective_, gap_)) break;
+      if (!tracker_.report(objective_, gap_) || tracker_.is_within_tolerance(objective_, gap_))
+        break;
       until_measured = epoch < 8 ? 1 : epoch / 8;
     }
   }

@@ -41,11 +41,11 @@ std::size_t first_wrong(Loss loss, std::span<const double> labels) {
     return static_cast<std::size_t>(std::find_if_not(labels.begin(), labels.end(), is_right) -
                                     labels.begin());
   };
-  constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr double kMax = std::numeric_limits<double>::max();
   if (is_classification(loss)) return first([](double y) { return std::abs(y) == 1; });
-  if (loss == Loss::kPoisson) return first([](double y) { return y >= 0 && y <= kMost; });
-  if (loss == Loss::kGamma) return first([](double y) { return y > 0 && y <= kMost; });
-  return first([](double y) { return y >= -kMost && y <= kMost; });
+  if (loss == Loss::kPoisson) return first([](double y) { return y >= 0 && y <= kMax; });
+  if (loss == Loss::kGamma) return first([](double y) { return y > 0 && y <= kMax; });
+  return first([](double y) { return y >= -kMax && y <= kMax; });
 }
 
 }  // namespace
@@ -103,9 +103,9 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
     refuse(fmt::format("The {} loss needs solver sdca or interior_point, l2 > 0 and no l1; not {}.",
                        loss, name));
   const bool has_cholesky = solver == Solver::kNewton || solver == Solver::kInteriorPoint;
-  if (has_cholesky && shape.columns > kMostColumnsForNewton)
+  if (has_cholesky && shape.columns > kMaxColumnsForNewton)
     refuse(fmt::format("Solver {} supports at most {} columns; the data has {}. Use newton_cg.",
-                       name, kMostColumnsForNewton, shape.columns));
+                       name, kMaxColumnsForNewton, shape.columns));
   const bool is_penalised = options.fit_intercept && options.penalise_intercept;
   if (options.l1 > 0 && is_penalised) refuse("With l1 the intercept cannot be penalised.");
   if (solver == Solver::kWorkingSet && options.ranks != nullptr)
@@ -115,7 +115,7 @@ void check_solver(const Shape& shape, const GlmOptions& options, Solver solver) 
 Solver choose_solver(const Shape& shape, const GlmOptions& options) {
   if (options.solver != Solver::kAuto) return options.solver;
   const bool is_small = shape.rows * shape.columns <= 1 << 20;
-  const bool has_few = shape.columns <= kMostColumnsForNewton && (!shape.is_sparse || is_small);
+  const bool has_few = shape.columns <= kMaxColumnsForNewton && (!shape.is_sparse || is_small);
   if (!is_smooth(options.loss)) return has_few ? Solver::kInteriorPoint : Solver::kSdca;
   if (has_few) return Solver::kNewton;
   const bool has_columns = options.ranks == nullptr;

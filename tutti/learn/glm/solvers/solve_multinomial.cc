@@ -12,7 +12,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr int kMostSoftmaxSteps = 100;
+constexpr int kMaxSoftmaxSteps = 100;
 constexpr double kSoftmaxForcing = 0.1;
 
 template <class T>
@@ -120,7 +120,7 @@ double Multinomial<T>::find_direction() {
   const double first_length = length;
   search_ = solved_;
   for (int step = 0;
-       step < kMostSoftmaxSteps && length > kSoftmaxForcing * kSoftmaxForcing * first_length;
+       step < kMaxSoftmaxSteps && length > kSoftmaxForcing * kSoftmaxForcing * first_length;
        ++step) {
     const double curvature = multiply_with_ridge();
     if (!(curvature > 0)) break;
@@ -166,10 +166,10 @@ bool Multinomial<T>::run_steps() {
     const double gain = find_direction();
     if (!(options_.l2 > 0)) gap_ = gain;
     if (!tracker_.report(objective_, gap_)) return false;
-    const bool is_enough = tracker_.is_enough(objective_, gap_);
+    const bool is_enough = tracker_.is_within_tolerance(objective_, gap_);
     const bool has_gained = search_line(gain);  // also at the end, for full precision
-    if (is_enough || !has_gained || gain <= kNothingToGain * objective_)
-      return tracker_.is_rounding(objective_, gap_);
+    if (is_enough || !has_gained || gain <= kRelativeRounding * objective_)
+      return tracker_.is_at_precision_limit(objective_, gap_);
   }
   return false;
 }

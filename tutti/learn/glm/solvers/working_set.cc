@@ -18,7 +18,7 @@ constexpr int kNewtonSteps = 10;  // per working set
 constexpr int kSweeps = 100;      // per Newton step
 constexpr int kSlowSweeps =
     25;  // after more sweeps, the columns are considered strongly correlated
-constexpr std::size_t kMostForGram = 256;
+constexpr std::size_t kMaxForGram = 256;
 constexpr int kStalls = 5;
 
 // Lipschitz constant of the derivative of the loss; infinite if there is none.
@@ -330,7 +330,7 @@ void WorkingSet<T>::minimise_on_set() {
     intercept_step_ = 0;
     std::fill(state_.moves.begin(), state_.moves.end(), T{0});
     changed_ = state_.first;
-    const bool by_gram = is_slow_ && set_.size() <= kMostForGram;
+    const bool by_gram = is_slow_ && set_.size() <= kMaxForGram;
     const double gain = by_gram ? solve_by_gram() : sweep_until_small(curvatures);
     if (gain <= 1e-16 * std::abs(state_.objective) || !search_line(gain)) return;
     if (gain < 0.1 * state_.gap) return;
@@ -349,7 +349,7 @@ Solution WorkingSet<T>::run() {
     compute_gradient();
     find_gap();
     if (!state_.tracker.report(state_.objective, state_.gap) ||
-        state_.tracker.is_enough(state_.objective, state_.gap))
+        state_.tracker.is_within_tolerance(state_.objective, state_.gap))
       break;
     stalls.note(before, state_.objective);
     is_stuck =

@@ -36,7 +36,7 @@ template <class T>
 struct ColumnGroup {
   using Table = EdgeTable<T>;
   using Tag = hn::CappedTag<T, 8>;
-  static constexpr int kMost = static_cast<int>(hn::MaxLanes(Tag()));
+  static constexpr int kMax = static_cast<int>(hn::MaxLanes(Tag()));
   hn::Vec<Tag> starts, scales;
   const T* HWY_RESTRICT edges;
   const std::uint8_t* HWY_RESTRICT before;
@@ -47,7 +47,7 @@ struct ColumnGroup {
         scales(hn::LoadU(Tag(), table.scales.data() + first)),
         edges(table.edges.data()->numbers + first * Table::kEdges),
         before(table.before.data() + first * Table::kCells),
-        count(columns - first < kMost ? columns - first : kMost) {}
+        count(columns - first < kMax ? columns - first : kMax) {}
 
   template <bool kIsWhole>
   HWY_INLINE void bin_row(const T* HWY_RESTRICT source, std::uint8_t* HWY_RESTRICT target) const {
@@ -59,9 +59,9 @@ struct ColumnGroup {
     const auto at = hn::Mul(hn::Sub(values, starts), scales);
     const auto last = hn::Set(d, static_cast<T>(Table::kCells - 1));
     const auto inside = hn::Min(hn::Max(at, hn::Zero(d)), last);
-    HWY_ALIGN std::int32_t cells[kMost];
+    HWY_ALIGN std::int32_t cells[kMax];
     hn::Store(to_whole(hn::IfThenElseZero(hn::Eq(at, at), inside)), whole, cells);
-    for (int k = 0; k < (kIsWhole ? kMost : count); ++k) {
+    for (int k = 0; k < (kIsWhole ? kMax : count); ++k) {
       const T value = source[k];
       const int start = before[k * Table::kCells + cells[k]];
       const int found =
@@ -88,12 +88,12 @@ void bin_rows_of(const EdgeTable<T>& table, const T* values, std::int64_t row_st
   constexpr std::int64_t kRowsAtOnce = 64;
   for (std::int64_t start = begin; start < end; start += kRowsAtOnce) {
     const std::int64_t last = end < start + kRowsAtOnce ? end : start + kRowsAtOnce;
-    for (int first = 0; first < columns; first += ColumnGroup<T>::kMost) {
+    for (int first = 0; first < columns; first += ColumnGroup<T>::kMax) {
       const ColumnGroup<T> group(table, first, columns);
       for (std::int64_t row = start; row < last; ++row) {
         const T* source = values + row * row_stride + first;
         std::uint8_t* target = bins + row * stride + first;
-        if (group.count == ColumnGroup<T>::kMost)
+        if (group.count == ColumnGroup<T>::kMax)
           group.template bin_row<true>(source, target);
         else
           group.template bin_row<false>(source, target);

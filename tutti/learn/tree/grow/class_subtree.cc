@@ -50,7 +50,7 @@ bool ClassSubtree::suits(const Growth<NarrowRecord>& growth, const GrownNode& ro
   const GrowOptions& options = growth.options;
   const SplitSearch& search = growth.search;
   const bool weighs_one = root.sums.hessian == root.size();  // all sample weights are 1
-  return weighs_one && root.size() <= kMostRows && growth.has_room &&
+  return weighs_one && root.size() <= kMaxRows && growth.has_room &&
          growth.communicator == nullptr && options.is_classification && !options.keeps_last_rows &&
          options.columns_per_node == 0 && growth.data.tiles() == 1 &&
          options.columns.size() == static_cast<std::size_t>(growth.data.columns()) &&
@@ -86,7 +86,7 @@ void ClassSubtree::grow(std::vector<GrownNode>& nodes, const std::uint64_t* hist
 void ClassSubtree::gather(std::span<const NarrowRecord> records) {
   const BinnedData& data = growth_.data;
   if (!copy_) {
-    const std::int64_t most = std::min(kMostRows, growth_.records.size);
+    const std::int64_t most = std::min(kMaxRows, growth_.records.size);
     copy_.emplace(most, data.columns());
     for (auto& entries : entries_) entries.resize(most);
   }

@@ -14,7 +14,7 @@ namespace tutti::learn::tree {
 
 class ClassSubtree {
  public:
-  static constexpr std::int64_t kMostRows = 65535;  // limited by 16-bit counters
+  static constexpr std::int64_t kMaxRows = 65535;  // limited by 16-bit counters
 
   // Whether the subtree below `root` can be grown by this class.
   static bool suits(const Growth<NarrowRecord>& growth, const GrownNode& root);

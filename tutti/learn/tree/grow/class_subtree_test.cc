@@ -32,7 +32,7 @@ Model tree_of(const TestData& data, const BinOptions& bin_options, const SplitRu
   const Growth<NarrowRecord> growth = {binned, search, options, records, scratch};
   const std::vector<GrownNode> nodes = grow(growth, threads);
   EXPECT_EQ(ClassSubtree::suits(growth, nodes[0]),
-            !options.keeps_last_rows && data.rows <= ClassSubtree::kMostRows);
+            !options.keeps_last_rows && data.rows <= ClassSubtree::kMaxRows);
   Model model;
   std::vector<std::int32_t> tree_index;
   model.trees.push_back(to_tree(nodes, bins, rules, tree_index));

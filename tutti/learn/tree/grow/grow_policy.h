@@ -27,7 +27,7 @@ struct ExpandEntry {
 inline constexpr std::int64_t kSubtreeRows = 65536;
 
 // Best-first growth: maximum rows of a node split by one thread.
-inline constexpr std::int64_t kAloneRows = 32768;
+inline constexpr std::int64_t kSerialRows = 32768;
 
 // Number of nodes split together, most of them speculatively: enough to keep all threads busy.
 inline constexpr int kSplitAhead = 8;
@@ -58,13 +58,13 @@ void grow_best_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry root
 
 // Parallel best-first growth; the tree is that of grow_best_first. Large nodes are split by all threads together. Small
 // ones are split speculatively, each by one thread; splits that are not used are pruned.
-template <class Work, class MakeAlone>
+template <class Work, class MakeSerial>
 class BestFirst {
  public:
-  BestFirst(Work& work, const MakeAlone& make_alone, Threads& threads,
+  BestFirst(Work& work, const MakeSerial& make_serial, Threads& threads,
             std::vector<GrownNode>& nodes)
       : work_(work), threads_(threads), nodes_(nodes) {
-    for (int i = 0; i < threads.count(); ++i) alone_.emplace_back(new Alone(make_alone()));
+    for (int i = 0; i < threads.count(); ++i) serial_.emplace_back(new Serial(make_serial()));
   }
 
   void grow(ExpandEntry root, int max_leaves) {
@@ -97,13 +97,13 @@ class BestFirst {
   }
 
   void split(const Waiting& best, const std::vector<Waiting>& open, std::size_t most) {
-    if (at(best).size() > kAloneRows) {
+    if (at(best).size() > kSerialRows) {
       keep(static_cast<std::size_t>(best.node.index), work_.expand(nodes_, best.node));
       return;
     }
     std::vector<Waiting> chosen;
     for (const Waiting& one : open)
-      if (at(one).left < 0 && at(one).size() <= kAloneRows) chosen.push_back(one);
+      if (at(one).left < 0 && at(one).size() <= kSerialRows) chosen.push_back(one);
     const std::size_t size = std::min({chosen.size(), most - 1, std::size_t{kSplitAhead - 1}});
     std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size),
                       chosen.end(),
@@ -120,7 +120,7 @@ class BestFirst {
     threads_.run(threads_.count(), [&](std::int64_t slot) {
       for (std::size_t i; (i = next++) < chosen.size();) {
         grown[i] = {at(chosen[i])};
-        open[i] = alone_[slot]->expand(grown[i], {0, chosen[i].node.histogram});
+        open[i] = serial_[slot]->expand(grown[i], {0, chosen[i].node.histogram});
       }
     });
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -136,9 +136,9 @@ class BestFirst {
     children_[parent] = std::move(open);
   }
 
-  using Alone = decltype(std::declval<const MakeAlone&>()());
+  using Serial = decltype(std::declval<const MakeSerial&>()());
   Work& work_;
-  std::vector<std::unique_ptr<Alone>> alone_;
+  std::vector<std::unique_ptr<Serial>> serial_;
   Threads& threads_;
   std::vector<GrownNode>& nodes_;
   std::vector<std::vector<ExpandEntry>> children_;  // per split node: its children with a split
@@ -154,14 +154,14 @@ void grow_depth_first(Work& work, std::vector<GrownNode>& nodes, ExpandEntry roo
   }
 }
 
-// Each thread grows whole subtrees with a Work object from `make_alone()`.
-template <class MakeAlone>
-void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<GrownNode>& nodes,
+// Each thread grows whole subtrees with a Work object from `make_serial()`.
+template <class MakeSerial>
+void grow_subtrees(const MakeSerial& make_serial, Threads& threads, std::vector<GrownNode>& nodes,
                    std::span<const ExpandEntry> roots) {
   std::vector<std::vector<GrownNode>> subtrees(roots.size());
   std::atomic<std::size_t> next = 0;
   threads.run(threads.count(), [&](std::int64_t) {
-    auto work = make_alone();
+    auto work = make_serial();
     for (std::size_t i; (i = next++) < roots.size();) {
       subtrees[i] = {nodes[roots[i].index]};
       work.grow_subtree(subtrees[i], {0, roots[i].histogram});
@@ -173,8 +173,8 @@ void grow_subtrees(const MakeAlone& make_alone, Threads& threads, std::vector<Gr
 
 // Breadth-first growth with all threads on each node. The subtree of a node with few rows is grown by one thread. With
 // ranks, all ranks process every node together, so there are no such subtrees.
-template <class Work, class MakeAlone>
-void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks, Threads& threads,
+template <class Work, class MakeSerial>
+void grow_breadth_first(Work& work, const MakeSerial& make_serial, bool has_ranks, Threads& threads,
                         std::vector<GrownNode>& nodes, ExpandEntry root) {
   std::deque<ExpandEntry> open;
   std::vector<ExpandEntry> roots;
@@ -191,21 +191,21 @@ void grow_breadth_first(Work& work, const MakeAlone& make_alone, bool has_ranks,
     open.pop_front();
     for (const ExpandEntry& child : work.expand(nodes, next)) add(child);
   }
-  grow_subtrees(make_alone, threads, nodes, roots);
+  grow_subtrees(make_serial, threads, nodes, roots);
 }
 
-template <class Work, class MakeAlone>
-std::vector<GrownNode> grow_in_order(Work& work, const MakeAlone& make_alone, int max_leaves,
+template <class Work, class MakeSerial>
+std::vector<GrownNode> grow_in_order(Work& work, const MakeSerial& make_serial, int max_leaves,
                                      bool has_ranks, Threads& threads) {
   std::vector<GrownNode> nodes;
   const ExpandEntry root = work.begin(nodes);
   if (!nodes[0].split.exists()) return nodes;
   if (max_leaves > 0 && threads.count() > 1 && !has_ranks)
-    BestFirst(work, make_alone, threads, nodes).grow(root, max_leaves);
+    BestFirst(work, make_serial, threads, nodes).grow(root, max_leaves);
   else if (max_leaves > 0)
     grow_best_first(work, nodes, root, max_leaves);
   else
-    grow_breadth_first(work, make_alone, has_ranks, threads, nodes, root);
+    grow_breadth_first(work, make_serial, has_ranks, threads, nodes, root);
   return nodes;
 }
 

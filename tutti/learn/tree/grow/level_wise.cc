@@ -15,9 +15,8 @@ constexpr std::int64_t kBlock = 16384;
 constexpr std::size_t kBlocksOfTask = 16;  // per task of a thread
 // Rows partitioned at a time: they are still in the L1 cache when they are accumulated.
 constexpr std::int64_t kPartitionRows = 2048;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // limit of the histograms of one pass
-constexpr std::int64_t kFewestRows =
-    2 * kSubtreeRows;  // below that, level-wise growth is not faster
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  // limit of the histograms of one pass
+constexpr std::int64_t kMinRows = 2 * kSubtreeRows;  // below that, level-wise growth is not faster
 
 }  // namespace
 
@@ -62,8 +61,7 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
   if (order_ == nullptr)
     order_ = allocate_large(static_cast<std::size_t>(rows) * sizeof(std::uint16_t));
   while (!large.empty() && !is_last() &&
-         large.size() * context_.slots * histograms_.words() * sizeof(std::uint64_t) <=
-             kMostBytes) {
+         large.size() * context_.slots * histograms_.words() * sizeof(std::uint64_t) <= kMaxBytes) {
     const std::vector<ExpandEntry> children = expand_level(nodes, large, segments);
     large.clear();
     for (const ExpandEntry& child : children)
@@ -80,8 +78,8 @@ std::vector<ExpandEntry> LevelWise<Record>::expand(std::vector<GrownNode>& nodes
 template <class Record>
 bool LevelWise<Record>::can_split_levels(std::int64_t rows) const {
   return context_.growth.communicator == nullptr && context_.data.tiles() == 1 &&
-         rows >= kFewestRows &&
-         context_.slots * histograms_.words() * sizeof(std::uint64_t) <= kMostBytes;
+         rows >= kMinRows &&
+         context_.slots * histograms_.words() * sizeof(std::uint64_t) <= kMaxBytes;
 }
 
 // Sums of the root. Its rows become offsets directly, without records of all rows.

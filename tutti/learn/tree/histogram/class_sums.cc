@@ -32,7 +32,7 @@ void ClassSums::add(const BinnedData& data, const std::uint8_t* bins,
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_offsets<kIndex + 1>...};
   }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
-  if (rows_ + offsets.size() > kMostRows) flush(histogram);
+  if (rows_ + offsets.size() > kMaxRows) flush(histogram);
   const auto columns = static_cast<std::size_t>(data.columns());
   words_.resize(columns * kBins);
   rows_ += offsets.size();

@@ -12,11 +12,11 @@ namespace tutti::learn::tree {
 
 class ClassSums {
  public:
-  static constexpr std::size_t kMostRows = 65535;  // limited by 16-bit counters
+  static constexpr std::size_t kMaxRows = 65535;  // limited by 16-bit counters
 
   // Adds rows to `histogram`, which must be kNarrow with one tile and is valid only after `flush`. An offset has the
   // row in the lower 15 bits, with its bins at bins[row * data.stride()], and the class in the top bit. At most
-  // kMostRows per call.
+  // kMaxRows per call.
   void add(const BinnedData& data, const std::uint8_t* bins, std::span<const std::uint16_t> offsets,
            std::uint64_t* histogram, Ahead& ahead);
   void flush(std::uint64_t* histogram);

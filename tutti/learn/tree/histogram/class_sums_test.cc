@@ -20,7 +20,7 @@ TEST(ClassSums, AreThoseOfRecords) {
     ClassSums sums;
     Ahead nothing = {data.tile(0), data.tile(0)};
     for (const std::size_t size : {std::size_t{40000}, std::size_t{0}, std::size_t{25535},
-                                   std::size_t{1}, ClassSums::kMostRows}) {
+                                   std::size_t{1}, ClassSums::kMaxRows}) {
       std::vector<std::uint16_t> offsets;
       std::vector<NarrowRecord> records;
       for (std::size_t i = 0; i < size; ++i) {
