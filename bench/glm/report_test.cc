@@ -27,7 +27,7 @@ GlmOutcome outcome() {
   return made;
 }
 
-TEST(GlmReport, CountsTheQuickestFitWithinTheTarget) {
+TEST(GlmReport, SelectsTheFastestFitWithinTheTarget) {
   const GlmOutcome made = outcome();
   EXPECT_EQ(made.best(), 100.0);
   EXPECT_EQ(made.first_within("tutti")->settings, "tol 1e-2");
@@ -43,7 +43,7 @@ TEST(GlmReport, CountsTheQuickestFitWithinTheTarget) {
 }
 
 // It is compared with the fits in memory that were measured alternately with it.
-TEST(GlmReport, AFileIsNoPeer) {
+TEST(GlmReport, AFitFromAFileIsNotABaseline) {
   GlmOutcome made = outcome();
   made.fits.push_back({kFromFile, "", 1.5, 100.5, 10, 1.2, 1.2});
   EXPECT_THAT(text_of(made), testing::HasSubstr("1.25x the time in memory"));
@@ -66,7 +66,7 @@ TEST(GlmReport, ReadsWhatTheWorkerWrites) {
   std::filesystem::remove(path);
 }
 
-TEST(GlmGenerate, SameRowsWhateverTheNumber) {
+TEST(GlmGenerate, RowsDoNotDependOnTheirNumber) {
   const auto few = make_clicks(100, 1000, 3), many = make_clicks(3000, 1000, 3);
   EXPECT_TRUE(std::equal(few.features.indices, few.features.indices + few.features.entries(),
                          many.features.indices));

@@ -169,14 +169,14 @@ class Contest:
         """Return the tolerance of the fastest fit within the target."""
         return min(fit for fit in self.ours if (fit[1] - self.best) / self.best <= self.target)[2]
 
-    def run_limited(self, folder, share):
+    def run_limited(self, folder, memory_fraction):
         """Fit from a file, bypassing the page cache, alternated with fits in memory; also measure the read bandwidth."""
         path = folder / "rows.data"
         if not path.exists():
             data.save_data_file(path, self.X, self.y)
         with open(path, "rb") as rows:
             os.fsync(rows.fileno())
-        file, limit, tol = data.DataFile(path), int(path.stat().st_size * share), self.quickest()
+        file, limit, tol = data.DataFile(path), int(path.stat().st_size * memory_fraction), self.quickest()
         settings = {"fit_intercept": self.has_intercept, "tol": tol, "max_iter": 100000}
         model = linear.LogisticRegression(self.penalty, memory_limit=limit, **settings)
         from_file, in_memory, disk = Fitted(model, file), [], []
@@ -218,15 +218,15 @@ class Contest:
 
 
 def main():
-    folder, case, penalty, has_intercept, target, seconds, baselines, share = sys.argv[1:]
+    folder, case, penalty, has_intercept, target, seconds, baselines, memory_fraction = sys.argv[1:]
     warnings.simplefilter("ignore")
     selected = baselines.split(",") if baselines else EFFORTS
     if unknown := set(selected) - set(EFFORTS):
         sys.exit(f"No solver is called {', '.join(unknown)}. There are {', '.join(EFFORTS)}.")
     contest = Contest(Path(folder), case, penalty, has_intercept == "1", float(target), float(seconds))
     contest.run_ours()
-    if float(share) > 0:
-        contest.run_limited(Path(folder), float(share))
+    if float(memory_fraction) > 0:
+        contest.run_limited(Path(folder), float(memory_fraction))
     for name in PEERS[case] if float(seconds) > 0 else []:
         if name in selected:
             contest.run_peer(name)

@@ -45,7 +45,7 @@ TEST(Decays, ARowDependsOnItsIndexOnly) {
   EXPECT_NE(make_decays(100, 8).values, few.values);
 }
 
-TEST(TreeBench, OursLearnsFromDecays) {
+TEST(TreeBench, LearnsFromDecays) {
   TreeSettings settings;
   settings.repeats = 1;
   const TreeCase one = {"boosting", 5000, 0, 20, 31, {}};

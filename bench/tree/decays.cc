@@ -62,9 +62,9 @@ void tie(Particle& a, Particle& b, double wanted) {
 }
 
 // The tag of a jet has three values: none, weak, strong.
-float tag(RowRandom& random, double share) {
+float tag(RowRandom& random, double probability) {
   const double x = random.unit();
-  return x < share * 0.6 ? 2.2F : x < share ? 1.1F : 0.0F;
+  return x < probability * 0.6 ? 2.2F : x < probability ? 1.1F : 0.0F;
 }
 
 void make_row(RowRandom& random, bool is_signal, float* out) {

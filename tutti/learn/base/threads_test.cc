@@ -25,7 +25,7 @@ TEST_P(ThreadCounts, EveryPartRunsOnce) {
   EXPECT_EQ(seen, std::vector<int>(103, 1));
 }
 
-TEST_P(ThreadCounts, WhatAPartThrowsReachesTheCaller) {
+TEST_P(ThreadCounts, RethrowsTheExceptionOfAPart) {
   Threads threads(GetParam());
   EXPECT_THROW(threads.run(50,
                            [](std::int64_t part) {

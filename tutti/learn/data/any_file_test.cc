@@ -58,7 +58,7 @@ class AnyFile : public testing::Test {
 
 using Doubles = std::vector<double>;
 
-TEST_F(AnyFile, ReadsArraysOfNumpyByRowsAndColumns) {
+TEST_F(AnyFile, ReadsNumpyArraysInCAndFortranOrder) {
   const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});
   const DataSet rows = read_any(write("a.npy", npy_bytes("<f4", "(3, 2)", data)));
   EXPECT_EQ(numbers(rows.features), (Doubles{1, 2, 3, 4, 5, 6}));
@@ -68,7 +68,7 @@ TEST_F(AnyFile, ReadsArraysOfNumpyByRowsAndColumns) {
   EXPECT_EQ(numbers(whole.features), (Doubles{1, 2, 255}));
 }
 
-TEST_F(AnyFile, RefusesArraysThatAreNoMatrix) {
+TEST_F(AnyFile, RejectsArraysThatAreNotMatrices) {
   const std::string data = bytes_of<double>({1, 2});
   for (const std::string& wrong :
        {npy_bytes("<f8", "(2,)", data), npy_bytes(">f8", "(1, 2)", data),
@@ -79,7 +79,7 @@ TEST_F(AnyFile, RefusesArraysThatAreNoMatrix) {
     EXPECT_THROW(read_npy(write("a.npy", wrong)), IoError);
 }
 
-TEST_F(AnyFile, ReadsSparseArraysPackedOrNot) {
+TEST_F(AnyFile, ReadsCompressedAndUncompressedSparseArrays) {
   for (const bool is_packed : {false, true}) {
     const DataSet data = read_any(write("a.npz", sparse_npz_bytes(is_packed)));
     EXPECT_EQ(numbers(data.features), (Doubles{1, 0, 0, 2, 0, 0, 0, 0, 0, 3, 4, 0}));
@@ -109,7 +109,7 @@ TEST_F(AnyFile, ReadsHdf5) {
   EXPECT_THROW(read_hdf5(write("d.h5", "no")), IoError);
 }
 
-TEST_F(AnyFile, TellsKindsByBytesThenByNames) {
+TEST_F(AnyFile, DetectsFormatsByContentThenByName) {
   EXPECT_EQ(kind_of(write("a.csv", npy_bytes("<f8", "(0, 0)", ""))), FileKind::kNpy);
   EXPECT_EQ(kind_of(write("a.svm", "1 1:2\n")), FileKind::kSvmlight);
   EXPECT_EQ(kind_of(write("a.csv", "1,2\n")), FileKind::kCsv);
@@ -119,7 +119,7 @@ TEST_F(AnyFile, TellsKindsByBytesThenByNames) {
   EXPECT_THROW(parse_file_kind("xls"), ConfigError);
 }
 
-TEST_F(AnyFile, ConvertsBetweenKinds) {
+TEST_F(AnyFile, ConvertsBetweenFormats) {
   const DataSet data = parse_npz(sparse_npz_bytes(false), "f");
   for (const char* name : {"a.data", "a.svm", "a.csv", "a.snap"}) {
     const auto path = folder_ / name;

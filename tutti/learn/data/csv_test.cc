@@ -31,7 +31,7 @@ TEST(Csv, ReadsNamesLabelsAndNumbers) {
   EXPECT_EQ(data.features.columns, 2);
 }
 
-TEST(Csv, TakesTheLabelThatIsNamed) {
+TEST(Csv, SelectsTheLabelColumnByName) {
   EXPECT_EQ(parse_csv("a;b\n1;2\n", "f").labels.at(0), 1);
   EXPECT_EQ(parse_csv("a;b\n1;2\n", "f", {.label = "b"}).labels.at(0), 2);
   EXPECT_EQ(parse_csv("1\t2\n", "f", {.label = "1"}).labels.at(0), 2);
@@ -50,7 +50,7 @@ TEST(Csv, EmptyFieldsAreMissing) {
   EXPECT_EQ(found[2], 3);
 }
 
-TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
+TEST(Csv, ErrorsNameFileLineAndColumn) {
   EXPECT_EQ(message("a,b\n1,2\n\n1,x\n"), "DDL-9-03 f.csv:4: column 1: 'x' is not a number.");
   EXPECT_EQ(message("1,2\n1\n"), "DDL-9-03 f.csv:2: there are only 1 columns.");
   EXPECT_EQ(message("1,2\n1,2,3\n"), "DDL-9-03 f.csv:2: there are more than 2 columns.");
@@ -60,7 +60,7 @@ TEST(Csv, NamesFileLineAndColumnOfWhatIsWrong) {
   EXPECT_EQ(message("a,b\n"), "DDL-9-03 f.csv: the file has no rows.");
 }
 
-TEST(Csv, WordsBecomeCodes) {
+TEST(Csv, StringsBecomeCodes) {
   const std::string text = "y,size,town\nno,1,Rome\nyes,2,\nno,NA,Bonn\nno,3,7\n";
   EXPECT_EQ(message(text), "DDL-9-03 f.csv:2: column 0: 'no' is not a number.");
   const DataSet data = parse_csv(text, "f", {.parse_strings = true});
@@ -117,7 +117,7 @@ TEST(Csv, QuotesKeepDelimitersNewlinesAndQuotes) {
 }
 
 // Chunks end at the end of a row, not at a newline inside quotes.
-TEST(Csv, QuotesInManyPieces) {
+TEST(Csv, QuotesInManyChunks) {
   std::string text = "y,a\n";
   for (int i = 0; i < 600000; ++i) text += std::to_string(i % 2) + ",\"x\n,\"\"y\"\n";
   const DataSet data = parse_csv(text, "f", {.threads = 3, .parse_strings = true});
@@ -125,7 +125,7 @@ TEST(Csv, QuotesInManyPieces) {
   EXPECT_EQ(data.categories.columns[0], std::vector<std::string>{"x\n,\"y"});
 }
 
-TEST(Csv, ReadsWholeDoublesWhenAskedTo) {
+TEST(Csv, ReadsF64OnRequest) {
   const DataSet data = parse_csv("1,0.1\n2,1e39\n", "f", {.dtype = DType::kF64});
   ASSERT_EQ(data.features.dtype, DType::kF64);
   const auto* values = static_cast<const double*>(data.features.values);
@@ -138,7 +138,7 @@ TEST(Csv, ReadsWholeDoublesWhenAskedTo) {
   EXPECT_EQ(static_cast<const double*>(one_hot.values)[1], 0.1);
 }
 
-TEST(Csv, ReadsInPiecesWhateverTheThreads) {
+TEST(Csv, ReadsInChunksWithAnyNumberOfThreads) {
   std::string text = "y,a,b\n";
   for (int i = 0; i < 400000; ++i)
     text += std::to_string(i) + "," + std::to_string(i % 77) + ",0.5\n";
@@ -151,7 +151,7 @@ TEST(Csv, ReadsInPiecesWhateverTheThreads) {
   EXPECT_EQ(message(text), "DDL-9-03 f.csv:400002: column 2: 'x' is not a number.");
 }
 
-TEST(Csv, GivesBackWordsThatWereWritten) {
+TEST(Csv, CategoriesRoundTrip) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-csv-words-" + std::to_string(::getpid()));
   const DataSet data =
@@ -165,7 +165,7 @@ TEST(Csv, GivesBackWordsThatWereWritten) {
   EXPECT_TRUE(std::isnan(numbers(again)[1]));
 }
 
-TEST(Csv, GivesBackWhatWasWritten) {
+TEST(Csv, RoundTrips) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-csv-" + std::to_string(::getpid()));
   const DataSet data = parse_csv("1,0.1,1e-30\n2,16777217,-0\n", "f");

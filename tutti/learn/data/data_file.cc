@@ -225,8 +225,8 @@ DataFile::DataFile(const std::filesystem::path& path)
 DataFile::DataFile(const std::filesystem::path& path, int part, int parts) : DataFile(path) {
   if (part < 0 || part >= parts)
     throw ConfigError("DDL-9-04", fmt::format("There is no part {} of {}.", part, parts));
-  const auto first_chunk = [&](int share) {
-    return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * share / parts;
+  const auto first_chunk = [&](int index) {
+    return index_.begin() + static_cast<std::ptrdiff_t>(chunks()) * index / parts;
   };
   index_ = std::vector(first_chunk(part), first_chunk(part + 1));
   rows_ = entries_ = 0;

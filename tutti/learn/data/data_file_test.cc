@@ -63,7 +63,7 @@ TEST_F(DataFiles, NeedALabelAndAWeightForEveryRow) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(DataFiles, GiveBackWhatWasWritten) {
+TEST_F(DataFiles, RoundTrip) {
   const DataSet data = make();
   for (const Storage storage : {Storage::kCsr, Storage::kDense})
     for (const std::int64_t chunk_rows : {7, 50, 1000}) {
@@ -92,7 +92,7 @@ TEST_F(DataFiles, KeepImplicitValues) {
   EXPECT_EQ(numbers(again.features), numbers(data.features));
 }
 
-TEST_F(DataFiles, AreThereOnlyWhenFinished) {
+TEST_F(DataFiles, ExistOnlyWhenFinished) {
   {
     DataFileWriter writer(path_, {.columns = 2});
     std::vector<float> values = {1, 2, 3, 4};
@@ -110,13 +110,13 @@ TEST_F(DataFiles, AreThereOnlyWhenFinished) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(DataFiles, NoRowsAreAFileToo) {
+TEST_F(DataFiles, MayHaveNoRows) {
   write_data_file(path_, {Matrix{.columns = 3}, {}, {}});
   EXPECT_EQ(DataFile(path_).rows(), 0);
   EXPECT_EQ(DataFile(path_).read(0, 0).features.rows, 0);
 }
 
-TEST_F(DataFiles, DamageIsAlwaysSeen) {
+TEST_F(DataFiles, DamageIsAlwaysDetected) {
   write_data_file(path_, make(), 20);
   const std::string good = bytes();
   std::mt19937 random(9);
@@ -141,7 +141,7 @@ TEST_F(DataFiles, DamageIsAlwaysSeen) {
 }
 
 // Arrays without padding, so the old checksum covers all bytes.
-TEST_F(DataFiles, OfTheFirstVersionAreRead) {
+TEST_F(DataFiles, Version1IsReadable) {
   std::vector<float> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   const DataSet data = {Matrix{.rows = 8, .columns = 8, .values = values.data(), .row_stride = 8},
@@ -165,7 +165,7 @@ TEST_F(DataFiles, OfTheFirstVersionAreRead) {
   EXPECT_THROW(DataFile(path_).read(0), IoError);
 }
 
-TEST(Checksums, OfChunksTellEveryByte) {
+TEST(Checksums, DetectEveryChangedByte) {
   std::vector<std::byte> bytes((1 << 20) + 64);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
   const std::uint64_t sum = checksum_of_chunk(bytes.data(), bytes.size());
@@ -189,7 +189,7 @@ void check_backwards(const DataFile& file, const std::byte* start) {
   check.finish();
 }
 
-TEST_F(DataFiles, ChunksAreCheckedPieceByPiece) {
+TEST_F(DataFiles, ChunksAreVerifiedPieceByPiece) {
   std::vector<float> values(300 * 1000, 0.5f);
   DataSet data;
   data.features = {.rows = 300, .columns = 1000, .values = values.data(), .row_stride = 1000};

@@ -94,7 +94,7 @@ TEST(Fuzz, Csv) {
   EXPECT_GT(outcomes.read, 1000);
 }
 
-TEST(Fuzz, CsvWithWords) {
+TEST(Fuzz, CsvWithStrings) {
   const Outcomes outcomes =
       torture("y,a,b\nno,2.5,Rome\nyes,NA,\nno,,7\n", 20000, [](const std::string& bytes) {
         return parse_csv(bytes, "f", {.threads = 1, .parse_strings = true});
@@ -114,7 +114,7 @@ TEST(Fuzz, Npz) {
 }
 
 // Damaged content with correct checksums, so that it is parsed.
-TEST(Fuzz, NpzWithSoundPacking) {
+TEST(Fuzz, NpzWithValidChecksums) {
   const std::string offsets = npy_bytes("<i4", "(4,)", bytes_of<std::int32_t>({0, 2, 2, 4}));
   torture(offsets, 5000, [](const std::string& bytes) {
     return parse_npz(

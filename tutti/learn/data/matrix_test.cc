@@ -42,7 +42,7 @@ std::string error_of(const Matrix& matrix) {
 
 class Forms : public testing::TestWithParam<std::pair<int, int>> {};
 
-TEST_P(Forms, LeadBackToTheSameNumbers) {
+TEST_P(Forms, RoundTrip) {
   Threads threads(3);
   const auto [rows, columns] = GetParam();
   const std::vector<float> values = random_values(static_cast<std::int64_t>(rows) * columns, 5);
@@ -66,7 +66,7 @@ TEST(Matrix, ColumnMajorBecomesRowMajor) {
   EXPECT_THAT(all_of(to_storage(columns, Storage::kDense, threads)), ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
-TEST(Matrix, ImplicitRowsKeepTheirLengthByColumns) {
+TEST(Matrix, ImplicitRowsKeepTheirNormInCsc) {
   Threads threads(1);
   SparseRowsBuilder builder;
   for (int index = 0; index < 4; ++index) builder.add(index, 1);
@@ -100,7 +100,7 @@ TEST(Matrix, CodesBecomeColumns) {
   EXPECT_THROW(from_codes(codes, offsets, 4), ConfigError);
 }
 
-TEST(Matrix, CheckNamesTheFirstWrongPlace) {
+TEST(Matrix, CheckNamesTheFirstInvalidEntry) {
   std::vector<float> values(20, 1.0f);
   EXPECT_EQ(error_of(dense(values, 4, 5)), "none");
   values[13] = std::numeric_limits<float>::quiet_NaN();
@@ -120,7 +120,7 @@ TEST(Matrix, CheckNamesTheFirstWrongPlace) {
 }
 
 // That many columns would need 64-bit indices.
-TEST(Matrix, TooManyColumnsAreRefusedNotCut) {
+TEST(Matrix, TooManyColumnsAreRejectedNotTruncated) {
   const std::int64_t offsets[] = {0, 1};
   const std::int32_t indices[] = {0};
   Threads threads(1);

@@ -47,7 +47,7 @@ void expect_rows(const Matrix& rows, std::int64_t first) {
     ASSERT_EQ(values[i], static_cast<float>(first * kColumns + i));
 }
 
-TEST_P(RowStreamTest, BringsEveryChunkInOrderPassAfterPass) {
+TEST_P(RowStreamTest, VisitsEveryChunkInOrderInEachPass) {
   for (const std::int64_t chunks : {1, 3, 7, 20}) {
     const std::int64_t rows = chunks * kChunkRows - 1;
     const auto stream = open(rows, 5);
@@ -68,7 +68,7 @@ TEST_P(RowStreamTest, BringsEveryChunkInOrderPassAfterPass) {
   }
 }
 
-TEST_P(RowStreamTest, ResidentsNeedNoReading) {
+TEST_P(RowStreamTest, ResidentChunksNeedNoReads) {
   const auto stream = open(20 * kChunkRows, 8);
   for (int pass = 0; pass < 3; ++pass) {
     std::int64_t seen = 0;
@@ -81,7 +81,7 @@ TEST_P(RowStreamTest, ResidentsNeedNoReading) {
   EXPECT_LE(stream->chunks_read(), stream->residents() + 4);
 }
 
-TEST_P(RowStreamTest, OthersComeInStretches) {
+TEST_P(RowStreamTest, VisitsOtherChunksOfARange) {
   const auto stream = open(20 * kChunkRows, 8);
   stream->for_residents(threads_, [](const Matrix&, std::int64_t) {});
   std::int64_t seen = 0;
@@ -98,7 +98,7 @@ TEST_P(RowStreamTest, OthersComeInStretches) {
   EXPECT_LE(stream->chunks_read(), 20 + 4);
 }
 
-TEST_P(RowStreamTest, GoesOnAfterABodyThatThrew) {
+TEST_P(RowStreamTest, ContinuesAfterAnException) {
   const auto stream = open(12 * kChunkRows, 4);
   for (const std::int64_t last : {0, 2, 5, 11}) {
     EXPECT_THROW(stream->for_chunks(threads_,
@@ -115,7 +115,7 @@ TEST_P(RowStreamTest, GoesOnAfterABodyThatThrew) {
   }
 }
 
-TEST_P(RowStreamTest, FindsDamage) {
+TEST_P(RowStreamTest, DetectsDamage) {
   write(12 * kChunkRows);
   {
     std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
@@ -126,7 +126,7 @@ TEST_P(RowStreamTest, FindsDamage) {
   EXPECT_THROW(stream.for_chunks(threads_, [](const Matrix&, std::int64_t) {}), IoError);
 }
 
-TEST_P(RowStreamTest, RefusesWhatIsNotFinite) {
+TEST_P(RowStreamTest, RejectsValuesThatAreNotFinite) {
   std::vector<float> values(static_cast<std::size_t>(9 * kChunkRows * kColumns));
   values[static_cast<std::size_t>(8 * kChunkRows * kColumns) - 1] =
       std::numeric_limits<float>::quiet_NaN();
@@ -146,7 +146,7 @@ std::vector<std::int64_t> chunks_up_to(std::int64_t count) {
 
 constexpr RowStream::Partition kPartition{.parts = 3, .block_rows = 64};
 
-TEST_P(RowStreamTest, PartsComeInOrderWithAllTheirRows) {
+TEST_P(RowStreamTest, PartsAreVisitedInOrderWithAllRows) {
   for (const std::int64_t buffers : {3, 5, 8}) {
     const std::int64_t rows = 20 * kChunkRows - 1;
     const auto stream = open(rows, buffers);
@@ -191,7 +191,7 @@ TEST_P(RowStreamTest, PartsOfSomeChunksOnly) {
   stream->for_parts(threads_, {}, kPartition, [](auto&&...) { FAIL(); });
 }
 
-TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
+TEST_P(RowStreamTest, PartsContinueAfterAnException) {
   const auto stream = open(12 * kChunkRows, 4);
   for (const std::int64_t last : {0, 2, 5, 11})
     for (const bool is_watch : {false, true}) {
@@ -218,7 +218,7 @@ TEST_P(RowStreamTest, PartsGoOnAfterABodyOrAWatchThatThrew) {
     }
 }
 
-TEST_P(RowStreamTest, PartsFindDamageEveryTime) {
+TEST_P(RowStreamTest, PartsDetectDamageInEveryPass) {
   write(12 * kChunkRows);
   for (const std::int64_t chunk : {3, 9}) {  // the first of them is resident
     const auto flip = [&] {
@@ -238,7 +238,7 @@ TEST_P(RowStreamTest, PartsFindDamageEveryTime) {
   }
 }
 
-TEST_P(RowStreamTest, RefusesTooLittleMemory) {
+TEST_P(RowStreamTest, RejectsTooLittleMemory) {
   EXPECT_THROW(open(12 * kChunkRows, 2), ConfigError);
 }
 
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, RowStreamTest,
                            return test.param == io::ReadQueue::Engine::kAuto ? "Auto" : "Threads";
                          });
 
-TEST(RowStream, RenamesColumnsOfWhatIsThereAndWhatComes) {
+TEST(RowStream, RemapsColumnsOfPresentAndLaterChunks) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("tutti-row-stream-names-" + std::to_string(::getpid()));
   SparseRowsBuilder builder;

@@ -35,7 +35,7 @@ std::vector<float> dense_values(const Matrix& matrix, Threads& threads) {
   return {values, values + dense.entries()};
 }
 
-TEST_F(SnapFile, KeepsEveryForm) {
+TEST_F(SnapFile, KeepsEveryStorage) {
   DataSet data = parse_svmlight("1 1:0.5 3:-2\n-1 2:4\n1 1:1 2:2 3:3 4:4\n-1\n", "f");
   const std::vector<float> expected = dense_values(data.features, threads_);
   for (const Storage storage : {Storage::kCsr, Storage::kCsc, Storage::kDense}) {
@@ -48,7 +48,7 @@ TEST_F(SnapFile, KeepsEveryForm) {
   }
 }
 
-TEST_F(SnapFile, RowsWithoutValuesHaveLengthOne) {
+TEST_F(SnapFile, RowsWithoutValuesHaveUnitNorm) {
   DataSet data = parse_svmlight("1 1:1 2:1 3:1 4:1\n-1 2:1\n", "f");
   data.features.implicit = Implicit::kUnitNorm;
   write_snap(path_, data);
@@ -57,7 +57,7 @@ TEST_F(SnapFile, RowsWithoutValuesHaveLengthOne) {
               testing::ElementsAre(0.5f, 0.5f, 0.5f, 0.5f, 0, 1, 0, 0));
 }
 
-TEST_F(SnapFile, DamageIsSeenOrHarmless) {
+TEST_F(SnapFile, DamageIsDetectedOrHarmless) {
   DataSet data = parse_svmlight("1 1:0.5 3:-2\n-1 2:4\n1 1:1 2:2 3:3 4:4\n-1\n", "f");
   write_snap(path_, data);
   const std::string good = bytes();

@@ -55,7 +55,7 @@ TEST(Svmlight, ZeroAsIndexSetsTheBase) {
   EXPECT_EQ(parse_svmlight("1 1:1\n", "f", {.columns = 9}).features.columns, 9);
 }
 
-TEST(Svmlight, SaysFileLineAndWhatIsWrong) {
+TEST(Svmlight, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_of("1 1:1\n1 2\n"), HasSubstr("f.txt:2: '2' is not index:value"));
   EXPECT_THAT(error_of("1 1:1\n\nx 2:1\n"), HasSubstr("f.txt:3: 'x' is not a label"));
   EXPECT_THAT(error_of("1 3:1 2:1\n"), HasSubstr("must increase"));
@@ -68,7 +68,7 @@ TEST(Svmlight, SaysFileLineAndWhatIsWrong) {
   EXPECT_THROW(read_svmlight("/nowhere/x"), IoError);
 }
 
-TEST(Svmlight, ReadsWholeDoublesWhenAskedTo) {
+TEST(Svmlight, ReadsF64OnRequest) {
   const DataSet data = parse_svmlight("1 1:0.1 3:1e39\n", "f", {.dtype = DType::kF64});
   ASSERT_EQ(data.features.dtype, DType::kF64);
   EXPECT_EQ(static_cast<const double*>(data.features.values)[0], 0.1);
@@ -76,7 +76,7 @@ TEST(Svmlight, ReadsWholeDoublesWhenAskedTo) {
   EXPECT_THROW(parse_svmlight("1 1:1e39\n", "f"), IoError);
 }
 
-TEST(Svmlight, TooManyColumnsAreRefusedNotCut) {
+TEST(Svmlight, TooManyColumnsAreRejectedNotTruncated) {
   const auto message = [](std::string_view text, std::int64_t columns) -> std::string {
     try {
       parse_svmlight(text, "f", {.columns = columns});
@@ -93,13 +93,13 @@ TEST(Svmlight, TooManyColumnsAreRefusedNotCut) {
             "occur, or hash them to fewer.");
 }
 
-TEST(Svmlight, NothingIsNoRows) {
+TEST(Svmlight, EmptyTextIsRejected) {
   const DataSet data = parse_svmlight("", "f");
   EXPECT_EQ(data.features.rows, 0);
   EXPECT_EQ(data.features.entries(), 0);
 }
 
-TEST(Svmlight, ManyChunksGiveWhatOneThreadGives) {
+TEST(Svmlight, ManyChunksMatchOneThread) {
   std::string text;
   std::mt19937 random(7);
   for (int row = 0; row < 90000; ++row) {
@@ -119,7 +119,7 @@ TEST(Svmlight, ManyChunksGiveWhatOneThreadGives) {
   EXPECT_THAT(error_of(text), HasSubstr("f.txt:90000:"));
 }
 
-TEST(Svmlight, WritesWhatItReads) {
+TEST(Svmlight, RoundTrips) {
   const auto path =
       std::filesystem::temp_directory_path() / ("tutti-svm-" + std::to_string(::getpid()));
   const DataSet data = parse_svmlight("1 1:0.1 7:-3e-20\n-1\n2.5 2:1\n", "f");

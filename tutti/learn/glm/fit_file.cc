@@ -127,11 +127,11 @@ GlmOptions started(const DataFile& file, std::span<const double> labels,
   if (stride < 4 || wanted < 4 * schema.columns) return options;
   const Sample sample = sample_of(file, labels, weights, stride);
   GlmOptions asked = options;
-  const double share =
+  const double fraction =
       static_cast<double>(reduced(sample.features.rows, options.ranks, ReduceOp::kSum)) /
       static_cast<double>(all);
-  asked.l1 *= share;
-  asked.l2 *= share;
+  asked.l1 *= fraction;
+  asked.l2 *= fraction;
   asked.tolerance = kSampleTolerance;
   asked.max_iterations = std::min(50, options.max_iterations);
   asked.on_progress = [&](const Progress& progress) {

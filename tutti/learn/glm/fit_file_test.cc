@@ -55,7 +55,7 @@ class FitFile : public testing::Test {
       std::filesystem::temp_directory_path() / ("tutti-fit-file-" + std::to_string(::getpid()));
 };
 
-TEST_F(FitFile, NewtonFindsTheModelOfMemory) {
+TEST_F(FitFile, NewtonMatchesTheFitInMemory) {
   for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson}) {
     const Small small = make_small(30000, 12, loss, 3);
     expect_same(small, false, {.loss = loss}, 1000, 8 * kMiB, 1e-7);
@@ -68,7 +68,7 @@ TEST_F(FitFile, WithWeightsAndL1) {
   expect_same(small, false, {.l1 = 50, .l2 = 1}, 1111, 8 * kMiB, 1e-6);
 }
 
-TEST_F(FitFile, NewtonCgFindsTheModelOfMemoryDenseAndSparse) {
+TEST_F(FitFile, NewtonCgMatchesTheFitInMemory) {
   const Small small = make_small(3000, 600, Loss::kLogistic, 5, 0.1);
   GlmOptions options{.l2 = 3, .solver = Solver::kNewtonCg};
   expect_same(small, false, options, 100, 32 * kMiB, 1e-6);
@@ -76,7 +76,7 @@ TEST_F(FitFile, NewtonCgFindsTheModelOfMemoryDenseAndSparse) {
 }
 
 // With enough resident rows for the Hessian, each step reads the file once.
-TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
+TEST_F(FitFile, NewtonCgUsesTheHessianOfResidentRows) {
   for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson}) {
     Small small = make_small(30000, 20, loss, 12);
     GlmOptions options{.loss = loss, .l2 = 3, .solver = Solver::kNewtonCg};
@@ -101,7 +101,7 @@ TEST_F(FitFile, NewtonCgTakesTheHessianOfTheRowsInMemory) {
 }
 
 // The first pass moves the weights close to the optimum, the second one certifies the gap.
-TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
+TEST_F(FitFile, NewtonCgNeedsTwoPassesForACoarseFit) {
   const Small small = make_small(30000, 20, Loss::kLogistic, 12);
   const auto file = write(small, false, 500);
   GlmOptions options{
@@ -117,7 +117,7 @@ TEST_F(FitFile, NewtonCgNeedsTwoReadingsForACoarseFit) {
 }
 
 // Rows sorted by label make the weights diverge during the first pass.
-TEST_F(FitFile, NewtonCgOnRowsInOrderOfTheirLabels) {
+TEST_F(FitFile, NewtonCgOnRowsSortedByLabel) {
   const Small mixed = make_small(30000, 20, Loss::kLogistic, 13);
   Small sorted = mixed;
   std::int64_t to = 0;
@@ -135,13 +135,13 @@ TEST_F(FitFile, NewtonCgOnRowsInOrderOfTheirLabels) {
                 9 * kMiB, 1e-6);
 }
 
-TEST_F(FitFile, L1OnMoreColumnsThanNewtonTakes) {
+TEST_F(FitFile, L1OnMoreColumnsThanNewtonSupports) {
   const Small small = make_small(3000, 600, Loss::kLogistic, 8, 0.1);
   expect_same(small, false, {.l1 = 20, .l2 = 0}, 100, 9 * kMiB, 1e-4);
   expect_same(small, true, {.l1 = 20, .l2 = 1}, 100, 6 * kMiB, 1e-4);
 }
 
-TEST_F(FitFile, HingeGoesThroughTheChunks) {
+TEST_F(FitFile, HingeLossFromAFile) {
   Small small = make_small(30000, 12, Loss::kLogistic, 6);
   for (std::int64_t r = 0; r < small.rows; ++r) small.weights.push_back(static_cast<double>(r % 3));
   for (const bool is_sparse : {false, true}) {
@@ -157,7 +157,7 @@ TEST_F(FitFile, HingeGoesThroughTheChunks) {
   }
 }
 
-TEST_F(FitFile, SeveralClassesAtOnce) {
+TEST_F(FitFile, Multinomial) {
   const Small small = make_small(9000, 12, Loss::kSquared, 9);
   std::vector<std::int32_t> classes;
   for (const double label : small.labels) classes.push_back(label < -0.3 ? 0 : label < 0.6 ? 1 : 2);
@@ -178,7 +178,7 @@ TEST_F(FitFile, SeveralClassesAtOnce) {
 }
 
 // Each rank has different chunks and a separate limit; with many ranks the last one has no chunks.
-TEST_F(FitFile, RanksWithALimitFindTheModelOfOneProcess) {
+TEST_F(FitFile, RanksWithALimitMatchOneProcess) {
   const Small few = make_small(30000, 12, Loss::kLogistic, 10);
   const Small many = make_small(3000, 600, Loss::kLogistic, 11, 0.1);
   const GlmOptions tight{.l2 = 3, .tolerance = 1e-11},
@@ -243,7 +243,7 @@ TEST_F(FitFile, StopsAtTheNextChunk) {
   }
 }
 
-TEST_F(FitFile, StopsAtTheNextChunkOfSeveralClasses) {
+TEST_F(FitFile, MultinomialStopsAtTheNextChunk) {
   const Small small = make_small(9000, 12, Loss::kSquared, 9);
   std::vector<std::int32_t> classes;
   for (const double label : small.labels) classes.push_back(label < 0 ? 0 : 1);
@@ -273,7 +273,7 @@ TEST_F(FitFile, StopsOnTheSample) {
   EXPECT_EQ(model.coefficients.size(), 4u);
 }
 
-TEST_F(FitFile, RefusesWhatCannotBe) {
+TEST_F(FitFile, RejectsInvalidInput) {
   const Small small = make_small(30000, 12, Loss::kLogistic, 6);
   const auto file = write(small, false, 1000);
   EXPECT_THROW(fit_file(file, small.labels, {}, {}, 4 * kMiB), ConfigError);  // too small
@@ -283,7 +283,7 @@ TEST_F(FitFile, RefusesWhatCannotBe) {
   EXPECT_THROW(DataFile(path_, 3, 3), ConfigError);
 }
 
-TEST_F(FitFile, FitsInMemoryWhatFits) {
+TEST_F(FitFile, FitsInMemoryIfPossible) {
   const Small small = make_small(300, 5, Loss::kLogistic, 6);
   StreamStats use;
   const GlmModel model = fit_file(write(small, false, 100), small.labels, {}, {}, 0, &use);

@@ -98,7 +98,7 @@ TEST_P(EverySolver, EqualColumnsShareTheirWeight) {
   EXPECT_NEAR(model.coefficients[0], model.coefficients[3], 1e-7);
 }
 
-TEST_P(EverySolver, ConstantColumnGetsNothingBesideAnIntercept) {
+TEST_P(EverySolver, ConstantColumnHasNoWeightWithAnIntercept) {
   Small small = make_small(200, 4, Loss::kLogistic, 5);
   for (std::int64_t r = 0; r < small.rows; ++r) small.values[r * 4 + 2] = 7;
   const GlmModel model = small.fit(tight(Loss::kLogistic, GetParam()));
@@ -123,7 +123,7 @@ TEST_P(EverySolver, OneClassGivesAnInterceptOnly) {
   EXPECT_GT(model.intercept, 5);
 }
 
-TEST_P(EverySolver, BadlyScaledColumnsAreNoTrouble) {
+TEST_P(EverySolver, BadlyScaledColumnsConverge) {
   const Small small = make_small(500, 5, Loss::kLogistic, 8);
   Small scaled = small;
   const double scale[] = {1e-6, 1e4, 1, 1e8, 1e-2};
@@ -161,7 +161,7 @@ TEST_P(EverySolver, SparseAndDenseAgree) {
   EXPECT_THAT(fit(columns, small.labels, {}, options), CloseTo(expected));
 }
 
-TEST_P(EverySolver, RanksGiveWhatOneProcessGives) {
+TEST_P(EverySolver, RanksMatchOneProcess) {
   const Small small = make_small(900, 6, Loss::kLogistic, 11);
   const GlmOptions options = tight(Loss::kLogistic, GetParam());
   const GlmModel expected = small.fit(options);
@@ -198,7 +198,7 @@ TEST_P(EverySolver, PenalisedInterceptIsAColumn) {
   EXPECT_NEAR(model.coefficients[1], expected.coefficients[1], 1e-7);
 }
 
-TEST_P(EverySolver, StartsWhereItIsTold) {
+TEST_P(EverySolver, UsesTheStartValues) {
   const Small small = make_small(300, 4, Loss::kLogistic, 13);
   GlmOptions options = tight(Loss::kLogistic, GetParam());
   options.tolerance = 1e-9;
@@ -210,7 +210,7 @@ TEST_P(EverySolver, StartsWhereItIsTold) {
   EXPECT_NEAR(warm.objective, cold.objective, 1e-7);
 }
 
-TEST_P(EverySolver, EndsWhenToldTo) {
+TEST_P(EverySolver, StopsOnRequest) {
   const Small small = make_small(300, 4, Loss::kLogistic, 14);
   GlmOptions options = tight(Loss::kLogistic, GetParam());
   options.on_progress = [](const Progress&) { return false; };
@@ -237,7 +237,7 @@ TEST(Fit, GapIsAnUpperBound) {
 }
 
 // In f32 the precision limit is reached before this gap, which must be reported.
-TEST(Fit, GapAboveTheToleranceIsNoConvergence) {
+TEST(Fit, GapAboveTheToleranceIsNotConverged) {
   const Small small = make_small(2000, 20, Loss::kLogistic, 18);
   const std::vector<float> rounded(small.values.begin(), small.values.end());
   Matrix matrix = small.matrix();
@@ -254,7 +254,7 @@ TEST(Fit, GapAboveTheToleranceIsNoConvergence) {
       }
 }
 
-TEST(Fit, RefusesWhatCannotBeLearnt) {
+TEST(Fit, RejectsInvalidInput) {
   Small small = make_small(10, 2, Loss::kLogistic, 16);
   const GlmOptions options = tight();
   EXPECT_THROW(fit(small.matrix(), {}, {}, options), ConfigError);

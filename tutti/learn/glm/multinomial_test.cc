@@ -111,7 +111,7 @@ std::vector<std::int32_t> quantile_classes(const Small& small, int count) {
   return classes;
 }
 
-TEST(Multinomial, PenaltyL1EndsAtTheOptimumAndItsGapBoundsIt) {
+TEST(Multinomial, L1ConvergesAndTheGapIsABound) {
   for (const int count : {2, 3, 4, 7})
     for (const double l1 : {0.3, 5.0, 1e4})
       for (const double l2 : {0.0, 0.7})
@@ -141,7 +141,7 @@ TEST(Multinomial, PenaltyL1EndsAtTheOptimumAndItsGapBoundsIt) {
         }
 }
 
-TEST(Multinomial, RanksFindTheModelOfOneProcess) {
+TEST(Multinomial, RanksMatchOneProcess) {
   const Small small = make_small(900, 8, Loss::kSquared, 36);
   const auto classes = quantile_classes(small, 4);
   for (const double l1 : {0.0, 3.0}) {
@@ -163,7 +163,7 @@ TEST(Multinomial, RanksFindTheModelOfOneProcess) {
   }
 }
 
-TEST(Multinomial, BeginsWhereItIsTold) {
+TEST(Multinomial, UsesTheStartValues) {
   const Small small = make_small(400, 8, Loss::kSquared, 35);
   const auto classes = quantile_classes(small, 3);
   for (const double l1 : {0.0, 2.0}) {
@@ -183,7 +183,7 @@ TEST(Multinomial, BeginsWhereItIsTold) {
   }
 }
 
-TEST(Multinomial, RefusesWrongClasses) {
+TEST(Multinomial, RejectsInvalidClasses) {
   const Small small = make_small(10, 2, Loss::kSquared, 33);
   std::vector<std::int32_t> classes(10, 1);
   classes[4] = 3;

@@ -102,7 +102,7 @@ TEST(L1, SameBitsForAnyNumberOfThreads) {
 }
 
 // More columns than solver newton supports, few of which matter.
-TEST(L1, RanksFindTheModelOfOneProcess) {
+TEST(L1, RanksMatchOneProcess) {
   const Small small = make_small(600, 700, Loss::kLogistic, 29, 0.2);
   const GlmModel expected = small.fit(with_l1(Loss::kLogistic, Solver::kAuto, 4, 0));
   EXPECT_EQ(expected.solver, Solver::kWorkingSet);
@@ -165,7 +165,7 @@ TEST_P(Dual, SameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(small.fit(asked).coefficients, one.coefficients);
 }
 
-TEST_P(Dual, RanksFindTheSameObjective) {
+TEST_P(Dual, RanksReachTheSameObjective) {
   const Small small = make_small(600, 5, GetParam(), 27);
   const GlmModel expected = small.fit(options());
   comm::ThreadWorld world(3);
@@ -213,7 +213,7 @@ TEST(Solvers, HingeNeedsNoScaledColumns) {
   }
 }
 
-TEST(Solvers, InteriorPointsOverRanksAndThreadsAreThoseOfOneProcess) {
+TEST(Solvers, InteriorPointMatchesForAnyRanksAndThreads) {
   Small small = make_small(3000, 5, Loss::kHinge, 30);
   for (std::int64_t r = 0; r < small.rows; ++r) small.weights.push_back(static_cast<double>(r % 3));
   GlmOptions asked{.loss = Loss::kHinge, .tolerance = 1e-9, .threads = 1};
@@ -236,7 +236,7 @@ TEST(Solvers, InteriorPointsOverRanksAndThreadsAreThoseOfOneProcess) {
   });
 }
 
-TEST(Solvers, RefuseWhatTheyAreNotMadeFor) {
+TEST(Solvers, RejectUnsupportedProblems) {
   const Small small = make_small(20, 3, Loss::kLogistic, 28);
   const auto refused = [&](Loss loss, Solver solver, double l1, double l2) {
     EXPECT_THROW(small.fit(with_l1(loss, solver, l1, l2)), ConfigError);

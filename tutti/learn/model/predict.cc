@@ -48,7 +48,7 @@ void normalise(std::vector<double>& values, std::size_t classes) {
 
 std::vector<double> two_columns(const std::vector<double>& positive) {
   std::vector<double> both;
-  for (const double share : positive) both.insert(both.end(), {1 - share, share});
+  for (const double probability : positive) both.insert(both.end(), {1 - probability, probability});
   return both;
 }
 
@@ -123,12 +123,12 @@ std::string quality_of(const SavedModel& model, const Predictions& predictions,
     if (predictions.probabilities.empty()) continue;
     const auto found = std::find(model.classes.begin(), model.classes.end(), labels[row]);
     const std::size_t classes = model.classes.size();
-    const double share =
+    const double probability =
         found == model.classes.end()
             ? 0
             : predictions.probabilities[row * classes +
                                         static_cast<std::size_t>(found - model.classes.begin())];
-    loss -= std::log(std::clamp(share, 1e-15, 1.0));
+    loss -= std::log(std::clamp(probability, 1e-15, 1.0));
   }
   if (model.classes.empty())
     return fmt::format("mean squared error {:.6g}, R2 {:.4f}", squares / rows,

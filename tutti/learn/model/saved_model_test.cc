@@ -53,7 +53,7 @@ double right_share(const Predictions& found, const std::vector<double>& labels) 
   return right / static_cast<double>(labels.size());
 }
 
-TEST_F(SavedModels, EveryModelTellsClassesApartAndComesBackFromItsFile) {
+TEST_F(SavedModels, EveryModelClassifiesAndRoundTrips) {
   for (const char* name :
        {"logistic", "hinge", "squared_hinge", "tree", "forest", "extra_trees", "boosting"}) {
     for (const bool is_binary : {true, false}) {
@@ -97,7 +97,7 @@ TEST_F(SavedModels, PredictsNumbers) {
   }
 }
 
-TEST_F(SavedModels, WhatCannotBeIsRefused) {
+TEST_F(SavedModels, InvalidInputIsRejected) {
   EXPECT_THROW(fit("guess", kinds_), ConfigError);
   EXPECT_THROW(fit("logistic", {}), ConfigError);
   EXPECT_THROW(fit("logistic", std::vector<double>(kRows, 1)), ConfigError);

@@ -39,7 +39,7 @@ TEST(Sort, AscendingForAllKindsOfNumbers) {
   EXPECT_EQ(single, (std::vector<double>{-7, -1, 0, 2.5, 3, 1e10F}));
 }
 
-TEST(Bins, EdgesLieHalfwayBetweenFewValues) {
+TEST(Bins, EdgesAreMidpointsOfFewValues) {
   Threads threads(2);
   const std::vector<double> values = {1, 3, 3, 7, 1, kNan};
   const Bins bins = find_bins(column_of(values), {}, threads);
@@ -68,7 +68,7 @@ TEST(Bins, ManyValuesFillBinsEvenly) {
   EXPECT_LT(counts[254], 250);
 }
 
-TEST(Bins, NeighbouringFloatsAreToldApart) {
+TEST(Bins, AdjacentFloatsGetDifferentBins) {
   Threads threads(1);
   const float one = 1, next = std::nextafter(1.0F, 2.0F);
   const std::vector<float> values = {one, next, one, next};
@@ -158,12 +158,12 @@ void expect_bins_of_any_spread() {
     }
 }
 
-TEST(Bins, OfColumnsOfAnySpread) {
+TEST(Bins, ColumnsOfAnyDistribution) {
   expect_bins_of_any_spread<float>();
   expect_bins_of_any_spread<double>();
 }
 
-TEST(Bins, ColumnsApartHoldTheSame) {
+TEST(Bins, ColumnMajorCopyIsIdentical) {
   Threads threads(2);
   const TestData data = make_data(3000, 37, 12);
   BinnedData binned = bin(data.matrix(), find_bins(data.matrix(), {}, threads), threads);
@@ -176,7 +176,7 @@ TEST(Bins, ColumnsApartHoldTheSame) {
   }
 }
 
-TEST(Bins, WhatASparseMatrixLacksIsZero) {
+TEST(Bins, MissingSparseEntriesAreZero) {
   Threads threads(2);
   // Rows: (0, 5), (-1, 0), (0, 0), (2, NaN)
   const std::vector<std::int64_t> offsets = {0, 1, 2, 2, 4};
@@ -213,7 +213,7 @@ TEST(Bins, CategoriesByFrequency) {
   EXPECT_THROW(find_bins(column_of(values), options, threads), ConfigError);
 }
 
-TEST(Bins, WrongOptionsAndColumnsAreRefused) {
+TEST(Bins, InvalidOptionsAndColumnsAreRejected) {
   Threads threads(1);
   const std::vector<double> values = {1, 2};
   BinOptions options;

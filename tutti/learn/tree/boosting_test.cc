@@ -29,7 +29,7 @@ double log_loss(const std::vector<double>& raw, const std::vector<double>& label
   return sum / static_cast<double>(raw.size());
 }
 
-TEST(Boosting, LargeNodesLevelByLevelMakeTheSameTrees) {
+TEST(Boosting, LevelWiseGrowthGivesTheSameTrees) {
   Threads threads(2);
   const TestData data = make_data(140000, 5);
   BoostOptions options = logistic(3);
@@ -43,7 +43,7 @@ TEST(Boosting, LargeNodesLevelByLevelMakeTheSameTrees) {
 // Compares gradients and hessians with finite differences of the loss.
 class Objectives : public testing::TestWithParam<const char*> {};
 
-TEST_P(Objectives, GradientsAreThoseOfTheLoss) {
+TEST_P(Objectives, GradientsMatchFiniteDifferences) {
   const auto objective = make_objective(GetParam(), 3, 0.3);
   const auto outputs = static_cast<std::size_t>(objective->outputs());
   std::vector<double> labels, scores, weights;
@@ -83,7 +83,7 @@ TEST(Boosting, LearnsClasses) {
   EXPECT_EQ(boosted.best_round, 60);
 }
 
-TEST(Boosting, RoundedGradientsCostNothing) {
+TEST(Boosting, QuantisedGradientsKeepTheAccuracy) {
   Threads threads(2);
   const TestData train = make_data(20000, 6), test = make_data(10000, 6, 0, 2);
   BoostOptions options = logistic(50);
@@ -224,7 +224,7 @@ TEST(Boosting, StopsEarlyOnItsValidationSet) {
   EXPECT_THROW(train_boosting(train.matrix(), {train.labels, {}}, options, threads), ConfigError);
 }
 
-TEST(Boosting, TheCallerMayEndIt) {
+TEST(Boosting, TheCallbackMayStopIt) {
   Threads threads(1);
   const TestData data = make_data(500, 3);
   BoostOptions options = logistic(50);
@@ -233,7 +233,7 @@ TEST(Boosting, TheCallerMayEndIt) {
             7);
 }
 
-TEST(Boosting, WavesLearnBesideTreesTheSameForAnyNumberOfThreads) {
+TEST(Boosting, FourierLearnersAreTheSameForAnyNumberOfThreads) {
   const TestData data = make_data(4000, 5, 20);
   BoostOptions options;
   options.objective = "logistic";
@@ -265,7 +265,7 @@ TEST(Boosting, WavesLearnBesideTreesTheSameForAnyNumberOfThreads) {
   EXPECT_THROW(shap_values(mixed.model, data.matrix(), one), ConfigError);
 }
 
-TEST(Boosting, ZeroWeightIsAbsence) {
+TEST(Boosting, ZeroWeightEqualsAbsence) {
   Threads threads(2);
   const TestData data = make_data(3000, 3);
   std::vector<double> weights(3000, 1.0);
@@ -282,7 +282,7 @@ TEST(Boosting, ZeroWeightIsAbsence) {
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5);
 }
 
-TEST(Boosting, WrongInputIsRefused) {
+TEST(Boosting, InvalidInputIsRejected) {
   Threads threads(1);
   const TestData data = make_data(10, 2);
   BoostOptions options = logistic();

@@ -54,7 +54,7 @@ class ExactKinds : public testing::TestWithParam<int> {
 };
 
 // The splits then partition the rows identically; thresholds may differ where a node lacks some values.
-TEST_P(ExactKinds, FindsTheCutsOfHistogramsWhereBinsTellAllValues) {
+TEST_P(ExactKinds, MatchesHistogramsIfEveryValueHasABin) {
   Threads threads(2);
   const TestData data = coarse_data(6000, 5, 11);
   ForestOptions asked = options();
@@ -78,7 +78,7 @@ TEST_P(ExactKinds, IsTheSameForAnyNumberOfThreads) {
 }
 INSTANTIATE_TEST_SUITE_P(All, ExactKinds, testing::Range(0, 7));
 
-TEST(ExactSplits, TellAllRowsApart) {
+TEST(ExactSplits, SeparateAllRows) {
   Threads threads(2);
   const TestData data = make_data(20000, 1);
   const Model exact = train_forest(data.matrix(), {data.labels, {}}, exact_tree(2), threads);
@@ -114,7 +114,7 @@ double best_gain(const TestData& data, const std::vector<double>& weights) {
   return best - score([](std::size_t) { return true; });
 }
 
-TEST(ExactSplits, TheFirstCutIsTheBestOfAll) {
+TEST(ExactSplits, TheFirstSplitIsTheBest) {
   Threads threads(1);
   for (const int missing_of : {0, 5}) {
     const TestData data = make_data(400, 4, missing_of);
@@ -194,7 +194,7 @@ TEST(ExactSplits, WeightsAreRepetitions) {
   EXPECT_EQ(predict_raw(a, data.matrix(), threads), predict_raw(b, data.matrix(), threads));
 }
 
-TEST(ExactSplits, ExtraTreesDrawTheirCuts) {
+TEST(ExactSplits, ExtraTreesUseRandomThresholds) {
   Threads threads(2);
   const TestData train = make_data(4000, 6, 15), test = make_data(4000, 6, 15, 5);
   ForestOptions options = exact_tree(2);
@@ -206,7 +206,7 @@ TEST(ExactSplits, ExtraTreesDrawTheirCuts) {
   EXPECT_NE(model.trees[0].nodes[0].threshold, model.trees[1].nodes[0].threshold);
 }
 
-TEST(ExactSplits, OneRowOneClassNothingToTellApart) {
+TEST(ExactSplits, OneRowOrOneClassGivesOneLeaf) {
   Threads threads(1);
   const TestData data = make_data(50, 3);
   const std::vector<double> ones(50, 1.0);
@@ -219,7 +219,7 @@ TEST(ExactSplits, OneRowOneClassNothingToTellApart) {
       1);
 }
 
-TEST(ExactSplits, BoostingIsThatOfHistogramsWhereBinsTellAllValues) {
+TEST(ExactSplits, BoostingMatchesHistogramsIfEveryValueHasABin) {
   Threads threads(2);
   const TestData train = coarse_data(5000, 5, 9), test = make_data(2000, 5, 9, 4);
   BoostOptions options;
@@ -247,7 +247,7 @@ TEST(ExactSplits, BoostingIsThatOfHistogramsWhereBinsTellAllValues) {
   EXPECT_NE(half.validation_losses.back(), exact.validation_losses.back());
 }
 
-TEST(ExactSplits, WhatTheyDoNotGoWithIsRefused) {
+TEST(ExactSplits, UnsupportedOptionsAreRejected) {
   Threads threads(1);
   const TestData data = make_data(100, 3);
   ForestOptions limited = exact_tree(2), categories = exact_tree(2);

@@ -93,13 +93,13 @@ TEST(Streamed, LargeNodesAreSplitAndSmallOnesGathered) {
   ground.expect_same_tree(1'400'000, 5);
 }
 
-TEST(Streamed, ADataSetThatFitsIsReadOnce) {
+TEST(Streamed, DataThatFitsIsReadOnce) {
   Ground<NarrowRecord> ground(0);
   ground.expect_same_tree(std::int64_t{1} << 30, 1);
   EXPECT_EQ(ground.passes, 1);
 }
 
-TEST(Streamed, TheMostUsefulSplitsAreTheSame) {
+TEST(Streamed, BestFirstGrowthIsTheSame) {
   Ground<WideRecord> ground(20);
   for (const int leaves : {12, 60}) {
     ground.options.max_leaves = leaves;
@@ -107,7 +107,7 @@ TEST(Streamed, TheMostUsefulSplitsAreTheSame) {
   }
 }
 
-TEST(Streamed, DrawnColumnsAndCutsAreTheSame) {
+TEST(Streamed, SampledColumnsAndThresholdsAreTheSame) {
   Ground<WideRecord> ground(0);
   ground.options.columns_per_node = 2;
   ground.options.max_depth = 6;
@@ -116,7 +116,7 @@ TEST(Streamed, DrawnColumnsAndCutsAreTheSame) {
   ground.expect_same_tree(2'600'000, 4);
 }
 
-TEST(Streamed, TooLittleMemoryIsRefusedWithHowMuchIsNeeded) {
+TEST(Streamed, TooLittleMemoryIsReportedWithTheNeededAmount) {
   const TestData data = make_data(1000, 5);
   Threads threads(1);
   ForestOptions options;

@@ -27,11 +27,11 @@ int most_copies(double mean) {
 
 // Poisson-distributed number from one uniform random number.
 int poisson(double mean, std::uint64_t random) {
-  double left = unit(random), share = std::exp(-mean);
+  double left = unit(random), probability = std::exp(-mean);
   int count = 0;
-  while (left >= share && count < most_copies(mean)) {
-    left -= share;
-    share *= mean / ++count;
+  while (left >= probability && count < most_copies(mean)) {
+    left -= probability;
+    probability *= mean / ++count;
   }
   return count;
 }

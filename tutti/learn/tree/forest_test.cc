@@ -20,7 +20,7 @@ ForestOptions classifier(int max_depth = 0) {
   return options;
 }
 
-TEST(DecisionTree, LearnsWhatCanBeLearnt) {
+TEST(DecisionTree, LearnsTheClasses) {
   Threads threads(2);
   const TestData train = make_data(20000, 6), test = make_data(5000, 6, 0, 2);
   const Model model = train_forest(train.matrix(), {train.labels, {}}, classifier(8), threads);
@@ -36,7 +36,7 @@ TEST(DecisionTree, GrowsUntilEveryLeafIsPure) {
   EXPECT_GT(accuracy(predict_raw(model, data.matrix(), threads), data.labels, 2), 0.995);
 }
 
-TEST(DecisionTree, SplitsWhereTheFirstCutGainsNothing) {
+TEST(DecisionTree, SplitsEvenIfTheFirstSplitHasNoGain) {
   Threads threads(1);
   const std::vector<float> values = {0, 0, 0, 1, 1, 0, 1, 1};
   const std::vector<double> labels = {0, 1, 1, 0};
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SameModel, testing::Range(0, 7));
 // Large nodes are split level-wise; with a limit of leaves, best-first.
 class LargeNodes : public testing::TestWithParam<int> {};
 
-TEST_P(LargeNodes, MakeTheTreeThatIsMadeOneByOne) {
+TEST_P(LargeNodes, MatchNodeByNodeGrowth) {
   Threads threads(2);
   // Several levels and an incomplete last block, even if a third of the rows have weight 0.
   const TestData data = make_data(300000, 5, 11);
@@ -180,8 +180,8 @@ TEST(DecisionTree, ConstantAndRepeatedColumnsChangeNothing) {
   expect_same(a, b);
   EXPECT_EQ(b.importances()[3], 0);
   EXPECT_EQ(b.importances()[4], 0);
-  const auto shares = a.importances();
-  EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
+  const auto importances = a.importances();
+  EXPECT_NEAR(std::accumulate(importances.begin(), importances.end(), 0.0), 1, 1e-12);
 }
 
 // With few columns the bins of subtrees are copied, with more they are not.
@@ -209,7 +209,7 @@ TEST(DecisionTree, OneClassOneRowNoRow) {
   EXPECT_THROW(train_forest(data.matrix(0, 0), {{}, {}}, classifier(), threads), ConfigError);
 }
 
-TEST(DecisionTree, MissingValuesAreToldFromOthers) {
+TEST(DecisionTree, MissingValuesAreSeparated) {
   Threads threads(1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values = {nan, 1, 2, nan, 3, nan};
@@ -219,7 +219,7 @@ TEST(DecisionTree, MissingValuesAreToldFromOthers) {
   EXPECT_EQ(accuracy(predict_raw(model, matrix, threads), labels, 2), 1);
 }
 
-TEST(DecisionTree, CategoriesArePartedInOneCut) {
+TEST(DecisionTree, CategoriesArePartitionedInOneSplit) {
   Threads threads(1);
   std::vector<float> values;
   std::vector<double> labels;
@@ -257,7 +257,7 @@ TEST(DecisionTree, RegressionLeavesHoldMeans) {
   for (const auto& [value, sum] : leaves) EXPECT_NEAR(value, sum.first / sum.second, 1e-6);
 }
 
-TEST(DecisionTree, LeavesHaveTheirLeastNumberOfRows) {
+TEST(DecisionTree, LeavesHaveTheMinimumNumberOfRows) {
   Threads threads(2);
   const TestData data = make_data(4000, 5);
   ForestOptions options = classifier();
@@ -319,7 +319,7 @@ TEST(Forest, RepeatedRowsCountAsOftenAsTheyAreDrawn) {
   }
 }
 
-TEST(Forest, TheCallerMayEndIt) {
+TEST(Forest, TheCallbackMayStopIt) {
   const TestData data = make_data(500, 4);
   Threads threads(2);
   ForestOptions options;
@@ -332,7 +332,7 @@ TEST(Forest, TheCallerMayEndIt) {
   EXPECT_NO_THROW(model.check());
 }
 
-TEST(Forest, WrongInputIsRefused) {
+TEST(Forest, InvalidInputIsRejected) {
   Threads threads(1);
   const TestData data = make_data(10, 2);
   std::vector<double> labels = data.labels;

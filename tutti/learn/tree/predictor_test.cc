@@ -11,7 +11,7 @@ namespace tutti::learn::tree {
 namespace {
 
 // Compares packed prediction with Tree::leaf_of for categories, missing values and several outputs.
-TEST(Predictor, AllWaysLeadToTheSameLeaf) {
+TEST(Predictor, AllMethodsFindTheSameLeaf) {
   Threads threads(2);
   TestData data = make_data(3000, 5, 10);
   for (std::size_t i = 0; i < 3000; ++i) data.values[i * 5 + 4] = static_cast<float>(i * 7 % 13);
@@ -66,7 +66,7 @@ TEST(Predictor, SparseRowsAndOtherLayouts) {
   EXPECT_THROW(predict_raw(model, make_data(5, 4).matrix(), threads), ConfigError);
 }
 
-TEST(Predictor, AModelThatDoesNotFitIsRefused) {
+TEST(Predictor, InconsistentModelsAreRejected) {
   Model model;
   model.columns = 1;
   model.base = {0};

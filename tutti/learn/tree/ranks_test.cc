@@ -15,7 +15,7 @@ namespace tutti::learn::tree {
 namespace {
 
 // Rows of rank r; the last rank may have none.
-std::pair<std::int64_t, std::int64_t> share(std::int64_t rows, int rank, int ranks) {
+std::pair<std::int64_t, std::int64_t> rows_of_rank(std::int64_t rows, int rank, int ranks) {
   if (ranks == 4) return {rows * std::min(rank, 3) / 3, rows * std::min(rank + 1, 3) / 3};
   return {rows * rank / ranks, rows * (rank + 1) / ranks};
 }
@@ -29,7 +29,7 @@ void expect_same_on_ranks(const TestData& data, const Train& train) {
     world.run([&](comm::Transport& transport) {
       auto communicator =
           comm::Communicator::create(std::shared_ptr<comm::Transport>(&transport, [](auto*) {}));
-      const auto [begin, end] = share(data.rows, communicator->rank(), ranks);
+      const auto [begin, end] = rows_of_rank(data.rows, communicator->rank(), ranks);
       const std::vector<double> labels(data.labels.begin() + begin, data.labels.begin() + end);
       Threads threads(communicator->rank() % 2 + 1);
       expect_same(train(data.matrix(begin, end), labels, threads, communicator.get()), expected);
@@ -146,7 +146,7 @@ TEST(Ranks, SplitLargeNodesByPassesTogether) {
       auto communicator =
           comm::Communicator::create(std::shared_ptr<comm::Transport>(&transport, [](auto*) {}));
       Threads threads(communicator->rank() % 2 + 1);
-      const auto [begin, end] = share(data.rows, communicator->rank(), ranks);
+      const auto [begin, end] = rows_of_rank(data.rows, communicator->rank(), ranks);
       const BinnedData in_file = bin_to_file(data.matrix(begin, end), bins, 5000,
                                              std::filesystem::temp_directory_path(), threads);
       const auto source = source_from(begin);
@@ -158,7 +158,7 @@ TEST(Ranks, SplitLargeNodesByPassesTogether) {
   }
 }
 
-TEST(Ranks, AreRefusedTogetherWhenOneHasTooLittle) {
+TEST(Ranks, AllRejectTooLittleMemoryOfOne) {
   const TestData data = make_data(20000, 7);
   comm::ThreadWorld world(3);
   world.run([&](comm::Transport& transport) {

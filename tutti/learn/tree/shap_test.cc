@@ -85,7 +85,7 @@ TEST(Shap, AddsUpForForestsOfClasses) {
   }
 }
 
-TEST(ModelJson, ReadsBackToTheBit) {
+TEST(ModelJson, RoundTripsBitwise) {
   Threads threads(2);
   TestData data = make_data(800, 3, 8);
   for (std::size_t i = 0; i < 800; ++i) data.values[i * 3 + 2] = static_cast<float>(i % 6);
@@ -102,7 +102,7 @@ TEST(ModelJson, ReadsBackToTheBit) {
   EXPECT_EQ(to_json(back), to_json(model));
 }
 
-TEST(ModelJson, DamagedTextIsRefused) {
+TEST(ModelJson, DamagedTextIsRejected) {
   const std::string text =
       R"({"format":"tutti-trees","version":1,"columns":1,"outputs":1,"link":"identity","averages":false,"base":[0.0],"column_names":[],"trees":[{"output":0,"outputs":1,"left":[1,-1,-1],"right":[2,-1,-1],"column":[0,-1,-1],"threshold":[1.0,0.0,0.0],"missing_left":[0,0,0],"gain":[1.0,0.0,0.0],"cover":[2.0,1.0,1.0],"count":[2,1,1],"values":[0.0,1.0,2.0]}]})";
   EXPECT_NO_THROW(from_json(text));

@@ -42,7 +42,7 @@ std::unique_ptr<DesignMatrix<T>> DesignMatrix<T>::create(RowStream& stream, Thre
 template <class T>
 void DesignMatrix<T>::select(std::int64_t stride) {
   stride_ = stride;
-  share_ = 1 / static_cast<double>(stride);
+  selected_fraction_ = 1 / static_cast<double>(stride);
   chunks_ = Chunks::kAll;
   blocks_.clear();
 }
@@ -76,7 +76,8 @@ void DesignMatrix<T>::select_chunks(Chunks which, std::int64_t begin_chunk,
     rows += end - first;
   }
   sum_over_ranks(&rows, 1);
-  share_ = static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, total_rows_));
+  selected_fraction_ =
+      static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, total_rows_));
 }
 
 // Streams only.

@@ -57,7 +57,7 @@ class DesignMatrix {
   // Selects the non-resident chunks in the `part`-th of `parts` ranges of the file, possibly none. Streams only.
   void select_others(std::int64_t part, std::int64_t parts);
   // Fraction of all rows that is selected.
-  double share() const { return share_; }
+  double selected_fraction() const { return selected_fraction_; }
   using BlockBody = std::function<void(std::int64_t part, std::int64_t begin, std::int64_t end)>;
   // Calls body(part, begin, end) for each selected block of rows, in order within a part. For per-row arrays: the rows
   // themselves may not be in memory.
@@ -108,7 +108,7 @@ class DesignMatrix {
   void select_chunks(Chunks which, std::int64_t begin, std::int64_t end);
   std::vector<std::int64_t> selected_chunks() const;
 
-  double share_ = 1;
+  double selected_fraction_ = 1;
   Chunks chunks_ = Chunks::kAll;  // selected chunks of [begin_chunk_, end_chunk_)
   std::int64_t begin_chunk_ = 0, end_chunk_ = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> blocks_;  // selected blocks, unless all are

@@ -26,8 +26,8 @@ Preconditioner<T>::Preconditioner(DesignMatrix<T>& design) : design_(design) {
 template <class T>
 std::int64_t Preconditioner<T>::sample_stride() const {
   const std::int64_t wanted = std::max<std::int64_t>(kMinRows, kSampledPerColumn * block_);
-  const auto selected =
-      static_cast<std::int64_t>(static_cast<double>(design_.total_rows()) * design_.share());
+  const auto selected = static_cast<std::int64_t>(static_cast<double>(design_.total_rows()) *
+                                                  design_.selected_fraction());
   return design_.stride() * std::max<std::int64_t>(1, selected / wanted);
 }
 

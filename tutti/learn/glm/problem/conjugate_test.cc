@@ -19,7 +19,7 @@ double value(Loss loss, double margin, double label, double weight, double* deri
 }
 
 // Fenchel-Young inequality, with equality at the derivative.
-TEST(Conjugate, BelongsToItsLoss) {
+TEST(Conjugate, MatchesItsLoss) {
   for (const Loss loss : kLosses)
     for (const double label : {-1.0, 1.0, 2.5}) {
       if (is_classification(loss) ? std::abs(label) != 1 : label < 0) continue;
@@ -41,20 +41,20 @@ TEST(Conjugate, IsInfiniteOutside) {
   EXPECT_EQ(conjugate(Loss::kSquared, 1, 2, 0), std::numeric_limits<double>::infinity());
 }
 
-TEST(Conjugate, ShareStaysInside) {
+TEST(Conjugate, FeasibleStepStaysInside) {
   for (const Loss loss : kLosses)
     for (const double move : {-5.0, -0.1, 0.0, 0.1, 5.0}) {
       double s = 0;
       value(loss, 0.3, 1, 2, &s);
-      const double share = max_feasible_step(loss, s, move, 1, 2);
-      EXPECT_GE(share, 0);
-      EXPECT_LE(share, 1);
-      EXPECT_TRUE(std::isfinite(conjugate(loss, s + share * move, 1, 2))) << name_of(loss);
+      const double step_size = max_feasible_step(loss, s, move, 1, 2);
+      EXPECT_GE(step_size, 0);
+      EXPECT_LE(step_size, 1);
+      EXPECT_TRUE(std::isfinite(conjugate(loss, s + step_size * move, 1, 2))) << name_of(loss);
     }
   EXPECT_EQ(max_feasible_step(Loss::kSquared, 0, 100, 1, 1), 1);
 }
 
-TEST(Loss, DerivativesFitTheValue) {
+TEST(Loss, DerivativesMatchFiniteDifferences) {
   for (const Loss loss : kLosses)
     for (const double margin : {-1.3, 0.4, 0.9}) {
       double first = 0, second = 0, label = 1, weight = 2, low = margin - 1e-5,
@@ -67,7 +67,7 @@ TEST(Loss, DerivativesFitTheValue) {
     }
 }
 
-TEST(Loss, NamesLeadBack) {
+TEST(Loss, NamesRoundTrip) {
   for (const Loss loss : kLosses) EXPECT_EQ(parse_loss(name_of(loss)), loss);
   EXPECT_ANY_THROW(parse_loss("none"));
 }

@@ -19,13 +19,13 @@ TEST(DualStep, IsTheBest) {
     for (const double label : {-1.0, 1.0})
       for (const double margin : {-40.0, -2.0, 0.3, 5.0})
         for (const double lift : {1e-4, 0.7, 300.0})
-          for (const double share : {0.0, 0.3, 1.0}) {
-            const double weight = 1.5, before = label * share * weight;
+          for (const double fraction : {0.0, 0.3, 1.0}) {
+            const double weight = 1.5, before = label * fraction * weight;
             const double a = dual_step(loss, before, margin, label, weight, lift);
             const double best = value(loss, a, before, margin, label, weight, lift);
             for (const double other : {a - 1e-3, a + 1e-3, before})
               EXPECT_GE(best, value(loss, other, before, margin, label, weight, lift) - 1e-7)
-                  << name_of(loss) << " " << margin << " " << lift << " " << share;
+                  << name_of(loss) << " " << margin << " " << lift << " " << fraction;
           }
   EXPECT_EQ(dual_step(Loss::kHinge, 0, -3, 1, 0, 1), 0);
 }

@@ -12,12 +12,12 @@ double l1_lower_bound(const Problem<T>& problem, const Derivative* first, const 
   const GlmOptions& options = problem.options;
   double largest = 0;
   for (std::int64_t j = 0; j < count; ++j) largest = std::max(largest, std::abs(columns[j]));
-  const double share = options.l2 > 0 || largest <= options.l1 ? 1 : options.l1 / largest;
-  if (scale != nullptr) *scale = share;
+  const double factor = options.l2 > 0 || largest <= options.l1 ? 1 : options.l1 / largest;
+  if (scale != nullptr) *scale = factor;
   double value = -problem.design.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r)
-      sum += conjugate(options.loss, share * static_cast<double>(first[r]), problem.labels[r],
+      sum += conjugate(options.loss, factor * static_cast<double>(first[r]), problem.labels[r],
                        problem.weights.empty() ? 1.0 : static_cast<double>(problem.weights[r]));
     return sum;
   });

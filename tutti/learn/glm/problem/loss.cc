@@ -95,10 +95,10 @@ template double loss_terms(Loss, const double*, const double*, const double*, st
                            double*);
 
 double constant_margin(Loss loss, double mean_label) {
-  const double share = std::clamp((mean_label + 1) / 2, 1e-6, 1 - 1e-6);  // fraction of label 1
+  const double fraction = std::clamp((mean_label + 1) / 2, 1e-6, 1 - 1e-6);  // fraction of label 1
   switch (loss) {
     case Loss::kSquared: return mean_label;
-    case Loss::kLogistic: return std::log(share / (1 - share));
+    case Loss::kLogistic: return std::log(fraction / (1 - fraction));
     case Loss::kPoisson:
     case Loss::kGamma: return std::log(std::max(mean_label, 1e-12));
     default: return std::clamp(mean_label, -1.0, 1.0);

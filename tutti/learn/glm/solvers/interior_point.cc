@@ -43,7 +43,7 @@ class InteriorPoint {
   void measure();
   std::vector<double> find_direction();
   double longest_step();
-  void go(double share, const std::vector<double>& direction);
+  void go(double step_size, const std::vector<double>& direction);
   double weight_of(std::int64_t r) const {
     return problem_.weights.empty() ? 1 : static_cast<double>(problem_.weights[r]);
   }
@@ -182,24 +182,24 @@ double InteriorPoint<T>::longest_step() {
       limit(row.excess, change.excess);
     }
   });
-  double share = *std::min_element(most.begin(), most.end());
+  double step_size = *std::min_element(most.begin(), most.end());
   if (design_.ranks() != nullptr)
-    design_.ranks()->all_reduce({&share, 1, DType::kF64}, ReduceOp::kMin);
-  return share;
+    design_.ranks()->all_reduce({&step_size, 1, DType::kF64}, ReduceOp::kMin);
+  return step_size;
 }
 
 template <class T>
-void InteriorPoint<T>::go(double share, const std::vector<double>& direction) {
+void InteriorPoint<T>::go(double step_size, const std::vector<double>& direction) {
   design_.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       if (!(weight_of(r) > 0)) continue;
       const Row change = change_of(r);
       Row& row = rows_[r];
-      row = {row.dual + share * change.dual, row.rest + share * change.rest,
-             row.slack + share * change.slack, row.excess + share * change.excess};
+      row = {row.dual + step_size * change.dual, row.rest + step_size * change.rest,
+             row.slack + step_size * change.slack, row.excess + step_size * change.excess};
     }
   });
-  for (std::int64_t j = 0; j <= columns_; ++j) weights_[j] += share * direction[j];
+  for (std::int64_t j = 0; j <= columns_; ++j) weights_[j] += step_size * direction[j];
 }
 
 template <class T>
@@ -213,12 +213,12 @@ Solution InteriorPoint<T>::run() {
     target_ = towards_zero * sum([&](std::int64_t r) { return rows_[r].products(); }) / products;
     const std::vector<double> direction = find_direction();
     multiply(direction, moves_);
-    const double share = longest_step();
-    if (!(share > kShortest)) break;
-    go(share, direction);
+    const double step_size = longest_step();
+    if (!(step_size > kShortest)) break;
+    go(step_size, direction);
     measure();
     if (!tracker_.report(objective_, gap_) || tracker_.is_within_tolerance(objective_, gap_)) break;
-    towards_zero = share > 0.9 ? 0.05 : share > 0.5 ? 0.2 : 0.6;
+    towards_zero = step_size > 0.9 ? 0.05 : step_size > 0.5 ? 0.2 : 0.6;
   }
   return tracker_.found(weights_, objective_, gap_);
 }

@@ -50,7 +50,7 @@ class L1Multinomial : SoftmaxState<T> {
   using SoftmaxState<T>::count_, SoftmaxState<T>::rows_, SoftmaxState<T>::columns_;
   using SoftmaxState<T>::width_, SoftmaxState<T>::weights_, SoftmaxState<T>::objective_;
   using SoftmaxState<T>::gap_, SoftmaxState<T>::margins_, SoftmaxState<T>::trial_;
-  using SoftmaxState<T>::shares_, SoftmaxState<T>::moves_, SoftmaxState<T>::products_;
+  using SoftmaxState<T>::probabilities_, SoftmaxState<T>::moves_, SoftmaxState<T>::products_;
   using SoftmaxState<T>::gradient_, SoftmaxState<T>::evaluate;
 
   double l1_, l2_;
@@ -87,11 +87,13 @@ std::vector<double> L1Multinomial<T>::intercept_step() const {
       this->sum_vectors(square + count_, [&](std::int64_t begin, std::int64_t end, double* own) {
         for (std::int64_t r = begin; r < end; ++r)
           for (std::int64_t k = 0; k < count_; ++k) {
-            const double share = static_cast<double>(shares_[k * rows_ + r]), w = weight_of(r);
-            own[k * count_ + k] += w * share;
+            const double step_size = static_cast<double>(probabilities_[k * rows_ + r]),
+                         w = weight_of(r);
+            own[k * count_ + k] += w * step_size;
             for (std::int64_t l = 0; l <= k; ++l)
-              own[k * count_ + l] -= w * share * static_cast<double>(shares_[l * rows_ + r]);
-            own[square + k] += w * (share - (classes_[r] == k));
+              own[k * count_ + l] -=
+                  w * step_size * static_cast<double>(probabilities_[l * rows_ + r]);
+            own[square + k] += w * (step_size - (classes_[r] == k));
           }
       });
   std::vector<double> step(sums.begin() + square, sums.end());
@@ -137,9 +139,9 @@ double L1Multinomial<T>::dual_value(double scale) const {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r)
       for (std::int64_t k = 0; k < count_; ++k) {
-        const double share = scale * static_cast<double>(shares_[k * rows_ + r]) +
-                             (classes_[r] == k ? 1 - scale : 0);
-        if (share > 0) sum -= weight_of(r) * share * std::log(share);
+        const double step_size = scale * static_cast<double>(probabilities_[k * rows_ + r]) +
+                                 (classes_[r] == k ? 1 - scale : 0);
+        if (step_size > 0) sum -= weight_of(r) * step_size * std::log(step_size);
       }
     return sum;
   });

@@ -77,11 +77,11 @@ void L1Step<T>::find_direction(int most_products) {
   for (int step = 0; step < most_products && length > end; ++step) {
     const double curvature = multiply_hessian();
     if (!(curvature > 0)) break;
-    const T share = static_cast<T>(length / curvature);
-    add_scaled(share, iterate_.products.data(), std::ssize(iterate_.products),
+    const T step_size = static_cast<T>(length / curvature);
+    add_scaled(step_size, iterate_.products.data(), std::ssize(iterate_.products),
                iterate_.moves.data());
-    add_scaled(share, search_.data(), size(), direction_.data());
-    add_scaled(-share, curved_.data(), size(), residual_.data());
+    add_scaled(step_size, search_.data(), size(), direction_.data());
+    add_scaled(-step_size, curved_.data(), size(), residual_.data());
     const double before = length;
     length = precondition();
     const T keep = static_cast<T>(length / before);
@@ -97,14 +97,14 @@ void L1Step<T>::take_steepest_descent() {
   rows_.multiply(direction_, iterate_.moves);
 }
 
-// Computes the weights after the fraction `share` of the step, and the predicted change of the objective. Returns
+// Computes the weights after the fraction `step_size` of the step, and the predicted change of the objective. Returns
 // whether a weight was stopped at 0.
 template <class T>
-bool L1Step<T>::take_trial(double share, double& predicted_change) {
+bool L1Step<T>::take_trial(double step_size, double& predicted_change) {
   bool has_stopped = false;
   predicted_change = 0;
   for_weights([&](std::int64_t i, bool is_intercept) {
-    next_[i] = iterate_.weights[i] + share * static_cast<double>(direction_[i]);
+    next_[i] = iterate_.weights[i] + step_size * static_cast<double>(direction_[i]);
     if (!is_intercept && next_[i] * side[i] < 0) {
       next_[i] = 0;
       has_stopped = true;
@@ -117,14 +117,14 @@ bool L1Step<T>::take_trial(double share, double& predicted_change) {
 // If no weight was stopped at 0, a trial needs no pass over the data.
 template <class T>
 bool L1Step<T>::search_line() {
-  double share = 1, predicted_change = 0;
-  for (int attempt = 0; attempt < kL1Halvings; ++attempt, share /= 2) {
-    if (take_trial(share, predicted_change)) {
+  double step_size = 1, predicted_change = 0;
+  for (int attempt = 0; attempt < kL1Halvings; ++attempt, step_size /= 2) {
+    if (take_trial(step_size, predicted_change)) {
       std::copy(next_.begin(), next_.end(), search_.begin());
       rows_.multiply(search_, iterate_.trial);
     } else {
       for (std::size_t r = 0; r < iterate_.trial.size(); ++r)
-        iterate_.trial[r] = iterate_.margins[r] + static_cast<T>(share) * iterate_.moves[r];
+        iterate_.trial[r] = iterate_.margins[r] + static_cast<T>(step_size) * iterate_.moves[r];
     }
     const double value = rows_.evaluate(iterate_.trial) + penalty(next_);
     if (!(value < iterate_.objective) || value > iterate_.objective + kL1Descent * predicted_change)

@@ -72,7 +72,7 @@ class L1Step {
   }
   double precondition();
   double multiply_hessian();
-  bool take_trial(double share, double& predicted_change);
+  bool take_trial(double step_size, double& predicted_change);
 
   std::int64_t width_;
   bool has_intercept_;

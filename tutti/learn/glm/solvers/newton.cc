@@ -313,11 +313,11 @@ bool Newton<T>::run_stage(std::int64_t stride) {
     }
     std::vector<double> next(size_);
     Model found;
-    double share = 1;
-    for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
-      for (std::int64_t j = 0; j < size_; ++j) next[j] = weights_[j] + share * direction[j];
+    double step_size = 1;
+    for (int attempt = 0; attempt < 40; ++attempt, step_size /= 2) {
+      for (std::int64_t j = 0; j < size_; ++j) next[j] = weights_[j] + step_size * direction[j];
       found = pass(next);
-      if (found.objective <= model_.objective - 1e-4 * share * promised) break;
+      if (found.objective <= model_.objective - 1e-4 * step_size * promised) break;
     }
     // The precision limit is reached: no measurable improvement.
     has_nothing_to_gain_ = !(found.objective < model_.objective);

@@ -61,7 +61,7 @@ void NewtonCg<T>::start() {
 
 template <class T>
 void NewtonCg<T>::begin_stage() {
-  model_.set_ridge(state_.design.share());
+  model_.set_ridge(state_.design.selected_fraction());
   state_.bound = -std::numeric_limits<double>::infinity();
   stalls_ = StallDetector<T>(kMaxStalls);
   std::fill(model_.direction.begin(), model_.direction.end(), T{0});
@@ -74,7 +74,7 @@ void NewtonCg<T>::find_gradient() {
   if (model_.is_free) state_.find_intercept(model_.penalty(0));
   state_.design.gradient_and_diagonal(state_.first.data(), state_.second.data(),
                                       model_.gradient.data(), model_.diagonal.data());
-  state_.tracker.add_passes(0.5 * state_.design.share());
+  state_.tracker.add_passes(0.5 * state_.design.selected_fraction());
   finish_gradient(true);
 }
 
@@ -110,19 +110,19 @@ double NewtonCg<T>::search_line() {
           sum += static_cast<double>(model_.gradient[j]) * static_cast<double>(model_.direction[j]);
         return sum;
       });
-  double share = 1;
-  for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
+  double step_size = 1;
+  for (int attempt = 0; attempt < 40; ++attempt, step_size /= 2) {
     state_.design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
-        state_.trial[r] = state_.margins[r] + static_cast<T>(share) * state_.moves[r];
+        state_.trial[r] = state_.margins[r] + static_cast<T>(step_size) * state_.moves[r];
     });
-    const double value = state_.evaluate(state_.trial) + model_.penalty(share);
-    if (value <= state_.objective + 1e-4 * share * directional_derivative) {
+    const double value = state_.evaluate(state_.trial) + model_.penalty(step_size);
+    if (value <= state_.objective + 1e-4 * step_size * directional_derivative) {
       state_.margins.swap(state_.trial);
       for (std::int64_t j = 0; j <= state_.columns; ++j)
-        state_.weights[j] += share * static_cast<double>(model_.direction[j]);
+        state_.weights[j] += step_size * static_cast<double>(model_.direction[j]);
       state_.objective = value;
-      return share;
+      return step_size;
     }
   }
   state_.evaluate(state_.margins);
@@ -136,8 +136,9 @@ bool NewtonCg<T>::select_sample() {
   if (state_.design.is_sparse()) return false;
   if (state_.design.is_streamed()) {
     state_.design.select_residents();
-    const double rows = state_.design.share() * static_cast<double>(state_.design.total_rows());
-    return state_.design.share() < 1 &&
+    const double rows =
+        state_.design.selected_fraction() * static_cast<double>(state_.design.total_rows());
+    return state_.design.selected_fraction() < 1 &&
            rows >= static_cast<double>(kRowsPerColumn * state_.columns);
   }
   state_.design.select(
@@ -152,15 +153,15 @@ bool NewtonCg<T>::step(double gain, bool is_sample) {
   const bool is_far = gain > 0.01 * std::abs(state_.objective) &&
                       !state_.tracker.is_within_tolerance(state_.objective, gain);
   if (!is_sample && !is_far) state_.bound = std::max(state_.bound, dual_lower_bound(model_));
-  const double before = state_.objective, share = search_line();
+  const double before = state_.objective, step_size = search_line();
   stalls_.note(before, state_.objective);
-  has_gradient_ = by_residents_ && share == 1;
+  has_gradient_ = by_residents_ && step_size == 1;
   if (has_gradient_) {
     model_.gradient.swap(stream_.next_gradient);
     finish_gradient(false);
   }
   state_.gap = model_.ridge > 0 ? state_.objective - state_.bound : gain;
-  has_nothing_to_gain_ = share == 0 || stalls_.is_stalled();
+  has_nothing_to_gain_ = step_size == 0 || stalls_.is_stalled();
   return !has_nothing_to_gain_ &&
          !(is_sample && before - state_.objective < 1e-2 * state_.objective);
 }

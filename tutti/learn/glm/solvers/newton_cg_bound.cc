@@ -9,7 +9,7 @@ namespace tutti::learn {
 namespace {
 
 template <class T>
-double squares_of_columns(QuadraticModel<T>& model, double share, double rest) {
+double squares_of_columns(QuadraticModel<T>& model, double step_size, double rest) {
   const CgState<T>& state = model.state;
   return model.over_vectors([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
@@ -20,7 +20,7 @@ double squares_of_columns(QuadraticModel<T>& model, double share, double rest) {
       double then = -static_cast<double>(model.residual[j]) -
                     ridge * (state.weights[j] + static_cast<double>(model.direction[j]));
       if (model.is_free) then += rest * static_cast<double>(model.curvature_columns[j]);
-      const double column = (1 - share) * now + share * then;
+      const double column = (1 - step_size) * now + step_size * then;
       sum += column * column / ridge;
     }
     return sum;
@@ -39,7 +39,7 @@ double dual_lower_bound(QuadraticModel<T>& model) {
     if (model.curvature_columns.empty()) {
       model.curvature_columns.resize(state.columns);
       state.design.transpose_multiply(state.second.data(), model.curvature_columns.data());
-      state.tracker.add_passes(0.5 * state.design.share());
+      state.tracker.add_passes(0.5 * state.design.selected_fraction());
     }
     rest = static_cast<double>(model.residual[state.columns]) / state.sum_of(state.second);
   }
@@ -55,17 +55,17 @@ double dual_lower_bound(QuadraticModel<T>& model) {
       most[part] = std::min(most[part], max_feasible_step(loss, state.first[r], move_of(r),
                                                           state.problem.labels[r], weight_of(r)));
   });
-  double share = *std::min_element(most.begin(), most.end());
+  double step_size = *std::min_element(most.begin(), most.end());
   if (state.design.ranks() != nullptr)
-    state.design.ranks()->all_reduce({&share, 1, DType::kF64}, ReduceOp::kMin);
+    state.design.ranks()->all_reduce({&step_size, 1, DType::kF64}, ReduceOp::kMin);
   const double value = state.design.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r)
-      sum += conjugate(loss, static_cast<double>(state.first[r]) + share * move_of(r),
+      sum += conjugate(loss, static_cast<double>(state.first[r]) + step_size * move_of(r),
                        state.problem.labels[r], weight_of(r));
     return sum;
   });
-  return -value - squares_of_columns(model, share, rest) / 2;
+  return -value - squares_of_columns(model, step_size, rest) / 2;
 }
 
 template double dual_lower_bound(QuadraticModel<float>&);

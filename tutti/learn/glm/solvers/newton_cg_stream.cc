@@ -14,14 +14,14 @@ constexpr double kStepForcing = 0.02;  // a smaller residual would be lost in th
 
 // Sums over the rows seen so far.
 struct SeenRows {
-  double share = 0;
+  double fraction = 0;
   std::vector<double> gradients;  // of their losses
   std::vector<double> points;     // weights at which they were evaluated, times their fractions
 
   explicit SeenRows(std::size_t size) : gradients(size), points(size) {}
   template <class T>
   void add(double more, const std::vector<T>& gradient, const std::vector<double>& weights) {
-    share += more;
+    fraction += more;
     for (std::size_t j = 0; j < gradients.size(); ++j) {
       gradients[j] += static_cast<double>(gradient[j]);
       points[j] += more * weights[j];
@@ -33,8 +33,8 @@ struct SeenRows {
 
 template <class T>
 bool StreamedNewton<T>::has_enough_residents() const {
-  const double rows =
-      model_.state.design.share() * static_cast<double>(model_.state.design.total_rows());
+  const double rows = model_.state.design.selected_fraction() *
+                      static_cast<double>(model_.state.design.total_rows());
   return model_.state.design.is_streamed() &&
          rows >= static_cast<double>(kResidentRowsPerColumn * model_.state.columns);
 }
@@ -44,10 +44,10 @@ double StreamedNewton<T>::find_direction_of_residents(double forcing) {
   model_.state.design.select_residents();
   // With y columns per row, the Hessian of a sample is (1 - sqrt(y))^2 to (1 + sqrt(y))^2 times the true one. Scaling
   // it by this factor balances overshooting and undershooting.
-  const double rows =
-      model_.state.design.share() * static_cast<double>(model_.state.design.total_rows());
+  const double rows = model_.state.design.selected_fraction() *
+                      static_cast<double>(model_.state.design.total_rows());
   const double y = static_cast<double>(model_.state.columns) / rows;
-  model_.row_scale = (1 + y) / ((1 - y) * (1 - y)) / model_.state.design.share();
+  model_.row_scale = (1 + y) / ((1 - y) * (1 - y)) / model_.state.design.selected_fraction();
   const double gain = model_.find_direction(forcing);
   model_.row_scale = 1;
   return gain;
@@ -87,11 +87,11 @@ void StreamedNewton<T>::read_step() {
 
 template <class T>
 void StreamedNewton<T>::precondition_by_residents() {
-  const double share = model_.state.design.share();
-  for (T& value : model_.diagonal) value = static_cast<T>(static_cast<double>(value) / share);
+  const double fraction = model_.state.design.selected_fraction();
+  for (T& value : model_.diagonal) value = static_cast<T>(static_cast<double>(value) / fraction);
   const double intercept =
       model_.has_intercept
-          ? model_.intercept_ridge + model_.state.sum_of(model_.state.second) / share
+          ? model_.intercept_ridge + model_.state.sum_of(model_.state.second) / fraction
           : 0;
   model_.preconditioner.set_diagonal(model_.diagonal.data(), intercept, model_.ridge);
 }
@@ -103,29 +103,30 @@ void StreamedNewton<T>::read_in_parts() {
   model_.evaluate();
   precondition_by_residents();
   SeenRows seen(model_.state.weights.size()), others(model_.state.weights.size());
-  seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
+  seen.add(model_.state.design.selected_fraction(), model_.gradient, model_.state.weights);
   const std::vector<double> start = model_.state.weights;
   double first_loss = -1;
   bool has_diverged = false;
   for (std::int64_t part = 0; part < kReadingParts; ++part) {
     model_.state.design.select_others(part, kReadingParts);
-    if (model_.state.design.share() == 0) continue;
-    const double loss = model_.evaluate() / model_.state.design.share();
+    if (model_.state.design.selected_fraction() == 0) continue;
+    const double loss = model_.evaluate() / model_.state.design.selected_fraction();
     if (first_loss < 0) first_loss = loss;
     has_diverged |= !(loss <= kMaxLoss * first_loss);
-    seen.add(model_.state.design.share(), model_.gradient, model_.state.weights);
-    others.add(model_.state.design.share(), model_.gradient, model_.state.weights);
+    seen.add(model_.state.design.selected_fraction(), model_.gradient, model_.state.weights);
+    others.add(model_.state.design.selected_fraction(), model_.gradient, model_.state.weights);
     for (std::int64_t j = 0; j <= model_.state.columns; ++j)
       model_.residual[j] =
-          static_cast<T>((seen.gradients[j] + model_.ridge_of(j) * seen.points[j]) / seen.share);
+          static_cast<T>((seen.gradients[j] + model_.ridge_of(j) * seen.points[j]) / seen.fraction);
     model_.preconditioner.apply(model_.residual.data(), model_.solved.data());
     for (std::int64_t j = 0; j <= model_.state.columns; ++j)
-      model_.state.weights[j] = seen.points[j] / seen.share - static_cast<double>(model_.solved[j]);
+      model_.state.weights[j] =
+          seen.points[j] / seen.fraction - static_cast<double>(model_.solved[j]);
     if (has_diverged) model_.state.weights = start;
   }
   std::vector<T> way(model_.state.weights.size());
   for (std::int64_t j = 0; j <= model_.state.columns; ++j)
-    way[j] = static_cast<T>(others.share * model_.state.weights[j] - others.points[j]);
+    way[j] = static_cast<T>(others.fraction * model_.state.weights[j] - others.points[j]);
   step_from_parts(others.gradients, way);
 }
 
@@ -138,12 +139,13 @@ void StreamedNewton<T>::step_from_parts(const std::vector<double>& gradients,
   const double sum = model_.state.design.curvature_multiply(
       way.data(), way[model_.state.columns], model_.state.second.data(),
       model_.state.step_products.data(), model_.curved.data());
-  model_.state.tracker.add_passes(model_.state.design.share());
+  model_.state.tracker.add_passes(model_.state.design.selected_fraction());
   model_.curved[model_.state.columns] = model_.has_intercept ? static_cast<T>(sum) : T{0};
   for (std::int64_t j = 0; j <= model_.state.columns; ++j)
-    model_.gradient[j] += static_cast<T>(
-        gradients[j] + static_cast<double>(model_.curved[j]) / model_.state.design.share() +
-        model_.ridge_of(j) * model_.state.weights[j]);
+    model_.gradient[j] += static_cast<T>(gradients[j] +
+                                         static_cast<double>(model_.curved[j]) /
+                                             model_.state.design.selected_fraction() +
+                                         model_.ridge_of(j) * model_.state.weights[j]);
   find_direction_of_residents(kStepForcing);
   for (std::int64_t j = 0; j <= model_.state.columns; ++j)
     model_.state.weights[j] += static_cast<double>(model_.direction[j]);

@@ -34,9 +34,9 @@ double QuadraticModel<T>::over_vectors(
 }
 
 template <class T>
-void QuadraticModel<T>::set_ridge(double share) {
+void QuadraticModel<T>::set_ridge(double fraction) {
   const GlmOptions& options = state.problem.options;
-  ridge = options.l2 * share;
+  ridge = options.l2 * fraction;
   const double value = options.intercept_value;
   intercept_ridge = options.penalise_intercept ? ridge / (value * value) : 0;
 }
@@ -52,17 +52,17 @@ double QuadraticModel<T>::evaluate() {
   state.design.multiply_and_gradient(search.data(), search[state.columns], fill,
                                      state.margins.data(), state.first.data(), state.second.data(),
                                      gradient.data(), diagonal.data());
-  state.tracker.add_passes(state.design.share());
+  state.tracker.add_passes(state.design.selected_fraction());
   const double losses = state.evaluate(state.margins);
   gradient[state.columns] = has_intercept ? static_cast<T>(state.sum_of(state.first)) : T{0};
   return losses;
 }
 
 template <class T>
-double QuadraticModel<T>::penalty(double share) const {
+double QuadraticModel<T>::penalty(double step_size) const {
   double sum = 0;
   for (std::int64_t j = 0; j <= state.columns; ++j) {
-    const double weight = state.weights[j] + share * static_cast<double>(direction[j]);
+    const double weight = state.weights[j] + step_size * static_cast<double>(direction[j]);
     sum += ridge_of(j) * weight * weight;
   }
   return sum / 2;
@@ -73,7 +73,7 @@ double QuadraticModel<T>::multiply_hessian() {
   const double sum =
       state.design.curvature_multiply(search.data(), search[state.columns], state.second.data(),
                                       state.step_products.data(), curved.data());
-  state.tracker.add_passes(state.design.share());
+  state.tracker.add_passes(state.design.selected_fraction());
   curved[state.columns] = has_intercept ? static_cast<T>(sum) : T{0};
   return over_vectors([&](std::int64_t begin, std::int64_t end) {
     double product = 0;
@@ -102,17 +102,17 @@ double QuadraticModel<T>::find_direction(double forcing) {
   for (int step = 1; step <= kMaxSteps && length > 0; ++step) {
     const double curvature = multiply_hessian();
     if (!(curvature > 0)) break;
-    const double share = length / curvature, step_gain = share * length / 2;
+    const double step_size = length / curvature, step_gain = step_size * length / 2;
     gain += step_gain;
-    step_direction(share, length);
+    step_direction(step_size, length);
     if (length <= forcing * forcing * first_length && step_gain * step <= kStall * gain) break;
   }
   return gain;
 }
 
 template <class T>
-void QuadraticModel<T>::step_direction(double share, double& length) {
-  const T step = static_cast<T>(share);
+void QuadraticModel<T>::step_direction(double step_size, double& length) {
+  const T step = static_cast<T>(step_size);
   state.design.for_blocks([&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) state.moves[r] += step * state.step_products[r];
   });

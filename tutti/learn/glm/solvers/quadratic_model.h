@@ -17,10 +17,10 @@ struct QuadraticModel {
   explicit QuadraticModel(CgState<T>& state_);
 
   // Scales the penalties to this fraction of the rows.
-  void set_ridge(double share);
+  void set_ridge(double fraction);
   double ridge_of(std::int64_t j) const { return j < state.columns ? ridge : intercept_ridge; }
-  // Penalty of the weights plus `share` times the direction.
-  double penalty(double share) const;
+  // Penalty of the weights plus `step_size` times the direction.
+  double penalty(double step_size) const;
   // Computes margins, derivatives, gradient and diagonal of the losses of the selected rows in one pass. Returns the
   // sum of the losses.
   double evaluate();
@@ -29,8 +29,8 @@ struct QuadraticModel {
   double find_direction(double forcing);
   // curved = Hessian * search; returns search . curved and stores the products with the rows.
   double multiply_hessian();
-  // Moves by `share` along the search direction and computes the next one.
-  void step_direction(double share, double& length);
+  // Moves by `step_size` along the search direction and computes the next one.
+  void step_direction(double step_size, double& length);
   // Sums body(begin, end) over ranges of the vectors, with all threads.
   double over_vectors(const std::function<double(std::int64_t, std::int64_t)>& body);
 

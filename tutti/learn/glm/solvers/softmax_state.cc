@@ -20,7 +20,7 @@ SoftmaxState<T>::SoftmaxState(DesignMatrix<T>& design, std::span<const std::int3
       columns_(design.columns()),
       width_(columns_ + 1),
       weights_(count * width_) {
-  for (auto* rows : {&margins_, &trial_, &shares_, &factors_, &moves_, &products_})
+  for (auto* rows : {&margins_, &trial_, &probabilities_, &factors_, &moves_, &products_})
     rows->resize(count_ * rows_);
   gradient_.resize(count_ * width_);
 }
@@ -49,11 +49,11 @@ double SoftmaxState<T>::evaluate(const std::vector<T>& margins) {
       double sum = 0;
       for (std::int64_t k = 0; k < count_; ++k) {
         const double e = std::exp(static_cast<double>(margins[k * rows_ + r] - largest));
-        shares_[k * rows_ + r] = static_cast<T>(e);
+        probabilities_[k * rows_ + r] = static_cast<T>(e);
         sum += e;
       }
       for (std::int64_t k = 0; k < count_; ++k)
-        shares_[k * rows_ + r] = static_cast<T>(shares_[k * rows_ + r] / sum);
+        probabilities_[k * rows_ + r] = static_cast<T>(probabilities_[k * rows_ + r] / sum);
       const double own = static_cast<double>(margins[classes_[r] * rows_ + r] - largest);
       loss += weight_of(r) * (std::log(sum) - own);
     }
@@ -63,12 +63,12 @@ double SoftmaxState<T>::evaluate(const std::vector<T>& margins) {
 
 template <class T>
 double SoftmaxState<T>::fill_curvature(std::int64_t k, std::vector<T>& curvature) const {
-  const T* shares = shares_.data() + k * rows_;
+  const T* probabilities = probabilities_.data() + k * rows_;
   return design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
     double total = 0;
     for (std::int64_t r = begin; r < end; ++r) {
-      const double share = static_cast<double>(shares[r]);
-      curvature[r] = static_cast<T>(weight_of(r) * std::max(1e-8, share * (1 - share)));
+      const double probability = static_cast<double>(probabilities[r]);
+      curvature[r] = static_cast<T>(weight_of(r) * std::max(1e-8, probability * (1 - probability)));
       total += static_cast<double>(curvature[r]);
     }
     return total;
@@ -83,8 +83,8 @@ void SoftmaxState<T>::compute_gradient(std::vector<T>* diagonal) {
     const double sum = design_.sum_blocks([&](std::int64_t begin, std::int64_t end) {
       double total = 0;
       for (std::int64_t r = begin; r < end; ++r) {
-        const double factor =
-            weight_of(r) * (static_cast<double>(shares_[k * rows_ + r]) - (classes_[r] == k));
+        const double factor = weight_of(r) * (static_cast<double>(probabilities_[k * rows_ + r]) -
+                                              (classes_[r] == k));
         factors[r] = static_cast<T>(factor);
         total += factor;
       }
@@ -121,11 +121,11 @@ void SoftmaxState<T>::multiply_hessian(const std::vector<T>& search, std::vector
     for (std::int64_t r = begin; r < end; ++r) {
       double mean = 0;
       for (std::int64_t k = 0; k < count_; ++k)
-        mean += static_cast<double>(shares_[k * rows_ + r]) *
+        mean += static_cast<double>(probabilities_[k * rows_ + r]) *
                 static_cast<double>(products[k * rows_ + r]);
       for (std::int64_t k = 0; k < count_; ++k)
         factors_[k * rows_ + r] =
-            static_cast<T>(weight_of(r) * static_cast<double>(shares_[k * rows_ + r]) *
+            static_cast<T>(weight_of(r) * static_cast<double>(probabilities_[k * rows_ + r]) *
                            (static_cast<double>(products[k * rows_ + r]) - mean));
     }
   });

@@ -19,7 +19,7 @@ class SoftmaxState {
 
   // Sets the weights from the start values of the options, and computes the margins.
   void take_start();
-  // Computes the probabilities `shares_` at these margins; returns the loss.
+  // Computes the probabilities `probabilities_` at these margins; returns the loss.
   double evaluate(const std::vector<T>& margins);
   // Computes gradient_, the gradient of the loss at the current probabilities, and the diagonal of the Hessian if
   // `diagonal` is not null.
@@ -52,7 +52,7 @@ class SoftmaxState {
   double objective_ = 0, gap_ = 0;
   // Margins, trial margins, probabilities, factors of transposed products, change along the direction, change along one
   // search direction.
-  std::vector<T> margins_, trial_, shares_, factors_, moves_, products_;
+  std::vector<T> margins_, trial_, probabilities_, factors_, moves_, products_;
   std::vector<T> gradient_;
 };
 

@@ -32,7 +32,7 @@ class Multinomial : SoftmaxState<T> {
 
  private:
   bool run_steps();
-  double penalty(double share) const;
+  double penalty(double step_size) const;
   void find_gradient();
   void prepare(bool correlates);
   double precondition();
@@ -53,10 +53,10 @@ class Multinomial : SoftmaxState<T> {
 };
 
 template <class T>
-double Multinomial<T>::penalty(double share) const {
+double Multinomial<T>::penalty(double step_size) const {
   double sum = 0;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const double w = weights_[i] + share * static_cast<double>(direction_[i]);
+    const double w = weights_[i] + step_size * static_cast<double>(direction_[i]);
     sum += ridge_of(static_cast<std::int64_t>(i)) * w * w / 2;
   }
   return sum;
@@ -124,11 +124,11 @@ double Multinomial<T>::find_direction() {
        ++step) {
     const double curvature = multiply_with_ridge();
     if (!(curvature > 0)) break;
-    const T share = static_cast<T>(length / curvature);
+    const T step_size = static_cast<T>(length / curvature);
     gain += length * length / curvature / 2;
-    add_scaled(share, products_.data(), count_ * rows_, moves_.data());
-    add_scaled(share, search_.data(), count_ * width_, direction_.data());
-    add_scaled(-share, curved_.data(), count_ * width_, residual_.data());
+    add_scaled(step_size, products_.data(), count_ * rows_, moves_.data());
+    add_scaled(step_size, search_.data(), count_ * width_, direction_.data());
+    add_scaled(-step_size, curved_.data(), count_ * width_, residual_.data());
     const double before = length;
     length = precondition();
     const T keep = static_cast<T>(length / before);
@@ -139,15 +139,15 @@ double Multinomial<T>::find_direction() {
 
 template <class T>
 bool Multinomial<T>::search_line(double promised) {
-  double share = 1;
-  for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
+  double step_size = 1;
+  for (int attempt = 0; attempt < 40; ++attempt, step_size /= 2) {
     for (std::size_t i = 0; i < trial_.size(); ++i)
-      trial_[i] = margins_[i] + static_cast<T>(share) * moves_[i];
-    const double value = evaluate(trial_) + penalty(share);
-    if (value > objective_ - 1e-4 * share * promised) continue;
+      trial_[i] = margins_[i] + static_cast<T>(step_size) * moves_[i];
+    const double value = evaluate(trial_) + penalty(step_size);
+    if (value > objective_ - 1e-4 * step_size * promised) continue;
     margins_.swap(trial_);
     for (std::size_t i = 0; i < weights_.size(); ++i)
-      weights_[i] += share * static_cast<double>(direction_[i]);
+      weights_[i] += step_size * static_cast<double>(direction_[i]);
     objective_ = value;
     return true;
   }

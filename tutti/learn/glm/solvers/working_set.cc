@@ -50,7 +50,7 @@ class WorkingSet {
 
  private:
   void start();
-  double penalty(double share) const;
+  double penalty(double step_size) const;
   void compute_gradient();
   void find_gap();
   void drop_columns();
@@ -82,12 +82,13 @@ class WorkingSet {
   std::vector<T>& changed_ = state_.step_products;
 };
 
-// Penalty of the weights plus `share` times the steps.
+// Penalty of the weights plus `step_size` times the steps.
 template <class T>
-double WorkingSet<T>::penalty(double share) const {
+double WorkingSet<T>::penalty(double step_size) const {
   double sum = 0;
   const auto add = [&](double w) { sum += l1_ * std::abs(w) + l2_ / 2 * w * w; };
-  for (std::size_t k = 0; k < set_.size(); ++k) add(state_.weights[set_[k]] + share * steps_[k]);
+  for (std::size_t k = 0; k < set_.size(); ++k)
+    add(state_.weights[set_[k]] + step_size * steps_[k]);
   return sum;
 }
 
@@ -297,15 +298,15 @@ double WorkingSet<T>::solve_by_gram() {
 
 template <class T>
 bool WorkingSet<T>::search_line(double promised) {
-  double share = 1;
-  for (int attempt = 0; attempt < 40; ++attempt, share /= 2) {
+  double step_size = 1;
+  for (int attempt = 0; attempt < 40; ++attempt, step_size /= 2) {
     for (std::size_t r = 0; r < state_.margins.size(); ++r)
-      state_.trial[r] = state_.margins[r] + static_cast<T>(share) * state_.moves[r];
-    const double value = state_.evaluate(state_.trial) + penalty(share);
-    if (value > state_.objective - 1e-4 * share * promised) continue;
+      state_.trial[r] = state_.margins[r] + static_cast<T>(step_size) * state_.moves[r];
+    const double value = state_.evaluate(state_.trial) + penalty(step_size);
+    if (value > state_.objective - 1e-4 * step_size * promised) continue;
     state_.margins.swap(state_.trial);
-    for (std::size_t k = 0; k < set_.size(); ++k) state_.weights[set_[k]] += share * steps_[k];
-    intercept() += share * intercept_step_;
+    for (std::size_t k = 0; k < set_.size(); ++k) state_.weights[set_[k]] += step_size * steps_[k];
+    intercept() += step_size * intercept_step_;
     state_.objective = value;
     return true;
   }

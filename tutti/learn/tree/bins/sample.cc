@@ -31,8 +31,9 @@ double entry(const Matrix& matrix, std::int64_t at, std::int64_t entries_of_row)
 
 std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& options,
                                       const RankRows& rank_rows, Threads& threads) {
-  const double share = static_cast<double>(options.sample) / static_cast<double>(rank_rows.total);
-  const std::uint64_t limit = share >= 1 ? ~0ull : static_cast<std::uint64_t>(share * 0x1p64);
+  const double fraction =
+      static_cast<double>(options.sample) / static_cast<double>(rank_rows.total);
+  const std::uint64_t limit = fraction >= 1 ? ~0ull : static_cast<std::uint64_t>(fraction * 0x1p64);
   constexpr std::int64_t kGrain = 1 << 18;
   std::vector<std::vector<std::int64_t>> parts(
       static_cast<std::size_t>((matrix.rows + kGrain - 1) / kGrain));
@@ -40,7 +41,7 @@ std::vector<std::int64_t> choose_rows(const Matrix& matrix, const BinOptions& op
     for (std::int64_t row = begin; row < end; ++row) {
       if (!options.weights.empty() && options.weights[row] <= 0) continue;
       const auto global = static_cast<std::uint64_t>(rank_rows.first + row);
-      if (share >= 1 || mix(options.seed, global) < limit) parts[begin / kGrain].push_back(row);
+      if (fraction >= 1 || mix(options.seed, global) < limit) parts[begin / kGrain].push_back(row);
     }
   });
   std::vector<std::int64_t> rows;

@@ -48,7 +48,7 @@ void expect_same_tree(const TestData& data, const BinOptions& bins = {},
   expect_same(tree_of(data, bins, rules, options), general);
 }
 
-TEST(ClassSubtree, HasTheNodesOfTheGeneralWay) {
+TEST(ClassSubtree, MatchesTheGeneralCode) {
   for (const int columns : {1, 3, 7, 16, 17, 28, 32}) {
     SCOPED_TRACE(columns);
     expect_same_tree(make_data(6000, columns));
@@ -56,14 +56,14 @@ TEST(ClassSubtree, HasTheNodesOfTheGeneralWay) {
   }
 }
 
-TEST(ClassSubtree, HoldsAsManyRowsAsItCanCount) {
+TEST(ClassSubtree, SupportsTheMaximumNumberOfRows) {
   GrowOptions options;
   options.max_depth = 5;
   for (const std::int64_t rows : {65534, 65535, 65536})
     expect_same_tree(make_data(rows, 4), {}, {}, options);
 }
 
-TEST(ClassSubtree, KnowsMissingValuesAndCategories) {
+TEST(ClassSubtree, SupportsMissingValuesAndCategories) {
   expect_same_tree(make_data(5000, 6, 5));
   TestData data = make_data(5000, 6);
   for (std::size_t i = 1; i < data.values.size(); i += 6)
@@ -86,7 +86,7 @@ TEST(ClassSubtree, KeepsTheRules) {
 }
 
 // Equal or mirrored columns have equal scores: the first one must win.
-TEST(ClassSubtree, TakesTheFirstOfEqualColumns) {
+TEST(ClassSubtree, ChoosesTheFirstOfEqualColumns) {
   TestData data = make_data(4000, 5);
   for (std::size_t i = 0; i < data.values.size(); i += 5) {
     data.values[i + 3] = data.values[i];

@@ -96,8 +96,8 @@ class StreamedGrower {
   std::vector<std::int32_t> split_large();
   // One pass: sums and histograms of these nodes.
   std::vector<std::vector<std::uint64_t>> sum(std::span<const std::int32_t> open);
-  void share(std::span<const std::int32_t> open,
-             std::vector<std::vector<std::uint64_t>>& histograms);
+  void reduce_over_ranks(std::span<const std::int32_t> open,
+                         std::vector<std::vector<std::uint64_t>>& histograms);
   void find_split(GrownNode& node, const std::vector<std::uint64_t>& histogram) const;
   void gather_all(const std::vector<std::int32_t>& small);
   // One pass: gathers the rows of these nodes, which fit into memory together, and grows their subtrees.
@@ -187,14 +187,14 @@ std::vector<std::vector<std::uint64_t>> StreamedGrower<Record>::sum(
     }
   }
   histograms.resize(open.size());
-  share(open, histograms);
+  reduce_over_ranks(open, histograms);
   return histograms;
 }
 
 // Reduces over all ranks.
 template <class Record>
-void StreamedGrower<Record>::share(std::span<const std::int32_t> open,
-                                   std::vector<std::vector<std::uint64_t>>& histograms) {
+void StreamedGrower<Record>::reduce_over_ranks(
+    std::span<const std::int32_t> open, std::vector<std::vector<std::uint64_t>>& histograms) {
   std::vector<std::int64_t> numbers, rows;
   for (const std::int32_t index : open) {
     GrownNode& node = nodes_[index];

@@ -8,7 +8,7 @@ namespace tutti::learn::tree {
 namespace {
 
 // More rows than the counters hold, in pieces of which the last has the maximum size.
-TEST(ClassSums, AreThoseOfRecords) {
+TEST(ClassSums, MatchSumsOfRecords) {
   constexpr std::size_t kRowCount = 32768;
   for (const int columns : {1, 5, 28, 32}) {
     BinnedData data(kRowCount, columns);

@@ -139,9 +139,9 @@ std::vector<GroupQuantile> group_quantiles(const GroupedRows& rows, int groups, 
   std::vector<std::int64_t> low(size), high(size);  // high: only if it is another entry
   for (std::size_t group = 0; group < size; ++group) {
     if (totals[group] == 0) continue;
-    const double share = alpha * static_cast<double>(totals[group]);
-    low[group] = std::clamp<std::int64_t>(std::llround(std::ceil(share)), 1, totals[group]);
-    const auto above = std::min(std::llround(std::floor(share)) + 1LL, 0LL + totals[group]);
+    const double target = alpha * static_cast<double>(totals[group]);
+    low[group] = std::clamp<std::int64_t>(std::llround(std::ceil(target)), 1, totals[group]);
+    const auto above = std::min(std::llround(std::floor(target)) + 1LL, 0LL + totals[group]);
     if (above > low[group]) high[group] = above;
   }
   const std::vector<std::uint64_t> lower = select(sorted, low, threads, communicator);

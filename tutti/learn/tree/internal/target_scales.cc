@@ -87,7 +87,7 @@ Extent extent_of(const Targets& targets, std::int64_t rows, int classes, Threads
   return all;
 }
 
-void share(Extent& extent, comm::Communicator& communicator) {
+void reduce_extent(Extent& extent, comm::Communicator& communicator) {
   double maxima[] = {-extent.low, extent.high, extent.weight, extent.has_fraction};
   communicator.all_reduce(Buffer::of<double>(maxima), ReduceOp::kMax);
   extent = {-maxima[0], maxima[1], maxima[2], maxima[3]};
@@ -99,7 +99,7 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
                          comm::Communicator* communicator, int copies) {
   Extent extent = extent_of(targets, rows, classes, threads);
   TargetScales scales;
-  if (communicator != nullptr) share(extent, *communicator);
+  if (communicator != nullptr) reduce_extent(extent, *communicator);
   const RankRows rank_rows = find_rank_rows(rows, communicator);
   scales.first_row = rank_rows.first;
   scales.rows = rank_rows.total;

@@ -78,7 +78,7 @@ TEST(ImportLightGbm, NumbersCategoriesAndMissing) {
   EXPECT_EQ(model.trees[0].nodes[0].count, 120);
 }
 
-TEST(ImportLightGbm, DamagedTextIsRefused) {
+TEST(ImportLightGbm, DamagedTextIsRejected) {
   const std::string text = kLightGbm;
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string other = text;
@@ -95,7 +95,7 @@ TEST(ImportLightGbm, DamagedTextIsRefused) {
   EXPECT_THROW(import_lightgbm(with("split_feature=1 2", "split_feature=1 9")), ConfigError);
 }
 
-TEST(ImportXgboost, DamagedTextIsRefused) {
+TEST(ImportXgboost, DamagedTextIsRejected) {
   EXPECT_THROW(import_xgboost(""), ConfigError);
   EXPECT_THROW(import_xgboost("{}"), ConfigError);
   EXPECT_THROW(import_xgboost(R"({"learner": {"learner_model_param": {}}})"), ConfigError);
@@ -115,7 +115,7 @@ TEST(ImportXgboost, DamagedTextIsRefused) {
             "by save_model. Save the model again with save_model(\"x.json\").");
 }
 
-TEST(Export, OnnxRefusesCategoriesOthersDoNot) {
+TEST(Export, OnlyOnnxRejectsCategories) {
   const Model model = import_lightgbm(kLightGbm);
   EXPECT_THROW(to_onnx(model), ConfigError);
   EXPECT_NE(to_pmml(model).find("SimpleSetPredicate"), std::string::npos);

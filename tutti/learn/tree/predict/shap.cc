@@ -99,11 +99,11 @@ struct Walk {
       known_one = known->one;
       unwind(path, static_cast<std::size_t>(known - path.begin()));
     }
-    const auto share = [&](std::int32_t child) {
+    const auto fraction = [&](std::int32_t child) {
       return node.cover > 0 ? tree.nodes[child].cover / node.cover : 0.5;
     };
-    visit(hot, path, known_zero * share(hot), known_one, node.column);
-    visit(cold, path, known_zero * share(cold), 0, node.column);
+    visit(hot, path, known_zero * fraction(hot), known_one, node.column);
+    visit(cold, path, known_zero * fraction(cold), 0, node.column);
   }
 };
 
@@ -112,11 +112,11 @@ void add_mean(const Tree& tree, double factor, int output, std::size_t columns, 
   const double all = tree.nodes[0].cover;
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     if (!tree.nodes[i].is_leaf()) continue;
-    const double share = tree.nodes.size() == 1 ? 1 : tree.nodes[i].cover / all;
+    const double fraction = tree.nodes.size() == 1 ? 1 : tree.nodes[i].cover / all;
     const auto values = tree.value(static_cast<std::int32_t>(i));
     for (std::size_t k = 0; k < values.size(); ++k)
       out[(tree.outputs > 1 ? k : static_cast<std::size_t>(output)) * (columns + 1) + columns] +=
-          share * factor * values[k];
+          fraction * factor * values[k];
   }
 }
 

@@ -36,7 +36,7 @@ void expect_same(const Split& a, const Split& b) {
 
 // Packed words are screened in f32 without skipping empty bins; the split must be bitwise identical to that of the f64
 // search over all candidates.
-TEST(SplitSearch, WordsGiveTheCutThatTheirSumsGive) {
+TEST(SplitSearch, PackedWordsMatchSums) {
   std::mt19937 random(3);
   for (int round = 0; round < 3000; ++round) {
     const int count = 2 + static_cast<int>(random() % 254);
@@ -70,7 +70,7 @@ TEST(SplitSearch, WordsGiveTheCutThatTheirSumsGive) {
 
 // Sums that use all 32 bits.
 //
-TEST(SplitSearch, GreatSumsAreReadWhole) {
+TEST(SplitSearch, LargeSumsAreNotTruncated) {
   Column column;
   column.add(3, -(std::int64_t{1} << 30), std::int64_t{3} << 30);
   column.add(9, (std::int64_t{1} << 30) - 1, (std::int64_t{1} << 30) - 5);
