@@ -53,15 +53,15 @@ RowStream::RowStream(std::shared_ptr<const DataFile> file, std::int64_t bytes,
     free_.push_back(offset);
   std::reverse(free_.begin(), free_.end());  // buffers are taken from the end
   memory_ = std::make_unique<HugePages>(static_cast<std::size_t>(offset));
-  std::vector<std::span<std::byte>> in_turn;
+  std::vector<std::span<std::byte>> rotating;
   for (const std::int64_t buffer : free_)
-    in_turn.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
+    rotating.emplace_back(memory_->data() + buffer, static_cast<std::size_t>(largest));
   queue_ = io::ReadQueue::open(file_->name(), engine);
   // Populates pages from the end, while the first chunks are read into other buffers: the kernel zeroes pages more
   // slowly than the disk reads.
   populate_thread_ = std::jthread([this](const std::stop_token& stop) { memory_->populate(stop); });
   start_reads();
-  queue_->expect(in_turn);  // slow; the disk reads meanwhile
+  queue_->expect(rotating);  // slow; the disk reads meanwhile
 }
 
 RowStream::~RowStream() {

@@ -151,7 +151,7 @@ double Booster::find_base_quantile(const Targets& targets, double alpha) const {
       find_scales(targets, static_cast<std::int64_t>(rows), 0, threads_, communicator_);
   const std::vector<std::int32_t> groups(rows);
   const std::vector<double> scores(rows);
-  return group_quantiles({groups, targets.labels, scores, targets.weights, scales.greatest_weight,
+  return group_quantiles({groups, targets.labels, scores, targets.weights, scales.max_weight,
                           scales.weight_unit == 1, scales.rows},
                          1, alpha, threads_, communicator_)[0]
       .value;
@@ -248,7 +248,7 @@ void Booster::move_to_quantiles(Tree& tree, std::span<const std::int32_t> leaves
                                 const GradientTask& task, double alpha) const {
   const auto quantiles =
       group_quantiles({leaves, task.targets.labels, task.scores, task.targets.weights,
-                       task.greatest_weight, task.has_whole_weights, task.rank_rows.total},
+                       task.max_weight, task.has_integer_weights, task.rank_rows.total},
                       static_cast<int>(tree.nodes.size()), alpha, threads_, communicator_);
   for (std::size_t leaf = 0; leaf < quantiles.size(); ++leaf)
     if (quantiles[leaf].exists) tree.values[leaf] = step_of(quantiles[leaf].value);
@@ -427,7 +427,7 @@ Boosted Booster::train(const Matrix& matrix, const Targets& targets,
                        rows.scores,
                        0,
                        rows.rank_rows,
-                       weights.greatest_weight,
+                       weights.max_weight,
                        weights.weight_unit == 1,
                        options_.is_exact,
                        options_.subsample,

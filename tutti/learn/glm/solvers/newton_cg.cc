@@ -11,7 +11,7 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::int64_t kRowsForASample = 65536;
+constexpr std::int64_t kMinRowsToSample = 65536;
 constexpr std::int64_t kRowsPerColumn = 4;  // minimum size of the sample of a stream
 constexpr double kForcing = 0.2;            // relative residual at which CG stops
 constexpr int kMaxStalls = 3;
@@ -142,7 +142,7 @@ bool NewtonCg<T>::select_sample() {
            rows >= static_cast<double>(kRowsPerColumn * state_.columns);
   }
   state_.design.select(
-      std::clamp<std::int64_t>(state_.design.total_rows() / kRowsForASample, 1, 8));
+      std::clamp<std::int64_t>(state_.design.total_rows() / kMinRowsToSample, 1, 8));
   return state_.design.stride() > 1;
 }
 

@@ -60,7 +60,7 @@ struct ColumnGroup {
     const auto last = hn::Set(d, static_cast<T>(Table::kCells - 1));
     const auto inside = hn::Min(hn::Max(at, hn::Zero(d)), last);
     HWY_ALIGN std::int32_t cells[kMax];
-    hn::Store(to_whole(hn::IfThenElseZero(hn::Eq(at, at), inside)), whole, cells);
+    hn::Store(to_integers(hn::IfThenElseZero(hn::Eq(at, at), inside)), whole, cells);
     for (int k = 0; k < (kIsWhole ? kMax : count); ++k) {
       const T value = source[k];
       const int start = before[k * Table::kCells + cells[k]];
@@ -71,7 +71,7 @@ struct ColumnGroup {
   }
 
  private:
-  static HWY_INLINE auto to_whole(hn::Vec<Tag> numbers) {
+  static HWY_INLINE auto to_integers(hn::Vec<Tag> numbers) {
     const hn::Rebind<std::int32_t, Tag> whole;
     if constexpr (sizeof(T) == sizeof(float))
       return hn::ConvertTo(whole, numbers);

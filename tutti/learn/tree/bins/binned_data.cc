@@ -118,7 +118,7 @@ void BinnedData::add_columns(Threads& threads) {
 
 void BinnedData::prefetch(std::int64_t begin, std::int64_t end) const {
   for (int t = 0; is_in_file_ && t < tiles(); ++t)
-    advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kFetch);
+    advise(bytes_.get(), tile(t) + begin * stride_, (end - begin) * stride_, Advice::kPrefetch);
 }
 
 void BinnedData::release(std::int64_t begin, std::int64_t end) const {

@@ -56,7 +56,7 @@ void advise(const void* all, const void* begin, std::int64_t bytes, Advice advic
   start = start / page_size() * page_size();
   if (end > start)
     madvise(reinterpret_cast<void*>(start), end - start,
-            advice == Advice::kFetch ? MADV_WILLNEED : MADV_DONTNEED);
+            advice == Advice::kPrefetch ? MADV_WILLNEED : MADV_DONTNEED);
 }
 
 void* map_unnamed_file(const std::filesystem::path& folder, std::size_t bytes) {

@@ -10,8 +10,8 @@
 namespace tutti::learn::tree {
 
 enum class Advice : std::uint8_t {
-  kFetch,    // start reading (MADV_WILLNEED)
-  kRelease,  // remove from the resident set; the file keeps the content
+  kPrefetch,  // start reading (MADV_WILLNEED)
+  kRelease,   // remove from the resident set; the file keeps the content
 };
 
 // Applies `advice` to `bytes` from `begin` on in the mapping `all`, which must be backed by a file: the content of
@@ -28,7 +28,7 @@ class MappedRows {
   explicit MappedRows(const Matrix& matrix);
 
   void prefetch(std::int64_t begin, std::int64_t end) const {
-    advise_rows(begin, end, Advice::kFetch);
+    advise_rows(begin, end, Advice::kPrefetch);
   }
   void release(std::int64_t begin, std::int64_t end) const {
     advise_rows(begin, end, Advice::kRelease);

@@ -100,8 +100,8 @@ WideRecord make(std::uint32_t row, float gradient, float hessian, std::uint32_t,
 GradientScales find_units(const GradientTask& task, Threads& threads,
                           comm::Communicator* communicator) {
   const GradientPair bounds = task.objective.bounds();
-  double gradient = static_cast<double>(bounds.gradient) * task.greatest_weight;
-  double hessian = static_cast<double>(bounds.hessian) * task.greatest_weight;
+  double gradient = static_cast<double>(bounds.gradient) * task.max_weight;
+  double hessian = static_cast<double>(bounds.hessian) * task.max_weight;
   bool is_even = true;
   if (gradient == 0) {
     const Magnitudes magnitudes = measure(task, threads, communicator);
@@ -115,9 +115,8 @@ GradientScales find_units(const GradientTask& task, Threads& threads,
   // Rounding up must not exceed the 16 bits of a record, nor the 32 bits of a sum.
   const double gradient_steps = std::min(32766.0, std::floor(0x1p31 / rows) - 1);
   const double hessian_steps = std::min(65534.0, std::floor(0x1p32 / rows) - 1);
-  const bool is_constant = task.objective.has_constant_hessian() && task.has_whole_weights;
-  const bool fits =
-      gradient_steps >= 64 && hessian_steps >= (is_constant ? task.greatest_weight : 64);
+  const bool is_constant = task.objective.has_constant_hessian() && task.has_integer_weights;
+  const bool fits = gradient_steps >= 64 && hessian_steps >= (is_constant ? task.max_weight : 64);
   GradientScales scales;
   scales.is_narrow = fits && is_even && !task.is_exact && task.rank_rows.total > kFewRows;
   scales.units.gradient = gradient / (scales.is_narrow ? gradient_steps : kWideSteps);

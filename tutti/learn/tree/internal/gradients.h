@@ -18,8 +18,8 @@ struct GradientTask {
   std::span<const double> scores;
   int output = 0;
   RankRows rank_rows;
-  double greatest_weight = 1;
-  bool has_whole_weights = true;  // and small
+  double max_weight = 1;
+  bool has_integer_weights = true;  // and small
   bool is_exact = false;
   double subsample = 1;
   std::uint64_t seed = 0;  // of this tree

@@ -40,12 +40,12 @@ struct Sorted {
 class Entries {
  public:
   explicit Entries(const GroupedRows& rows)
-      : rows_(rows), units_(rows.greatest_weight, rows.total_rows) {}
+      : rows_(rows), units_(rows.max_weight, rows.total_rows) {}
   Entry of(std::size_t row) const {
     const std::uint64_t key = key_of(rows_.labels[row] - rows_.scores[row]);
     if (rows_.weights.empty()) return {key, 1};
     const double weight = rows_.weights[row];
-    return {key, rows_.has_whole_weights ? std::llround(weight) : units_.units(weight)};
+    return {key, rows_.has_integer_weights ? std::llround(weight) : units_.units(weight)};
   }
 
  private:

@@ -16,8 +16,8 @@ struct GroupedRows {
   std::span<const double> labels;
   std::span<const double> scores;   // subtracted from the labels
   std::span<const double> weights;  // empty: all 1
-  double greatest_weight = 1;       // over all ranks, like the next two
-  bool has_whole_weights = true;
+  double max_weight = 1;            // over all ranks, like the next two
+  bool has_integer_weights = true;
   std::int64_t total_rows = 0;
 };
 

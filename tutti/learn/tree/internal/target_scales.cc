@@ -104,17 +104,17 @@ TargetScales find_scales(const Targets& targets, std::int64_t rows, int classes,
   scales.first_row = rank_rows.first;
   scales.rows = rank_rows.total;
   if (extent.weight == 0) refuse("no row has a weight above 0.");
-  scales.greatest_weight = extent.weight;
-  const double greatest_weight = extent.weight * copies;
-  const bool is_whole = extent.has_fraction == 0 && greatest_weight <= kSteps;
-  scales.weight_unit = is_whole ? 1 : greatest_weight / kSteps;
+  scales.max_weight = extent.weight;
+  const double max_weight = extent.weight * copies;
+  const bool is_whole = extent.has_fraction == 0 && max_weight <= kSteps;
+  scales.weight_unit = is_whole ? 1 : max_weight / kSteps;
   scales.is_narrow = classes == 2 && is_whole && extent.weight <= kNarrowWeight &&
                      static_cast<double>(rank_rows.total) * extent.weight * 16 < 0x1p31;
   if (classes > 0) return scales;
   scales.label_offset = extent.low / 2 + extent.high / 2;
   const double reach =
       std::max(extent.high - scales.label_offset, scales.label_offset - extent.low);
-  scales.label_unit = reach > 0 ? reach * greatest_weight / kSteps : 1;
+  scales.label_unit = reach > 0 ? reach * max_weight / kSteps : 1;
   return scales;
 }
 

@@ -18,7 +18,7 @@ namespace tutti::learn::tree {
 struct TargetScales {
   double label_offset = 0;  // subtracted from the labels before scaling
   double label_unit = 1, weight_unit = 1;
-  double greatest_weight = 1;
+  double max_weight = 1;
   bool is_narrow = false;      // labels 0 and 1 with small integer weights: sums fit into 32 bits
   std::int64_t rows = 0;       // on all ranks
   std::int64_t first_row = 0;  // of this rank
