@@ -44,6 +44,11 @@ TEST(AllreduceSettings, OneHost) {
   EXPECT_THAT(settings.memory, ElementsAre("foreign"));
 }
 
+TEST(AllreduceSettings, PeersIsADeprecatedNameOfBaselines) {
+  EXPECT_THAT(parse({"--peers", "gloo,mpich"}).peers, ElementsAre("gloo", "mpich"));
+  EXPECT_THROW(parse({"--peers", "unknown"}), ConfigError);
+}
+
 TEST(AllreduceSettings, Testbed) {
   AllreduceSettings settings =
       parse({"--testbed", "--hosts", "3", "--ranks-per-host", "1", "--deal", "node"});
