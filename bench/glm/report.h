@@ -16,8 +16,8 @@ struct GlmFit {
   double seconds = 0, objective = 0;
   double passes = 0;     // over the data; 0: unknown
   double computing = 0;  // of the seconds: the solver alone, without data conversion; 0: unknown
-  double in_memory =
-      0;  // seconds of Tutti in memory, measured alternately with this fit; 0: not measured
+  // Seconds of Tutti in memory, measured alternately with this fit; 0: not measured.
+  double in_memory = 0;
 };
 
 // Name of Tutti with the rows in a file and a memory limit. It is compared with Tutti in memory and is not a baseline.

@@ -37,8 +37,8 @@ struct TreeResult {
   double binning_seconds = 0;       // median part of fit_seconds, if the system reports it
   double predict_seconds = 0;       // all test rows
   double row_microseconds = 0;      // one row at a time; 0: not measured
-  double visits =
-      0;  // rows x columns accumulated into the histograms of one tree, without larger children and leaves of the last level
+  // Rows x columns accumulated into the histograms of one tree, without larger children and leaves of the last level.
+  double visits = 0;
   double log_loss = 0, auc = 0, accuracy = 0;
 };
 

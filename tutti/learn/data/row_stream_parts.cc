@@ -51,8 +51,8 @@ class RowStream::PartPass {
     Matrix rows;
     std::optional<ChunkCheck> check;  // if it is not verified yet
     std::int64_t parts_left = 0;
-    bool is_open = false,
-         is_whole = false;  // is_open: has a buffer; is_whole: processed, hence verified
+    // is_open: has a buffer; is_whole: processed, hence verified.
+    bool is_open = false, is_whole = false;
   };
   struct Part {
     std::int64_t next = 0;  // index in the list of chunks

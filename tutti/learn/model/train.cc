@@ -19,8 +19,8 @@
 namespace tutti::learn {
 namespace {
 
-constexpr std::size_t kMaxClasses =
-    100;  // maximum number of distinct labels for task=auto to choose classification
+// Maximum number of distinct labels for task=auto to choose classification.
+constexpr std::size_t kMaxClasses = 100;
 
 bool is_trees(const TrainSettings& settings) {
   const auto& names = tree_model_names();

@@ -104,7 +104,7 @@ HWY_INLINE void add_powers(const T* HWY_RESTRICT rows, std::int64_t stride, std:
                            T* HWY_RESTRICT target) {
   const Tag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  // Product of a factor with a value or its square.
+  // Multiplier of a value: the factor, or factor * value for squares.
   const auto by = [](Vector<T> factor, Vector<T> value) {
     if constexpr (kPower == 2) return hn::Mul(factor, value);
     return factor;

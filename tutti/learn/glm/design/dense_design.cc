@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kTilesAtOnce = 8;  // blocks of rows added to the Gram matrix together
 constexpr std::int64_t kGramRows = 2 * kPadding;
-constexpr std::int64_t kAtOnce =
-    8;  // rows that stay in the L1 or L2 cache until they are used again
+// Rows that stay in the L1 or L2 cache until they are used again.
+constexpr std::int64_t kAtOnce = 8;
 
 std::int64_t parts_for(std::int64_t rows) {
   return static_cast<std::int64_t>(std::bit_floor(

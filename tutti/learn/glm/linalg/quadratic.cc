@@ -9,8 +9,8 @@ std::vector<double> minimise_quadratic(const std::vector<double>& gradient,
                                        const std::vector<double>& weights, double l1,
                                        std::int64_t penalised) {
   const std::int64_t size = static_cast<std::int64_t>(gradient.size());
-  std::vector<double> steps(size),
-      model_gradient = gradient;  // gradient of the quadratic at weights + steps
+  // Gradient of the quadratic at weights + steps.
+  std::vector<double> steps(size), model_gradient = gradient;
   double first_sweep = 0;
   for (int sweep = 0; sweep < 2000; ++sweep) {
     double largest = 0;

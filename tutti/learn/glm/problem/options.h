@@ -40,8 +40,8 @@ struct GlmOptions {
   Loss loss = Loss::kLogistic;
   double l1 = 0, l2 = 1;
   bool fit_intercept = true;
-  bool penalise_intercept =
-      false;  // penalised like the weight of a constant column of `intercept_value`
+  // Penalised like the weight of a constant column of `intercept_value`.
+  bool penalise_intercept = false;
   double intercept_value = 1;
   Solver solver = Solver::kAuto;
   // Stop when the duality gap is at most this fraction of the objective.

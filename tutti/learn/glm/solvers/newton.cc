@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMinSampleRows = 16384;
 constexpr std::int64_t kSampleRowsPerColumn = 100;
-constexpr double kF32Resolution =
-    1e-7;  // fraction of the objective; smaller gains are lost in f32 sums
+// Fraction of the objective; smaller gains are lost in f32 sums.
+constexpr double kF32Resolution = 1e-7;
 constexpr int kMaxRefinements = 6;
 
 // Result of a pass at the given weights, in shifted columns with the intercept last.

@@ -17,8 +17,8 @@ constexpr std::int64_t kBucketRows = 64;
 constexpr std::int64_t kRowsPerReplica = 50000;
 constexpr std::int64_t kMaxReplicas = 4;
 constexpr int kRoundsPerEpoch = 4;
-constexpr double kExchangesPerPhase =
-    4;  // minimum duration of a local phase, in exchanges between ranks
+// Minimum duration of a local phase, in exchanges between ranks.
+constexpr double kExchangesPerPhase = 4;
 
 template <class T>
 class Sdca {

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kSmallestSet = 100;
 constexpr int kNewtonSteps = 10;  // per working set
 constexpr int kSweeps = 100;      // per Newton step
-constexpr int kSlowSweeps =
-    25;  // after more sweeps, the columns are considered strongly correlated
+// After more sweeps, the columns are considered strongly correlated.
+constexpr int kSlowSweeps = 25;
 constexpr std::size_t kMaxForGram = 256;
 constexpr int kStalls = 5;
 

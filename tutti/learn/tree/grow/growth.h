@@ -24,8 +24,8 @@ struct GrowOptions {
   int max_leaves = 0;  // 0: no limit; otherwise splits of highest gain come first
   double min_samples_split = 2;
   double min_gain = 0;  // minimum gain of a split
-  bool is_classification =
-      false;  // gradients are class weights in units of the hessian; pure nodes are not split
+  // Gradients are class weights in units of the hessian; pure nodes are not split.
+  bool is_classification = false;
   int columns_per_node = 0;       // 0: all that are allowed
   std::vector<int> columns = {};  // available to this tree, ascending
   std::uint64_t seed = 0;

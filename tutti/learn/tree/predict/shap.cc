@@ -16,8 +16,8 @@ namespace {
 // feature attribution for tree ensembles".)
 struct Entry {
   int column = -1;
-  double zero = 1,
-         one = 1;  // fraction of rows that follow the path if the column is unknown, known
+  // Fraction of rows that follow the path if the column is unknown, known.
+  double zero = 1, one = 1;
   double weight = 1;
 };
 using Path = std::vector<Entry>;

@@ -57,8 +57,8 @@ HWY_INLINE hn::Vec<D> to_float(D d, V unsigned_numbers) {
 }
 
 int screen_splits_in_vectors(const PackedSplitScan& problem, std::int32_t* chosen) {
-  constexpr float kError =
-      1e-5F;  // upper bound of the relative error of a score: a few roundings of 2^-24
+  // Upper bound of the relative error of a score: a few roundings of 2^-24.
+  constexpr float kError = 1e-5F;
   constexpr std::uint32_t kSign = 0x80000000;
   const hn::CappedTag<float, 16> d;
   const hn::RebindToSigned<decltype(d)> whole;
