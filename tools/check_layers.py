@@ -70,11 +70,11 @@ MAY_INCLUDE = {
     "lms": ["plot", "core"],
     "lms/pager": ["io", "os", "core"],
     "lms/hooks": ["lms/pager", "lms", "io", "os", "core"],
-    "torch_backend": ["comm", "comm/transport", "core"],
+    "torch_backend": ["lms/hooks", "comm", "comm/transport", "core"],
     "train/optim": ["core"],
     "train/run": ["train/optim", "plot", "runs", "os", "core"],
     "train/data": ["train/run", "train/optim", "io", "os", "core"],
-    "train": ["train/run", "train/optim", "fusion", "comm", "comm/transport", "runs", "os", "core"],
+    "train": ["lms/hooks", "train/run", "train/optim", "fusion", "comm", "comm/transport", "runs", "os", "core"],
     "kernels": ["core"],
     "models": ["kernels", "train", "train/*", "plot", "runs", "os", "core"],
 }

@@ -26,16 +26,4 @@ inline bool is_known_to_python(const at::Tensor& tensor) {
 }
 #endif
 
-// Signature of c10::Allocator::allocate, and the members that newer versions require in addition.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-#define TUTTI_ALLOCATE_CONST
-#define TUTTI_ALLOCATOR_COPY                                                           \
-  void copy_data(void* target, const void* source, std::size_t bytes) const override { \
-    default_copy_data(target, source, bytes);                                          \
-  }
-#else
-#define TUTTI_ALLOCATE_CONST const
-#define TUTTI_ALLOCATOR_COPY
-#endif
-
 }  // namespace tutti::torch_backend

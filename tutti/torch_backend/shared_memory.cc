@@ -9,6 +9,7 @@
 
 #include "tutti/comm/transport/shm/arena.h"
 #include "tutti/core/error.h"
+#include "tutti/lms/hooks/cpu_allocator.h"
 #include "tutti/torch_backend/block_cache.h"
 #include "tutti/torch_backend/compat.h"
 
@@ -37,26 +38,29 @@ at::DataPtr take(const std::shared_ptr<Arena>& arena, std::size_t bytes) {
   }
 }
 
-// Allocator of the process, registered in place of torch's. It is never destroyed, and neither are its caches: tensors
-// may outlive the call that disables it and the arena they were allocated from.
-class SharedAllocator final : public c10::Allocator {
+// Source of the process's CPU allocator. It is never destroyed, and neither are its caches: tensors may outlive the call
+// that disables it and the arena they were allocated from.
+class SharedSource final : public lms::MemorySource {
  public:
-  static SharedAllocator& instance() {
-    static auto* const allocator = new SharedAllocator;
-    return *allocator;
+  static SharedSource& instance() {
+    static auto* const source = new SharedSource;
+    return *source;
   }
 
-  c10::DataPtr allocate(std::size_t bytes) TUTTI_ALLOCATE_CONST override {
+  void* allocate(std::size_t bytes) override {
     const std::size_t least = least_bytes_.load(std::memory_order_acquire);
-    void* address = nullptr;
-    if (least > 0 && bytes >= least)
-      address = current_.load(std::memory_order_acquire)->take(bytes);
-    if (!address) address = before_->raw_allocate(bytes);
-    return {address, address, &free_any, at::Device(at::kCPU)};
+    if (least == 0 || bytes < least) return nullptr;
+    return current_.load(std::memory_order_acquire)->take(bytes);
   }
-  // oneDNN allocates its scratch memory with raw_allocate.
-  c10::DeleterFnPtr raw_deleter() const override { return &free_any; }
-  TUTTI_ALLOCATOR_COPY
+
+  // Lock-free: caches are only added, and a forked child must not wait for a lock that a thread of its parent held.
+  bool free(void* address) override {
+    for (BlockCache* cache = current_.load(std::memory_order_acquire); cache;
+         cache = cache->before()) {
+      if (cache->arena()->find(address, 1)) return cache->give_back(address);
+    }
+    return false;
+  }
 
   void use(const std::shared_ptr<Arena>& arena, std::size_t least_bytes) {
     const std::lock_guard lock(mutex_);
@@ -65,28 +69,10 @@ class SharedAllocator final : public c10::Allocator {
       current_.store(new BlockCache(arena, current), std::memory_order_release);
     }
     least_bytes_.store(least_bytes, std::memory_order_release);
-    if (c10::GetCPUAllocator() != this) c10::SetCPUAllocator(this, kPriority);
+    lms::add_source(*this, lms::SourceOrder::kSharedMemory);
   }
 
  private:
-  static constexpr std::uint8_t kPriority = 100;  // above the default allocator of torch
-
-  static void free_any(void* address) {
-    SharedAllocator& allocator = instance();
-    if (!address) return;
-    if (allocator.give_back(address)) return;
-    allocator.before_->raw_deallocate(address);
-  }
-  // Lock-free: caches are only added, and a forked child must not wait for a lock that a thread of its parent held.
-  bool give_back(void* address) {
-    for (BlockCache* cache = current_.load(std::memory_order_acquire); cache;
-         cache = cache->before()) {
-      if (cache->arena()->find(address, 1)) return cache->give_back(address);
-    }
-    return false;
-  }
-
-  c10::Allocator* const before_ = c10::GetCPUAllocator();
   std::mutex mutex_;
   std::atomic<BlockCache*> current_ = nullptr;  // head of a list of all caches
   std::atomic<std::size_t> least_bytes_ = 0;
@@ -132,7 +118,7 @@ void share_if_private(comm::Communicator* communicator, const at::Tensor& tensor
 }
 
 void allocate_shared(comm::Communicator& communicator, std::size_t least_bytes) {
-  SharedAllocator::instance().use(communicator.arena(), least_bytes);
+  SharedSource::instance().use(communicator.arena(), least_bytes);
 }
 
 }  // namespace tutti::torch_backend

@@ -415,6 +415,26 @@ bool Pager::prefetch(BlockRef ref) {
   return true;
 }
 
+void Pager::finish_read(BlockRef ref) {
+  MutexLock lock(mutex_);
+  if (!is_current(ref) || ref.block->state != PagedBlock::State::kReading) return;
+  if (!swap_.queue().is_done(ref.block->transfer)) ++statistics_.late_reads;
+  const Stopwatch watch;
+  wait_for(lock, *ref.block);
+  statistics_.read_wait += watch.seconds();
+}
+
+void Pager::page_in_all() {
+  std::vector<BlockRef> refs;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [address, block] : blocks_)
+      if (block->is_used) refs.push_back({block, block->serial});
+  }
+  pin(refs);
+  unpin(refs);
+}
+
 void Pager::poll() {
   const MutexLock lock(mutex_);
   reap();
@@ -467,6 +487,11 @@ bool Pager::handle_fault(void* address) {
 std::string Pager::directory() const {
   const MutexLock lock(mutex_);
   return swap_.directory();
+}
+
+double Pager::waited() const {
+  const MutexLock lock(mutex_);
+  return statistics_.write_wait + statistics_.read_wait;
 }
 
 PagerStatistics Pager::statistics() const {

@@ -100,6 +100,10 @@ class Pager {
   void finish_page_out(BlockRef ref);
   // Starts to read a block that is out. Returns false if the budget has no space for it now; evicts nothing.
   bool prefetch(BlockRef ref);
+  // Waits for a block in state reading. Errors are reported by `pin`.
+  void finish_read(BlockRef ref);
+  // Makes all blocks resident; throws as `pin`.
+  void page_in_all();
   // Handles completed transfers. Does not block.
   void poll();
 
@@ -120,6 +124,8 @@ class Pager {
   bool handle_fault(void* address);
 
   PagerStatistics statistics() const;
+  // write_wait + read_wait.
+  double waited() const;
   std::string directory() const;  // of the swap file
 
  private:

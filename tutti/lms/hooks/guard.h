@@ -1,0 +1,58 @@
+// Large model support for libtorch: one object, and the training steps after it run within a memory budget.
+//
+//   const lms::Guard guard({.budget = std::int64_t{2} << 30});
+//   for (...) { loss = network->forward(x); loss.backward(); optimizer.step(); }
+//
+// While the guard exists, CPU tensors of at least 256 KiB are allocated by a pager. Their resident bytes never exceed the
+// budget: tensors that no running operator uses are moved to an unnamed file and read back before they are used. Results
+// are bitwise identical. The first steps are passive (moved when memory is short); later ones follow a plan. Tensors
+// that were created before the guard are not managed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "tutti/lms/hooks/session.h"
+#include "tutti/lms/options.h"
+
+namespace tutti::lms {
+
+struct GuardOptions {
+  std::int64_t budget = 0;              // bytes; 0: automatic_budget()
+  std::filesystem::path swap_dir = {};  // empty: TUTTI_LMS_DIR, else TMPDIR, else /var/tmp
+  Mode mode = Mode::kAuto;  // kFull: plans also move parameters, gradients and optimizer state
+  std::int64_t minimum_bytes = 256 << 10;  // smaller tensors are not managed
+  bool plans = true;                       // false: always passive
+  bool handles_faults = true;  // page in tensors that code outside of operators accesses
+  PlannerOptions planner = {};
+  bool verifies = false;          // compare checksums of what is read back
+  io::FaultInjector faults = {};  // tests only
+};
+
+// 90 % of the memory that is available to this process (cgroup and address-space limits included), divided among
+// `ranks` processes of the host.
+std::int64_t automatic_budget(int ranks = 1);
+
+// Enables large model support for the process. Throws ConfigError (DDL-5-75) if it is enabled already, and as Pager.
+class Guard {
+ public:
+  explicit Guard(const GuardOptions& options);
+  // Makes all managed tensors resident and stops managing new ones.
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  SessionStatistics statistics() const { return session_.statistics(); }
+  std::int64_t budget() const { return session_.statistics().budget; }
+  // A new budget for the next steps. Throws as Pager::set_budget.
+  void set_budget(std::int64_t bytes) { session_.set_budget(bytes); }
+  // The last complete step and the plan of the running one.
+  Trace trace() const { return session_.trace(); }
+  Plan plan() const { return session_.plan(); }
+
+ private:
+  Session& session_;
+};
+
+}  // namespace tutti::lms

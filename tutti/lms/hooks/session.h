@@ -1,0 +1,106 @@
+// Large model support of the process: pins the blocks of running operators, records steps, and executes plans.
+//
+// Every thread has a stack of operators. An operator pins its inputs while it runs. Blocks that are allocated while an
+// operator runs stay pinned until the outermost operator of the thread ends, because kernels use raw pointers to them.
+//
+// The thread that created the session records the trace. A step ends when an operator follows the backward pass, which is
+// when the fewest blocks exist: a step is optimizer, forward and backward pass. After each step with a new trace, the
+// session makes a plan for it. The plan of a step is chosen by the trace that followed the last one before.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "tutti/core/mutex.h"
+#include "tutti/lms/hooks/cpu_allocator.h"
+#include "tutti/lms/hooks/plan_executor.h"
+#include "tutti/lms/hooks/step_recorder.h"
+#include "tutti/lms/pager/pager.h"
+#include "tutti/lms/planner_options.h"
+
+namespace tutti::lms {
+
+struct SessionOptions {
+  PagerOptions pager;
+  PlannerOptions planner;
+  std::int64_t minimum_bytes = 256 << 10;  // smaller allocations are left to libtorch
+  bool plans = true;                       // false: passive
+  bool handles_faults = true;              // install the fault handler
+};
+
+// Counters since the start of the session.
+struct SessionStatistics {
+  PagerStatistics pager;
+  std::int64_t budget = 0;
+  std::int64_t steps = 0, planned_steps = 0, plans = 0;
+  std::int64_t last_unplanned_reads = 0;   // in the last step
+  double last_seconds = 0, last_wait = 0;  // of the last step
+};
+
+class Session final : public MemorySource {
+ public:
+  explicit Session(const SessionOptions& options);
+
+  // MemorySource. Allocations fail with MemoryError (DDL-5-70), which names the operator, or IoError (DDL-5-7x).
+  void* allocate(std::size_t bytes) override;
+  bool free(void* address) override;
+
+  // An operator starts on this thread: its input blocks, and a hash of their shapes. Does not throw: errors are thrown by
+  // the next allocation of the operator, because libtorch ignores exceptions of its callbacks. `is_transparent`: the
+  // operator only calls others; nothing is pinned for it.
+  void begin_operator(std::string_view name, bool is_transparent, std::span<const BlockRef> inputs,
+                      std::uint64_t shapes);
+  void end_operator();
+
+  // Starts or stops taking allocations. stop() makes all blocks resident, whatever the budget.
+  void start();
+  void stop();
+  void set_budget(std::int64_t bytes);
+
+  Pager& pager() { return pager_; }
+  SessionStatistics statistics() const;
+  // The last complete step and its plan; empty before.
+  Trace trace() const;
+  Plan plan() const;
+
+ private:
+  struct ThreadScopes;
+  ThreadScopes& scopes() const;
+
+  void begin_outermost(std::string_view name, std::uint64_t shapes);
+  void end_outermost();
+  void end_step();
+  void correct_plan(PlannedStep& planned);
+  void make_plan_for(RecordedStep step) TUTTI_REQUIRES(mutex_);
+  double time() const;
+  MemoryError with_operator(const BudgetError& error) const;
+
+  SessionOptions options_;
+  const int process_;
+  const std::thread::id thread_ = std::this_thread::get_id();  // records
+  Pager pager_;
+  PlanExecutor executor_{pager_};  // used by thread_ only
+  std::atomic<bool> is_running_ = false;
+  bool was_backward_ = false;    // thread_ only: the last outermost operator
+  double step_start_ = 0;        // thread_ only
+  PagerStatistics step_before_;  // thread_ only
+
+  mutable Mutex mutex_;
+  StepRecorder recorder_ TUTTI_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::unique_ptr<PlannedStep>> plans_ TUTTI_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::uint64_t> successors_
+      TUTTI_GUARDED_BY(mutex_);                                 // hash -> hash of the next step
+  std::map<std::uint64_t, int> seen_ TUTTI_GUARDED_BY(mutex_);  // steps by hash
+  std::uint64_t last_hash_ TUTTI_GUARDED_BY(mutex_) = 0;
+  SessionStatistics statistics_ TUTTI_GUARDED_BY(mutex_);
+  Trace last_trace_ TUTTI_GUARDED_BY(mutex_);
+  Plan last_plan_ TUTTI_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::lms
