@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "python/bindings/bind_lms.h"
 #include "tutti/os/launcher_environment.h"
 #include "tutti/torch_backend/shared_memory.h"
 #include "tutti/torch_backend/world.h"
@@ -58,6 +59,7 @@ PYBIND11_MODULE(_torch, module) {
   using Released = py::call_guard<py::gil_scoped_release>;
   module.doc() = "The process group of tutti.torch.";
 
+  tutti::lms::bind_lms(module);
   module.def("find_job", &find_job);
   module.def(
       "connect",

@@ -1,9 +1,13 @@
 #include "tutti/lms/hooks/guard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 #include "tutti/lms/hooks/record_hooks.h"
+#include "tutti/lms/report.h"
 #include "tutti/os/memory.h"
 
 namespace tutti::lms {
@@ -43,6 +47,18 @@ Session& new_session(const GuardOptions& options) {
 
 }  // namespace
 
+GuardOptions guard_options(const Options& options, int ranks) {
+  GuardOptions result;
+  const std::string& budget = options.text("budget");
+  result.budget =
+      budget == "auto" ? automatic_budget(ranks) : parse_bytes(budget) / std::max(1, ranks);
+  result.swap_dir = options.text("swap_dir");
+  result.mode = options.choice<Mode>("mode");
+  result.minimum_bytes = std::max<std::int64_t>(options.integer("lms") * 1024, Pager::kPageBytes);
+  result.planner = planner_options(options, result.budget, {});
+  return result;
+}
+
 std::int64_t automatic_budget(int ranks) {
   const auto free = static_cast<double>(os::free_memory().bytes());
   return static_cast<std::int64_t>(kAutomaticFraction * free / std::max(1, ranks));
@@ -54,6 +70,41 @@ Guard::Guard(const GuardOptions& options) : session_(new_session(options)) {
 
 Guard::~Guard() {
   deactivate();
+}
+
+std::string Guard::report() const {
+  const SessionStatistics now = statistics();
+  const PagerStatistics& pager = now.pager;
+  std::string text = fmt::format(
+      "Large model support: {} steps, {} of them planned; budget {}, peak {}; {} written and {} "
+      "read "
+      "in {}; {:.2f} s waited; {} unplanned reads in the last step, {} faults.\n",
+      now.steps, now.planned_steps, os::rounded_bytes(now.budget),
+      os::rounded_bytes(pager.peak_resident), os::rounded_bytes(pager.bytes_written),
+      os::rounded_bytes(pager.bytes_read), session_.pager().directory(),
+      pager.write_wait + pager.read_wait, now.last_unplanned_reads, pager.faults);
+  const Trace last = trace();
+  if (!last.operators.empty())
+    text += to_text(make_report(last, plan(), session_.planner_options()));
+  return text;
+}
+
+std::string Guard::report_json() const {
+  const SessionStatistics now = statistics();
+  const PagerStatistics& pager = now.pager;
+  std::string text = fmt::format(
+      R"({{"budget": {}, "steps": {}, "planned_steps": {}, "resident": {}, "peak_resident": {}, )"
+      R"("page_outs": {}, "page_ins": {}, "bytes_written": {}, "bytes_read": {}, "evictions": {}, )"
+      R"("unplanned_reads": {}, "last_unplanned_reads": {}, "late_reads": {}, "faults": {}, )"
+      R"("write_wait": {}, "read_wait": {})",
+      now.budget, now.steps, now.planned_steps, pager.resident, pager.peak_resident,
+      pager.page_outs, pager.page_ins, pager.bytes_written, pager.bytes_read, pager.evictions,
+      pager.unplanned_reads, now.last_unplanned_reads, pager.late_reads, pager.faults,
+      pager.write_wait, pager.read_wait);
+  const Trace last = trace();
+  if (!last.operators.empty())
+    text += ", \"step\": " + to_json(make_report(last, plan(), session_.planner_options()));
+  return text + "}";
 }
 
 }  // namespace tutti::lms

@@ -30,6 +30,9 @@ struct GuardOptions {
   io::FaultInjector faults = {};  // tests only
 };
 
+// The values of lms_options(). A budget in bytes is divided among `ranks` processes of the host.
+GuardOptions guard_options(const Options& options, int ranks = 1);
+
 // 90 % of the memory that is available to this process (cgroup and address-space limits included), divided among
 // `ranks` processes of the host.
 std::int64_t automatic_budget(int ranks = 1);
@@ -47,9 +50,12 @@ class Guard {
   std::int64_t budget() const { return session_.statistics().budget; }
   // A new budget for the next steps. Throws as Pager::set_budget.
   void set_budget(std::int64_t bytes) { session_.set_budget(bytes); }
-  // The last complete step and the plan of the running one.
+  // The last complete step and its plan; the plan has no decisions if the step was passive.
   Trace trace() const { return session_.trace(); }
   Plan plan() const { return session_.plan(); }
+  // Counters, and the prediction and advice for the last complete step: human-readable, and as JSON.
+  std::string report() const;
+  std::string report_json() const;
 
  private:
   Session& session_;

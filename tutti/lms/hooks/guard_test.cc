@@ -285,6 +285,17 @@ TEST(Guard, TensorsOutliveTheGuard) {
   EXPECT_EQ((a + b + c).sum().item<float>(), 6 * float(kMiB));
 }
 
+TEST(Guard, OptionsAreDividedAmongRanks) {
+  Options options(lms_options());
+  options.set("budget", "2GiB");
+  options.set("mode", "full");
+  const GuardOptions result = guard_options(options, 4);
+  EXPECT_EQ(result.budget, 512 * kMiB);
+  EXPECT_TRUE(result.planner.movable.with_persistent);
+  options.set("budget", "auto");
+  EXPECT_GT(guard_options(options, 1).budget, guard_options(options, 8).budget);
+}
+
 TEST(Guard, RawPointersFaultIn) {
   const Guard guard({.budget = 9 * kMiB});
   const Tensor a = torch::full({kMiB}, 1.0F);
@@ -307,6 +318,8 @@ TEST(Guard, RecordsAValidTraceAndNoUnplannedReads) {
   EXPECT_LE(minimum_budget(trace, {}).bytes, budget);
   EXPECT_GT(guard.plan().decisions.size(), 0U);
   EXPECT_EQ(unplanned, 0);
+  EXPECT_NE(guard.report().find(" steps, "), std::string::npos) << guard.report();
+  EXPECT_NE(guard.report_json().find("\"step\": {"), std::string::npos) << guard.report_json();
 }
 
 }  // namespace

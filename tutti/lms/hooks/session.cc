@@ -265,7 +265,8 @@ void Session::end_step() {
   const auto next = successors_.find(hash);
   const auto planned = plans_.find(next != successors_.end() ? next->second : hash);
   PlannedStep* const chosen = planned != plans_.end() ? planned->second.get() : nullptr;
-  last_plan_ = chosen ? chosen->plan : Plan{};
+  const auto own = plans_.find(hash);
+  last_plan_ = own != plans_.end() ? own->second->plan : Plan{hash, options_.planner.budget, {}};
   executor_.begin_step(chosen, options_.planner.movable.with_persistent);
 }
 
@@ -307,6 +308,11 @@ SessionStatistics Session::statistics() const {
 Trace Session::trace() const {
   const MutexLock lock(mutex_);
   return last_trace_;
+}
+
+PlannerOptions Session::planner_options() const {
+  const MutexLock lock(mutex_);
+  return options_.planner;
 }
 
 Plan Session::plan() const {

@@ -68,6 +68,7 @@ class Session final : public MemorySource {
   // The last complete step and its plan; empty before.
   Trace trace() const;
   Plan plan() const;
+  PlannerOptions planner_options() const;
 
  private:
   struct ThreadScopes;

@@ -435,11 +435,6 @@ void Pager::page_in_all() {
   unpin(refs);
 }
 
-void Pager::poll() {
-  const MutexLock lock(mutex_);
-  reap();
-}
-
 void Pager::set_next_use(BlockRef ref, std::int64_t time) {
   const MutexLock lock(mutex_);
   if (is_current(ref)) ref.block->next_use = time;
@@ -462,13 +457,12 @@ void Pager::set_budget(std::int64_t bytes) {
   }
 }
 
-std::int64_t Pager::budget() const {
-  const MutexLock lock(mutex_);
-  return budget_;
-}
-
 bool Pager::handle_fault(void* address) {
-  if (!owns(address) || is_forked()) return false;
+  if (!owns(address)) return false;
+  if (is_forked())
+    throw MemoryError("DDL-5-76",
+                      "A forked process uses a tensor of its parent that is not resident. Start "
+                      "workers before large model support, or with spawn or forkserver.");
   MutexLock lock(mutex_);
   auto found = blocks_.upper_bound(static_cast<std::byte*>(address));
   if (found == blocks_.begin()) return false;
@@ -482,21 +476,6 @@ bool Pager::handle_fault(void* address) {
   make_resident(lock, block, block.serial);
   statistics_.read_wait += watch.seconds();
   return true;
-}
-
-std::string Pager::directory() const {
-  const MutexLock lock(mutex_);
-  return swap_.directory();
-}
-
-double Pager::waited() const {
-  const MutexLock lock(mutex_);
-  return statistics_.write_wait + statistics_.read_wait;
-}
-
-PagerStatistics Pager::statistics() const {
-  const MutexLock lock(mutex_);
-  return statistics_;
 }
 
 }  // namespace tutti::lms

@@ -105,7 +105,10 @@ class Pager {
   // Makes all blocks resident; throws as `pin`.
   void page_in_all();
   // Handles completed transfers. Does not block.
-  void poll();
+  void poll() {
+    const MutexLock lock(mutex_);
+    reap();
+  }
 
   // Order of eviction: the block with the largest next use first, then the least recently pinned. kNever: not used
   // again. Times are chosen by the caller. Blocks start with next use 0, that is unknown.
@@ -114,7 +117,10 @@ class Pager {
   void set_evictable(BlockRef ref, bool is_evictable);
   // A smaller budget takes effect at once; throws BudgetError if pinned blocks need more.
   void set_budget(std::int64_t bytes);
-  std::int64_t budget() const;
+  std::int64_t budget() const {
+    const MutexLock lock(mutex_);
+    return budget_;
+  }
 
   // Number of threads between scope_begin and scope_end. A thread that lacks memory waits for pins of such threads.
   void scope_begin() { ++scopes_; }
@@ -123,10 +129,20 @@ class Pager {
   // Makes the block that contains `address` accessible. Returns false if no block in use contains it. Throws as `pin`.
   bool handle_fault(void* address);
 
-  PagerStatistics statistics() const;
+  PagerStatistics statistics() const {
+    const MutexLock lock(mutex_);
+    return statistics_;
+  }
   // write_wait + read_wait.
-  double waited() const;
-  std::string directory() const;  // of the swap file
+  double waited() const {
+    const MutexLock lock(mutex_);
+    return statistics_.write_wait + statistics_.read_wait;
+  }
+  // Of the swap file.
+  std::string directory() const {
+    const MutexLock lock(mutex_);
+    return swap_.directory();
+  }
 
  private:
   bool is_current(BlockRef ref) const TUTTI_REQUIRES(mutex_);

@@ -1,0 +1,144 @@
+"""Large model support: training of networks and inputs that are larger than memory.
+
+    from tutti.lms import LMS
+
+    with LMS(budget="2GiB") as lms:
+        model = lms.wrap(Network())
+        for x, y in batches:
+            ...
+        print(lms.report())
+
+Inside the block, resident bytes of CPU tensors of at least 256 KiB never exceed the budget. Tensors that no running
+operator uses are moved to an unnamed file on the local disk and read back before they are used. Results are bitwise
+identical to a run without it. The first steps move tensors when memory is short; later steps follow a plan made from a
+recorded step.
+
+`set_enabled_lms`, `set_limit_lms` and `set_size_lms` are the functions of IBM's large model support for PyTorch (2019).
+"""
+
+import json
+import os
+
+import torch
+
+from tutti import _torch
+
+__all__ = [
+    "LMS",
+    "get_enabled_lms",
+    "get_limit_lms",
+    "get_size_lms",
+    "set_enabled_lms",
+    "set_limit_lms",
+    "set_size_lms",
+]
+
+
+def _text(value):
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+class LMS:
+    """Large model support with a memory budget, as a context manager.
+
+    Parameters
+    ----------
+    budget : str or int, default="auto"
+        Limit of resident tensor memory, in bytes or as text ("2GiB"). "auto": 90 % of the memory that is available to
+        the process.
+    mode : {"auto", "swap", "recompute", "full", "off"}, default="auto"
+        "full" also plans the movement of parameters, gradients and optimizer state. "off" disables everything.
+    swap_dir : str or path, default=""
+        Directory on a local disk for the swap file. Empty: TUTTI_LMS_DIR, else TMPDIR, else /var/tmp.
+    ranks : int, default=1
+        Number of processes on this host that share the budget.
+    **options
+        `lms`, `lms_frac`, `swapout_threshold`, `swapin_ahead`, `swapin_groupby`, `sync_mode`, `autotune`.
+    """
+
+    def __init__(self, budget="auto", mode="auto", swap_dir="", ranks=1, **options):
+        values = {"budget": budget, "mode": mode, **options}
+        if swap_dir:
+            values["swap_dir"] = swap_dir
+        self._values = {name: _text(value) for name, value in values.items()}
+        self._ranks = ranks
+        _torch.lms_check(self._values)
+
+    def start(self):
+        """Enables large model support for the process. Only one object can be enabled at a time."""
+        if self._values["mode"] != "off":
+            _torch.lms_start(self._values, self._ranks)
+        return self
+
+    def stop(self):
+        """Makes all managed tensors resident and stops managing new ones."""
+        if self._values["mode"] != "off":
+            _torch.lms_stop()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def wrap(self, model):
+        """Moves parameters and buffers of a model that was created before into managed memory. Returns the model.
+
+        Enables large model support if it is not enabled yet.
+        """
+        if self._values["mode"] != "off" and not _torch.lms_is_enabled():
+            self.start()
+        with torch.no_grad():
+            for tensor in [*model.parameters(), *model.buffers()]:
+                tensor.data = tensor.data.clone()
+        return model
+
+    def report(self, as_dict=False):
+        """Returns what moved and waited, with a prediction and advice for the last step, as text or as a dictionary."""
+        return json.loads(_torch.lms_report_json()) if as_dict else _torch.lms_report()
+
+    def trace(self):
+        """Returns the last complete step as a dictionary, the input of `tutti lms simulate`."""
+        return json.loads(_torch.lms_trace_json())
+
+
+_legacy = {"limit": 0, "size": 256 << 10}  # bytes
+
+
+def set_enabled_lms(enable):
+    """Enables or disables large model support. Tensors that exist before are not managed."""
+    if enable == _torch.lms_is_enabled():
+        return
+    if not enable:
+        return _torch.lms_stop()
+    budget = _legacy["limit"] or "auto"
+    _torch.lms_start({"budget": str(budget), "lms": str(_legacy["size"] // 1024)}, 1)
+
+
+def get_enabled_lms():
+    """Returns True if large model support is enabled."""
+    return _torch.lms_is_enabled()
+
+
+def set_limit_lms(limit):
+    """Sets the memory budget in bytes; 0: the memory that is available."""
+    if limit and _torch.lms_is_enabled():
+        _torch.lms_set_budget(limit)
+    _legacy["limit"] = limit
+
+
+def get_limit_lms():
+    """Returns the memory budget in bytes; 0: the memory that is available."""
+    return _legacy["limit"]
+
+
+def set_size_lms(size):
+    """Sets the size in bytes of the smallest tensor that is managed. Takes effect when it is enabled the next time."""
+    _legacy["size"] = size
+
+
+def get_size_lms():
+    """Returns the size in bytes of the smallest tensor that is managed."""
+    return _legacy["size"]
