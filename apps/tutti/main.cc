@@ -15,7 +15,7 @@ constexpr tutti::app::Command kCommands[] = {
     {"learn", "fit linear models and trees to data files", tutti::app::run_in_learn_program},
     {"lms", "predict training with less memory than the model needs", tutti::app::run_lms},
     {"plot", "draw the curves of a run", tutti::app::run_plot},
-    {"predict", "let a trained network judge the samples of a file", tutti::app::run_predict},
+    {"predict", "write the predictions of a trained network for the samples of a file", tutti::app::run_predict},
     {"runs", "list what was trained", tutti::app::run_runs},
     {"train", "train a network on many ranks", tutti::app::run_train},
     {"trace", "look at the operations of a job", tutti::app::run_trace},

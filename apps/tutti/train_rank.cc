@@ -27,10 +27,10 @@
 #include "tutti/os/output_file.h"
 #include "tutti/runs/schema.h"
 #include "tutti/runs/training_log.h"
+#include "tutti/train/collective_guard.h"
 #include "tutti/train/memory.h"
 #include "tutti/train/process_setup.h"
 #include "tutti/train/staging.h"
-#include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::app {
@@ -61,7 +61,7 @@ struct Prepared {
 fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainRequest& request,
                        std::optional<RunStart>& start) {
   char name[4096] = {};
-  train::together(communicator, [&] {
+  train::collective_guard(communicator, [&] {
     if (parse_train(argc, argv, request) && communicator.rank() == 0)
       fs::absolute(start.emplace(request).folder()).string().copy(name, sizeof name - 1);
   });
@@ -87,7 +87,7 @@ void introduce(const Prepared& prepared, const Communicator& communicator, int t
 
 void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
                   const std::string& verdict, int ranks) {
-  const char* chosen_by = outcome.is_best ? "validation" : "none";
+  const char* selection_split = outcome.is_best ? "validation" : "none";
   nlohmann::ordered_json result = {{"steps", outcome.steps},
                                    {"seconds", outcome.seconds},
                                    {"ranks", ranks},
@@ -97,8 +97,8 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   std::ifstream file(folder / runs::kResultFile);
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
-  result["judged_step"] = outcome.judged_step;
-  result["chosen_by"] = chosen_by;
+  result["judged_step"] = outcome.evaluated_step;
+  result["chosen_by"] = selection_split;
   result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
   runs::write_text(folder / runs::kResultFile, result.dump(2) + "\n");
@@ -116,8 +116,8 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
               const train::Request& request) {
   Prepared prepared(request, folder);
   std::unique_ptr<train::Task> task;
-  train::together(communicator, [&] { check_data_folder(prepared.options); });
-  train::together(communicator, [&] {
+  train::collective_guard(communicator, [&] { check_data_folder(prepared.options); });
+  train::collective_guard(communicator, [&] {
     stage(prepared.options, communicator);
     const int threads = train::threads_of(prepared.options, communicator.local_size());
     train::prepare_process(threads);
@@ -142,7 +142,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   std::string verdict = task->verdict(outcome.metrics);
   if (task->has_validation())
     verdict = fmt::format(
-        "On the test samples, with the weights of step {}, {}:\n{}", outcome.judged_step,
+        "On the test samples, with the weights of step {}, {}:\n{}", outcome.evaluated_step,
         outcome.is_best ? "the best on those for validation"
                         : "the last ones, as no result on those for validation was finite",
         verdict);
@@ -159,8 +159,8 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
 
 // The folder for the plots of an evaluation; empty if the user may not write to it.
 fs::path plots_of(const fs::path& folder) {
-  const fs::path plots = folder / "plots", place = fs::exists(plots) ? plots : folder;
-  return faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0 ? plots : fs::path();
+  const fs::path plots = folder / "plots", target = fs::exists(plots) ? plots : folder;
+  return faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) == 0 ? plots : fs::path();
 }
 
 int evaluate(Communicator& communicator, const fs::path& folder) {
@@ -168,8 +168,8 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   train::prepare_process(train::threads_of(prepared.options, communicator.local_size()));
   std::unique_ptr<train::Task> task;
   train::SavedResult result;
-  train::together(communicator, [&] { check_data_folder(prepared.options); });
-  train::together(communicator, [&] {
+  train::collective_guard(communicator, [&] { check_data_folder(prepared.options); });
+  train::collective_guard(communicator, [&] {
     task = models::make_task(prepared.info.name, prepared.options);
     task->prepare(communicator);
     result =
@@ -187,7 +187,7 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
         "No evaluation of this run has chosen weights: these are of its last checkpoint, "
         "step {}.\n",
         result.step);
-  else if (result.chosen_by == train::EvalSplit::kTest)
+  else if (result.selection_split == train::EvalSplit::kTest)
     fmt::print(
         "These weights were the best of their run on these very samples. For a result to publish "
         "train with others for the choice: val*.h5 beside test*.h5 or, where the case makes its "
@@ -296,11 +296,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   return tutti::app::run(argc, argv);
-} catch (const tutti::train::AlreadyTold& error) {
+} catch (const tutti::train::ReportedByAnotherRank& error) {
   // Launchers name the rank that ends first: it should be the one that told why.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return error.exit_code();
 } catch (const std::exception& error) {
-  fmt::print(stderr, "tutti: {}\n", tutti::train::told(error));
+  fmt::print(stderr, "tutti: {}\n", tutti::train::error_message(error));
   return tutti::exit_code(error);
 }

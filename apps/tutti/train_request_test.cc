@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainRequest parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "train");
+TrainRequest parse(std::vector<std::string> args) {
+  args.insert(args.begin(), "train");
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& arg : args) argv.push_back(arg.data());
   TrainRequest request;
   EXPECT_TRUE(parse_train(static_cast<int>(argv.size()), argv.data(), request));
   return request;

@@ -19,7 +19,7 @@ namespace tutti::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using Args = std::vector<std::string>;
 
 constexpr double kReadySeconds = 60;
 constexpr double kBatchSeconds = 0.1;
@@ -28,15 +28,15 @@ int host_of(const DdpSettings& settings, int rank) {
   return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
 }
 
-Words on_host(const DdpSettings& settings, int host, const Words& words) {
-  if (!settings.on_testbed) return words;
-  Words result = Testbed::prefix(testbed_script(), fmt::format("host{}", host + 1));
-  result.insert(result.end(), words.begin(), words.end());
+Args on_host(const DdpSettings& settings, int host, const Args& args) {
+  if (!settings.on_testbed) return args;
+  Args result = Testbed::prefix(testbed_script(), fmt::format("host{}", host + 1));
+  result.insert(result.end(), args.begin(), args.end());
   return result;
 }
 
 // What torch's users set. One thread of torch for each rank: there are not more cores.
-Words environment_of(const DdpSettings& settings, int port) {
+Args environment_of(const DdpSettings& settings, int port) {
   return {"env",
           fmt::format("PYTHONPATH={}", (os::prefix() / "python").string()),
           "OMP_NUM_THREADS=1",
@@ -49,14 +49,14 @@ Words environment_of(const DdpSettings& settings, int port) {
 // One process per rank, as torch's users start it.
 std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& system,
                                 const fs::path& folder) {
-  const Words environment = environment_of(settings, free_port());
+  const Args environment = environment_of(settings, free_port());
   std::vector<ProcessSpec> processes;
   for (int rank = 0; rank < settings.ranks(); ++rank) {
-    Words words = environment;
-    words.insert(words.end(),
-                 {fmt::format("RANK={}", rank), "/usr/bin/python3", "-B",
-                  os::prefix() / "libexec" / "tutti" / "worker_ddp.py", system, folder.string()});
-    processes.push_back({on_host(settings, host_of(settings, rank), words), {}});
+    Args args = environment;
+    args.insert(args.end(),
+                {fmt::format("RANK={}", rank), "/usr/bin/python3", "-B",
+                 os::prefix() / "libexec" / "tutti" / "worker_ddp.py", system, folder.string()});
+    processes.push_back({on_host(settings, host_of(settings, rank), args), {}});
   }
   return processes;
 }
@@ -65,9 +65,9 @@ std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& 
 std::vector<double> take_turn(WorkerGroup& group, const std::string& command, double timeout) {
   std::vector<std::vector<double>> times;
   for (const std::string& answer : group.ask(command, timeout)) {
-    std::istringstream words(answer.substr(answer.find(' ')));
+    std::istringstream values(answer.substr(answer.find(' ')));
     times.emplace_back();
-    for (double seconds; words >> seconds;) times.back().push_back(seconds);
+    for (double seconds; values >> seconds;) times.back().push_back(seconds);
   }
   return slowest(times);
 }

@@ -10,10 +10,10 @@ namespace {
 
 using testing::HasSubstr;
 
-DdpSettings parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "ddp");
+DdpSettings parse(std::vector<std::string> args) {
+  args.insert(args.begin(), "ddp");
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& arg : args) argv.push_back(arg.data());
   DdpSettings settings;
   EXPECT_TRUE(parse_ddp(static_cast<int>(argv.size()), argv.data(), settings));
   return settings;

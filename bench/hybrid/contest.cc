@@ -85,13 +85,12 @@ class Team {
       const double share = (CpuQuota::has_groups() ? std::min(fair, 1.0) : 1.0) /
                            (rank == plan.slow_rank ? plan.slowness : 1.0);
       quotas_.push_back(std::make_unique<CpuQuota>(fmt::format("{}-{}", job, rank), share));
-      std::vector<std::string> words;
+      std::vector<std::string> args;
       if (plan.is_on_testbed)
-        words = Testbed::prefix(testbed_script(), fmt::format("host{}", rank + 1));
-      for (const std::string& word :
-           quotas_.back()->wrapped(command_of(run, plan, rank, job, port)))
-        words.push_back(word);
-      processes_.emplace_back(ProcessSpec{words, {}, {}}, run / fmt::format("log-{}", rank));
+        args = Testbed::prefix(testbed_script(), fmt::format("host{}", rank + 1));
+      for (const std::string& arg : quotas_.back()->wrapped(command_of(run, plan, rank, job, port)))
+        args.push_back(arg);
+      processes_.emplace_back(ProcessSpec{args, {}, {}}, run / fmt::format("log-{}", rank));
     }
   }
   bool has_ended() {

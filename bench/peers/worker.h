@@ -32,8 +32,8 @@ namespace detail {
 
 // Whole numbers small enough that sums over thousands of ranks are exact in f32 in every order; the
 // prime period tells a misplaced slice.
-inline float value_at(std::size_t place, int factor) {
-  return static_cast<float>((place % 1021 + 1) * static_cast<std::size_t>(factor));
+inline float value_at(std::size_t index, int factor) {
+  return static_cast<float>((index % 1021 + 1) * static_cast<std::size_t>(factor));
 }
 
 inline void check(Contender& contender, float* data, std::size_t count) {
@@ -82,13 +82,13 @@ inline void serve(Contender& contender, const std::string& folder) {
   };
   std::map<std::string, Held> buffers;
   for (std::string line; (line = commands.next()) != "quit";) {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::string command, memory;
     std::size_t bytes = 0;
     int warmup = 0, iterations = 0, batches = 0;
-    words >> command >> memory >> bytes >> warmup >> iterations >> batches;
+    fields >> command >> memory >> bytes >> warmup >> iterations >> batches;
     try {
-      if (!words || command != "measure" || iterations < 1)
+      if (!fields || command != "measure" || iterations < 1)
         throw std::invalid_argument("unknown: " + line);
       Held& held = buffers[memory];
       if (bytes != held.bytes) held = {bytes, contender.allocate(memory, bytes)};

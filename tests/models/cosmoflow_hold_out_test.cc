@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 // Mean error of the constant-mean baseline for the targets from `first` on: identifies the
 // evaluated samples.
 double mark(VolumeFiles& files, std::int64_t first) {
-  std::vector<Guess> guesses;
+  std::vector<Prediction> predictions;
   for (std::int64_t i = first; i < files.size(); ++i)
-    guesses.push_back({files.truth(i), files.truth(i)});
-  return scores(parameters(Variant::kPaper), guesses)[0].mean_error;
+    predictions.push_back({files.truth(i), files.truth(i)});
+  return scores(parameters(Variant::kPaper), predictions)[0].mean_error;
 }
 
-TEST(CosmoflowHoldOut, JudgesUniversesThatAreNotTrainedOn) {
+TEST(CosmoflowHoldOut, EvaluatesUniversesThatAreNotTrainedOn) {
   std::string form = fs::temp_directory_path() / "cosmoflow-XXXXXX";
   const fs::path base = mkdtemp(form.data());
   setenv("XDG_CACHE_HOME", base.c_str(), 1);
@@ -48,10 +48,10 @@ TEST(CosmoflowHoldOut, JudgesUniversesThatAreNotTrainedOn) {
       EXPECT_EQ(task->train_samples(), is_held ? 24 : 40);  // 8 samples per universe
       task->model().eval();
       const torch::NoGradGuard no_gradients;
-      const double judged = value_of(task->evaluate(*communicator, {}), "omega_m_mean_error");
+      const double evaluated = value_of(task->evaluate(*communicator, {}), "omega_m_mean_error");
       VolumeFiles files(base / "tutti/cosmoflow-paper-32-2-32-256-5-3", is_held ? "train" : "test",
                         Variant::kPaper, 16, 1);
-      EXPECT_NEAR(judged, mark(files, is_held ? 24 : 0), 1e-12);
+      EXPECT_NEAR(evaluated, mark(files, is_held ? 24 : 0), 1e-12);
     });
   }
   fs::remove_all(base);

@@ -11,9 +11,9 @@
 #include "tutti/models/science/gan3d/losses.h"
 #include "tutti/runs/training_log.h"
 #include "tutti/train/batch_norm.h"
+#include "tutti/train/collective_guard.h"
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/task.h"
-#include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::models::gan3d {
@@ -46,7 +46,7 @@ TEST(Gan3d, PartsOnTwoRanksAreTheWhole) {
   world.run([&](comm::Transport& transport) {
     const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
     const auto norms = communicator->split(0);
-    const train::SharedNorms shared(*norms);
+    const train::SyncBatchNormScope shared(*norms);
     Gan part(kSmall, 8, torch::kFloat32);
     const std::int64_t first = 2 * transport.rank();
     auto gradients = all_gradients(
@@ -93,7 +93,7 @@ class Gan3dRanks : public testing::Test {
       task->prepare(*communicator);
       try {
         train::train(*task, *communicator, job);
-      } catch (const train::AlreadyTold&) {
+      } catch (const train::ReportedByAnotherRank&) {
         EXPECT_NE(communicator->rank(), 0);  // rank 0 reports shared failures
       }
     });

@@ -36,7 +36,7 @@ void sum_over_ranks(comm::Communicator& group, Tensor& values) {
 // With n samples of mean m and variance v per rank, n, n m and n (v + m^2) add up. Backward, the
 // gradient of an input needs the sums over all samples of the output's gradient, alone and times
 // the normalised input.
-class SharedNorm : public torch::autograd::Function<SharedNorm> {
+class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& scale,
                         const Tensor& shift, Tensor running_mean, Tensor running_variance,
@@ -90,11 +90,11 @@ class SharedNorm : public torch::autograd::Function<SharedNorm> {
 
 }  // namespace
 
-SharedNorms::SharedNorms(comm::Communicator& group) : before_(current_group) {
+SyncBatchNormScope::SyncBatchNormScope(comm::Communicator& group) : before_(current_group) {
   current_group = group.size() > 1 ? &group : nullptr;
 }
 
-SharedNorms::~SharedNorms() {
+SyncBatchNormScope::~SyncBatchNormScope() {
   current_group = before_;
 }
 
@@ -104,8 +104,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& scale, const Tensor& shift,
   if (!is_training || !current_group)
     return torch::batch_norm(input, scale, shift, running_mean, running_variance, is_training,
                              momentum, epsilon, false);
-  return SharedNorm::apply(input, scale, shift, running_mean, running_variance, momentum, epsilon,
-                           reinterpret_cast<std::int64_t>(current_group));
+  return SyncBatchNormFunction::apply(input, scale, shift, running_mean, running_variance, momentum,
+                                      epsilon, reinterpret_cast<std::int64_t>(current_group));
 }
 
 }  // namespace tutti::train

@@ -10,18 +10,18 @@ namespace tutti::train {
 // While this lives, batch_norm on this thread takes its means over the ranks of `group`, which must
 // also outlive the backward pass. Every rank must call batch_norm as often. `group` must be a
 // communicator that nobody else uses meanwhile.
-class SharedNorms {
+class SyncBatchNormScope {
  public:
-  explicit SharedNorms(comm::Communicator& group);
-  ~SharedNorms();
-  SharedNorms(const SharedNorms&) = delete;
-  SharedNorms& operator=(const SharedNorms&) = delete;
+  explicit SyncBatchNormScope(comm::Communicator& group);
+  ~SyncBatchNormScope();
+  SyncBatchNormScope(const SyncBatchNormScope&) = delete;
+  SyncBatchNormScope& operator=(const SyncBatchNormScope&) = delete;
 
  private:
   comm::Communicator* before_;
 };
 
-// torch::batch_norm, channels in dimension 1. In training with a SharedNorms the means and
+// torch::batch_norm, channels in dimension 1. In training with a SyncBatchNormScope the means and
 // variances, and the running ones, are those of the samples of all ranks, however they are dealt;
 // gradients of `scale` and `shift` are this rank's, as the trainer averages them.
 torch::Tensor batch_norm(const torch::Tensor& input, const torch::Tensor& scale,

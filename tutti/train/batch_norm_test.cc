@@ -16,8 +16,8 @@ struct Norm {
   Tensor shift = torch::tensor({0.1f, 0.2f, 0.3f}).set_requires_grad(true);
   Tensor mean = torch::zeros(3), variance = torch::ones(3);
   // The sum of a function that treats places differently, so that no gradient vanishes.
-  Tensor loss(const Tensor& input, const Tensor& places) {
-    return (batch_norm(input, scale, shift, mean, variance, true, 0.1, 1e-5) * places)
+  Tensor loss(const Tensor& input, const Tensor& coefficients) {
+    return (batch_norm(input, scale, shift, mean, variance, true, 0.1, 1e-5) * coefficients)
         .square()
         .sum();
   }
@@ -28,16 +28,16 @@ void expect_close(const Tensor& a, const Tensor& b) {
 }
 
 // Ranks with 1, 2, ... samples each do together what one does with all of them.
-void shares_as_one(int ranks, std::vector<std::int64_t> place) {
+void shares_as_one(int ranks, std::vector<std::int64_t> spatial_shape) {
   torch::manual_seed(3);
   const std::int64_t samples = ranks * (ranks + 1) / 2;
   std::vector<std::int64_t> shape = {samples, 3};
-  shape.insert(shape.end(), place.begin(), place.end());
+  shape.insert(shape.end(), spatial_shape.begin(), spatial_shape.end());
   const Tensor all = torch::randn(shape) + 5;
-  const Tensor places = torch::randn(shape);
+  const Tensor coefficients = torch::randn(shape);
   Norm whole;
   const Tensor input = all.clone().set_requires_grad(true);
-  whole.loss(input, places).backward();
+  whole.loss(input, coefficients).backward();
   std::vector<Tensor> scale(ranks), shift(ranks);
   comm::ThreadWorld world(ranks);
   world.run([&](comm::Transport& transport) {
@@ -47,8 +47,8 @@ void shares_as_one(int ranks, std::vector<std::int64_t> place) {
     Norm part;
     const Tensor mine = all.narrow(0, first, rank + 1).clone().set_requires_grad(true);
     {
-      const SharedNorms shared(*group);
-      part.loss(mine, places.narrow(0, first, rank + 1)).backward();
+      const SyncBatchNormScope shared(*group);
+      part.loss(mine, coefficients.narrow(0, first, rank + 1)).backward();
     }
     expect_close(mine.grad(), input.grad().narrow(0, first, rank + 1));
     expect_close(part.mean, whole.mean);
@@ -60,18 +60,18 @@ void shares_as_one(int ranks, std::vector<std::int64_t> place) {
   expect_close(torch::stack(shift).sum(0), whole.shift.grad());
 }
 
-TEST(SharedBatchNorm, RanksTogetherAreOneBatch) {
+TEST(SyncBatchNorm, RanksTogetherAreOneBatch) {
   shares_as_one(2, {4, 5});
   shares_as_one(3, {2, 3, 2});
   shares_as_one(2, {});
 }
 
-TEST(SharedBatchNorm, WithoutAGroupItIsTorchs) {
+TEST(SyncBatchNorm, WithoutAGroupItIsTorchs) {
   Norm ours, theirs;
-  const Tensor x = torch::randn({4, 3, 2, 2}), places = torch::ones_like(x);
+  const Tensor x = torch::randn({4, 3, 2, 2}), coefficients = torch::ones_like(x);
   const Tensor out = torch::batch_norm(x, theirs.scale, theirs.shift, theirs.mean, theirs.variance,
                                        true, 0.1, 1e-5, false);
-  expect_close(ours.loss(x, places), out.square().sum());
+  expect_close(ours.loss(x, coefficients), out.square().sum());
   expect_close(ours.mean, theirs.mean);
 }
 

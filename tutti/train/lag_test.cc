@@ -26,7 +26,7 @@ float given_mean(int step, int weight) {
 
 struct Step {
   int number;
-  bool is_good = true;
+  bool is_finite = true;
 };
 
 using Weights = std::vector<std::vector<float>>;  // after each step
@@ -60,7 +60,7 @@ Weights weights_after(const std::vector<Step>& steps, const char* lag,
         loss = loss + (parameters.tensors()[static_cast<std::size_t>(t)] * gradient).sum();
       }
       loss.backward();
-      const bool is_usable = strategy->reduce(step.is_good).is_usable;
+      const bool is_usable = strategy->reduce(step.is_finite).is_usable;
       strategy->finish(step.number, 1, 1, is_usable);
       if (transport.rank() == 0)
         all.emplace_back(parameters.weights().begin(), parameters.weights().end());

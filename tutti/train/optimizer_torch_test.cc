@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, RulesOfTorch,
                          testing::Values(UpdateRule::kSgd, UpdateRule::kAdam, UpdateRule::kAdamw,
                                          UpdateRule::kRmsprop),
                          [](const auto& parameter) {
-                           return std::string(kUpdateRules[std::size_t(parameter.param)]);
+                           return std::string(kOptimizerNames[std::size_t(parameter.param)]);
                          });
 
 }  // namespace

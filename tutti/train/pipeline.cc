@@ -75,7 +75,7 @@ struct Pipeline::Letter {
   comm::Work works[2];
 };
 
-std::vector<std::size_t> deal_layers(const std::vector<double>& work, int stages) {
+std::vector<std::size_t> partition_layers(const std::vector<double>& work, int stages) {
   // The best limit is the sum of some run of layers.
   double limit = 0;
   for (double each : work) limit += each;
@@ -115,7 +115,7 @@ Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& s
   replicas_ = world.split(stage_);
   std::vector<double> work;
   for (const Layer& layer : layers_) work.push_back(layer.flops);
-  starts_ = deal_layers(work, stages_);
+  starts_ = partition_layers(work, stages_);
   tensors_ = starts_in(&Layer::tensors);
   buffers_ = starts_in(&Layer::buffers);
 }

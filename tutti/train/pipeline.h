@@ -13,7 +13,7 @@ namespace tutti::train {
 
 // Layers `first` to `last` (excluded) of each stage, so that the stage with the most work has as
 // little as can be. Every stage gets at least one; `work` must have as many.
-std::vector<std::size_t> deal_layers(const std::vector<double>& work, int stages);
+std::vector<std::size_t> partition_layers(const std::vector<double>& work, int stages);
 
 struct PipelineShape {
   int stages = 2, micro_batches = 4;

@@ -139,7 +139,7 @@ TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
   validates_ = true;
   for (const char* strategy : {"sync", "async"}) {
     const Result result = run(2, strategy, {{"epochs", "3"}, {"strategy", strategy}});
-    EXPECT_EQ(judged_, "vvvt");
+    EXPECT_EQ(evaluated_, "vvvt");
     std::ifstream file(base_ / strategy / "validation.csv");
     std::string line;
     std::vector<double> scores;

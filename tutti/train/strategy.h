@@ -35,14 +35,14 @@ class Strategy {
   virtual void begin() = 0;
   virtual void last_backward() {}
   // Until the gradients of the next update are there: those of this step or, with lag 1, of the one
-  // before. `is_loss_good`: the losses of this step were finite on all ranks of the group. The same
+  // before. `is_loss_finite`: the losses of this step were finite on all ranks of the group. The same
   // on all of them.
-  virtual Reduced reduce(bool is_loss_good) = 0;
+  virtual Reduced reduce(bool is_loss_finite) = 0;
   // Where this rank's part of them was not finite; empty: nowhere.
-  virtual std::string bad_layer() const = 0;
+  virtual std::string nonfinite_layer() const = 0;
   // Update number `step` (from 1) at this rate; `scale` multiplies the gradients first. When
   // `is_good` is false nothing is updated: all ranks must say the same.
-  virtual StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) = 0;
+  virtual StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) = 0;
   // Makes the weights of all ranks that train the same: before they are evaluated or written.
   virtual void agree() {}
   // The same for what the optimiser keeps: before it is written.
@@ -73,7 +73,7 @@ class Strategy {
   virtual std::int64_t next_step(std::int64_t step) { return step + 1; }
 };
 
-struct StrategyParts {
+struct StrategyContext {
   comm::Communicator& communicator;
   torch::nn::Module& model;
   const Options& options;
@@ -88,12 +88,12 @@ struct StrategyParts {
 // How many gradient buffers the strategy of these options wants.
 int gradient_buffers(const Options& options);
 // The strategy that the options name. Throws ConfigError when there are too few ranks for it.
-std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts);
+std::unique_ptr<Strategy> make_strategy(const StrategyContext& context);
 
-std::unique_ptr<Strategy> make_sync(const StrategyParts& parts);
-std::unique_ptr<Strategy> make_sliced(const StrategyParts& parts);
-std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts);
+std::unique_ptr<Strategy> make_sync(const StrategyContext& context);
+std::unique_ptr<Strategy> make_sharded(const StrategyContext& context);
+std::unique_ptr<Strategy> make_local_sgd(const StrategyContext& context);
 // `is_async`: every rank that trains is a group of its own.
-std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts, bool is_async);
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyContext& context, bool is_async);
 
 }  // namespace tutti::train

@@ -7,17 +7,17 @@
 
 #include "tutti/core/error.h"
 #include "tutti/core/log.h"
+#include "tutti/train/collective_guard.h"
 #include "tutti/train/internal/evaluation.h"
-#include "tutti/train/internal/pace.h"
-#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/run_context.h"
 #include "tutti/train/internal/run_state.h"
 #include "tutti/train/internal/step_rows.h"
 #include "tutti/train/internal/stepper.h"
+#include "tutti/train/internal/throughput_meter.h"
 #include "tutti/train/optim/schedule.h"
 #include "tutti/train/process_setup.h"
 #include "tutti/train/run/config.h"
 #include "tutti/train/run/plots.h"
-#include "tutti/train/together.h"
 
 namespace tutti::train {
 namespace {
@@ -26,10 +26,10 @@ class Trainer {
  public:
   Trainer(Task& task, comm::Communicator& communicator, const TrainJob& job)
       : world_(communicator),
-        parts_(task, communicator, job),
-        state_(parts_, communicator),
-        rows_(parts_),
-        line_(parts_.rank == 0),
+        context_(task, communicator, job),
+        state_(context_, communicator),
+        rows_(context_),
+        line_(context_.rank == 0),
         step_(state_.start().step) {
     if (!strategy().trains()) return;
     length_ = length_of_run();
@@ -41,23 +41,23 @@ class Trainer {
       strategy().serve(step_);
       return outcome_;
     }
-    Loader loader(parts_.task,
-                  Sampler(parts_.task.train_samples(), length_.course, options().integer("batch"),
-                          strategy().group().rank(), strategy().group_size(), parts_.seed()));
-    Stepper stepper(parts_);
-    if (parts_.rank == 0) announce();
-    Pace pace(parts_, length_, step_);
+    Loader loader(context_.task, Sampler(context_.task.train_samples(), length_.epoch_schedule,
+                                         options().integer("batch"), strategy().group().rank(),
+                                         strategy().group_size(), context_.seed()));
+    Stepper stepper(context_);
+    if (context_.rank == 0) announce();
+    ThroughputMeter meter(context_, length_, step_);
     try {
-      take_steps(loader, stepper, pace);
+      take_steps(loader, stepper, meter);
     } catch (const Error& error) {
       // Servers, and groups at their own pace, would wait for this one.
       if (!strategy().is_synchronous()) world_.abandon(error.what());
       throw;
     }
     line_.finish();
-    outcome_.seconds = pace.seconds();
-    outcome_.samples_per_second = pace.samples_per_second();
-    outcome_.exposed_share = pace.exposed_share();
+    outcome_.seconds = meter.seconds();
+    outcome_.samples_per_second = meter.samples_per_second();
+    outcome_.exposed_share = meter.exposed_share();
     outcome_.steps = step_;
     strategy().leave();
     state_.finish();
@@ -66,21 +66,21 @@ class Trainer {
   }
 
  private:
-  const Options& options() const { return parts_.options; }
-  Strategy& strategy() { return parts_.strategy; }
+  const Options& options() const { return context_.options; }
+  Strategy& strategy() { return context_.strategy; }
 
   RunLength length_of_run() {
-    const std::int64_t samples = parts_.task.train_samples(),
-                       step_samples = options().integer("batch") * parts_.accumulate() *
+    const std::int64_t samples = context_.task.train_samples(),
+                       step_samples = options().integer("batch") * context_.accumulate() *
                                       strategy().group_size();
     RunLength length;
     // A checkpoint that does not tell its place was reached, for all we know, with such steps.
-    length.course = state_.knows_place()
-                        ? EpochSchedule(samples, step_samples, step_, state_.start().place)
-                        : EpochSchedule(samples, step_samples);
+    length.epoch_schedule = state_.knows_position() ? EpochSchedule(samples, step_samples, step_,
+                                                                    state_.start().position)
+                                                    : EpochSchedule(samples, step_samples);
     length.total_steps = options().integer("steps") > 0
                              ? options().integer("steps")
-                             : length.course.steps_until(options().number("epochs"));
+                             : length.epoch_schedule.steps_until(options().number("epochs"));
     // What was trained stays so when fewer are asked for afterwards.
     length.total_steps = std::max(length.total_steps, step_);
     return length;
@@ -90,14 +90,14 @@ class Trainer {
   // whose steps become larger or smaller stays at its place; `steps` are counted as they were
   // taken.
   std::int64_t scheduled(std::int64_t step) const {
-    return options().integer("steps") > 0 ? step : length_.course.even_step(step);
+    return options().integer("steps") > 0 ? step : length_.epoch_schedule.even_step(step);
   }
 
-  Reached reached() const {
-    const Reached& start = state_.start();
-    const std::int64_t taken = step_ - (state_.knows_place() ? start.step : 0);
-    return {step_, start.samples + taken * length_.course.step_samples(),
-            length_.course.place(step_)};
+  TrainingPosition reached() const {
+    const TrainingPosition& start = state_.start();
+    const std::int64_t taken = step_ - (state_.knows_position() ? start.step : 0);
+    return {step_, start.samples + taken * length_.epoch_schedule.step_samples(),
+            length_.epoch_schedule.position(step_)};
   }
 
   // A first step may take minutes.
@@ -105,18 +105,18 @@ class Trainer {
     if (step_ == length_.total_steps)
       fmt::print("All {} steps were taken before; --set epochs= or steps= with more goes on.\n",
                  step_);
-    fmt::print("{}", plan_text({parts_.parameters.size(), parts_.task.train_samples(),
+    fmt::print("{}", plan_text({context_.parameters.size(), context_.task.train_samples(),
                                 length_.total_steps - step_, length_.step_samples(),
-                                parts_.task.flops_per_sample(),
+                                context_.task.flops_per_sample(),
                                 peak_flops(options()) * strategy().workers().size()}));
     fflush(stdout);
   }
 
   // Group by group: a group takes the steps it is given, and evaluates with the others when the
   // next one lies behind the end of an epoch.
-  void take_steps(Loader& loader, Stepper& stepper, Pace& pace) {
+  void take_steps(Loader& loader, Stepper& stepper, ThroughputMeter& meter) {
     auto ask = [&](std::int64_t step) {
-      for (std::int64_t part = 0; part < parts_.accumulate(); ++part) loader.ask(step, part);
+      for (std::int64_t part = 0; part < context_.accumulate(); ++part) loader.ask(step, part);
       return step;
     };
     std::int64_t epoch_end = length_.end_of_epoch(step_);
@@ -127,15 +127,15 @@ class Trainer {
         end_epoch(epoch_end);
         if (epoch_end == length_.total_steps) return;
       }
-      pace.begin_step();
+      meter.begin_step();
       const StepReport report =
           stepper.take(loader, step, schedule_.rate(scheduled(step)), state_.is_checkpoint_late());
       step_ = step + 1;
-      state_.follow_average();
-      rows_.add(step_, length_.epoch(step_), pace.end_step(step, report));
-      line_.show(progress_text(pace.progress()));
+      state_.update_average();
+      rows_.add(step_, length_.epoch(step_), meter.end_step(step, report));
+      line_.show(progress_text(meter.progress()));
       // The last step ends it anyway.
-      outcome_.was_stopped = report.is_stop_asked && step_ < length_.total_steps;
+      outcome_.was_stopped = report.stop_requested && step_ < length_.total_steps;
       if (outcome_.was_stopped) return state_.write(reached());
       if (step_ < epoch_end && (report.is_checkpoint_due || state_.is_checkpoint_step(step_)))
         state_.write(reached());
@@ -146,8 +146,8 @@ class Trainer {
 
   void end_epoch(std::int64_t steps) {
     step_ = steps;
-    if (step_ == length_.total_steps || length_.course.even_step(step_) /
-                                                length_.course.steps_per_epoch() %
+    if (step_ == length_.total_steps || length_.epoch_schedule.even_step(step_) /
+                                                length_.epoch_schedule.steps_per_epoch() %
                                                 options().integer("evaluate_every") ==
                                             0)
       evaluate();
@@ -162,18 +162,18 @@ class Trainer {
     const RunState::Averaged averaged(state_);
     const double epoch = length_.epoch(step_);
     const std::string what =
-        fmt::format("epoch {:.4g}{}", epoch, parts_.task.has_validation() ? ", validation" : "");
-    const bool draws = step_ == length_.total_steps && !parts_.task.has_validation();
+        fmt::format("epoch {:.4g}{}", epoch, context_.task.has_validation() ? ", validation" : "");
+    const bool draws = step_ == length_.total_steps && !context_.task.has_validation();
     line_.finish();
-    parts_.task.evaluate_on(EvalSplit::kValidation);
+    context_.task.evaluate_on(EvalSplit::kValidation);
     outcome_.metrics =
-        evaluate_task(parts_.task, strategy().workers(),
-                      draws ? parts_.job.folder / "plots" : std::filesystem::path(), what, line_);
-    outcome_.judged_step = step_;
-    parts_.task.evaluate_on(EvalSplit::kTest);
-    parts_.task.model().train();
-    parts_.log.validation(step_, epoch, outcome_.metrics);
-    if (parts_.rank != 0) return;
+        evaluate_task(context_.task, strategy().workers(),
+                      draws ? context_.job.folder / "plots" : std::filesystem::path(), what, line_);
+    outcome_.evaluated_step = step_;
+    context_.task.evaluate_on(EvalSplit::kTest);
+    context_.task.model().train();
+    context_.log.validation(step_, epoch, outcome_.metrics);
+    if (context_.rank != 0) return;
     line_.clear();
     const bool is_best = state_.is_best(outcome_.metrics);
     if (!outcome_.metrics.empty() && !std::isfinite(outcome_.metrics[0].second))
@@ -187,7 +187,7 @@ class Trainer {
   }
 
   comm::Communicator& world_;
-  RunParts parts_;
+  RunContext context_;
   RunState state_;
   StepRows rows_;
   ProgressLine line_;
@@ -206,7 +206,7 @@ bool can_stop(const Options& options) {
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job) {
   task.model().train();
   std::optional<Trainer> trainer;
-  together(communicator, [&] { trainer.emplace(task, communicator, job); });
+  collective_guard(communicator, [&] { trainer.emplace(task, communicator, job); });
   if (communicator.rank() == 0) fmt::print("run: {}\n", job.folder.string());
   fflush(stdout);
   TrainOutcome outcome = trainer->run();
@@ -214,10 +214,10 @@ TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob&
   // The only look at the test samples, with the weights that others chose.
   if (task.has_validation() && !outcome.was_stopped) {
     SavedResult best;
-    together(communicator,
-             [&] { best = evaluate_run(task, communicator, job, job.folder / "plots"); });
+    collective_guard(communicator,
+                     [&] { best = evaluate_run(task, communicator, job, job.folder / "plots"); });
     outcome.metrics = best.metrics;
-    outcome.judged_step = best.step;
+    outcome.evaluated_step = best.step;
     outcome.is_best = best.is_best;
   }
   if (communicator.rank() == 0) plot_run(job.folder);

@@ -27,9 +27,9 @@ struct TrainOutcome {
   // Of the last evaluation; where there are samples for validation, of the best weights on the
   // test.
   Metrics metrics;
-  std::int64_t judged_step = 0;  // of the weights that these are of
-  bool is_best = false;          // the validation set has chosen these weights
-  bool was_stopped = false;      // by a signal before its last step, with a checkpoint
+  std::int64_t evaluated_step = 0;  // of the weights that these are of
+  bool is_best = false;             // the validation set has chosen these weights
+  bool was_stopped = false;         // by a signal before its last step, with a checkpoint
 };
 
 // Whether a run with these options can be stopped after any step: its ranks take steps together.
@@ -37,7 +37,7 @@ bool can_stop(const Options& options);
 
 // Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
 // IoError when the run cannot be resumed, Error DDL-9-60 when losses or gradients stay not finite;
-// ranks whose failure another one tells, AlreadyTold.
+// ranks whose failure another one tells, ReportedByAnotherRank.
 // When `stop` is asked on any rank, all end after the step, with a checkpoint.
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
@@ -56,7 +56,7 @@ SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Op
 
 struct SavedResult {
   Metrics metrics;  // on the test samples
-  EvalSplit chosen_by = EvalSplit::kTest;
+  EvalSplit selection_split = EvalSplit::kTest;
   std::int64_t step = 0;  // of the weights
   bool is_best = false;   // false: no evaluation has chosen any, these are the newest
 };

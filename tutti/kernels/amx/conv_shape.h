@@ -6,7 +6,7 @@ namespace tutti::kernels {
 
 // Shape of a 2-D convolution with an odd kernel size and "same" zero padding.
 struct ConvShape {
-  std::int64_t pictures, height, width;  // of the input
+  std::int64_t images, height, width;  // of the input
   std::int64_t in, out, kernel;
   std::int64_t stride = 1, dilation = 1;
 

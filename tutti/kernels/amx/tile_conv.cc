@@ -40,11 +40,11 @@ struct Run {
 
 std::vector<Run> runs_of(const ConvShape& shape) {
   std::vector<Run> runs;
-  const std::int64_t places = shape.dilation == 1 ? shape.kernel : 1;
+  const std::int64_t taps = shape.dilation == 1 ? shape.kernel : 1;
   for (std::int64_t y = 0; y < shape.kernel; ++y)
-    for (std::int64_t x = 0; x < shape.kernel; x += places)
+    for (std::int64_t x = 0; x < shape.kernel; x += taps)
       runs.push_back(
-          {y * shape.dilation, x * shape.dilation, rounded_up(places * shape.in, kDepth) / kDepth});
+          {y * shape.dilation, x * shape.dilation, rounded_up(taps * shape.in, kDepth) / kDepth});
   return runs;
 }
 
@@ -178,11 +178,11 @@ void make_line(const Line& line, std::int64_t filter_tiles) {
 #pragma GCC pop_options
 
 // Copies the channels of each pixel to the output slices.
-void deal_out(const Bf16* pixels, std::int64_t pixel, std::int64_t width,
-              std::span<const Slice> slices, std::int64_t picture, std::int64_t y) {
+void scatter_channels(const Bf16* pixels, std::int64_t pixel, std::int64_t width,
+                      std::span<const Slice> slices, std::int64_t image, std::int64_t y) {
   for (const Slice& slice : slices) {
     if (slice.data)
-      copy_pixels(pixels, pixel, slice.at(picture, y), slice.pixel, slice.channels, width);
+      copy_pixels(pixels, pixel, slice.at(image, y), slice.pixel, slice.channels, width);
     pixels += slice.channels;
   }
 }
@@ -193,14 +193,14 @@ std::int64_t rows_at_once(const ConvShape& shape) {
   if (shape.stride > 1) return 1;
   const std::int64_t row = (shape.width + shape.reach()) * shape.in;
   return std::clamp<std::int64_t>(kCacheValues / row - 2 * shape.reach(), 1,
-                                  shape.pictures * (shape.height + shape.reach()));
+                                  shape.images * (shape.height + shape.reach()));
 }
 
 // Working memory of one thread. Without stride, the outputs form one tall image like the inputs. With stride there is
 // no padding between images, and the output is computed row by row.
 class Worker {
  public:
-  Worker(const ConvShape& shape, const JoinedRows& input, std::span<const Run> runs,
+  Worker(const ConvShape& shape, const ConcatRows& input, std::span<const Run> runs,
          const LineVector<Bf16>& filters, const std::vector<float>& bias, bool has_relu)
       : shape_(shape),
         input_(input),
@@ -208,7 +208,7 @@ class Worker {
         channels_(std::ssize(bias)),
         band_(input, rows_ + 2 * shape.reach(), shape.reach(), shape.in,
               shape.stride * kSide * shape.in + kDepth),  // tiles read beyond the last pixel
-        made_(static_cast<std::size_t>(rows_ * band_.pitch() * channels_)) {
+        outputs_(static_cast<std::size_t>(rows_ * band_.pitch() * channels_)) {
     for (const Run& run : runs) {
       starts_.push_back(band_.data() + (run.row * band_.pitch() + run.pixel) * shape.in);
       tiles_.push_back(run.tiles);
@@ -217,31 +217,31 @@ class Worker {
              std::ssize(tiles_), shape.stride * shape.in,
              filters.data(),     std::ssize(filters) / (channels_ / kSide),
              bias.data(),        has_relu,
-             made_.data(),       0,
+             outputs_.data(),    0,
              channels_};
   }
 
   // Computes output rows of the tall image starting at `first`, at most rows_at_once.
   void make(std::int64_t first, std::span<const Slice> output) {
-    const std::int64_t pitch = shape_.stride > 1 ? shape_.out_height() : input_.picture_pitch(),
-                       count = std::min(rows_, shape_.pictures * pitch - first),
-                       above = first / pitch * input_.picture_pitch() +
+    const std::int64_t pitch = shape_.stride > 1 ? shape_.out_height() : input_.image_pitch(),
+                       count = std::min(rows_, shape_.images * pitch - first),
+                       above = first / pitch * input_.image_pitch() +
                                first % pitch * shape_.stride - shape_.reach();
     band_.read(above, count + 2 * shape_.reach());
     line_.width = (count - 1) * band_.pitch() + shape_.out_width();
     make_line(line_, channels_ / kSide);
     for (std::int64_t r = 0; r < count; ++r)
       if (const std::int64_t y = (first + r) % pitch; y < shape_.out_height())
-        deal_out(made_.data() + r * band_.pitch() * channels_, channels_, shape_.out_width(),
-                 output, (first + r) / pitch, y);
+        scatter_channels(outputs_.data() + r * band_.pitch() * channels_, channels_,
+                         shape_.out_width(), output, (first + r) / pitch, y);
   }
 
  private:
   const ConvShape& shape_;
-  const JoinedRows& input_;
+  const ConcatRows& input_;
   const std::int64_t rows_, channels_;
   Band band_;
-  LineVector<Bf16> made_;
+  LineVector<Bf16> outputs_;
   std::vector<const Bf16*> starts_;
   std::vector<std::int64_t> tiles_;
   Line line_;
@@ -249,14 +249,14 @@ class Worker {
 
 }  // namespace
 
-void tile_conv(const ConvShape& shape, JoinedRows input, const float* weights, const float* bias,
+void tile_conv(const ConvShape& shape, ConcatRows input, const float* weights, const float* bias,
                bool has_relu, std::span<const Slice> output) {
   input.between = shape.reach();
   const std::vector<Run> runs = runs_of(shape);
   const LineVector<Bf16> filters = packed(shape, runs, weights);
   std::vector<float> biases(static_cast<std::size_t>(rounded_up(shape.out, kSide)));
   if (bias) std::copy_n(bias, shape.out, biases.begin());
-  const std::int64_t all = shape.stride > 1 ? shape.pictures * shape.out_height() : input.rows(),
+  const std::int64_t all = shape.stride > 1 ? shape.images * shape.out_height() : input.rows(),
                      rows = rows_at_once(shape), bands = (all + rows - 1) / rows;
   at::parallel_for(0, bands, 1, [&](std::int64_t begin, std::int64_t end) {
     const TileScope tile_scope;

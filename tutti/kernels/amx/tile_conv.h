@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/amx/conv_shape.h"
-#include "tutti/kernels/amx/joined_rows.h"
 
 namespace tutti::kernels {
 
 // Forward convolution. `weights` are (out, kernel, kernel, in); `bias` has `out` values or is null. The output channels
 // are distributed over the slices in order; channels of a slice without data are dropped.
-void tile_conv(const ConvShape& shape, JoinedRows input, const float* weights, const float* bias,
+void tile_conv(const ConvShape& shape, ConcatRows input, const float* weights, const float* bias,
                bool has_relu, std::span<const Slice> output);
 
 // Gradients of weights and bias, summed over all pixels. `input` and `gradient` (the gradient of the output, with its
@@ -23,6 +23,6 @@ struct WeightGradient {
   LineVector<float> weights;  // (kernel, kernel, out, in)
   LineVector<float> bias;     // `out` values
 };
-WeightGradient tile_weight_gradient(const ConvShape& shape, JoinedRows input, JoinedRows gradient);
+WeightGradient tile_weight_gradient(const ConvShape& shape, ConcatRows input, ConcatRows gradient);
 
 }  // namespace tutti::kernels

@@ -74,13 +74,13 @@ std::int64_t rows_at_once(const ConvShape& shape) {
   constexpr std::int64_t kCacheValues = 300'000;
   const std::int64_t row = (shape.width + shape.reach()) * (shape.in + shape.out);
   return std::clamp<std::int64_t>(kCacheValues / row, 1,
-                                  shape.pictures * (shape.height + shape.reach()));
+                                  shape.images * (shape.height + shape.reach()));
 }
 
 // Sums and working memory of one thread.
 class Worker {
  public:
-  Worker(const ConvShape& shape, const JoinedRows& input, const JoinedRows& gradient)
+  Worker(const ConvShape& shape, const ConcatRows& input, const ConcatRows& gradient)
       : shape_(shape),
         reach_(shape.reach()),
         in_(rounded_up(shape.in, kSide)),
@@ -94,7 +94,7 @@ class Worker {
         length_(gradient_pixels_ + 2 * reach_ + kDepth),
         paired_input_(std::size_t(input_pixels_ * in_)),
         paired_gradient_(std::size_t(gradient_pixels_ * out_)),
-        turned_(std::size_t(out_ * length_)),
+        transposed_(std::size_t(out_ * length_)),
         unused_(kSide * std::size_t(in_)) {
     sums.out = out_;
     sums.in = in_;
@@ -115,8 +115,8 @@ class Worker {
     clear(used, pixels);
     pair_pixels(gradient_.data(), paired_gradient_.data(), gradient_pixels_, out_,
                 gradient_pixels_ * kSide);
-    turn_pairs(paired_gradient_.data(), turned_.data() + reach_, gradient_pixels_, out_,
-               gradient_pixels_ * kSide, length_);
+    transpose_pairs(paired_gradient_.data(), transposed_.data() + reach_, gradient_pixels_, out_,
+                    gradient_pixels_ * kSide, length_);
     multiply(pixels / kDepth);
   }
 
@@ -126,7 +126,7 @@ class Worker {
   // Values before and after the gradient are multiplied only by zeros of the input, but must be finite.
   void clear_ends() {
     for (std::int64_t filter = 0; filter < out_; ++filter) {
-      Bf16* row = turned_.data() + filter * length_;
+      Bf16* row = transposed_.data() + filter * length_;
       std::fill_n(row, reach_, Bf16{0});
       std::fill(row + reach_ + gradient_pixels_, row + length_, Bf16{0});
     }
@@ -163,27 +163,27 @@ class Worker {
   // Left matrices are numbered by kernel row, filter tile, then position in the kernel row, so consecutive ones
   // read the same cache lines.
   std::int64_t lefts() const { return shape_.kernel * shape_.kernel * (out_ / kSide); }
-  struct Place {
+  struct Tap {
     std::int64_t y, filter, x;
   };
-  Place place_of(std::int64_t a) const {
+  Tap tap_of(std::int64_t a) const {
     const std::int64_t tiles = out_ / kSide, row = a / shape_.kernel;
     return {row / tiles, row % tiles * kSide, a % shape_.kernel};
   }
   // At kernel position (y, x), pixel (r, c) of the input is multiplied with gradient (r - y * dilation + reach, c - x *
   // dilation + reach). The band of the gradient begins `reach` rows above; turned_ begins `reach` values before it.
   const Bf16* left_at(std::int64_t a, std::int64_t depth) const {
-    const Place place = place_of(a);
-    return turned_.data() + place.filter * length_ +
-           (2 * reach_ - place.y * shape_.dilation) * gradient_.pitch() + 2 * reach_ -
-           place.x * shape_.dilation + depth * kDepth;
+    const Tap tap = tap_of(a);
+    return transposed_.data() + tap.filter * length_ +
+           (2 * reach_ - tap.y * shape_.dilation) * gradient_.pitch() + 2 * reach_ -
+           tap.x * shape_.dilation + depth * kDepth;
   }
   const Bf16* right_at(std::int64_t b, std::int64_t depth) const {
     return paired_input_.data() + (b * input_pixels_ + depth * kDepth) * kSide;
   }
   float* sums_at(std::int64_t a, std::int64_t b) {
-    const Place place = place_of(a);
-    return sums.weights.data() + ((place.y * shape_.kernel + place.x) * out_ + place.filter) * in_ +
+    const Tap tap = tap_of(a);
+    return sums.weights.data() + ((tap.y * shape_.kernel + tap.x) * out_ + tap.filter) * in_ +
            b * kSide;
   }
 
@@ -191,7 +191,7 @@ class Worker {
   const std::int64_t reach_, in_, out_, rows_;
   Band input_, gradient_;
   const std::int64_t input_pixels_, gradient_pixels_, length_;
-  LineVector<Bf16> paired_input_, paired_gradient_, turned_;
+  LineVector<Bf16> paired_input_, paired_gradient_, transposed_;
   LineVector<float> unused_;
 };
 
@@ -201,7 +201,7 @@ void add_to(LineVector<float>& all, const LineVector<float>& part) {
 
 }  // namespace
 
-WeightGradient tile_weight_gradient(const ConvShape& shape, JoinedRows input, JoinedRows gradient) {
+WeightGradient tile_weight_gradient(const ConvShape& shape, ConcatRows input, ConcatRows gradient) {
   input.between = gradient.between = shape.reach();
   const std::int64_t rows = rows_at_once(shape), bands = (input.rows() + rows - 1) / rows;
   // One per thread, added in order: the result is bitwise reproducible for a given number of threads.

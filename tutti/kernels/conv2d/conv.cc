@@ -6,9 +6,9 @@
 
 #include "tutti/kernels/amx/amx.h"
 #include "tutti/kernels/amx/tile_conv.h"
-#include "tutti/kernels/conv2d/few_filters.h"
+#include "tutti/kernels/conv2d/concat_conv.h"
 #include "tutti/kernels/conv2d/float_conv.h"
-#include "tutti/kernels/conv2d/joined_conv.h"
+#include "tutti/kernels/conv2d/narrow_pointwise_conv.h"
 #include "tutti/kernels/winograd/winograd.h"
 
 namespace tutti::kernels {
@@ -107,14 +107,14 @@ struct TileKernels {
     const Tensor matrix = weight.permute({0, 2, 3, 1}).to(torch::kFloat32).contiguous(),
                  biases = bias.to(torch::kFloat32).contiguous();
     const Slice to = slice_of(output);
-    tile_conv(shape, joined(shape, inputs), matrix.data_ptr<float>(), biases.data_ptr<float>(),
-              has_relu, {&to, 1});
+    tile_conv(shape, concatenated(shape, inputs), matrix.data_ptr<float>(),
+              biases.data_ptr<float>(), has_relu, {&to, 1});
   }
 
   static variable_list weight_gradients(const ConvShape& shape, at::TensorList inputs,
                                         const Tensor& gradient, const Tensor& sign) {
-    WeightGradient sums =
-        tile_weight_gradient(shape, joined(shape, inputs), spread(shape, gradient, sign));
+    WeightGradient sums = tile_weight_gradient(shape, concatenated(shape, inputs),
+                                               upsampled_gradient(shape, gradient, sign));
     const Tensor weights =
         torch::from_blob(sums.weights.data(), {shape.kernel, shape.kernel, sums.out, sums.in})
             .narrow(2, 0, shape.out)
@@ -130,23 +130,24 @@ struct TileKernels {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       slices.push_back(results[i].defined() ? slice_of(results[i])
                                             : Slice{nullptr, inputs[i].size(1)});
-    const Tensor turned =
+    const Tensor flipped =
         weight.flip({2, 3}).permute({1, 2, 3, 0}).to(torch::kFloat32).contiguous();
-    const ConvShape back{shape.pictures, shape.height, shape.width, shape.out,
-                         shape.in,       shape.kernel, 1,           shape.dilation};
-    tile_conv(back, spread(shape, gradient, sign), turned.data_ptr<float>(), nullptr, false,
-              slices);
+    const ConvShape back{shape.images, shape.height, shape.width, shape.out,
+                         shape.in,     shape.kernel, 1,           shape.dilation};
+    tile_conv(back, upsampled_gradient(shape, gradient, sign), flipped.data_ptr<float>(), nullptr,
+              false, slices);
   }
 
  private:
-  static JoinedRows joined(const ConvShape& shape, at::TensorList inputs) {
-    JoinedRows rows{{}, shape.pictures, shape.height, shape.width};
+  static ConcatRows concatenated(const ConvShape& shape, at::TensorList inputs) {
+    ConcatRows rows{{}, shape.images, shape.height, shape.width};
     for (const Tensor& input : inputs) rows.slices.push_back(slice_of(input));
     return rows;
   }
   // The gradient at the size of the input, with zeros at the pixels skipped by the stride.
-  static JoinedRows spread(const ConvShape& shape, const Tensor& gradient, const Tensor& sign) {
-    JoinedRows rows{{slice_of(gradient)}, shape.pictures, shape.height, shape.width, shape.stride};
+  static ConcatRows upsampled_gradient(const ConvShape& shape, const Tensor& gradient,
+                                       const Tensor& sign) {
+    ConcatRows rows{{slice_of(gradient)}, shape.images, shape.height, shape.width, shape.stride};
     if (sign.defined()) rows.sign = slice_of(sign);
     return rows;
   }
@@ -176,11 +177,11 @@ Tensor without_matrix_units(at::TensorList inputs, const Tensor& weight, const T
     return float_conv(inputs, weight, bias, options.has_relu);
   const bool is_pixelwise = weight.size(2) == 1 && options.stride == 1;
   if (dtype == torch::kFloat32 && is_pixelwise && !is_recorded && !options.has_relu &&
-      weight.size(0) <= kFewFilters)
-    return few_filters_conv(inputs, weight, bias);
-  const bool is_joined = inputs.size() > 1 && !is_recorded, is_sum = is_joined && is_pixelwise;
-  if (dtype == torch::kFloat32 && is_joined && !is_sum)
-    return float_conv_of_joined(inputs, weight, bias, options.stride, options.dilation,
+      weight.size(0) <= kMaxNarrowFilters)
+    return narrow_pointwise_conv(inputs, weight, bias);
+  const bool is_concat = inputs.size() > 1 && !is_recorded, is_sum = is_concat && is_pixelwise;
+  if (dtype == torch::kFloat32 && is_concat && !is_sum)
+    return float_conv_of_concat(inputs, weight, bias, options.stride, options.dilation,
                                 options.has_relu);
   const Tensor result =
       is_sum ? pixel_products(inputs, weight, bias, dtype)
@@ -205,7 +206,7 @@ Tensor conv_same(at::TensorList inputs, const Tensor& weight, const Tensor& bias
   if (is_narrow && is_plain && !options.has_relu && !inputs[0].requires_grad())
     return NarrowConv::apply(inputs[0], weight, bias);
   const std::vector<Tensor> images = readables(inputs, torch::kBFloat16);
-  return JoinedConv<TileKernels>::apply(weight, bias, at::TensorList(images), options.stride,
+  return ConcatConv<TileKernels>::apply(weight, bias, at::TensorList(images), options.stride,
                                         options.dilation, options.has_relu);
 }
 

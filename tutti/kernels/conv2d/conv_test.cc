@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvSame,
                                           testing::Values(torch::kFloat32, torch::kBFloat16)));
 
 // Inputs that are slices of one image: the pixel stride is larger than the number of channels.
-TEST(ConvSame, ReadsSlicesOfAPicture) {
+TEST(ConvSame, ReadsSlicesOfAnImage) {
   torch::manual_seed(4);
   const Tensor image = random_image({2, 40, 6, 21}).to(torch::kBFloat16);
   const std::vector<Tensor> parts = {image.narrow(1, 3, 16), image.narrow(1, 20, 11)};

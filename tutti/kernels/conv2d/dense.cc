@@ -33,10 +33,10 @@ class Sources {
   std::int64_t first(std::int64_t s) const {
     return s == 0 ? 0 : channels(0) + (s - 1) * filters();
   }
-  JoinedPictures pictures(std::int64_t s, std::vector<FloatSlice>& slices) const {
+  ConcatImages images(std::int64_t s, std::vector<FloatSlice>& slices) const {
     slices = s == 0 ? slices_of(inputs_)
                     : std::vector<FloatSlice>{float_slice_of(of_layer(added_, s - 1))};
-    return {picture_shape_of(added_), slices};
+    return {image_shape_of(added_), slices};
   }
   // Weights of all layers that read the source: (their filters, channels of the source, 3, 3).
   Tensor weights(std::int64_t s) const {
@@ -62,14 +62,14 @@ class Sources {
 void dense_forward(const Sources& sources, const Tensor& biases, const Tensor& added) {
   std::vector<FloatSlice> slices;
   for (std::int64_t s = 0; s < sources.count(); ++s) {
-    const Tensor places = sources.weights(s).permute({2, 3, 1, 0}).contiguous();
+    const Tensor taps = sources.weights(s).permute({2, 3, 1, 0}).contiguous();
     std::vector<ResultSlice> results;
     for (std::int64_t layer = s; layer < sources.count(); ++layer) {
       const FloatSlice to = float_slice_of(sources.of_layer(added, layer));
       results.push_back(
           {.to = to, .add = s > 0 ? to : FloatSlice{}, .sign = {}, .has_relu = layer == s});
     }
-    winograd_conv(sources.pictures(s, slices), places.data_ptr<float>(),
+    winograd_conv(sources.images(s, slices), taps.data_ptr<float>(),
                   s == 0 ? biases.data_ptr<float>() : nullptr, results);
   }
 }
@@ -77,9 +77,9 @@ void dense_forward(const Sources& sources, const Tensor& biases, const Tensor& a
 // Computes the gradient of source s from the gradients of the layers that read it, into `results`.
 void source_gradient(const Sources& sources, std::int64_t s, const Tensor& gradient,
                      std::span<const ResultSlice> results) {
-  const Tensor turned = sources.weights(s).flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
+  const Tensor flipped = sources.weights(s).flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
   const FloatSlice from = float_slice_of(sources.from_layer(gradient, s));
-  winograd_conv({picture_shape_of(gradient), {&from, 1}}, turned.data_ptr<float>(), nullptr,
+  winograd_conv({image_shape_of(gradient), {&from, 1}}, flipped.data_ptr<float>(), nullptr,
                 results);
 }
 
@@ -131,11 +131,11 @@ variable_list parameter_gradients(const Sources& sources, const Tensor& gradient
   for (std::int64_t s = 0; s < sources.count(); ++s) {
     const Tensor seen = sources.from_layer(gradient, s);
     const FloatSlice from = float_slice_of(seen);
-    const Tensor places = torch::empty({3, 3, sources.channels(s), seen.size(1)}),
+    const Tensor taps = torch::empty({3, 3, sources.channels(s), seen.size(1)}),
                  biases = torch::empty({seen.size(1)});
-    winograd_weight_gradient(sources.pictures(s, slices), {picture_shape_of(seen), {&from, 1}},
-                             places.data_ptr<float>(), biases.data_ptr<float>());
-    const Tensor weights = places.permute({3, 2, 0, 1});
+    winograd_weight_gradient(sources.images(s, slices), {image_shape_of(seen), {&from, 1}},
+                             taps.data_ptr<float>(), biases.data_ptr<float>());
+    const Tensor weights = taps.permute({3, 2, 0, 1});
     for (std::int64_t layer = s; layer < sources.count(); ++layer)
       result[layer]
           .narrow(1, sources.first(s), sources.channels(s))
@@ -227,9 +227,10 @@ DenseFeatures dense_conv(at::TensorList inputs, at::TensorList weights, at::Tens
     return {{inputs.begin(), inputs.end()}, added, {}};
   }
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
-  const variable_list made = DenseConv::apply(weights, biases, at::TensorList(images), wants_even);
-  const auto first = made.begin() + 1, end = first + std::ssize(images);
-  return {{first, end}, {made[0]}, wants_even ? made.back() : Tensor()};
+  const variable_list outputs =
+      DenseConv::apply(weights, biases, at::TensorList(images), wants_even);
+  const auto first = outputs.begin() + 1, end = first + std::ssize(images);
+  return {{first, end}, {outputs[0]}, wants_even ? outputs.back() : Tensor()};
 }
 
 }  // namespace tutti::kernels

@@ -56,18 +56,18 @@ struct Leaves {
 // Reference in f64 with concatenated inputs. The ReLU mask is taken from `ours`: near zero the
 // sign depends on rounding.
 Tensor exact_block(const Leaves& leaves, const Tensor& ours) {
-  Tensor seen = torch::cat(leaves.inputs, 1).to(torch::kFloat64);
-  std::int64_t first = seen.size(1);
+  Tensor features = torch::cat(leaves.inputs, 1).to(torch::kFloat64);
+  std::int64_t first = features.size(1);
   const std::int64_t before = first;
   for (std::size_t i = 0; i < leaves.weights.size(); ++i) {
     const Tensor weight = leaves.weights[i].to(torch::kFloat64);
-    const Tensor sum =
-        torch::conv2d(seen, weight, leaves.biases[i].to(torch::kFloat64), 1, weight.size(2) / 2);
+    const Tensor sum = torch::conv2d(features, weight, leaves.biases[i].to(torch::kFloat64), 1,
+                                     weight.size(2) / 2);
     const Tensor is_positive = ours.narrow(1, first - before, weight.size(0)) > 0;
-    seen = torch::cat({seen, sum * is_positive}, 1);
+    features = torch::cat({features, sum * is_positive}, 1);
     first += weight.size(0);
   }
-  return seen;
+  return features;
 }
 
 class DenseConv : public testing::TestWithParam<Block> {};
@@ -76,10 +76,10 @@ TEST_P(DenseConv, AgreesWithF64) {
   torch::manual_seed(1);
   const Leaves leaves(GetParam());
   spoil_memory();
-  const DenseFeatures made =
+  const DenseFeatures features_out =
       dense_conv(leaves.inputs, leaves.weights, leaves.biases, torch::kFloat32);
-  const Tensor added = torch::cat(made.added, 1);
-  std::vector<Tensor> features = made.inputs;
+  const Tensor added = torch::cat(features_out.added, 1);
+  std::vector<Tensor> features = features_out.inputs;
   features.push_back(added);
   const Tensor ours = torch::cat(features, 1), exact = exact_block(leaves, added.detach());
   EXPECT_LT(relative_error(ours, exact), kTolerance);
@@ -113,16 +113,16 @@ TEST(DenseConv, GivesEvenPixelsWithTheirGradients) {
   for (std::int64_t width : {8, 9}) {
     torch::manual_seed(4);
     const Leaves leaves({{16, 24}, 16, 3, 6, width});
-    const DenseFeatures made =
+    const DenseFeatures features_out =
         dense_conv(leaves.inputs, leaves.weights, leaves.biases, torch::kFloat32, true);
-    const Tensor exact = exact_block(leaves, made.added[0].detach());
+    const Tensor exact = exact_block(leaves, features_out.added[0].detach());
     const Tensor even = exact.index(
         {Slice(), Slice(), Slice(0, torch::indexing::None, 2), Slice(0, torch::indexing::None, 2)});
-    EXPECT_LT(relative_error(made.even, even), kTolerance);
+    EXPECT_LT(relative_error(features_out.even, even), kTolerance);
     const Tensor g = torch::randn(even.sizes()), g_first = torch::randn(leaves.inputs[0].sizes());
-    const auto alone = torch::autograd::grad({made.even}, leaves.all(), {g}, true),
-               beside = torch::autograd::grad({made.even, made.inputs[0]}, leaves.all(),
-                                              {g, g_first}, true);
+    const auto alone = torch::autograd::grad({features_out.even}, leaves.all(), {g}, true),
+               beside = torch::autograd::grad({features_out.even, features_out.inputs[0]},
+                                              leaves.all(), {g, g_first}, true);
     const auto expected =
         torch::autograd::grad({even}, leaves.all(), {g.to(torch::kFloat64)}, true);
     const std::size_t first = 2 * leaves.weights.size();
@@ -139,10 +139,10 @@ TEST(DenseConv, GivesEvenPixelsWithTheirGradients) {
 TEST(DenseConv, NeedsNobodyToSeeWhatItAdds) {
   torch::manual_seed(2);
   const Leaves leaves({{16, 16}, 16, 2, 6, 6});
-  const DenseFeatures made =
+  const DenseFeatures features_out =
       dense_conv(leaves.inputs, leaves.weights, leaves.biases, torch::kFloat32);
   const Tensor g = torch::randn({2, 16, 6, 6});
-  const auto found = torch::autograd::grad({made.inputs[1]}, leaves.inputs, {g});
+  const auto found = torch::autograd::grad({features_out.inputs[1]}, leaves.inputs, {g});
   EXPECT_EQ(found[0].abs().max().item<float>(), 0);
   EXPECT_TRUE(torch::equal(found[1], g));
 }
@@ -150,11 +150,11 @@ TEST(DenseConv, NeedsNobodyToSeeWhatItAdds) {
 std::vector<Tensor> step_on_threads(int count, const Leaves& leaves) {
   const int before = at::get_num_threads();
   at::set_num_threads(count);
-  const DenseFeatures made =
+  const DenseFeatures features_out =
       dense_conv(leaves.inputs, leaves.weights, leaves.biases, torch::kFloat32);
-  auto all =
-      torch::autograd::grad({made.added[0]}, leaves.all(), {torch::ones_like(made.added[0])});
-  all.push_back(made.added[0]);
+  auto all = torch::autograd::grad({features_out.added[0]}, leaves.all(),
+                                   {torch::ones_like(features_out.added[0])});
+  all.push_back(features_out.added[0]);
   at::set_num_threads(before);
   return all;
 }

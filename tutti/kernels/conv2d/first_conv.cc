@@ -1,7 +1,7 @@
 #include <torch/autograd.h>
 #include <torch/types.h>
 
-#include "tutti/kernels/amx/joined_rows.h"
+#include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/conv2d/conv.h"
 #include "tutti/kernels/pooling/pool_rows.h"
 #include "tutti/kernels/winograd/panel_products.h"
@@ -29,7 +29,7 @@ struct FirstConvShape {
   std::int64_t images, channels, height, width, filters;
   std::int64_t columns() const { return width / 2; }
   std::int64_t rows() const { return images * (height / 2); }  // pooled rows of all images
-  std::int64_t place_count() const { return kKernel * kKernel * channels; }
+  std::int64_t tap_count() const { return kKernel * kKernel * channels; }
 };
 
 // The four rows of an image that contribute to two rows of the convolution, with zero padding.
@@ -53,12 +53,12 @@ class InputRows {
     }
   }
   // Matrix with one row per pixel: the receptive fields of `count` pixels from (y, x) on; y is 0 or 1.
-  LeftMatrix seen(std::int64_t y, std::int64_t x, std::int64_t count) const {
+  LeftMatrix patches(std::int64_t y, std::int64_t x, std::int64_t count) const {
     return {at(y, x), count, shape_.channels, kKernel * shape_.channels, kKernel, length_};
   }
   // The same for kernel row `line` only.
-  LeftMatrix seen_in_line(std::int64_t line, std::int64_t y, std::int64_t x,
-                          std::int64_t count) const {
+  LeftMatrix patches_of_line(std::int64_t line, std::int64_t y, std::int64_t x,
+                             std::int64_t count) const {
     return {at(y + line, x), count, shape_.channels, kKernel * shape_.channels};
   }
 
@@ -97,12 +97,12 @@ void forward_rows(const FirstConvShape& shape, const float* images, const float*
   Strip strip(shape.filters);
   for (std::int64_t row = begin; row < end; ++row) {
     input.read(images, row);
-    each_strip(shape, row, [&](std::int64_t place, std::int64_t column, std::int64_t count) {
+    each_strip(shape, row, [&](std::int64_t position, std::int64_t column, std::int64_t count) {
       for (std::int64_t y = 0; y < 2; ++y)
-        multiply_rows(input.seen(y, 2 * column, 2 * count), panels, bias, strip.row(y),
+        multiply_rows(input.patches(y, 2 * column, 2 * count), panels, bias, strip.row(y),
                       shape.filters, shape.filters);
-      pool_row(strip.row(0), strip.row(1), out + place * shape.filters,
-               winner + place * shape.filters, count, shape.filters, place, rule);
+      pool_row(strip.row(0), strip.row(1), out + position * shape.filters,
+               winner + position * shape.filters, count, shape.filters, position, rule);
     });
   }
 }
@@ -114,18 +114,19 @@ void backward_rows(const FirstConvShape& shape, const float* images, const float
   constexpr float kOne = 1;
   InputRows input(shape);
   Strip strip(shape.filters);
-  const std::int64_t line_size = shape.place_count() / kKernel * shape.filters;
+  const std::int64_t line_size = shape.tap_count() / kKernel * shape.filters;
   for (std::int64_t row = begin; row < end; ++row) {
     input.read(images, row);
-    each_strip(shape, row, [&](std::int64_t place, std::int64_t column, std::int64_t count) {
-      unpool_row(gradient + place * shape.filters, winner + place * shape.filters, strip.row(0),
-                 strip.row(1), count, shape.filters);
+    each_strip(shape, row, [&](std::int64_t position, std::int64_t column, std::int64_t count) {
+      unpool_row(gradient + position * shape.filters, winner + position * shape.filters,
+                 strip.row(0), strip.row(1), count, shape.filters);
       for (std::int64_t y = 0; y < 2; ++y) {
         for (std::int64_t line = 0; line < kKernel; ++line)
-          add_turned_product(input.seen_in_line(line, y, 2 * column, 2 * count), strip.row(y),
-                             shape.filters, weights + line * line_size, shape.filters);
-        add_turned_product({&kOne, 2 * count, 0, 1}, strip.row(y), shape.filters, bias,
-                           shape.filters);
+          add_transposed_product(input.patches_of_line(line, y, 2 * column, 2 * count),
+                                 strip.row(y), shape.filters, weights + line * line_size,
+                                 shape.filters);
+        add_transposed_product({&kOne, 2 * count, 0, 1}, strip.row(y), shape.filters, bias,
+                               shape.filters);
       }
     });
   }
@@ -137,7 +138,7 @@ struct FirstConv : Function<FirstConv> {
     const Tensor image = input.to(torch::kFloat32).contiguous(kLast), biases = bias.contiguous();
     const FirstConvShape shape(image, weight.size(0));
     const Tensor panels = weight.permute({2, 3, 1, 0})
-                              .reshape({shape.place_count(), -1, kPanel})
+                              .reshape({shape.tap_count(), -1, kPanel})
                               .transpose(0, 1)
                               .contiguous();
     const std::vector<std::int64_t> size = {shape.images, shape.filters, shape.height / 2,
@@ -166,7 +167,7 @@ struct FirstConv : Function<FirstConv> {
       for (std::int64_t piece = begin; piece < end; ++piece)
         backward_rows(shape, image.data_ptr<float>(), gradient.data_ptr<float>(),
                       winner.data_ptr<std::uint8_t>(),
-                      weights.data_ptr<float>() + piece * shape.place_count() * shape.filters,
+                      weights.data_ptr<float>() + piece * shape.tap_count() * shape.filters,
                       bias.data_ptr<float>() + piece * shape.filters,
                       piece * shape.rows() / kPieces, (piece + 1) * shape.rows() / kPieces);
     });

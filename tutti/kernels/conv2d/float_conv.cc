@@ -3,8 +3,8 @@
 #include <torch/autograd.h>
 #include <torch/types.h>
 
+#include "tutti/kernels/conv2d/concat_conv.h"
 #include "tutti/kernels/conv2d/float_slices.h"
-#include "tutti/kernels/conv2d/joined_conv.h"
 #include "tutti/kernels/winograd/winograd.h"
 
 namespace tutti::kernels {
@@ -22,10 +22,9 @@ std::vector<ResultSlice> result_slices_of(at::TensorList results, at::TensorList
   return slices;
 }
 
-JoinedPictures masked(const Tensor& gradient, const FloatSlice& slice, const Tensor& sign) {
-  return {picture_shape_of(gradient),
-          {&slice, 1},
-          sign.defined() ? float_slice_of(sign) : FloatSlice{}};
+ConcatImages masked(const Tensor& gradient, const FloatSlice& slice, const Tensor& sign) {
+  return {
+      image_shape_of(gradient), {&slice, 1}, sign.defined() ? float_slice_of(sign) : FloatSlice{}};
 }
 
 struct WinogradKernels {
@@ -33,10 +32,10 @@ struct WinogradKernels {
 
   static void forward(const ConvShape&, at::TensorList inputs, const Tensor& weight,
                       const Tensor& bias, bool has_relu, const Tensor& output) {
-    const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
+    const Tensor taps = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
     const std::vector<FloatSlice> slices = slices_of(inputs);
     const ResultSlice to{.to = float_slice_of(output), .has_relu = has_relu};
-    winograd_conv({picture_shape_of(output), slices}, places.data_ptr<float>(),
+    winograd_conv({image_shape_of(output), slices}, taps.data_ptr<float>(),
                   biases.data_ptr<float>(), {&to, 1});
   }
 
@@ -44,18 +43,17 @@ struct WinogradKernels {
                                         const Tensor& gradient, const Tensor& sign) {
     const std::vector<FloatSlice> slices = slices_of(inputs);
     const FloatSlice from = float_slice_of(gradient);
-    const Tensor places = torch::empty({3, 3, shape.in, shape.out}),
-                 bias = torch::empty({shape.out});
-    winograd_weight_gradient({picture_shape_of(gradient), slices}, masked(gradient, from, sign),
-                             places.data_ptr<float>(), bias.data_ptr<float>());
-    return {places.permute({3, 2, 0, 1}), bias};
+    const Tensor taps = torch::empty({3, 3, shape.in, shape.out}), bias = torch::empty({shape.out});
+    winograd_weight_gradient({image_shape_of(gradient), slices}, masked(gradient, from, sign),
+                             taps.data_ptr<float>(), bias.data_ptr<float>());
+    return {taps.permute({3, 2, 0, 1}), bias};
   }
 
   static void input_gradients(const ConvShape&, const Tensor& gradient, const Tensor& sign,
                               const Tensor& weight, at::TensorList inputs, at::TensorList results) {
     const FloatSlice from = float_slice_of(gradient);
-    const Tensor turned = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
-    winograd_conv(masked(gradient, from, sign), turned.data_ptr<float>(), nullptr,
+    const Tensor flipped = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
+    winograd_conv(masked(gradient, from, sign), flipped.data_ptr<float>(), nullptr,
                   result_slices_of(results, inputs));
   }
 };
@@ -80,12 +78,12 @@ struct LibtorchKernels {
 
   static void input_gradients(const ConvShape& shape, const Tensor& gradient, const Tensor& sign,
                               const Tensor& weight, at::TensorList inputs, at::TensorList results) {
-    const Tensor sizes = empty_image({shape.pictures, shape.in, shape.height, shape.width}, kType);
-    const Tensor joined =
+    const Tensor sizes = empty_image({shape.images, shape.in, shape.height, shape.width}, kType);
+    const Tensor concatenated =
         std::get<0>(gradients(shape, sizes, masked(gradient, sign), weight, {true, false, false}));
     std::int64_t first = 0;
     for (std::size_t i = 0; i < inputs.size(); first += inputs[i++].size(1))
-      if (results[i].defined()) results[i].copy_(joined.narrow(1, first, inputs[i].size(1)));
+      if (results[i].defined()) results[i].copy_(concatenated.narrow(1, first, inputs[i].size(1)));
   }
 
  private:
@@ -104,16 +102,16 @@ struct LibtorchKernels {
 
 }  // namespace
 
-Tensor float_conv_of_joined(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
+Tensor float_conv_of_concat(at::TensorList inputs, const Tensor& weight, const Tensor& bias,
                             std::int64_t stride, std::int64_t dilation, bool has_relu) {
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
-  return JoinedConv<LibtorchKernels>::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+  return ConcatConv<LibtorchKernels>::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
                                             at::TensorList(images), stride, dilation, has_relu);
 }
 
 Tensor float_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias, bool has_relu) {
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
-  return JoinedConv<WinogradKernels>::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+  return ConcatConv<WinogradKernels>::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
                                             at::TensorList(images), std::int64_t{1},
                                             std::int64_t{1}, has_relu);
 }

@@ -11,7 +11,7 @@ torch::Tensor float_conv(at::TensorList inputs, const torch::Tensor& weight,
 
 // conv_same with any kernel size, stride and dilation, computed by libtorch. The inputs are concatenated only during
 // the computation; the autograd graph saves the original inputs.
-torch::Tensor float_conv_of_joined(at::TensorList inputs, const torch::Tensor& weight,
+torch::Tensor float_conv_of_concat(at::TensorList inputs, const torch::Tensor& weight,
                                    const torch::Tensor& bias, std::int64_t stride,
                                    std::int64_t dilation, bool has_relu);
 

@@ -40,7 +40,7 @@ void spoil_memory() {
 
 struct Shape {
   std::vector<std::int64_t> in;  // channels of each input
-  std::int64_t out, pictures, height, width;
+  std::int64_t out, images, height, width;
   bool has_relu = false;
   std::int64_t kernel = 3, stride = 1, dilation = 1;
   bool is_winograd() const { return kernel == 3 && stride == 1 && dilation == 1; }
@@ -57,12 +57,12 @@ TEST_P(FloatConv, AgreesWithF64) {
       torch::randn({shape.out}).requires_grad_()};
   for (std::int64_t channels : shape.in)
     leaves.push_back(
-        random_image({shape.pictures, channels, shape.height, shape.width}).requires_grad_());
+        random_image({shape.images, channels, shape.height, shape.width}).requires_grad_());
   const at::TensorList inputs(leaves.data() + 2, shape.in.size());
   spoil_memory();
   const Tensor ours = shape.is_winograd()
                           ? float_conv(inputs, leaves[0], leaves[1], shape.has_relu)
-                          : float_conv_of_joined(inputs, leaves[0], leaves[1], shape.stride,
+                          : float_conv_of_concat(inputs, leaves[0], leaves[1], shape.stride,
                                                  shape.dilation, shape.has_relu);
   const Tensor exact = exact_conv(inputs, leaves[0], leaves[1], shape.stride, shape.dilation);
   EXPECT_LT(relative_error(ours, shape.has_relu ? torch::relu(exact) : exact), kTolerance);
@@ -100,13 +100,13 @@ TEST(FloatConv, LeavesOutWhatNobodyAsksFor) {
   const auto exact =
       torch::autograd::grad({exact_conv(inputs, weight, bias)}, {second}, {g.to(torch::kFloat64)});
   EXPECT_LT(relative_error(found[0], exact[0].to(torch::kFloat64)), kTolerance);
-  const auto joined = torch::autograd::grad(
-      {float_conv_of_joined(inputs, weight, bias, 1, 1, false)}, {second}, {g});
-  EXPECT_LT(relative_error(joined[0], exact[0].to(torch::kFloat64)), kTolerance);
+  const auto concatenated = torch::autograd::grad(
+      {float_conv_of_concat(inputs, weight, bias, 1, 1, false)}, {second}, {g});
+  EXPECT_LT(relative_error(concatenated[0], exact[0].to(torch::kFloat64)), kTolerance);
 }
 
 // Inputs that are slices of one image: the pixel stride is larger than the number of channels.
-TEST(FloatConv, ReadsSlicesOfAPicture) {
+TEST(FloatConv, ReadsSlicesOfAnImage) {
   torch::manual_seed(4);
   const Tensor image = random_image({2, 40, 6, 21});
   const std::vector<Tensor> parts = {image.narrow(1, 3, 16), image.narrow(1, 20, 11)};

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tutti/kernels/winograd/float_pictures.h"
+#include "tutti/kernels/winograd/float_images.h"
 
 namespace tutti::kernels {
 
@@ -20,7 +20,7 @@ inline std::vector<FloatSlice> slices_of(at::TensorList images) {
   return slices;
 }
 
-inline PictureShape picture_shape_of(const torch::Tensor& image) {
+inline ImageShape image_shape_of(const torch::Tensor& image) {
   return {image.size(0), image.size(2), image.size(3)};
 }
 

@@ -69,8 +69,8 @@ struct MixedConv : Function<MixedConv> {
     Tensor input_gradient, bias_gradient;
     const bool wants_input = context->needs_input_grad(0);
     if (wants_input && stride == 1) {
-      const Tensor turned = weight.flip({2, 3, 4}).transpose(0, 1).contiguous(kLast3d);
-      input_gradient = torch::conv3d(gradient, turned, {}, 1, weight.size(2) - 1 - padding);
+      const Tensor flipped = weight.flip({2, 3, 4}).transpose(0, 1).contiguous(kLast3d);
+      input_gradient = torch::conv3d(gradient, flipped, {}, 1, weight.size(2) - 1 - padding);
     }
     const Tensor weight_gradient =
         weight_gradients(gradient, volume, weight, stride, padding, bias_gradient,
@@ -109,9 +109,9 @@ struct LeakyMeanPool : Function<LeakyMeanPool> {
     Tensor out = empty_volume(sizes[0], sizes[1], extent, gradient.scalar_type());
     if (extent.depth % 2 + extent.height % 2 + extent.width % 2 > 0) out.zero_();
     if (gradient.scalar_type() == torch::kBFloat16)
-      spread<std::uint16_t>(gradient, signs, out, extent, slope);
+      unpool<std::uint16_t>(gradient, signs, out, extent, slope);
     else
-      spread<float>(gradient, signs, out, extent, slope);
+      unpool<float>(gradient, signs, out, extent, slope);
     return {out, Tensor()};
   }
 
@@ -128,7 +128,7 @@ struct LeakyMeanPool : Function<LeakyMeanPool> {
     });
   }
   template <class T>
-  static void spread(const Tensor& gradient, const Tensor& signs, Tensor& out, const Extent& extent,
+  static void unpool(const Tensor& gradient, const Tensor& signs, Tensor& out, const Extent& extent,
                      double slope) {
     const Extent pooled = extent.halved();
     const std::int64_t channels = out.size(1);
@@ -141,20 +141,20 @@ struct LeakyMeanPool : Function<LeakyMeanPool> {
   }
 };
 
-constexpr std::int64_t kFilters = 8, kPlaces = 27;
+constexpr std::int64_t kFilters = 8, kTaps = 27;
 
 struct FirstLayer : Function<FirstLayer> {
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, double slope) {
     const Tensor x = input.to(torch::kFloat32).contiguous(),
-                 places = weight.view({-1, kPlaces}).t().contiguous();
+                 taps = weight.view({-1, kTaps}).t().contiguous();
     const std::int64_t filters = weight.size(0);
     const Extent extent = extent_of(x),
                  pooled = Extent{extent.depth - 2, extent.height - 2, extent.width - 2}.halved();
     Tensor out = empty_volume(x.size(0), filters, pooled, torch::kFloat32);
     Tensor signs = empty_volume(x.size(0), filters, pooled, torch::kUInt8);
     each_plane(x.size(0), pooled.depth, [&](std::int64_t n, std::int64_t z) {
-      first_layer_plane(x.data_ptr<float>() + n * extent.count(), places.data_ptr<float>(),
+      first_layer_plane(x.data_ptr<float>() + n * extent.count(), taps.data_ptr<float>(),
                         bias.data_ptr<float>(),
                         out.data_ptr<float>() + n * pooled.count() * filters,
                         signs.data_ptr<std::uint8_t>() + n * pooled.count() * filters, extent,
@@ -173,19 +173,18 @@ struct FirstLayer : Function<FirstLayer> {
     const Extent extent = extent_of(x), pooled = extent_of(g);
     // A fixed number of partial sums, so the result is bitwise identical for any number of threads.
     const std::int64_t pieces = std::min<std::int64_t>(tasks, 16);
-    Tensor places = torch::zeros({pieces, kPlaces, filters});
+    Tensor taps = torch::zeros({pieces, kTaps, filters});
     Tensor bias = torch::zeros({pieces, filters});
     each_plane(pieces, 1, [&](std::int64_t piece, std::int64_t) {
       for (std::int64_t i = piece * tasks / pieces; i < (piece + 1) * tasks / pieces; ++i) {
         const std::int64_t at = i / planes * pooled.count() * filters;
-        first_layer_backward_plane(x.data_ptr<float>() + i / planes * extent.count(),
-                                   g.data_ptr<float>() + at, signs.data_ptr<std::uint8_t>() + at,
-                                   places.data_ptr<float>() + piece * kPlaces * filters,
-                                   bias.data_ptr<float>() + piece * filters, extent, filters, slope,
-                                   i % planes);
+        first_layer_backward_plane(
+            x.data_ptr<float>() + i / planes * extent.count(), g.data_ptr<float>() + at,
+            signs.data_ptr<std::uint8_t>() + at, taps.data_ptr<float>() + piece * kTaps * filters,
+            bias.data_ptr<float>() + piece * filters, extent, filters, slope, i % planes);
       }
     });
-    return {Tensor(), places.sum(0).t().reshape({-1, 1, 3, 3, 3}), bias.sum(0), Tensor()};
+    return {Tensor(), taps.sum(0).t().reshape({-1, 1, 3, 3, 3}), bias.sum(0), Tensor()};
   }
 };
 

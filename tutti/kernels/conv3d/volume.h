@@ -29,6 +29,6 @@ torch::Tensor first_conv_leaky_mean_pool(const torch::Tensor& input, const torch
 // Applies one of the 48 symmetries of a cube (axis permutation, then reflections) to the last three dimensions, which
 // must have the same size. 0 is the identity. The result is contiguous.
 inline constexpr std::uint64_t kCubeSymmetries = 48;
-torch::Tensor turned(const torch::Tensor& volumes, std::uint64_t symmetry);
+torch::Tensor apply_cube_symmetry(const torch::Tensor& volumes, std::uint64_t symmetry);
 
 }  // namespace tutti::kernels

@@ -41,7 +41,7 @@ inline __attribute__((always_inline)) void pool_voxel(const T* const* in, T* __r
 }
 
 template <class T>
-inline __attribute__((always_inline)) void spread_voxel(const T* __restrict gradient,
+inline __attribute__((always_inline)) void unpool_voxel(const T* __restrict gradient,
                                                         const std::uint8_t* __restrict signs,
                                                         T* const* out, std::int64_t channels,
                                                         float slope) {
@@ -77,7 +77,7 @@ inline __attribute__((always_inline)) void pool_plane(const T* input, T* output,
 }
 
 template <class T>
-inline __attribute__((always_inline)) void spread_plane(const T* gradient,
+inline __attribute__((always_inline)) void unpool_plane(const T* gradient,
                                                         const std::uint8_t* signs, T* out,
                                                         const Extent& extent, std::int64_t channels,
                                                         float slope, std::int64_t z) {
@@ -87,7 +87,7 @@ inline __attribute__((always_inline)) void spread_plane(const T* gradient,
       T* to[8];
       for (int v = 0; v < 8; ++v) to[v] = out + input_voxel(extent, z, y, x, v) * channels;
       const std::int64_t at = ((z * pooled.height + y) * pooled.width + x) * channels;
-      spread_voxel(gradient + at, signs + at, to, channels, slope);
+      unpool_voxel(gradient + at, signs + at, to, channels, slope);
     }
 }
 
@@ -109,13 +109,13 @@ template <>
 TUTTI_CLONES void mean_pool_backward_plane(const float* gradient, const std::uint8_t* signs,
                                            float* out, const Extent& extent, std::int64_t channels,
                                            float slope, std::int64_t z) {
-  spread_plane(gradient, signs, out, extent, channels, slope, z);
+  unpool_plane(gradient, signs, out, extent, channels, slope, z);
 }
 template <>
 TUTTI_CLONES void mean_pool_backward_plane(const std::uint16_t* gradient, const std::uint8_t* signs,
                                            std::uint16_t* out, const Extent& extent,
                                            std::int64_t channels, float slope, std::int64_t z) {
-  spread_plane(gradient, signs, out, extent, channels, slope, z);
+  unpool_plane(gradient, signs, out, extent, channels, slope, z);
 }
 
 }  // namespace tutti::kernels

@@ -94,12 +94,12 @@ TEST(VolumeOps, FirstLayerIsConvolutionLeakAndPooling) {
     }
 }
 
-TEST(Turned, AreAllSymmetriesOfACube) {
+TEST(CubeSymmetry, AreAllSymmetriesOfACube) {
   const torch::Tensor cube = torch::arange(2 * 27).view({2, 3, 3, 3});
-  EXPECT_TRUE(torch::equal(turned(cube, 0), cube));
+  EXPECT_TRUE(torch::equal(apply_cube_symmetry(cube, 0), cube));
   std::set<std::vector<std::int64_t>> seen;
   for (std::uint64_t i = 0; i < kCubeSymmetries; ++i) {
-    const torch::Tensor other = turned(cube, i)[1].contiguous();
+    const torch::Tensor other = apply_cube_symmetry(cube, i)[1].contiguous();
     EXPECT_EQ(other[1][1][1].item<std::int64_t>(), 27 + 13);  // the centre is unchanged
     seen.emplace(other.data_ptr<std::int64_t>(), other.data_ptr<std::int64_t>() + 27);
     // Distances are preserved: corners are at distance sqrt(3) from the centre.

@@ -13,9 +13,9 @@ constexpr std::uint8_t kNone = 4;
 // the seed, expanded over the channels with 16-bit arithmetic, which matches the width of bf16. For 32-bit values the
 // arithmetic is masked, because compilers do not vectorise mixed widths.
 struct Dice {
-  Dice(std::uint64_t seed, std::int64_t place, std::uint32_t threshold_)
+  Dice(std::uint64_t seed, std::int64_t position, std::uint32_t threshold_)
       : threshold(static_cast<std::uint16_t>(threshold_)) {
-    std::uint64_t x = seed + static_cast<std::uint64_t>(place) * 0x9e3779b97f4a7c15;
+    std::uint64_t x = seed + static_cast<std::uint64_t>(position) * 0x9e3779b97f4a7c15;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     add = static_cast<std::uint16_t>(x);
@@ -90,13 +90,13 @@ template <class Bits, class Code>
 inline __attribute__((always_inline)) void pool_row_of(const Bits* top, const Bits* bottom,
                                                        Bits* out, std::uint8_t* winner,
                                                        std::int64_t columns, std::int64_t channels,
-                                                       std::int64_t place, const DropRule& rule,
+                                                       std::int64_t position, const DropRule& rule,
                                                        Code code) {
   for (std::int64_t column = 0; column < columns; ++column) {
     const std::int64_t from = 2 * column * channels, to = column * channels;
     const Pixels<Bits> pixels = {top + from, top + from + channels, bottom + from,
                                  bottom + from + channels};
-    const Dice dice(rule.seed, place + column, rule.threshold);
+    const Dice dice(rule.seed, position + column, rule.threshold);
     if (rule.threshold > 0)
       pool_pixel<true>(pixels, out + to, winner + to, channels, dice, code);
     else
@@ -125,15 +125,15 @@ inline __attribute__((always_inline)) void unpool_row_of(const Bits* gradient,
 TUTTI_FOR_EVERY_PROCESSOR void pool_row(const std::int16_t* top, const std::int16_t* bottom,
                                         std::int16_t* out, std::uint8_t* winner,
                                         std::int64_t columns, std::int64_t channels,
-                                        std::int64_t place, const DropRule& rule) {
-  pool_row_of(top, bottom, out, winner, columns, channels, place, rule, std::int16_t{});
+                                        std::int64_t position, const DropRule& rule) {
+  pool_row_of(top, bottom, out, winner, columns, channels, position, rule, std::int16_t{});
 }
 TUTTI_FOR_EVERY_PROCESSOR void pool_row(const float* top, const float* bottom, float* out,
                                         std::uint8_t* winner, std::int64_t columns,
-                                        std::int64_t channels, std::int64_t place,
+                                        std::int64_t channels, std::int64_t position,
                                         const DropRule& rule) {
   pool_row_of(reinterpret_cast<const FloatBits*>(top), reinterpret_cast<const FloatBits*>(bottom),
-              reinterpret_cast<FloatBits*>(out), winner, columns, channels, place, rule,
+              reinterpret_cast<FloatBits*>(out), winner, columns, channels, position, rule,
               std::int32_t{});
 }
 TUTTI_FOR_EVERY_PROCESSOR void unpool_row(const std::int16_t* gradient, const std::uint8_t* winner,

@@ -14,12 +14,12 @@ struct DropRule {
 // Computes one row of `columns` outputs from two rows of twice as many pixels. `winner` records for each output which
 // of its inputs was selected. `place` is the index of the first output, for the dropout mask.
 void pool_row(const float* top, const float* bottom, float* out, std::uint8_t* winner,
-              std::int64_t columns, std::int64_t channels, std::int64_t place,
+              std::int64_t columns, std::int64_t channels, std::int64_t position,
               const DropRule& rule);
 // The same for bf16 bit patterns.
 void pool_row(const std::int16_t* top, const std::int16_t* bottom, std::int16_t* out,
-              std::uint8_t* winner, std::int64_t columns, std::int64_t channels, std::int64_t place,
-              const DropRule& rule);
+              std::uint8_t* winner, std::int64_t columns, std::int64_t channels,
+              std::int64_t position, const DropRule& rule);
 
 // Gradients of the two input rows.
 void unpool_row(const float* gradient, const std::uint8_t* winner, float* top, float* bottom,

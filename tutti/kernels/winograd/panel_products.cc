@@ -111,8 +111,8 @@ HWY_INLINE void add_rest(const LeftMatrix& left, const float* right, std::int64_
   }
 }
 
-HWY_ATTR void add_turned_product(const LeftMatrix& left, const float* right, std::int64_t right_row,
-                                 float* result, std::int64_t columns) {
+HWY_ATTR void add_transposed_product(const LeftMatrix& left, const float* right,
+                                     std::int64_t right_row, float* result, std::int64_t columns) {
   const std::int64_t result_row = whole_panels(columns);
   for (std::int64_t column = 0; column < columns; column += kPanel) {
     LeftMatrix block = left;
@@ -137,15 +137,15 @@ namespace tutti::kernels {
 [[maybe_unused]] const bool kTargetsAreLimited = limit_vector_targets();
 
 HWY_EXPORT(multiply_rows);
-HWY_EXPORT(add_turned_product);
+HWY_EXPORT(add_transposed_product);
 
 void multiply_rows(const LeftMatrix& left, const float* right, const float* bias, float* result,
                    std::int64_t result_row, std::int64_t columns) {
   HWY_DYNAMIC_DISPATCH(multiply_rows)(left, right, bias, result, result_row, columns);
 }
-void add_turned_product(const LeftMatrix& left, const float* right, std::int64_t right_row,
-                        float* result, std::int64_t columns) {
-  HWY_DYNAMIC_DISPATCH(add_turned_product)(left, right, right_row, result, columns);
+void add_transposed_product(const LeftMatrix& left, const float* right, std::int64_t right_row,
+                            float* result, std::int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(add_transposed_product)(left, right, right_row, result, columns);
 }
 
 }  // namespace tutti::kernels

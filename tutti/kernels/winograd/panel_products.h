@@ -28,7 +28,7 @@ void multiply_rows(const LeftMatrix& left, const float* right, const float* bias
 
 // result += transpose(left) * right. `left` has one segment. `right` has as many rows, padded to full panels, with
 // stride `right_row`. The rows of the result are padded to full panels.
-void add_turned_product(const LeftMatrix& left, const float* right, std::int64_t right_row,
-                        float* result, std::int64_t columns);
+void add_transposed_product(const LeftMatrix& left, const float* right, std::int64_t right_row,
+                            float* result, std::int64_t columns);
 
 }  // namespace tutti::kernels

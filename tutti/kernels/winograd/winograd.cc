@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tutti/kernels/amx/joined_rows.h"
+#include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/winograd/winograd_kernels.h"
 
 // Winograd convolution F(4x4, 3x3) (Lavin and Gray 2016).
@@ -37,17 +37,17 @@ std::int64_t block_of(std::int64_t in, std::int64_t out) {
 }
 
 struct Tile {
-  std::int64_t picture, y, x;  // image, and coordinates of the first pixel
+  std::int64_t image, y, x;  // image, and coordinates of the first pixel
 };
 
 class TileGrid {
  public:
-  explicit TileGrid(const PictureShape& shape)
+  explicit TileGrid(const ImageShape& shape)
       : shape_(shape),
         rows_((shape.height + kTileOut - 1) / kTileOut),
         columns_((shape.width + kTileOut - 1) / kTileOut) {}
-  const PictureShape& shape() const { return shape_; }
-  std::int64_t count() const { return shape_.pictures * rows_ * columns_; }
+  const ImageShape& shape() const { return shape_; }
+  std::int64_t count() const { return shape_.images * rows_ * columns_; }
   Tile tile(std::int64_t i) const {
     return {i / columns_ / rows_, i / columns_ % rows_ * kTileOut, i % columns_ * kTileOut};
   }
@@ -57,7 +57,7 @@ class TileGrid {
   template <int kSide, class Visit>
   void each_pixel(const FloatSlice& slice, const Tile& tile, int before, Visit visit) const {
     const std::int64_t top = tile.y - before, left = tile.x - before;
-    float* first = slice.at(tile.picture, top, left);
+    float* first = slice.at(tile.image, top, left);
     const bool is_whole =
         top >= 0 && left >= 0 && top + kSide <= shape_.height && left + kSide <= shape_.width;
     for (int y = 0; y < kSide; ++y)
@@ -69,7 +69,7 @@ class TileGrid {
   }
 
  private:
-  PictureShape shape_;
+  ImageShape shape_;
   std::int64_t rows_, columns_;
 };
 
@@ -96,7 +96,7 @@ class BlockMatrix {
 // Reads tiles of images with zero padding.
 class TileReader {
  public:
-  explicit TileReader(const JoinedPictures& input) : input_(input), grid_(input.shape) {
+  explicit TileReader(const ConcatImages& input) : input_(input), grid_(input.shape) {
     std::int64_t most = 0;
     for (const FloatSlice& slice : input.slices) most = std::max(most, slice.channels);
     zeros_.assign(static_cast<std::size_t>(most), 0);
@@ -124,7 +124,7 @@ class TileReader {
       to[i] = pixel ? pixel : zeros_.data();
     });
   }
-  const JoinedPictures& input_;
+  const ConcatImages& input_;
   TileGrid grid_;
   std::vector<float> zeros_;
 };
@@ -166,7 +166,7 @@ std::int64_t channels_of(std::span<const ResultSlice> slices) {
 
 }  // namespace
 
-void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
+void winograd_conv(const ConcatImages& input, const float* weights, const float* bias,
                    std::span<const ResultSlice> output) {
   const std::int64_t in = input.channels(), out = channels_of(output),
                      size = in * whole_panels(out);
@@ -192,7 +192,7 @@ void winograd_conv(const JoinedPictures& input, const float* weights, const floa
   });
 }
 
-void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures& gradient,
+void winograd_weight_gradient(const ConcatImages& input, const ConcatImages& gradient,
                               float* weights, float* bias) {
   const std::int64_t in = input.channels(), out = gradient.channels(), wide = whole_panels(out),
                      size = in * wide, block = block_of(in, out), part_count = block / kPart;
@@ -217,8 +217,8 @@ void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures&
     });
     at::parallel_for(0, kPositions, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p)
-        add_turned_product({tiles.position(p), count, tiles.row(), in}, gradients.position(p),
-                           gradients.row(), sums.data() + p * size, out);
+        add_transposed_product({tiles.position(p), count, tiles.row(), in}, gradients.position(p),
+                               gradients.row(), sums.data() + p * size, out);
     });
   }
   transform_weight_gradient(sums.data(), in, out, weights);

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "tutti/kernels/winograd/float_pictures.h"
+#include "tutti/kernels/winograd/float_images.h"
 
 namespace tutti::kernels {
 
@@ -21,11 +21,11 @@ struct ResultSlice {
 
 // Forward convolution. `weights` are (3, 3, in, out); `bias` has `out` values or is null. The output channels are
 // distributed over the slices in order.
-void winograd_conv(const JoinedPictures& input, const float* weights, const float* bias,
+void winograd_conv(const ConcatImages& input, const float* weights, const float* bias,
                    std::span<const ResultSlice> output);
 
 // Gradients of weights, (3, 3, in, out), and bias, summed over all pixels. `gradient` is the gradient of the output.
-void winograd_weight_gradient(const JoinedPictures& input, const JoinedPictures& gradient,
+void winograd_weight_gradient(const ConcatImages& input, const ConcatImages& gradient,
                               float* weights, float* bias);
 
 }  // namespace tutti::kernels

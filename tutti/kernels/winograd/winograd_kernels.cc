@@ -206,8 +206,8 @@ HWY_ATTR void transform_weights(const float* weights, std::int64_t in, std::int6
     for (std::int64_t o = 0; o < whole_panels(out); o += kLaneCount) {
       float* first = to + o / kPanel * kPanel * in + i * kPanel + o % kPanel;
       both_sides<3, kTileIn>(
-          [&](int place) HWY_ATTR {
-            return o < out ? load_some(weights + (place * in + i) * out + o, out - o)
+          [&](int tap) HWY_ATTR {
+            return o < out ? load_some(weights + (tap * in + i) * out + o, out - o)
                            : hn::Zero(kLanes);
           },
           weight_line,
@@ -223,8 +223,8 @@ HWY_ATTR void transform_weight_gradient(const float* from, std::int64_t in, std:
       both_sides<kTileIn, 3>(
           [&](int p) HWY_ATTR { return hn::LoadU(kLanes, from + p * position + i * row + o); },
           weight_gradient_line,
-          [&](int place, Vector value)
-              HWY_ATTR { store_some(value, to + (place * in + i) * out + o, out - o); });
+          [&](int tap, Vector value)
+              HWY_ATTR { store_some(value, to + (tap * in + i) * out + o, out - o); });
 }
 
 }  // namespace tutti::kernels::HWY_NAMESPACE

@@ -5,8 +5,8 @@ namespace {
 
 double flops_of(const Layer& layer) {
   const double pixels = double(layer.height) * layer.width;
-  const double places = layer.is_transposed ? pixels / (layer.stride * layer.stride) : pixels;
-  return 2.0 * layer.in * layer.out * layer.kernel * layer.kernel * places;
+  const double outputs = layer.is_transposed ? pixels / (layer.stride * layer.stride) : pixels;
+  return 2.0 * layer.in * layer.out * layer.kernel * layer.kernel * outputs;
 }
 
 }  // namespace

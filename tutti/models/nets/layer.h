@@ -18,8 +18,8 @@ struct Layer {
   bool has_bias = true;
   bool has_norm = false;  // batch norm of the output
   bool is_transposed = false;
-  bool starts_silent = false;  // the norm's scale starts at 0: a residual block begins as nothing
-  bool sees_input = false;     // of the network, besides the first layer, which always does
+  bool zero_init_gamma = false;  // the norm's scale starts at 0: a residual block begins as nothing
+  bool sees_input = false;       // of the network, besides the first layer, which always does
 };
 
 std::int64_t parameter_count(std::span<const Layer> layers);

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tutti/kernels/conv2d/conv.h"
-#include "tutti/kernels/conv2d/doubling.h"
+#include "tutti/kernels/conv2d/upsample2x_conv.h"
 #include "tutti/kernels/winograd/winograd.h"
 #include "tutti/train/batch_norm.h"
 
@@ -21,10 +21,10 @@ torch::Tensor he_normal(const Layer& layer, torch::Generator generator) {
   const std::int64_t first = layer.is_transposed ? layer.in : layer.out,
                      second = layer.is_transposed ? layer.out : layer.in;
   // Of a transposed convolution only every stride-th place of the kernel meets an output.
-  const double places =
+  const double taps =
       double(layer.kernel * layer.kernel) / (layer.is_transposed ? layer.stride * layer.stride : 1);
   return torch::randn({first, second, layer.kernel, layer.kernel}, generator) *
-         std::sqrt(2.0 / (layer.in * places));
+         std::sqrt(2.0 / (layer.in * taps));
 }
 
 // Transposed convolution of stride 2, which libtorch 1.13 has slowly in f32 and not at all in bf16,
@@ -43,12 +43,12 @@ torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const 
   const bool is_recorded = torch::jit::tracer::isTracing();
   if (dtype == torch::kFloat32 && !has_relu && !is_recorded &&
       std::min(4 * out, in) >= kernels::kFewChannels)
-    return kernels::doubling_conv(inputs, squares, bias.repeat({4}));
-  const torch::Tensor made =
+    return kernels::upsample2x_conv(inputs, squares, bias.repeat({4}));
+  const torch::Tensor upsampled =
       kernels::conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
-  const std::int64_t height = made.size(2), width = made.size(3);
+  const std::int64_t height = upsampled.size(2), width = upsampled.size(3);
   // Unlike pixel_shuffle, this moves whole pixels, and channels stay beside each other.
-  return made.permute({0, 2, 3, 1})
+  return upsampled.permute({0, 2, 3, 1})
       .reshape({-1, height, width, 2, 2, out})
       .transpose(2, 3)
       .reshape({-1, 2 * height, 2 * width, out})
@@ -68,7 +68,7 @@ LayerStack::LayerStack(std::vector<Layer> layers, std::uint64_t seed, torch::Sca
         parts.bias = register_parameter(layer.name + "_bias", torch::zeros({layer.out}));
     }
     if (layer.has_norm || layer.kernel == 0) {
-      const double scale = layer.starts_silent ? 0 : 1;
+      const double scale = layer.zero_init_gamma ? 0 : 1;
       parts.scale = register_parameter(layer.name + "_scale", torch::full({layer.out}, scale));
       parts.shift = register_parameter(layer.name + "_shift", torch::zeros({layer.out}));
       parts.mean = register_buffer(layer.name + "_mean", torch::zeros({layer.out}));
@@ -115,9 +115,9 @@ torch::Tensor LayerStack::apply_halving(const std::string& name,
     const Parts& parts = parts_.at(name);
     return kernels::conv_same(block.even, parts.weight, parts.bias, dtype_, {.has_relu = has_relu});
   }
-  std::vector<torch::Tensor> seen = block.inputs;
-  seen.insert(seen.end(), block.added.begin(), block.added.end());
-  return apply(name, seen, has_relu);
+  std::vector<torch::Tensor> features = block.inputs;
+  features.insert(features.end(), block.added.begin(), block.added.end());
+  return apply(name, features, has_relu);
 }
 
 torch::Tensor LayerStack::output_of(const Graph::Node& node, at::TensorList inputs) {
@@ -189,14 +189,14 @@ std::vector<train::Layer> LayerStack::parts(const Graph& graph) {
   return all;
 }
 
-void LayerStack::add_input_scale(int channels, float mean, float spread) {
+void LayerStack::add_input_scale(int channels, float mean, float deviation) {
   mean_ = register_buffer("input_mean", torch::full({1, channels, 1, 1}, mean));
-  spread_ = register_buffer("input_spread", torch::full({1, channels, 1, 1}, spread));
+  deviation_ = register_buffer("input_spread", torch::full({1, channels, 1, 1}, deviation));
 }
 
-void LayerStack::set_scale(std::span<const float> mean, std::span<const float> spread) {
+void LayerStack::set_scale(std::span<const float> mean, std::span<const float> deviation) {
   std::copy(mean.begin(), mean.end(), mean_.data_ptr<float>());
-  std::copy(spread.begin(), spread.end(), spread_.data_ptr<float>());
+  std::copy(deviation.begin(), deviation.end(), deviation_.data_ptr<float>());
 }
 
 torch::Tensor at_least_f32(const torch::Tensor& tensor) {

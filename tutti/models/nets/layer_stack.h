@@ -45,10 +45,10 @@ class LayerStack : public torch::nn::Module {
   std::vector<train::Layer> parts(const Graph& graph);
 
   // Adds the buffers `input_mean` and `input_spread`, which are kept with the weights.
-  void add_input_scale(int channels, float mean, float spread);
+  void add_input_scale(int channels, float mean, float deviation);
   // What `scaled` subtracts from each channel, and divides it by.
-  void set_scale(std::span<const float> mean, std::span<const float> spread);
-  torch::Tensor scaled(const torch::Tensor& input) const { return (input - mean_) / spread_; }
+  void set_scale(std::span<const float> mean, std::span<const float> deviation);
+  torch::Tensor scaled(const torch::Tensor& input) const { return (input - mean_) / deviation_; }
   void compute_in(torch::ScalarType dtype) { dtype_ = dtype; }
   torch::ScalarType dtype() const { return dtype_; }
 
@@ -63,7 +63,7 @@ class LayerStack : public torch::nn::Module {
   std::vector<Layer> layers_;
   std::map<std::string, Parts> parts_;
   torch::ScalarType dtype_;
-  torch::Tensor mean_, spread_;  // of the input
+  torch::Tensor mean_, deviation_;  // of the input
 };
 
 // bf16 as f32; anything else as it is.

@@ -15,7 +15,7 @@ RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::strin
     : input_{.name = std::move(input), .kept = train::SampleCache<float>(budget)},
       target_{.name = std::move(target), .kept = train::SampleCache<float>(budget)} {
   for (const fs::path& path : train::h5_files(folder, prefix)) add(path);
-  if (places_.empty())
+  if (locations_.empty())
     throw IoError("DDL-7-87", fmt::format("{} has no samples in files {}*.h5. Set `data` to a "
                                           "folder with train*.h5 and test*.h5.",
                                           folder.string(), prefix));
@@ -39,7 +39,7 @@ void RowFiles::add(const fs::path& path) {
                                 "have as many.",
                                 path.string(), input_.name, rows, target_.name, targets));
   }
-  for (std::int64_t row = 0; row < rows; ++row) places_.push_back({files_.size() - 1, row});
+  for (std::int64_t row = 0; row < rows; ++row) locations_.push_back({files_.size() - 1, row});
   input_.kept.add(rows);
   target_.kept.add(rows);
 }
@@ -60,22 +60,22 @@ void RowFiles::take_shape(Column& column, const fs::path& path) {
 void RowFiles::read(Column& column, std::span<const std::int64_t> rows, float* out) {
   for (std::int64_t row : rows) {
     const std::vector<float>& values = column.kept.get(row, [&](std::vector<float>& read) {
-      const Place& place = places_[static_cast<std::size_t>(row)];
+      const Location& location = locations_[static_cast<std::size_t>(row)];
       read.resize(static_cast<std::size_t>(column.count));
-      files_[place.file].read(column.name, place.row, 1, read);
+      files_[location.file].read(column.name, location.row, 1, read);
     });
     out = std::copy(values.begin(), values.end(), out);
   }
 }
 
 RowFiles::Origin RowFiles::origin(std::int64_t row) const {
-  const Place& place = places_[static_cast<std::size_t>(row)];
-  return {paths_[place.file].string(), place.row};
+  const Location& location = locations_[static_cast<std::size_t>(row)];
+  return {paths_[location.file].string(), location.row};
 }
 
-bool RowFiles::reads(const Column& column, const Place& place, std::int64_t rows,
+bool RowFiles::reads(const Column& column, const Location& location, std::int64_t rows,
                      std::span<float> values) const try {
-  files_[place.file].read(column.name, place.row, rows, values);
+  files_[location.file].read(column.name, location.row, rows, values);
   return true;
 } catch (const IoError& error) {
   if (error.code() != train::kNotFinite) throw;
@@ -91,14 +91,14 @@ std::int64_t RowFiles::first_bad(const Column& column, int part, int parts,
   std::vector<float> values;
   std::int64_t number = 0;
   for (std::int64_t row = 0, next; row < size(); row = next, ++number) {
-    const Place& place = places_[static_cast<std::size_t>(row)];
+    const Location& location = locations_[static_cast<std::size_t>(row)];
     for (next = row + 1; next < size() && next < row + block; ++next)
-      if (places_[static_cast<std::size_t>(next)].file != place.file) break;
+      if (locations_[static_cast<std::size_t>(next)].file != location.file) break;
     if (number % parts != part) continue;
     values.resize(static_cast<std::size_t>((next - row) * count));
-    if (!reads(column, place, next - row, values)) {
+    if (!reads(column, location, next - row, values)) {
       values.resize(static_cast<std::size_t>(count));
-      while (reads(column, places_[static_cast<std::size_t>(row)], 1, values)) ++row;
+      while (reads(column, locations_[static_cast<std::size_t>(row)], 1, values)) ++row;
       return row;
     }
     if (!is_bad) continue;

@@ -22,7 +22,7 @@ class RowFiles {
   // One file, of which only the inputs are read.
   RowFiles(const std::filesystem::path& file, std::string input);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
   // Of one row.
   const std::vector<std::int64_t>& input_shape() const { return input_.shape; }
   const std::vector<std::int64_t>& target_shape() const { return target_.shape; }
@@ -61,7 +61,7 @@ class RowFiles {
     std::int64_t count = -1;
     train::SampleCache<float> kept = train::SampleCache<float>();
   };
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;
   };
@@ -70,14 +70,14 @@ class RowFiles {
   std::int64_t first_bad(const Column& column, int part, int parts,
                          const std::function<bool(float)>& is_bad) const;
   // False: a value is not finite.
-  bool reads(const Column& column, const Place& place, std::int64_t rows,
+  bool reads(const Column& column, const Location& location, std::int64_t rows,
              std::span<float> values) const;
   void read(Column& column, std::span<const std::int64_t> rows, float* out);
 
   Column input_, target_;
   std::vector<train::H5File> files_;
   std::vector<std::filesystem::path> paths_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
 };
 
 }  // namespace tutti::models::script

@@ -139,11 +139,11 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     std::vector<float> values(static_cast<std::size_t>(files.target_count()));
     files.targets({&row, 1}, values.data());
     const float value = *std::find_if(values.begin(), values.end(), is_bad);
-    const auto [file, place] = files.origin(row);
+    const auto [file, row_in_file] = files.origin(row);
     throw IoError("DDL-9-69",
                   fmt::format("{}: row {} (from 0) of data set '{}' is {}. {} needs {}.", file,
-                              place, files.target_name(), value, kLossNames[std::size_t(loss_)],
-                              target_fault(loss_, classes, value)));
+                              row_in_file, files.target_name(), value,
+                              kLossNames[std::size_t(loss_)], target_fault(loss_, classes, value)));
   }
 
   // Where there are too many to read them twice, a bad one is found when it is used.

@@ -7,10 +7,10 @@
 namespace tutti::train {
 
 void StepRows::add(std::int64_t step, double epoch, Metrics metrics) {
-  Strategy& strategy = parts_.strategy;
+  Strategy& strategy = context_.strategy;
   if (strategy.groups() > 1) metrics.emplace_back("group", strategy.group_number());
   if (strategy.group_number() == 0) {
-    parts_.log.step(step, epoch, metrics);
+    context_.log.step(step, epoch, metrics);
     form_ = std::move(metrics);
   } else if (strategy.group().rank() == 0) {
     waiting_.insert(waiting_.end(), {static_cast<double>(step), epoch});
@@ -19,8 +19,8 @@ void StepRows::add(std::int64_t step, double epoch, Metrics metrics) {
 }
 
 void StepRows::share() {
-  if (parts_.strategy.groups() == 1) return;
-  comm::Communicator& workers = parts_.strategy.workers();
+  if (context_.strategy.groups() == 1) return;
+  comm::Communicator& workers = context_.strategy.workers();
   const auto mine = static_cast<std::int64_t>(waiting_.size());
   std::vector<std::int64_t> counts(static_cast<std::size_t>(workers.size()));
   workers.all_gather({&mine, 1, DType::kI64}, Buffer::of(std::span(counts)), {}, {.name = "rows"});
@@ -36,7 +36,7 @@ void StepRows::share() {
     for (auto& [name, value] : row.metrics) value = *number++;
     rows.push_back(std::move(row));
   }
-  parts_.log.steps_of_others(rows);
+  context_.log.steps_of_others(rows);
 }
 
 }  // namespace tutti::train

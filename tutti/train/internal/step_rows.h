@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/run_context.h"
 
 namespace tutti::train {
 
@@ -12,7 +12,7 @@ namespace tutti::train {
 class StepRows {
  public:
   // `parts` must outlive this.
-  explicit StepRows(RunParts& parts) : parts_(parts) {}
+  explicit StepRows(RunContext& context) : context_(context) {}
 
   // A step that this group has taken.
   void add(std::int64_t step, double epoch, Metrics metrics);
@@ -21,7 +21,7 @@ class StepRows {
   void share();
 
  private:
-  RunParts& parts_;
+  RunContext& context_;
   std::vector<double> waiting_;  // rows, number after number
   Metrics form_;                 // the last row of the first group, for the names
 };

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/run_context.h"
 #include "tutti/train/loader.h"
 
 namespace tutti::train {
@@ -13,15 +13,15 @@ struct StepReport {
   Metrics losses;  // of the updates, by name
   StepTimes times;
   double rate = 0;
-  bool is_good = true;             // every loss and gradient of every rank was finite
+  bool is_finite = true;           // every loss and gradient of every rank was finite
   bool is_checkpoint_due = false;  // rank 0 wants one
-  bool is_stop_asked = false;      // by a signal to any rank
+  bool stop_requested = false;     // by a signal to any rank
 };
 
 class Stepper {
  public:
   // On ranks that train; collective over each group of the strategy. `parts` must outlive this.
-  explicit Stepper(RunParts& parts);
+  explicit Stepper(RunContext& context);
 
   // Takes step `step` (from 0) at this rate with the next batches of the loader. Collective over
   // the group. Throws Error DDL-9-60 when `bad_steps` of them had a loss or gradient that is not
@@ -37,15 +37,15 @@ class Stepper {
   torch::Tensor loss_of(std::size_t update, const Batch& batch, std::uint64_t seed);
   // `was_finite`: the losses of this rank.
   void finish_update(std::size_t update, const Shared& shared, bool was_finite, StepReport& report);
-  std::string bad_place() const;
-  void complain(const std::string& what, const std::string& where);
-  void end_if_hopeless();
+  std::string nonfinite_location() const;
+  void report_nonfinite(const std::string& what, const std::string& where);
+  void end_if_nonfinite_too_long();
 
-  RunParts& parts_;
+  RunContext& context_;
   std::unique_ptr<comm::Communicator> norm_group_;  // of synchronised batch norm; or none
   std::vector<Batch> batches_;                      // all updates of a step use the same
   std::int64_t step_ = 0;
-  std::int64_t bad_steps_ = 0;  // in a row
+  std::int64_t nonfinite_steps_ = 0;  // in a row
 };
 
 }  // namespace tutti::train

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "tutti/comm/transport/thread/thread_world.h"
+#include "tutti/train/collective_guard.h"
 #include "tutti/train/run/checkpoint_file.h"
 #include "tutti/train/run/options.h"
-#include "tutti/train/together.h"
 #include "tutti/train/trainer.h"
 
 namespace tutti::train {
@@ -72,14 +72,14 @@ class ToyTask : public Task {
   Metrics evaluate(comm::Communicator&, const fs::path&) override {
     std::vector<std::int64_t> all(32);
     std::iota(all.begin(), all.end(), 0);
-    judged += is_validating_ ? 'v' : 't';
+    evaluated += is_validating_ ? 'v' : 't';
     const double score = -loss(load(all), 0).item<double>();
     if (is_validating_ && validation_is_nan) return {{"score", std::nan("")}};
     return {{"score", is_validating_ ? -score : score}};  // validation likes the first weights best
   }
   bool has_validation() const override { return validates; }
   bool validates = false, validation_is_nan = false;
-  std::string judged;  // what was looked at
+  std::string evaluated;  // what was looked at
 
   std::vector<Layer> layers() override {
     return {{2, 1, 1,
@@ -178,10 +178,10 @@ class TrainerTest : public testing::Test {
         const TrainOutcome outcome = train(task, *communicator, job);
         if (communicator->rank() == 0) {
           result.score = outcome.metrics.at(0).second;
-          judged_ = task.judged;
+          evaluated_ = task.evaluated;
           is_best_ = outcome.is_best;
         }
-      } catch (const AlreadyTold&) {
+      } catch (const ReportedByAnotherRank&) {
         EXPECT_NE(communicator->rank(), 0);  // it tells what fails on all
       }
     });
@@ -210,7 +210,7 @@ class TrainerTest : public testing::Test {
   float bad_gradient_ = 0;
   bool validates_ = false, validation_is_nan_ = false;
   bool is_best_ = false;         // of the outcome
-  std::string judged_;           // 'v' for each look at the validation, 't' at the test
+  std::string evaluated_;        // 'v' for each look at the validation, 't' at the test
   std::optional<int> bad_rank_;  // the last, unless it is told
   std::mutex mutex_;
   std::vector<std::int64_t> samples_;  // that were trained on

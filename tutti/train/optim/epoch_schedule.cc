@@ -25,7 +25,7 @@ EpochSchedule::EpochSchedule(std::int64_t samples, std::int64_t step_samples,
   shift_ = (start.epoch + 1) * steps_per_epoch_ - left - first_step;
 }
 
-DataPosition EpochSchedule::place(std::int64_t step) const {
+DataPosition EpochSchedule::position(std::int64_t step) const {
   const std::int64_t epoch = even_step(step) / steps_per_epoch_;
   if (epoch == start_.epoch) return {epoch, start_.samples + (step - first_step_) * step_samples_};
   return {epoch, even_step(step) % steps_per_epoch_ * step_samples_};

@@ -24,7 +24,7 @@ class EpochSchedule {
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   std::int64_t step_samples() const { return step_samples_; }
   // Where step `step` begins, not before the first one.
-  DataPosition place(std::int64_t step) const;
+  DataPosition position(std::int64_t step) const;
 
   // The number that a step would have if all steps since the first epoch had this size; the same as
   // `step` where they had. The end of each epoch is a multiple of steps_per_epoch.

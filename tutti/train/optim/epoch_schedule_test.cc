@@ -8,15 +8,15 @@ namespace tutti::train {
 namespace {
 
 TEST(EpochSchedule, EpochsOfEqualSteps) {
-  const EpochSchedule course(103, 10);
-  EXPECT_EQ(course.steps_per_epoch(), 10);
-  EXPECT_EQ(course.place(0), (DataPosition{0, 0}));
-  EXPECT_EQ(course.place(9), (DataPosition{0, 90}));
-  EXPECT_EQ(course.place(10), (DataPosition{1, 0}));
-  EXPECT_EQ(course.steps_until(2.5), 25);
-  EXPECT_EQ(course.end_of_epoch(9), 10);
-  EXPECT_EQ(course.end_of_epoch(10), 20);
-  EXPECT_DOUBLE_EQ(course.epoch(15), 1.5);
+  const EpochSchedule epochs(103, 10);
+  EXPECT_EQ(epochs.steps_per_epoch(), 10);
+  EXPECT_EQ(epochs.position(0), (DataPosition{0, 0}));
+  EXPECT_EQ(epochs.position(9), (DataPosition{0, 90}));
+  EXPECT_EQ(epochs.position(10), (DataPosition{1, 0}));
+  EXPECT_EQ(epochs.steps_until(2.5), 25);
+  EXPECT_EQ(epochs.end_of_epoch(9), 10);
+  EXPECT_EQ(epochs.end_of_epoch(10), 20);
+  EXPECT_DOUBLE_EQ(epochs.epoch(15), 1.5);
   EXPECT_THROW(EpochSchedule(9, 10), ConfigError);
 }
 
@@ -24,9 +24,9 @@ TEST(EpochSchedule, EpochsOfEqualSteps) {
 TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
   const EpochSchedule whole(103, 10);
   for (std::int64_t stop = 0; stop < 35; ++stop) {
-    const EpochSchedule later(103, 10, stop, whole.place(stop));
+    const EpochSchedule later(103, 10, stop, whole.position(stop));
     for (std::int64_t step = stop; step < 60; ++step) {
-      EXPECT_EQ(whole.place(step), later.place(step)) << stop << " " << step;
+      EXPECT_EQ(whole.position(step), later.position(step)) << stop << " " << step;
       EXPECT_EQ(later.even_step(step), step);
       EXPECT_EQ(whole.end_of_epoch(step), later.end_of_epoch(step));
     }
@@ -42,24 +42,24 @@ TEST(EpochSchedule, GoesOnWithStepsOfAnotherSize) {
   for (std::int64_t before : {8, 12, 40})
     for (std::int64_t after : {4, 8, 16, 40, 96})
       for (std::int64_t stop = 0; stop < 3 * (samples / before); ++stop) {
-        const DataPosition start = EpochSchedule(samples, before).place(stop);
-        const EpochSchedule course(samples, after, stop, start);
-        const std::int64_t end = start.samples + after > samples ? stop : course.end_of_epoch(stop);
+        const DataPosition start = EpochSchedule(samples, before).position(stop);
+        const EpochSchedule epochs(samples, after, stop, start);
+        const std::int64_t end = start.samples + after > samples ? stop : epochs.end_of_epoch(stop);
         for (std::int64_t step = stop; step < end; ++step)
-          EXPECT_EQ(course.place(step),
+          EXPECT_EQ(epochs.position(step),
                     (DataPosition{start.epoch, start.samples + (step - stop) * after}));
         EXPECT_LT(samples - start.samples - (end - stop) * after, after);
-        EXPECT_EQ(course.place(end), (DataPosition{start.epoch + 1, 0}));
-        EXPECT_EQ(course.end_of_epoch(end), end + course.steps_per_epoch());
-        EXPECT_EQ(course.steps_until(double(start.epoch + 3)), end + 2 * course.steps_per_epoch());
-        EXPECT_NEAR(course.epoch(stop), double(start.epoch) + double(start.samples) / samples,
+        EXPECT_EQ(epochs.position(end), (DataPosition{start.epoch + 1, 0}));
+        EXPECT_EQ(epochs.end_of_epoch(end), end + epochs.steps_per_epoch());
+        EXPECT_EQ(epochs.steps_until(double(start.epoch + 3)), end + 2 * epochs.steps_per_epoch());
+        EXPECT_NEAR(epochs.epoch(stop), double(start.epoch) + double(start.samples) / samples,
                     double(after) / samples);
       }
 }
 
 // With fewer samples than were seen already, the epoch is over.
 TEST(EpochSchedule, TheDataMayHaveShrunk) {
-  EXPECT_EQ(EpochSchedule(50, 10, 7, {2, 70}).place(7), (DataPosition{3, 0}));
+  EXPECT_EQ(EpochSchedule(50, 10, 7, {2, 70}).position(7), (DataPosition{3, 0}));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct Segment {  // one tensor
 
 enum class UpdateRule { kSgd, kAdam, kAdamw, kRmsprop, kLars, kLarc, kLarcScale, kLamb };
 // The choices of the option `optimizer`, in the order of the rules.
-inline constexpr std::array kUpdateRules = {"sgd",  "adam", "adamw",      "rmsprop",
-                                            "lars", "larc", "larc_scale", "lamb"};
+inline constexpr std::array kOptimizerNames = {"sgd",  "adam", "adamw",      "rmsprop",
+                                               "lars", "larc", "larc_scale", "lamb"};
 
 struct UpdateSettings {
   UpdateRule rule = UpdateRule::kSgd;

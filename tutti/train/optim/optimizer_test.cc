@@ -11,7 +11,7 @@ namespace {
 UpdateSettings rule(const std::string& name) {
   UpdateSettings settings;
   settings.rule =
-      static_cast<UpdateRule>(std::ranges::find(kUpdateRules, name) - kUpdateRules.begin());
+      static_cast<UpdateRule>(std::ranges::find(kOptimizerNames, name) - kOptimizerNames.begin());
   return settings;
 }
 

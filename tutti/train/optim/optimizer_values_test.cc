@@ -112,7 +112,7 @@ TEST_P(RuleValues, AreThoseOfTheDefinition) {
   std::vector<Definition> definitions;
   std::vector<Tensor> expected;
   for (const Segment& segment : segments) {
-    definitions.emplace_back(kUpdateRules[std::size_t(settings.rule)], segment.decays,
+    definitions.emplace_back(kOptimizerNames[std::size_t(settings.rule)], segment.decays,
                              settings.nesterov);
     expected.emplace_back(weights.begin() + segment.begin,
                           weights.begin() + segment.begin + segment.count);

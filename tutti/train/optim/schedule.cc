@@ -12,7 +12,7 @@
 namespace tutti::train {
 namespace {
 
-std::vector<double> parse_shares(const std::string& option, const std::string& text) {
+std::vector<double> parse_fractions(const std::string& option, const std::string& text) {
   std::vector<double> shares;
   std::stringstream stream(text);
   for (std::string word; std::getline(stream, word, ',');) {
@@ -27,12 +27,12 @@ std::vector<double> parse_shares(const std::string& option, const std::string& t
   return shares;
 }
 
-enum class RateScaling { kNone, kLinear, kSqrt };
+enum class LrScaling { kNone, kLinear, kSqrt };
 
 // One factor for each fall, or one for all of them.
 std::vector<Schedule::Fall> parse_falls(const Options& options) {
-  const std::vector<double> at = parse_shares("step_at", options.text("step_at")),
-                            factors = parse_shares("step_factor", options.text("step_factor"));
+  const std::vector<double> at = parse_fractions("step_at", options.text("step_at")),
+                            factors = parse_fractions("step_factor", options.text("step_factor"));
   if (factors.size() != 1 && factors.size() != at.size())
     throw ConfigError("DDL-1-80",
                       fmt::format("step_factor '{}' must have one number, or as many as "
@@ -77,13 +77,13 @@ double Schedule::rate(std::int64_t step) const {
 Schedule make_schedule(const Options& options, int ranks, std::int64_t total_steps) {
   Schedule schedule;
   schedule.shape = options.choice<Schedule::Shape>("schedule");
-  const auto scaling = options.choice<RateScaling>("rate_scaling");
+  const auto scaling = options.choice<LrScaling>("rate_scaling");
   const double base = options.number("learning_rate");
   const double ratio = batch_ratio(options, ranks);
-  schedule.peak = base * (scaling == RateScaling::kLinear ? ratio
-                          : scaling == RateScaling::kSqrt ? std::sqrt(ratio)
-                                                          : 1);
-  schedule.start = scaling == RateScaling::kNone ? 0 : base;
+  schedule.peak = base * (scaling == LrScaling::kLinear ? ratio
+                          : scaling == LrScaling::kSqrt ? std::sqrt(ratio)
+                                                        : 1);
+  schedule.start = scaling == LrScaling::kNone ? 0 : base;
   schedule.total_steps = static_cast<double>(total_steps);
   schedule.warmup_steps = options.number("warmup") * schedule.total_steps;
   schedule.final_share = options.number("final_rate");

@@ -55,7 +55,7 @@ class Ranks {
     int code = 0;
     ranks_.remove_if([&](Rank& rank) {
       if (!rank.process.has_ended()) return false;
-      if (!is_killed_by_us) complain(rank.number, rank.process.end_signal());
+      if (!is_killed_by_us) report_signal(rank.number, rank.process.end_signal());
       if (code == 0) code = rank.process.exit_code();
       return true;
     });
@@ -68,7 +68,7 @@ class Ranks {
     os::Process process;
   };
   // A rank that is killed cannot report that itself.
-  static void complain(int rank, int number) {
+  static void report_signal(int rank, int number) {
     if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
     fmt::print(stderr, "DDL-3-62 Rank {} was ended by signal {} ({}).{}\n", rank, number,
                strsignal(number),

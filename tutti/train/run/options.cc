@@ -41,7 +41,8 @@ OptionTable work_rows() {
 
 OptionTable update_rows() {
   return {
-      choice("optimizer", "adam", "rule of the update", {kUpdateRules.begin(), kUpdateRules.end()}),
+      choice("optimizer", "adam", "rule of the update",
+             {kOptimizerNames.begin(), kOptimizerNames.end()}),
       {"learning_rate", kFloat, "0.001", "highest rate of the schedule, for one rank", "", 0, 1e3},
       {"momentum", kFloat, "0.9", "also beta1 of adam and lamb", "", 0, 0.99999},
       {"nesterov", kBool, "0", "look ahead with the momentum of sgd", ""},

@@ -7,7 +7,7 @@ namespace tutti::train {
 
 // Values of the choices that more than one place needs, in the order of the table.
 enum class StrategyKind { kSync, kAsync, kHybrid, kLocalSgd };  // `strategy`
-enum class UpdateScope { kAll, kSlice };                        // `update`
+enum class UpdateScope { kAll, kSharded };                      // `update`
 
 // What every case understands. A case adds rows of its own and sets its own defaults.
 const OptionTable& train_options();

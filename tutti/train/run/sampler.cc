@@ -7,9 +7,14 @@
 
 namespace tutti::train {
 
-Sampler::Sampler(std::int64_t samples, const EpochSchedule& course, std::int64_t batch, int rank,
-                 int ranks, std::uint64_t seed)
-    : samples_(samples), course_(course), batch_(batch), rank_(rank), ranks_(ranks), seed_(seed) {}
+Sampler::Sampler(std::int64_t samples, const EpochSchedule& epoch_schedule, std::int64_t batch,
+                 int rank, int ranks, std::uint64_t seed)
+    : samples_(samples),
+      epoch_schedule_(epoch_schedule),
+      batch_(batch),
+      rank_(rank),
+      ranks_(ranks),
+      seed_(seed) {}
 
 void Sampler::shuffle(std::int64_t epoch) {
   epoch_ = epoch;
@@ -20,9 +25,9 @@ void Sampler::shuffle(std::int64_t epoch) {
 }
 
 std::vector<std::int64_t> Sampler::indices(std::int64_t step, std::int64_t part) {
-  const DataPosition place = course_.place(step);
-  if (place.epoch != epoch_) shuffle(place.epoch);
-  const std::int64_t first = place.samples + (part * ranks_ + rank_) * batch_;
+  const DataPosition position = epoch_schedule_.position(step);
+  if (position.epoch != epoch_) shuffle(position.epoch);
+  const std::int64_t first = position.samples + (part * ranks_ + rank_) * batch_;
   return {order_.begin() + first, order_.begin() + first + batch_};
 }
 

@@ -14,7 +14,7 @@ namespace tutti::train {
 class Sampler {
  public:
   // A step of the course has one batch of `batch` samples for every rank, or several parts of that.
-  Sampler(std::int64_t samples, const EpochSchedule& course, std::int64_t batch, int rank,
+  Sampler(std::int64_t samples, const EpochSchedule& epoch_schedule, std::int64_t batch, int rank,
           int ranks, std::uint64_t seed);
 
   // Samples of this rank in part `part` of step `step`, counted over all epochs. Safe from one
@@ -25,7 +25,7 @@ class Sampler {
   void shuffle(std::int64_t epoch);
 
   std::int64_t samples_;
-  EpochSchedule course_;
+  EpochSchedule epoch_schedule_;
   std::int64_t batch_;
   int rank_, ranks_;
   std::uint64_t seed_;

@@ -11,11 +11,11 @@ namespace {
 TEST(Sampler, AnEpochSeesEverySampleOnce) {
   const std::int64_t samples = 103, batch = 5;
   const int ranks = 3;
-  const EpochSchedule course(samples, batch * ranks);
+  const EpochSchedule epoch_schedule(samples, batch * ranks);
   std::vector<Sampler> samplers;
   for (int rank = 0; rank < ranks; ++rank)
-    samplers.emplace_back(samples, course, batch, rank, ranks, 7);
-  const std::int64_t steps = course.steps_per_epoch();
+    samplers.emplace_back(samples, epoch_schedule, batch, rank, ranks, 7);
+  const std::int64_t steps = epoch_schedule.steps_per_epoch();
   EXPECT_EQ(steps, 6);
   std::vector<std::vector<std::int64_t>> epochs(2);
   for (std::int64_t step = 0; step < 2 * steps; ++step)
@@ -30,9 +30,9 @@ TEST(Sampler, AnEpochSeesEverySampleOnce) {
 }
 
 TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
-  const EpochSchedule course(64, 8);
-  Sampler alone(64, course, 8, 0, 1, 3), first(64, course, 4, 0, 2, 3),
-      second(64, course, 4, 1, 2, 3), parts(64, course, 4, 0, 1, 3);
+  const EpochSchedule epoch_schedule(64, 8);
+  Sampler alone(64, epoch_schedule, 8, 0, 1, 3), first(64, epoch_schedule, 4, 0, 2, 3),
+      second(64, epoch_schedule, 4, 1, 2, 3), parts(64, epoch_schedule, 4, 0, 1, 3);
   for (std::int64_t step : {9, 0, 5}) {
     std::vector<std::int64_t> both = first.indices(step);
     const auto others = second.indices(step);
@@ -48,11 +48,12 @@ TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
   const std::int64_t samples = 96, batch = 4;
   const EpochSchedule before(samples, 2 * batch);
   const std::int64_t stop = 6;  // in the middle of the first epoch
-  const EpochSchedule after(samples, 3 * batch, stop, before.place(stop));
+  const EpochSchedule after(samples, 3 * batch, stop, before.position(stop));
   std::vector<std::int64_t> seen;
-  auto take = [&](const EpochSchedule& course, int ranks, std::int64_t first, std::int64_t last) {
+  auto take = [&](const EpochSchedule& epoch_schedule, int ranks, std::int64_t first,
+                  std::int64_t last) {
     for (int rank = 0; rank < ranks; ++rank) {
-      Sampler sampler(samples, course, batch, rank, ranks, 5);
+      Sampler sampler(samples, epoch_schedule, batch, rank, ranks, 5);
       for (std::int64_t step = first; step < last; ++step)
         for (std::int64_t index : sampler.indices(step)) seen.push_back(index);
     }

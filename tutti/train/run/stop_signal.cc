@@ -20,9 +20,9 @@ void set_handlers(void (*handler)(int)) {
 
 }  // namespace
 
-StopSignal::StopSignal(bool is_told) {
+StopSignal::StopSignal(bool announces) {
   came = 0;
-  answers = is_told;
+  answers = announces;
   set_handlers([](int) {
     came = 1;
     set_handlers(SIG_DFL);
@@ -34,7 +34,7 @@ StopSignal::~StopSignal() {
   set_handlers(SIG_DFL);
 }
 
-bool StopSignal::is_asked() const {
+bool StopSignal::stop_requested() const {
   return came != 0;
 }
 

@@ -8,12 +8,12 @@ namespace tutti::train {
 // minutes. One at a time.
 class StopSignal {
  public:
-  explicit StopSignal(bool is_told = false);
+  explicit StopSignal(bool announces = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  bool is_asked() const;
+  bool stop_requested() const;
 };
 
 }  // namespace tutti::train

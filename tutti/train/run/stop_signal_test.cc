@@ -8,9 +8,9 @@ namespace {
 
 TEST(StopSignal, RemembersTheFirstAndDiesOfTheSecond) {
   const StopSignal stop;
-  EXPECT_FALSE(stop.is_asked());
+  EXPECT_FALSE(stop.stop_requested());
   raise(SIGTERM);
-  EXPECT_TRUE(stop.is_asked());
+  EXPECT_TRUE(stop.stop_requested());
   EXPECT_EXIT(raise(SIGINT), testing::KilledBySignal(SIGINT), "");
 }
 
@@ -34,7 +34,7 @@ TEST(StopSignal, IsOverWithItsLife) {
   }
   EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
   const StopSignal again;
-  EXPECT_FALSE(again.is_asked());
+  EXPECT_FALSE(again.stop_requested());
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ namespace tutti::train {
 namespace {
 
 // The gradients that this rank trains.
-std::vector<fusion::GradientSize> sizes_of(const StrategyParts& parts) {
-  const std::vector<Segment>& segments = parts.parameters.segments();
+std::vector<fusion::GradientSize> sizes_of(const StrategyContext& context) {
+  const std::vector<Segment>& segments = context.parameters.segments();
   std::vector<fusion::GradientSize> sizes;
-  for (std::size_t i = parts.first_tensor; i < std::min(segments.size(), parts.last_tensor); ++i)
+  for (std::size_t i = context.first_tensor; i < std::min(segments.size(), context.last_tensor);
+       ++i)
     sizes.push_back({segments[i].count});
   return sizes;
 }
@@ -28,16 +29,16 @@ fusion::BucketLimits limits_of(const Options& options) {
 
 }  // namespace
 
-Buckets::Buckets(const StrategyParts& parts, fusion::BucketSchedule::Start start)
-    : schedule_(sizes_of(parts), limits_of(parts.options), fusion::BucketSchedule::Order::kPlanned,
-                std::move(start)) {
-  const std::vector<Segment>& segments = parts.parameters.segments();
+Buckets::Buckets(const StrategyContext& context, fusion::BucketSchedule::Start start)
+    : schedule_(sizes_of(context), limits_of(context.options),
+                fusion::BucketSchedule::Order::kPlanned, std::move(start)) {
+  const std::vector<Segment>& segments = context.parameters.segments();
   for (const fusion::PlannedBucket& plan : schedule_.buckets()) {
-    const std::size_t first = parts.first_tensor + plan.members.back();
+    const std::size_t first = context.first_tensor + plan.members.back();
     buckets_.push_back({first, first + plan.members.size(), segments[first].begin, plan.count,
                         segments[first].name});
     for (const std::size_t i : plan.members)
-      add_hook(parts.parameters.tensors()[parts.first_tensor + i], i);
+      add_hook(context.parameters.tensors()[context.first_tensor + i], i);
   }
 }
 

@@ -26,7 +26,7 @@ struct Bucket {
 // its gradient as ready; buckets start in the planned order.
 class Buckets {
  public:
-  Buckets(const StrategyParts& parts, fusion::BucketSchedule::Start start);
+  Buckets(const StrategyContext& context, fusion::BucketSchedule::Start start);
   ~Buckets();
   Buckets(const Buckets&) = delete;
   Buckets& operator=(const Buckets&) = delete;

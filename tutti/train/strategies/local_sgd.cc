@@ -3,7 +3,7 @@
 #include <torch/types.h>
 
 #include "tutti/core/clock.h"
-#include "tutti/train/strategies/finite_watch.h"
+#include "tutti/train/strategies/nonfinite_check.h"
 #include "tutti/train/strategy.h"
 
 namespace tutti::train {
@@ -11,30 +11,30 @@ namespace {
 
 class LocalSgd : public Strategy {
  public:
-  explicit LocalSgd(const StrategyParts& parts)
-      : communicator_(parts.communicator),
-        parameters_(parts.parameters),
-        optimizer_(parts.optimizer),
-        clip_norm_(parts.options.number("clip_norm")),
-        local_steps_(parts.options.integer("local_steps")),
-        watch_(communicator_, parameters_) {}
+  explicit LocalSgd(const StrategyContext& context)
+      : communicator_(context.communicator),
+        parameters_(context.parameters),
+        optimizer_(context.optimizer),
+        clip_norm_(context.options.number("clip_norm")),
+        local_steps_(context.options.integer("local_steps")),
+        nonfinite_check_(communicator_, parameters_) {}
 
   void begin() override {
     parameters_.begin();
-    watch_.begin();
+    nonfinite_check_.begin();
   }
 
-  Reduced reduce(bool is_loss_good) override {
-    watch_.look(0, 0, parameters_.segments().size());
-    watch_.tell();
+  Reduced reduce(bool is_loss_finite) override {
+    nonfinite_check_.check(0, 0, parameters_.segments().size());
+    nonfinite_check_.start_reduction();
     const Stopwatch watch;
-    const bool is_finite = watch_.is_good();
-    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+    const bool is_finite = nonfinite_check_.is_finite();
+    return {is_loss_finite && is_finite, is_loss_finite && !is_finite, watch.seconds()};
   }
-  std::string bad_layer() const override { return watch_.layer(); }
+  std::string nonfinite_layer() const override { return nonfinite_check_.layer(); }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
-    if (is_good) {
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) override {
+    if (is_finite) {
       scale *= clip_factor(parameters_.gradients(), clip_norm_, scale);
       optimizer_.begin(step, rate);
       optimizer_.update(parameters_.weights(), parameters_.gradients(), 0,
@@ -62,13 +62,13 @@ class LocalSgd : public Strategy {
   Optimizer& optimizer_;
   const double clip_norm_;
   const std::int64_t local_steps_;
-  FiniteWatch watch_;
+  NonFiniteCheck nonfinite_check_;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_local_sgd(const StrategyParts& parts) {
-  return std::make_unique<LocalSgd>(parts);
+std::unique_ptr<Strategy> make_local_sgd(const StrategyContext& context) {
+  return std::make_unique<LocalSgd>(context);
 }
 
 }  // namespace tutti::train

@@ -21,7 +21,7 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/core/error.h"
-#include "tutti/train/strategies/finite_watch.h"
+#include "tutti/train/strategies/nonfinite_check.h"
 #include "tutti/train/strategy.h"
 
 namespace tutti::train {
@@ -150,10 +150,11 @@ class ServerMessages {
 
 // The option `groups`, or as many groups as ranks that train. Throws ConfigError when there are too
 // few ranks.
-int groups_of(const StrategyParts& parts, bool is_async) {
-  const int ranks = parts.communicator.size();
-  const int servers = static_cast<int>(parts.options.integer("servers")), workers = ranks - servers;
-  const int groups = is_async ? workers : static_cast<int>(parts.options.integer("groups"));
+int groups_of(const StrategyContext& context, bool is_async) {
+  const int ranks = context.communicator.size();
+  const int servers = static_cast<int>(context.options.integer("servers")),
+            workers = ranks - servers;
+  const int groups = is_async ? workers : static_cast<int>(context.options.integer("groups"));
   if (workers < 1 || groups > workers)
     throw ConfigError(
         "DDL-1-84",
@@ -164,48 +165,48 @@ int groups_of(const StrategyParts& parts, bool is_async) {
 
 class ParameterServers : public Strategy {
  public:
-  ParameterServers(const StrategyParts& parts, bool is_async)
-      : parameters_(parts.parameters),
-        clip_norm_(parts.options.number("clip_norm")),
-        groups_(groups_of(parts, is_async)),
-        messages_(parts.communicator, parts.parameters, parts.optimizer,
-                  static_cast<int>(parts.options.integer("servers")), groups_) {
-    comm::Communicator& world = parts.communicator;
-    const int workers = world.size() - static_cast<int>(parts.options.integer("servers"));
+  ParameterServers(const StrategyContext& context, bool is_async)
+      : parameters_(context.parameters),
+        clip_norm_(context.options.number("clip_norm")),
+        groups_(groups_of(context, is_async)),
+        messages_(context.communicator, context.parameters, context.optimizer,
+                  static_cast<int>(context.options.integer("servers")), groups_) {
+    comm::Communicator& world = context.communicator;
+    const int workers = world.size() - static_cast<int>(context.options.integer("servers"));
     const bool trains = world.rank() < workers;
     group_number_ = trains ? world.rank() * groups_ / workers : -1;
     group_size_ = (workers + groups_ - 1) / groups_;
     group_ = world.split(group_number_);
     workers_ = world.split(trains ? 0 : -1);
-    if (trains) watch_.emplace(*group_, parameters_);
-    lower_momentum(parts.optimizer);
+    if (trains) nonfinite_check_.emplace(*group_, parameters_);
+    lower_momentum(context.optimizer);
   }
 
   void begin() override {
     parameters_.begin();
-    watch_->begin();
+    nonfinite_check_->begin();
   }
 
-  Reduced reduce(bool is_loss_good) override {
-    watch_->look(0, 0, parameters_.segments().size());
-    watch_->tell();
+  Reduced reduce(bool is_loss_finite) override {
+    nonfinite_check_->check(0, 0, parameters_.segments().size());
+    nonfinite_check_->start_reduction();
     const Stopwatch watch;
     if (group_->size() > 1)
       group_->all_reduce(Buffer::of(parameters_.gradients()), ReduceOp::kAverage,
                          {.name = "gradients"});
-    const bool is_finite = watch_->is_good();
-    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+    const bool is_finite = nonfinite_check_->is_finite();
+    return {is_loss_finite && is_finite, is_loss_finite && !is_finite, watch.seconds()};
   }
-  std::string bad_layer() const override { return watch_->layer(); }
+  std::string nonfinite_layer() const override { return nonfinite_check_->layer(); }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) override {
     StepTimes times;
     const Stopwatch watch;
     scale *= clip_factor(parameters_.gradients(), clip_norm_, scale);
     if (scale != 1)
       for (float& g : parameters_.gradients()) g *= scale;
     if (group_->rank() == 0) {
-      if (is_good)
+      if (is_finite)
         times.staleness = messages_.exchange(step, rate);
       else
         messages_.ask_for_step();
@@ -254,13 +255,13 @@ class ParameterServers : public Strategy {
   int group_number_ = 0, group_size_ = 1;
   ServerMessages messages_;
   std::unique_ptr<comm::Communicator> group_, workers_;
-  std::optional<FiniteWatch> watch_;  // on ranks that train
+  std::optional<NonFiniteCheck> nonfinite_check_;  // on ranks that train
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_parameter_servers(const StrategyParts& parts, bool is_async) {
-  return std::make_unique<ParameterServers>(parts, is_async);
+std::unique_ptr<Strategy> make_parameter_servers(const StrategyContext& context, bool is_async) {
+  return std::make_unique<ParameterServers>(context, is_async);
 }
 
 }  // namespace tutti::train

@@ -7,13 +7,13 @@
 namespace tutti::train {
 namespace {
 
-bool updates_slices(const StrategyParts& parts) {
-  if (parts.options.choice<UpdateScope>("update") == UpdateScope::kAll) return false;
-  if (!parts.optimizer.is_elementwise() || parts.options.integer("lag") != 0)
+bool is_sharded(const StrategyContext& context) {
+  if (context.options.choice<UpdateScope>("update") == UpdateScope::kAll) return false;
+  if (!context.optimizer.is_elementwise() || context.options.integer("lag") != 0)
     throw ConfigError("DDL-1-92",
-                      "`update` slice needs lag 0 and optimizer sgd, adam, adamw or rmsprop: other "
-                      "rules need the norms of whole tensors.");
-  return parts.communicator.size() > 1;
+                      "`update` sharded needs lag 0 and optimizer sgd, adam, adamw or rmsprop: "
+                      "other optimizers need the norms of whole tensors.");
+  return context.communicator.size() > 1;
 }
 
 }  // namespace
@@ -22,14 +22,14 @@ int gradient_buffers(const Options& options) {
   return is_synchronous(options) && options.integer("lag") == 1 ? 2 : 1;
 }
 
-std::unique_ptr<Strategy> make_strategy(const StrategyParts& parts) {
-  switch (parts.options.choice<StrategyKind>("strategy")) {
-    case StrategyKind::kLocalSgd: return make_local_sgd(parts);
-    case StrategyKind::kAsync: return make_parameter_servers(parts, true);
-    case StrategyKind::kHybrid: return make_parameter_servers(parts, false);
+std::unique_ptr<Strategy> make_strategy(const StrategyContext& context) {
+  switch (context.options.choice<StrategyKind>("strategy")) {
+    case StrategyKind::kLocalSgd: return make_local_sgd(context);
+    case StrategyKind::kAsync: return make_parameter_servers(context, true);
+    case StrategyKind::kHybrid: return make_parameter_servers(context, false);
     case StrategyKind::kSync: break;
   }
-  return updates_slices(parts) ? make_sliced(parts) : make_sync(parts);
+  return is_sharded(context) ? make_sharded(context) : make_sync(context);
 }
 
 }  // namespace tutti::train

@@ -11,21 +11,21 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/train/strategies/buckets.h"
-#include "tutti/train/strategies/finite_watch.h"
+#include "tutti/train/strategies/nonfinite_check.h"
 
 namespace tutti::train {
 namespace {
 
 class Sync : public Strategy {
  public:
-  explicit Sync(const StrategyParts& parts)
-      : communicator_(parts.communicator),
-        parameters_(parts.parameters),
-        optimizer_(parts.optimizer),
-        stages_(parts.stages),
-        clip_norm_(parts.options.number("clip_norm")),
-        lag_(static_cast<int>(parts.options.integer("lag"))),
-        buckets_(parts, [this](std::size_t b) { start(b); }),
+  explicit Sync(const StrategyContext& context)
+      : communicator_(context.communicator),
+        parameters_(context.parameters),
+        optimizer_(context.optimizer),
+        stages_(context.stages),
+        clip_norm_(context.options.number("clip_norm")),
+        lag_(static_cast<int>(context.options.integer("lag"))),
+        buckets_(context, [this](std::size_t b) { start(b); }),
         watches_{{communicator_, parameters_}, {communicator_, parameters_}},
         works_(buckets_.size()),
         pending_(buckets_.size()) {}
@@ -41,17 +41,17 @@ class Sync : public Strategy {
     if (communicator_.size() > 1) buckets_.arm();
   }
 
-  Reduced reduce(bool is_loss_good) override {
+  Reduced reduce(bool is_loss_finite) override {
     if (communicator_.size() > 1)
       buckets_.start_rest();
     else
       for (std::size_t b = 0; b < buckets_.size(); ++b) look(b);
-    watches_[buffer_].tell();
+    watches_[buffer_].start_reduction();
     used_ = buffer_;
     has_gradient_ = true;
     if (lag_ == 1) {
       std::swap(works_, pending_);
-      std::swap(is_loss_good, is_pending_good_);
+      std::swap(is_loss_finite, is_pending_finite_);
       used_ = 1 - buffer_;
       has_gradient_ = !std::exchange(is_first_, false);
     }
@@ -59,13 +59,13 @@ class Sync : public Strategy {
     if (!has_gradient_) return reduced;
     const Stopwatch watch;
     for (comm::Work& work : works_) wait_for(work);
-    const bool is_finite = watches_[used_].is_good();
-    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+    const bool is_finite = watches_[used_].is_finite();
+    return {is_loss_finite && is_finite, is_loss_finite && !is_finite, watch.seconds()};
   }
-  std::string bad_layer() const override { return watches_[used_].layer(); }
+  std::string nonfinite_layer() const override { return watches_[used_].layer(); }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
-    if (!has_gradient_ || !is_good) return {};
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) override {
+    if (!has_gradient_ || !is_finite) return {};
     const std::span<float> gradients = parameters_.gradients(used_);
     optimizer_.begin(step, rate);
     if (clip_norm_ > 0) scale *= clip_factor(all_squares(gradients), clip_norm_, scale);
@@ -76,9 +76,9 @@ class Sync : public Strategy {
   }
 
   std::span<const float> pending() override {
-    if (lag_ == 0 || is_first_ || !is_pending_good_) return {};
+    if (lag_ == 0 || is_first_ || !is_pending_finite_) return {};
     for (comm::Work& work : pending_) wait_for(work);
-    if (!watches_[buffer_].is_good()) return {};
+    if (!watches_[buffer_].is_finite()) return {};
     return parameters_.gradients(buffer_);
   }
   void set_pending(std::span<const float> gradient) override {
@@ -89,7 +89,9 @@ class Sync : public Strategy {
   comm::Communicator& workers() override { return communicator_; }
 
  private:
-  void look(std::size_t b) { watches_[buffer_].look(buffer_, buckets_[b].first, buckets_[b].last); }
+  void look(std::size_t b) {
+    watches_[buffer_].check(buffer_, buckets_[b].first, buckets_[b].last);
+  }
 
   double all_squares(std::span<const float> gradients) const {
     double sum = 0;
@@ -115,16 +117,16 @@ class Sync : public Strategy {
   const double clip_norm_;
   const int lag_;
   Buckets buckets_;
-  FiniteWatch watches_[2];     // of each buffer
+  NonFiniteCheck watches_[2];  // of each buffer
   int buffer_ = 0, used_ = 0;  // of the gradients of this step, and of those of this update
   std::vector<comm::Work> works_, pending_;
-  bool is_pending_good_ = true, is_first_ = true, has_gradient_ = false;
+  bool is_pending_finite_ = true, is_first_ = true, has_gradient_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_sync(const StrategyParts& parts) {
-  return std::make_unique<Sync>(parts);
+std::unique_ptr<Strategy> make_sync(const StrategyContext& context) {
+  return std::make_unique<Sync>(context);
 }
 
 }  // namespace tutti::train

@@ -16,10 +16,10 @@ TEST(ClimateGrid, DistancesOnTheGlobe) {
   EXPECT_NEAR(great_circle_km({-90, 0}, {90, 77}), 180 * kDegreeKm, 1);
   EXPECT_NEAR(offset({60, 359}, {60, 1}).east, kDegreeKm, 0.1);
   EXPECT_EQ(kGrid.column(-1), 143);
-  int places = 0;
+  int cells = 0;
   visit_near(kGrid, {0, 0}, 5 * kDegreeKm,
-             [&](int, int, const Offset& d) { places += d.distance() <= 5 * kDegreeKm; });
-  EXPECT_NEAR(places, std::numbers::pi * 25 / (1.875 * 2.5), 4);
+             [&](int, int, const Offset& d) { cells += d.distance() <= 5 * kDegreeKm; });
+  EXPECT_NEAR(cells, std::numbers::pi * 25 / (1.875 * 2.5), 4);
 }
 
 // Mean 0, spread 1, smoother for greater lengths, one piece round the globe.
@@ -73,7 +73,7 @@ TEST(ClimateStorms, NumbersAreThoseOfPoisson) {
 // cyclone per storm because cells are large.
 TEST(ClimateWeather, FramesLookLikeTheWorld) {
   Random random(3);
-  double share[kClasses] = {}, cut[kClasses] = {}, joined[kClasses] = {};
+  double share[kClasses] = {}, intersection[kClasses] = {}, union_size[kClasses] = {};
   double storms[kStormKinds] = {}, found = 0;
   const int n = 12;
   for (int k = 0; k < n; ++k) {
@@ -82,8 +82,8 @@ TEST(ClimateWeather, FramesLookLikeTheWorld) {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       share[labels[i]] += 1.0 / (n * double(labels.size()));
       for (int c = 1; c < kClasses; ++c) {
-        cut[c] += labels[i] == c && frame.truth[i] == c;
-        joined[c] += labels[i] == c || frame.truth[i] == c;
+        intersection[c] += labels[i] == c && frame.truth[i] == c;
+        union_size[c] += labels[i] == c || frame.truth[i] == c;
       }
     }
     for (const Storm& storm : frame.storms) {
@@ -103,8 +103,8 @@ TEST(ClimateWeather, FramesLookLikeTheWorld) {
   EXPECT_NEAR(share[kBackground], 0.987, 0.006);
   EXPECT_NEAR(share[kCyclone], 0.004, 0.003);
   EXPECT_NEAR(share[kRiver], 0.009, 0.004);
-  EXPECT_GT(cut[kRiver] / joined[kRiver], 0.55);
-  EXPECT_GT(cut[kCyclone] / joined[kCyclone], 0.25);
+  EXPECT_GT(intersection[kRiver] / union_size[kRiver], 0.55);
+  EXPECT_GT(intersection[kCyclone] / union_size[kCyclone], 0.25);
   EXPECT_NEAR(storms[int(StormKind::kRiver)], 6, 2);
   EXPECT_NEAR(found, storms[int(StormKind::kTropicalCyclone)] + 0.7, 1);
 }

@@ -5,7 +5,7 @@ namespace {
 
 constexpr double kTropics = 40;  // degrees; farther out nothing is a tropical cyclone
 
-std::vector<std::uint8_t> moist_places(const Frame& frame, double threshold) {
+std::vector<std::uint8_t> moist_cells(const Frame& frame, double threshold) {
   const Grid& grid = frame.grid;
   std::vector<std::uint8_t> moist(grid.size());
   for (int row = 0; row < grid.rows; ++row) {
@@ -27,10 +27,10 @@ bool is_river(const Grid& grid, const std::vector<std::size_t>& region, const La
     const int row = static_cast<int>(i / grid.columns), column = static_cast<int>(i % grid.columns);
     south = std::min(south, row);
     north = std::max(north, row);
-    int turned = grid.column(column - origin);
-    if (turned > grid.columns / 2) turned -= grid.columns;
-    west = std::min(west, turned);
-    east = std::max(east, turned);
+    int offset = grid.column(column - origin);
+    if (offset > grid.columns / 2) offset -= grid.columns;
+    west = std::min(west, offset);
+    east = std::max(east, offset);
     area +=
         grid.cell_km() * kDegreeKm * grid.column_step() * std::cos(grid.latitude(row) * kDegree);
   }
@@ -187,21 +187,21 @@ std::vector<Position> find_cyclones(const Frame& frame, const LabelRules& rules)
   std::vector<Position> found;
   for (int row = 0; row < grid.rows; ++row)
     for (int column = 0; column < grid.columns; ++column) {
-      const Position place{grid.latitude(row), grid.longitude(column)};
+      const Position position{grid.latitude(row), grid.longitude(column)};
       const float here = spin[grid.at(row, column)];
-      if (std::abs(place.latitude) > kTropics || here < least) continue;
+      if (std::abs(position.latitude) > kTropics || here < least) continue;
       bool is_highest = true;
-      visit_near(grid, place, 0.5 * 7.75 * kDegreeKm, [&](int r, int c, const Offset&) {
+      visit_near(grid, position, 0.5 * 7.75 * kDegreeKm, [&](int r, int c, const Offset&) {
         is_highest = is_highest && spin[grid.at(r, c)] <= here;
       });
-      if (is_highest && is_cyclone(frame, place, rules)) found.push_back(place);
+      if (is_highest && is_cyclone(frame, position, rules)) found.push_back(position);
     }
   return found;
 }
 
 std::vector<std::uint8_t> label_frame(const Frame& frame, const LabelRules& rules) {
   std::vector<std::uint8_t> labels(frame.grid.size());
-  for (const auto& region : regions(frame.grid, moist_places(frame, rules.moisture)))
+  for (const auto& region : regions(frame.grid, moist_cells(frame, rules.moisture)))
     if (is_river(frame.grid, region, rules))
       for (std::size_t i : region) labels[i] = kRiver;
   for (const Position& centre : find_cyclones(frame, rules)) {

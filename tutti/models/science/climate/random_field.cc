@@ -27,7 +27,7 @@ Plane random_field(const Grid& grid, double length_km, Random& random) {
   for (int ky = -most; ky <= most; ++ky) {
     std::fill(real.begin(), real.end(), 0.f);
     std::fill(imaginary.begin(), imaginary.end(), 0.f);
-    std::vector<Wave> turned(columns, {1, 0});  // e^(i kx longitude)
+    std::vector<Wave> phase(columns, {1, 0});  // e^(i kx longitude)
     for (int kx = 0; kx <= most; ++kx) {
       const double k = 2 * std::numbers::pi / kEarthKm * std::hypot(kx, ky);
       const double one = std::pow(k * k + 1 / (length_km * length_km), -1.5);
@@ -35,7 +35,7 @@ Plane random_field(const Grid& grid, double length_km, Random& random) {
                  b = static_cast<float>(std::sqrt(one) * random.gaussian());
       power += one;
       for (std::size_t c = 0; c < columns; ++c) {
-        Wave& t = turned[c];
+        Wave& t = phase[c];
         real[c] += a * t.cosine - b * t.sine;
         imaginary[c] += a * t.sine + b * t.cosine;
         t = {t.cosine * turns[c].cosine - t.sine * turns[c].sine,

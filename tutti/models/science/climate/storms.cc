@@ -113,7 +113,7 @@ River draw_river(Random& random) {
   }
   for (River::Point& point : river.axis) {
     point.along /= double(river.axis.size()) * kStepKm;
-    point.place.longitude = std::fmod(point.place.longitude, 360);
+    point.position.longitude = std::fmod(point.position.longitude, 360);
   }
   river.sigma_km = between(150, 250, random);
   river.moisture = between(28, 42, random);
@@ -123,8 +123,8 @@ River draw_river(Random& random) {
 
 void add_river_low(const River& river, Frame& frame) {
   const River::Point& head = river.axis.back();
-  const double poleward = head.place.latitude > 0 ? 4 : -4;
-  const Position centre{head.place.latitude + poleward, head.place.longitude};
+  const double poleward = head.position.latitude > 0 ? 4 : -4;
+  const Position centre{head.position.latitude + poleward, head.position.longitude};
   visit_near(frame.grid, centre, 2000, [&](int row, int column, const Offset& d) {
     frame.fields[kPSL][frame.grid.at(row, column)] -=
         float(800 * std::exp(-std::pow(d.distance() / 700, 2)));
@@ -136,19 +136,20 @@ void add_river(const River& river, Frame& frame) {
   std::vector<double> weight(grid.size()), heading(grid.size());
   // Unrolled, so that a river over the edge of the map has one box.
   double row_min = grid.rows, row_max = 0, column_min = 1e9, column_max = -1e9;
-  const double first = river.axis.front().place.longitude;
+  const double first = river.axis.front().position.longitude;
   for (const River::Point& point : river.axis) {
     const double strength = std::sqrt(std::sin(std::numbers::pi * point.along));
-    visit_near(grid, point.place, 3.5 * river.sigma_km, [&](int row, int column, const Offset& d) {
-      const std::size_t i = grid.at(row, column);
-      const double w = strength * std::exp(-0.5 * std::pow(d.distance() / river.sigma_km, 2));
-      if (w <= weight[i]) return;
-      weight[i] = w;
-      heading[i] = point.heading;
-    });
-    const double row = (point.place.latitude + 90) / grid.row_step();
-    const double turned = point.place.longitude - first;
-    const double column = (first + (turned < -90 ? turned + 360 : turned)) / grid.column_step();
+    visit_near(
+        grid, point.position, 3.5 * river.sigma_km, [&](int row, int column, const Offset& d) {
+          const std::size_t i = grid.at(row, column);
+          const double w = strength * std::exp(-0.5 * std::pow(d.distance() / river.sigma_km, 2));
+          if (w <= weight[i]) return;
+          weight[i] = w;
+          heading[i] = point.heading;
+        });
+    const double row = (point.position.latitude + 90) / grid.row_step();
+    const double offset = point.position.longitude - first;
+    const double column = (first + (offset < -90 ? offset + 360 : offset)) / grid.column_step();
     row_min = std::min(row_min, row);
     row_max = std::max(row_max, row);
     column_min = std::min(column_min, column);

@@ -17,7 +17,7 @@ void add_cyclone(const Cyclone& cyclone, Frame& frame);
 
 struct River {
   struct Point {
-    Position place;
+    Position position;
     double along, heading;  // share of the length; radians north of east
   };
   std::vector<Point> axis;

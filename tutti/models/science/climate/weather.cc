@@ -103,9 +103,9 @@ class World {
 
  private:
   std::array<Plane, kFields>& f() { return frame_.fields; }
-  Plane field(double length_km, double spread) {
+  Plane field(double length_km, double deviation) {
     Plane plane = random_field(grid_, length_km, random_);
-    for (float& value : plane) value *= float(spread);
+    for (float& value : plane) value *= float(deviation);
     return plane;
   }
   template <class Visit>

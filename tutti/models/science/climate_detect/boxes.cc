@@ -18,19 +18,19 @@ Targets encode(std::span<const Labelled> boxes, int rows, int columns, int cell)
     const std::size_t i = static_cast<std::size_t>(row) * columns + column;
     targets.has_storm[i] = 1;
     targets.kind[i] = one.kind;
-    targets.place[i] = float(x - column);
-    targets.place[cells + i] = float(y - row);
-    targets.place[2 * cells + i] = float(std::log2((box.column_max - box.column_min) / cell));
-    targets.place[3 * cells + i] = float(std::log2((box.row_max - box.row_min) / cell));
+    targets.boxes[i] = float(x - column);
+    targets.boxes[cells + i] = float(y - row);
+    targets.boxes[2 * cells + i] = float(std::log2((box.column_max - box.column_min) / cell));
+    targets.boxes[3 * cells + i] = float(std::log2((box.row_max - box.row_min) / cell));
   }
   return targets;
 }
 
-Box decode(int row, int column, std::span<const float, 4> place, int cell) {
-  const double x = (column + std::clamp(place[0], 0.f, 1.f)) * cell,
-               y = (row + std::clamp(place[1], 0.f, 1.f)) * cell;
-  const double width = cell * std::exp2(std::clamp(place[2], -8.f, 8.f)),
-               height = cell * std::exp2(std::clamp(place[3], -8.f, 8.f));
+Box decode(int row, int column, std::span<const float, 4> encoded, int cell) {
+  const double x = (column + std::clamp(encoded[0], 0.f, 1.f)) * cell,
+               y = (row + std::clamp(encoded[1], 0.f, 1.f)) * cell;
+  const double width = cell * std::exp2(std::clamp(encoded[2], -8.f, 8.f)),
+               height = cell * std::exp2(std::clamp(encoded[3], -8.f, 8.f));
   return {y - height / 2, x - width / 2, y + height / 2, x + width / 2};
 }
 

@@ -23,7 +23,7 @@ struct Labelled {
 // the cell's side. Of two storms in one cell the later counts.
 struct Targets {
   int rows = 0, columns = 0;
-  std::vector<float> place;        // (4, rows, columns): x, y, width, height
+  std::vector<float> boxes;        // (4, rows, columns): x, y, width, height
   std::vector<float> has_storm;    // (rows, columns)
   std::vector<std::int64_t> kind;  // (rows, columns)
 };
@@ -35,7 +35,7 @@ struct Detection {
   float score = 0;
 };
 // What a cell says, as a box. The reverse of encode.
-Box decode(int row, int column, std::span<const float, 4> place, int cell);
+Box decode(int row, int column, std::span<const float, 4> encoded, int cell);
 
 double overlap(const Box& a, const Box& b);  // intersection over union
 

@@ -20,9 +20,9 @@ TEST(DetectBoxes, DecodeUndoesEncode) {
       const std::size_t i = static_cast<std::size_t>(row * 18 + column);
       if (targets.has_storm[i] == 0) continue;
       const Labelled& expected = boxes[static_cast<std::size_t>(storms++)];
-      const float place[] = {targets.place[i], targets.place[216 + i], targets.place[432 + i],
-                             targets.place[648 + i]};
-      const Box box = decode(row, column, place, 8);
+      const float encoded[] = {targets.boxes[i], targets.boxes[216 + i], targets.boxes[432 + i],
+                               targets.boxes[648 + i]};
+      const Box box = decode(row, column, encoded, 8);
       EXPECT_NEAR(box.row_min, expected.box.row_min, 1e-4);
       EXPECT_NEAR(box.column_min, expected.box.column_min, 1e-4);
       EXPECT_NEAR(box.row_max, expected.box.row_max, 1e-4);
@@ -30,7 +30,7 @@ TEST(DetectBoxes, DecodeUndoesEncode) {
       EXPECT_EQ(targets.kind[i], expected.kind);
     }
   EXPECT_EQ(storms, 2);
-  EXPECT_FLOAT_EQ(targets.place[432 + 1 * 18 + 4], 2);  // 32 wide: four cells, log2 is 2
+  EXPECT_FLOAT_EQ(targets.boxes[432 + 1 * 18 + 4], 2);  // 32 wide: four cells, log2 is 2
   EXPECT_EQ(encode(std::vector<Labelled>{{{200, 0, 210, 10}, 0}}, 12, 18, 8).has_storm,
             std::vector<float>(216));
 }
@@ -78,10 +78,10 @@ TEST(DetectFrames, HaveThePublishedLayoutWhateverTheRanks) {
     for (const Labelled& box : one.boxes(i)) EXPECT_LE(box.box.column_max, 32);
   }
   EXPECT_NEAR(double(storms) / 23, 8, 3);  // two thirds of twelve
-  std::vector<float> mean(16), spread(16);
-  one.scale(mean, spread);
+  std::vector<float> mean(16), deviation(16);
+  one.scale(mean, deviation);
   EXPECT_NEAR(mean[2], 101200, 400);  // PSL is the third
-  EXPECT_GT(spread[2], 200);
+  EXPECT_GT(deviation[2], 200);
   EXPECT_NEAR(mean[6], 17, 4);  // TMQ
   const train::H5File file(folder / "one" / "test-0000.h5", train::H5File::Mode::kRead);
   EXPECT_EQ(file.shape("images"), (std::vector<std::int64_t>{2, 16, 32, 32}));

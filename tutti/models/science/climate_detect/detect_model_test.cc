@@ -34,21 +34,21 @@ NetworkShape tiny() {
   return {16, 24, 16, 4, {4, 6}, 5};
 }
 
-Answers some_answers() {
-  Answers answers{torch::rand({2, 4, 2, 3}), torch::zeros({2, 2, 3}),
-                  torch::zeros({2, 2, 3}, torch::kInt64), torch::ones({2})};
-  answers.has_storm[0][1][2] = 1;
-  answers.kind[0][1][2] = 3;
-  answers.has_storm[1][0][0] = 1;
-  return answers;
+DetectorTargets some_targets() {
+  DetectorTargets targets{torch::rand({2, 4, 2, 3}), torch::zeros({2, 2, 3}),
+                          torch::zeros({2, 2, 3}, torch::kInt64), torch::ones({2})};
+  targets.has_storm[0][1][2] = 1;
+  targets.kind[0][1][2] = 3;
+  targets.has_storm[1][0][0] = 1;
+  return targets;
 }
 
 TEST(DetectModel, ShapesOfWhatItSays) {
   Network network(tiny(), 1, torch::kFloat32);
-  const Said said = network.forward(torch::randn({2, 16, 16, 24}), true);
-  EXPECT_EQ(said.place.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
-  EXPECT_EQ(said.kind.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
-  EXPECT_EQ(said.drawn.sizes(), (std::vector<std::int64_t>{2, 16, 16, 24}));
+  const DetectorOutput output = network.forward(torch::randn({2, 16, 16, 24}), true);
+  EXPECT_EQ(output.boxes.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
+  EXPECT_EQ(output.kind.sizes(), (std::vector<std::int64_t>{2, 4, 2, 3}));
+  EXPECT_EQ(output.drawn.sizes(), (std::vector<std::int64_t>{2, 16, 16, 24}));
   EXPECT_FALSE(network.forward(torch::randn({2, 16, 16, 24}), false).drawn.defined());
 }
 
@@ -72,45 +72,45 @@ TEST(DetectModel, AgreesWithItsDescription) {
   const Tensor fields = 3 + 2 * torch::randn({2, 16, 16, 24}), scaled = (fields - 3) / 2;
   const Tensor map = leaky(conv("encode1", leaky(conv("encode0", scaled, 2)), 2));
   const Tensor code = leaky(conv("code", map, 2));
-  const Said said = network.forward(fields, true);
+  const DetectorOutput output = network.forward(fields, true);
   auto near = [](const Tensor& a, const Tensor& b) { return torch::allclose(a, b, 1e-3, 1e-4); };
-  EXPECT_TRUE(near(said.scaled, scaled));
-  EXPECT_TRUE(near(said.place, conv("place", code, 1)));
-  EXPECT_TRUE(near(said.has_storm, conv("has_storm", code, 1)));
-  EXPECT_TRUE(near(said.kind, conv("kind", code, 1)));
-  EXPECT_TRUE(near(said.drawn, draw("draw0", leaky(draw("draw1", map)))));
+  EXPECT_TRUE(near(output.scaled, scaled));
+  EXPECT_TRUE(near(output.boxes, conv("place", code, 1)));
+  EXPECT_TRUE(near(output.has_storm, conv("has_storm", code, 1)));
+  EXPECT_TRUE(near(output.kind, conv("kind", code, 1)));
+  EXPECT_TRUE(near(output.drawn, draw("draw0", leaky(draw("draw1", map)))));
 }
 
 // A loop over cells and numbers, as the description says it.
 TEST(DetectModel, LossByHand) {
   torch::manual_seed(3);
   Network network(tiny(), 1, torch::kFloat32);
-  const Said said = network.forward(torch::randn({2, 16, 16, 24}), true);
-  Answers answers = some_answers();
-  answers.is_labelled[1] = 0;  // the second frame is only drawn
+  const DetectorOutput output = network.forward(torch::randn({2, 16, 16, 24}), true);
+  DetectorTargets targets = some_targets();
+  targets.is_labelled[1] = 0;  // the second frame is only drawn
   auto smooth = [](double d) { return std::abs(d) < 1 ? d * d / 2 : std::abs(d) - 0.5; };
   double expected = 0;
   for (int row = 0; row < 2; ++row)
     for (int column = 0; column < 3; ++column) {
-      const Tensor sure = torch::log_softmax(said.has_storm[0], 0).select(2, column).select(1, row);
-      if (answers.has_storm[0][row][column].item<float>() == 0) {
+      const Tensor sure =
+          torch::log_softmax(output.has_storm[0], 0).select(2, column).select(1, row);
+      if (targets.has_storm[0][row][column].item<float>() == 0) {
         expected -= 0.5 * sure[1].item<double>();
         continue;
       }
       expected -= sure[0].item<double>();
       for (int i = 0; i < 4; ++i)
-        expected +=
-            (i < 2 ? 5 : 7) *
-            smooth(
-                (said.place[0][i][row][column] - answers.place[0][i][row][column]).item<double>());
-      expected -= torch::log_softmax(said.kind[0], 0)[3][row][column].item<double>();
+        expected += (i < 2 ? 5 : 7) *
+                    smooth((output.boxes[0][i][row][column] - targets.boxes[0][i][row][column])
+                               .item<double>());
+      expected -= torch::log_softmax(output.kind[0], 0)[3][row][column].item<double>();
     }
-  const double alone = loss_of(said, answers, 0).item<double>();
+  const double alone = loss_of(output, targets, 0).item<double>();
   EXPECT_NEAR(alone, expected, 1e-3);
-  const double squares = (said.drawn - said.scaled).square().mean().item<double>();
-  EXPECT_NEAR(loss_of(said, answers, 10).item<double>(), alone + 10 * squares, 1e-3);
-  answers.is_labelled.zero_();
-  EXPECT_EQ(loss_of(said, answers, 0).item<double>(), 0);
+  const double squares = (output.drawn - output.scaled).square().mean().item<double>();
+  EXPECT_NEAR(loss_of(output, targets, 10).item<double>(), alone + 10 * squares, 1e-3);
+  targets.is_labelled.zero_();
+  EXPECT_EQ(loss_of(output, targets, 0).item<double>(), 0);
 }
 
 TEST(DetectModel, GradientsAreThoseOfFiniteDifferences) {
@@ -118,10 +118,10 @@ TEST(DetectModel, GradientsAreThoseOfFiniteDifferences) {
   Network network(tiny(), 2, torch::kFloat64);
   network.to(torch::kFloat64);
   const Tensor input = torch::randn({2, 16, 16, 24}, torch::kFloat64);
-  Answers answers = some_answers();
-  for (Tensor* one : {&answers.place, &answers.has_storm, &answers.is_labelled})
+  DetectorTargets targets = some_targets();
+  for (Tensor* one : {&targets.boxes, &targets.has_storm, &targets.is_labelled})
     *one = one->to(torch::kFloat64);
-  auto loss = [&] { return loss_of(network.forward(input, true), answers, 10); };
+  auto loss = [&] { return loss_of(network.forward(input, true), targets, 10); };
   loss().backward();
   for (Tensor& parameter : network.parameters()) {
     const Tensor step = torch::randn_like(parameter);

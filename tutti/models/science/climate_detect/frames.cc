@@ -31,7 +31,7 @@ std::vector<float> box_rows(const climate::Frame& frame, int columns) {
 }
 
 void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
-               std::uint64_t stream, const train::FileProgress& tell) {
+               std::uint64_t stream, const train::FileProgress& report_progress) {
   Random random(mixed_seed(kSeed, stream));
   const climate::Grid grid{plan.rows, plan.rows * 3 / 2};
   const std::vector<std::int64_t> shape = {kFields, plan.rows, plan.columns};
@@ -48,7 +48,7 @@ void make_file(const fs::path& path, const FramePlan& plan, std::int64_t count,
       }
     file.append("images", shape, image);
     file.append("boxes", std::vector<std::int64_t>{kMostBoxes, 5}, box_rows(frame, plan.columns));
-    tell(double(k + 1) / double(count));
+    report_progress(double(k + 1) / double(count));
   }
   file.close();
 }
@@ -71,11 +71,11 @@ void generate(const fs::path& folder, const FramePlan& plan, int rank, int ranks
                                     .per_file = kFramesPerFile,
                                     .digits = 4,
                                     .val_prefix = train::val_prefix(plan.val)};
-  train::generate_files(folder, files, rank, ranks, progress,
-                        [&](const train::GeneratedFile& file, const train::FileProgress& tell) {
-                          make_file(file.path, plan, file.last - file.first, train::stream_of(file),
-                                    tell);
-                        });
+  train::generate_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::GeneratedFile& file, const train::FileProgress& report_progress) {
+        make_file(file.path, plan, file.last - file.first, train::stream_of(file), report_progress);
+      });
 }
 
 FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
@@ -94,7 +94,7 @@ FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
     std::vector<float> values(static_cast<std::size_t>(shape[0] * box_shape[1] * 5));
     files_.back().read("boxes", 0, shape[0], values);
     for (std::int64_t row = 0; row < shape[0]; ++row) {
-      places_.push_back({files_.size() - 1, row});
+      locations_.push_back({files_.size() - 1, row});
       boxes_.emplace_back();
       for (std::int64_t i = 0; i < box_shape[1]; ++i) {
         const float* v = values.data() + (row * box_shape[1] + i) * 5;
@@ -112,11 +112,11 @@ FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
 }
 
 void FrameFiles::image(std::int64_t index, std::span<float> values) const {
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  files_[place.file].read("images", place.row, 1, values);
+  const Location& location = locations_[static_cast<std::size_t>(index)];
+  files_[location.file].read("images", location.row, 1, values);
 }
 
-void FrameFiles::scale(std::span<float> mean, std::span<float> spread) const {
+void FrameFiles::scale(std::span<float> mean, std::span<float> deviation) const {
   const std::size_t plane = static_cast<std::size_t>(rows_) * columns_;
   std::vector<float> values(plane * kFields);
   std::vector<double> sum(kFields), squares(kFields);
@@ -132,7 +132,7 @@ void FrameFiles::scale(std::span<float> mean, std::span<float> spread) const {
   for (std::size_t c = 0; c < kFields; ++c) {
     mean[c] = float(sum[c] / all);
     const double variance = squares[c] / all - std::pow(sum[c] / all, 2);
-    spread[c] = variance > 0 ? float(std::sqrt(variance)) : 1.f;
+    deviation[c] = variance > 0 ? float(std::sqrt(variance)) : 1.f;
   }
 }
 

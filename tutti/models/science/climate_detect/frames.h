@@ -44,15 +44,15 @@ class FrameFiles {
     return boxes_[static_cast<std::size_t>(index)];
   }
   // Mean and spread of each field over the first frames.
-  void scale(std::span<float> mean, std::span<float> spread) const;
+  void scale(std::span<float> mean, std::span<float> deviation) const;
 
  private:
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;
   };
   std::vector<train::H5File> files_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<std::vector<Labelled>> boxes_;
   int rows_ = 0, columns_ = 0;
 };

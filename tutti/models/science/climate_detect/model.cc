@@ -24,7 +24,7 @@ NetworkGraph graph_of(const NetworkShape& shape) {
         {map}, kLeaky);
   const Id code =
       graph.layer({.name = "code", .out = shape.code, .kernel = 3, .stride = 2}, {map}, kLeaky);
-  all.place = graph.layer({.name = "place", .out = 4, .kernel = 3}, {code});
+  all.boxes = graph.layer({.name = "place", .out = 4, .kernel = 3}, {code});
   all.has_storm = graph.layer({.name = "has_storm", .out = 2, .kernel = 3}, {code});
   all.kind = graph.layer({.name = "kind", .out = shape.kinds, .kernel = 3}, {code});
   all.drawn = map;
@@ -45,33 +45,34 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
   add_input_scale(shape.channels, 0, 1);
 }
 
-Said Network::forward(const Tensor& fields, bool draws) {
-  Said said;
-  said.scaled = scaled(fields);
-  std::vector<Id> wanted = {graph_.place, graph_.has_storm, graph_.kind};
+DetectorOutput Network::forward(const Tensor& fields, bool draws) {
+  DetectorOutput output;
+  output.scaled = scaled(fields);
+  std::vector<Id> wanted = {graph_.boxes, graph_.has_storm, graph_.kind};
   if (draws) wanted.push_back(graph_.drawn);
-  const std::vector<Tensor> outputs = run(graph_.graph, said.scaled.to(dtype()), wanted);
-  said.place = at_least_f32(outputs[0]);
-  said.has_storm = at_least_f32(outputs[1]);
-  said.kind = at_least_f32(outputs[2]);
-  if (draws) said.drawn = at_least_f32(outputs[3]);
-  return said;
+  const std::vector<Tensor> outputs = run(graph_.graph, output.scaled.to(dtype()), wanted);
+  output.boxes = at_least_f32(outputs[0]);
+  output.has_storm = at_least_f32(outputs[1]);
+  output.kind = at_least_f32(outputs[2]);
+  if (draws) output.drawn = at_least_f32(outputs[3]);
+  return output;
 }
 
-Tensor loss_of(const Said& said, const Answers& answers, double weight) {
-  const Tensor shown = answers.is_labelled.view({-1, 1, 1});
-  const Tensor storm = answers.has_storm * shown, calm = (1 - answers.has_storm) * shown;
-  const Tensor misplaced = torch::smooth_l1_loss(said.place, answers.place, at::Reduction::None);
-  const Tensor places = 5 * misplaced.narrow(1, 0, 2).sum(1) + 7 * misplaced.narrow(1, 2, 2).sum(1);
-  const Tensor sure = torch::log_softmax(said.has_storm, 1);
+Tensor loss_of(const DetectorOutput& output, const DetectorTargets& targets, double weight) {
+  const Tensor shown = targets.is_labelled.view({-1, 1, 1});
+  const Tensor storm = targets.has_storm * shown, calm = (1 - targets.has_storm) * shown;
+  const Tensor box_errors = torch::smooth_l1_loss(output.boxes, targets.boxes, at::Reduction::None);
+  const Tensor box_loss =
+      5 * box_errors.narrow(1, 0, 2).sum(1) + 7 * box_errors.narrow(1, 2, 2).sum(1);
+  const Tensor sure = torch::log_softmax(output.has_storm, 1);
   const Tensor kinds =
-      torch::nll_loss2d(torch::log_softmax(said.kind, 1), answers.kind, {}, at::Reduction::None);
-  const Tensor found =
-      (storm * (places - sure.select(1, 0) + kinds)).sum() - 0.5 * (calm * sure.select(1, 1)).sum();
+      torch::nll_loss2d(torch::log_softmax(output.kind, 1), targets.kind, {}, at::Reduction::None);
+  const Tensor found = (storm * (box_loss - sure.select(1, 0) + kinds)).sum() -
+                       0.5 * (calm * sure.select(1, 1)).sum();
   // Per labelled frame, so that it weighs the same however few they are.
-  const Tensor loss = found / torch::clamp_min(answers.is_labelled.sum(), 1);
+  const Tensor loss = found / torch::clamp_min(targets.is_labelled.sum(), 1);
   if (weight == 0) return loss;
-  return loss + weight * torch::mse_loss(said.drawn, said.scaled);
+  return loss + weight * torch::mse_loss(output.drawn, output.scaled);
 }
 
 }  // namespace tutti::models::climate_detect

@@ -17,12 +17,12 @@ struct NetworkShape {
 };
 struct NetworkGraph {
   Graph graph;
-  Graph::Id place = 0, has_storm = 0, kind = 0, drawn = 0;  // as in Said
+  Graph::Id boxes = 0, has_storm = 0, kind = 0, drawn = 0;  // as in DetectorOutput
 };
 NetworkGraph graph_of(const NetworkShape& shape);
 
-struct Said {
-  torch::Tensor place;      // (N, 4, rows, columns)
+struct DetectorOutput {
+  torch::Tensor boxes;      // (N, 4, rows, columns)
   torch::Tensor has_storm;  // (N, 2, rows, columns): yes, no; before the softmax
   torch::Tensor kind;       // (N, kinds, rows, columns); before the softmax
   torch::Tensor drawn;      // the scaled input, drawn again; undefined when not asked for
@@ -33,7 +33,7 @@ class Network : public LayerStack {
  public:
   Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
   // (N, 16, H, W) in the units of the fields.
-  Said forward(const torch::Tensor& fields, bool draws);
+  DetectorOutput forward(const torch::Tensor& fields, bool draws);
   const NetworkShape& shape() const { return shape_; }
 
  private:
@@ -42,13 +42,13 @@ class Network : public LayerStack {
 };
 
 // What is right of one frame of a batch.
-struct Answers {
-  torch::Tensor place, has_storm, kind;  // as in Targets
+struct DetectorTargets {
+  torch::Tensor boxes, has_storm, kind;  // as in Targets
   torch::Tensor is_labelled;             // (N), 0 or 1
 };
 // Of the labelled frames, per frame: 5 |x, y| + 7 |w, h| (smooth) where a storm is, -log of the
 // confidence there and half of it elsewhere, cross-entropy of the kind. `weight` times the mean
 // squared error of the drawing is added, over all frames.
-torch::Tensor loss_of(const Said& said, const Answers& answers, double weight);
+torch::Tensor loss_of(const DetectorOutput& output, const DetectorTargets& targets, double weight);
 
 }  // namespace tutti::models::climate_detect

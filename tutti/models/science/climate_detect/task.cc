@@ -73,8 +73,8 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
   }
 
   torch::Tensor loss(const train::Batch& batch, std::uint64_t) override {
-    const Answers answers{batch.target, batch.more[0], batch.more[1], batch.more[2]};
-    return loss_of(network_->forward(batch.input, weight_ > 0), answers, weight_);
+    const DetectorTargets targets{batch.target, batch.more[0], batch.more[1], batch.more[2]};
+    return loss_of(network_->forward(batch.input, weight_ > 0), targets, weight_);
   }
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
@@ -125,9 +125,10 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     export_traced(
         *network_,
         [&](const torch::Tensor& x) {
-          const Said said = network_->forward(x, false);
+          const DetectorOutput output = network_->forward(x, false);
           return torch::cat(
-              {said.place, torch::softmax(said.has_storm, 1), torch::softmax(said.kind, 1)}, 1);
+              {output.boxes, torch::softmax(output.has_storm, 1), torch::softmax(output.kind, 1)},
+              1);
         },
         torch::zeros({1, kFields, shape_.height, shape_.width}), out);
   }
@@ -164,9 +165,9 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
   }
 
   void on_data_ready(Communicator&) override {
-    std::vector<float> mean(kFields), spread(kFields);
-    train_set().scale(mean, spread);
-    network_->set_scale(mean, spread);
+    std::vector<float> mean(kFields), deviation(kFields);
+    train_set().scale(mean, deviation);
+    network_->set_scale(mean, deviation);
   }
 
   train::Batch batch_of(FrameFiles& files, std::span<const std::int64_t> indices) override {
@@ -176,7 +177,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
       const std::int64_t index = indices[static_cast<std::size_t>(i)];
       files.image(index, {batch.input.data_ptr<float>() + i * values(), std::size_t(values())});
       const Targets targets = encode(files.boxes(index), rows(), columns(), shape_.cell());
-      put(targets.place, batch.target[i]);
+      put(targets.boxes, batch.target[i]);
       put(targets.has_storm, batch.more[0][i]);
       put(targets.kind, batch.more[1][i]);
       batch.more[2][i] = is_labelled(index) ? 1.f : 0.f;
@@ -210,11 +211,11 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
   std::vector<Detection> find(const FrameFiles& files, std::int64_t index) {
     torch::Tensor fields = torch::empty({1, kFields, shape_.height, shape_.width});
     files.image(index, {fields.data_ptr<float>(), std::size_t(values())});
-    const Said said = network_->forward(fields, false);
-    const torch::Tensor place = said.place[0].contiguous(),
-                        sure = torch::softmax(said.has_storm, 1)[0][0].contiguous(),
-                        kind = torch::softmax(said.kind, 1)[0].contiguous();
-    const auto at = place.accessor<float, 3>(), of = kind.accessor<float, 3>();
+    const DetectorOutput output = network_->forward(fields, false);
+    const torch::Tensor boxes = output.boxes[0].contiguous(),
+                        sure = torch::softmax(output.has_storm, 1)[0][0].contiguous(),
+                        kind = torch::softmax(output.kind, 1)[0].contiguous();
+    const auto at = boxes.accessor<float, 3>(), of = kind.accessor<float, 3>();
     const auto confidence = sure.accessor<float, 2>();
     std::vector<Detection> found;
     for (int row = 0; row < rows(); ++row)

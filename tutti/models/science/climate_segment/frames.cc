@@ -117,16 +117,16 @@ ChannelScale FrameFiles::scale() const {
     H5File(paths_[static_cast<std::size_t>(i)], H5File::Mode::kRead)
         .read("climate/stats", 0, kFields, stats);
     for (std::size_t c = 0; c < kFields; ++c) {
-      const double mean = stats[4 * c], spread = stats[4 * c + 3];
+      const double mean = stats[4 * c], deviation = stats[4 * c + 3];
       sum[c] += mean / double(count);
-      squares[c] += (spread * spread + mean * mean) / double(count);
+      squares[c] += (deviation * deviation + mean * mean) / double(count);
     }
   }
   ChannelScale scale;
   for (std::size_t c = 0; c < kFields; ++c) {
     scale.mean[c] = float(sum[c]);
     const double variance = squares[c] - sum[c] * sum[c];
-    scale.spread[c] = variance > 0 ? float(std::sqrt(variance)) : 1.f;
+    scale.deviation[c] = variance > 0 ? float(std::sqrt(variance)) : 1.f;
   }
   return scale;
 }

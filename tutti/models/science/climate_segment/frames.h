@@ -30,7 +30,7 @@ void generate(const std::filesystem::path& folder, const FramePlan& plan, int ra
               const train::GenerateProgress& progress = {});
 
 struct ChannelScale {
-  std::array<float, climate::kFields> mean{}, spread{};
+  std::array<float, climate::kFields> mean{}, deviation{};
 };
 
 // The files of `<folder>/<name>*.h5`, or else `<folder>/<name>/*.h5`, or the one file of that name.

@@ -74,7 +74,7 @@ class DeepLabBuilder {
     layer.has_norm = true;
     return graph_.layer(layer, inputs, kRelu);
   }
-  Id add_doubling(const std::string& name, Id input) {
+  Id add_upsample2x(const std::string& name, Id input) {
     return add(
         {.name = name, .out = shape_.pyramid, .kernel = 3, .stride = 2, .is_transposed = true},
         {input});
@@ -119,10 +119,10 @@ class DeepLabBuilder {
   void add_decoder(Id x) {
     const int p = shape_.pyramid;
     const Id low = add({.name = "low", .out = shape_.low}, {low_});
-    x = add_doubling("double1", x);
+    x = add_upsample2x("double1", x);
     x = add({.name = "decode1", .out = p, .kernel = 3}, {x, low});
     x = add({.name = "decode2", .out = p, .kernel = 3}, {x});
-    x = add_doubling("double3", add_doubling("double2", x));
+    x = add_upsample2x("double3", add_upsample2x("double2", x));
     const Id input = add({.name = "input1", .out = p / 4, .kernel = 3}, {Graph::kInput});
     x = add({.name = "decode3", .out = p, .kernel = 3},
             {x, add({.name = "input2", .out = p / 2, .kernel = 3}, {input})});

@@ -44,7 +44,7 @@ TEST(SegmentFrames, HaveThePublishedLayoutWhateverTheRanks) {
   double mean = 0;
   for (std::size_t i = climate::kPSL; i < a.size(); i += 16) mean += a[i] / (32 * 48);
   EXPECT_NEAR(single.scale().mean[climate::kPSL], mean, 1);
-  EXPECT_GT(single.scale().spread[climate::kPSL], 100);
+  EXPECT_GT(single.scale().deviation[climate::kPSL], 100);
   const auto shares = one.frequencies();
   EXPECT_NEAR(shares[0] + shares[1] + shares[2], 1, 1e-9);
   fs::create_directories(folder / "sorted" / "train");
@@ -82,7 +82,7 @@ TEST(SegmentFrames, KnowWhetherTheyHaveTheTruth) {
   others.read(0, b, again);
   EXPECT_EQ(a, b);
   EXPECT_EQ(labels, again);
-  EXPECT_EQ(ours.scale().spread, others.scale().spread);
+  EXPECT_EQ(ours.scale().deviation, others.scale().deviation);
   fs::remove_all(folder);
 }
 

@@ -216,7 +216,7 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
 
   void on_data_ready(Communicator&) override {
     const ChannelScale scale = train_set().scale();
-    network_->set_scale(scale.mean, scale.spread);
+    network_->set_scale(scale.mean, scale.deviation);
     weights_ = class_weights(options_.choice<Weighting>("weighting"), train_set().frequencies());
   }
 

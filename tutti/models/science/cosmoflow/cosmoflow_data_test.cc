@@ -231,20 +231,22 @@ TEST_F(CosmoflowFiles, ThoseOfMlperfAreCutIntoCubes) {
 
 TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
   const auto& wanted = parameters(Variant::kPaper);
-  std::vector<Guess> guesses, means;
+  std::vector<Prediction> predictions, means;
   for (int i = 0; i < 100; ++i) {
     std::vector<double> truth;
     for (const Parameter& p : wanted) truth.push_back(p.low + (p.high - p.low) * (i + 0.5) / 100);
-    guesses.push_back({truth, truth});
+    predictions.push_back({truth, truth});
     means.push_back({{0.3, 0.865, 0.95}, truth});
   }
-  EXPECT_NEAR(skill(scores(wanted, guesses)), 1, 1e-9);
+  EXPECT_NEAR(skill(scores(wanted, predictions)), 1, 1e-9);
   EXPECT_NEAR(skill(scores(wanted, means)), 0, 1e-9);
-  const std::vector<Guess> same(8, {{0.31, 0.8, 0.93}, {0.3, 0.865, 0.95}});  // of one universe
+  const std::vector<Prediction> same(8,
+                                     {{0.31, 0.8, 0.93}, {0.3, 0.865, 0.95}});  // of one universe
   EXPECT_EQ(skill(scores(wanted, same)), 0);
-  EXPECT_NEAR(scores(wanted, guesses)[0].mean_error, 0.084, 0.001);
-  EXPECT_NEAR(scores(wanted, guesses)[1].correlation, 1, 1e-9);
-  EXPECT_NE(plot::render_svg(truth_chart(wanted, guesses, 1)).find("sigma_8"), std::string::npos);
+  EXPECT_NEAR(scores(wanted, predictions)[0].mean_error, 0.084, 0.001);
+  EXPECT_NEAR(scores(wanted, predictions)[1].correlation, 1, 1e-9);
+  EXPECT_NE(plot::render_svg(truth_chart(wanted, predictions, 1)).find("sigma_8"),
+            std::string::npos);
   // A tenth of a quarter of the range, of which the network has 1 for its half.
   const auto& unit = parameters(Variant::kMlperf);
   EXPECT_NEAR(mean_absolute_error(unit, {{{0.3075, 0.8, 0.96, 0.7}, {0.3, 0.8, 0.96, 0.7}}}),

@@ -32,7 +32,7 @@ void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t numbe
   const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(grids.size()), side, side,
                                            side};
   const std::vector<float> labels(values.begin(), values.end());
-  each_cut(grids, universe.cells, plan.cuts, [&](const std::vector<float>& sample) {
+  each_subvolume(grids, universe.cells, plan.cuts, [&](const std::vector<float>& sample) {
     file.append("volumes", shape, sample);
     file.append("physPar", std::vector<std::int64_t>{std::int64_t(labels.size())}, labels);
   });
@@ -71,12 +71,13 @@ DataPlan data_plan(const Options& options) {
   return plan;
 }
 
-void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
-              const std::function<void(const std::vector<float>&)>& visit) {
+void each_subvolume(const std::vector<std::vector<float>>& grids, int side, int cuts,
+                    const std::function<void(const std::vector<float>&)>& visit) {
   const int part = side / cuts;
   std::vector<float> sample;
-  for (int cut = 0; cut < cuts * cuts * cuts; ++cut) {
-    const int origin[3] = {cut / (cuts * cuts) * part, cut / cuts % cuts * part, cut % cuts * part};
+  for (int subvolume = 0; subvolume < cuts * cuts * cuts; ++subvolume) {
+    const int origin[3] = {subvolume / (cuts * cuts) * part, subvolume / cuts % cuts * part,
+                           subvolume % cuts * part};
     sample.clear();
     for (const std::vector<float>& grid : grids)
       for (int x = 0; x < part; ++x)
@@ -98,16 +99,18 @@ void generate(const std::filesystem::path& folder, const DataPlan& plan, int ran
                                     .val_prefix = train::val_prefix(plan.val_universes)};
   const std::int64_t before[] = {0, plan.train_universes,
                                  plan.train_universes + plan.test_universes};
-  train::generate_files(folder, files, rank, ranks, progress,
-                        [&](const train::GeneratedFile& made, const train::FileProgress& tell) {
-                          train::H5File file(made.path, train::H5File::Mode::kCreate);
-                          const std::int64_t earlier = before[static_cast<std::size_t>(made.kind)];
-                          for (std::int64_t i = made.first; i < made.last; ++i) {
-                            add_universe(file, plan, static_cast<std::uint64_t>(earlier + i));
-                            tell(double(i + 1 - made.first) / double(made.last - made.first));
-                          }
-                          file.close();
-                        });
+  train::generate_files(
+      folder, files, rank, ranks, progress,
+      [&](const train::GeneratedFile& file_plan, const train::FileProgress& report_progress) {
+        train::H5File file(file_plan.path, train::H5File::Mode::kCreate);
+        const std::int64_t earlier = before[static_cast<std::size_t>(file_plan.kind)];
+        for (std::int64_t i = file_plan.first; i < file_plan.last; ++i) {
+          add_universe(file, plan, static_cast<std::uint64_t>(earlier + i));
+          report_progress(double(i + 1 - file_plan.first) /
+                          double(file_plan.last - file_plan.first));
+        }
+        file.close();
+      });
 }
 
 }  // namespace tutti::models::cosmoflow

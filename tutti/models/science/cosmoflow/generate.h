@@ -35,7 +35,7 @@ void generate(const std::filesystem::path& folder, const DataPlan& plan, int ran
               const train::GenerateProgress& progress = {});
 
 // Cuts a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
-void each_cut(const std::vector<std::vector<float>>& grids, int side, int cuts,
-              const std::function<void(const std::vector<float>&)>& visit);
+void each_subvolume(const std::vector<std::vector<float>>& grids, int side, int cuts,
+                    const std::function<void(const std::vector<float>&)>& visit);
 
 }  // namespace tutti::models::cosmoflow

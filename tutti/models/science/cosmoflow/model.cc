@@ -118,10 +118,10 @@ Network::Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarTyp
   const double bias = shape.is_mlperf ? 0 : 0.1;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& l = layers_[i];
-    const std::int64_t places = std::int64_t{l.kernel} * l.kernel * l.kernel;
-    weights_.push_back(register_parameter(fmt::format("conv{}_weight", i + 1),
-                                          xavier({l.out, l.in, l.kernel, l.kernel, l.kernel},
-                                                 l.in * places, l.out * places, generator)));
+    const std::int64_t taps = std::int64_t{l.kernel} * l.kernel * l.kernel;
+    weights_.push_back(register_parameter(
+        fmt::format("conv{}_weight", i + 1),
+        xavier({l.out, l.in, l.kernel, l.kernel, l.kernel}, l.in * taps, l.out * taps, generator)));
     biases_.push_back(
         register_parameter(fmt::format("conv{}_bias", i + 1), torch::full({l.out}, bias)));
   }

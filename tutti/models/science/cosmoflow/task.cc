@@ -89,12 +89,12 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    const std::vector<Guess> guesses = eval_guesses(communicator);
-    const std::vector<ParameterScore> all = scores(parameters_, guesses);
+    const std::vector<Prediction> predictions = eval_predictions(communicator);
+    const std::vector<ParameterScore> all = scores(parameters_, predictions);
     if (!folder.empty())
       for (std::size_t i = 0; i < parameters_.size(); ++i)
         runs::write_text(folder / (parameters_[i].name + ".svg"),
-                         plot::render_svg(truth_chart(parameters_, guesses, i)));
+                         plot::render_svg(truth_chart(parameters_, predictions, i)));
     train::Metrics metrics = {{"skill", skill(all)}};
     for (const ParameterScore& score : all) {
       metrics.emplace_back(score.name + "_error", score.error);
@@ -102,7 +102,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
     }
     for (const ParameterScore& score : all)
       metrics.emplace_back(score.name + "_correlation", score.correlation);
-    metrics.emplace_back("mean_absolute_error", mean_absolute_error(parameters_, guesses));
+    metrics.emplace_back("mean_absolute_error", mean_absolute_error(parameters_, predictions));
     return metrics;
   }
 
@@ -188,7 +188,8 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
   // Turned and mirrored: its parameters stay what they are.
   torch::Tensor augmented(const torch::Tensor& volumes, std::uint64_t seed) const {
     if (!options_.flag("augment")) return volumes;
-    return kernels::turned(volumes, Random(mixed_seed(seed, 99)).below(kernels::kCubeSymmetries));
+    return kernels::apply_cube_symmetry(
+        volumes, Random(mixed_seed(seed, 99)).below(kernels::kCubeSymmetries));
   }
 
   // Whole universes are held out: pieces of one know of each other.
@@ -211,7 +212,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
   }
 
   // Every rank works on its part; all get all.
-  std::vector<Guess> eval_guesses(Communicator& communicator) {
+  std::vector<Prediction> eval_predictions(Communicator& communicator) {
     const std::size_t width = parameters_.size();
     std::vector<float> outputs(static_cast<std::size_t>(eval_count()) * width);
     for_eval_batches(communicator, kEvalBatch,
@@ -223,12 +224,12 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
                                    outputs.begin() + first * static_cast<std::int64_t>(width));
                      });
     communicator.all_reduce(Buffer::of(std::span(outputs)), ReduceOp::kSum, {.name = "guesses"});
-    std::vector<Guess> guesses(outputs.size() / width);
-    for (std::size_t i = 0; i < guesses.size(); ++i) {
-      guesses[i].truth = eval_set().truth(eval_first() + static_cast<std::int64_t>(i));
-      guesses[i].predicted = physical(outputs.data() + i * width);
+    std::vector<Prediction> predictions(outputs.size() / width);
+    for (std::size_t i = 0; i < predictions.size(); ++i) {
+      predictions[i].truth = eval_set().truth(eval_first() + static_cast<std::int64_t>(i));
+      predictions[i].predicted = physical(outputs.data() + i * width);
     }
-    return guesses;
+    return predictions;
   }
 
   const Variant variant_;

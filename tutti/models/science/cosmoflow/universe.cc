@@ -128,7 +128,7 @@ std::vector<float> density(const std::array<std::vector<float>, 3>& displacement
   for (std::size_t i = 0; i < cube(particles); ++i) {
     const std::size_t n = static_cast<std::size_t>(particles);
     const std::size_t start[3] = {i / (n * n), i / n % n, i % n};
-    std::size_t place[3][2];
+    std::size_t cell[3][2];
     float share[3][2];
     for (int axis = 0; axis < 3; ++axis) {
       // In cells; the middle of cell c is at c. A particle starts in the middle of its own volume.
@@ -136,14 +136,14 @@ std::vector<float> density(const std::array<std::vector<float>, 3>& displacement
                 displacement[static_cast<std::size_t>(axis)][i] * per_length;
       x -= static_cast<float>(cells) * std::floor(x / static_cast<float>(cells));
       const float low = std::floor(is_cloud ? x : x + 0.5f);
-      place[axis][0] = static_cast<std::size_t>(wrapped(static_cast<int>(low), cells));
-      place[axis][1] = static_cast<std::size_t>(wrapped(static_cast<int>(low) + 1, cells));
+      cell[axis][0] = static_cast<std::size_t>(wrapped(static_cast<int>(low), cells));
+      cell[axis][1] = static_cast<std::size_t>(wrapped(static_cast<int>(low) + 1, cells));
       share[axis][1] = is_cloud ? x - low : 0;
       share[axis][0] = 1 - share[axis][1];
     }
     for (int corner = 0; corner < (is_cloud ? 8 : 1); ++corner) {
       const int a = corner >> 2, b = corner >> 1 & 1, c = corner & 1;
-      grid[(place[0][a] * side + place[1][b]) * side + place[2][c]] +=
+      grid[(cell[0][a] * side + cell[1][b]) * side + cell[2][c]] +=
           weight * share[0][a] * share[1][b] * share[2][c];
     }
   }

@@ -13,7 +13,7 @@ VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string&
                          Variant variant, int side, int channels, train::SampleCacheBudget* budget)
     : side_(side), channels_(channels), kept_(budget) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, variant);
-  if (places_.empty())
+  if (locations_.empty())
     throw IoError("DDL-7-68",
                   fmt::format("{} has no universes in files {}*.h5. Set `data` to a folder that "
                               "has, or leave it empty.",
@@ -45,7 +45,7 @@ void VolumeFiles::add(const std::filesystem::path& path, Variant variant) {
   std::vector<float> values(static_cast<std::size_t>(is_cube ? labels[0] : labels[0] * labels[1]));
   file.read(name, 0, labels[0], values);
   for (std::int64_t row = 0; row < samples; ++row) {
-    places_.push_back({files_.size() - 1, row, is_cube});
+    locations_.push_back({files_.size() - 1, row, is_cube});
     std::vector<double>& truth = truths_.emplace_back();
     for (std::size_t i = 0; i < wanted.size(); ++i)
       truth.push_back(is_cube ? wanted[i].centre + wanted[i].scale * double(values[i])
@@ -71,17 +71,17 @@ void VolumeFiles::read_cube(const train::H5File& file, std::int64_t cube,
   }
 }
 
-void VolumeFiles::read(const Place& place, std::span<float> out) const {
-  const train::H5File file(files_[place.file], train::H5File::Mode::kRead);
-  if (place.is_cube)
-    read_cube(file, place.row, out);
+void VolumeFiles::read(const Location& location, std::span<float> out) const {
+  const train::H5File file(files_[location.file], train::H5File::Mode::kRead);
+  if (location.is_cube)
+    read_cube(file, location.row, out);
   else
-    file.read("volumes", place.row, 1, out);
+    file.read("volumes", location.row, 1, out);
 }
 
 const std::vector<std::uint16_t>& VolumeFiles::voxels(std::int64_t index) {
   return kept_.get(index, [&](std::vector<std::uint16_t>& out) {
-    read(places_[static_cast<std::size_t>(index)], scratch_);
+    read(locations_[static_cast<std::size_t>(index)], scratch_);
     for (float x : scratch_)
       out.push_back(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) + 0x8000) >> 16));
   });

@@ -26,7 +26,7 @@ class VolumeFiles {
   VolumeFiles(const std::filesystem::path& folder, const std::string& prefix, Variant variant,
               int side, int channels, train::SampleCacheBudget* budget = nullptr);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
   // In physical units, one per parameter of the variant.
   const std::vector<double>& truth(std::int64_t index) const {
     return truths_[static_cast<std::size_t>(index)];
@@ -35,19 +35,19 @@ class VolumeFiles {
   void volumes(std::span<const std::int64_t> indices, float* out);
 
  private:
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;  // in `volumes`; or the number of the cube of `full`
     bool is_cube;
   };
   void add(const std::filesystem::path& path, Variant variant);
   const std::vector<std::uint16_t>& voxels(std::int64_t index);
-  void read(const Place& place, std::span<float> out) const;
+  void read(const Location& location, std::span<float> out) const;
   void read_cube(const train::H5File& file, std::int64_t cube, std::span<float> out) const;
 
   std::int64_t side_, channels_;
   std::vector<std::filesystem::path> files_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<std::vector<double>> truths_;
   train::SampleCache<std::uint16_t> kept_;  // bf16
   std::vector<float> scratch_;

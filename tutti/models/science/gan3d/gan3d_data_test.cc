@@ -230,23 +230,23 @@ Comparison compared(int count, double stretch) {
   for (int i = 0; i < count; ++i) {
     const double energy = 60 + 380 * random.uniform();
     comparison.energies.push_back(energy);
-    comparison.truth.push_back(shape_of(make_shower(energy, random)));
+    comparison.real.push_back(shape_of(make_shower(energy, random)));
     std::vector<float> cells = make_shower(energy, random);
     for (int layer = 0; layer < kSide; ++layer)  // more energy in late layers
       for (int column = 0; column < kSide * kSide; ++column)
         cells[static_cast<std::size_t>(column * kSide + layer)] *=
             static_cast<float>(1 + stretch * (layer - 12));
-    comparison.made.push_back(shape_of(cells));
+    comparison.generated.push_back(shape_of(cells));
   }
   return comparison;
 }
 
-TEST(Judge, SeesWhatIsWrong) {
-  const Verdict same = judge(compared(400, 0)), other = judge(compared(400, 0.03));
+TEST(Compare, SeesWhatIsWrong) {
+  const Verdict same = compare(compared(400, 0)), other = compare(compared(400, 0.03));
   EXPECT_LT(same.error(), 0.03);
   EXPECT_LT(same.longitudinal, 0.06);
   EXPECT_NEAR(same.separation.value(), 0.5, 0.09);
-  EXPECT_NEAR(same.resolution_made, same.resolution_truth, 0.01);
+  EXPECT_NEAR(same.resolution_generated, same.resolution_real, 0.01);
   EXPECT_GT(other.longitudinal, 0.1);
   EXPECT_GT(other.depth, 2 * same.depth);
   EXPECT_LT(other.lateral, other.longitudinal);
@@ -255,25 +255,25 @@ TEST(Judge, SeesWhatIsWrong) {
 }
 
 // Showers that are all like the mean have the right profiles, and are told by not varying.
-TEST(Judge, SeparatesShowersThatDoNotVary) {
+TEST(Compare, SeparatesShowersThatDoNotVary) {
   Comparison comparison = compared(400, 0);
   Shape mean{};
-  for (std::size_t i = 0; i < comparison.truth.size(); ++i)
+  for (std::size_t i = 0; i < comparison.real.size(); ++i)
     for (std::size_t axis = 0; axis < 3; ++axis)
       for (std::size_t slice = 0; slice < kSide; ++slice)
         mean.profiles[axis][slice] +=
-            comparison.truth[i].profiles[axis][slice] / comparison.truth[i].sum / 400;
-  for (std::size_t i = 0; i < comparison.truth.size(); ++i) {
+            comparison.real[i].profiles[axis][slice] / comparison.real[i].sum / 400;
+  for (std::size_t i = 0; i < comparison.real.size(); ++i) {
     const auto sum = static_cast<float>(visible(comparison.energies[i] / 100));
-    comparison.made[i] = mean;
-    comparison.made[i].sum = sum;
-    for (auto& profile : comparison.made[i].profiles)
+    comparison.generated[i] = mean;
+    comparison.generated[i].sum = sum;
+    for (auto& profile : comparison.generated[i].profiles)
       for (float& slice : profile) slice *= sum;
   }
   EXPECT_GT(separation(comparison).value(), 0.95);
 }
 
-TEST(Judge, ChartsHaveLinesForBoth) {
+TEST(Compare, ChartsHaveLinesForBoth) {
   const Comparison comparison = compared(20, 0);
   EXPECT_EQ(profile_chart(comparison, 2).series.size() % 2, 0u);
   for (const plot::Chart& chart : {profile_chart(comparison, 2), profile_chart(comparison, 0),

@@ -40,12 +40,12 @@ constexpr NetworkShape kRelative = [] {
   return shape;
 }();
 
-struct TrueShowers {
+struct RealShowers {
   torch::Tensor cells, energies;  // GeV, 100 GeV
 };
-TrueShowers true_showers(std::int64_t count) {
+RealShowers real_showers(std::int64_t count) {
   Random random(4);
-  TrueShowers showers{torch::empty({count, kSide, kSide, kSide}), torch::empty({count})};
+  RealShowers showers{torch::empty({count, kSide, kSide, kSide}), torch::empty({count})};
   for (std::int64_t i = 0; i < count; ++i) {
     const double energy = 20 + 180 * random.uniform();
     std::ranges::copy(make_shower(energy, random), showers.cells[i].data_ptr<float>());
@@ -54,7 +54,7 @@ TrueShowers true_showers(std::int64_t count) {
   return showers;
 }
 
-torch::Tensor mean_of(const TrueShowers& showers) {
+torch::Tensor mean_of(const RealShowers& showers) {
   return (showers.cells / visible(showers.energies).view({-1, 1, 1, 1})).mean(0);
 }
 
@@ -72,11 +72,11 @@ TEST(Gan3d, CountsAreThoseOfTheTable) {
   EXPECT_EQ(layers[3].size, (Size3{25, 25, 25}));
   EXPECT_EQ(discriminator_layers(shape).back().size, (Size3{23, 23, 23}));
   Gan gan(shape, 1, torch::kFloat32);
-  std::int64_t made = 0, judged = 0;
+  std::int64_t generated = 0, adversarial = 0;
   for (const auto& item : gan.named_parameters())
-    (item.key().starts_with("generator.") ? made : judged) += item.value().numel();
-  EXPECT_EQ(made, generator_parameters(shape));
-  EXPECT_EQ(judged, discriminator_parameters(shape));
+    (item.key().starts_with("generator.") ? generated : adversarial) += item.value().numel();
+  EXPECT_EQ(generated, generator_parameters(shape));
+  EXPECT_EQ(adversarial, discriminator_parameters(shape));
 }
 
 void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance) {
@@ -166,7 +166,7 @@ TEST(Gan3d, DiscriminatorAgreesWithPlainOperations) {
   for (const auto& [type, tolerance] :
        {std::pair(torch::kFloat32, 1e-4), std::pair(torch::kBFloat16, 0.06)}) {
     Gan gan(shape, 4, type);
-    const Judgement ours = gan.discriminator->forward(cells, 0);
+    const DiscriminatorOutput ours = gan.discriminator->forward(cells, 0);
     (ours.logit.sum() + 2 * ours.energy.sum()).backward();
     std::vector<torch::Tensor> gradients;
     for (torch::Tensor& parameter : gan.discriminator->parameters()) {
@@ -220,7 +220,7 @@ double first_response(const NetworkShape& shape, const torch::Tensor& mean_showe
 // The published generator begins with showers that are a thousand times too bright, and has to
 // learn that first; one that makes multiples of the mean shower begins near it.
 TEST(Gan3d, BeginsNearTheMeanShower) {
-  const torch::Tensor mean = mean_of(true_showers(16));
+  const torch::Tensor mean = mean_of(real_showers(16));
   EXPECT_NEAR(mean.sum().item<double>(), 1, 0.1);
   EXPECT_NEAR(first_response(kRelative, mean), 1, 0.3);
   EXPECT_GT(first_response(kSmall, mean), 100);
@@ -229,17 +229,16 @@ TEST(Gan3d, BeginsNearTheMeanShower) {
 // The discriminator alone learns to read the energy of the electron from true showers.
 TEST(Gan3d, DiscriminatorAloneLearnsEnergies) {
   Gan gan(kRelative, 2, torch::kFloat32);
-  const TrueShowers showers = true_showers(8);
+  const RealShowers showers = real_showers(8);
   torch::optim::Adam rule(gan.discriminator->parameters(), torch::optim::AdamOptions(1e-2));
   double error = 100;
   for (int i = 0; i < 40; ++i) {
     rule.zero_grad();
-    const Judgement judgement = gan.discriminator->forward(showers.cells, std::uint64_t(i));
-    const torch::Tensor loss =
-        discriminator_loss(judgement, torch::ones({8}), showers.energies, {});
+    const DiscriminatorOutput output = gan.discriminator->forward(showers.cells, std::uint64_t(i));
+    const torch::Tensor loss = discriminator_loss(output, torch::ones({8}), showers.energies, {});
     loss.backward();
     rule.step();
-    error = relative_error(judgement.energy, showers.energies).item<double>();
+    error = relative_error(output.energy, showers.energies).item<double>();
   }
   EXPECT_LT(error, 15);
 }
@@ -247,7 +246,7 @@ TEST(Gan3d, DiscriminatorAloneLearnsEnergies) {
 // The generator alone, before a discriminator that stands still, learns how much energy to make.
 TEST(Gan3d, GeneratorAloneLearnsTheSum) {
   Gan gan(kRelative, 3, torch::kFloat32);
-  gan.generator->set_mean_shower(0.5 * mean_of(true_showers(16)));  // so that it is wrong at first
+  gan.generator->set_mean_shower(0.5 * mean_of(real_showers(16)));  // so that it is wrong at first
   torch::optim::Adam rule(gan.generator->parameters(), torch::optim::AdamOptions(1e-2));
   double first = 0, last = 0;
   for (int i = 0; i < 20; ++i) {
@@ -264,18 +263,18 @@ TEST(Gan3d, GeneratorAloneLearnsTheSum) {
   EXPECT_LT(last, 0.5 * first);
 }
 
-std::pair<TrueShowers, TrueShowers> two_halves() {
-  const TrueShowers showers = true_showers(48);
+std::pair<RealShowers, RealShowers> two_halves() {
+  const RealShowers showers = real_showers(48);
   const auto half = [&](std::int64_t from) {
-    return TrueShowers{showers.cells.narrow(0, from, 24), showers.energies.narrow(0, from, 24)};
+    return RealShowers{showers.cells.narrow(0, from, 24), showers.energies.narrow(0, from, 24)};
   };
   return {half(0), half(24)};
 }
 
 TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
   const auto [a, b] = two_halves();
-  auto distance = [&a = a, &b = b](const torch::Tensor& made) {
-    return profile_distance(made, a.energies, b.cells, b.energies).item<double>();
+  auto distance = [&a = a, &b = b](const torch::Tensor& generated) {
+    return profile_distance(generated, a.energies, b.cells, b.energies).item<double>();
   };
   const double alike = distance(a.cells);
   EXPECT_LT(std::abs(alike), 0.03);
@@ -290,8 +289,8 @@ TEST(Gan3dLosses, ProfileDistanceTellsDistributionsApart) {
 
 TEST(Gan3dLosses, ResponseDistanceTellsDistributionsApart) {
   const auto [a, b] = two_halves();
-  auto distance = [&a = a, &b = b](const torch::Tensor& made) {
-    return response_distance(made, a.energies, b.cells, b.energies).item<double>();
+  auto distance = [&a = a, &b = b](const torch::Tensor& generated) {
+    return response_distance(generated, a.energies, b.cells, b.energies).item<double>();
   };
   const torch::Tensor sums = (a.cells.sum({1, 2, 3}) / visible(a.energies)).view({-1, 1, 1, 1});
   const double alike = distance(a.cells);
@@ -328,17 +327,16 @@ TEST(Gan3d, GradientsOfTheGeneratorAreSlopes) {
 
 TEST(Gan3dLosses, AreThoseOfTheFormulas) {
   const torch::Tensor energies = torch::tensor({1.f, 4.f});
-  const Judgement judgement{torch::tensor({0.f, 2.f}), torch::tensor({1.1f, 3.f})};
+  const DiscriminatorOutput output{torch::tensor({0.f, 2.f}), torch::tensor({1.1f, 3.f})};
   // BCE of sigmoid(0) and sigmoid(2) with labels 1; errors of 10 % and 25 %.
-  const double judged = 0.5 * (std::log(2.0) + std::log1p(std::exp(-2.0)));
-  EXPECT_NEAR(
-      discriminator_loss(judgement, torch::ones({2}), energies, {6, 0.2, 0.1}).item<float>(),
-      6 * judged + 0.2 * 17.5, 1e-4);
+  const double adversarial = 0.5 * (std::log(2.0) + std::log1p(std::exp(-2.0)));
+  EXPECT_NEAR(discriminator_loss(output, torch::ones({2}), energies, {6, 0.2, 0.1}).item<float>(),
+              6 * adversarial + 0.2 * 17.5, 1e-4);
   const torch::Tensor cells = torch::zeros({2, 1, 1, 2});
   cells[0][0][0][0] = visible(1.0);      // right
   cells[1][0][0][1] = visible(4.0) / 2;  // half
-  EXPECT_NEAR(generator_loss(judgement, cells, energies, {6, 0.2, 0.1}).item<float>(),
-              6 * judged + 0.2 * 17.5 + 0.1 * 25, 1e-3);
+  EXPECT_NEAR(generator_loss(output, cells, energies, {6, 0.2, 0.1}).item<float>(),
+              6 * adversarial + 0.2 * 17.5 + 0.1 * 25, 1e-3);
   EXPECT_NEAR(visible(1.0), 2.02, 0.01);
   EXPECT_NEAR(visible(5.0), 9.05, 0.05);
 }

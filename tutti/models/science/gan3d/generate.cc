@@ -38,14 +38,15 @@ void generate(const std::filesystem::path& folder, const DataPlan& plan, int ran
   const std::int64_t earlier[] = {0, plan.train_showers, plan.train_showers + plan.test_showers};
   train::generate_files(
       folder, files, rank, ranks, progress,
-      [&](const train::GeneratedFile& made, const train::FileProgress& tell) {
-        train::H5File file(made.path, train::H5File::Mode::kCreate);
-        const std::int64_t before = earlier[static_cast<std::size_t>(made.kind)];
-        for (std::int64_t i = before + made.first; i < before + made.last; ++i) {
+      [&](const train::GeneratedFile& file_plan, const train::FileProgress& report_progress) {
+        train::H5File file(file_plan.path, train::H5File::Mode::kCreate);
+        const std::int64_t before = earlier[static_cast<std::size_t>(file_plan.kind)];
+        for (std::int64_t i = before + file_plan.first; i < before + file_plan.last; ++i) {
           Random random(mixed_seed(kSeed, static_cast<std::uint64_t>(i)));
           const double energy = kLowest + (kHighest - kLowest) * random.uniform();
           add_showers(file, {&energy, 1}, make_shower(energy, random));
-          tell(double(i + 1 - before - made.first) / double(made.last - made.first));
+          report_progress(double(i + 1 - before - file_plan.first) /
+                          double(file_plan.last - file_plan.first));
         }
         file.close();
       });

@@ -34,9 +34,9 @@ struct Factors {
 };
 
 // A number of 32 bits for each place, by arithmetic that runs in vectors.
-inline __attribute__((always_inline)) std::uint32_t number_of(std::uint32_t place,
+inline __attribute__((always_inline)) std::uint32_t number_of(std::uint32_t index,
                                                               std::uint32_t seed) {
-  std::uint32_t x = place * 0x9e3779b1u + seed;
+  std::uint32_t x = index * 0x9e3779b1u + seed;
   x = (x ^ (x >> 16)) * 0x85ebca6bu;
   x = (x ^ (x >> 13)) * 0xc2b2ae35u;
   return x ^ (x >> 16);

@@ -39,8 +39,8 @@ torch::Tensor mean_distance(const torch::Tensor& rows) {
          (2.0 / double(std::max<std::int64_t>(1, count * (count - 1))));
 }
 
-torch::Tensor energy_distance(const torch::Tensor& made, const torch::Tensor& truth) {
-  return 2 * distances(made, truth).mean() - mean_distance(made) - mean_distance(truth);
+torch::Tensor energy_distance(const torch::Tensor& generated, const torch::Tensor& real) {
+  return 2 * distances(generated, real).mean() - mean_distance(generated) - mean_distance(real);
 }
 
 }  // namespace
@@ -55,26 +55,30 @@ torch::Tensor relative_error(const torch::Tensor& predicted, const torch::Tensor
   return 100 * ((predicted - truth).abs() / truth.abs().clamp_min(1e-7)).mean();
 }
 
-torch::Tensor discriminator_loss(const Judgement& judgement, const torch::Tensor& labels,
+torch::Tensor discriminator_loss(const DiscriminatorOutput& output, const torch::Tensor& labels,
                                  const torch::Tensor& energies, const LossWeights& weights) {
-  return weights.judged * torch::binary_cross_entropy_with_logits(judgement.logit, labels) +
-         weights.energy * relative_error(judgement.energy, energies);
+  return weights.adversarial * torch::binary_cross_entropy_with_logits(output.logit, labels) +
+         weights.energy * relative_error(output.energy, energies);
 }
 
-torch::Tensor generator_loss(const Judgement& judgement, const torch::Tensor& cells,
+torch::Tensor generator_loss(const DiscriminatorOutput& output, const torch::Tensor& cells,
                              const torch::Tensor& energies, const LossWeights& weights) {
-  return discriminator_loss(judgement, torch::ones_like(energies), energies, weights) +
+  return discriminator_loss(output, torch::ones_like(energies), energies, weights) +
          weights.sum * relative_error(cells.sum({1, 2, 3}), visible(energies));
 }
 
-torch::Tensor profile_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
-                               const torch::Tensor& truth, const torch::Tensor& true_energies) {
-  return energy_distance(profiles_of(made, made_energies), profiles_of(truth, true_energies));
+torch::Tensor profile_distance(const torch::Tensor& generated,
+                               const torch::Tensor& generated_energies, const torch::Tensor& real,
+                               const torch::Tensor& real_energies) {
+  return energy_distance(profiles_of(generated, generated_energies),
+                         profiles_of(real, real_energies));
 }
 
-torch::Tensor response_distance(const torch::Tensor& made, const torch::Tensor& made_energies,
-                                const torch::Tensor& truth, const torch::Tensor& true_energies) {
-  return energy_distance(responses_of(made, made_energies), responses_of(truth, true_energies));
+torch::Tensor response_distance(const torch::Tensor& generated,
+                                const torch::Tensor& generated_energies, const torch::Tensor& real,
+                                const torch::Tensor& real_energies) {
+  return energy_distance(responses_of(generated, generated_energies),
+                         responses_of(real, real_energies));
 }
 
 }  // namespace tutti::models::gan3d

@@ -39,18 +39,18 @@ Means means_of(const std::vector<double>& energies, const std::vector<Shape>& sh
   return means;
 }
 
-double relative(double made, double truth) {
-  return truth > 0 ? std::abs(made - truth) / truth : 0;
+double relative(double generated, double real) {
+  return real > 0 ? std::abs(generated - real) / real : 0;
 }
 
 // Mean relative error of a profile over the slices with more than 1 % of the energy.
-double profile_error(const std::array<double, kSide>& made,
-                     const std::array<double, kSide>& truth) {
+double profile_error(const std::array<double, kSide>& generated,
+                     const std::array<double, kSide>& real) {
   double all = 0, sum = 0, slices = 0;
-  for (double energy : truth) all += energy;
+  for (double energy : real) all += energy;
   for (std::size_t i = 0; i < kSide; ++i) {
-    if (truth[i] <= 0.01 * all) continue;
-    sum += relative(made[i], truth[i]);
+    if (real[i] <= 0.01 * all) continue;
+    sum += relative(generated[i], real[i]);
     slices += 1;
   }
   return slices > 0 ? sum / slices : 0;
@@ -102,26 +102,26 @@ Shape shape_of(std::span<const float> cells) {
   return shape;
 }
 
-Verdict judge(const Comparison& comparison) {
+Verdict compare(const Comparison& comparison) {
   Verdict verdict;
   double bins = 0;
   for (double centre : kBinCentres) {
-    const Means made = means_of(comparison.energies, comparison.made, centre),
-                truth = means_of(comparison.energies, comparison.truth, centre);
-    if (truth.count == 0) continue;
+    const Means generated = means_of(comparison.energies, comparison.generated, centre),
+                real = means_of(comparison.energies, comparison.real, centre);
+    if (real.count == 0) continue;
     bins += 1;
-    verdict.longitudinal += profile_error(made.profiles[2], truth.profiles[2]);
+    verdict.longitudinal += profile_error(generated.profiles[2], real.profiles[2]);
     for (std::size_t axis = 0; axis < 2; ++axis)
-      verdict.lateral += profile_error(made.profiles[axis], truth.profiles[axis]) / 2;
-    verdict.depth += relative(made.centres[2], truth.centres[2]);
+      verdict.lateral += profile_error(generated.profiles[axis], real.profiles[axis]) / 2;
+    verdict.depth += relative(generated.centres[2], real.centres[2]);
     for (std::size_t axis = 0; axis < 3; ++axis)
-      verdict.width += relative(made.widths[axis], truth.widths[axis]) / 3;
-    verdict.response += relative(made.response, truth.response);
-    verdict.resolution_made += made.spread();
-    verdict.resolution_truth += truth.spread();
+      verdict.width += relative(generated.widths[axis], real.widths[axis]) / 3;
+    verdict.response += relative(generated.response, real.response);
+    verdict.resolution_generated += generated.spread();
+    verdict.resolution_real += real.spread();
   }
   for (double* each : {&verdict.longitudinal, &verdict.lateral, &verdict.depth, &verdict.width,
-                       &verdict.response, &verdict.resolution_made, &verdict.resolution_truth})
+                       &verdict.response, &verdict.resolution_generated, &verdict.resolution_real})
     *each /= std::max(1.0, bins);
   verdict.separation = separation(comparison);
   return verdict;
@@ -130,15 +130,15 @@ Verdict judge(const Comparison& comparison) {
 plot::Chart profile_chart(const Comparison& comparison, int which) {
   std::vector<plot::Series> lines;
   for (double centre : kBinCentres) {
-    const Means made = means_of(comparison.energies, comparison.made, centre),
-                truth = means_of(comparison.energies, comparison.truth, centre);
-    if (truth.count == 0) continue;
+    const Means generated = means_of(comparison.energies, comparison.generated, centre),
+                real = means_of(comparison.energies, comparison.real, centre);
+    if (real.count == 0) continue;
     plot::Series ours{fmt::format("GAN, {} GeV", centre), plot::LineStyle::kPeer, {}};
     plot::Series right{fmt::format("true, {} GeV", centre), plot::LineStyle::kBound, {}};
     for (std::size_t i = 0; i < kSide; ++i) {
       const auto axis = static_cast<std::size_t>(which);
-      ours.points.push_back({double(i), made.profiles[axis][i] / made.count});
-      right.points.push_back({double(i), truth.profiles[axis][i] / truth.count});
+      ours.points.push_back({double(i), generated.profiles[axis][i] / generated.count});
+      right.points.push_back({double(i), real.profiles[axis][i] / real.count});
     }
     lines.push_back(ours);
     lines.push_back(right);
@@ -156,22 +156,23 @@ plot::Chart profile_chart(const Comparison& comparison, int which) {
 plot::Chart response_chart(const Comparison& comparison) {
   constexpr int kBins = 10;
   std::vector<plot::Series> lines;
-  for (const bool is_made : {true, false}) {
+  for (const bool is_generated : {true, false}) {
     struct Bin {
       double count = 0, energy = 0, sum = 0, squares = 0;
     } bins[kBins];
-    const std::vector<Shape>& shapes = is_made ? comparison.made : comparison.truth;
+    const std::vector<Shape>& shapes = is_generated ? comparison.generated : comparison.real;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const double energy = comparison.energies[i], ratio = 100 * shapes[i].sum / energy;
-      const double place = (energy - kLowest) / (kHighest - kLowest) * kBins;
-      Bin& bin = bins[std::clamp(static_cast<int>(place), 0, kBins - 1)];
+      const double bin_position = (energy - kLowest) / (kHighest - kLowest) * kBins;
+      Bin& bin = bins[std::clamp(static_cast<int>(bin_position), 0, kBins - 1)];
       bin.count += 1;
       bin.energy += energy;
       bin.sum += ratio;
       bin.squares += ratio * ratio;
     }
-    plot::Series line{
-        is_made ? "GAN" : "true", is_made ? plot::LineStyle::kOurs : plot::LineStyle::kPeer, {}};
+    plot::Series line{is_generated ? "GAN" : "true",
+                      is_generated ? plot::LineStyle::kOurs : plot::LineStyle::kPeer,
+                      {}};
     for (const Bin& bin : bins) {
       if (bin.count == 0) continue;
       const double mean = bin.sum / bin.count,
@@ -181,17 +182,18 @@ plot::Chart response_chart(const Comparison& comparison) {
     lines.push_back(line);
   }
   return {"What the calorimeter sees of an electron",
-          fmt::format("mean and spread of {} showers of each kind", comparison.truth.size()),
+          fmt::format("mean and spread of {} showers of each kind", comparison.real.size()),
           axis("energy of the electron, GeV", true), axis("sum of all cells, % of it", true),
           lines};
 }
 
 plot::Chart spectrum_chart(const Comparison& comparison) {
   std::vector<plot::Series> lines;
-  for (const bool is_made : {true, false}) {
-    const std::vector<Shape>& shapes = is_made ? comparison.made : comparison.truth;
-    plot::Series line{
-        is_made ? "GAN" : "true", is_made ? plot::LineStyle::kOurs : plot::LineStyle::kPeer, {}};
+  for (const bool is_generated : {true, false}) {
+    const std::vector<Shape>& shapes = is_generated ? comparison.generated : comparison.real;
+    plot::Series line{is_generated ? "GAN" : "true",
+                      is_generated ? plot::LineStyle::kOurs : plot::LineStyle::kPeer,
+                      {}};
     for (int bin = 0; bin < kSpectrumBins; ++bin) {
       double cells = 0;
       for (const Shape& shape : shapes) cells += shape.spectrum[static_cast<std::size_t>(bin)];
@@ -201,7 +203,7 @@ plot::Chart spectrum_chart(const Comparison& comparison) {
   }
   return {
       "Energies of cells",
-      fmt::format("cells of a shower, four bins to a decade, {} showers", comparison.truth.size()),
+      fmt::format("cells of a shower, four bins to a decade, {} showers", comparison.real.size()),
       axis("GeV", false), axis("cells", false), lines};
 }
 

@@ -31,7 +31,7 @@ Shape shape_of(std::span<const float> cells);
 // The same energies twice.
 struct Comparison {
   std::vector<double> energies;
-  std::vector<Shape> made, truth;
+  std::vector<Shape> generated, real;
 };
 
 // The published comparison takes electrons of about these energies.
@@ -44,12 +44,12 @@ struct Verdict {
   double depth = 0;                      // of the centre along z
   double width = 0;                      // of the widths along x, y and z
   double response = 0;                   // of the sum over the energy of the electron
-  double resolution_made = 0, resolution_truth = 0;  // spread of sum / its mean at that energy
-  std::optional<double> separation;                  // as below
+  double resolution_generated = 0, resolution_real = 0;  // spread of sum / its mean at that energy
+  std::optional<double> separation;                      // as below
   // Mean of the five errors.
   double error() const { return (longitudinal + lateral + depth + width + response) / 5; }
 };
-Verdict judge(const Comparison& comparison);
+Verdict compare(const Comparison& comparison);
 
 // Area under the ROC curve of Fisher's discriminant on shares of energy in slices, on sum / energy
 // and on the squares of their deviations from the mean: fitted to every second pair, judged on the

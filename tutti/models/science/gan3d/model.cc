@@ -139,9 +139,12 @@ double discriminator_flops(const NetworkShape& shape) {
 // The discriminator has forward and both gradients, but for its input, on true and on made showers;
 // then the generator has all of it through forward and input gradient of the discriminator.
 double step_flops(const NetworkShape& shape, std::int64_t generator_updates) {
-  const double made = generator_flops(shape), judged = discriminator_flops(shape);
-  return 2 * (3 * judged - flops(discriminator_layers(shape).front())) + made +
-         double(generator_updates) * (3 * made - dense_flops(shape) + 2 * judged);
+  const double generator_cost = generator_flops(shape),
+               discriminator_cost = discriminator_flops(shape);
+  return 2 * (3 * discriminator_cost - flops(discriminator_layers(shape).front())) +
+         generator_cost +
+         double(generator_updates) *
+             (3 * generator_cost - dense_flops(shape) + 2 * discriminator_cost);
 }
 
 void VolumeStack::add_layers(std::vector<Layer> layers, const NetworkShape& shape,
@@ -233,7 +236,8 @@ Discriminator::Discriminator(const NetworkShape& shape, const torch::Generator& 
   heads_bias_ = register_parameter("heads_bias", torch::zeros({2}));
 }
 
-Judgement Discriminator::forward(const torch::Tensor& cells, std::uint64_t seed, Norms norms) {
+DiscriminatorOutput Discriminator::forward(const torch::Tensor& cells, std::uint64_t seed,
+                                           Norms norms) {
   torch::Tensor x = cells.unsqueeze(1);
   if (cell_unit_ != 1) x = x / cell_unit_;
   // The slope of a root at 0 is infinite; cells that count as empty have none.

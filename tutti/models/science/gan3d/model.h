@@ -89,7 +89,7 @@ class Generator : public VolumeStack {
   torch::Tensor dense_weight_, dense_bias_, mean_shower_;
 };
 
-struct Judgement {
+struct DiscriminatorOutput {
   torch::Tensor logit;   // (N), above 0: a true shower
   torch::Tensor energy;  // (N), of the electron in 100 GeV
 };
@@ -99,7 +99,8 @@ class Discriminator : public VolumeStack {
   // `dtype` is what its convolutions compute in.
   Discriminator(const NetworkShape& shape, const torch::Generator& random, torch::ScalarType dtype);
   // (N, 25, 25, 25) in GeV. `seed` is for dropout.
-  Judgement forward(const torch::Tensor& cells, std::uint64_t seed, Norms norms = Norms::kFollow);
+  DiscriminatorOutput forward(const torch::Tensor& cells, std::uint64_t seed,
+                              Norms norms = Norms::kFollow);
 
  private:
   const double dropout_, cell_unit_, cell_power_;

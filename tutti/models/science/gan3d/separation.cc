@@ -90,12 +90,12 @@ double area(std::vector<std::pair<double, bool>> scores) {
 }  // namespace
 
 std::optional<double> separation(const Comparison& comparison) {
-  if (comparison.truth.size() < kFeatures) return std::nullopt;
+  if (comparison.real.size() < kFeatures) return std::nullopt;
   std::vector<Row> rows[2], held[2];  // made, true
-  for (std::size_t i = 0; i < comparison.truth.size(); ++i) {
+  for (std::size_t i = 0; i < comparison.real.size(); ++i) {
     auto& to = i % 2 == 0 ? rows : held;
-    to[0].push_back(features(comparison.energies[i], comparison.made[i]));
-    to[1].push_back(features(comparison.energies[i], comparison.truth[i]));
+    to[0].push_back(features(comparison.energies[i], comparison.generated[i]));
+    to[1].push_back(features(comparison.energies[i], comparison.real[i]));
   }
   const Scale scale(rows[1]);
   for (auto* some : {&rows[0], &rows[1], &held[0], &held[1]}) scale.apply(*some);

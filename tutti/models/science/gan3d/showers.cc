@@ -37,15 +37,15 @@ void ShowerFiles::add(const std::filesystem::path& path, bool needs_cells) {
   std::vector<float> values(static_cast<std::size_t>(targets[0] * columns));
   file.read("target", 0, targets[0], values);
   for (std::int64_t row = 0; row < targets[0]; ++row) {
-    places_.push_back({files_.size() - 1, row});
+    locations_.push_back({files_.size() - 1, row});
     energies_.push_back(values[static_cast<std::size_t>(row * columns) + 1]);
   }
 }
 
 const std::vector<ShowerFiles::Cell>& ShowerFiles::shower(std::int64_t index) {
   return kept_.get(index, [&](std::vector<Cell>& out) {
-    const Place& place = places_[static_cast<std::size_t>(index)];
-    files_[place.file].read("ECAL", place.row, 1, scratch_);
+    const Location& location = locations_[static_cast<std::size_t>(index)];
+    files_[location.file].read("ECAL", location.row, 1, scratch_);
     for (std::size_t i = 0; i < scratch_.size(); ++i)
       if (scratch_[i] >= kThreshold) out.push_back({static_cast<std::uint16_t>(i), scratch_[i]});
   });
@@ -54,7 +54,7 @@ const std::vector<ShowerFiles::Cell>& ShowerFiles::shower(std::int64_t index) {
 void ShowerFiles::cells(std::span<const std::int64_t> indices, float* out) {
   std::fill_n(out, kCells * indices.size(), 0.f);
   for (std::int64_t index : indices) {
-    for (const Cell& cell : shower(index)) out[cell.place] = cell.energy;
+    for (const Cell& cell : shower(index)) out[cell.index] = cell.energy;
     out += kCells;
   }
 }

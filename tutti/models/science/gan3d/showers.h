@@ -30,19 +30,19 @@ class ShowerFiles {
   void cells(std::span<const std::int64_t> indices, float* out);
 
  private:
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;
   };
   struct Cell {
-    std::uint16_t place;
+    std::uint16_t index;
     float energy;
   };
   void add(const std::filesystem::path& path, bool needs_cells);
   const std::vector<Cell>& shower(std::int64_t index);
 
   std::vector<train::H5File> files_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<double> energies_;
   train::SampleCache<Cell> kept_;
   std::vector<float> scratch_;

@@ -33,8 +33,8 @@ struct Timed {
 
 // What a rank finds out of a pair of showers of the same energy.
 struct Pair {
-  Shape made, truth;
-  float believes_made = 0, believes_truth = 0;  // the discriminator takes it for true
+  Shape generated, real;
+  float score_generated = 0, score_real = 0;  // the discriminator takes it for true
 };
 constexpr std::size_t kPairValues = sizeof(Pair) / sizeof(float);
 
@@ -88,13 +88,13 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
   torch::Tensor update_loss(std::size_t update, const train::Batch& batch,
                             std::uint64_t seed) override {
     const std::uint64_t own = mixed_seed(seed, update);
-    if (update == 0) return judged_loss(batch.input, batch.target, 1, own);
+    if (update == 0) return discriminator_step_loss(batch.input, batch.target, 1, own);
     Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
     if (update > 1) {
       // Distributions are compared at the energies of the true showers.
       const bool compares = weights_.profiles > 0 || weights_.responses > 0;
       if (compares) electrons.energies = batch.target;
-      const torch::Tensor cells = made(electrons, Norms::kFollow);
+      const torch::Tensor cells = generated(electrons, Norms::kFollow);
       const torch::Tensor loss =
           generator_loss(network_->discriminator->forward(cells, own, Norms::kKeep), cells,
                          electrons.energies, weights_);
@@ -108,9 +108,9 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     torch::Tensor cells;
     {
       const torch::NoGradGuard no_gradients;
-      cells = made(electrons, Norms::kKeep);
+      cells = generated(electrons, Norms::kKeep);
     }
-    return judged_loss(cells, electrons.energies, 0, own);
+    return discriminator_step_loss(cells, electrons.energies, 0, own);
   }
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
     return update_loss(0, batch, seed);
@@ -124,23 +124,23 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     double right = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       comparison.energies.push_back(eval_set().energy(static_cast<std::int64_t>(i)));
-      comparison.made.push_back(pairs[i].made);
-      comparison.truth.push_back(pairs[i].truth);
-      baseline.made.push_back(scaled_mean_shower(comparison.energies.back()));
-      right += 0.5 * double{pairs[i].believes_truth} + 0.5 * (1 - double{pairs[i].believes_made});
+      comparison.generated.push_back(pairs[i].generated);
+      comparison.real.push_back(pairs[i].real);
+      baseline.generated.push_back(scaled_mean_shower(comparison.energies.back()));
+      right += 0.5 * double{pairs[i].score_real} + 0.5 * (1 - double{pairs[i].score_generated});
     }
     if (!folder.empty()) write_plots(comparison, folder);
     baseline.energies = comparison.energies;
-    baseline.truth = comparison.truth;
-    const Verdict verdict = judge(comparison);
+    baseline.real = comparison.real;
+    const Verdict verdict = compare(comparison);
     train::Metrics metrics = {{"agreement", 1 - verdict.error()}};
     add_errors(metrics, "", verdict);
-    metrics.insert(metrics.end(), {{"resolution", verdict.resolution_made},
-                                   {"resolution_true", verdict.resolution_truth},
+    metrics.insert(metrics.end(), {{"resolution", verdict.resolution_generated},
+                                   {"resolution_true", verdict.resolution_real},
                                    {"discriminator_accuracy", right / double(pairs.size())},
                                    {"network_ms", 1e3 * seconds[0]},
                                    {"parametrisation_ms", 1e3 * seconds[1]}});
-    add_errors(metrics, "mean_shower_", judge(baseline));
+    add_errors(metrics, "mean_shower_", compare(baseline));
     return metrics;
   }
 
@@ -152,12 +152,12 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     std::vector<std::vector<float>> rows;
     for_batches(files->size(), kEvalBatch, 0, 1,
                 [&](std::int64_t, std::span<const std::int64_t> indices) {
-                  const Judgement judgement =
+                  const DiscriminatorOutput output =
                       network_->discriminator->forward(batch_of(*files, indices).input, 0);
                   for (std::size_t i = 0; i < indices.size(); ++i) {
                     const auto at = static_cast<std::int64_t>(i);
-                    rows.push_back({torch::sigmoid(judgement.logit[at]).item<float>(),
-                                    100 * judgement.energy[at].item<float>()});
+                    rows.push_back({torch::sigmoid(output.logit[at]).item<float>(),
+                                    100 * output.energy[at].item<float>()});
                   }
                 });
     return rows;
@@ -234,7 +234,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return {cells, energies, {}};
   }
 
-  torch::Tensor made(const Electrons& electrons, Norms norms) {
+  torch::Tensor generated(const Electrons& electrons, Norms norms) {
     return network_->generator->forward(electrons.energies, electrons.noise, norms);
   }
 
@@ -272,8 +272,8 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
   }
 
   // Of showers that are all true (1) or all made (0); a few labels are turned.
-  torch::Tensor judged_loss(const torch::Tensor& cells, const torch::Tensor& energies, float label,
-                            std::uint64_t seed) {
+  torch::Tensor discriminator_step_loss(const torch::Tensor& cells, const torch::Tensor& energies,
+                                        float label, std::uint64_t seed) {
     const torch::Generator random = at::detail::createCPUGenerator(mixed_seed(seed, 1));
     const torch::Tensor turned = torch::rand({energies.size(0)}, random) < options_.number("flip");
     const torch::Tensor labels = (turned.to(torch::kFloat32) - label).abs();
@@ -289,7 +289,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     for (std::int64_t i = 0; i < count; ++i)
       electrons.energies[i] = energies[static_cast<std::size_t>(i)] / 100;
     const Stopwatch watch;
-    const torch::Tensor cells = torch::threshold(made(electrons, Norms::kKeep), kThreshold, 0);
+    const torch::Tensor cells = torch::threshold(generated(electrons, Norms::kKeep), kThreshold, 0);
     const double seconds = watch.seconds();
     return {std::vector<float>(cells.data_ptr<float>(), cells.data_ptr<float>() + cells.numel()),
             seconds};
@@ -299,14 +299,14 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
   std::vector<Pair> pairs_of_test(Communicator& communicator, double (&seconds)[2]) {
     const std::int64_t all = eval_count();
     std::vector<Pair> pairs(static_cast<std::size_t>(all));
-    double made_here = 0;
+    double generated_here = 0;
     for_eval_batches(communicator, kEvalBatch,
                      [&](std::int64_t first, std::span<const std::int64_t> indices) {
                        const Timed timed = add_pairs(indices, first, pairs);
                        seconds[0] += timed.seconds;
-                       made_here += double(indices.size());
+                       generated_here += double(indices.size());
                      });
-    seconds[0] /= std::max(1.0, made_here);
+    seconds[0] /= std::max(1.0, generated_here);
     seconds[1] = parametrisation_seconds();
     communicator.all_reduce({seconds, 2, DType::kF64}, ReduceOp::kAverage, {.name = "seconds"});
     communicator.all_reduce({pairs.data(), all * std::int64_t{kPairValues}, DType::kF32},
@@ -322,17 +322,17 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     Timed timed = showers_of(energies, first);
     const torch::Tensor cells =
         torch::from_blob(timed.cells.data(), batch.input.sizes(), torch::kFloat32);
-    const torch::Tensor made_logit = network_->discriminator->forward(cells, 0).logit,
-                        true_logit = network_->discriminator->forward(batch.input, 0).logit;
+    const torch::Tensor generated_logit = network_->discriminator->forward(cells, 0).logit,
+                        real_logit = network_->discriminator->forward(batch.input, 0).logit;
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
       auto shape = [&](const float* from) {
         return shape_of({from + at * kCells, static_cast<std::size_t>(kCells)});
       };
-      pairs[static_cast<std::size_t>(indices[i])] = {shape(timed.cells.data()),
-                                                     shape(batch.input.data_ptr<float>()),
-                                                     made_logit[at].item<float>() > 0 ? 1.f : 0.f,
-                                                     true_logit[at].item<float>() > 0 ? 1.f : 0.f};
+      pairs[static_cast<std::size_t>(indices[i])] = {
+          shape(timed.cells.data()), shape(batch.input.data_ptr<float>()),
+          generated_logit[at].item<float>() > 0 ? 1.f : 0.f,
+          real_logit[at].item<float>() > 0 ? 1.f : 0.f};
     }
     return timed;
   }

@@ -16,20 +16,20 @@ struct AxisFold {
       : first(floor_divided(-padding, s)),
         taps(floor_divided(s + kernel - 2 - padding, s) - first + 1),
         size(cells * s + 2 * padding - kernel + 1),
-        places((size + s - 1) / s),
-        after(places + taps - 1 + first - cells),
+        positions((size + s - 1) / s),
+        after(positions + taps - 1 + first - cells),
         which(torch::zeros({s, taps, kernel})) {
     auto at = which.accessor<float, 3>();
     for (std::int64_t phase = 0; phase < s; ++phase)
       for (std::int64_t j = 0; j < kernel; ++j)
         at[phase][floor_divided(phase + j - padding, s) - first][j] = 1;
   }
-  std::int64_t first;   // cell of the first tap, relative to q
-  std::int64_t taps;    // cells that a kernel sees
-  std::int64_t size;    // of the output
-  std::int64_t places;  // values of q
-  std::int64_t after;   // zeros behind the volume; negative: cells that nobody needs
-  torch::Tensor which;  // (phase, tap, j): 1 where j falls on the cell of the tap
+  std::int64_t first;      // cell of the first tap, relative to q
+  std::int64_t taps;       // cells that a kernel sees
+  std::int64_t size;       // of the output
+  std::int64_t positions;  // values of q
+  std::int64_t after;      // zeros behind the volume; negative: cells that nobody needs
+  torch::Tensor which;     // (phase, tap, j): 1 where j falls on the cell of the tap
 };
 
 }  // namespace
@@ -54,11 +54,11 @@ torch::Tensor upsampled_conv(const torch::Tensor& input, const torch::Tensor& we
   torch::Tensor result =
       torch::conv3d(framed, folded, bias.repeat({factor[0] * factor[1] * factor[2]}))
           .contiguous()
-          .view({input.size(0), factor[0], factor[1], factor[2], out, axes[0].places,
-                 axes[1].places, axes[2].places})
+          .view({input.size(0), factor[0], factor[1], factor[2], out, axes[0].positions,
+                 axes[1].positions, axes[2].positions})
           .permute({0, 4, 5, 1, 6, 2, 7, 3})
-          .reshape({input.size(0), out, axes[0].places * factor[0], axes[1].places * factor[1],
-                    axes[2].places * factor[2]});
+          .reshape({input.size(0), out, axes[0].positions * factor[0],
+                    axes[1].positions * factor[1], axes[2].positions * factor[2]});
   for (std::size_t a = 0; a < 3; ++a)
     result = result.narrow(static_cast<std::int64_t>(a) + 2, 0, axes[a].size);
   return result;

@@ -120,7 +120,7 @@ Readout detect(std::span<const Particle> particles, Random& random) {
   return readout;
 }
 
-std::vector<float> picture(const Readout& readout, int size) {
+std::vector<float> detector_image(const Readout& readout, int size) {
   const auto pixels = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
   std::vector<float> image(3 * pixels);
   auto bin_of = [&](double eta, double phi) -> std::int64_t {

@@ -32,6 +32,6 @@ Readout detect(std::span<const Particle> particles, Random& random);
 
 // `size` x `size` bins of eta (-2.5..2.5, rows) and phi (-3.15..3.15, columns) with three channels,
 // one after the other: energy of all towers, of the electromagnetic ones, number of tracks.
-std::vector<float> picture(const Readout& readout, int size);
+std::vector<float> detector_image(const Readout& readout, int size);
 
 }  // namespace tutti::models::hep

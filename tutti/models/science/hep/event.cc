@@ -21,7 +21,7 @@ std::optional<Event> collide(const Slice* slice, int image_size, Random& random)
   event.is_signal = slice == nullptr;
   event.slice = slice ? slice->number : 0;
   event.weight = hard.weight;
-  if (image_size > 0) event.image = picture(readout, image_size);
+  if (image_size > 0) event.image = detector_image(readout, image_size);
   return event;
 }
 

@@ -37,7 +37,7 @@ EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& p
                cuts = column(file, "psr", shape[0], 0);
     for (std::int64_t row = 0; row < shape[0]; ++row) {
       const auto i = static_cast<std::size_t>(row);
-      places_.push_back({files_.size() - 1, row});
+      locations_.push_back({files_.size() - 1, row});
       infos_.push_back({labels[i], weights[i], cuts[i]});
     }
   }
@@ -53,8 +53,8 @@ EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& p
 
 const std::vector<EventFiles::Pixel>& EventFiles::pixels(std::int64_t index) {
   return kept_.get(index, [&](std::vector<Pixel>& out) {
-    const Place& place = places_[static_cast<std::size_t>(index)];
-    files_[place.file].read("data", place.row, 1, scratch_);
+    const Location& location = locations_[static_cast<std::size_t>(index)];
+    files_[location.file].read("data", location.row, 1, scratch_);
     const auto pixels = static_cast<std::uint32_t>(image_size_ * image_size_);
     for (std::uint32_t i = 0; i < scratch_.size(); ++i)
       if (scratch_[i] != 0)
@@ -62,11 +62,11 @@ const std::vector<EventFiles::Pixel>& EventFiles::pixels(std::int64_t index) {
   });
 }
 
-void EventFiles::pictures(std::span<const std::int64_t> indices, float* out) {
+void EventFiles::read_images(std::span<const std::int64_t> indices, float* out) {
   const std::size_t values = scratch_.size();
   std::fill_n(out, values * indices.size(), 0.f);
   for (std::int64_t index : indices) {
-    for (const Pixel& pixel : pixels(index)) out[pixel.place] = pixel.value;
+    for (const Pixel& pixel : pixels(index)) out[pixel.index] = pixel.value;
     out += values;
   }
 }

@@ -32,21 +32,21 @@ class EventFiles {
   }
   // The pictures, one after the other with the channels of a pixel together (N,H,W,3): each value x
   // as log(1 + x) / 5, which keeps empty pixels empty and the range near 1.
-  void pictures(std::span<const std::int64_t> indices, float* out);
+  void read_images(std::span<const std::int64_t> indices, float* out);
 
  private:
   struct Pixel {
-    std::uint32_t place;
+    std::uint32_t index;
     float value;
   };
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;
   };
   const std::vector<Pixel>& pixels(std::int64_t index);
 
   std::vector<train::H5File> files_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<EventInfo> infos_;
   train::SampleCache<Pixel> kept_;
   int image_size_ = 0;

@@ -18,11 +18,11 @@ constexpr std::uint64_t kSeed = 20170517;
 class EventWriter {
  public:
   EventWriter(const std::filesystem::path& path, const FilePlan& plan,
-              const train::FileProgress& tell)
+              const train::FileProgress& report_progress)
       : file_(path, train::H5File::Mode::kCreate),
         shape_{3, plan.image_size, plan.image_size},
         all_(std::accumulate(plan.background.begin(), plan.background.end(), plan.signal)),
-        tell_(tell) {}
+        report_progress_(report_progress) {}
 
   void add(const Event& event) {
     file_.append("data", shape_, event.image);
@@ -35,7 +35,7 @@ class EventWriter {
     values_["mass_sum"].push_back(static_cast<float>(event.selection.mass_sum));
     values_["delta_eta"].push_back(static_cast<float>(event.selection.delta_eta));
     values_["leading_pt"].push_back(static_cast<float>(event.selection.leading_pt));
-    tell_(double(weights_.size()) / double(all_));
+    report_progress_(double(weights_.size()) / double(all_));
   }
   std::size_t size() const { return weights_.size(); }
   // Multiplies the weights of the events from `first` on.
@@ -52,7 +52,7 @@ class EventWriter {
   train::H5File file_;
   const std::vector<std::int64_t> shape_;
   const std::int64_t all_;
-  const train::FileProgress& tell_;
+  const train::FileProgress& report_progress_;
   std::vector<double> weights_;
   std::map<std::string, std::vector<float>> values_;
 };
@@ -72,9 +72,9 @@ void fill(const Slice* slice, std::int64_t wanted, int image_size, Random& rando
 }
 
 void make_file(const std::filesystem::path& path, const FilePlan& plan, std::uint64_t number,
-               const train::FileProgress& tell) {
+               const train::FileProgress& report_progress) {
   Random random(mixed_seed(kSeed, number));
-  EventWriter out(path, plan, tell);
+  EventWriter out(path, plan, report_progress);
   fill(nullptr, plan.signal, plan.image_size, random, out);
   for (std::size_t i = 0; i < plan.background.size(); ++i)
     fill(&slices()[i], plan.background[i], plan.image_size, random, out);
@@ -121,11 +121,12 @@ void generate(const std::filesystem::path& folder, const DataPlan& plan, int ran
                                     .val_prefix = train::val_prefix(plan.val_events)};
   train::generate_files(
       folder, files, rank, ranks, progress,
-      [&](const train::GeneratedFile& file, const train::FileProgress& tell) {
+      [&](const train::GeneratedFile& file, const train::FileProgress& report_progress) {
         const auto kind = static_cast<std::size_t>(file.kind);
         const FilePlan* const plans[] = {&plan.train, &plan.test, &plan.val};
         const std::uint64_t before = kind * static_cast<std::uint64_t>(plan.files);
-        make_file(file.path, *plans[kind], before + static_cast<std::uint64_t>(file.number), tell);
+        make_file(file.path, *plans[kind], before + static_cast<std::uint64_t>(file.number),
+                  report_progress);
       });
 }
 

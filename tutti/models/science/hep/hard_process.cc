@@ -58,10 +58,10 @@ int poisson(double mean, Random& random) {
 // made. Each is a system of its own.
 void add_initial_radiation(HardEvent& event, double colour, Random& random) {
   constexpr double kLowest = 20, kLargestRapidity = 2.5, kLargestCoupling = 0.2, kFall = 4;
-  FourVector made;
+  FourVector emitted;
   for (const System& system : event.systems)
-    for (const Parton& parton : system) made = made + parton.momentum;
-  const double mass = made.mass(), range = std::log(event.scale / 2 / kLowest);
+    for (const Parton& parton : system) emitted = emitted + parton.momentum;
+  const double mass = emitted.mass(), range = std::log(event.scale / 2 / kLowest);
   const int count =
       poisson(2 * kLargestCoupling * colour / pi * range * 2 * kLargestRapidity, random);
   for (int i = 0; i < count; ++i) {

@@ -138,12 +138,12 @@ TEST(HepDetector, HadronsCarryThePartonAndTowersMostOfThem) {
   EXPECT_NEAR(towers / energy, 0.9, 0.05);
 }
 
-TEST(HepDetector, PictureHoldsEverythingInItsPlace) {
+TEST(HepDetector, ImageHasEveryDepositInItsPixel) {
   Readout readout;
   readout.towers = {
       {0.01, 0.01, 5, false}, {0.01, 0.01, 2, true}, {2.6, 0, 100, false}, {-2.49, -3.1, 3, true}};
   readout.tracks = {from_pt_eta_phi(1, 0.01, 0.01)};
-  const std::vector<float> image = picture(readout, 8);
+  const std::vector<float> image = detector_image(readout, 8);
   const std::size_t centre = 4 * 8 + 4;
   EXPECT_EQ(image[centre], 7);
   EXPECT_EQ(image[64 + centre], 2);
@@ -236,7 +236,7 @@ TEST(HepMetric, VerdictByHand) {
                                       {0.5f, 1, false, true},  {0.4f, 1, false, false},
                                       {0.3f, 1, false, false}, {0.2f, 1, true, false},
                                       {0.1f, 1, false, false}, {0.15f, 1, true, false}};
-  const Verdict verdict = judge(events);
+  const Verdict verdict = compare_with_cuts(events);
   EXPECT_DOUBLE_EQ(verdict.false_rate, 0.25);
   EXPECT_DOUBLE_EQ(verdict.false_rate_error, 0.25);
   EXPECT_DOUBLE_EQ(verdict.cuts, 0.25);
@@ -252,13 +252,13 @@ TEST(HepMetric, NoneOfFewHasAnError) {
   std::vector<Scored> events = {{0.9f, 1, false, true}};
   for (int i = 0; i < 20; ++i) events.push_back({0.5f + 0.01f * float(i), 1, false, false});
   for (int i = 0; i < 4; ++i) events.push_back({0.1f, 1, true, i < 2});
-  const Verdict verdict = judge(events);
+  const Verdict verdict = compare_with_cuts(events);
   EXPECT_EQ(verdict.network, 0);
   EXPECT_NEAR(verdict.network_error, std::sqrt(0.25 * 0.75 / 4), 1e-9);
   EXPECT_NEAR(verdict.ratio_error, verdict.network_error / 0.5, 1e-9);
   // No background event passes the cuts: their false rate is known to one event, the heaviest.
   events[0] = {0.9f, 4, false, false};
-  const Verdict clean = judge(events);
+  const Verdict clean = compare_with_cuts(events);
   EXPECT_EQ(clean.false_rate, 0);
   EXPECT_NEAR(clean.false_rate_error, 4.0 / 24, 1e-9);
 }
@@ -267,12 +267,12 @@ TEST(HepMetric, NoneOfFewHasAnError) {
 TEST(HepEvents, PublishedKeysAreEnough) {
   std::string form = std::filesystem::temp_directory_path() / "hep-XXXXXX";
   const std::filesystem::path folder = mkdtemp(form.data());
-  std::vector<float> pictures(2 * 3 * 8 * 8);
-  pictures[0] = std::exp(5.f) - 1;                     // first event, all towers, corner
-  pictures[64 + 9] = 2;                                // its electromagnetic ones, row 1, column 1
-  pictures[3 * 64 + 2 * 64 + 63] = std::exp(1.f) - 1;  // second event, tracks, the other corner
+  std::vector<float> images(2 * 3 * 8 * 8);
+  images[0] = std::exp(5.f) - 1;                     // first event, all towers, corner
+  images[64 + 9] = 2;                                // its electromagnetic ones, row 1, column 1
+  images[3 * 64 + 2 * 64 + 63] = std::exp(1.f) - 1;  // second event, tracks, the other corner
   train::H5File file(folder / "train.h5", train::H5File::Mode::kCreate);
-  file.append("data", std::vector<std::int64_t>{3, 8, 8}, pictures);
+  file.append("data", std::vector<std::int64_t>{3, 8, 8}, images);
   file.append("label", {}, std::vector<float>{1, 0});
   file.append("weight", {}, std::vector<float>{0.5, 20});
   file.append("normweight", {}, std::vector<float>{1, 1});
@@ -284,8 +284,8 @@ TEST(HepEvents, PublishedKeysAreEnough) {
   EXPECT_EQ(events.info(1).weight, 20);
   EXPECT_EQ(events.info(0).passes_cuts, 1);
   EXPECT_EQ(events.info(1).passes_cuts, 0);
-  std::vector<float> seen(pictures.size());
-  events.pictures(std::vector<std::int64_t>{0, 1}, seen.data());
+  std::vector<float> seen(images.size());
+  events.read_images(std::vector<std::int64_t>{0, 1}, seen.data());
   EXPECT_FLOAT_EQ(seen[0], 1);  // log(1 + x) / 5
   EXPECT_FLOAT_EQ(seen[9 * 3 + 1], std::log(3.f) / 5);
   EXPECT_FLOAT_EQ(seen[3 * 64 + 63 * 3 + 2], 0.2f);
@@ -301,7 +301,7 @@ TEST(HepMetric, HeavyEventsCountMore) {
   const auto curve = roc(events);
   EXPECT_DOUBLE_EQ(true_rate_at(curve, 0.75), 1.0);
   EXPECT_DOUBLE_EQ(true_rate_at(curve, 0), 0.5);
-  EXPECT_DOUBLE_EQ(judge({}).ratio, 0);
+  EXPECT_DOUBLE_EQ(compare_with_cuts({}).ratio, 0);
 }
 
 }  // namespace

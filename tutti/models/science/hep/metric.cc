@@ -68,7 +68,7 @@ double area(std::span<const RocPoint> curve) {
   return sum;
 }
 
-Verdict judge(std::span<const Scored> events) {
+Verdict compare_with_cuts(std::span<const Scored> events) {
   auto passes_cuts = [](const Scored& event) { return event.passes_cuts; };
   const Share false_share = share_of(events, false, passes_cuts),
               true_share = share_of(events, true, passes_cuts);

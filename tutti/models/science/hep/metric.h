@@ -34,7 +34,7 @@ struct Verdict {
 };
 // Errors are one standard deviation; the network's holds that of the background share it is taken
 // at.
-Verdict judge(std::span<const Scored> events);
+Verdict compare_with_cuts(std::span<const Scored> events);
 
 plot::Chart roc_chart(std::span<const Scored> events, const Verdict& verdict);
 plot::Chart score_chart(std::span<const Scored> events);

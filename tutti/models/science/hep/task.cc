@@ -66,7 +66,7 @@ class HepTask : public CaseTask<EventFiles, Network> {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     const std::vector<Scored> events = scores(communicator);
-    const Verdict verdict = judge(events);
+    const Verdict verdict = compare_with_cuts(events);
     if (!folder.empty()) {
       runs::write_text(folder / "roc.svg", plot::render_svg(roc_chart(events, verdict)));
       runs::write_text(folder / "score.svg", plot::render_svg(score_chart(events)));
@@ -133,7 +133,7 @@ class HepTask : public CaseTask<EventFiles, Network> {
   train::Batch batch_of(EventFiles& files, std::span<const std::int64_t> indices) override {
     const auto count = static_cast<std::int64_t>(indices.size());
     torch::Tensor pixels = torch::empty({count, files.image_size(), files.image_size(), 3});
-    files.pictures(indices, pixels.data_ptr<float>());
+    files.read_images(indices, pixels.data_ptr<float>());
     torch::Tensor labels = torch::empty({count}, torch::kInt64);
     for (std::int64_t i = 0; i < count; ++i)
       labels[i] = static_cast<std::int64_t>(files.info(indices[static_cast<std::size_t>(i)]).label);

@@ -12,25 +12,25 @@ namespace {
 using std::numbers::pi;
 using Colour = std::array<double, 3>;
 
-struct Place {
+struct Point {
   double x, y;
 };
 
 // Inside a regular polygon of `corners` whose corners lie at distance 1.
-bool in_polygon(Place p, int corners) {
+bool in_polygon(Point p, int corners) {
   const double step = 2 * pi / corners;
   const double angle = std::remainder(std::atan2(p.y, p.x), step);
   return std::hypot(p.x, p.y) * std::cos(std::abs(angle) - step / 2) <= std::cos(step / 2);
 }
 
-bool in_star(Place p) {
+bool in_star(Point p) {
   const double step = 2 * pi / 5, angle = std::abs(std::remainder(std::atan2(p.y, p.x), step));
   const double r = std::hypot(p.x, p.y), x = r * std::cos(angle), y = r * std::sin(angle);
   const double inner = 0.42, ix = inner * std::cos(step / 2), iy = inner * std::sin(step / 2);
   return (x - 1) * iy - y * (ix - 1) <= 0;  // below the line from the tip to the inner corner
 }
 
-bool in_shape(int shape, Place p) {
+bool in_shape(int shape, Point p) {
   const double r = std::hypot(p.x, p.y);
   switch (shape) {
     case 0: return r <= 0.9;
@@ -69,7 +69,7 @@ class Texture {
     return {(first_[0] + second_[0]) / 2, (first_[1] + second_[1]) / 2,
             (first_[2] + second_[2]) / 2};
   }
-  Colour at(Place p) const {
+  Colour at(Point p) const {
     const double wave =
         0.5 + 0.5 * std::sin(fx_ * p.x + fy_ * p.y + phase_ + bend_ * std::sin(3 * (p.x - p.y)));
     Colour colour;
@@ -100,15 +100,15 @@ struct Scene {
     bar_at = 1.2 * (2 * random.uniform() - 1);
     bar_half = 0.03 + 0.07 * random.uniform();
   }
-  bool is_hidden(Place p) const {
+  bool is_hidden(Point p) const {
     return std::abs(p.x * std::cos(bar_angle) + p.y * std::sin(bar_angle) - bar_at) < bar_half;
   }
-  bool is_inside(Place p) const {
+  bool is_inside(Point p) const {
     const double x = p.x - centre.x, y = p.y - centre.y;
     return in_shape(shape, {xx * x + xy * y, yx * x + yy * y});
   }
   int shape;
-  Place centre;
+  Point centre;
   double xx, xy, yx, yy, bar_angle, bar_at, bar_half;
 };
 
@@ -124,7 +124,7 @@ const std::array<const char*, kShapes>& shape_names() {
   return names;
 }
 
-Picture draw_picture(int shape, int side, Random& random) {
+Image draw_image(int shape, int side, Random& random) {
   const Scene scene(shape, random);
   Texture ground(random), body(random);
   while (brightness(body.mean()) - brightness(ground.mean()) < kLeastContrast) {
@@ -133,21 +133,21 @@ Picture draw_picture(int shape, int side, Random& random) {
   }
   const Colour bar = random_colour(random);
   const double noise = 4 + 12 * random.uniform();
-  std::vector<std::uint8_t> picture(std::size_t{3} * side * side);
+  std::vector<std::uint8_t> image(std::size_t{3} * side * side);
   for (int row = 0; row < side; ++row)
     for (int column = 0; column < side; ++column) {
       Colour sum{};
       for (int i = 0; i < kSamples * kSamples; ++i) {
-        const Place p{2 * (column + (i % kSamples + 0.5) / kSamples) / side - 1,
+        const Point p{2 * (column + (i % kSamples + 0.5) / kSamples) / side - 1,
                       2 * (row + (i / kSamples + 0.5) / kSamples) / side - 1};
         const Colour c = scene.is_hidden(p) ? bar : scene.is_inside(p) ? body.at(p) : ground.at(p);
         for (std::size_t k = 0; k < 3; ++k) sum[k] += c[k] / (kSamples * kSamples);
       }
       for (std::size_t k = 0; k < 3; ++k)
-        picture[(k * side + row) * side + column] = static_cast<std::uint8_t>(
+        image[(k * side + row) * side + column] = static_cast<std::uint8_t>(
             std::clamp(std::lround(sum[k] + noise * random.gaussian()), 0L, 255L));
     }
-  return picture;
+  return image;
 }
 
 }  // namespace tutti::models::resnet

@@ -15,7 +15,7 @@
 
 namespace tutti::models::resnet {
 
-using Picture = std::vector<std::uint8_t>;  // (3,H,W): all red, all green, all blue, as in CIFAR-10
+using Image = std::vector<std::uint8_t>;  // (3,H,W): all red, all green, all blue, as in CIFAR-10
 
 // Labelled pictures of one side. Those of HDF5 files are read when they are wanted, and kept in
 // memory as far as the budget goes. Not safe from several threads.
@@ -24,25 +24,25 @@ class ImageSet {
   ImageSet() = default;
   // The budget must outlive this; without one, nothing of HDF5 files is kept.
   explicit ImageSet(train::SampleCacheBudget* budget) : kept_(budget) {}
-  void add(Picture picture, std::int64_t label);
+  void add(Image image, std::int64_t label);
   // `data` (N,3,H,H) from 0 to 255, `label` (N). Throws IoError when it does not fit.
   void add_h5(const std::filesystem::path& path);
 
   int side() const { return side_; }
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
-  std::size_t picture_bytes() const { return std::size_t{3} * side_ * side_; }
+  std::size_t image_bytes() const { return std::size_t{3} * side_ * side_; }
   const std::vector<std::int64_t>& labels() const { return labels_; }
   // Valid until the next call.
-  const Picture& picture(std::int64_t index);
+  const Image& image(std::int64_t index);
 
  private:
-  struct Place {
+  struct Location {
     std::size_t file;
     std::int64_t row;
   };
   int side_ = 0;
   std::vector<train::H5File> files_;
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   std::vector<std::int64_t> labels_;
   train::SampleCache<std::uint8_t> kept_;
   std::vector<float> scratch_;
@@ -53,7 +53,7 @@ class ImageSet {
 // shape.
 inline constexpr int kShapes = 10;
 const std::array<const char*, kShapes>& shape_names();
-Picture draw_picture(int shape, int side, Random& random);
+Image draw_image(int shape, int side, Random& random);
 
 struct ImagePlan {
   int side = 32, classes = kShapes;
@@ -79,7 +79,7 @@ ImageSet read_images(const std::filesystem::path& folder, const std::string& nam
 
 // Mean and spread of each channel; of more than 10,000 pictures, of so many of them.
 struct ChannelScale {
-  std::array<float, 3> mean{}, spread{1, 1, 1};
+  std::array<float, 3> mean{}, deviation{1, 1, 1};
 };
 ChannelScale scale_of(ImageSet& set);
 

@@ -42,14 +42,14 @@ Graph graph_of(const NetworkShape& shape) {
   const bool is_large = !plan.is_small && shape.has_large_stem;
   Graph graph(3, shape.image, shape.image);
   auto conv = [&](const std::string& name, Id input, int out, int kernel, int stride,
-                  Activation activation, bool starts_silent = false) {
+                  Activation activation, bool zero_init_gamma = false) {
     return graph.layer({.name = name,
                         .out = out,
                         .kernel = kernel,
                         .stride = stride,
                         .has_bias = false,
                         .has_norm = true,
-                        .starts_silent = starts_silent},
+                        .zero_init_gamma = zero_init_gamma},
                        {input}, activation);
   };
   using enum Activation;

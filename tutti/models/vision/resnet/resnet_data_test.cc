@@ -23,17 +23,16 @@ fs::path temporary_folder() {
 
 // Nobody may tell the class from the colours: shapes differ in brightness by their areas only, and
 // less than pictures of one shape do.
-TEST(ResnetPictures, ColoursSayLittleAboutTheShape) {
+TEST(ResnetImages, ColoursSayLittleAboutTheShape) {
   Random random(1);
   const int side = 16, each = 300;
   std::vector<double> mean(kShapes);
   double squares = 0;
   for (int shape = 0; shape < kShapes; ++shape)
     for (int i = 0; i < each; ++i) {
-      const auto picture = draw_picture(shape, side, random);
-      ASSERT_EQ(picture.size(), std::size_t{3 * side * side});
-      const double value =
-          std::accumulate(picture.begin(), picture.end(), 0.0) / double(picture.size());
+      const auto image = draw_image(shape, side, random);
+      ASSERT_EQ(image.size(), std::size_t{3 * side * side});
+      const double value = std::accumulate(image.begin(), image.end(), 0.0) / double(image.size());
       mean[static_cast<std::size_t>(shape)] += value / each;
       squares += (value - 127.5) * (value - 127.5) / (each * kShapes);
     }
@@ -43,11 +42,11 @@ TEST(ResnetPictures, ColoursSayLittleAboutTheShape) {
   EXPECT_NEAR(std::accumulate(mean.begin(), mean.end(), 0.0) / kShapes, 110, 15);
 }
 
-TEST(ResnetPictures, SameSeedSamePictureOtherSeedAnother) {
+TEST(ResnetImages, SameSeedSameImageOtherSeedAnother) {
   Random a(7), b(7), c(8);
-  const auto first = draw_picture(4, 32, a);
-  EXPECT_EQ(first, draw_picture(4, 32, b));
-  EXPECT_NE(first, draw_picture(4, 32, c));
+  const auto first = draw_image(4, 32, a);
+  EXPECT_EQ(first, draw_image(4, 32, b));
+  EXPECT_NE(first, draw_image(4, 32, c));
 }
 
 TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
@@ -55,12 +54,12 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
   const ImagePlan plan{.side = 8, .train = 20, .test = 10, .val = 6, .files = 2, .val_files = 2};
   generate(folder / "one", plan, 0, 1);
   for (int rank = 0; rank < 3; ++rank) generate(folder / "three", plan, rank, 3);
-  for (const auto& [name, pictures] : {std::pair("train", 20), {"test", 10}, {"val-6-", 6}}) {
+  for (const auto& [name, images] : {std::pair("train", 20), {"test", 10}, {"val-6-", 6}}) {
     ImageSet one = read_images(folder / "one", name), three = read_images(folder / "three", name);
-    for (std::int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.picture(i), three.picture(i));
+    for (std::int64_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.image(i), three.image(i));
     EXPECT_EQ(one.labels(), three.labels());
     EXPECT_EQ(one.side(), 8);
-    EXPECT_EQ(one.size(), pictures);
+    EXPECT_EQ(one.size(), images);
   }
   EXPECT_EQ(read_images(folder / "one", "train-001.h5").size(), 10);
   EXPECT_THROW(read_images(folder, "train"), IoError);
@@ -73,14 +72,14 @@ TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   generate(folder, {.side = 8, .train = 10, .test = 10}, 0, 1);
   train::SampleCacheBudget budget(2.5 * 192);
   ImageSet set = read_images(folder, "train", &budget);
-  const Picture first = set.picture(0), third = set.picture(2);
-  set.picture(4);
+  const Image first = set.image(0), third = set.image(2);
+  set.image(4);
   EXPECT_FALSE(budget.take(192));
   EXPECT_TRUE(budget.take(96));
   fs::remove_all(folder);  // the file stays open
-  EXPECT_EQ(set.picture(0), first);
-  EXPECT_EQ(set.picture(2), third);
-  EXPECT_NE(set.picture(4), first);
+  EXPECT_EQ(set.image(0), first);
+  EXPECT_EQ(set.image(2), third);
+  EXPECT_NE(set.image(4), first);
 }
 
 TEST(ResnetFiles, ReadsCifar) {
@@ -112,12 +111,12 @@ TEST(ResnetFiles, ReadsCifar) {
 
 TEST(ResnetFiles, BatchesAreScaledAndMoved) {
   ImageSet set;
-  Picture picture(192);
-  for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = std::uint8_t(i % 64);
-  for (std::int64_t label : {0, 1}) set.add(picture, label);
+  Image image(192);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = std::uint8_t(i % 64);
+  for (std::int64_t label : {0, 1}) set.add(image, label);
   const ChannelScale scale = scale_of(set);
   EXPECT_NEAR(scale.mean[2], 31.5, 1e-4);
-  EXPECT_NEAR(scale.spread[2], std::sqrt((64 * 64 - 1) / 12.0), 1e-3);
+  EXPECT_NEAR(scale.deviation[2], std::sqrt((64 * 64 - 1) / 12.0), 1e-3);
   const std::vector<std::int64_t> indices = {0, 1};
   std::vector<float> plain(384), moved(384), again(384);
   fill_batch(set, indices, false, plain.data());
@@ -144,7 +143,7 @@ TEST(ResnetMetric, CountsByHand) {
   EXPECT_NE(plot.find("50.0 % of 4"), std::string::npos);
   EXPECT_NE(plot.find("ring (or disc: 100 %)"), std::string::npos);
   ImageSet wrong;
-  wrong.add(Picture(3), 7);
+  wrong.add(Image(3), 7);
   EXPECT_THROW(check_labels(wrong, 6), IoError);
   EXPECT_EQ(Confusion(2).top1(), 0);
 }

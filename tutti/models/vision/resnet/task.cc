@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-constexpr int kLargePicture = 128;  // from here on, the stem is the one for photographs
+constexpr int kLargeImage = 128;  // from here on, the stem is the one for photographs
 
 NetworkShape shape_of(const Options& options) {
   NetworkShape shape;
@@ -25,7 +25,7 @@ NetworkShape shape_of(const Options& options) {
   shape.image = static_cast<int>(options.integer("image"));
   shape.classes = static_cast<int>(options.integer("classes"));
   const std::string& stem = options.text("stem");
-  shape.has_large_stem = stem == "auto" ? shape.image >= kLargePicture : stem == "large";
+  shape.has_large_stem = stem == "auto" ? shape.image >= kLargeImage : stem == "large";
   return shape;
 }
 
@@ -138,7 +138,7 @@ class ResnetTask : public CaseTask<ImageSet, Network> {
 
   void on_data_ready(Communicator&) override {
     const ChannelScale scale = scale_of(train_set());
-    network_->set_scale(scale.mean, scale.spread);
+    network_->set_scale(scale.mean, scale.deviation);
   }
 
   train::Batch batch_of(ImageSet& set, std::span<const std::int64_t> indices) override {

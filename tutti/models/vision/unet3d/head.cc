@@ -75,7 +75,7 @@ class Head {
     }
   }
 
-  Tissue tissue(const Place& p) const {
+  Tissue tissue(const Point& p) const {
     const double out = skull_.at(p) + 0.02 * border_.at(p);
     if (out > 1) return kAir;
     if (out > kScalpFrom) return kScalp;
@@ -92,26 +92,26 @@ class Head {
   }
 
  private:
-  static Place near(const Place& place, double jitter, Random& random) {
-    return {place[0] + jitter * (2 * random.uniform() - 1),
-            place[1] + jitter * (2 * random.uniform() - 1),
-            place[2] + jitter * (2 * random.uniform() - 1)};
+  static Point near(const Point& point, double jitter, Random& random) {
+    return {point[0] + jitter * (2 * random.uniform() - 1),
+            point[1] + jitter * (2 * random.uniform() - 1),
+            point[2] + jitter * (2 * random.uniform() - 1)};
   }
-  static bool any(const std::vector<Ellipsoid>& all, const Place& p) {
+  static bool any(const std::vector<Ellipsoid>& all, const Point& p) {
     for (const Ellipsoid& each : all)
       if (each.at(p) < 1) return true;
     return false;
   }
   // Somewhere in the white matter or near it.
-  Place inside(Random& random) const {
+  Point inside(Random& random) const {
     for (;;) {
-      const Place p = near({0, 0, 0}, 0.8, random);
+      const Point p = near({0, 0, 0}, 0.8, random);
       if (skull_.at(p) < 0.6) return p;
     }
   }
   void add_tumour(Random& random) {
     const double size = between(random, 0.22, 0.4), core = size * between(random, 0.55, 0.75);
-    const Place centre = inside(random);
+    const Point centre = inside(random);
     for (double radius : {size, core})
       tumour_.push_back(Ellipsoid{
           near(centre, 0.1 * size, random),
@@ -136,7 +136,7 @@ class Scanner {
     for (std::size_t i = 0; i < kTissues; ++i)
       brightness_[i] = kContrast[i][modality] * (1 + 0.05 * random.gaussian());
   }
-  float at(const Place& p, Tissue tissue, double texture, Random& random) const {
+  float at(const Point& p, Tissue tissue, double texture, Random& random) const {
     const double signal = brightness_[tissue] * texture * std::exp(0.12 * bias_.at(p));
     const double real = signal + noise_ * random.gaussian(), imaginary = noise_ * random.gaussian();
     return static_cast<float>(std::round(gain_ * std::hypot(real, imaginary)));
@@ -160,7 +160,7 @@ Scan make_scan(int side, Random& random) {
   Scan scan{std::vector<float>(kModalities * voxels), std::vector<std::uint8_t>(voxels)};
   auto middle = [side](std::size_t i) { return (2 * double(i) + 1) / side - 1; };
   for (std::size_t i = 0; i < voxels; ++i) {
-    const Place p{middle(i / (n * n)), middle(i / n % n), middle(i % n)};
+    const Point p{middle(i / (n * n)), middle(i / n % n), middle(i % n)};
     const Tissue tissue = head.tissue(p);
     scan.labels[i] = label_of(tissue);
     const double local = 1 + 0.05 * texture.at(p);

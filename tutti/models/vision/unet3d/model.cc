@@ -22,10 +22,10 @@ constexpr double kNormEpsilon = 1e-5, kDiceEpsilon = 1e-5;
 Tensor he_normal(const Layer& layer, const torch::Generator& generator) {
   const std::int64_t k = layer.kernel;
   const bool is_transposed = k == 2;  // every output meets one place of the kernel
-  const double places = is_transposed ? 1 : double(k * k * k);
+  const double taps = is_transposed ? 1 : double(k * k * k);
   const std::int64_t first = is_transposed ? layer.in : layer.out,
                      second = is_transposed ? layer.out : layer.in;
-  return torch::randn({first, second, k, k, k}, generator) * std::sqrt(2 / (layer.in * places));
+  return torch::randn({first, second, k, k, k}, generator) * std::sqrt(2 / (layer.in * taps));
 }
 
 // The channels of a voxel together, as they lie in memory, and back.
@@ -108,16 +108,15 @@ Tensor Network::doubled(const Convolution* convolution, const Tensor& input) con
   Tensor cubes;
   if (convolution) {
     const std::int64_t in = convolution->layer.in, out = convolution->layer.out;
-    const Tensor places = convolution->weight.permute({0, 2, 3, 4, 1}).reshape({in, 8 * out});
+    const Tensor taps = convolution->weight.permute({0, 2, 3, 4, 1}).reshape({in, 8 * out});
     // Without AMX, bf16 products are computed in f32 and rounded, as in convolutions: not every CPU
     // that libtorch tries them on has them.
     const auto type =
         kernels::has_matrix_units() || dtype_ == torch::kFloat64 ? dtype_ : torch::kFloat32;
-    cubes =
-        (torch::matmul(voxels.to(type), places.to(type)) + convolution->bias.repeat({8}).to(type))
-            .to(dtype_)
-            .reshape({-1, side / 2, side / 2, side / 2, 2, 2, 2, out})
-            .permute({0, 1, 4, 2, 5, 3, 6, 7});
+    cubes = (torch::matmul(voxels.to(type), taps.to(type)) + convolution->bias.repeat({8}).to(type))
+                .to(dtype_)
+                .reshape({-1, side / 2, side / 2, side / 2, 2, 2, 2, out})
+                .permute({0, 1, 4, 2, 5, 3, 6, 7});
   } else {
     cubes = voxels.unsqueeze(2).unsqueeze(4).unsqueeze(6).expand({-1, -1, 2, -1, 2, -1, 2, -1});
   }

@@ -47,12 +47,12 @@ ScanFiles::ScanFiles(const fs::path& folder, const std::string& name, int side, 
   std::vector<fs::path> subjects;
   if (is_subject(folder / name))
     subjects = {folder / name};
-  else if (places_.empty() && fs::is_directory(folder / name))
+  else if (locations_.empty() && fs::is_directory(folder / name))
     for (const fs::directory_entry& entry : fs::directory_iterator(folder / name))
       if (is_subject(entry.path())) subjects.push_back(entry.path());
   std::ranges::sort(subjects);
-  for (const fs::path& path : subjects) places_.push_back({path, kSubject});
-  if (places_.empty())
+  for (const fs::path& path : subjects) locations_.push_back({path, kSubject});
+  if (locations_.empty())
     throw IoError("DDL-7-68", fmt::format("{} has neither heads in files {}*.h5 nor a folder {} of "
                                           "subjects. Set `data` to a folder that has, or leave it "
                                           "empty.",
@@ -73,18 +73,18 @@ void ScanFiles::add_file(const fs::path& path) {
   if (data[2] != side_)
     throw IoError("DDL-7-67", fmt::format("{} has {} voxels a side, not {}. Set volume={}.",
                                           path.string(), data[2], side_, data[2]));
-  for (std::int64_t row = 0; row < data[0]; ++row) places_.push_back({path, row});
+  for (std::int64_t row = 0; row < data[0]; ++row) locations_.push_back({path, row});
 }
 
 Scan ScanFiles::read(std::int64_t index) const {
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  if (place.row == kSubject) return read_subject(place.path, side_, needs_truth_);
+  const Location& location = locations_[static_cast<std::size_t>(index)];
+  if (location.row == kSubject) return read_subject(location.path, side_, needs_truth_);
   const auto side = static_cast<std::size_t>(side_), voxels = side * side * side;
   Scan scan{std::vector<float>(kModalities * voxels), {}};
-  const H5File file(place.path, H5File::Mode::kRead);
-  file.read("data", place.row, 1, scan.images);
+  const H5File file(location.path, H5File::Mode::kRead);
+  file.read("data", location.row, 1, scan.images);
   std::vector<float> labels(voxels);
-  if (file.has("truth")) file.read("truth", place.row, 1, labels);
+  if (file.has("truth")) file.read("truth", location.row, 1, labels);
   scan.labels.assign(labels.begin(), labels.end());
   return scan;
 }

@@ -36,19 +36,19 @@ class ScanFiles {
   ScanFiles(const std::filesystem::path& folder, const std::string& name, int side,
             bool needs_truth = true);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
   // Opens the files at each call.
   Scan read(std::int64_t index) const;
 
  private:
-  struct Place {
+  struct Location {
     std::filesystem::path path;
     std::int64_t row;  // of a file; kSubject for a folder
   };
   static constexpr std::int64_t kSubject = -1;
   void add_file(const std::filesystem::path& path);
 
-  std::vector<Place> places_;
+  std::vector<Location> locations_;
   int side_;
   bool needs_truth_;
 };

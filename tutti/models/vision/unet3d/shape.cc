@@ -65,8 +65,8 @@ std::vector<Part> parts_before(const NetworkShape& shape, int step) {
 }
 
 double flops_of(const Layer& layer) {
-  const double places = layer.kernel == 2 ? 1 : layer.kernel * layer.kernel * layer.kernel;
-  return 2.0 * layer.in * layer.out * places * cube(layer.side);
+  const double taps = layer.kernel == 2 ? 1 : layer.kernel * layer.kernel * layer.kernel;
+  return 2.0 * layer.in * layer.out * taps * cube(layer.side);
 }
 
 std::int64_t parameter_count(const NetworkShape& shape) {

@@ -8,14 +8,14 @@ namespace tutti::models::unet3d {
 namespace {
 
 // A rotation by a quaternion.
-std::array<Place, 3> rotation(double turn, Random& random) {
+std::array<Point, 3> rotation(double turn, Random& random) {
   std::array<double, 4> q = {1, 0, 0, 0};
   for (std::size_t i = 1; i < 4; ++i) q[i] = turn * random.gaussian();
   const double length = std::sqrt(std::inner_product(q.begin(), q.end(), q.begin(), 0.0));
   const double w = q[0] / length, x = q[1] / length, y = q[2] / length, z = q[3] / length;
-  return {Place{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
-          Place{2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
-          Place{2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
+  return {Point{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
+          Point{2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
+          Point{2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ SmoothField::SmoothField(int cells, Random& random) : cells_(cells) {
   for (double& value : values_) value = random.gaussian();
 }
 
-double SmoothField::at(const Place& p) const {
+double SmoothField::at(const Point& p) const {
   int corner[3];
   double share[3];
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -50,15 +50,15 @@ double SmoothField::at(const Place& p) const {
   return sum;
 }
 
-Ellipsoid::Ellipsoid(const Place& centre, const Place& axes, double turn, Random& random)
+Ellipsoid::Ellipsoid(const Point& centre, const Point& axes, double turn, Random& random)
     : centre_(centre), rows_(rotation(turn, random)) {
   for (std::size_t i = 0; i < 3; ++i)
     for (double& x : rows_[i]) x /= axes[i];
 }
 
-double Ellipsoid::at(const Place& p) const {
+double Ellipsoid::at(const Point& p) const {
   double squares = 0;
-  for (const Place& row : rows_) {
+  for (const Point& row : rows_) {
     const double along =
         row[0] * (p[0] - centre_[0]) + row[1] * (p[1] - centre_[1]) + row[2] * (p[2] - centre_[2]);
     squares += along * along;

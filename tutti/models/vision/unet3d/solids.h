@@ -8,14 +8,14 @@
 
 namespace tutti::models::unet3d {
 
-using Place = std::array<double, 3>;
+using Point = std::array<double, 3>;
 
 // Random numbers of mean 0 and spread 1 at the corners of a grid of `cells` a side, smooth between
 // them.
 class SmoothField {
  public:
   SmoothField(int cells, Random& random);
-  double at(const Place& p) const;
+  double at(const Point& p) const;
 
  private:
   int cells_;
@@ -26,12 +26,12 @@ class SmoothField {
 class Ellipsoid {
  public:
   static constexpr double kAnyTurn = 10;
-  Ellipsoid(const Place& centre, const Place& axes, double turn, Random& random);
-  double at(const Place& p) const;  // 0 in the middle, 1 on the surface
+  Ellipsoid(const Point& centre, const Point& axes, double turn, Random& random);
+  double at(const Point& p) const;  // 0 in the middle, 1 on the surface
 
  private:
-  Place centre_;
-  std::array<Place, 3> rows_;
+  Point centre_;
+  std::array<Point, 3> rows_;
 };
 
 }  // namespace tutti::models::unet3d

@@ -48,10 +48,10 @@ Cube cube_round(const std::vector<Volume>& images) {
     for (std::size_t i = 0; i < image.values.size(); ++i) {
       if (image.values[i] == 0) continue;
       const auto nx = static_cast<std::size_t>(size[0]), ny = static_cast<std::size_t>(size[1]);
-      const int place[3] = {int(i % nx), int(i / nx % ny), int(i / nx / ny)};
+      const int voxel[3] = {int(i % nx), int(i / nx % ny), int(i / nx / ny)};
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        low[axis] = std::min(low[axis], place[axis]);
-        high[axis] = std::max(high[axis], place[axis] + 1);
+        low[axis] = std::min(low[axis], voxel[axis]);
+        high[axis] = std::max(high[axis], voxel[axis] + 1);
       }
     }
   if (low[0] >= high[0]) {  // nothing but zeros
@@ -73,12 +73,12 @@ float or_zero(const Volume& volume, int x, int y, int z) {
 }
 
 // Linear between the eight nearest voxels.
-float between_voxels(const Volume& volume, const std::array<double, 3>& place) {
+float between_voxels(const Volume& volume, const std::array<double, 3>& voxel) {
   int low[3];
   double share[3];
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    low[axis] = static_cast<int>(std::floor(place[axis]));
-    share[axis] = place[axis] - low[axis];
+    low[axis] = static_cast<int>(std::floor(voxel[axis]));
+    share[axis] = voxel[axis] - low[axis];
   }
   double sum = 0;
   for (int i = 0; i < 8; ++i) {
@@ -90,9 +90,9 @@ float between_voxels(const Volume& volume, const std::array<double, 3>& place) {
   return static_cast<float>(sum);
 }
 
-float nearest_voxel(const Volume& volume, const std::array<double, 3>& place) {
-  return or_zero(volume, static_cast<int>(std::lround(place[0])),
-                 static_cast<int>(std::lround(place[1])), static_cast<int>(std::lround(place[2])));
+float nearest_voxel(const Volume& volume, const std::array<double, 3>& voxel) {
+  return or_zero(volume, static_cast<int>(std::lround(voxel[0])),
+                 static_cast<int>(std::lround(voxel[1])), static_cast<int>(std::lround(voxel[2])));
 }
 
 // Calls visit(number of the voxel, its place in voxels of the file).
@@ -123,14 +123,14 @@ Scan read_subject(const fs::path& folder, int side, bool needs_truth) {
   const auto n = static_cast<std::size_t>(side), voxels = n * n * n;
   Scan scan{std::vector<float>(kModalities * voxels), std::vector<std::uint8_t>(voxels)};
   for (std::size_t modality = 0; modality < kModalities; ++modality)
-    each_voxel(cube, side, [&](std::size_t index, const auto& place) {
-      scan.images[modality * voxels + index] = between_voxels(images[modality], place);
+    each_voxel(cube, side, [&](std::size_t index, const auto& voxel) {
+      scan.images[modality * voxels + index] = between_voxels(images[modality], voxel);
     });
   if (!needs_truth && !file_of(folder, "seg")) return scan;
   const Volume truth = volume_of(folder, "seg");
   if (truth.size != images[0].size) refuse_folder(folder, "has files of different sizes");
-  each_voxel(cube, side, [&](std::size_t index, const auto& place) {
-    scan.labels[index] = static_cast<std::uint8_t>(nearest_voxel(truth, place));
+  each_voxel(cube, side, [&](std::size_t index, const auto& voxel) {
+    scan.labels[index] = static_cast<std::uint8_t>(nearest_voxel(truth, voxel));
   });
   return scan;
 }

@@ -60,8 +60,8 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
   torch::Tensor loss(const train::Batch& batch, std::uint64_t seed) override {
     if (!options_.flag("augment")) return loss_of(network_->forward(batch.input), batch.target);
     const std::uint64_t symmetry = Random(seed).below(kernels::kCubeSymmetries);
-    return loss_of(network_->forward(kernels::turned(batch.input, symmetry)),
-                   kernels::turned(batch.target, symmetry));
+    return loss_of(network_->forward(kernels::apply_cube_symmetry(batch.input, symmetry)),
+                   kernels::apply_cube_symmetry(batch.target, symmetry));
   }
 
   std::vector<train::Layer> layers() override {

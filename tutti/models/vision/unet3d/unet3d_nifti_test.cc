@@ -21,8 +21,8 @@ template <class T>
 std::string nifti_bytes(std::array<std::int16_t, 3> size, std::int16_t type,
                         const std::vector<T>& values, float slope = 0, float intercept = 0) {
   std::string bytes(352, '\0');
-  auto put = [&](std::size_t place, auto value) {
-    std::memcpy(bytes.data() + place, &value, sizeof value);
+  auto put = [&](std::size_t offset, auto value) {
+    std::memcpy(bytes.data() + offset, &value, sizeof value);
   };
   put(0, std::int32_t{348});
   put(40, std::int16_t{3});

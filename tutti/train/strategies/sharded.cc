@@ -10,21 +10,21 @@
 
 #include "tutti/core/clock.h"
 #include "tutti/train/strategies/buckets.h"
-#include "tutti/train/strategies/finite_watch.h"
+#include "tutti/train/strategies/nonfinite_check.h"
 
 namespace tutti::train {
 namespace {
 
-class Sliced : public Strategy {
+class ShardedUpdate : public Strategy {
  public:
-  explicit Sliced(const StrategyParts& parts)
-      : communicator_(parts.communicator),
-        parameters_(parts.parameters),
-        optimizer_(parts.optimizer),
-        stages_(parts.stages),
-        clip_norm_(parts.options.number("clip_norm")),
-        buckets_(parts, [this](std::size_t b) { start(b); }),
-        watch_(communicator_, parameters_),
+  explicit ShardedUpdate(const StrategyContext& context)
+      : communicator_(context.communicator),
+        parameters_(context.parameters),
+        optimizer_(context.optimizer),
+        stages_(context.stages),
+        clip_norm_(context.options.number("clip_norm")),
+        buckets_(context, [this](std::size_t b) { start(b); }),
+        nonfinite_check_(communicator_, parameters_),
         works_(buckets_.size()) {
     std::size_t size = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -35,28 +35,28 @@ class Sliced : public Strategy {
     memory_ =
         static_cast<float*>(communicator_.allocate(std::max<std::size_t>(1, size) * sizeof(float)));
   }
-  ~Sliced() override { communicator_.free(memory_); }
+  ~ShardedUpdate() override { communicator_.free(memory_); }
 
   bool is_synchronous() const override { return true; }
   void begin() override {
     parameters_.begin();
-    watch_.begin();
+    nonfinite_check_.begin();
   }
   void last_backward() override { buckets_.arm(); }
 
-  Reduced reduce(bool is_loss_good) override {
+  Reduced reduce(bool is_loss_finite) override {
     buckets_.start_rest();
-    watch_.tell();
+    nonfinite_check_.start_reduction();
     const Stopwatch watch;
     for (comm::Work& work : works_) wait_for(work);
-    const bool is_finite = watch_.is_good();
-    return {is_loss_good && is_finite, is_loss_good && !is_finite, watch.seconds()};
+    const bool is_finite = nonfinite_check_.is_finite();
+    return {is_loss_finite && is_finite, is_loss_finite && !is_finite, watch.seconds()};
   }
-  std::string bad_layer() const override { return watch_.layer(); }
+  std::string nonfinite_layer() const override { return nonfinite_check_.layer(); }
 
-  StepTimes finish(std::int64_t step, double rate, float scale, bool is_good) override {
+  StepTimes finish(std::int64_t step, double rate, float scale, bool is_finite) override {
     StepTimes times;
-    if (!is_good) return times;
+    if (!is_finite) return times;
     optimizer_.begin(step, rate);
     if (clip_norm_ > 0) scale *= clip_factor(all_squares(), clip_norm_, scale);
     for (std::size_t b = 0; b < buckets_.size(); ++b) works_[b] = update(b, scale);
@@ -99,7 +99,7 @@ class Sliced : public Strategy {
   }
 
   void start(std::size_t b) {
-    watch_.look(0, buckets_[b].first, buckets_[b].last);
+    nonfinite_check_.check(0, buckets_[b].first, buckets_[b].last);
     const std::span<const float> gradients = part(parameters_.gradients(), buckets_[b]);
     works_[b] = communicator_.reduce_scatter_async(ConstBuffer::of(gradients),
                                                    Buffer::of(memory(b)), ReduceOp::kAverage,
@@ -134,7 +134,7 @@ class Sliced : public Strategy {
   comm::Communicator* const stages_;
   const double clip_norm_;
   Buckets buckets_;
-  FiniteWatch watch_;
+  NonFiniteCheck nonfinite_check_;
   std::vector<comm::Work> works_;
   std::vector<Slice> slices_;
   float* memory_ = nullptr;  // my slices of all buckets, one after the other
@@ -142,8 +142,8 @@ class Sliced : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_sliced(const StrategyParts& parts) {
-  return std::make_unique<Sliced>(parts);
+std::unique_ptr<Strategy> make_sharded(const StrategyContext& context) {
+  return std::make_unique<ShardedUpdate>(context);
 }
 
 }  // namespace tutti::train

@@ -1,4 +1,4 @@
-#include "tutti/train/strategies/finite_watch.h"
+#include "tutti/train/strategies/nonfinite_check.h"
 
 #include <torch/types.h>
 
@@ -6,7 +6,7 @@
 
 namespace tutti::train {
 
-void FiniteWatch::look(int buffer, std::size_t first, std::size_t last) {
+void NonFiniteCheck::check(int buffer, std::size_t first, std::size_t last) {
   if (first == last || !layer_.empty()) return;
   const std::vector<Segment>& segments = parameters_.segments();
   auto part = [&](std::size_t from, std::size_t to) {
@@ -19,16 +19,16 @@ void FiniteWatch::look(int buffer, std::size_t first, std::size_t last) {
   layer_ = segments[last - 1].name;
 }
 
-void FiniteWatch::tell() {
+void NonFiniteCheck::start_reduction() {
   not_finite_ = layer_.empty() ? 0 : 1;
   if (group_.size() == 1) return;
   const Buffer mine{&not_finite_, 1, DType::kF32};
-  told_ = group_.all_reduce_async(mine, mine, ReduceOp::kMax, {.name = "finite"});
+  reduction_ = group_.all_reduce_async(mine, mine, ReduceOp::kMax, {.name = "finite"});
 }
 
-bool FiniteWatch::is_good() {
-  told_.wait();
-  told_ = comm::Work();
+bool NonFiniteCheck::is_finite() {
+  reduction_.wait();
+  reduction_ = comm::Work();
   return not_finite_ == 0;
 }
 

@@ -1,4 +1,4 @@
-#include "tutti/kernels/conv2d/doubling.h"
+#include "tutti/kernels/conv2d/upsample2x_conv.h"
 
 #include <torch/autograd.h>
 #include <torch/types.h>
@@ -22,7 +22,7 @@ std::vector<FloatSlice> squares_of(const Tensor& doubled) {
   for (std::int64_t y : {0, 1})
     for (std::int64_t x : {0, 1})
       slices.push_back(
-          {whole.at(0, y, x), whole.channels, 2 * whole.pixel, 2 * whole.row, whole.picture});
+          {whole.at(0, y, x), whole.channels, 2 * whole.pixel, 2 * whole.row, whole.image});
   return slices;
 }
 
@@ -32,16 +32,16 @@ std::vector<ResultSlice> results_at(std::span<const FloatSlice> slices) {
   return results;
 }
 
-struct DoublingConv : Function<DoublingConv> {
+struct Upsample2xConv : Function<Upsample2xConv> {
   static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
                         at::TensorList inputs) {
     const Tensor& input = inputs[0];
     const Tensor output = empty_image(
         {input.size(0), weight.size(0) / 4, 2 * input.size(2), 2 * input.size(3)}, torch::kFloat32);
-    const Tensor places = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
+    const Tensor taps = weight.permute({2, 3, 1, 0}).contiguous(), biases = bias.contiguous();
     const std::vector<FloatSlice> slices = slices_of(inputs);
-    winograd_conv({picture_shape_of(input), slices}, places.data_ptr<float>(),
-                  biases.data_ptr<float>(), results_at(squares_of(output)));
+    winograd_conv({image_shape_of(input), slices}, taps.data_ptr<float>(), biases.data_ptr<float>(),
+                  results_at(squares_of(output)));
     variable_list saved(inputs.begin(), inputs.end());
     saved.push_back(weight);
     context->save_for_backward(saved);
@@ -53,16 +53,16 @@ struct DoublingConv : Function<DoublingConv> {
     const at::TensorList inputs(saved.data(), saved.size() - 1);
     const Tensor &weight = saved.back(), gradient = readable(gradients[0], torch::kFloat32);
     const std::vector<FloatSlice> slices = slices_of(inputs), squares = squares_of(gradient);
-    const PictureShape shape = picture_shape_of(inputs[0]);
-    const Tensor places = torch::empty({3, 3, weight.size(1), weight.size(0)}),
+    const ImageShape shape = image_shape_of(inputs[0]);
+    const Tensor taps = torch::empty({3, 3, weight.size(1), weight.size(0)}),
                  bias = torch::empty({weight.size(0)});
-    winograd_weight_gradient({shape, slices}, {shape, squares}, places.data_ptr<float>(),
+    winograd_weight_gradient({shape, slices}, {shape, squares}, taps.data_ptr<float>(),
                              bias.data_ptr<float>());
-    variable_list result = {places.permute({3, 2, 0, 1}), bias};
+    variable_list result = {taps.permute({3, 2, 0, 1}), bias};
     for (const Tensor& input : inputs)
       result.push_back(empty_image(input.sizes(), torch::kFloat32));
-    const Tensor turned = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
-    winograd_conv({shape, squares}, turned.data_ptr<float>(), nullptr,
+    const Tensor flipped = weight.flip({2, 3}).permute({2, 3, 0, 1}).contiguous();
+    winograd_conv({shape, squares}, flipped.data_ptr<float>(), nullptr,
                   results_at(slices_of(at::TensorList(result).slice(2))));
     return result;
   }
@@ -70,10 +70,10 @@ struct DoublingConv : Function<DoublingConv> {
 
 }  // namespace
 
-Tensor doubling_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
+Tensor upsample2x_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
-  return DoublingConv::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
-                             at::TensorList(images));
+  return Upsample2xConv::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+                               at::TensorList(images));
 }
 
 }  // namespace tutti::kernels

@@ -1,4 +1,4 @@
-#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/run_context.h"
 
 #include "tutti/core/error.h"
 #include "tutti/train/process_setup.h"
@@ -21,7 +21,7 @@ std::unique_ptr<Pipeline> make_pipeline(Task& task, comm::Communicator& communic
 
 }  // namespace
 
-RunParts::RunParts(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job)
+RunContext::RunContext(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job)
     : task(its_task),
       job(its_job),
       options(its_job.options),
@@ -30,21 +30,21 @@ RunParts::RunParts(Task& its_task, comm::Communicator& communicator, const Train
       parameters(task.model(), communicator, options.flag("channels_last"),
                  gradient_buffers(options)),
       optimizer(update_settings(options), parameters.segments()),
-      updates(task, strategy_parts(communicator)),
+      updates(task, strategy_context(communicator)),
       strategy(updates.strategy()),
       log(job.folder, rank) {
   communicator.broadcast(Buffer::of(parameters.weights()), 0, {.name = "weights"});
 }
 
-StrategyParts RunParts::strategy_parts(comm::Communicator& communicator) {
-  StrategyParts parts{pipeline ? pipeline->replicas() : communicator, task.model(), options,
-                      parameters, optimizer};
+StrategyContext RunContext::strategy_context(comm::Communicator& communicator) {
+  StrategyContext context{pipeline ? pipeline->replicas() : communicator, task.model(), options,
+                          parameters, optimizer};
   if (pipeline) {
-    parts.first_tensor = pipeline->first_tensor();
-    parts.last_tensor = pipeline->last_tensor();
-    parts.stages = &pipeline->line();
+    context.first_tensor = pipeline->first_tensor();
+    context.last_tensor = pipeline->last_tensor();
+    context.stages = &pipeline->line();
   }
-  return parts;
+  return context;
 }
 
 }  // namespace tutti::train

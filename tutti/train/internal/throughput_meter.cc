@@ -1,4 +1,4 @@
-#include "tutti/train/internal/pace.h"
+#include "tutti/train/internal/throughput_meter.h"
 
 #include "tutti/train/process_setup.h"
 
@@ -9,14 +9,14 @@ constexpr int kWarmUpSteps = 3;
 
 }  // namespace
 
-Pace::Pace(RunParts& parts, const RunLength& length, std::int64_t start)
-    : parts_(parts), length_(length), previous_step_(start - 1) {
+ThroughputMeter::ThroughputMeter(RunContext& context, const RunLength& length, std::int64_t start)
+    : context_(context), length_(length), previous_step_(start - 1) {
   state_.total_steps = length.total_steps;
   state_.epochs = length.epochs();
-  state_.peak_flops = peak_flops(parts.options) * parts.strategy.workers().size();
+  state_.peak_flops = peak_flops(context.options) * context.strategy.workers().size();
 }
 
-Metrics Pace::end_step(std::int64_t step, const StepReport& report) {
+Metrics ThroughputMeter::end_step(std::int64_t step, const StepReport& report) {
   const double seconds = step_watch_.seconds();
   const double waited = std::min(seconds, report.times.waited);
   double loss = 0;
@@ -35,7 +35,7 @@ Metrics Pace::end_step(std::int64_t step, const StepReport& report) {
   state_.loss = steps_here_ == 1 ? loss : 0.9 * state_.loss + 0.1 * loss;
   state_.samples_per_second = counts ? counted_samples_ / counted_seconds_ : samples / seconds;
   state_.exposed_share = counts ? counted_wait_ / counted_seconds_ : waited / seconds;
-  state_.flops_per_second = state_.samples_per_second * parts_.task.flops_per_sample();
+  state_.flops_per_second = state_.samples_per_second * context_.task.flops_per_sample();
   state_.seconds_left = double(length_.total_steps - state_.step) * length_.step_samples() /
                         std::max(1e-9, state_.samples_per_second);
   Metrics row = {{"loss", loss},

@@ -11,11 +11,11 @@
 
 namespace tutti::train {
 
-struct RunParts {
+struct RunContext {
   // Collective; every rank has the weights of rank 0 then. All three must outlive this.
-  RunParts(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job);
-  RunParts(const RunParts&) = delete;
-  RunParts& operator=(const RunParts&) = delete;
+  RunContext(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
 
   std::uint64_t seed() const { return static_cast<std::uint64_t>(options.integer("seed")); }
   std::int64_t accumulate() const { return options.integer("accumulate"); }
@@ -32,7 +32,7 @@ struct RunParts {
   runs::RunLog log;
 
  private:
-  StrategyParts strategy_parts(comm::Communicator& communicator);
+  StrategyContext strategy_context(comm::Communicator& communicator);
 };
 
 }  // namespace tutti::train

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tutti/core/clock.h"
-#include "tutti/train/internal/parts.h"
+#include "tutti/train/internal/run_context.h"
 #include "tutti/train/internal/stepper.h"
 #include "tutti/train/optim/epoch_schedule.h"
 #include "tutti/train/run/progress.h"
@@ -13,25 +13,25 @@
 namespace tutti::train {
 
 struct RunLength {
-  EpochSchedule course;
+  EpochSchedule epoch_schedule;
   std::int64_t total_steps = 0;
 
-  double step_samples() const { return static_cast<double>(course.step_samples()); }
-  double epoch(std::int64_t step) const { return course.epoch(step); }
+  double step_samples() const { return static_cast<double>(epoch_schedule.step_samples()); }
+  double epoch(std::int64_t step) const { return epoch_schedule.epoch(step); }
   double epochs() const { return epoch(total_steps); }
   // Of the epoch in which `step` is taken, or of the run.
   std::int64_t end_of_epoch(std::int64_t step) const {
-    return std::min(total_steps, course.end_of_epoch(step));
+    return std::min(total_steps, epoch_schedule.end_of_epoch(step));
   }
 };
 
 // Counts what the steps of this start took. The first ones are left out: memory is found, kernels
 // are made.
-class Pace {
+class ThroughputMeter {
  public:
   // `start`: steps that were taken before; the clock of the run begins now. `parts` must outlive
   // this.
-  Pace(RunParts& parts, const RunLength& length, std::int64_t start);
+  ThroughputMeter(RunContext& context, const RunLength& length, std::int64_t start);
 
   void begin_step() { step_watch_.restart(); }
   // The row of metrics.csv for step `step` (from 0), which just ended.
@@ -43,7 +43,7 @@ class Pace {
   const ProgressState& progress() const { return state_; }
 
  private:
-  RunParts& parts_;
+  RunContext& context_;
   const RunLength length_;
   std::int64_t previous_step_;   // the last that this group took
   std::int64_t steps_here_ = 0;  // since this start

@@ -1,4 +1,4 @@
-#include "tutti/train/together.h"
+#include "tutti/train/collective_guard.h"
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
@@ -20,14 +20,14 @@ bool is_of_communicator(const std::exception& error) {
 }
 
 [[noreturn]] void throw_named(const std::exception& error, int rank) {
-  const std::string text = fmt::format("rank {}: {}", rank, told(error));
+  const std::string text = fmt::format("rank {}: {}", rank, error_message(error));
   if (exit_code(error) == 2) throw ConfigError("DDL-9-63", text);
   throw IoError("DDL-9-63", text);
 }
 
 }  // namespace
 
-std::string told(const std::exception& error) {
+std::string error_message(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text =
       torch_error ? torch_error->what_without_backtrace() : failure_text(error);
@@ -38,20 +38,20 @@ std::string told(const std::exception& error) {
                    : text;
 }
 
-void together(comm::Communicator& communicator, const std::function<void()>& work) {
+void collective_guard(comm::Communicator& communicator, const std::function<void()>& work) {
   std::exception_ptr failure;
-  std::int64_t words = 0;  // which sentence: 0 is none
+  std::int64_t checksum = 0;  // which sentence: 0 is none
   int code = 0;
   try {
     work();
   } catch (const std::exception& error) {
     if (is_of_communicator(error)) throw;
     failure = std::current_exception();
-    const std::string text = told(error);
-    words = std::int64_t{1} + crc32c(text.data(), text.size());
+    const std::string text = error_message(error);
+    checksum = std::int64_t{1} + crc32c(text.data(), text.size());
     code = exit_code(error);
   }
-  std::array<std::int64_t, 3> most = {words, -words, code};
+  std::array<std::int64_t, 3> most = {checksum, -checksum, code};
   try {
     communicator.all_reduce(Buffer::of(std::span<std::int64_t>(most)), ReduceOp::kMax,
                             {.name = "can go on"});
@@ -62,7 +62,7 @@ void together(comm::Communicator& communicator, const std::function<void()>& wor
   if (most[0] == 0) return;
   const bool is_same = most[0] == -most[1];
   if (!failure || (is_same && communicator.rank() != 0))
-    throw AlreadyTold(static_cast<int>(most[2]));
+    throw ReportedByAnotherRank(static_cast<int>(most[2]));
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-#include "tutti/train/together.h"
+#include "tutti/train/collective_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ std::vector<std::string> said(const std::vector<std::string>& words) {
     const auto rank = static_cast<std::size_t>(transport.rank());
     const auto communicator = comm::Communicator::create(world.transport(transport.rank()));
     try {
-      together(*communicator, [&] {
+      collective_guard(*communicator, [&] {
         if (!words[rank].empty()) throw IoError("DDL-7-00", words[rank]);
       });
       all[rank] = "went on";
-    } catch (const AlreadyTold& error) {
+    } catch (const ReportedByAnotherRank& error) {
       all[rank] = "silent " + std::to_string(error.exit_code());
     } catch (const std::exception& error) {
-      all[rank] = told(error);
+      all[rank] = error_message(error);
     }
   });
   return all;
@@ -58,7 +58,7 @@ TEST(Together, OneThatFailsInsideWorkThatWaits) {
     const int rank = transport.rank();
     const auto communicator = comm::Communicator::create(world.transport(rank), options);
     try {
-      together(*communicator, [&] {
+      collective_guard(*communicator, [&] {
         if (rank == 1) throw IoError("DDL-7-00", "no room");
         communicator->barrier({.name = "data"});
       });

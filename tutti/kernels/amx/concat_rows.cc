@@ -1,4 +1,4 @@
-#include "tutti/kernels/amx/joined_rows.h"
+#include "tutti/kernels/amx/concat_rows.h"
 
 #include <immintrin.h>
 
@@ -40,14 +40,14 @@ void copy_pixels(const Bf16* from, std::int64_t from_pixel, Bf16* to, std::int64
   }
 }
 
-std::int64_t JoinedRows::channels() const {
+std::int64_t ConcatRows::channels() const {
   std::int64_t all = 0;
   for (const Slice& slice : slices) all += slice.channels;
   return all;
 }
 
-void JoinedRows::read(std::int64_t y, Bf16* to) const {
-  const std::int64_t n = y / picture_pitch(), row = y % picture_pitch() / step, all = channels(),
+void ConcatRows::read(std::int64_t y, Bf16* to) const {
+  const std::int64_t n = y / image_pitch(), row = y % image_pitch() / step, all = channels(),
                      count = (width - 1) / step + 1;
   for (const Slice& slice : slices) {
     const Bf16* from = slice.at(n, row);
@@ -74,20 +74,20 @@ void pair_pixels(const Bf16* row, Bf16* paired, std::int64_t pixels, std::int64_
     }
 }
 
-void turn_pairs(const Bf16* paired, Bf16* turned, std::int64_t pixels, std::int64_t channels,
-                std::int64_t tile, std::int64_t length) {
-  const __m512i places =
+void transpose_pairs(const Bf16* paired, Bf16* transposed, std::int64_t pixels,
+                     std::int64_t channels, std::int64_t tile, std::int64_t length) {
+  const __m512i offsets =
       _mm512_set_epi32(240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 16, 0);
   for (std::int64_t x = 0; x < pixels; x += 32)
     for (std::int64_t c = 0; c < channels; ++c)
       _mm512_storeu_si512(
-          turned + c * length + x,
-          _mm512_i32gather_epi32(places, paired + c / 16 * tile + x * 16 + c % 16 * 2, 4));
+          transposed + c * length + x,
+          _mm512_i32gather_epi32(offsets, paired + c / 16 * tile + x * 16 + c % 16 * 2, 4));
 }
 
 #pragma GCC pop_options
 
-Band::Band(const JoinedRows& source, std::int64_t rows, std::int64_t gap, std::int64_t channels,
+Band::Band(const ConcatRows& source, std::int64_t rows, std::int64_t gap, std::int64_t channels,
            std::int64_t tail)
     : source_(source),
       gap_(gap),

@@ -40,8 +40,8 @@ using LineVector = std::vector<T, LineAllocator<T>>;
 // A subset of the channels of a batch of images. Channels are contiguous; the last three members are strides in values.
 struct Slice {
   Bf16* data = nullptr;
-  std::int64_t channels = 0, pixel = 0, row = 0, picture = 0;
-  Bf16* at(std::int64_t n, std::int64_t y) const { return data + n * picture + y * row; }
+  std::int64_t channels = 0, pixel = 0, row = 0, image = 0;
+  Bf16* at(std::int64_t n, std::int64_t y) const { return data + n * image + y * row; }
 };
 
 // Copies `width` pixels of `channels` channels; `from_pixel` and `to_pixel` are strides in values.
@@ -50,19 +50,19 @@ void copy_pixels(const Bf16* from, std::int64_t from_pixel, Bf16* to, std::int64
 
 // A view of a batch of images that concatenates the channels of all slices and stacks the images vertically into one
 // tall image, with zero rows after each.
-struct JoinedRows {
+struct ConcatRows {
   std::vector<Slice> slices;
-  std::int64_t pictures = 0, height = 0, width = 0;  // as read
+  std::int64_t images = 0, height = 0, width = 0;  // as read
   std::int64_t step = 1;     // slices hold every step-th pixel and row; zeros are read between them
   Slice sign = {};           // zeros are read where this is not positive; empty: no mask
   std::int64_t between = 0;  // zero rows after each image
 
   std::int64_t channels() const;
-  std::int64_t picture_pitch() const { return height + between; }
-  std::int64_t rows() const { return pictures * picture_pitch(); }  // of the tall image
+  std::int64_t image_pitch() const { return height + between; }
+  std::int64_t rows() const { return images * image_pitch(); }  // of the tall image
   // True if the row exists and may contain non-zero values.
   bool has_row(std::int64_t y) const {
-    return y >= 0 && y < rows() && y % picture_pitch() < height && y % picture_pitch() % step == 0;
+    return y >= 0 && y < rows() && y % image_pitch() < height && y % image_pitch() % step == 0;
   }
   // Reads `width` pixels of all channels of an existing row. `to` must be zero at pixels skipped by `step`.
   void read(std::int64_t y, Bf16* to) const;
@@ -73,7 +73,7 @@ struct JoinedRows {
 class Band {
  public:
   // At most `rows` rows. Each pixel has `channels` values, zero-padded; `tail` zeros follow the last pixel read.
-  Band(const JoinedRows& source, std::int64_t rows, std::int64_t gap, std::int64_t channels,
+  Band(const ConcatRows& source, std::int64_t rows, std::int64_t gap, std::int64_t channels,
        std::int64_t tail);
 
   // Reads `count` rows starting at `first`; rows that do not exist are filled with zeros.
@@ -84,7 +84,7 @@ class Band {
   const Bf16* data() const { return values_.data(); }
 
  private:
-  const JoinedRows& source_;
+  const ConcatRows& source_;
   const std::int64_t gap_, channels_, pitch_, tail_;
   LineVector<Bf16> values_, narrow_;
 };
@@ -96,7 +96,7 @@ void pair_pixels(const Bf16* row, Bf16* paired, std::int64_t pixels, std::int64_
                  std::int64_t tile);
 // Transposes that layout to (channels, pixels). `length` is the stride in values between channels;
 // `pixels` is a multiple of 32.
-void turn_pairs(const Bf16* paired, Bf16* turned, std::int64_t pixels, std::int64_t channels,
-                std::int64_t tile, std::int64_t length);
+void transpose_pairs(const Bf16* paired, Bf16* transposed, std::int64_t pixels,
+                     std::int64_t channels, std::int64_t tile, std::int64_t length);
 
 }  // namespace tutti::kernels

@@ -9,10 +9,10 @@ namespace tutti::kernels {
 // A subset of the channels of a batch of images. Channels are contiguous; the last three members are strides in values.
 struct FloatSlice {
   float* data = nullptr;
-  std::int64_t channels = 0, pixel = 0, row = 0, picture = 0;
+  std::int64_t channels = 0, pixel = 0, row = 0, image = 0;
 
   float* at(std::int64_t n, std::int64_t y, std::int64_t x) const {
-    return data + n * picture + y * row + x * pixel;
+    return data + n * image + y * row + x * pixel;
   }
 };
 
@@ -22,14 +22,14 @@ inline std::int64_t channels_of(std::span<const FloatSlice> slices) {
   return sum;
 }
 
-struct PictureShape {
-  std::int64_t pictures, height, width;
+struct ImageShape {
+  std::int64_t images, height, width;
 };
 
 // Input view that concatenates the channels of all slices. Zeros are read where `sign` is not positive;
 // without data there is no mask.
-struct JoinedPictures {
-  PictureShape shape;
+struct ConcatImages {
+  ImageShape shape;
   std::span<const FloatSlice> slices;
   FloatSlice sign = {};
 

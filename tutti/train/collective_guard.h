@@ -10,9 +10,9 @@
 namespace tutti::train {
 
 // Ends a rank whose failure another rank tells, or for which it could not go on.
-class AlreadyTold : public std::exception {
+class ReportedByAnotherRank : public std::exception {
  public:
-  explicit AlreadyTold(int code) : code_(code) {}
+  explicit ReportedByAnotherRank(int code) : code_(code) {}
   const char* what() const noexcept override { return "told by another rank"; }
   int exit_code() const { return code_; }
 
@@ -21,11 +21,11 @@ class AlreadyTold : public std::exception {
 };
 
 // The sentence for people of anything that was thrown, libtorch's without its backtrace.
-std::string told(const std::exception& error);
+std::string error_message(const std::exception& error);
 
 // Does `work` on every rank. Where it fails on all with the same words, rank 0 throws them; where
 // ranks differ, each that failed throws its own with its number in front. All others throw
-// AlreadyTold. Collective; `work` may be so too. What the communicator itself throws is passed on.
-void together(comm::Communicator& communicator, const std::function<void()>& work);
+// ReportedByAnotherRank. Collective; `work` may be so too. What the communicator itself throws is passed on.
+void collective_guard(comm::Communicator& communicator, const std::function<void()>& work);
 
 }  // namespace tutti::train

@@ -1,9 +1,9 @@
-#include "tutti/kernels/conv2d/few_filters.h"
+#include "tutti/kernels/conv2d/narrow_pointwise_conv.h"
 
 #include <torch/autograd.h>
 #include <torch/types.h>
 
-#include "tutti/kernels/amx/joined_rows.h"
+#include "tutti/kernels/amx/concat_rows.h"
 #include "tutti/kernels/conv2d/images.h"
 #include "tutti/kernels/winograd/panel_products.h"
 
@@ -39,20 +39,20 @@ std::vector<PixelRows> rows_of_all(at::TensorList images) {
 }
 
 // Copies pixels [begin, end) of all inputs, with their channels concatenated.
-void join_rows(const std::vector<PixelRows>& inputs, std::int64_t begin, std::int64_t end,
-               float* joined, std::int64_t row) {
+void concat_rows(const std::vector<PixelRows>& inputs, std::int64_t begin, std::int64_t end,
+                 float* rows, std::int64_t row) {
   for (const PixelRows& input : inputs) {
     for (std::int64_t i = begin; i < end; ++i)
-      std::copy_n(input.first + i * input.stride, input.channels, joined + (i - begin) * row);
-    joined += input.channels;
+      std::copy_n(input.first + i * input.stride, input.channels, rows + (i - begin) * row);
+    rows += input.channels;
   }
 }
-void part_rows(const float* joined, std::int64_t row, std::int64_t begin, std::int64_t end,
-               const std::vector<PixelRows>& results) {
+void split_rows(const float* rows, std::int64_t row, std::int64_t begin, std::int64_t end,
+                const std::vector<PixelRows>& results) {
   for (const PixelRows& result : results) {
     for (std::int64_t i = begin; i < end; ++i)
-      std::copy_n(joined + (i - begin) * row, result.channels, result.first + i * result.stride);
-    joined += result.channels;
+      std::copy_n(rows + (i - begin) * row, result.channels, result.first + i * result.stride);
+    rows += result.channels;
   }
 }
 
@@ -69,13 +69,13 @@ void forward_rows(const std::vector<PixelRows>& inputs, const Tensor& weight, co
   panel.narrow(1, 0, out).copy_(weight.t());
   start.narrow(0, 0, out).copy_(bias);
   at::parallel_for(0, output.rows.size(0), kBlock, [&](std::int64_t first, std::int64_t last) {
-    LineVector<float> joined(static_cast<std::size_t>(kBlock * in)), made(kBlock * kPanel);
+    LineVector<float> rows(static_cast<std::size_t>(kBlock * in)), product(kBlock * kPanel);
     each_block(first, last, [&](std::int64_t begin, std::int64_t end) {
-      join_rows(inputs, begin, end, joined.data(), in);
-      multiply_rows({joined.data(), end - begin, in, in}, panel.data_ptr<float>(),
-                    start.data_ptr<float>(), made.data(), kPanel, out);
+      concat_rows(inputs, begin, end, rows.data(), in);
+      multiply_rows({rows.data(), end - begin, in, in}, panel.data_ptr<float>(),
+                    start.data_ptr<float>(), product.data(), kPanel, out);
       for (std::int64_t i = begin; i < end; ++i)
-        std::copy_n(made.data() + (i - begin) * kPanel, out, output.first + i * output.stride);
+        std::copy_n(product.data() + (i - begin) * kPanel, out, output.first + i * output.stride);
     });
   });
 }
@@ -86,17 +86,17 @@ Tensor weight_gradient(const std::vector<PixelRows>& inputs, const PixelRows& gr
   const std::int64_t pixels = gradient.rows.size(0);
   const Tensor sums = torch::zeros({kParts, in, kPanel});
   at::parallel_for(0, kParts, 1, [&](std::int64_t first, std::int64_t last) {
-    LineVector<float> joined(static_cast<std::size_t>(kBlock * in));
+    LineVector<float> rows(static_cast<std::size_t>(kBlock * in));
     LineVector<float> wide(kBlock * kPanel, 0);
     for (std::int64_t part = first; part < last; ++part)
       each_block(pixels * part / kParts, pixels * (part + 1) / kParts,
                  [&](std::int64_t begin, std::int64_t end) {
-                   join_rows(inputs, begin, end, joined.data(), in);
+                   concat_rows(inputs, begin, end, rows.data(), in);
                    for (std::int64_t i = begin; i < end; ++i)
                      std::copy_n(gradient.first + i * gradient.stride, gradient.channels,
                                  wide.data() + (i - begin) * kPanel);
-                   add_turned_product({joined.data(), end - begin, in, in}, wide.data(), kPanel,
-                                      sums.data_ptr<float>() + part * in * kPanel, kPanel);
+                   add_transposed_product({rows.data(), end - begin, in, in}, wide.data(), kPanel,
+                                          sums.data_ptr<float>() + part * in * kPanel, kPanel);
                  });
   });
   return sums.sum(0).narrow(1, 0, gradient.channels).t();
@@ -109,16 +109,16 @@ void input_gradient(const PixelRows& gradient, const Tensor& weight,
   padded.narrow(1, 0, in).copy_(weight);
   const Tensor panels = padded.view({out, -1, kPanel}).transpose(0, 1).contiguous();
   at::parallel_for(0, gradient.rows.size(0), kBlock, [&](std::int64_t first, std::int64_t last) {
-    LineVector<float> made(static_cast<std::size_t>(kBlock * row));
+    LineVector<float> product(static_cast<std::size_t>(kBlock * row));
     each_block(first, last, [&](std::int64_t begin, std::int64_t end) {
       multiply_rows({gradient.first + begin * gradient.stride, end - begin, gradient.stride, out},
-                    panels.data_ptr<float>(), nullptr, made.data(), row, in);
-      part_rows(made.data(), row, begin, end, results);
+                    panels.data_ptr<float>(), nullptr, product.data(), row, in);
+      split_rows(product.data(), row, begin, end, results);
     });
   });
 }
 
-struct FewFilters : Function<FewFilters> {
+struct NarrowPointwiseConv : Function<NarrowPointwiseConv> {
   static Tensor forward(AutogradContext* context, const Tensor& weight, const Tensor& bias,
                         at::TensorList inputs) {
     const Tensor output = empty_image(
@@ -147,10 +147,10 @@ struct FewFilters : Function<FewFilters> {
 
 }  // namespace
 
-Tensor few_filters_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
+Tensor narrow_pointwise_conv(at::TensorList inputs, const Tensor& weight, const Tensor& bias) {
   const std::vector<Tensor> images = readables(inputs, torch::kFloat32);
-  return FewFilters::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
-                           at::TensorList(images));
+  return NarrowPointwiseConv::apply(weight.to(torch::kFloat32), bias.to(torch::kFloat32),
+                                    at::TensorList(images));
 }
 
 }  // namespace tutti::kernels

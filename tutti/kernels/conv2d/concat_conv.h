@@ -17,7 +17,7 @@ namespace tutti::kernels {
 //   input_gradients(shape, gradient, sign, weight, inputs, results): fills the defined results, one per input
 // If `sign` is defined, the gradient is treated as zero where `sign` is not positive.
 template <class Kernels>
-struct JoinedConv : torch::autograd::Function<JoinedConv<Kernels>> {
+struct ConcatConv : torch::autograd::Function<ConcatConv<Kernels>> {
   using Tensor = torch::Tensor;
   using Context = torch::autograd::AutogradContext;
   using List = torch::autograd::variable_list;
@@ -27,7 +27,7 @@ struct JoinedConv : torch::autograd::Function<JoinedConv<Kernels>> {
                         bool has_relu) {
     const ConvShape shape = shape_of(inputs, weight, stride, dilation);
     const Tensor output = empty_image(
-        {shape.pictures, shape.out, shape.out_height(), shape.out_width()}, Kernels::kType);
+        {shape.images, shape.out, shape.out_height(), shape.out_width()}, Kernels::kType);
     Kernels::forward(shape, inputs, weight, bias, has_relu, output);
     List saved(inputs.begin(), inputs.end());
     saved.push_back(weight);

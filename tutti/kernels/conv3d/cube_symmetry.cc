@@ -4,7 +4,7 @@
 
 namespace tutti::kernels {
 
-torch::Tensor turned(const torch::Tensor& volumes, std::uint64_t symmetry) {
+torch::Tensor apply_cube_symmetry(const torch::Tensor& volumes, std::uint64_t symmetry) {
   static constexpr std::int64_t kOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                                  {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   const std::int64_t first = volumes.dim() - 3;
