@@ -49,8 +49,7 @@ struct Prepared {
         options(train::resolve(info, table, request.settings)) {
     if (!folder.empty()) use_kept_network(folder, options);
   }
-  explicit Prepared(const fs::path& folder)
-      : Prepared(train::read_toml(folder / runs::kConfigFile), folder) {}
+  explicit Prepared(const fs::path& folder) : Prepared(read_saved_options(folder), folder) {}
   const train::CaseInfo& info;
   const OptionTable table;
   Options options;
@@ -97,7 +96,8 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   std::ifstream file(folder / runs::kResultFile);
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
-  result["judged_step"] = outcome.evaluated_step;
+  result["evaluated_step"] = outcome.evaluated_step;
+  result["judged_step"] = outcome.evaluated_step;  // deprecated name
   result["chosen_by"] = selection_split;
   result["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : outcome.metrics) result["metrics"][name] = value;
@@ -105,11 +105,11 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
   runs::write_text(folder / runs::kVerdictFile, verdict);
 }
 
-void stage(Options& options, Communicator& communicator) {
-  if (options.text("stage").empty() || options.text("data").empty()) return;
+void stage_data(Options& options, Communicator& communicator) {
+  if (options.text("staging_dir").empty() || options.text("data").empty()) return;
   const fs::path local =
-      train::stage_files(communicator, options.text("data"), options.text("stage"));
-  options.set("data", local.string(), "stage");
+      train::stage_files(communicator, options.text("data"), options.text("staging_dir"));
+  options.set("data", local.string(), "staging_dir");
 }
 
 int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
@@ -118,7 +118,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   std::unique_ptr<train::Task> task;
   train::collective_guard(communicator, [&] { check_data_folder(prepared.options); });
   train::collective_guard(communicator, [&] {
-    stage(prepared.options, communicator);
+    stage_data(prepared.options, communicator);
     const int threads = train::threads_of(prepared.options, communicator.local_size());
     train::prepare_process(threads);
     task = models::make_task(prepared.info.name, prepared.options);
@@ -278,7 +278,7 @@ int run(int argc, char** argv) {
   if (verb == "evaluate") return evaluate(*communicator, arguments[1]);
   if (verb == "start" || verb == "resume")
     return train_run(*communicator, arguments[1], verb == "resume",
-                     train::read_toml(fs::path(arguments[1]) / runs::kConfigFile));
+                     read_saved_options(arguments[1]));
   TrainRequest request;
   std::optional<RunStart> start;  // on rank 0
   const fs::path folder = agreed_folder(*communicator, argc - 1, argv + 1, request, start);

@@ -73,7 +73,7 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
 train::Request asked_for(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
     check_run(resumes);
-    train::Request before = train::read_toml(resumes / runs::kConfigFile);
+    train::Request before = read_saved_options(resumes);
     if (!what.empty() && what != before.case_name)
       throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and goes on with its own "
                                                 "options: leave out '{}'; --set changes some.",
@@ -139,6 +139,12 @@ void check_run(const fs::path& folder) {
     throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
                                               "config.toml. `tutti runs` lists those there are.",
                                               folder.string()));
+}
+
+train::Request read_saved_options(const fs::path& folder) {
+  train::Request request = train::read_toml(folder / runs::kConfigFile);
+  train::use_current_names(models::find_case(request.case_name).table(), request.settings);
+  return request;
 }
 
 bool parse_train(int argc, char** argv, TrainRequest& request) {

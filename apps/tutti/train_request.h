@@ -53,6 +53,9 @@ void check_data_folder(const Options& options);
 // Throws ConfigError when `folder` is not that of a run.
 void check_run(const std::filesystem::path& folder);
 
+// The options that a run was started with. Names from earlier releases are replaced by the current ones.
+train::Request read_saved_options(const std::filesystem::path& folder);
+
 // Runs the program that trains (beside this one, in ../libexec/tutti) on `ranks` processes of this
 // host; when a launcher has started this process as a rank, becomes it instead. Returns its exit
 // code.

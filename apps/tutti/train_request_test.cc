@@ -83,7 +83,7 @@ TEST_F(TrainRequestTest, ARunKeepsItsNetworkAndAbsolutePaths) {
   fs::current_path(before);
   EXPECT_EQ(value_in(folder, "model"), (base_ / "net.pt").string());
   EXPECT_EQ(value_in(folder, "data"), (base_ / "samples").string());
-  EXPECT_EQ(value_in(folder, "stage"), "");
+  EXPECT_EQ(value_in(folder, "staging_dir"), "");
   std::ofstream(base_ / "net.pt") << "saved again";
   EXPECT_EQ(os::read_text(folder / "network.pt"), "first");
   fs::remove(base_ / "net.pt");
@@ -95,6 +95,26 @@ TEST_F(TrainRequestTest, ARunKeepsItsNetworkAndAbsolutePaths) {
   EXPECT_EQ(options.text("model"), folder / "network.pt");
   EXPECT_THROW(RunStart(parse({"--resume", folder.string(), "--model", base_ / "other.pt"})),
                ConfigError);
+}
+
+// config.toml of the release before the options were renamed.
+TEST_F(TrainRequestTest, ARunSavedWithOldNamesIsResumed) {
+  std::ofstream(base_ / "config.toml")
+      << "case = \"gan3d\"\nstage = \"/local\"\nkeep_bytes = \"1KiB\"\naverage_decay = 0.5\n"
+         "rate_batch = 64\nrate_scaling = \"sqrt\"\nfinal_rate = 0.25\nstep_at = \"0.5\"\n"
+         "step_factor = \"0.2\"\ntrust = 0.01\nbad_steps = 7\nupdate = \"slice\"\nflip = 0.125\n"
+         "judged_weight = 3.0\n";
+  testing::internal::CaptureStderr();
+  RunStart(parse({"--resume", base_.string(), "--set", "epochs=9"}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  for (const auto& [name, value] :
+       train::settings("staging_dir=/local cache_bytes=1KiB ema_decay=0.5 base_batch=64 "
+                       "lr_scaling=sqrt final_lr_ratio=0.25 lr_milestones=0.5 lr_gamma=0.2 "
+                       "trust_coefficient=0.01 max_nonfinite_steps=7 update=sharded "
+                       "label_flip=0.125 epochs=9"))
+    EXPECT_EQ(value_in(base_, name), value) << name;
+  EXPECT_EQ(value_in(base_, "adversarial_weight"), "3");
+  EXPECT_EQ(value_in(base_, "stage"), "missing");
 }
 
 // Runs of before there were copies get theirs when they are resumed.
@@ -118,13 +138,13 @@ TEST_F(TrainRequestTest, OneProcessTrainsARun) {
 
 TEST_F(TrainRequestTest, OptionsThatWouldBeIgnoredAreRefused) {
   for (const char* strategy : {"strategy=async", "strategy=hybrid", "strategy=local_sgd"})
-    for (const char* ignored : {"lag=1", "update=slice"})
+    for (const char* ignored : {"lag=1", "update=sharded"})
       EXPECT_THROW(parse({"hep", "--set", strategy, "--set", ignored}), ConfigError) << ignored;
   parse({"climate-segment", "--set", "strategy=async"});  // whose own default is lag 1
   EXPECT_THROW(parse({"climate-segment", "--set", "strategy=async", "--set", "lag=1"}),
                ConfigError);
   parse({"hep", "--set", "lag=1"});
-  parse({"hep", "--set", "update=slice"});
+  parse({"hep", "--set", "update=sharded"});
   EXPECT_THROW(parse({"hep", "--set", "learning_rate=nan"}), ConfigError);
 }
 

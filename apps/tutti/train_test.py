@@ -241,7 +241,7 @@ class TrainTest(unittest.TestCase):
         data = next((self.base / "cache/tutti").iterdir())
         (self.base / "mine.toml").write_text(f'data = "{data}"\nloss = "cross_entropy"\nepochs = 6\nbatch = 16\n')
         output = self.tutti("train", self.base / "mine.toml", "--model", self.base / "network.pt", "--ranks", "2",
-                            "--set", f"runs={self.base}/own", "--set", f"stage={self.base}/local")
+                            "--set", f"runs={self.base}/own", "--set", f"staging_dir={self.base}/local")
         self.assertIn("accuracy", output)
         self.assertTrue((self.base / "local/train-000.h5").exists())
         run = self.run_of(output)
@@ -286,6 +286,26 @@ class TrainTest(unittest.TestCase):
         self.tutti("predict", run, self.base / "showers.h5", "-o", self.base / "judged.csv")
         self.assertTrue((self.base / "judged.csv").read_text().startswith("true,energy\n"))
         self.tutti("export", run, "-o", self.base / "generator.pt")
+
+    def test_a_run_of_an_earlier_release_is_resumed(self):
+        """Its config.toml has the old names of options; its checkpoints are the same."""
+        train = ["train", "hep", *TINY, "--set", f"runs={self.base}/earlier", "--set", "steps=4"]
+        output = self.tutti(*train, "--set", "average_decay=0.5", "--set", "update=slice")
+        self.assertIn("option 'average_decay' is deprecated; use 'ema_decay'", output)
+        self.assertIn("option 'update=slice' is deprecated; use 'update=sharded'", output)
+        run = self.run_of(output)
+        config = (run / "config.toml").read_text()
+        self.assertIn("\nema_decay = 0.5\n", config)
+        old_names = {"ema_decay": "average_decay", "staging_dir": "stage", "lr_milestones": "step_at", "lr_gamma": "step_factor"}
+        for name, old_name in old_names.items():
+            config = config.replace(f"\n{name} = ", f"\n{old_name} = ")
+        (run / "config.toml").write_text(config.replace('"sharded"', '"slice"'))
+        self.assertNotIn("deprecated", self.tutti("evaluate", run, "--ranks", "1"))
+        self.assertNotIn("deprecated", self.tutti("train", "--resume", run, "--ranks", 2, "--set", "steps=6"))
+        self.assertEqual([row["step"] for row in self.rows_of(run)], list("123456"))
+        self.assertIn("\nema_decay = 0.5\n", (run / "config.toml").read_text())
+        result = json.loads((run / "result.json").read_text())
+        self.assertEqual(result["evaluated_step"], result["judged_step"])
 
     def test_a_wrong_resume_leaves_the_run_as_it_was(self):
         train = ["train", "hep", "--size", "tiny", "--ranks", 2, "--set", f"runs={self.base}/resumed"]

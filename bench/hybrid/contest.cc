@@ -45,7 +45,7 @@ std::string config_of(const HybridSettings& settings, const std::string& strateg
                                                {"schedule", "constant"},
                                                {"warmup", "0"},
                                                {"learning_rate", "0.002"},
-                                               {"rate_scaling", "linear"},
+                                               {"lr_scaling", "linear"},
                                                {"checkpoint_seconds", "0"},
                                                {"threads", "1"},
                                                {"precision", "f32"}};

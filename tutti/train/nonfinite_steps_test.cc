@@ -27,7 +27,7 @@ class BadGradientTest : public TrainerTest, public testing::WithParamInterface<c
   std::pair<int, Settings> how() {
     if (kind() == "alone") return {1, {}};
     if (kind() == "late") return {3, {{"lag", "1"}}};
-    if (kind() == "slices") return {3, {{"update", "slice"}}};
+    if (kind() == "slices") return {3, {{"update", "sharded"}}};
     if (kind() == "local") return {3, {{"strategy", "local_sgd"}, {"local_steps", "4"}}};
     bad_rank_ = kind() == "hybrid" ? 1 : bad_rank_;
     if (kind() == "hybrid") return {3, {{"strategy", "hybrid"}, {"groups", "1"}}};

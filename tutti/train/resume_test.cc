@@ -37,9 +37,9 @@ class ResumedTest : public TrainerTest, public testing::WithParamInterface<const
 
 TEST_P(ResumedTest, IsBitForBitTheSame) {
   const Settings common = {{"optimizer", "adam"},
-                           {"average_decay", "0.5"},
+                           {"ema_decay", "0.5"},
                            {"schedule", "cosine"},
-                           {"update", GetParam() == std::string("slice") ? "slice" : "all"},
+                           {"update", GetParam() == std::string("sharded") ? "sharded" : "all"},
                            {"lag", GetParam() == std::string("late") ? "1" : "0"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
@@ -60,7 +60,7 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
   EXPECT_EQ(columns.at("loss"), runs::read_metrics(base_ / "whole").at("loss"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "slice", "late"),
+INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "sharded", "late"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 // Four of six steps of two ranks, then others take the rest of the epoch, at the same place of the

@@ -24,7 +24,7 @@ TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
 }
 
 TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
-  const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"average_decay", "0.5"}};
+  const Settings common = {{"steps", "12"}, {"optimizer", "adam"}, {"ema_decay", "0.5"}};
   auto with = [&](Settings more) {
     more.insert(more.end(), common.begin(), common.end());
     return more;
@@ -50,7 +50,7 @@ TEST_F(TrainerTest, StagesClipAsOneRankWould) {
   };
   const Result one = run(1, "one", with({{"batch", "16"}}));
   const Settings stages = {{"stages", "2"}, {"micro_batches", "2"}};
-  for (const char* update : {"all", "slice"}) {
+  for (const char* update : {"all", "sharded"}) {
     Settings settings = with(stages);
     settings.emplace_back("update", update);
     const Result four = run(4, std::string("clipped-") + update, settings);
@@ -67,21 +67,21 @@ TEST_F(TrainerTest, SlicesDoWhatAllWouldDo) {
     return more;
   };
   const Result all = run(3, "all", with("all"));
-  const Result slices = run(3, "slices", with("slice", {{"bucket_bytes", "1024"}}));
+  const Result slices = run(3, "slices", with("sharded", {{"bucket_bytes", "1024"}}));
   const Settings two_stages = {{"steps", "12"}, {"stages", "2"}, {"micro_batches", "2"}};
   auto staged = [&](const char* update) {
     Settings settings = two_stages;
     settings.emplace_back("update", update);
     return run(4, std::string("stages-") + update, settings);
   };
-  const Result stages = staged("slice"), whole_stages = staged("all");
+  const Result stages = staged("sharded"), whole_stages = staged("all");
   ASSERT_EQ(slices.weights.size(), 11u);
   for (std::size_t i = 0; i < all.weights.size(); ++i) {
     EXPECT_NEAR(all.weights[i], slices.weights[i], 1e-5) << i;
     EXPECT_NEAR(whole_stages.weights[i], stages.weights[i], 1e-5) << i;
   }
-  EXPECT_THROW(run(2, "late", with("slice", {{"lag", "1"}})), ConfigError);
-  EXPECT_THROW(run(2, "norms", {{"update", "slice"}, {"optimizer", "lamb"}}), ConfigError);
+  EXPECT_THROW(run(2, "late", with("sharded", {{"lag", "1"}})), ConfigError);
+  EXPECT_THROW(run(2, "norms", {{"update", "sharded"}, {"optimizer", "lamb"}}), ConfigError);
 }
 
 TEST_F(TrainerTest, TooManyStages) {
@@ -145,7 +145,7 @@ TEST_F(TrainerTest, EveryStrategyLearns) {
   learns(3, {{"strategy", "async"}});
   learns(5, {{"strategy", "hybrid"}, {"groups", "2"}, {"servers", "1"}});
   learns(4, {{"strategy", "hybrid"}, {"groups", "1"}, {"servers", "2"}});
-  learns(2, {{"optimizer", "adam"}, {"clip_norm", "1"}, {"average_decay", "0.9"}});
+  learns(2, {{"optimizer", "adam"}, {"clip_norm", "1"}, {"ema_decay", "0.9"}});
 }
 
 TEST_F(TrainerTest, StepsOfAllGroupsAreInTheFile) {

@@ -85,7 +85,7 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
 }
 
 double cache_bytes(const Options& options, const comm::Communicator& communicator) {
-  if (const std::int64_t wanted = options.integer("keep_bytes"); wanted > 0) return double(wanted);
+  if (const std::int64_t wanted = options.integer("cache_bytes"); wanted > 0) return double(wanted);
   return std::min(double(os::free_memory().bytes()), 1e15) / 4 /
          std::max(1, communicator.local_size());
 }

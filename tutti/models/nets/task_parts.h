@@ -64,7 +64,7 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
 // How many ranks of a host, of `ranks`, can take `bytes` of memory each.
 int ranks_that_fit(int ranks, double bytes, double free);
 
-// Memory of a rank for the cache of samples: the option `keep_bytes`, or its share of a quarter of
+// Memory of a rank for the cache of samples: the option `cache_bytes`, or its share of a quarter of
 // the free memory.
 double cache_bytes(const Options& options, const comm::Communicator& communicator);
 

@@ -29,7 +29,7 @@ RunState::RunState(RunContext& context, comm::Communicator& communicator)
                    static_cast<int>(context.options.integer("keep_checkpoints"))) {
   if (context.job.resumes) resume(communicator);
   const std::span<float> weights = context.parameters.weights();
-  if (context.options.number("average_decay") > 0 && average_.empty())
+  if (context.options.number("ema_decay") > 0 && average_.empty())
     average_.assign(weights.begin(), weights.end());
 }
 
@@ -47,7 +47,7 @@ void RunState::resume(comm::Communicator& communicator) {
   std::vector<std::vector<float>>& moments = context_.optimizer.state();
   for (std::size_t i = 0; i < moments.size(); ++i)
     checkpoint->get(fmt::format("optimizer.{}", i), bytes(moments[i]));
-  if (context_.options.number("average_decay") > 0) {
+  if (context_.options.number("ema_decay") > 0) {
     average_.resize(static_cast<std::size_t>(context_.parameters.size()));
     checkpoint->get("average", bytes(average_));
   }
@@ -116,7 +116,7 @@ void RunState::read_position(const Checkpoint& checkpoint) {
 
 void RunState::update_average() {
   if (average_.empty()) return;
-  const auto decay = static_cast<float>(context_.options.number("average_decay"));
+  const auto decay = static_cast<float>(context_.options.number("ema_decay"));
   const std::span<float> weights = context_.parameters.weights();
   for (std::size_t i = 0; i < average_.size(); ++i)
     average_[i] = decay * average_[i] + (1 - decay) * weights[i];

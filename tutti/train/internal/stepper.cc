@@ -131,7 +131,7 @@ void Stepper::report_nonfinite(const std::string& what, const std::string& where
 
 // The end of the run is told by one rank of those that take steps together.
 void Stepper::end_if_nonfinite_too_long() {
-  if (nonfinite_steps_ + 1 < context_.options.integer("bad_steps")) return;
+  if (nonfinite_steps_ + 1 < context_.options.integer("max_nonfinite_steps")) return;
   const bool tells = context_.pipeline ? context_.rank == 0 : context_.strategy.group().rank() == 0;
   if (!tells) throw ReportedByAnotherRank(1);
   throw ComputeError(

@@ -24,7 +24,7 @@ class Stepper {
   explicit Stepper(RunContext& context);
 
   // Takes step `step` (from 0) at this rate with the next batches of the loader. Collective over
-  // the group. Throws Error DDL-9-60 when `bad_steps` of them had a loss or gradient that is not
+  // the group. Throws Error DDL-9-60 when `max_nonfinite_steps` of them had a loss or gradient that is not
   // finite.
   StepReport take(Loader& loader, std::int64_t step, double rate, bool wants_checkpoint);
 

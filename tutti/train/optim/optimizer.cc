@@ -23,7 +23,7 @@ bool decays_apart(UpdateRule rule) {
 // step which the global rate would make (`clips against the rate`); `larc_scale` caps the factor on
 // the gradient itself at 1, and takes 1/16000 where a norm is zero.
 double layer_factor(const UpdateSettings& settings, double rate, double weights, double gradient) {
-  const double local = settings.trust * weights / std::max(gradient, 1e-30);
+  const double local = settings.trust_coefficient * weights / std::max(gradient, 1e-30);
   const bool is_degenerate = weights <= 0 || gradient <= 0;
   if (settings.rule == kLars) return is_degenerate ? 1 : local;
   if (settings.rule == kLarcScale) return is_degenerate ? 1.0 / 16000 : std::min(local, 1.0);
@@ -42,7 +42,7 @@ UpdateSettings update_settings(const Options& options) {
           options.number("momentum"),
           options.number("beta2"),
           options.number("epsilon"),
-          options.number("trust"),
+          options.number("trust_coefficient"),
           options.number("weight_decay"),
           options.flag("nesterov")};
 }

@@ -27,7 +27,7 @@ inline constexpr std::array kOptimizerNames = {"sgd",  "adam", "adamw",      "rm
 
 struct UpdateSettings {
   UpdateRule rule = UpdateRule::kSgd;
-  double momentum = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.002, weight_decay = 0;
+  double momentum = 0.9, beta2 = 0.999, epsilon = 1e-8, trust_coefficient = 0.002, weight_decay = 0;
   bool nesterov = false;
 };
 UpdateSettings update_settings(const Options& options);

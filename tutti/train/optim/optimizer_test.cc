@@ -20,7 +20,7 @@ class EveryRule : public testing::TestWithParam<const char*> {};
 // f(w) = sum a_i (w_i - 1)^2 / 2 with very different a_i.
 TEST_P(EveryRule, FindsTheMinimumOfABowl) {
   UpdateSettings settings = rule(GetParam());
-  settings.trust = 0.5;
+  settings.trust_coefficient = 0.5;
   Optimizer optimizer(settings, {{"a", 0, 3}, {"b", 3, 2, false}});
   std::vector<float> weights = {2, 3, -1, 4, 0.5}, gradients(5);
   const std::vector<float> curvature = {1, 2, 0.5, 1, 3};

@@ -31,13 +31,13 @@ enum class LrScaling { kNone, kLinear, kSqrt };
 
 // One factor for each fall, or one for all of them.
 std::vector<Schedule::Fall> parse_falls(const Options& options) {
-  const std::vector<double> at = parse_fractions("step_at", options.text("step_at")),
-                            factors = parse_fractions("step_factor", options.text("step_factor"));
+  const std::vector<double> at = parse_fractions("lr_milestones", options.text("lr_milestones")),
+                            factors = parse_fractions("lr_gamma", options.text("lr_gamma"));
   if (factors.size() != 1 && factors.size() != at.size())
     throw ConfigError("DDL-1-80",
-                      fmt::format("step_factor '{}' must have one number, or as many as "
-                                  "step_at '{}'.",
-                                  options.text("step_factor"), options.text("step_at")));
+                      fmt::format("lr_gamma '{}' must have one number, or as many as "
+                                  "lr_milestones '{}'.",
+                                  options.text("lr_gamma"), options.text("lr_milestones")));
   std::vector<Schedule::Fall> falls;
   for (std::size_t i = 0; i < at.size(); ++i)
     falls.push_back({at[i], factors.size() == 1 ? factors[0] : factors[i]});
@@ -46,7 +46,7 @@ std::vector<Schedule::Fall> parse_falls(const Options& options) {
 
 // How many times as many samples a step has as those that `learning_rate` is for.
 double batch_ratio(const Options& options, int ranks) {
-  const double base = options.number("rate_batch");
+  const double base = options.number("base_batch");
   if (base == 0) return ranks;
   return options.number("batch") * options.number("accumulate") * ranks / base;
 }
@@ -77,7 +77,7 @@ double Schedule::rate(std::int64_t step) const {
 Schedule make_schedule(const Options& options, int ranks, std::int64_t total_steps) {
   Schedule schedule;
   schedule.shape = options.choice<Schedule::Shape>("schedule");
-  const auto scaling = options.choice<LrScaling>("rate_scaling");
+  const auto scaling = options.choice<LrScaling>("lr_scaling");
   const double base = options.number("learning_rate");
   const double ratio = batch_ratio(options, ranks);
   schedule.peak = base * (scaling == LrScaling::kLinear ? ratio
@@ -86,7 +86,7 @@ Schedule make_schedule(const Options& options, int ranks, std::int64_t total_ste
   schedule.start = scaling == LrScaling::kNone ? 0 : base;
   schedule.total_steps = static_cast<double>(total_steps);
   schedule.warmup_steps = options.number("warmup") * schedule.total_steps;
-  schedule.final_share = options.number("final_rate");
+  schedule.final_share = options.number("final_lr_ratio");
   schedule.power = options.number("power");
   schedule.falls = parse_falls(options);
   return schedule;

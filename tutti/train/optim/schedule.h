@@ -29,7 +29,7 @@ struct Schedule {
   double rate(std::int64_t step) const;
 };
 
-// From the options of training. With rate_scaling the peak is that of all samples of a step of
+// From the options of training. With lr_scaling the peak is that of all samples of a step of
 // `ranks` ranks, and the warm-up starts at the rate of those that `learning_rate` is for.
 Schedule make_schedule(const Options& options, int ranks, std::int64_t total_steps);
 

@@ -71,6 +71,16 @@ Request read_toml(const std::filesystem::path& file) {
   return request;
 }
 
+void use_current_names(const OptionTable& table, Settings& settings) {
+  for (auto& [name, value] : settings) {
+    const OptionSpec* spec = find_option(table, name);
+    if (!spec) continue;  // resolve() reports it
+    name = spec->name;
+    for (const auto& [old_choice, choice] : spec->choice_aliases)
+      if (value == old_choice) value = choice;
+  }
+}
+
 Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings) {
   Options options(table);
   for (const auto& [name, value] : settings)
@@ -81,7 +91,8 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
   auto chosen = [&](const std::string& option) {
     std::string value = options.text(option);
     for (const auto& [name, text] : settings)
-      if (name == option) value = text;
+      if (const OptionSpec* spec = find_option(table, name); spec && spec->name == option)
+        value = text;
     return value;
   };
   for (const CaseInfo::Recipe& recipe : info.recipes)
@@ -96,7 +107,7 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
 
 void make_paths_absolute(Options& options) {
   for (const OptionSpec& spec : options.table()) {
-    if (spec.name != "data" && spec.name != "stage" && spec.name != "model") continue;
+    if (spec.name != "data" && spec.name != "staging_dir" && spec.name != "model") continue;
     const std::string& path = options.text(spec.name);
     if (path.empty()) continue;
     const std::string source(options.source(spec.name));

@@ -42,12 +42,16 @@ struct Request {
 // names the line.
 Request read_toml(const std::filesystem::path& file);
 
+// Replaces deprecated names and choices by the current ones without a warning: for options that an earlier release
+// saved in a run directory. Unknown names stay.
+void use_current_names(const OptionTable& table, Settings& settings);
+
 // The options of the case: defaults of the table, of the case and its size, of its recipes, then
 // the settings.
 // `table` must outlive the result. Throws ConfigError.
 Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& settings);
 
-// Makes the paths in options absolute, those of `data`, `stage` and `model`: a run can then be used
+// Makes the paths in options absolute, those of `data`, `staging_dir` and `model`: a run can then be used
 // from any directory.
 void make_paths_absolute(Options& options);
 

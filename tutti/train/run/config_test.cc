@@ -49,6 +49,25 @@ TEST(Config, RecipesGoWithAnOptionAndASize) {
   EXPECT_EQ(with({{"optimizer", "sgd"}, {"optimizer", "adam"}}).integer("filters"), 8);
 }
 
+TEST(Config, DeprecatedNamesSetTheCurrentOptions) {
+  CaseInfo info = example();
+  info.options.push_back(
+      formerly("kind", choice("variant", "a", "variant of the network", {"a", "b"})));
+  info.recipes = {{"variant", "b", "", {{"filters", "3"}}}};
+  const OptionTable table = info.table();
+  const Options options =
+      resolve(info, table, {{"average_decay", "0.5"}, {"update", "slice"}, {"kind", "b"}});
+  EXPECT_EQ(options.number("ema_decay"), 0.5);
+  EXPECT_EQ(options.choice<UpdateScope>("update"), UpdateScope::kSharded);
+  EXPECT_EQ(options.integer("filters"), 3);
+  Settings saved = {{"stage", "/local"}, {"update", "slice"}, {"batch", "2"}, {"unknown", "1"}};
+  use_current_names(table, saved);
+  EXPECT_EQ(
+      saved,
+      (Settings{
+          {"staging_dir", "/local"}, {"update", "sharded"}, {"batch", "2"}, {"unknown", "1"}}));
+}
+
 TEST(Config, WhatIsWrittenIsReadBack) {
   const CaseInfo info = example();
   const OptionTable table = info.table();

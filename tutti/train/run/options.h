@@ -16,4 +16,7 @@ const OptionTable& train_options();
 OptionSpec choice(std::string name, std::string default_value, std::string help,
                   std::vector<std::string> choices);
 
+// The row `spec` with the deprecated names of the option and of its environment variable.
+OptionSpec formerly(std::string old_name, OptionSpec spec, std::string old_environment = "");
+
 }  // namespace tutti::train

@@ -7,9 +7,9 @@ namespace {
 // 128, a quarter of the rate from the 32nd on, an eighth from the 64th.
 train::Settings mlperf_recipe() {
   return train::settings(
-      "optimizer=sgd momentum=0.9 learning_rate=0.001 rate_batch=64 "
-      "rate_scaling=linear batch=4 epochs=128 warmup=0.03125 schedule=step "
-      "step_at=0.25,0.5 step_factor=0.25,0.5 dropout=0.5 augment=0");
+      "optimizer=sgd momentum=0.9 learning_rate=0.001 base_batch=64 "
+      "lr_scaling=linear batch=4 epochs=128 warmup=0.03125 schedule=step "
+      "lr_milestones=0.25,0.5 lr_gamma=0.25,0.5 dropout=0.5 augment=0");
 }
 
 OptionTable network_rows() {
@@ -61,7 +61,7 @@ std::map<std::string, train::Settings> defaults() {
        train::settings("volume=128 filters=16 dropout=0.5 input=density batch_norm=0 readout=last "
                        "cuts=2 particles=2 voxel=2 train_universes=12432 test_universes=50 "
                        "val_universes=150 optimizer=larc_scale learning_rate=0.002 "
-                       "schedule=polynomial final_rate=0.1 batch=1 epochs=100")}};
+                       "schedule=polynomial final_lr_ratio=0.1 batch=1 epochs=100")}};
 }
 
 }  // namespace

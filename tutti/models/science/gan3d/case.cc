@@ -29,9 +29,11 @@ OptionTable training_rows() {
        0.95},
       {"norm_momentum", kFloat, "0.05", "share of a batch in the running means of the norms", "", 0,
        1},
-      {"flip", kFloat, "0.05", "share of labels that the discriminator is told wrong", "", 0, 0.5},
-      {"judged_weight", kFloat, "1", "of the loss of telling true showers from made ones", "", 0,
-       1e6},
+      train::formerly("flip", {"label_flip", kFloat, "0.05",
+                               "share of labels that the discriminator is told wrong", "", 0, 0.5}),
+      train::formerly("judged_weight",
+                      {"adversarial_weight", kFloat, "1",
+                       "of the loss of telling true showers from made ones", "", 0, 1e6}),
       {"energy_weight", kFloat, "0.2", "of the relative error, in %, of the electron's energy", "",
        0, 1e6},
       {"sum_weight", kFloat, "0", "of the relative error, in %, of the sum of all cells", "", 0,
@@ -53,17 +55,17 @@ OptionTable training_rows() {
 std::map<std::string, train::Settings> defaults() {
   return {{"", train::settings(
                    "optimizer=adam learning_rate=0.002 momentum=0.5 beta2=0.9 epsilon=1e-07 "
-                   "schedule=cosine final_rate=0.02 sync_batch_norm=1 batch=16 epochs=20")},
+                   "schedule=cosine final_lr_ratio=0.02 sync_batch_norm=1 batch=16 epochs=20")},
           {"tiny", train::settings(
                        "generator_filters=4 filters=4 batch=8 train_showers=128 test_showers=64 "
                        "val_showers=64 epochs=1")},
           {"paper",
            train::settings("latent=200 generator_filters=64 filters=32 kernel=5 stride=1 "
-                           "conditioning=published cell_unit=1 cell_power=1 judged_weight=6 "
+                           "conditioning=published cell_unit=1 cell_power=1 adversarial_weight=6 "
                            "sum_weight=0.1 profile_weight=0 response_weight=0 generator_updates=2 "
                            "norm_momentum=0.01 optimizer=rmsprop momentum=0.9 learning_rate=0.001 "
                            "schedule=constant batch=128 train_showers=180000 test_showers=20000 "
-                           "val_showers=5000 rate_scaling=linear warmup=0.1 epochs=30")}};
+                           "val_showers=5000 lr_scaling=linear warmup=0.1 epochs=30")}};
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
       : CaseTask(options, std::make_shared<Gan>(shape_of_options(options), seed_of(options),
                                                 train::compute_type(options))),
         shape_(shape_of_options(options)),
-        weights_{options.number("judged_weight"), options.number("energy_weight"),
+        weights_{options.number("adversarial_weight"), options.number("energy_weight"),
                  options.number("sum_weight"), options.number("profile_weight"),
                  options.number("response_weight")} {}
 
@@ -275,8 +275,9 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
   torch::Tensor discriminator_step_loss(const torch::Tensor& cells, const torch::Tensor& energies,
                                         float label, std::uint64_t seed) {
     const torch::Generator random = at::detail::createCPUGenerator(mixed_seed(seed, 1));
-    const torch::Tensor turned = torch::rand({energies.size(0)}, random) < options_.number("flip");
-    const torch::Tensor labels = (turned.to(torch::kFloat32) - label).abs();
+    const torch::Tensor flipped =
+        torch::rand({energies.size(0)}, random) < options_.number("label_flip");
+    const torch::Tensor labels = (flipped.to(torch::kFloat32) - label).abs();
     return discriminator_loss(network_->discriminator->forward(cells, seed), labels, energies,
                               weights_);
   }

@@ -29,7 +29,7 @@ const train::CaseInfo& case_info() {
        {"paper",
         train::settings("depth=50 image=224 train_images=100000 test_images=5000 val_images=5000 "
                         "batch=32 epochs=90 nesterov=0 precision=auto learning_rate=0.0125 "
-                        "rate_scaling=linear weight_decay=0.0001 schedule=step warmup=0.056")}}};
+                        "lr_scaling=linear weight_decay=0.0001 schedule=step warmup=0.056")}}};
   return info;
 }
 
