@@ -11,8 +11,8 @@ int run_evaluate(int argc, char** argv) {
   CLI::App app("Evaluates the best weights of a run on its test data", "tutti evaluate");
   std::string folder;
   int ranks = 0;
-  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
-  app.add_option("--ranks", ranks, "processes on this host, without a launcher [one per processor]")
+  app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);
+  app.add_option("--ranks", ranks, "processes on this host, without a launcher [one per CPU]")
       ->check(CLI::Range(1, 4096));
   try {
     app.parse(argc, argv);

@@ -12,15 +12,17 @@
 namespace tutti::app {
 
 int run_predict(int argc, char** argv) {
-  CLI::App app("Lets the best weights of a run judge the samples of an HDF5 file", "tutti predict");
+  CLI::App app(
+      "Writes the predictions of the best weights of a run for the samples of an HDF5 file",
+      "tutti predict");
   std::string folder, file, output = "predictions.csv";
-  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
-  app.add_option("file", file, "samples, in the layout that the case reads")
+  app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);
+  app.add_option("file", file, "file of samples in the layout of the case")
       ->required()
       ->check(CLI::ExistingFile);
-  app.add_option("-o,--output", output,
-                 "one row per sample [predictions.csv]; or FILE.h5: the masks or samples that the "
-                 "network makes");
+  app.add_option(
+      "-o,--output", output,
+      "CSV with one row per sample [predictions.csv], or FILE.h5 for masks and generated samples");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -41,7 +43,7 @@ int run_export(int argc, char** argv) {
   CLI::App app("Writes the best weights of a run with their network as TorchScript",
                "tutti export");
   std::string folder, output = "model.pt";
-  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
+  app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);
   app.add_option("-o,--output", output, "file to write [model.pt]");
   try {
     app.parse(argc, argv);

@@ -30,10 +30,10 @@ std::string line_of(const fs::path& run) {
 }  // namespace
 
 int run_runs(int argc, char** argv) {
-  CLI::App app("Lists the runs of a folder", "tutti runs");
+  CLI::App app("Lists the runs of a directory", "tutti runs");
   const Options options(train::train_options());
   std::string folder = options.text("runs");
-  app.add_option("folder", folder, "where the runs are [runs]");
+  app.add_option("folder", folder, "directory of the runs [runs]");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -48,7 +48,7 @@ int run_runs(int argc, char** argv) {
 int run_plot(int argc, char** argv) {
   CLI::App app("Draws the curves of a run from its metrics.csv", "tutti plot");
   std::string folder;
-  app.add_option("run", folder, "folder of the run")->required()->check(CLI::ExistingDirectory);
+  app.add_option("run", folder, "run directory")->required()->check(CLI::ExistingDirectory);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -27,10 +27,10 @@ int run_train(int argc, char** argv) {
   const bool is_stopped = code == 128 + SIGINT || code == 128 + SIGTERM;
   if (is_stopped && !std::filesystem::exists(folder))
     fmt::print(
-        "\nStopped before the first step. Files that were made are kept; the same command "
-        "makes the others.\n");
+        "\nStopped before the first step. Generated files are kept; the same command generates the "
+        "others.\n");
   else if (!is_stopped && start.has_taken_steps())
-    fmt::print(stderr, "Go on from the last checkpoint with:\n  tutti train --resume {}\n",
+    fmt::print(stderr, "Resume from the last checkpoint with:\n  tutti train --resume {}\n",
                folder.string());
   return code;
 }

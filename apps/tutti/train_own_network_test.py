@@ -133,7 +133,7 @@ class OwnNetworkTest(unittest.TestCase):
     def test_metrics_are_of_each_output(self):
         images = numpy.random.default_rng(2).normal(size=(96, 1, 6, 6)).astype("f4")
         output = self.train("pixels", self.write("pixels", images, images[:, 0] > 0), ranks=1)
-        self.assertLessEqual(float(output.split("On the test files:  accuracy ")[1].split()[0]), 1)
+        self.assertLessEqual(float(output.split("On the test set:  accuracy ")[1].split()[0]), 1)
         output = self.train("dense2", self.write("two", self.x, self.x[:, :2] + (1000, 0)), "loss=mean_squared")
         self.assertRegex(output, r"explained \S+  loss \S+  explained_0 \S+  explained_1 ")
 

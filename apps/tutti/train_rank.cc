@@ -75,7 +75,7 @@ std::string counted(int count, const char* thing) {
 void introduce(const Prepared& prepared, const Communicator& communicator, int threads) {
   if (communicator.rank() != 0) return;
   const bool is_small = train::compute_type(prepared.options) == torch::kBFloat16;
-  const std::string units = kernels::has_matrix_units() ? " on matrix units" : "";
+  const std::string units = kernels::has_matrix_units() ? " on AMX" : "";
   fmt::print("{} ({}): {} on {}, {} each, {}{}, strategy {}\n", prepared.info.name,
              prepared.options.text("size"), counted(communicator.size(), "rank"),
              counted(communicator.size() / std::max(1, communicator.local_size()), "host"),
@@ -134,7 +134,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   if (outcome.was_stopped) {
     if (communicator.rank() == 0)
       fmt::print(
-          "\nStopped after step {}; nothing is lost. Go on with:\n  tutti train --resume {}\n",
+          "\nStopped after step {} with a checkpoint. Resume with:\n  tutti train --resume {}\n",
           outcome.steps, folder.string());
     return kStoppedCode;
   }
@@ -142,9 +142,9 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   std::string verdict = task->verdict(outcome.metrics);
   if (task->has_validation())
     verdict = fmt::format(
-        "On the test samples, with the weights of step {}, {}:\n{}", outcome.evaluated_step,
-        outcome.is_best ? "the best on those for validation"
-                        : "the last ones, as no result on those for validation was finite",
+        "On the test set, with the weights of step {}, {}:\n{}", outcome.evaluated_step,
+        outcome.is_best ? "the best on the validation set"
+                        : "the last ones, because no result on the validation set was finite",
         verdict);
   write_result(folder, outcome, verdict, communicator.size());
   fmt::print("\n{}", verdict);
@@ -184,14 +184,14 @@ int evaluate(Communicator& communicator, const fs::path& folder) {
   fmt::print("\n{}", task->verdict(metrics));
   if (!result.is_best)
     fmt::print(
-        "No evaluation of this run has chosen weights: these are of its last checkpoint, "
-        "step {}.\n",
+        "No evaluation of this run has selected weights: these are of its last checkpoint, step "
+        "{}.\n",
         result.step);
   else if (result.selection_split == train::EvalSplit::kTest)
     fmt::print(
-        "These weights were the best of their run on these very samples. For a result to publish "
-        "train with others for the choice: val*.h5 beside test*.h5 or, where the case makes its "
-        "data, its option val_... above 0.\n");
+        "These weights were selected on the same samples. For an unbiased result, train with a "
+        "validation set: val*.h5 next to test*.h5 or, if the case generates its data, its option "
+        "val_... above 0.\n");
   return 0;
 }
 
@@ -225,8 +225,9 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   const fs::path samples = fs::absolute(arguments.at(2));
   if (output.extension() == ".h5") {
     if (task->predict_samples(samples, output)) return 0;
-    throw ConfigError("DDL-1-90", fmt::format("The case {} gives rows of numbers: name a CSV file.",
-                                              prepared.info.name));
+    throw ConfigError(
+        "DDL-1-90",
+        fmt::format("The case {} predicts rows of numbers: name a CSV file.", prepared.info.name));
   }
   const auto rows = task->predict(samples);
   os::write_whole(output, csv_text(*task, rows));

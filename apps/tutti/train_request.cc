@@ -75,7 +75,7 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
     check_run(resumes);
     train::Request before = read_saved_options(resumes);
     if (!what.empty() && what != before.case_name)
-      throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and goes on with its own "
+      throw ConfigError("DDL-1-75", fmt::format("{} is a run of {} and resumes with its saved "
                                                 "options: leave out '{}'; --set changes some.",
                                                 resumes.string(), before.case_name, what));
     return before;
@@ -110,10 +110,10 @@ void check_model(const Options& options) {
   if (!has_option(options, "model")) return;
   const std::string& file = options.text("model");
   if (file.empty())
-    throw ConfigError("DDL-1-89", "No network was named. Give a TorchScript file: --model file.pt");
+    throw ConfigError("DDL-1-89", "No model. Specify a TorchScript file: --model file.pt");
   errno = 0;
   if (!std::ifstream(file) || fs::is_directory(file))
-    throw IoError("DDL-7-90", fmt::format("Cannot read the network {}: {}.", file,
+    throw IoError("DDL-7-90", fmt::format("Cannot read the model {}: {}.", file,
                                           strerror(errno != 0 ? errno : EISDIR)));
 }
 
@@ -123,8 +123,8 @@ void check_same_model(const fs::path& folder, const Options& options) {
   for (const auto& [name, value] : train::read_toml(folder / runs::kConfigFile).settings)
     if (name == "model" && value != options.text("model"))
       throw ConfigError("DDL-1-77",
-                        fmt::format("{} keeps the network it was started with, {}. Leave out the "
-                                    "other one, or start a new run with it: {}.",
+                        fmt::format("{} resumes with the model it was started with, {}. Leave out "
+                                    "the other one, or start a new run with it: {}.",
                                     folder.string(), value, options.text("model")));
 }
 
@@ -136,9 +136,11 @@ std::string worker_program() {
 
 void check_run(const fs::path& folder) {
   if (!fs::exists(folder / runs::kConfigFile))
-    throw ConfigError("DDL-1-70", fmt::format("{} is not the folder of a run: it has no "
-                                              "config.toml. `tutti runs` lists those there are.",
-                                              folder.string()));
+    throw ConfigError(
+        "DDL-1-70",
+        fmt::format(
+            "{} is not a run directory: it has no config.toml. `tutti runs` lists the runs.",
+            folder.string()));
 }
 
 train::Request read_saved_options(const fs::path& folder) {
@@ -148,18 +150,18 @@ train::Request read_saved_options(const fs::path& folder) {
 }
 
 bool parse_train(int argc, char** argv, TrainRequest& request) {
-  CLI::App app("Trains a network of a case, or of a configuration file, on many ranks",
+  CLI::App app("Trains the network of a case or of a configuration file on many ranks",
                "tutti train");
   std::string what, size, model;
   std::vector<std::string> settings;
   app.add_option("case", what, "name of a case, or a TOML file");
   app.add_option("--set", settings, "option=value; may be repeated");
-  app.add_option("--model", model, "TorchScript file of your own network: case script");
+  app.add_option("--model", model, "TorchScript file of a custom model: case script");
   app.add_option("--size", size, "tiny, small or paper: the same as --set size=");
   app.add_option("--ranks", request.ranks,
-                 "processes on this host, without a launcher [one per processor]")
+                 "processes on this host, without a launcher [one per CPU]")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--resume", request.resumes, "folder of a run to go on with");
+  app.add_option("--resume", request.resumes, "run directory to resume");
   app.add_flag_callback(
       "--options",
       [] {
@@ -181,10 +183,9 @@ bool parse_train(int argc, char** argv, TrainRequest& request) {
   if (!model.empty()) {
     if (request.what.case_name.empty()) request.what.case_name = "script";
     if (request.what.case_name != "script")
-      throw ConfigError(
-          "DDL-1-71", fmt::format("--model is for a network of your own; the case {} has its own. "
-                                  "Leave out one of the two.",
-                                  request.what.case_name));
+      throw ConfigError("DDL-1-71", fmt::format("--model is for custom models; the case {} has its "
+                                                "own network. Leave out one of the two.",
+                                                request.what.case_name));
     request.what.settings.emplace_back("model", fs::absolute(model).string());
   }
   if (!size.empty()) request.what.settings.emplace_back("size", size);
@@ -243,9 +244,8 @@ void check_data_folder(const Options& options) {
   const fs::directory_iterator entries(folder, error);
   if (error)
     throw IoError("DDL-7-99",
-                  fmt::format("Cannot read the folder of the data, {}: {}. Set `data` to "
-                              "a folder, or leave it empty where the case makes its "
-                              "data.",
+                  fmt::format("Cannot read the data directory {}: {}. Set `data` to a directory, "
+                              "or leave it empty if the case generates its data.",
                               folder, error.message()));
 }
 

@@ -184,7 +184,7 @@ class TrainTest(unittest.TestCase):
             train = ["train", case, *TINY, "--set", f"runs={self.base}/made-runs", "--set", fewer, "--set", "steps=2"]
             output = self.tutti(*train)
             run = self.run_of(output)
-            self.assertIn("with the weights of step 2, the best on those for validation", output)
+            self.assertIn("with the weights of step 2, the best on the validation set", output)
             files = {kind: sorted(cache.glob(f"tutti/*/{kind}-*.h5")) for kind in ("train", "test", "val")}
             contents = [path.read_bytes() for paths in files.values() for path in paths]
             self.assertTrue(all(files.values()), case)
@@ -223,8 +223,8 @@ class TrainTest(unittest.TestCase):
         arguments = ["train", "hep", *TINY, "--set", f"runs={self.base}/making", "--set", "train_events=2000000"]
         process = subprocess.Popen([TUTTI, *arguments], env=self.environment, stdout=subprocess.PIPE, text=True)
         made = self.base / "cache/tutti/hep-v2-32-2000000-300"
-        line = next(line for line in process.stdout if line.startswith("making"))
-        self.assertIn("of 65 files of each rank", line)  # of 64 to train on, 64 to test and 2 to choose by
+        line = next(line for line in process.stdout if line.startswith("generating"))
+        self.assertIn("of 65 files per rank", line)  # of 64 to train on, 64 to test and 2 to choose by
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=60)[0]
         self.assertEqual(process.returncode, 130, output)

@@ -34,14 +34,15 @@ const train::CaseInfo& find_case(std::string_view name) {
   }
   const std::string known = fmt::format("{}", fmt::join(names, ", "));
   if (name.empty())
-    throw ConfigError("DDL-1-85",
-                      fmt::format("Name a case or a TOML file with `case = \"...\"`, or "
-                                  "give --model. The cases are: {}.",
-                                  known));
+    throw ConfigError(
+        "DDL-1-85",
+        fmt::format(
+            "Name a case or a TOML file with `case = \"...\"`, or use --model. Valid cases: {}.",
+            known));
   const std::string_view nearest = nearest_name(name, names);
   throw ConfigError(
       "DDL-1-85",
-      fmt::format("Unknown case '{}'.{} Valid cases: {}; or give a TOML file.", name,
+      fmt::format("Unknown case '{}'.{} Valid cases: {}; or a TOML file.", name,
                   nearest.empty() ? "" : fmt::format(" Did you mean {}?", nearest), known));
 }
 

@@ -33,7 +33,7 @@ std::string error_message(const std::exception& error) {
       torch_error ? torch_error->what_without_backtrace() : failure_text(error);
   const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) ||
                          text.find("can't allocate memory") != std::string::npos;
-  return is_memory ? "DDL-9-64 Memory ran out. Lower `batch` (and set `accumulate`), or take fewer "
+  return is_memory ? "DDL-9-64 Out of memory. Lower `batch` (and set `accumulate`), or use fewer "
                      "ranks on this host."
                    : text;
 }

@@ -13,7 +13,7 @@ namespace tutti::train {
 class ReportedByAnotherRank : public std::exception {
  public:
   explicit ReportedByAnotherRank(int code) : code_(code) {}
-  const char* what() const noexcept override { return "told by another rank"; }
+  const char* what() const noexcept override { return "reported by another rank"; }
   int exit_code() const { return code_; }
 
  private:

@@ -25,7 +25,7 @@ std::string way_out(const MemoryNeed& need, std::int64_t batch, int ranks, doubl
     ways = fmt::format("--set batch={}", std::min<std::int64_t>(batch, std::int64_t(most)));
     if (fewer < ranks) ways += fmt::format(" with --ranks {}", fewer);
   }
-  if (ways.empty()) return "Not even one sample on one rank fits: take a smaller --size.";
+  if (ways.empty()) return "Not even one sample on one rank fits: use a smaller --size.";
   return fmt::format("{} would fit (`accumulate` makes up for a smaller batch).", ways);
 }
 
@@ -46,9 +46,8 @@ void check_need(const MemoryNeed& need, std::int64_t batch, int ranks, double fr
   if (wanted <= free || need.sample <= 0) return;
   throw ConfigError(
       "DDL-1-74",
-      fmt::format("Training {} samples at a time on {} rank{} of this host takes about {:.1f} GB "
-                  "of memory, and {:.1f} GB are free. {} To try it all the same: --set "
-                  "check_memory=0.",
+      fmt::format("Training {} samples at a time on {} rank{} of this host needs about {:.1f} GB "
+                  "of memory, and {:.1f} GB are free. {} To start anyway: --set check_memory=0.",
                   batch, ranks, ranks == 1 ? "" : "s", wanted * 1e-9, free * 1e-9,
                   way_out(need, batch, ranks, free)));
 }

@@ -33,19 +33,19 @@ bool is_channels_last(const torch::Tensor& tensor) {
 
 void check_stages(int ranks, int layers, int stages) {
   if (layers == 0)
-    throw ConfigError("DDL-1-76",
-                      "The network of this case cannot be dealt to several ranks. Leave out "
-                      "`stages`: every rank then has all of it.");
-  if (layers < stages)
-    throw ConfigError("DDL-1-76",
-                      fmt::format("The network has {} layers to deal, too few for {} `stages`. Set "
-                                  "at most {}.",
-                                  layers, stages, layers));
-  if (ranks % stages != 0)
     throw ConfigError(
-        "DDL-1-76", fmt::format("{} ranks cannot stand in rows of {} `stages`. Start {} ranks, or "
-                                "another multiple of {}.",
-                                ranks, stages, (ranks / stages + 1) * stages, stages));
+        "DDL-1-76",
+        "The network of this case cannot be split into pipeline stages. Leave out `stages`.");
+  if (layers < stages)
+    throw ConfigError(
+        "DDL-1-76",
+        fmt::format("The network has {} layers, too few for {} `stages`. Set at most {}.", layers,
+                    stages, layers));
+  if (ranks % stages != 0)
+    throw ConfigError("DDL-1-76",
+                      fmt::format("{} ranks cannot form pipelines of {} `stages`. Start {} ranks, "
+                                  "or another multiple of {}.",
+                                  ranks, stages, (ranks / stages + 1) * stages, stages));
 }
 
 // Whether the layers can be dealt to so many stages without any having more work than `most`.

@@ -85,18 +85,21 @@ void pass(comm::Communicator& communicator, const File& file, int reader, const 
     chunk.resize(static_cast<std::size_t>(std::min(kChunkBytes, file.bytes - at)));
     if (communicator.rank() == reader &&
         !in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())))
-      throw IoError("DDL-7-85", fmt::format("Cannot read {}. Check that it is whole and that every "
-                                            "host sees it.",
-                                            (source / file.name).string()));
+      throw IoError(
+          "DDL-7-85",
+          fmt::format("Cannot read {}. Check that it is complete and readable on every host.",
+                      (source / file.name).string()));
     communicator.broadcast(buffer_of(chunk), reader, {.name = "staging: data"});
     if (out) out->write(chunk.data(), static_cast<std::streamsize>(chunk.size()));
   }
   if (!out) return;
   out->close();
   if (!*out || copy.commit())
-    throw IoError("DDL-7-86", fmt::format("Cannot write {}. Check that the disk has room, or set "
-                                          "`stage` to another folder.",
-                                          copy.target().string()));
+    throw IoError(
+        "DDL-7-86",
+        fmt::format(
+            "Cannot write {}. Check the free space, or set `staging_dir` to another directory.",
+            copy.target().string()));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class Trainer {
   // A first step may take minutes.
   void announce() {
     if (step_ == length_.total_steps)
-      fmt::print("All {} steps were taken before; --set epochs= or steps= with more goes on.\n",
+      fmt::print("All {} steps were taken before; to continue, set larger `epochs` or `steps`.\n",
                  step_);
     fmt::print("{}", plan_text({context_.parameters.size(), context_.task.train_samples(),
                                 length_.total_steps - step_, length_.step_samples(),
@@ -179,7 +179,7 @@ class Trainer {
     if (!outcome_.metrics.empty() && !std::isfinite(outcome_.metrics[0].second))
       log::warning(
           "DDL-9-67 Step {}: {} is not finite, so these weights cannot become the best ones. Lower "
-          "learning_rate, set clip_norm, or look at the data.",
+          "learning_rate, set clip_norm, or check the data.",
           step_, outcome_.metrics[0].first);
     fmt::print("{}\n", evaluation_text(what, outcome_.metrics, is_best));
     fflush(stdout);

@@ -16,7 +16,8 @@ StepUpdates::StepUpdates(const Task& task, const StrategyContext& context,
   if (updates_.size() > 1 &&
       (!is_synchronous(options) || options.integer("lag") > 0 || options.integer("stages") > 1))
     throw ConfigError(
-        "DDL-1-93", "Networks that train against each other need strategy sync, lag 0, stages 1.");
+        "DDL-1-93",
+        "Training with several optimizers (GANs) needs strategy sync, lag 0, stages 1.");
   const std::vector<Segment>& segments = context.parameters.segments();
   for (const Update& update : updates_) {
     auto is_its = [&](const Segment& segment) { return segment.name.starts_with(update.prefix); };

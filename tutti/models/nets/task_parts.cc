@@ -40,10 +40,11 @@ Generating generator_of(comm::Communicator& communicator, double bytes) {
   communicator.all_reduce({&free, 1, DType::kF64}, ReduceOp::kMin, {.name = "free memory"});
   const int makers = ranks_that_fit(communicator.local_size(), bytes, free);
   if (makers == 0)
-    throw MemoryError("DDL-9-65", fmt::format("Making one sample takes {:.1f} GB of memory, and "
-                                              "{:.1f} GB are free on this host. Take a smaller "
-                                              "--size, or name files with --set data=FOLDER.",
-                                              bytes * 1e-9, free * 1e-9));
+    throw MemoryError(
+        "DDL-9-65",
+        fmt::format("Generating one sample takes {:.1f} GB of memory, and {:.1f} GB are free on "
+                    "this host. Use a smaller --size, or existing files with --set data=DIRECTORY.",
+                    bytes * 1e-9, free * 1e-9));
   const std::int32_t is_maker = communicator.local_rank() < makers;
   std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
   communicator.all_gather({&is_maker, 1, DType::kI32}, Buffer::of(std::span(all)), {},
@@ -74,8 +75,8 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
   auto show = [&](double done, int all) {
     const std::string left =
         done > 0 ? train::duration_text(watch.seconds() / done * (all - done)) + " left"
-                 : "the first begins";
-    line.show(fmt::format("making {} in {}: {:.2f} of {} files of each rank, {}", data.what,
+                 : "starting the first";
+    line.show(fmt::format("generating {} in {}: {:.2f} of {} files per rank, {}", data.what,
                           folder.string(), done, all, left));
   };
   if (maker.rank >= 0) data.generate(folder, maker.rank, maker.ranks, show);

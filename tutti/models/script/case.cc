@@ -8,15 +8,16 @@ const train::CaseInfo& case_info() {
   using enum OptionType;
   static const train::CaseInfo info = {
       "script",
-      "a network of your own: a TorchScript file and HDF5 files",
-      {{"model", kText, "", "TorchScript file of the network, as torch.jit.script(...).save writes",
-        ""},
-       train::choice("loss", "cross_entropy", "what is made small",
+      "custom model: a TorchScript file and HDF5 files",
+      {{"model", kText, "",
+        "TorchScript file of the model, as written by torch.jit.script(...).save.", ""},
+       train::choice("loss", "cross_entropy", "Loss function.",
                      {kLossNames.begin(), kLossNames.end()}),
-       {"input", kText, "data", "data set of the files that goes into the network", ""},
-       {"target", kText, "label", "data set that should come out", ""},
-       {"flops", kFloat, "0", "of training on one sample, for the progress line; 0: not known", "",
-        0, 1e18}},
+       {"input", kText, "data", "Name of the HDF5 data set with the inputs.", ""},
+       {"target", kText, "label", "Name of the HDF5 data set with the targets.", ""},
+       {"flops", kFloat, "0",
+        "Operations per sample for forward and backward, for the progress line; 0: unknown.", "", 0,
+        1e18}},
       {{"", train::settings("learning_rate=0.001 epochs=4")}}};
   return info;
 }

@@ -17,7 +17,7 @@ RowFiles::RowFiles(const fs::path& folder, const std::string& prefix, std::strin
   for (const fs::path& path : train::h5_files(folder, prefix)) add(path);
   if (locations_.empty())
     throw IoError("DDL-7-87", fmt::format("{} has no samples in files {}*.h5. Set `data` to a "
-                                          "folder with train*.h5 and test*.h5.",
+                                          "directory with train*.h5 and test*.h5.",
                                           folder.string(), prefix));
 }
 
@@ -34,10 +34,11 @@ void RowFiles::add(const fs::path& path) {
   if (!target_.name.empty()) {
     take_shape(target_, path);
     if (const std::int64_t targets = files_.back().shape(target_.name).at(0); targets != rows)
-      throw IoError("DDL-7-88",
-                    fmt::format("{}: data set '{}' has {} rows and '{}' has {}. They must "
-                                "have as many.",
-                                path.string(), input_.name, rows, target_.name, targets));
+      throw IoError(
+          "DDL-7-88",
+          fmt::format(
+              "{}: data set '{}' has {} rows and '{}' has {}. Both must have the same number.",
+              path.string(), input_.name, rows, target_.name, targets));
   }
   for (std::int64_t row = 0; row < rows; ++row) locations_.push_back({files_.size() - 1, row});
   input_.kept.add(rows);

@@ -34,9 +34,9 @@ Expected expected_target(Loss loss, const Shape& output) {
   if (output.empty() || output[0] < 2)
     throw ConfigError(
         "DDL-9-62",
-        fmt::format("The network gives {} for a sample. cross_entropy needs one number per class, "
-                    "at least 2: set `loss` to binary_cross_entropy for two classes from one "
-                    "number, or to mean_squared or mean_absolute to predict numbers.",
+        fmt::format("The network returns {} for a sample. cross_entropy needs one number per "
+                    "class, at least 2: set `loss` to binary_cross_entropy for two classes from "
+                    "one number, or to mean_squared or mean_absolute for regression.",
                     shape_text(output)));
   return {Shape(output.begin() + 1, output.end()), output[0]};
 }
@@ -61,11 +61,10 @@ std::string target_fault(Loss loss, std::int64_t classes, float value) {
   if (loss == Loss::kCrossEntropy) {
     if (std::floor(value) != value)
       return fmt::format(
-          "class numbers from 0 to {}. To predict numbers, set `loss` to mean_squared "
-          "or mean_absolute",
+          "class numbers from 0 to {}. For regression, set `loss` to mean_squared or mean_absolute",
           classes - 1);
     if (value < 0 || value >= static_cast<float>(classes))
-      return fmt::format("class numbers from 0 to {}: the network gives {} numbers", classes - 1,
+      return fmt::format("class numbers from 0 to {}: the network returns {} numbers", classes - 1,
                          classes);
   }
   if (loss == Loss::kBinaryCrossEntropy && (value < 0 || value > 1))

@@ -82,7 +82,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
   void export_script(std::ostream& out) override { network_->save(out); }
 
   std::string verdict(const train::Metrics& metrics) const override {
-    std::string text = "On the test files:";
+    std::string text = "On the test set:";
     for (const auto& [name, value] : metrics) text += fmt::format("  {} {:.4f}", name, value);
     return text + "\n";
   }
@@ -90,7 +90,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
  private:
   GeneratedData generated() const override {
     throw ConfigError("DDL-1-72",
-                      "No data was named. Set `data` to a folder with train*.h5 and test*.h5.");
+                      "No data. Set `data` to a directory with train*.h5 and test*.h5.");
   }
   std::unique_ptr<RowFiles> open(const fs::path& folder, const std::string& prefix,
                                  train::SampleCacheBudget* cache) const override {
@@ -112,8 +112,8 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
         fmt::format("rows of data set '{}' of {}", train.input_name(), train.first_file()));
     if (output.dim() == 0 || output.size(0) != batch.input.size(0))
       throw ConfigError("DDL-9-62",
-                        fmt::format("The network gives ({}) for a batch of 2 samples. The first "
-                                    "extent must be that of the batch.",
+                        fmt::format("The network returns shape ({}) for a batch of 2 samples. The "
+                                    "first dimension must be that of the batch.",
                                     fmt::join(output.sizes(), ", ")));
     const Expected expected = expected_target(loss_, output.sizes().slice(1).vec());
     for (RowFiles* files : {&train, &eval_set(), validation_set()}) {

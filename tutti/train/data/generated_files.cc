@@ -75,11 +75,12 @@ std::uint64_t stream_of(const GeneratedFile& file) {
 
 void check_room(const fs::path& folder, double needed, double available) {
   if (needed <= available) return;
-  throw IoError("DDL-7-93",
-                fmt::format("{} has room for {:.1f} GB, and {:.1f} GB more are to be made there. "
-                            "Ask for fewer samples, or set XDG_CACHE_HOME to a folder on a larger "
-                            "disk; what was made is kept.",
-                            folder.string(), available * 1e-9, needed * 1e-9));
+  throw IoError(
+      "DDL-7-93",
+      fmt::format(
+          "{} has {:.1f} GB free, and {:.1f} GB more are needed there. Generate fewer samples, or "
+          "set XDG_CACHE_HOME to a directory on a larger disk; generated files are kept.",
+          folder.string(), available * 1e-9, needed * 1e-9));
 }
 
 namespace {
@@ -110,7 +111,7 @@ class FolderFiller {
         busy.push_back(file);
     }
     if (!busy.empty())
-      log::info("another run makes {} of the files in {}; waiting for it", busy.size(),
+      log::info("another run is generating {} of the files in {}; waiting for it", busy.size(),
                 folder_.string());
     for (const GeneratedFile& file : busy) {
       lock_.lock(lock_byte(file));

@@ -74,13 +74,14 @@ struct H5File::State {
     if (const auto found = sets.find(name); found != sets.end()) return found->second;
     Handle set(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (set < 0)
-      fail(fmt::format("it has no data set '{}'; it has: {}", name, fmt::join(names(), ", ")));
+      fail(fmt::format("has no data set '{}'; it has: {}", name, fmt::join(names(), ", ")));
     if (!holds_numbers(set))
-      throw IoError("DDL-7-95",
-                    fmt::format("{}: data set '{}' holds text or records instead of numbers. Store "
-                                "labels as class numbers from 0, as numpy.unique(labels, "
-                                "return_inverse=True)[1] gives them.",
-                                path.string(), name));
+      throw IoError(
+          "DDL-7-95",
+          fmt::format(
+              "{}: data set '{}' contains text or records instead of numbers. Store labels as "
+              "class numbers from 0, as returned by numpy.unique(labels, return_inverse=True)[1].",
+              path.string(), name));
     return sets.emplace(name, std::move(set)).first->second;
   }
   std::vector<std::string> names() const {
@@ -92,13 +93,13 @@ struct H5File::State {
     const fs::path& draft = made.emplace(path).draft();
     const std::string error = open_error(draft, O_WRONLY | O_CREAT);
     if (error.empty()) file = H5Fcreate(draft.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    if (file < 0) fail(fmt::format("cannot be made: {}", error.empty() ? "HDF5 refuses" : error));
+    if (file < 0) fail(fmt::format("cannot be created: {}", error.empty() ? "HDF5 error" : error));
   }
   void open_to_read() {
     if (const std::string error = open_error(path, O_RDONLY); !error.empty())
       fail(fmt::format("cannot be opened: {}", error));
     file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file < 0) fail("is not a whole HDF5 file");
+    if (file < 0) fail("is not a complete HDF5 file");
   }
   // Throws when a value is NaN or infinite: every result that it enters would be, too.
   void check_finite(const std::string& name, std::int64_t first, std::int64_t row,
@@ -133,7 +134,7 @@ struct H5File::State {
     H5Pset_create_intermediate_group(link, 1);  // for names like group/data
     Handle set(H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, link, creation, H5P_DEFAULT),
                H5Dclose);
-    check(set >= 0, "make a data set");
+    check(set >= 0, "create a data set");
     return sets.emplace(name, std::move(set)).first->second;
   }
 };
@@ -175,7 +176,7 @@ void H5File::append(const std::string& name, std::span<const std::int64_t> row_s
   H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, added.data(), nullptr);
   Handle memory(H5Screate_simple(static_cast<int>(added.size()), added.data(), nullptr), H5Sclose);
   state_->check(H5Dwrite(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >= 0,
-                "write rows; check that there is room");
+                "write rows; check the free space");
 }
 
 void H5File::close() {
@@ -210,8 +211,8 @@ void H5File::read(const std::string& name, std::int64_t first, std::int64_t coun
   const std::int64_t row = product(std::span(whole).subspan(1));
   if (first < 0 || count < 0 || first + count > whole[0] ||
       static_cast<std::int64_t>(values.size()) != count * row)
-    state_->fail(fmt::format("rows {} to {} of '{}' were wanted, it has {}", first, first + count,
-                             name, whole[0]));
+    state_->fail(fmt::format("rows {} to {} of '{}' were requested, it has {}", first,
+                             first + count, name, whole[0]));
   if (count == 0) return;
   std::vector<hsize_t> start(whole.size()), extent(whole.begin(), whole.end());
   start[0] = static_cast<hsize_t>(first);

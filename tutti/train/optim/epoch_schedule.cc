@@ -18,8 +18,8 @@ EpochSchedule::EpochSchedule(std::int64_t samples, std::int64_t step_samples,
   if (steps_per_epoch_ == 0)
     throw ConfigError(
         "DDL-1-81",
-        fmt::format("{} training samples do not fill one step of {}: `batch` times `accumulate` on "
-                    "every rank that takes it. Take a smaller batch, fewer ranks or more data.",
+        fmt::format("{} training samples do not fill one step of {}: `batch` times `accumulate` "
+                    "times the number of ranks. Use a smaller batch, fewer ranks or more data.",
                     samples, step_samples));
   const std::int64_t left = std::max<std::int64_t>(0, samples - start.samples) / step_samples;
   shift_ = (start.epoch + 1) * steps_per_epoch_ - left - first_step;

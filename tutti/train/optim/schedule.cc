@@ -19,9 +19,9 @@ std::vector<double> parse_fractions(const std::string& option, const std::string
     char* end = nullptr;
     const double share = std::strtod(word.c_str(), &end);
     if (end == word.c_str() || *end != 0 || share < 0 || share > 1)
-      throw ConfigError("DDL-1-80", fmt::format("{} '{}' must be shares from 0 to 1, as in "
-                                                "0.3,0.6,0.9.",
-                                                option, text));
+      throw ConfigError(
+          "DDL-1-80",
+          fmt::format("{} '{}' must be fractions from 0 to 1, as in 0.3,0.6,0.9.", option, text));
     shares.push_back(share);
   }
   return shares;

@@ -41,8 +41,8 @@ static_assert(sizeof(RecordHead) == 24);
 void check_version(const fs::path& path, const Checkpoint& checkpoint) {
   if (checkpoint.version() <= kCheckpointVersion) return;
   throw IoError(kNewerCheckpoint,
-                fmt::format("The checkpoint {} has version {}, and this program knows {}. Use the "
-                            "tutti that wrote it, or a later one.",
+                fmt::format("The checkpoint {} has version {}; this program reads versions up to "
+                            "{}. Use the release of tutti that wrote it, or a later one.",
                             path.string(), checkpoint.version(), kCheckpointVersion));
 }
 
@@ -73,7 +73,8 @@ class Writer {
  private:
   void put(const void* data, std::size_t bytes) {
     if (const int error = os::write_all(file_.get(), data, bytes); error != 0)
-      fail(path_, fmt::format("cannot be written ({}); make room and resume", strerror(error)));
+      fail(path_,
+           fmt::format("cannot be written ({}); free some space and resume", strerror(error)));
   }
   fs::path path_;
   os::UniqueFd file_;
@@ -86,8 +87,8 @@ void Checkpoint::get(const std::string& name, std::span<std::byte> values) const
   if (found == arrays.end() || found->second.size() != values.size())
     throw IoError(
         "DDL-7-62",
-        fmt::format("The checkpoint has {} bytes of '{}', this model wants {}. Resume with "
-                    "the options the run was started with.",
+        fmt::format("The checkpoint has {} bytes of '{}', this model needs {}. Resume with the "
+                    "options that the run was started with.",
                     found == arrays.end() ? 0 : found->second.size(), name, values.size()));
   if (!values.empty()) std::memcpy(values.data(), found->second.data(), values.size());
 }
@@ -110,7 +111,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
     writer.record(kArrayRecord, name, bytes.data(), bytes.size());
   writer.record(kEndRecord, "", nullptr, 0);
   if (const std::error_code error = file.commit(os::Durability::kDisk))
-    fail(path, fmt::format("cannot be brought to the disk ({})", error.message()));
+    fail(path, fmt::format("cannot be flushed to disk ({})", error.message()));
 }
 
 Checkpoint read_checkpoint(const fs::path& path) {
@@ -122,7 +123,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
   const std::uint64_t file_bytes = fs::file_size(path);
   char magic[sizeof kMagic];
   if (!file.read(magic, sizeof magic) || std::memcmp(magic, kMagic, sizeof magic) != 0)
-    fail(path, "is not one of ours");
+    fail(path, "is not a Tutti checkpoint");
   Checkpoint checkpoint;
   for (;;) {
     RecordHead head;
@@ -187,7 +188,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() const {
       return read_checkpoint(*file);
     } catch (const IoError& error) {
       if (error.code() == kNewerCheckpoint || error.code() == kUnopenedCheckpoint) throw;
-      log::warning("{} It is passed over.", error.what());
+      log::warning("{} It is skipped.", error.what());
     }
   }
   return std::nullopt;

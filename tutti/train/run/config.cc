@@ -20,9 +20,9 @@ std::string text_of(const toml::node& node, std::string_view key) {
   if (const auto truth = node.value_exact<bool>()) return *truth ? "1" : "0";
   if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
   if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
-  throw ConfigError("DDL-1-82", fmt::format("'{}' in line {} must be a text, a number or a truth "
-                                            "value.",
-                                            key, node.source().begin.line));
+  throw ConfigError("DDL-1-82",
+                    fmt::format("'{}' in line {} must be a string, a number or a boolean.", key,
+                                node.source().begin.line));
 }
 
 std::string value_text(OptionType type, const std::string& value) {
@@ -123,14 +123,15 @@ void check_strategy(const Options& options) {
   if (is_synchronous(options)) return;
   const std::string& strategy = options.text("strategy");
   if (options.integer("lag") != 0)
-    throw ConfigError("DDL-1-78", fmt::format("`lag` {} needs strategy sync: with {} nothing is "
-                                              "late by a fixed number of steps. Set lag=0.",
-                                              options.integer("lag"), strategy));
-  if (options.choice<UpdateScope>("update") != UpdateScope::kAll)
     throw ConfigError(
-        "DDL-1-78", fmt::format("`update` {} needs strategy sync: with {} no gradient is shared by "
-                                "all ranks. Set update=all.",
-                                options.text("update"), strategy));
+        "DDL-1-78",
+        fmt::format(
+            "`lag` {} needs strategy sync: {} has no fixed delay of the gradient. Set lag=0.",
+            options.integer("lag"), strategy));
+  if (options.choice<UpdateScope>("update") != UpdateScope::kAll)
+    throw ConfigError("DDL-1-78", fmt::format("`update` {} needs strategy sync: {} does not reduce "
+                                              "gradients over all ranks. Set update=all.",
+                                              options.text("update"), strategy));
 }
 
 std::string toml_text(std::string_view case_name, const Options& options) {

@@ -70,12 +70,11 @@ class Ranks {
   // A rank that is killed cannot report that itself.
   static void report_signal(int rank, int number) {
     if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
-    fmt::print(stderr, "DDL-3-62 Rank {} was ended by signal {} ({}).{}\n", rank, number,
+    fmt::print(stderr, "DDL-3-62 Rank {} was killed by signal {} ({}).{}\n", rank, number,
                strsignal(number),
-               number == SIGKILL
-                   ? " If nobody did that, the host ran out of memory: lower `batch`, or take "
-                     "fewer --ranks."
-                   : "");
+               number == SIGKILL ? " If it was not sent on purpose, the host ran out of memory: "
+                                   "lower `batch`, or use fewer --ranks."
+                                 : "");
     fflush(stderr);
   }
   std::list<Rank> ranks_;

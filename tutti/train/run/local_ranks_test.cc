@@ -33,7 +33,7 @@ TEST(LocalRanks, OneThatTheSystemKillsIsNamed) {
   testing::internal::CaptureStderr();
   run("test $RANK = 1 && kill -9 $$; sleep 1000", 2);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("Rank 1 was ended by signal 9"), std::string::npos) << said;
+  EXPECT_NE(said.find("Rank 1 was killed by signal 9"), std::string::npos) << said;
   EXPECT_NE(said.find("ran out of memory"), std::string::npos) << said;
   EXPECT_EQ(said.find("Rank 0"), std::string::npos) << said;  // that was us
   testing::internal::CaptureStderr();

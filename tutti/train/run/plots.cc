@@ -72,8 +72,7 @@ std::vector<fs::path> plot_run(const fs::path& folder) {
   };
   const std::size_t width = steps_per_point(columns.at("step").size());
   std::string subtitle = folder.filename().string();
-  if (width > 2)
-    subtitle += fmt::format("; mean of {} steps, eight of ten of them lie in the band", width);
+  if (width > 2) subtitle += fmt::format("; mean of {} steps, the band has 80 % of them", width);
   auto draw = [&](const char* column, const char* label, bool is_linear) {
     const auto values = columns.find(column);
     if (values == columns.end()) return;
@@ -94,7 +93,7 @@ std::vector<fs::path> plot_run(const fs::path& folder) {
     plot::Series series{"", plot::LineStyle::kOurs, {}};
     for (std::size_t i = 0; i < validations[kEpoch].second.size(); ++i)
       series.points.push_back({validations[kEpoch].second[i], validations[kLeading].second[i]});
-    write("validation", {validations[kLeading].first + ", of data that is not trained on",
+    write("validation", {validations[kLeading].first + ", on validation data",
                          folder.filename().string(),
                          {"epoch", 10, plot::plain_text, true, true},
                          {"", 10, plot::plain_text, true},

@@ -55,7 +55,7 @@ std::string evaluation_text(const std::string& of, const Metrics& metrics, bool 
 std::string evaluation_progress_text(const std::string& of, std::int64_t done, std::int64_t all,
                                      double seconds) {
   const double each = seconds / double(std::max<std::int64_t>(1, done));
-  return fmt::format("{}:  {} of {} samples judged, {} left", of, done, all,
+  return fmt::format("{}:  {} of {} samples evaluated, {} left", of, done, all,
                      duration_text(each * double(all - done)));
 }
 
@@ -73,8 +73,8 @@ std::string plan_text(const RunPlan& plan) {
                all = step * double(plan.steps);
   if (plan.speed > 0 && all > kLong)
     text += fmt::format(
-        "At the speed of large matrix products, {:.0f} GFLOP/s, that takes {}, a step {:.3g} s. "
-        "`epochs` or `steps` make it less; Ctrl-C stops it so that it can be resumed.\n",
+        "At the speed of large matrix products, {:.0f} GFLOP/s, this takes {}, a step {:.3g} s. "
+        "Lower `epochs` or `steps` to shorten it; Ctrl-C stops it with a checkpoint.\n",
         plan.speed * 1e-9, duration_text(all), step);
   return text;
 }

@@ -19,7 +19,7 @@ TEST(Progress, SaysWhatAPersonWants) {
             "epoch 3:  a 0.1235  b 2  c 3  d 4  (best so far)");
   EXPECT_EQ(evaluation_text("test", {}, false), "test:");
   EXPECT_EQ(evaluation_progress_text("epoch 3", 40, 400, 83),
-            "epoch 3:  40 of 400 samples judged, 12:27 left");
+            "epoch 3:  40 of 400 samples evaluated, 12:27 left");
   RunPlan plan{7504835, 4000, 100, 2, 4.188e12, 200e9};
   EXPECT_EQ(plan_text(plan),
             "7504835 parameters, 4188 GFLOP for a sample; 4000 samples, 100 steps of 2\n");
@@ -30,7 +30,7 @@ TEST(Progress, SaysWhatAPersonWants) {
   plan.flops_per_sample = 4.188e12;
   plan.steps = 120000;
   EXPECT_THAT(plan_text(plan),
-              HasSubstr("200 GFLOP/s, that takes 58 days, a step 41.9 s. `epochs`"));
+              HasSubstr("200 GFLOP/s, this takes 58 days, a step 41.9 s. Lower `epochs`"));
   EXPECT_EQ(duration_text(7), "0:07");
   EXPECT_EQ(duration_text(3 * 3600 + 245), "3:04:05");
   EXPECT_EQ(duration_text(-1), "0:00");

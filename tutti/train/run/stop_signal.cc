@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 constexpr char kAnswer[] =
-    "\nIt will stop after this step, with a checkpoint. Once more: at once, without one.\n";
+    "\nStopping after this step, with a checkpoint. Repeat to stop at once, without one.\n";
 volatile sig_atomic_t came = 0, answers = 0;
 
 void set_handlers(void (*handler)(int)) {

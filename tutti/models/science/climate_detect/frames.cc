@@ -104,11 +104,9 @@ FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
     }
   }
   if (boxes_.empty())
-    throw IoError(
-        "DDL-7-82",
-        fmt::format("{} has no frames in files {}*.h5. Set `data` to a folder that has, or "
-                    "leave it empty.",
-                    folder.string(), name));
+    throw IoError("DDL-7-82", fmt::format("{} has no frames in files {}*.h5. Set `data` to a "
+                                          "directory that has them, or leave it empty.",
+                                          folder.string(), name));
 }
 
 void FrameFiles::image(std::int64_t index, std::span<float> values) const {

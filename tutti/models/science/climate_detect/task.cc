@@ -37,8 +37,8 @@ NetworkShape shape_of(const Options& options) {
   shape.code = scaled(published[shape.filters.size() - 1]);
   if (shape.height % shape.cell() != 0 || shape.width % shape.cell() != 0)
     throw ConfigError("DDL-1-97",
-                      fmt::format("`rows` and `columns` must be multiples of {}: `halvings` "
-                                  "halve them that often.",
+                      fmt::format("`rows` and `columns` must be multiples of {}, because the "
+                                  "network halves them `halvings` + 1 times.",
                                   shape.cell()));
   return shape;
 }
@@ -263,7 +263,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     std::size_t moisture = 0;
     while (file_order()[moisture] != climate::kTMQ) ++moisture;
     const std::span<const float> field(image.data() + moisture * grid.size(), grid.size());
-    climate::MapPanel truth{"Water in the air, and the storms that are there", field, {}, {}},
+    climate::MapPanel truth{"Water vapour and true storms", field, {}, {}},
         found{"", field, {}, {}};
     std::vector<climate::Legend> legend;
     for (int kind = 0; kind < kKinds; ++kind)
@@ -273,7 +273,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     for (const Detection& one : scenes[0].found)
       if (one.score >= options_.number("confidence"))
         found.boxes.push_back({one.box, one.kind + 1, fmt::format("{:.2f}", one.score), false});
-    found.title = fmt::format("Boxes of the network, of a confidence of {} at least: {}",
+    found.title = fmt::format("Boxes predicted with a confidence of at least {}: {}",
                               options_.text("confidence"), found.boxes.size());
     const std::vector<climate::MapPanel> panels = {truth, found};
     runs::write_text(folder / "boxes.svg", map_svg(grid, panels, legend));

@@ -83,9 +83,10 @@ FrameFiles::FrameFiles(const fs::path& folder, const std::string& name) {
                                               : train::h5_files(folder, name);
   if (paths_.empty()) paths_ = train::h5_files(folder / name);
   if (paths_.empty())
-    throw IoError("DDL-7-78", fmt::format("{} has neither files {}*.h5 nor a folder {} of them. "
-                                          "Set `data` to a folder that has, or leave it empty.",
-                                          folder.string(), name, name));
+    throw IoError("DDL-7-78",
+                  fmt::format("{} has neither files {}*.h5 nor a directory {} of them. Set `data` "
+                              "to a directory that has them, or leave it empty.",
+                              folder.string(), name, name));
   const H5File first(paths_[0], H5File::Mode::kRead);
   const auto shape = first.shape("climate/data");
   if (shape.size() != 3 || shape[2] != kFields)

@@ -185,8 +185,8 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
         percent("iou_river"));
     if (!eval_set().has_truth()) return text;
     return text + fmt::format(
-                      "With the storms as they were put into the fields: network {:.1f} "
-                      "(cyclones), {:.1f} (rivers); labels {:.1f}, {:.1f}.\n",
+                      "With the storms as generated: network {:.1f} (cyclones), {:.1f} (rivers); "
+                      "labels {:.1f}, {:.1f}.\n",
                       percent("truth_iou_cyclone"), percent("truth_iou_river"),
                       percent("labels_truth_iou_cyclone"), percent("labels_truth_iou_river"));
   }
@@ -249,8 +249,8 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
     const torch::Tensor moisture = fields[0].select(2, climate::kTMQ).contiguous();
     const std::span<const float> field(moisture.data_ptr<float>(), grid_.size());
     const std::vector<climate::MapPanel> panels = {
-        {"Water in the air, and the labels", field, labels, {}},
-        {"What the network finds", field, found, {}}};
+        {"Water vapour and labels", field, labels, {}},
+        {"Predictions of the network", field, found, {}}};
     const std::vector<climate::Legend> legend = {
         {climate::kCyclone, climate::class_names()[climate::kCyclone]},
         {climate::kRiver, climate::class_names()[climate::kRiver]}};

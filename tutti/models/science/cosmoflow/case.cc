@@ -14,38 +14,41 @@ train::Settings mlperf_recipe() {
 
 OptionTable network_rows() {
   using enum OptionType;
-  return {
-      train::choice("variant", "paper", "network and universes: of the paper, or of MLPerf HPC",
-                    {"paper", "mlperf"}),
-      {"volume", kInt, "64", "voxels along a side of a sample", "", 16, 1024},
-      {"filters", kInt, "8", "of the first convolution; others have multiples", "", 8, 1024},
-      {"dropout", kFloat, "0", "share of inputs of the dense layers that are dropped", "", 0, 0.95},
-      {"augment", kBool, "1", "turn and mirror the volumes, by all symmetries of a cube", ""},
-      train::choice("input", "contrast", "of the density x over its mean: x, x - 1, or log(1 + x)",
-                    {"density", "contrast", "log"}),
-      {"batch_norm", kBool, "1",
-       "of what the dense layers see; the final network of the paper has none", ""},
-      train::choice(
-          "readout", "means",
-          "what the dense layers see: means over the volume of all convolutions, or the last whole",
-          {"means", "last"}),
-      {"hold_out", kFloat, "0",
-       "share of the training universes that is judged, not trained on, and in place of the test "
-       "universes: to choose settings by",
-       "", 0, 0.9}};
+  return {train::choice("variant", "paper", "Network and universes of the paper or of MLPerf HPC.",
+                        {"paper", "mlperf"}),
+          {"volume", kInt, "64", "Side of a sample in voxels.", "", 16, 1024},
+          {"filters", kInt, "8",
+           "Filters of the first convolution; the others have multiples of it.", "", 8, 1024},
+          {"dropout", kFloat, "0", "Dropout rate of the dense layers.", "", 0, 0.95},
+          {"augment", kBool, "1", "Augment the volumes with the 48 symmetries of a cube.", ""},
+          train::choice("input", "contrast",
+                        "Input as a function of the relative density x: x, x - 1, or log(1 + x).",
+                        {"density", "contrast", "log"}),
+          {"batch_norm", kBool, "1",
+           "Batch normalisation of the input of the dense layers; the final network of the paper "
+           "has none.",
+           ""},
+          train::choice("readout", "means",
+                        "Input of the dense layers: spatial means of all convolutions, or the "
+                        "output of the last convolution.",
+                        {"means", "last"}),
+          {"hold_out", kFloat, "0",
+           "Fraction of the training universes that is held out and evaluated instead of the test "
+           "universes, to tune options.",
+           "", 0, 0.9}};
 }
 
 // What universes to make.
 OptionTable universe_rows() {
   using enum OptionType;
   return {
-      {"cuts", kInt, "1", "samples along a side of a universe", "", 1, 64},
-      {"particles", kInt, "1", "per voxel, along a side", "", 1, 8},
-      {"voxel", kFloat, "4", "side of a voxel in Mpc/h", "", 0.01, 1000},
-      {"train_universes", kInt, "1024", "universes to make for training", "", 2, 1e8},
-      {"test_universes", kInt, "256", "universes to make for the result", "", 2, 1e8},
-      {"val_universes", kInt, "128", "universes to make to choose the best weights by; 0: none", "",
-       0, 1e8},
+      {"cuts", kInt, "1", "Samples along a side of a universe.", "", 1, 64},
+      {"particles", kInt, "1", "Particles per voxel along a side.", "", 1, 8},
+      {"voxel", kFloat, "4", "Side of a voxel in Mpc/h.", "", 0.01, 1000},
+      {"train_universes", kInt, "1024", "Universes to generate for training.", "", 2, 1e8},
+      {"test_universes", kInt, "256", "Universes to generate for the test set.", "", 2, 1e8},
+      {"val_universes", kInt, "128",
+       "Universes to generate for the validation set; 0: no validation set.", "", 0, 1e8},
   };
 }
 
@@ -72,7 +75,7 @@ const train::CaseInfo& case_info() {
     const OptionTable more = universe_rows();
     rows.insert(rows.end(), more.begin(), more.end());
     return train::CaseInfo{"cosmoflow",
-                           "reads the parameters of a universe from its matter",
+                           "regression of cosmological parameters from the distribution of matter",
                            rows,
                            defaults(),
                            {{"variant", "mlperf", "", train::settings("input=log")},

@@ -69,10 +69,10 @@ void transform(int side, std::span<CubeFft::Complex> cube, int sign) {
 
 CubeFft::CubeFft(int side) : side_(side) {
   if (side < 2 || !std::has_single_bit(static_cast<unsigned>(side)))
-    throw ConfigError("DDL-1-99",
-                      fmt::format("A grid of {} cells a side cannot be transformed. Take a power "
-                                  "of two.",
-                                  side));
+    throw ConfigError(
+        "DDL-1-99",
+        fmt::format("Grids with a side of {} cells cannot be transformed. Use a power of two.",
+                    side));
 }
 
 void CubeFft::forward(std::span<Complex> cube) const {

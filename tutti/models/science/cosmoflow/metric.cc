@@ -81,8 +81,8 @@ plot::Chart truth_chart(const std::vector<Parameter>& parameters,
                            plot::LineStyle::kBound,
                            {{parameter.low, parameter.low}, {parameter.high, parameter.high}}};
   auto text = [](double value) { return plot::plain_text(value); };
-  return {parameter.name + " of universes that were not trained on",
-          fmt::format("mean and spread of {} samples", predictions.size()),
+  return {parameter.name + " on test universes",
+          fmt::format("mean and standard deviation of {} samples", predictions.size()),
           {"true " + parameter.name, 10, text, true},
           {"predicted", 10, text, true},
           {ours, right}};

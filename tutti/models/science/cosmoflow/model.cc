@@ -65,9 +65,11 @@ std::vector<Layer> layers(const NetworkShape& shape) {
   for (const Layer& layer : shape.is_mlperf ? mlperf : paper)
     if (!add(layer)) break;
   if (result.size() < 2)
-    throw ConfigError("DDL-1-99", fmt::format("Volumes of {} voxels a side are too small for this "
-                                              "network. Take 32 or more.",
-                                              shape.volume));
+    throw ConfigError(
+        "DDL-1-99",
+        fmt::format(
+            "Volumes with a side of {} voxels are too small for this network. Use 32 or more.",
+            shape.volume));
   return result;
 }
 

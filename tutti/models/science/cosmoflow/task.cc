@@ -137,16 +137,15 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto value = [&](const std::string& name) { return value_of(metrics, name); };
-    std::string text = "Relative errors of the parameters of universes not trained on:\n";
+    std::string text = "Relative errors of the parameters on the test set:\n";
     for (const Parameter& parameter : parameters_)
-      text += fmt::format("  {:<8} {:.4f}, saying the mean {:.4f} (correlation {:.2f})\n",
+      text += fmt::format("  {:<8} {:.4f}, constant-mean baseline {:.4f} (correlation {:.2f})\n",
                           parameter.name, value(parameter.name + "_error"),
                           value(parameter.name + "_mean_error"),
                           value(parameter.name + "_correlation"));
     if (shape_.is_mlperf)
       text += fmt::format(
-          "Mean absolute error of the unit parameters {:.3f}; MLPerf HPC asks for "
-          "{} at most.\n",
+          "Mean absolute error of the unit parameters {:.3f}; the target of MLPerf HPC is {}.\n",
           value("mean_absolute_error"), kMlperfTarget);
     return text;
   }

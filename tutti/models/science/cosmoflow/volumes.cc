@@ -14,10 +14,9 @@ VolumeFiles::VolumeFiles(const std::filesystem::path& folder, const std::string&
     : side_(side), channels_(channels), kept_(budget) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, variant);
   if (locations_.empty())
-    throw IoError("DDL-7-68",
-                  fmt::format("{} has no universes in files {}*.h5. Set `data` to a folder that "
-                              "has, or leave it empty.",
-                              folder.string(), prefix));
+    throw IoError("DDL-7-68", fmt::format("{} has no universes in files {}*.h5. Set `data` to a "
+                                          "directory that has them, or leave it empty.",
+                                          folder.string(), prefix));
   kept_.add(size());
   scratch_.resize(static_cast<std::size_t>(channels_ * side_ * side_ * side_));
 }

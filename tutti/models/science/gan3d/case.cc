@@ -7,47 +7,52 @@ using enum OptionType;
 
 OptionTable network_rows() {
   return {
-      {"latent", kInt, "16", "random numbers from which a shower is made", "", 1, 65536},
-      {"generator_filters", kInt, "8", "of the first convolution of the generator", "", 1, 4096},
-      {"filters", kInt, "8", "of the first convolution of the discriminator", "", 1, 4096},
-      {"kernel", kInt, "3", "side of the kernels of the discriminator, odd", "", 3, 9},
-      {"stride", kInt, "2", "of the first convolution of the discriminator", "", 1, 4},
-      train::choice("conditioning", "relative",
-                    "published: noise times energy goes into the generator, GeV come out; "
-                    "relative: noise and "
-                    "energy go in, multiples of the mean shower come out",
-                    {"published", "relative"}),
-      {"cell_unit", kFloat, "0.01", "GeV; the discriminator sees (cell / cell_unit)^cell_power", "",
-       1e-6, 1e6},
-      {"cell_power", kFloat, "0.5", "see cell_unit", "", 0.1, 2},
+      {"latent", kInt, "16", "Size of the latent vector.", "", 1, 65536},
+      {"generator_filters", kInt, "8", "Filters of the first convolution of the generator.", "", 1,
+       4096},
+      {"filters", kInt, "8", "Filters of the first convolution of the discriminator.", "", 1, 4096},
+      {"kernel", kInt, "3", "Kernel size of the discriminator; odd.", "", 3, 9},
+      {"stride", kInt, "2", "Stride of the first convolution of the discriminator.", "", 1, 4},
+      train::choice(
+          "conditioning", "relative",
+          "Conditioning of the generator; published: input noise times energy, output in GeV; "
+          "relative: input noise and energy, output in multiples of the mean shower.",
+          {"published", "relative"}),
+      {"cell_unit", kFloat, "0.01",
+       "Unit of the cells in GeV; the input of the discriminator is (cell / cell_unit)^cell_power.",
+       "", 1e-6, 1e6},
+      {"cell_power", kFloat, "0.5", "Exponent of the cells; see `cell_unit`.", "", 0.1, 2},
   };
 }
 
 OptionTable training_rows() {
   return {
-      {"dropout", kFloat, "0.2", "share of the discriminator's activations that are dropped", "", 0,
-       0.95},
-      {"norm_momentum", kFloat, "0.05", "share of a batch in the running means of the norms", "", 0,
-       1},
-      train::formerly("flip", {"label_flip", kFloat, "0.05",
-                               "share of labels that the discriminator is told wrong", "", 0, 0.5}),
+      {"dropout", kFloat, "0.2", "Dropout rate of the discriminator.", "", 0, 0.95},
+      {"norm_momentum", kFloat, "0.05",
+       "Momentum of the running statistics of batch normalisation.", "", 0, 1},
+      train::formerly(
+          "flip",
+          {"label_flip", kFloat, "0.05",
+           "Fraction of labels that are flipped for the discriminator (label noise).", "", 0, 0.5}),
       train::formerly("judged_weight",
                       {"adversarial_weight", kFloat, "1",
-                       "of the loss of telling true showers from made ones", "", 0, 1e6}),
-      {"energy_weight", kFloat, "0.2", "of the relative error, in %, of the electron's energy", "",
-       0, 1e6},
-      {"sum_weight", kFloat, "0", "of the relative error, in %, of the sum of all cells", "", 0,
-       1e6},
+                       "Weight of the adversarial loss (real or generated).", "", 0, 1e6}),
+      {"energy_weight", kFloat, "0.2",
+       "Weight of the relative error of the electron's energy, in percent.", "", 0, 1e6},
+      {"sum_weight", kFloat, "0",
+       "Weight of the relative error of the sum of all cells, in percent.", "", 0, 1e6},
       {"profile_weight", kFloat, "100",
-       "of the energy distance between the profiles of made and true showers", "", 0, 1e6},
+       "Weight of the energy distance between the profiles of generated and real showers.", "", 0,
+       1e6},
       {"response_weight", kFloat, "20",
-       "of the energy distance between the responses of made and true showers", "", 0, 1e6},
-      {"generator_updates", kInt, "1", "of each step, after the two of the discriminator", "", 1,
-       16},
-      {"train_showers", kInt, "2000", "showers to make for training", "", 2, 1e9},
-      {"test_showers", kInt, "500", "showers to make for the result", "", 2, 1e9},
-      {"val_showers", kInt, "500", "showers to make to choose the best weights by; 0: none", "", 0,
-       1e9},
+       "Weight of the energy distance between the responses of generated and real showers.", "", 0,
+       1e6},
+      {"generator_updates", kInt, "1",
+       "Updates of the generator per step, after the two of the discriminator.", "", 1, 16},
+      {"train_showers", kInt, "2000", "Showers to simulate for training.", "", 2, 1e9},
+      {"test_showers", kInt, "500", "Showers to simulate for the test set.", "", 2, 1e9},
+      {"val_showers", kInt, "500",
+       "Showers to simulate for the validation set; 0: no validation set.", "", 0, 1e9},
   };
 }
 
@@ -75,7 +80,7 @@ const train::CaseInfo& case_info() {
     OptionTable rows = network_rows();
     const OptionTable more = training_rows();
     rows.insert(rows.end(), more.begin(), more.end());
-    return train::CaseInfo{"gan3d", "makes showers of electrons in a calorimeter", rows,
+    return train::CaseInfo{"gan3d", "3D GAN that generates electron showers in a calorimeter", rows,
                            defaults()};
   }();
   return info;

@@ -134,7 +134,7 @@ plot::Chart profile_chart(const Comparison& comparison, int which) {
                 real = means_of(comparison.energies, comparison.real, centre);
     if (real.count == 0) continue;
     plot::Series ours{fmt::format("GAN, {} GeV", centre), plot::LineStyle::kPeer, {}};
-    plot::Series right{fmt::format("true, {} GeV", centre), plot::LineStyle::kBound, {}};
+    plot::Series right{fmt::format("real, {} GeV", centre), plot::LineStyle::kBound, {}};
     for (std::size_t i = 0; i < kSide; ++i) {
       const auto axis = static_cast<std::size_t>(which);
       ours.points.push_back({double(i), generated.profiles[axis][i] / generated.count});
@@ -145,7 +145,7 @@ plot::Chart profile_chart(const Comparison& comparison, int which) {
   }
   const bool is_depth = which == 2;
   return {is_depth ? "Energy along the shower" : "Energy across the shower",
-          fmt::format("mean of showers within {} GeV of what is written", kHalfBin),
+          fmt::format("mean of the showers within {} GeV of the given energy", kHalfBin),
           axis(is_depth     ? "layer"
                : which == 0 ? "cell along x"
                             : "cell along y",
@@ -170,7 +170,7 @@ plot::Chart response_chart(const Comparison& comparison) {
       bin.sum += ratio;
       bin.squares += ratio * ratio;
     }
-    plot::Series line{is_generated ? "GAN" : "true",
+    plot::Series line{is_generated ? "GAN" : "real",
                       is_generated ? plot::LineStyle::kOurs : plot::LineStyle::kPeer,
                       {}};
     for (const Bin& bin : bins) {
@@ -181,17 +181,18 @@ plot::Chart response_chart(const Comparison& comparison) {
     }
     lines.push_back(line);
   }
-  return {"What the calorimeter sees of an electron",
-          fmt::format("mean and spread of {} showers of each kind", comparison.real.size()),
-          axis("energy of the electron, GeV", true), axis("sum of all cells, % of it", true),
-          lines};
+  return {
+      "Response of the calorimeter to electrons",
+      fmt::format("mean and standard deviation of {} showers of each kind", comparison.real.size()),
+      axis("energy of the electron, GeV", true), axis("sum of all cells, % of that energy", true),
+      lines};
 }
 
 plot::Chart spectrum_chart(const Comparison& comparison) {
   std::vector<plot::Series> lines;
   for (const bool is_generated : {true, false}) {
     const std::vector<Shape>& shapes = is_generated ? comparison.generated : comparison.real;
-    plot::Series line{is_generated ? "GAN" : "true",
+    plot::Series line{is_generated ? "GAN" : "real",
                       is_generated ? plot::LineStyle::kOurs : plot::LineStyle::kPeer,
                       {}};
     for (int bin = 0; bin < kSpectrumBins; ++bin) {
@@ -201,10 +202,9 @@ plot::Chart spectrum_chart(const Comparison& comparison) {
     }
     lines.push_back(line);
   }
-  return {
-      "Energies of cells",
-      fmt::format("cells of a shower, four bins to a decade, {} showers", comparison.real.size()),
-      axis("GeV", false), axis("cells", false), lines};
+  return {"Energies of cells",
+          fmt::format("cells per shower, four bins per decade, {} showers", comparison.real.size()),
+          axis("GeV", false), axis("cells", false), lines};
 }
 
 }  // namespace tutti::models::gan3d

@@ -15,10 +15,9 @@ ShowerFiles::ShowerFiles(const std::filesystem::path& folder, const std::string&
     : kept_(budget), scratch_(kCells) {
   for (const auto& path : train::h5_files(folder, prefix)) add(path, needs_cells);
   if (energies_.empty())
-    throw IoError("DDL-7-68",
-                  fmt::format("{} has no showers in files {}*.h5. Set `data` to a folder that has, "
-                              "or leave it empty.",
-                              folder.string(), prefix));
+    throw IoError("DDL-7-68", fmt::format("{} has no showers in files {}*.h5. Set `data` to a "
+                                          "directory that has them, or leave it empty.",
+                                          folder.string(), prefix));
   kept_.add(size());
 }
 

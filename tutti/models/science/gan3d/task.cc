@@ -194,14 +194,13 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     };
     const double separation = value_of(metrics, "separation");
     return fmt::format(
-        "Made showers differ from true ones by {}\n(the mean shower, scaled with the energy, by "
-        "{}).\nTheir resolution is {:.1f} % (true: {:.1f} %). {}\nA shower takes the network "
-        "{:.2f} ms, the parametrisation {:.2f} "
-        "ms.\n",
+        "Generated showers differ from real ones by {}\n(baseline, the mean shower scaled with the "
+        "energy: {}).\nTheir resolution is {:.1f} % (real: {:.1f} %). {}\nA shower takes the "
+        "network {:.2f} ms, the parametrisation {:.2f} ms.\n",
         errors(""), errors("mean_shower_"), percent("resolution"), percent("resolution_true"),
         separation > 0
-            ? fmt::format("A classifier tells them apart with an area of {:.3f}.", separation)
-            : "They are too few for a classifier to tell them apart.",
+            ? fmt::format("A classifier separates them with an AUC of {:.3f}.", separation)
+            : "They are too few for a classifier.",
         value_of(metrics, "network_ms"), value_of(metrics, "parametrisation_ms"));
   }
 

@@ -42,11 +42,9 @@ EventFiles::EventFiles(const std::filesystem::path& folder, const std::string& p
     }
   }
   if (infos_.empty())
-    throw IoError(
-        "DDL-7-68",
-        fmt::format(
-            "{} has no events in files {}*.h5. Set `data` to a folder that has, or leave it empty.",
-            folder.string(), prefix));
+    throw IoError("DDL-7-68", fmt::format("{} has no events in files {}*.h5. Set `data` to a "
+                                          "directory that has them, or leave it empty.",
+                                          folder.string(), prefix));
   kept_.add(size());
   scratch_.resize(static_cast<std::size_t>(3 * image_size_ * image_size_));
 }

@@ -98,13 +98,13 @@ Verdict compare_with_cuts(std::span<const Scored> events) {
 
 plot::Chart roc_chart(std::span<const Scored> events, const Verdict& verdict) {
   plot::Chart chart{
-      "Signal found against background kept",
+      "Signal efficiency against background efficiency",
       fmt::format(
           "network {:.3f} ± {:.3f}, cuts {:.3f} ± {:.3f} at background {:.2e}: {:.2f} times",
           verdict.network, verdict.network_error, verdict.cuts, verdict.cuts_error,
           verdict.false_rate, verdict.ratio),
-      {"share of background kept (weighted)", 10, plot::plain_text},
-      {"share of signal found", 10, plot::plain_text, true},
+      {"background efficiency (weighted)", 10, plot::plain_text},
+      {"signal efficiency", 10, plot::plain_text, true},
       {}};
   plot::Series network{"network", plot::LineStyle::kOurs, {}};
   const std::vector<RocPoint> curve = roc(events);
@@ -120,7 +120,7 @@ plot::Chart roc_chart(std::span<const Scored> events, const Verdict& verdict) {
 plot::Chart score_chart(std::span<const Scored> events) {
   constexpr int kBins = 50;
   plot::Chart chart{"Score of the network",
-                    "share of the weighted events per bin",
+                    "fraction of the weighted events per bin",
                     {"score", 10, plot::plain_text, true},
                     {"share", 10, plot::plain_text},
                     {}};

@@ -113,7 +113,8 @@ class HepTask : public CaseTask<EventFiles, Network> {
         1e4 * value("false_rate_error"), 100 * value("network"), 100 * value("network_error"),
         value("ratio"), value("ratio_error"),
         is_known ? ""
-                 : "So few background events pass the cuts that this says little: take more.\n");
+                 : "Few background events pass the cuts, so the uncertainty is large: use more "
+                   "test events.\n");
   }
 
  private:

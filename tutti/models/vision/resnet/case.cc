@@ -6,20 +6,20 @@ const train::CaseInfo& case_info() {
   using enum OptionType;
   static const train::CaseInfo info = {
       "resnet",
-      "names what is in a picture; the network that scaling is measured with",
-      {{"depth", kInt, "20", "layers: 18, 34, 50, 101, 152; for small pictures 20, 32, 44, 56, 110",
+      "image classification; the usual scaling benchmark",
+      {{"depth", kInt, "20", "Layers: 18, 34, 50, 101, 152; for small images 20, 32, 44, 56, 110.",
         "", 8, 2000},
-       {"image", kInt, "32", "pixels along a side of the picture", "", 8, 1024},
-       {"classes", kInt, "10", "of pictures; the generator knows up to 10", "", 2, 100000},
+       {"image", kInt, "32", "Side of the image in pixels.", "", 8, 1024},
+       {"classes", kInt, "10", "Number of classes; the generator has up to 10.", "", 2, 100000},
        train::choice(
            "stem", "auto",
-           "first layer of depths 18 to 152; large: 7x7 and pooling, small: 3x3; auto: by `image`",
+           "First layer of depths 18 to 152; large: 7x7 and pooling; small: 3x3; auto: by `image`.",
            {"auto", "small", "large"}),
-       {"augment", kBool, "1", "shift and mirror pictures in training", ""},
-       {"train_images", kInt, "8000", "pictures to make for training", "", 10, 1e9},
-       {"test_images", kInt, "2000", "pictures to make for the result", "", 10, 1e9},
-       {"val_images", kInt, "1000", "pictures to make to choose the best weights by; 0: none", "",
-        0, 1e9}},
+       {"augment", kBool, "1", "Augment training images with shifts and horizontal flips.", ""},
+       {"train_images", kInt, "8000", "Images to generate for training.", "", 10, 1e9},
+       {"test_images", kInt, "2000", "Images to generate for the test set.", "", 10, 1e9},
+       {"val_images", kInt, "1000",
+        "Images to generate for the validation set; 0: no validation set.", "", 0, 1e9}},
       // Few filters: bf16 would be slower, except in `paper`.
       {{"", train::settings("optimizer=sgd learning_rate=0.1 nesterov=1 weight_decay=0.0005 "
                             "schedule=cosine warmup=0.05 precision=f32 batch=64 epochs=4")},

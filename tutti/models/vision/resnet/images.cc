@@ -158,8 +158,8 @@ ImageSet read_images(const fs::path& folder, const std::string& name,
   }
   if (set.size() == 0)
     reject(folder,
-           "there are no pictures: neither train*.h5 and test*.h5, nor data_batch_1.bin and "
-           "test_batch.bin of CIFAR-10. Set `data` to a folder that has them, or leave it empty");
+           "has no images: neither train*.h5 and test*.h5, nor data_batch_1.bin and test_batch.bin "
+           "of CIFAR-10. Set `data` to a directory that has them, or leave it empty");
   return set;
 }
 

@@ -43,8 +43,8 @@ double Confusion::top5() const {
 void check_labels(const ImageSet& set, int classes) {
   for (std::int64_t label : set.labels())
     if (label < 0 || label >= classes)
-      throw IoError("DDL-7-77", fmt::format("A picture has the label {}, but `classes` is {}. Set "
-                                            "`classes` to the number of them.",
+      throw IoError("DDL-7-77", fmt::format("An image has the label {}, but `classes` is {}. Set "
+                                            "`classes` to the number of classes.",
                                             label, classes));
 }
 
@@ -74,12 +74,11 @@ std::string class_plot(const Confusion& confusion, bool has_shape_names) {
   std::stable_sort(bars.begin(), bars.end(),
                    [](const plot::Bar& a, const plot::Bar& b) { return a.value < b.value; });
   if (bars.size() > kMostBars) bars.resize(kMostBars);
-  return plot::render_svg(
-      plot::BarChart{fmt::format("Named rightly: {:.1f} % of {:.0f} pictures",
-                                 100 * confusion.top1(), confusion.total()),
-                     "by class, the worst first; in brackets what it is most often taken for",
-                     "share named rightly",
-                     {{"", bars}}});
+  return plot::render_svg(plot::BarChart{
+      fmt::format("Accuracy: {:.1f} % of {:.0f} images", 100 * confusion.top1(), confusion.total()),
+      "by class, lowest first; in brackets the most frequent wrong class",
+      "accuracy",
+      {{"", bars}}});
 }
 
 }  // namespace tutti::models::resnet

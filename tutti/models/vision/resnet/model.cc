@@ -26,8 +26,8 @@ Plan plan_of(int depth) {
     default: break;
   }
   if (depth % 6 != 2)
-    throw ConfigError("DDL-1-94", fmt::format("There is no residual network of depth {}: take 18, "
-                                              "34, 50, 101, 152, or 20, 32, 44, 56, 110.",
+    throw ConfigError("DDL-1-94", fmt::format("Unknown depth of a residual network: {}. Valid: 18, "
+                                              "34, 50, 101, 152, 20, 32, 44, 56, 110.",
                                               depth));
   const int blocks = (depth - 2) / 6;
   return {{blocks, blocks, blocks}, 16, false, true};

@@ -112,11 +112,9 @@ class ResnetTask : public CaseTask<ImageSet, Network> {
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
-    return fmt::format(
-        "The network names {:.1f} ± {:.1f} % of the test pictures rightly; guessing names {:.1f} "
-        "%.\n",
-        100 * value_of(metrics, "top1"), 100 * value_of(metrics, "top1_error"),
-        100.0 / shape_.classes);
+    return fmt::format("Accuracy on the test set: {:.1f} ± {:.1f} %; chance: {:.1f} %.\n",
+                       100 * value_of(metrics, "top1"), 100 * value_of(metrics, "top1_error"),
+                       100.0 / shape_.classes);
   }
 
  private:

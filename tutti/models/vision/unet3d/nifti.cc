@@ -84,8 +84,7 @@ Volume read_nifti(const fs::path& path) {
   const Header header = read_header(path);
   const auto* type = std::ranges::find(kTypes, header->datatype, &NumberType::code);
   if (type == std::end(kTypes))
-    refuse_file(path,
-                fmt::format("has numbers of type {}, which are not read here", header->datatype));
+    refuse_file(path, fmt::format("has data type {}, which is not supported", header->datatype));
   const std::int64_t voxels = header->nx * header->ny * header->nz;
   Volume volume{{int(header->nx), int(header->ny), int(header->nz)},
                 std::vector<float>(static_cast<std::size_t>(voxels))};

@@ -53,10 +53,11 @@ ScanFiles::ScanFiles(const fs::path& folder, const std::string& name, int side, 
   std::ranges::sort(subjects);
   for (const fs::path& path : subjects) locations_.push_back({path, kSubject});
   if (locations_.empty())
-    throw IoError("DDL-7-68", fmt::format("{} has neither heads in files {}*.h5 nor a folder {} of "
-                                          "subjects. Set `data` to a folder that has, or leave it "
-                                          "empty.",
-                                          folder.string(), name, name));
+    throw IoError(
+        "DDL-7-68",
+        fmt::format("{} has neither scans in files {}*.h5 nor a directory {} of subjects. Set "
+                    "`data` to a directory that has them, or leave it empty.",
+                    folder.string(), name, name));
 }
 
 void ScanFiles::add_file(const fs::path& path) {
@@ -71,7 +72,7 @@ void ScanFiles::add_file(const fs::path& path) {
     throw IoError("DDL-7-67", fmt::format("{}: `data` must be (N,4,S,S,S) and `truth` (N,1,S,S,S).",
                                           path.string()));
   if (data[2] != side_)
-    throw IoError("DDL-7-67", fmt::format("{} has {} voxels a side, not {}. Set volume={}.",
+    throw IoError("DDL-7-67", fmt::format("{} has a side of {} voxels, not {}. Set volume={}.",
                                           path.string(), data[2], side_, data[2]));
   for (std::int64_t row = 0; row < data[0]; ++row) locations_.push_back({path, row});
 }

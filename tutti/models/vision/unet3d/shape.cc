@@ -14,8 +14,8 @@ double cube(int side) {
 
 void check(const NetworkShape& shape) {
   if (const int least = 1 << (shape.depth - 1); shape.volume % least != 0)
-    throw ConfigError("DDL-1-99", fmt::format("Volumes of {} voxels a side cannot be halved {} "
-                                              "times. Take a multiple of {}, or a smaller depth.",
+    throw ConfigError("DDL-1-99", fmt::format("Volumes with a side of {} voxels cannot be halved "
+                                              "{} times. Use a multiple of {}, or a smaller depth.",
                                               shape.volume, shape.depth - 1, least));
 }
 

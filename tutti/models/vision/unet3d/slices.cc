@@ -43,7 +43,7 @@ std::string slices_svg(int side, const std::vector<Slices>& heads) {
       "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" "
       "height=\"100%\" fill=\"white\"/>\n",
       width, height);
-  const char* titles[] = {"T1 with contrast agent", "FLAIR, and the truth", "What was found"};
+  const char* titles[] = {"T1 with contrast agent", "FLAIR and truth", "Prediction"};
   auto column = [](int i) { return kGap + i * (kPanel + kGap); };
   for (int i = 0; i < 3; ++i)
     text += fmt::format("<text x=\"{:.0f}\" y=\"16\">{}</text>\n", column(i), titles[i]);

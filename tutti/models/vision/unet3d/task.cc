@@ -147,9 +147,9 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
   }
 
   std::string verdict(const train::Metrics& metrics) const override {
-    std::string text = "Dice of heads not trained on, 1 for all right:\n";
+    std::string text = "Dice coefficient on the test set (1 is perfect):\n";
     for (const char* region : region_names())
-      text += fmt::format("  {:<10} {:.3f}, by the best threshold {:.3f}\n", region,
+      text += fmt::format("  {:<10} {:.3f}, best-threshold baseline {:.3f}\n", region,
                           value_of(metrics, fmt::format("dice_{}", region)),
                           value_of(metrics, fmt::format("threshold_{}", region)));
     return text;
