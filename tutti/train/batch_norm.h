@@ -1,4 +1,4 @@
-// Batch normalisation over the batches of all ranks that take a step together.
+// Batch normalisation over the batches of all ranks of a step (synchronised batch norm).
 #pragma once
 
 #include <torch/types.h>
@@ -7,9 +7,9 @@
 
 namespace tutti::train {
 
-// While this lives, batch_norm on this thread takes its means over the ranks of `group`, which must
-// also outlive the backward pass. Every rank must call batch_norm as often. `group` must be a
-// communicator that nobody else uses meanwhile.
+// While an object exists, batch_norm on this thread computes its statistics over the ranks of `group`. `group` must
+// outlive the backward pass and must not be used by anything else meanwhile. Every rank must call batch_norm equally
+// often.
 class SyncBatchNormScope {
  public:
   explicit SyncBatchNormScope(comm::Communicator& group);
@@ -21,9 +21,9 @@ class SyncBatchNormScope {
   comm::Communicator* before_;
 };
 
-// torch::batch_norm, channels in dimension 1. In training with a SyncBatchNormScope the means and
-// variances, and the running ones, are those of the samples of all ranks, however they are dealt;
-// gradients of `scale` and `shift` are this rank's, as the trainer averages them.
+// torch::batch_norm with the channels in dimension 1. In training, within a SyncBatchNormScope, means and variances and
+// the running statistics are those of the samples of all ranks, however these are distributed. Gradients of `scale` and
+// `shift` are those of this rank, because the trainer averages them.
 torch::Tensor batch_norm(const torch::Tensor& input, const torch::Tensor& scale,
                          const torch::Tensor& shift, const torch::Tensor& running_mean,
                          const torch::Tensor& running_variance, bool is_training, double momentum,

@@ -1,4 +1,4 @@
-// One voice for what fails on all ranks alike: a wrong file would otherwise be told once per rank.
+// Error reporting for steps that may fail on several ranks: one message instead of one per rank.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace tutti::train {
 
-// Ends a rank whose failure another rank tells, or for which it could not go on.
+// Ends a rank whose failure another rank reports, or that could not continue because of it.
 class ReportedByAnotherRank : public std::exception {
  public:
   explicit ReportedByAnotherRank(int code) : code_(code) {}
@@ -20,12 +20,12 @@ class ReportedByAnotherRank : public std::exception {
   int code_;
 };
 
-// The sentence for people of anything that was thrown, libtorch's without its backtrace.
+// Human-readable message of an exception; libtorch's without its backtrace.
 std::string error_message(const std::exception& error);
 
-// Does `work` on every rank. Where it fails on all with the same words, rank 0 throws them; where
-// ranks differ, each that failed throws its own with its number in front. All others throw
-// ReportedByAnotherRank. Collective; `work` may be so too. What the communicator itself throws is passed on.
+// Runs `work` on every rank. If it fails on all ranks with the same message, rank 0 throws it. If messages differ, each
+// failed rank throws its own, with its rank in front. All other ranks throw ReportedByAnotherRank. Collective; `work`
+// may be collective too. Errors of the communicator itself are passed on.
 void collective_guard(comm::Communicator& communicator, const std::function<void()>& work);
 
 }  // namespace tutti::train

@@ -1,4 +1,4 @@
-// Batches read ahead by a thread, so that the network does not wait for files.
+// Prefetching of batches by a background thread.
 #pragma once
 
 #include <condition_variable>
@@ -15,16 +15,15 @@ namespace tutti::train {
 
 class Loader {
  public:
-  // `data` must outlive it.
+  // `data` must outlive this object.
   Loader(DataSet& data, Sampler sampler);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The batch of this part of a step of the sampler will be wanted, after those that were asked for
-  // before.
+  // Requests the batch of a part of a step. Batches are loaded in the order of requests.
   void ask(std::int64_t step, std::int64_t part);
-  // The next of those that were asked for. Throws what reading it threw.
+  // Returns the next requested batch. Throws the error of loading it.
   Batch next();
 
  private:

@@ -1,4 +1,4 @@
-// Whether a run fits into the memory of its host, before it has taken hours to find out.
+// Memory check before training starts.
 #pragma once
 
 #include "tutti/core/options.h"
@@ -6,20 +6,20 @@
 
 namespace tutti::train {
 
-// What one rank needs, in bytes.
+// Memory of one rank in bytes.
 struct MemoryNeed {
-  double fixed = 0;   // weights, gradients, what the update rule remembers, a checkpoint of all
-  double sample = 0;  // for each sample of a batch; 0: not known
+  double fixed = 0;   // weights, gradients, optimizer state, a checkpoint of all
+  double sample = 0;  // per sample of a batch; 0: unknown
   double of(double batch) const { return fixed + batch * sample; }
 };
 MemoryNeed memory_need(Task& task, const Options& options);
 
-// Throws ConfigError when `ranks` ranks of a host that has `free` bytes need more at this batch. It
-// says what would fit: a smaller batch, fewer ranks.
+// Throws ConfigError if `ranks` ranks of a host with `free` bytes need more at this batch size. The message names a
+// batch size and a number of ranks that fit.
 void check_need(const MemoryNeed& need, std::int64_t batch, int ranks, double free);
 
-// The same for the ranks of each host of the communicator, unless `check_memory` is off or the task
-// does not know. Collective; throws the same on every rank.
+// The same for the ranks of each host of the communicator, unless `check_memory` is off or the task does not report its
+// memory. Collective; throws the same on every rank.
 void check_memory(Task& task, comm::Communicator& communicator, const Options& options);
 
 }  // namespace tutti::train

@@ -1,5 +1,5 @@
-// All weights of a model in one array, and all gradients in another that the ranks of the host
-// share, so that a bucket of gradients is a range and is reduced where it lies.
+// All weights of a model in one array, and all gradients in another array in shared memory. A bucket of gradients is
+// thus a range that is reduced in place.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,8 +15,8 @@ namespace tutti::train {
 
 class FlatParameters {
  public:
-  // Moves the parameters of `model` into the array; they stay the same tensors. Four-dimensional
-  // ones get channels_last when asked. `communicator` gives the memory and must outlive this.
+  // Moves the parameters of `model` into the array; the tensors stay the same. Four-dimensional ones get channels_last
+  // if requested. The memory belongs to `communicator`, which must outlive this object.
   FlatParameters(torch::nn::Module& model, comm::Communicator& communicator, bool channels_last,
                  int gradient_buffers = 1);
   ~FlatParameters();
@@ -31,18 +31,17 @@ class FlatParameters {
     return {gradients_[static_cast<std::size_t>(buffer)], static_cast<std::size_t>(size_)};
   }
 
-  // Gradients of the next backward pass are added up in this buffer, from zero.
+  // Zeroes this buffer; the next backward pass accumulates its gradients there.
   void begin(int buffer = 0);
 
-  // State of the model besides its parameters (running means, counters), tensor after tensor, each
-  // in its own dtype.
+  // State of the model apart from its parameters (running means, counters), tensor after tensor, each in its own dtype.
   std::vector<std::byte> buffers() const;
   void set_buffers(std::span<const std::byte> bytes);
-  // The same from checkpoints before version 3, which have every tensor as f32.
+  // The same for checkpoints before version 3, which have every tensor as f32.
   std::int64_t buffer_values() const;
   void set_f32_buffers(std::span<const float> values);
-  // The mean of the states of several ranks, one after the other in `all`: of tensors of
-  // floating-point numbers. The others are those of the first rank.
+  // Mean of the states of several ranks, concatenated in `all`, for floating-point tensors. Other tensors are those of
+  // the first rank.
   std::vector<std::byte> mean_of_buffers(std::span<const std::byte> all) const;
 
  private:
@@ -53,7 +52,7 @@ class FlatParameters {
   std::int64_t size_ = 0;
   float* weights_ = nullptr;
   std::vector<float*> gradients_;
-  std::vector<std::vector<torch::Tensor>> views_;  // of each gradient buffer
+  std::vector<std::vector<torch::Tensor>> views_;  // per gradient buffer
 };
 
 }  // namespace tutti::train

@@ -1,4 +1,4 @@
-// The process in which a rank trains: threads, memory, precision.
+// Setup of a process that trains: threads, memory, precision.
 #pragma once
 
 #include <torch/types.h>
@@ -10,20 +10,19 @@ namespace tutti::train {
 
 // Sets up malloc and the number of threads. Call it first in main, before libtorch does any work.
 void prepare_process(int threads);
-// As many as the processors that this process may use, shared with the other ranks of the host when
-// all of them may use the same ones.
+// Number of threads of a rank: the CPUs that this process may use, divided among the ranks of the host if all may use
+// the same CPUs.
 int threads_of(const Options& options, int local_ranks);
 
-// Whether the processor computes in bf16 faster than in f32.
+// Whether the CPU computes faster in bf16 than in f32.
 bool has_bf16();
-// What the option `precision` comes to on this processor.
+// The option `precision` resolved for this CPU.
 torch::ScalarType compute_type(const Options& options);
 
-// Multiply-adds per second, times two, of one rank at the precision of the options: those of a
-// matrix product.
+// Floating-point operations per second of one rank at the precision of the options, measured with a matrix product.
 double peak_flops(const Options& options);
 
-// libtorch's own casts to bf16 while this lives.
+// Enables libtorch's autocast to bf16 while an object exists.
 class Autocast {
  public:
   Autocast();
@@ -35,7 +34,7 @@ class Autocast {
   bool before_;
 };
 
-// The loss of an update of the task at the precision of the options.
+// Loss of an update of the task at the precision of the options.
 torch::Tensor precise_loss(Task& task, const Options& options, std::size_t update,
                            const Batch& batch, std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// Copies a folder of data from shared storage to the local disks of all hosts, each file read once.
+// Staging of data files from shared storage to the local disks of all hosts; each file is read once.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace tutti::train {
 
-// The ranks share the files of `source` (and of the folders in it) among them; who reads one passes
-// it to all, and the first rank of each host writes it below `local`. Files that every host already
-// has at the right size are not read again. Collective; returns `local`. A file has its name only
-// when it is whole. Throws IoError when a file cannot be read or written.
+// The files of `source`, including subdirectories, are divided among the ranks. A rank broadcasts each of its files,
+// and the first rank of each host writes it below `local`. Files that every host already has with the right size are
+// skipped. Files are written atomically. Collective; returns `local`. Throws IoError if a file cannot be read or
+// written.
 std::filesystem::path stage_files(comm::Communicator& communicator,
                                   const std::filesystem::path& source,
                                   const std::filesystem::path& local);

@@ -14,43 +14,41 @@ namespace tutti::train {
 struct TrainJob {
   std::string case_name;
   const Options& options;
-  std::filesystem::path folder;  // of the run; exists
+  std::filesystem::path folder;  // run directory; exists
   bool resumes = false;
-  const StopSignal* stop = nullptr;  // a wish to end early, where can_stop says so; or none
+  const StopSignal* stop = nullptr;  // request to stop early, if can_stop; may be null
 };
 
 struct TrainOutcome {
-  std::int64_t steps = 0;         // of the whole run
-  double seconds = 0;             // of training, of this start
-  double samples_per_second = 0;  // of all ranks, over the whole start but its first steps
+  std::int64_t steps = 0;  // of the whole run
+  double seconds = 0;      // of training, since the start of the process
+  double samples_per_second =
+      0;  // of all ranks, since the start of the process without its first steps
   double exposed_share = 0;
-  // Of the last evaluation; where there are samples for validation, of the best weights on the
-  // test.
+  // Of the last evaluation. With a validation set: of the best weights on the test set.
   Metrics metrics;
-  std::int64_t evaluated_step = 0;  // of the weights that these are of
-  bool is_best = false;             // the validation set has chosen these weights
-  bool was_stopped = false;         // by a signal before its last step, with a checkpoint
+  std::int64_t evaluated_step = 0;  // step of the weights of `metrics`
+  bool is_best = false;             // the validation set selected these weights
+  bool was_stopped = false;         // by a signal before the last step, with a checkpoint
 };
 
-// Whether a run with these options can be stopped after any step: its ranks take steps together.
+// Whether a run with these options can be stopped after any step, which requires that its ranks take steps together.
 bool can_stop(const Options& options);
 
-// Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws
-// IoError when the run cannot be resumed, Error DDL-9-60 when losses or gradients stay not finite;
-// ranks whose failure another one tells, ReportedByAnotherRank.
-// When `stop` is asked on any rank, all end after the step, with a checkpoint.
+// Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws IoError if the run cannot
+// be resumed, Error DDL-9-60 if losses or gradients stay non-finite, and ReportedByAnotherRank on ranks whose failure
+// another rank reports. If `stop` is requested on any rank, all ranks end after the step, with a checkpoint.
 TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob& job);
 
 struct SpeedReport {
   std::vector<double> step_seconds;     // of the slowest rank
-  std::vector<double> alone_seconds;    // of one rank while the others sleep; they take turns
-  std::vector<double> apart_seconds;    // of every rank, while all train, each for itself
-  std::vector<double> slowest_seconds;  // the largest of these in each step
+  std::vector<double> alone_seconds;    // of one rank while the others are idle; ranks take turns
+  std::vector<double> apart_seconds;    // of every rank while all train independently
+  std::vector<double> slowest_seconds;  // maximum of apart_seconds in each step
   double exposed_share = 0;
 };
-// Trains on one random batch for `steps` steps after a warm-up: the whole step, without data. The
-// three kinds of step take turns, so that what else the machine does meets all of them. Collective;
-// the same on every rank.
+// Trains on one random batch for `steps` steps after a warm-up: whole steps, without reading data. The three kinds of
+// step alternate, so that other load on the machine affects all of them. Collective; returns the same on every rank.
 SpeedReport measure_speed(Task& task, comm::Communicator& communicator, const Options& options,
                           int steps);
 
@@ -58,15 +56,15 @@ struct SavedResult {
   Metrics metrics;  // on the test samples
   EvalSplit selection_split = EvalSplit::kTest;
   std::int64_t step = 0;  // of the weights
-  bool is_best = false;   // false: no evaluation has chosen any, these are the newest
+  bool is_best = false;   // false: no evaluation has selected weights, these are the newest
 };
-// Loads the best weights of the run, or else the newest, into the task's network and evaluates it.
-// Rank 0 writes plots into `plots`, unless it is empty.
+// Loads the best weights of the run, or the newest if there are none, into the task's network and evaluates it. Rank 0
+// writes plots into `plots` unless it is empty.
 SavedResult evaluate_run(Task& task, comm::Communicator& communicator, const TrainJob& job,
                          const std::filesystem::path& plots);
 
-// Loads the weights of a run into the network: the best ones, or else the newest. Collective: rank
-// 0 reads them. `channels_last` as in training.
+// Loads the best weights of a run, or the newest if there are none, into the network. Collective: rank 0 reads them.
+// `channels_last` must be as in training.
 void load_weights(torch::nn::Module& model, const std::filesystem::path& folder,
                   comm::Communicator& communicator, bool channels_last);
 

@@ -1,4 +1,4 @@
-// The updates that a step makes one after the other, each by a strategy over its own parameters.
+// Consecutive optimizer updates of a step, each with a strategy for its own parameters.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,22 @@ namespace tutti::train {
 
 class StepUpdates {
  public:
-  // The updates of the task; those that change the same parameters share a strategy, and what they
-  // do is reduced in the same buckets. Throws ConfigError when there are several and the options do
-  // not say `sync` without lag or stages.
+  // The updates of the task. Updates of the same parameters share a strategy and its buckets. Throws ConfigError if
+  // there are several and the options are not `sync` without lag and stages.
   StepUpdates(const Task& task, const StrategyContext& context,
               std::unique_ptr<Strategy> (*make)(const StrategyContext&) = make_strategy);
 
   std::size_t size() const { return updates_.size(); }
   const std::string& name(std::size_t update) const { return updates_[update].name; }
-  // The one of the first update knows who works together.
+  // That of the first update defines the groups of ranks.
   Strategy& strategy(std::size_t update = 0) { return *strategies_[range_of_update_[update]]; }
-  // The how manieth this is, from 1, of the updates of its parameters, in step `step` (from 0).
+  // Number (from 1) of this update among all updates of its parameters, in step `step` (from 0).
   std::int64_t number(std::size_t update, std::int64_t step) const;
 
-  // Of all strategies.
+  // Calls share_moments of all strategies.
   void share_moments();
 
-  // Only the parameters of `update` take gradients while this lives.
+  // While an object exists, only the parameters of `update` require gradients.
   class Alone {
    public:
     Alone(StepUpdates& updates, std::size_t update);
@@ -44,7 +43,7 @@ class StepUpdates {
     std::size_t first, last;  // tensors, `last` excluded
   };
   std::vector<Update> updates_;
-  std::vector<std::size_t> range_of_update_;  // of each update: its range and strategy
+  std::vector<std::size_t> range_of_update_;  // per update: index of its range and strategy
   std::vector<Range> ranges_;
   std::vector<std::unique_ptr<Strategy>> strategies_;
   std::vector<torch::Tensor>& tensors_;

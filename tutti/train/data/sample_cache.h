@@ -1,5 +1,4 @@
-// Samples that stay in memory once they were read, so that they are not read again, and how much
-// memory a rank gives to them.
+// Cache of decoded samples with a memory budget per rank.
 #pragma once
 
 #include <atomic>
@@ -9,11 +8,11 @@
 
 namespace tutti::train {
 
-// Shared by all files of a task; safe from several threads.
+// Memory budget of the caches of all files of a task. Thread-safe.
 class SampleCacheBudget {
  public:
   explicit SampleCacheBudget(double bytes) : left_(static_cast<std::int64_t>(bytes)) {}
-  // Whether so many bytes may be kept from now on; when not, nothing is taken.
+  // Reserves `bytes` if the budget allows it; otherwise returns false and reserves nothing.
   bool take(std::size_t bytes) {
     const auto wanted = static_cast<std::int64_t>(bytes);
     if (left_.fetch_sub(wanted) >= wanted) return true;
@@ -25,29 +24,27 @@ class SampleCacheBudget {
   std::atomic<std::int64_t> left_;
 };
 
-// A list of samples, each some values of T, kept as far as the budget goes. Empty samples are read
-// again each time. Not safe from several threads.
+// A list of samples, each a list of T, cached within the budget. Empty samples are read every time. Not thread-safe.
 template <class T>
 class SampleCache {
  public:
   using Sample = std::vector<T>;
-  // Without a budget, which must outlive this, nothing is kept that was read.
+  // `budget` must outlive this object. Without a budget, samples that were read are not cached.
   explicit SampleCache(SampleCacheBudget* budget = nullptr) : budget_(budget) {}
 
-  // So many that are not read yet, after those that are there.
+  // Appends `count` samples that have not been read yet.
   void add(std::int64_t count) { kept_.resize(kept_.size() + static_cast<std::size_t>(count)); }
-  // One that is there already, whatever the budget.
+  // Appends a sample that is in memory already, regardless of the budget.
   void add(Sample sample) { kept_.push_back(std::move(sample)); }
 
-  // The sample, which `read(values)` appends to an empty list when it is not here. Valid until the
-  // next call.
+  // Returns a sample. If it is not cached, `read(values)` appends it to an empty list. Valid until the next call.
   template <class Read>
   const Sample& get(std::int64_t index, Read read) {
     Sample& kept = kept_[static_cast<std::size_t>(index)];
     if (!kept.empty()) return kept;
     read_.clear();
     read(read_);
-    // A copy: `read_` has more room than it needs, and gives it to the next one.
+    // A copy: `read_` has spare capacity, which the next sample reuses.
     if (budget_ && budget_->take(read_.size() * sizeof(T))) return kept = read_;
     return read_;
   }
@@ -55,7 +52,7 @@ class SampleCache {
  private:
   SampleCacheBudget* budget_;
   std::vector<Sample> kept_;
-  Sample read_;  // the last that was read
+  Sample read_;  // the last sample that was read
 };
 
 }  // namespace tutti::train

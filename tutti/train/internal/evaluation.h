@@ -11,8 +11,8 @@
 
 namespace tutti::train {
 
-// The metrics of the network as it is; the model stays in evaluation mode. Collective; rank 0
-// writes plots into the folder, if there is one. The line begins with `what`.
+// Evaluates the current weights. The model stays in evaluation mode. Collective; rank 0 writes plots into `plots`
+// unless it is empty. The progress line begins with `what`.
 Metrics evaluate_task(Task& task, comm::Communicator& communicator,
                       const std::filesystem::path& plots, const std::string& what,
                       ProgressLine& line);

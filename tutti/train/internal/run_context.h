@@ -1,4 +1,4 @@
-// What a run is made of, besides its task: made once, in this order.
+// Components of a training run apart from its task, constructed once, in this order.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace tutti::train {
 
 struct RunContext {
-  // Collective; every rank has the weights of rank 0 then. All three must outlive this.
+  // Collective; afterwards every rank has the weights of rank 0. All arguments must outlive this object.
   RunContext(Task& its_task, comm::Communicator& communicator, const TrainJob& its_job);
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
@@ -24,11 +24,11 @@ struct RunContext {
   const TrainJob& job;
   const Options& options;
   const int rank;
-  const std::unique_ptr<Pipeline> pipeline;  // of model parallelism; or none
+  const std::unique_ptr<Pipeline> pipeline;  // null without model parallelism
   FlatParameters parameters;
   Optimizer optimizer;
   StepUpdates updates;
-  Strategy& strategy;  // of the first update
+  Strategy& strategy;  // that of the first update
   runs::RunLog log;
 
  private:

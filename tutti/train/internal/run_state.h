@@ -1,4 +1,4 @@
-// What a run must remember to go on later, and the checkpoints it is written to.
+// State from which a run can be resumed, and its checkpoints.
 #pragma once
 
 #include <future>
@@ -12,46 +12,47 @@
 
 namespace tutti::train {
 
-// How far a run has come.
+// Progress of a run.
 struct TrainingPosition {
-  std::int64_t step = 0;     // so many were taken
-  std::int64_t samples = 0;  // and so many samples seen, over all epochs
+  std::int64_t step = 0;     // steps taken
+  std::int64_t samples = 0;  // samples used, over all epochs
   DataPosition position = {};
 };
 
 class RunState {
  public:
-  // With `job.resumes`, what the newest checkpoint has. Collective. Throws IoError when it does not
-  // fit the network. `parts` must outlive this.
+  // With `job.resumes`, restores the newest checkpoint. Collective. Throws IoError if it does not fit the network.
+  // `context` must outlive this object.
   RunState(RunContext& context, comm::Communicator& communicator);
 
-  // Where this start begins.
+  // Position at which this start of the run begins.
   const TrainingPosition& start() const { return start_; }
-  // Whether the checkpoint told the place in the data: those of version 1 do not.
+  // Whether the checkpoint had the position in the data; those of version 1 do not.
   bool knows_position() const { return knows_position_; }
-  // After each update of the weights: their average goes along, if there is one.
+  // Updates the moving average of the weights, if there is one. Call it after each update of the weights.
   void update_average();
-  // All take the mean of their averages, where each has trained for itself. Collective.
+  // Averages the moving averages of ranks that train independently. Collective.
   void agree_on_average(comm::Communicator& workers);
-  // Whether rank 0 should write one by the clock; always false on others.
+  // Whether rank 0 should write a checkpoint by time; always false on other ranks.
   bool is_checkpoint_late() const;
-  // The same by the number of steps, on every rank.
+  // Whether a checkpoint is due by the number of steps; the same on every rank.
   bool is_checkpoint_step(std::int64_t step) const;
-  // Of the state now. Collective. What is written is a copy, so training goes on meanwhile; the
-  // next one waits for this. Weights that are not finite are not written.
+  // Writes a checkpoint of the current state. Collective. A background thread writes a copy while training continues;
+  // the next call waits for it. Weights that are not finite are not written.
   void write(const TrainingPosition& now);
-  // Until what is being written is on the disk. Throws what writing threw.
+  // Waits until the checkpoint is on disk. Throws the error of the writing thread.
   void finish();
 
-  // Makes every rank have what the others keep for it: slices of moments, stages of a pipeline.
+  // Exchanges state that is distributed over the ranks: shards of the optimizer state, stages of a pipeline.
   // Collective.
   void gather();
-  // Whether an evaluation is better than all before it, or as good: later weights have seen more.
+  // Whether an evaluation is at least as good as all earlier ones. On a tie the later weights win: they were trained
+  // longer.
   bool is_best(const Metrics& metrics) const;
-  // Remembers it as the best one, and writes the weights of now as such.
+  // Records the evaluation as the best one and writes the current weights to the best checkpoint.
   void keep_best(const TrainingPosition& now, const Metrics& metrics);
 
-  // The weights are their average, if there is one, while this lives.
+  // While an object exists, the model has the moving average of the weights, if there is one.
   class Averaged {
    public:
     explicit Averaged(RunState& state);
@@ -65,15 +66,15 @@ class RunState {
   };
 
  private:
-  // What everybody needs who uses the weights; and what is needed besides to go on training.
+  // The part of a checkpoint that users of the weights need, and the whole, which resuming needs.
   Checkpoint weights_of(const TrainingPosition& now);
   Checkpoint snapshot(const TrainingPosition& now, const std::vector<std::byte>& all_buffers);
   void resume(comm::Communicator& communicator);
-  // Each rank its own where they are there, and else the mean of those who wrote them.
+  // Restores the buffers of this rank if the checkpoint has them, otherwise the mean over the ranks that wrote it.
   void read_buffers(const Checkpoint& checkpoint);
   // Copies the array `buffers`, or this rank's part of `buffers.ranks`, into `mine`.
   void get_buffers(const Checkpoint& checkpoint, std::span<std::byte> mine);
-  // Of all ranks of the group one after the other, on its first rank. Collective over the group.
+  // Buffers of all ranks of the group, concatenated on its first rank. Collective over the group.
   std::vector<std::byte> all_buffers();
   void read_position(const Checkpoint& checkpoint);
 
@@ -83,7 +84,7 @@ class RunState {
   double best_ = -std::numeric_limits<double>::infinity();
   TrainingPosition start_;
   bool knows_position_ = true;
-  std::int64_t written_step_ = 0;  // of the newest checkpoint
+  std::int64_t written_step_ = 0;  // step of the newest checkpoint
   Stopwatch since_written_;
   std::future<void> writing_;
 };

@@ -1,4 +1,4 @@
-// The rows of metrics.csv, of all groups.
+// Rows of metrics.csv from all groups.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,23 @@
 
 namespace tutti::train {
 
-// The first group writes its steps at once. Those of the others, which work at their own pace, wait
-// in memory until all groups meet: nobody has to wait, or to listen, for a row.
+// The first group writes its rows at once. Other groups run at their own pace and buffer their rows until all groups
+// synchronise, so no rank waits for a row.
 class StepRows {
  public:
-  // `parts` must outlive this.
+  // `context` must outlive this object.
   explicit StepRows(RunContext& context) : context_(context) {}
 
-  // A step that this group has taken.
+  // Adds a step of this group.
   void add(std::int64_t step, double epoch, Metrics metrics);
-  // Brings those of other groups to rank 0, which sorts them in by their steps. Collective over all
-  // ranks that train.
+  // Sends the rows of other groups to rank 0, which inserts them in the order of steps. Collective over all ranks that
+  // train.
   void share();
 
  private:
   RunContext& context_;
-  std::vector<double> waiting_;  // rows, number after number
-  Metrics form_;                 // the last row of the first group, for the names
+  std::vector<double> waiting_;  // buffered rows, flattened
+  Metrics form_;                 // the last row of the first group; has the column names
 };
 
 }  // namespace tutti::train

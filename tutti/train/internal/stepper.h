@@ -1,4 +1,4 @@
-// One step of training: batches forward and backward, losses that all ranks hear of, updates.
+// One training step: forward and backward passes, reduction of the losses, optimizer updates.
 #pragma once
 
 #include <memory>
@@ -10,42 +10,41 @@
 namespace tutti::train {
 
 struct StepReport {
-  Metrics losses;  // of the updates, by name
+  Metrics losses;  // of each update, by name
   StepTimes times;
   double rate = 0;
-  bool is_finite = true;           // every loss and gradient of every rank was finite
-  bool is_checkpoint_due = false;  // rank 0 wants one
-  bool stop_requested = false;     // by a signal to any rank
+  bool is_finite = true;           // all losses and gradients of all ranks
+  bool is_checkpoint_due = false;  // requested by rank 0
+  bool stop_requested = false;     // by a signal on any rank
 };
 
 class Stepper {
  public:
-  // On ranks that train; collective over each group of the strategy. `parts` must outlive this.
+  // For ranks that train; collective over each group of the strategy. `context` must outlive this object.
   explicit Stepper(RunContext& context);
 
-  // Takes step `step` (from 0) at this rate with the next batches of the loader. Collective over
-  // the group. Throws Error DDL-9-60 when `max_nonfinite_steps` of them had a loss or gradient that is not
-  // finite.
+  // Takes step `step` (from 0) at this learning rate with the next batches of the loader. Collective over the group.
+  // Throws Error DDL-9-60 after `max_nonfinite_steps` consecutive steps with a non-finite loss or gradient.
   StepReport take(Loader& loader, std::int64_t step, double rate, bool wants_checkpoint);
 
  private:
-  // What the ranks of a group tell each other about an update: means over them.
+  // Values that the ranks of a group average for each update.
   struct Shared {
     float loss = 0, not_finite = 0, wants_checkpoint = 0, wants_stop = 0;
   };
   void take_update(std::size_t update, Loader& loader, Shared shared, StepReport& report);
   torch::Tensor loss_of(std::size_t update, const Batch& batch, std::uint64_t seed);
-  // `was_finite`: the losses of this rank.
+  // `was_finite`: whether the losses of this rank were.
   void finish_update(std::size_t update, const Shared& shared, bool was_finite, StepReport& report);
   std::string nonfinite_location() const;
   void report_nonfinite(const std::string& what, const std::string& where);
   void end_if_nonfinite_too_long();
 
   RunContext& context_;
-  std::unique_ptr<comm::Communicator> norm_group_;  // of synchronised batch norm; or none
-  std::vector<Batch> batches_;                      // all updates of a step use the same
+  std::unique_ptr<comm::Communicator> norm_group_;  // null without synchronised batch norm
+  std::vector<Batch> batches_;                      // shared by all updates of a step
   std::int64_t step_ = 0;
-  std::int64_t nonfinite_steps_ = 0;  // in a row
+  std::int64_t nonfinite_steps_ = 0;  // consecutive
 };
 
 }  // namespace tutti::train

@@ -1,4 +1,4 @@
-// How long a run is and how fast it goes.
+// Length of a run and its throughput.
 #pragma once
 
 #include <algorithm>
@@ -19,22 +19,21 @@ struct RunLength {
   double step_samples() const { return static_cast<double>(epoch_schedule.step_samples()); }
   double epoch(std::int64_t step) const { return epoch_schedule.epoch(step); }
   double epochs() const { return epoch(total_steps); }
-  // Of the epoch in which `step` is taken, or of the run.
+  // End of the epoch of `step`, or of the run.
   std::int64_t end_of_epoch(std::int64_t step) const {
     return std::min(total_steps, epoch_schedule.end_of_epoch(step));
   }
 };
 
-// Counts what the steps of this start took. The first ones are left out: memory is found, kernels
-// are made.
+// Measures the steps since the start of the process. The first steps are left out: they allocate memory and build
+// kernels.
 class ThroughputMeter {
  public:
-  // `start`: steps that were taken before; the clock of the run begins now. `parts` must outlive
-  // this.
+  // `start`: steps taken before. The clock starts now. `context` must outlive this object.
   ThroughputMeter(RunContext& context, const RunLength& length, std::int64_t start);
 
   void begin_step() { step_watch_.restart(); }
-  // The row of metrics.csv for step `step` (from 0), which just ended.
+  // Returns the row of metrics.csv for step `step` (from 0), which has just ended.
   Metrics end_step(std::int64_t step, const StepReport& report);
 
   double seconds() const { return watch_.seconds(); }
@@ -45,8 +44,8 @@ class ThroughputMeter {
  private:
   RunContext& context_;
   const RunLength length_;
-  std::int64_t previous_step_;   // the last that this group took
-  std::int64_t steps_here_ = 0;  // since this start
+  std::int64_t previous_step_;   // the last step of this group
+  std::int64_t steps_here_ = 0;  // since the start of the process
   double counted_seconds_ = 0, counted_samples_ = 0, counted_wait_ = 0;
   ProgressState state_;
   Stopwatch watch_, step_watch_;

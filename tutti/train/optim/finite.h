@@ -4,10 +4,10 @@
 
 namespace tutti::train {
 
-// Whether none of them is infinite or not a number. At the speed of memory.
+// Whether no value is infinite or NaN. Limited by memory bandwidth.
 bool all_finite(std::span<const float> values);
-// Whether all are below 2^64, so that f32 holds the square of each, and the sum of as many as there
-// may be ranks. At the same speed.
+// Whether all absolute values are below 2^64, so that f32 can represent their squares and the sum of these over the
+// ranks. Limited by memory bandwidth.
 bool squares_are_finite(std::span<const float> values);
 
 }  // namespace tutti::train

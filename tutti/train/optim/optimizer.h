@@ -1,6 +1,5 @@
-// Update rules on flat memory. All weights of a model lie in one array, tensor after tensor, and so
-// do its gradients; a rule works on a range of whole tensors, so that an update can start on the
-// gradients that are already reduced.
+// Optimizers on flat memory. All weights of a model are in one array, tensor after tensor, and so are its gradients. An
+// update covers a range of whole tensors, so it can start on gradients that are already reduced.
 #pragma once
 
 #include <array>
@@ -17,11 +16,12 @@ namespace tutti::train {
 struct Segment {  // one tensor
   std::string name;
   std::int64_t begin = 0, count = 0;
-  bool decays = true;  // weight decay and layer-wise rates apply: not to biases and norms
+  bool decays =
+      true;  // false for biases and normalisation parameters: no weight decay, no layer-wise rates
 };
 
 enum class UpdateRule { kSgd, kAdam, kAdamw, kRmsprop, kLars, kLarc, kLarcScale, kLamb };
-// The choices of the option `optimizer`, in the order of the rules.
+// Choices of the option `optimizer`, in the order of the enumeration.
 inline constexpr std::array kOptimizerNames = {"sgd",  "adam", "adamw",      "rmsprop",
                                                "lars", "larc", "larc_scale", "lamb"};
 
@@ -32,36 +32,33 @@ struct UpdateSettings {
 };
 UpdateSettings update_settings(const Options& options);
 
-// Their sum.
+// Sum of the squares.
 double squares(std::span<const float> values);
-// What the gradients times `scale` must be multiplied by so that their norm is at most `clip_norm`;
-// 1 when that is 0.
+// Factor for the gradients times `scale` that limits their norm to `clip_norm`; 1 if that is 0.
 float clip_factor(std::span<const float> gradients, double clip_norm, float scale);
 float clip_factor(double gradient_squares, double clip_norm, float scale);
 
 class Optimizer {
  public:
-  // `segments` ascend and follow each other without gaps.
+  // `segments` must be in ascending order without gaps.
   Optimizer(UpdateSettings settings, std::vector<Segment> segments);
 
-  // Starts update number `step` (from 1) at this rate. Momentum is kept apart from the rate
-  // (v = m v + g, w -= rate v), so that a change of the rate needs no correction.
+  // Starts update number `step` (from 1) at this rate. Momentum does not include the rate (v = m v + g, w -= rate v),
+  // so a change of the rate needs no correction.
   void begin(std::int64_t step, double rate);
-  // Updates the tensors `first` to `last` (excluded) of `weights` from `gradients`, both the whole
-  // arrays. Each tensor must be updated once between two calls of begin. `scale` multiplies the
-  // gradient first.
+  // Updates tensors `first` to `last` (excluded) of `weights` from `gradients`, both the whole arrays. Each tensor must
+  // be updated once between two calls of begin. The gradient is multiplied by `scale` first.
   void update(std::span<float> weights, std::span<const float> gradients, std::size_t first,
               std::size_t last, float scale = 1);
-  // Whether the step of an element depends on that element alone, so that a tensor can be cut.
+  // Whether the update of an element depends on that element alone, so that a tensor can be split.
   bool is_elementwise() const;
-  // Element-wise rules only: updates as many elements of `weights` (the whole array) from `begin`
-  // on as there are gradients.
+  // Element-wise optimizers only: updates the elements of `weights` (the whole array) from `begin`, one per gradient.
   void update_slice(std::span<float> weights, std::span<const float> gradients, std::int64_t begin,
                     float scale = 1);
 
   const std::vector<Segment>& segments() const { return segments_; }
   std::int64_t size() const { return size_; }
-  // What must be kept to continue: arrays of size() floats; none, one or two of them.
+  // Optimizer state: none, one or two arrays of size() floats.
   std::vector<std::vector<float>>& state() { return state_; }
   const UpdateSettings& settings() const { return settings_; }
 
@@ -72,7 +69,7 @@ class Optimizer {
     const float* g;
     float scale;
     bool decays;
-    float factor = 1;  // of layer-wise rules
+    float factor = 1;  // of layer-wise optimizers
   };
   template <typename Use>
   void for_blocks(const Part& part, Use use) const;

@@ -1,4 +1,4 @@
-// The learning rate as a function of the step.
+// Learning rate schedules.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,26 @@
 namespace tutti::train {
 
 struct Schedule {
-  // The choices of the option `schedule`.
+  // Choices of the option `schedule`.
   enum class Shape { kConstant, kPolynomial, kCosine, kStep };
   Shape shape = Shape::kConstant;
   double peak = 0.001;
   double warmup_steps = 0;
   double total_steps = 1;
-  double final_share = 0;  // of the peak, at the end
+  double final_share = 0;  // final rate as a fraction of the peak
   double power = 1;
   struct Fall {
-    double at = 1, factor = 0.1;  // at this share of total_steps, by this factor
+    double at = 1, factor = 0.1;  // milestone as a fraction of total_steps, and its factor
   };
   std::vector<Fall> falls;
-  double start = 0;  // rate at step 0 of the warm-up
+  double start = 0;  // rate at the first step of the warm-up
 
-  // Rises in a straight line from `start` to `peak` during the warm-up, then follows its shape;
-  // stays at the end what it is there.
+  // Rises linearly from `start` to `peak` during the warm-up, then follows its shape; constant after the end.
   double rate(std::int64_t step) const;
 };
 
-// From the options of training. With lr_scaling the peak is that of all samples of a step of
-// `ranks` ranks, and the warm-up starts at the rate of those that `learning_rate` is for.
+// Builds the schedule from the training options. With lr_scaling, the peak is that of the global batch of `ranks`
+// ranks, and the warm-up starts at `learning_rate`.
 Schedule make_schedule(const Options& options, int ranks, std::int64_t total_steps);
 
 }  // namespace tutti::train

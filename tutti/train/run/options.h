@@ -1,15 +1,15 @@
-// The options of training: one table for the command line, TOML files and the docs.
+// Options of training: one table for the command line, TOML files and the reference page.
 #pragma once
 
 #include "tutti/core/options.h"
 
 namespace tutti::train {
 
-// Values of the choices that more than one place needs, in the order of the table.
+// Choices that several sources use, in the order of the table.
 enum class StrategyKind { kSync, kAsync, kHybrid, kLocalSgd };  // `strategy`
 enum class UpdateScope { kAll, kSharded };                      // `update`
 
-// What every case understands. A case adds rows of its own and sets its own defaults.
+// Options that all cases have in common. A case adds its own rows and changes defaults.
 const OptionTable& train_options();
 
 // The row of an option with these choices.

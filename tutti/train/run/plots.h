@@ -6,13 +6,13 @@
 
 namespace tutti::train {
 
-// Each SVG of the folder as PNG beside it; none where rsvg-convert (Debian: librsvg2-bin) is not
-// installed. Returns their paths.
+// Converts each SVG of the directory to a PNG next to it, if rsvg-convert (Debian: librsvg2-bin) is installed. Returns
+// their paths.
 std::vector<std::filesystem::path> write_pngs(const std::filesystem::path& folder);
 
-// loss.svg, learning_rate.svg and samples_per_second.svg in `<folder>/plots` from metrics.csv,
-// validation.svg of the metric by which the best weights are kept (from the second time on), and
-// all pictures there as PNG; returns the paths.
+// Writes loss.svg, learning_rate.svg and samples_per_second.svg into `<folder>/plots` from metrics.csv, validation.svg
+// for the metric that selects the best weights (if it was evaluated at least twice), and PNGs of all of them. Returns
+// the paths.
 std::vector<std::filesystem::path> plot_run(const std::filesystem::path& folder);
 
 }  // namespace tutti::train

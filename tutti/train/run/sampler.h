@@ -1,7 +1,6 @@
-// Which samples a rank sees at a step. The order of an epoch is one shuffle of the whole data, the
-// same on every rank; a step takes the next samples of it and ranks share them. So what one step of
-// R ranks with batch B sees is what R steps of one rank would see, and a run can be continued with
-// another number of ranks.
+// Samples of each rank and step. The order of an epoch is one shuffle of all samples, the same on every rank. A step
+// uses the next samples of it, divided among the ranks. One step of R ranks with batch B thus uses the same samples as
+// R steps of one rank, and a run can be resumed with another number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,11 @@ namespace tutti::train {
 
 class Sampler {
  public:
-  // A step of the course has one batch of `batch` samples for every rank, or several parts of that.
+  // A step has one batch of `batch` samples per rank, or several of them (parts).
   Sampler(std::int64_t samples, const EpochSchedule& epoch_schedule, std::int64_t batch, int rank,
           int ranks, std::uint64_t seed);
 
-  // Samples of this rank in part `part` of step `step`, counted over all epochs. Safe from one
-  // thread.
+  // Samples of this rank in part `part` of step `step`, counted over all epochs. Not thread-safe.
   std::vector<std::int64_t> indices(std::int64_t step, std::int64_t part = 0);
 
  private:

@@ -1,11 +1,11 @@
-// SIGINT and SIGTERM as a wish that work can end in order: Ctrl-C, or a scheduler whose time is up.
+// SIGINT and SIGTERM as a request to stop in order: Ctrl-C, or the time limit of a scheduler.
 #pragma once
 
 namespace tutti::train {
 
-// While it lives, the first of these signals is only remembered; the next one ends the process, as
-// both did before. With `is_told`, the first is answered on stderr at once: a step may take
-// minutes. One at a time.
+// While an object exists, the first of these signals is only recorded; the next one kills the process, as usual. With
+// `announces`, the first signal prints a message on stderr at once, because a step may take minutes. At most one object
+// at a time.
 class StopSignal {
  public:
   explicit StopSignal(bool announces = false);

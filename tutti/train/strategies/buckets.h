@@ -1,4 +1,4 @@
-// Gradients of neighbouring tensors that are reduced together while backward runs.
+// Gradient buckets: gradients of adjacent tensors that are reduced together during the backward pass.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ struct Bucket {
   std::string name;
 };
 
-// The buckets of fusion, as ranges of the one array of gradients. A hook on each parameter marks
-// its gradient as ready; buckets start in the planned order.
+// Buckets of the fusion engine as ranges of the gradient array. A hook on each parameter marks its gradient as ready;
+// buckets start in the planned order.
 class Buckets {
  public:
   Buckets(const StrategyContext& context, fusion::BucketSchedule::Start start);
@@ -34,9 +34,9 @@ class Buckets {
   std::size_t size() const { return buckets_.size(); }
   const Bucket& operator[](std::size_t b) const { return buckets_[b]; }
 
-  // From now on full buckets are started.
+  // From now on, complete buckets are started.
   void arm();
-  // Starts those that are left: of parameters that had no part in the loss.
+  // Starts the remaining buckets: parameters that did not contribute to the loss have no gradient.
   void start_rest();
 
  private:
@@ -48,10 +48,10 @@ class Buckets {
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
 };
 
-// The sum over the stages of a network, if it has some: the same on all of them.
+// Sum over the pipeline stages, the same on all of them; `own` without stages.
 double sum_over_stages(double own, comm::Communicator* stages);
 
-// Seconds until it is complete; it is done with then.
+// Waits for the operation, releases it and returns the seconds waited.
 double wait_for(comm::Work& work);
 
 }  // namespace tutti::train

@@ -1,5 +1,5 @@
-// Whether the gradients of a step are finite on every rank that takes it, and so small that their
-// sum over the ranks, and the squares that update rules take of it, are finite too.
+// Check that the gradients of a step are finite on every rank, and so small that their sum over the ranks and its
+// square in the optimizer are finite too.
 #pragma once
 
 #include <string>
@@ -9,26 +9,25 @@
 
 namespace tutti::train {
 
-// Every rank looks at its own gradients before they are mixed with those of others, while they are
-// still in the cache, so that rank and layer can be named; then the ranks tell each other by one
-// number, which travels behind the gradients.
+// Each rank checks its own gradients before they are reduced, while they are in the cache, so that rank and layer can
+// be reported. Then one number is reduced over the ranks, after the gradients.
 class NonFiniteCheck {
  public:
-  // Both must outlive it. Its address must stay while others are told.
+  // Both must outlive this object, which must not move while a reduction is in flight.
   NonFiniteCheck(comm::Communicator& group, FlatParameters& parameters)
       : group_(group), parameters_(parameters) {}
   NonFiniteCheck(const NonFiniteCheck&) = delete;
   NonFiniteCheck& operator=(const NonFiniteCheck&) = delete;
 
   void begin() { layer_.clear(); }
-  // At the tensors `first` to `last` (excluded) of a buffer of gradients. Tensors of later layers,
-  // whose gradients are made earlier, must be looked at first.
+  // Checks tensors `first` to `last` (excluded) of a gradient buffer. Tensors of later layers, whose gradients are
+  // ready earlier, must be checked first.
   void check(int buffer, std::size_t first, std::size_t last);
-  // Tells the others what was found, and returns at once. Collective.
+  // Starts the reduction of the result and returns at once. Collective.
   void start_reduction();
-  // After waiting for what the others told: whether all were good. True before the first `tell`.
+  // Waits for the reduction. Returns whether the gradients of all ranks were finite; true before the first reduction.
   bool is_finite();
-  // Of this rank: where the first gradient on the way back was not good; empty: all were.
+  // Layer of the first non-finite gradient of this rank in the order of the backward pass; empty: none.
   const std::string& layer() const { return layer_; }
 
  private:
