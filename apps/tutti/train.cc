@@ -1,4 +1,4 @@
-// `tutti train`: trains a case on the processors of this host, or as one rank of a launcher's job.
+// `tutti train`: trains a case on the CPUs of this host, or as one rank of a launcher's job.
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 namespace tutti::app {
 
 int run_train(int argc, char** argv) {
-  // Ranks of a launcher read the command line and agree on the folder once they can talk to each
-  // other.
+  // Ranks of a launcher read the command line and agree on the run directory once they have a communicator.
   if (os::find_job().kind != os::JobKind::kAlone)
     return run_ranks(0, std::vector<std::string>(argv, argv + argc));
   TrainRequest request;
@@ -20,7 +19,7 @@ int run_train(int argc, char** argv) {
   const RunStart start(request);
   const std::filesystem::path& folder = start.folder();
   const bool is_new = request.resumes.empty();
-  setenv("TUTTI_RUN_FOLDER", folder.c_str(), 0);  // where ranks leave their last words
+  setenv("TUTTI_RUN_FOLDER", folder.c_str(), 0);  // directory for the flight records of the ranks
   const int code = run_ranks(request.ranks, {is_new ? "start" : "resume", folder.string()});
   if (code == 0) return 0;
   start.undo();

@@ -39,10 +39,10 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-constexpr int kStoppedCode = 130;  // as a shell says of what Ctrl-C ended
+constexpr int kStoppedCode = 130;  // as shells report SIGINT
 
 struct Prepared {
-  // For the run of `folder`; empty: for none.
+  // `folder`: run directory; empty: none.
   Prepared(const train::Request& request, const fs::path& folder)
       : info(models::find_case(request.case_name)),
         table(info.table()),
@@ -55,8 +55,7 @@ struct Prepared {
   Options options;
 };
 
-// Reads what was typed; rank 0 makes the start, and all get the name of its folder. Empty: only
-// help was wanted.
+// Reads the command line. Rank 0 creates the run directory; all ranks return its name. Empty: only help was requested.
 fs::path agreed_folder(Communicator& communicator, int argc, char** argv, TrainRequest& request,
                        std::optional<RunStart>& start) {
   char name[4096] = {};
@@ -92,7 +91,7 @@ void write_result(const fs::path& folder, const train::TrainOutcome& outcome,
                                    {"ranks", ranks},
                                    {"samples_per_second", outcome.samples_per_second},
                                    {"exposed_share", outcome.exposed_share}};
-  // Resumed after its last step: the speed is that of those who took it.
+  // If the run was resumed after its last step, keep the speed of the earlier start.
   std::ifstream file(folder / runs::kResultFile);
   const auto before = nlohmann::ordered_json::parse(file, nullptr, false);
   if (outcome.samples_per_second == 0 && before.is_object()) result = before;
@@ -157,7 +156,7 @@ int train_run(Communicator& communicator, const fs::path& folder, bool resumes,
   return 0;
 }
 
-// The folder for the plots of an evaluation; empty if the user may not write to it.
+// The directory for the plots of an evaluation; empty if the user may not write to it.
 fs::path plots_of(const fs::path& folder) {
   const fs::path plots = folder / "plots", target = fs::exists(plots) ? plots : folder;
   return faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) == 0 ? plots : fs::path();
@@ -201,8 +200,8 @@ std::string csv_text(const train::Task& task, const std::vector<std::vector<floa
   return text;
 }
 
-// With the best weights of the run: a CSV file of predictions, or the network as TorchScript. Both
-// in f32, whatever the run was trained in, so that they agree.
+// Predictions of the best weights as CSV, or the network as TorchScript. Both in f32, whatever the precision of
+// training, so that they agree.
 int use_weights(Communicator& communicator, const std::vector<std::string>& arguments) {
   const bool exports = arguments[0] == "export";
   const fs::path folder = arguments.at(1), output = arguments.at(exports ? 2 : 3);
@@ -216,7 +215,7 @@ int use_weights(Communicator& communicator, const std::vector<std::string>& argu
   task->model().eval();
   const torch::NoGradGuard no_gradients;
   if (exports) {
-    // In memory first: libtorch ends the program when it cannot write to a file.
+    // In memory first: libtorch aborts the program if it cannot write to a file.
     std::ostringstream script;
     task->export_script(script);
     os::write_whole(output, script.str());
@@ -257,8 +256,8 @@ int speed(Communicator& communicator, const std::vector<std::string>& arguments)
   return 0;
 }
 
-// A step, or what rank 0 alone draws after an evaluation, may take minutes: a rank that is late is
-// no news before that. What the user has set stays.
+// A step, or the plots of rank 0 after an evaluation, may take minutes, so a rank is reported as late only after that.
+// Settings of the user are kept.
 Options patient_options() {
   Options options = comm::environment_options();
   for (const auto& [name, value] : {std::pair("stall_seconds", "60"), {"timeout", "7200"}})
@@ -298,7 +297,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) try {
   return tutti::app::run(argc, argv);
 } catch (const tutti::train::ReportedByAnotherRank& error) {
-  // Launchers name the rank that ends first: it should be the one that told why.
+  // Launchers report the rank that exits first: it should be the one with the message.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return error.exit_code();
 } catch (const std::exception& error) {

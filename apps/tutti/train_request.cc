@@ -69,7 +69,7 @@ std::pair<std::string, std::string> split_setting(const std::string& text) {
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-// The options of a file, of the run to go on with, or none but the name of the case.
+// The options of a file, of the run to resume, or only the name of the case.
 train::Request asked_for(const std::string& what, const fs::path& resumes) {
   if (!resumes.empty()) {
     check_run(resumes);
@@ -84,18 +84,18 @@ train::Request asked_for(const std::string& what, const fs::path& resumes) {
   return {what, {}};
 }
 
-// Threads of OpenMP that wait for each other sleep instead of spinning. GCC's libgomp spins for up
-// to 300,000 rounds, milliseconds, at the end of every parallel loop. Where other programs use the
-// same processors, a thread spins away the time slice of the one it waits for.
+// Makes OpenMP threads sleep instead of spinning while they wait. GCC's libgomp spins for up to 300,000 rounds,
+// milliseconds, at the end of every parallel loop. If other programs share the CPUs, a spinning thread uses up the time
+// slice of the thread it waits for.
 void set_wait_policy() {
   for (const char* chosen : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"})
     if (getenv(chosen)) return;
   setenv("OMP_WAIT_POLICY", "passive", 0);
 }
 
-// What libraries look for when a rank starts; what the user has set wins.
+// Environment variables that libraries read when a rank starts; those set by the user win.
 void prepare_environment() {
-  setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages for what malloc hands out
+  setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // huge pages for malloc
   os::set_openblas_kernels();
   set_wait_policy();
 }
@@ -105,7 +105,7 @@ bool has_option(const Options& options, std::string_view name) {
                      [&](const OptionSpec& spec) { return spec.name == name; });
 }
 
-// Throws where a new run could not read the network of the user.
+// Throws if a new run could not read the model of the user.
 void check_model(const Options& options) {
   if (!has_option(options, "model")) return;
   const std::string& file = options.text("model");
@@ -117,7 +117,7 @@ void check_model(const Options& options) {
                                           strerror(errno != 0 ? errno : EISDIR)));
 }
 
-// A resumed run has its own network.
+// Throws if a resumed run is started with another model.
 void check_same_model(const fs::path& folder, const Options& options) {
   if (!has_option(options, "model") || !fs::exists(folder / runs::kNetworkFile)) return;
   for (const auto& [name, value] : train::read_toml(folder / runs::kConfigFile).settings)
@@ -250,7 +250,7 @@ void check_data_folder(const Options& options) {
 }
 
 bool RunStart::has_taken_steps() const {
-  std::error_code none;  // no file, no step
+  std::error_code none;  // no file: no step
   const auto last_step = fs::last_write_time(folder_ / runs::kStepsFile, none);
   return !none && last_step >= fs::last_write_time(folder_ / runs::kConfigFile);
 }
@@ -274,7 +274,7 @@ int run_ranks(int ranks, std::vector<std::string> arguments) {
   }
   train::LocalRanks job{std::move(arguments), ranks > 0 ? ranks : os::allowed_cpu_count(), {}};
   const std::string threads = std::to_string(std::max(1, os::allowed_cpu_count() / job.ranks));
-  // No more threads than there are processors for.
+  // No more threads than CPUs.
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     if (!getenv(name)) job.environment.push_back(name + ("=" + threads));
   return train::run_local_ranks(job);

@@ -117,7 +117,7 @@ TEST_F(TrainRequestTest, ARunSavedWithOldNamesIsResumed) {
   EXPECT_EQ(value_in(base_, "stage"), "missing");
 }
 
-// Runs of before there were copies get theirs when they are resumed.
+// Runs from before there were copies get theirs when they are resumed.
 TEST_F(TrainRequestTest, AnOlderRunGetsItsCopyWhenResumed) {
   std::ofstream(base_ / "net.pt") << "network";
   std::ofstream(base_ / "config.toml")

@@ -33,9 +33,9 @@ void sum_over_ranks(comm::Communicator& group, Tensor& values) {
                    {.name = "batch norm"});
 }
 
-// With n samples of mean m and variance v per rank, n, n m and n (v + m^2) add up. Backward, the
-// gradient of an input needs the sums over all samples of the output's gradient, alone and times
-// the normalised input.
+// With n samples of mean m and variance v per rank, the sums of n, n m and n (v + m^2) over the ranks give the
+// statistics of all samples. In the backward pass, the gradient of an input needs the sums over all samples of the
+// output gradient, and of its product with the normalised input.
 class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input, const Tensor& scale,

@@ -15,7 +15,7 @@ struct Norm {
   Tensor scale = torch::tensor({1.5f, -0.5f, 2.f}).set_requires_grad(true);
   Tensor shift = torch::tensor({0.1f, 0.2f, 0.3f}).set_requires_grad(true);
   Tensor mean = torch::zeros(3), variance = torch::ones(3);
-  // The sum of a function that treats places differently, so that no gradient vanishes.
+  // A weighted sum with different coefficients, so that no gradient vanishes.
   Tensor loss(const Tensor& input, const Tensor& coefficients) {
     return (batch_norm(input, scale, shift, mean, variance, true, 0.1, 1e-5) * coefficients)
         .square()
@@ -27,7 +27,7 @@ void expect_close(const Tensor& a, const Tensor& b) {
   EXPECT_TRUE(torch::allclose(a, b, 1e-4, 1e-4)) << (a - b).abs().max().item<float>();
 }
 
-// Ranks with 1, 2, ... samples each do together what one does with all of them.
+// Ranks with 1, 2, ... samples each compute the same as one rank with all of them.
 void shares_as_one(int ranks, std::vector<std::int64_t> spatial_shape) {
   torch::manual_seed(3);
   const std::int64_t samples = ranks * (ranks + 1) / 2;

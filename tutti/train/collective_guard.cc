@@ -40,7 +40,7 @@ std::string error_message(const std::exception& error) {
 
 void collective_guard(comm::Communicator& communicator, const std::function<void()>& work) {
   std::exception_ptr failure;
-  std::int64_t checksum = 0;  // which sentence: 0 is none
+  std::int64_t checksum = 0;  // of the message; 0: no error
   int code = 0;
   try {
     work();
@@ -56,7 +56,7 @@ void collective_guard(comm::Communicator& communicator, const std::function<void
     communicator.all_reduce(Buffer::of(std::span<std::int64_t>(most)), ReduceOp::kMax,
                             {.name = "can go on"});
   } catch (const Error&) {
-    if (failure) std::rethrow_exception(failure);  // the others were elsewhere
+    if (failure) std::rethrow_exception(failure);  // the other ranks failed elsewhere
     throw;
   }
   if (most[0] == 0) return;

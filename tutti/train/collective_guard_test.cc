@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What each of three ranks says, and its exit code, when rank r fails with words[r].
+// Message and exit code of each of three ranks if rank r fails with words[r].
 std::vector<std::string> said(const std::vector<std::string>& words) {
   std::vector<std::string> all(words.size());
   comm::ThreadWorld world(static_cast<int>(words.size()));
@@ -48,7 +48,7 @@ TEST(Together, WhatWorksGoesOn) {
   EXPECT_THAT(said({"", "", ""}), ElementsAre("went on", "went on", "went on"));
 }
 
-// A rank that waits for one that failed learns that it is elsewhere, instead of waiting on.
+// A rank that waits for a failed one gets an error instead of waiting forever.
 TEST(Together, OneThatFailsInsideWorkThatWaits) {
   comm::ThreadWorld world(2);
   std::vector<std::string> all(2);

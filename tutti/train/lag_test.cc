@@ -1,5 +1,5 @@
-// With lag 1 a step updates with the gradient of the step before, and with nothing else. Gradients
-// are given, weights are followed by hand.
+// With lag 1 a step updates with the gradient of the previous step, and nothing else. The gradients are given; the
+// expected weights are computed by hand.
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kRanks = 2, kWeights = 600;
 
-// Of a step (from 1) and weight on one rank: small whole numbers, so that sums are exact. The mean
-// over the ranks is given_mean.
+// Gradient of a step (from 1) and weight on one rank: small integers, so that sums are exact. The mean over the ranks
+// is given_mean.
 float given(int step, int weight, int rank) {
   return float(step * 10 + weight % 7 + 2 * rank);
 }
@@ -31,7 +31,7 @@ struct Step {
 
 using Weights = std::vector<std::vector<float>>;  // after each step
 
-// Plain steps of rate 1, so that weights sink by the gradients that were used.
+// Plain steps of rate 1: weights decrease by the gradients used.
 Weights weights_after(const std::vector<Step>& steps, const char* lag,
                       const std::function<void(int, Strategy&)>& before_step = {}) {
   Weights all;
@@ -70,7 +70,7 @@ Weights weights_after(const std::vector<Step>& steps, const char* lag,
   return all;
 }
 
-// Weights that sank by the mean gradients of these steps.
+// Weights after subtracting the mean gradients of these steps.
 std::vector<float> sunk_by(const std::vector<int>& steps) {
   std::vector<float> weights(kWeights);
   for (int step : steps)
@@ -81,7 +81,7 @@ std::vector<float> sunk_by(const std::vector<int>& steps) {
 TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
   const Weights late = weights_after({{1}, {2}, {3}, {4}}, "1");
   ASSERT_EQ(late.size(), 4u);
-  EXPECT_EQ(late[0], sunk_by({}));  // there is none yet
+  EXPECT_EQ(late[0], sunk_by({}));  // no gradient yet
   EXPECT_EQ(late[1], sunk_by({1}));
   EXPECT_EQ(late[2], sunk_by({1, 2}));
   EXPECT_EQ(late[3], sunk_by({1, 2, 3}));
@@ -90,7 +90,7 @@ TEST(Lag, UpdatesWithTheGradientOfTheStepBefore) {
   EXPECT_EQ(prompt[1], sunk_by({1, 2}));
 }
 
-// What is left out is the gradient of the bad step, one step later.
+// The gradient of the non-finite step is left out, one step later.
 TEST(Lag, ABadGradientIsLeftOutWhenItsTurnComes) {
   const Weights late = weights_after({{1}, {2, false}, {3}, {4}}, "1");
   EXPECT_EQ(late[1], sunk_by({1}));

@@ -13,9 +13,9 @@
 namespace tutti::train {
 namespace {
 
-constexpr double kProgram = 0.4e9;  // libtorch and what a rank has besides
+constexpr double kProgram = 0.4e9;  // libtorch and other memory of a rank
 
-// What would fit, as the end of a sentence.
+// Settings that would fit, as the end of the message.
 std::string way_out(const MemoryNeed& need, std::int64_t batch, int ranks, double free) {
   auto fits = [&](double samples, int processes) { return need.of(samples) * processes <= free; };
   std::string ways;
@@ -35,7 +35,7 @@ MemoryNeed memory_need(Task& task, const Options& options) {
   double weights = 0;
   for (const torch::Tensor& each : task.model().parameters()) weights += double(each.numel());
   const auto state = double(Optimizer(update_settings(options), {{"one", 0, 1}}).state().size());
-  // A checkpoint is a copy of weights and state, which is written while training goes on.
+  // A checkpoint is a copy of weights and state that is written while training continues.
   const double copies = 1 + gradient_buffers(options) + state + (1 + state);
   const auto stages = double(options.integer("stages"));
   return {kProgram + 4 * weights * copies, task.bytes_per_sample() / stages};

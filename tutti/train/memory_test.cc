@@ -16,7 +16,7 @@ constexpr MemoryNeed kNeed{.fixed = 1e9, .sample = 2e9};
 
 TEST(Memory, WhatFitsIsLetThrough) {
   EXPECT_NO_THROW(check_need(kNeed, 4, 2, 18e9));
-  EXPECT_NO_THROW(check_need({.fixed = 1e9}, 4, 2, 1e9));  // not known
+  EXPECT_NO_THROW(check_need({.fixed = 1e9}, 4, 2, 1e9));  // unknown
 }
 
 TEST(Memory, ASmallerBatchIsNamed) {

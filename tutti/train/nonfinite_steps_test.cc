@@ -23,7 +23,7 @@ class BadGradientTest : public TrainerTest, public testing::WithParamInterface<c
  protected:
   BadGradientTest() { has_bad_gradient_ = true; }
   std::string kind() const { return GetParam(); }
-  // Ranks and settings; the bad one is a rank that trains, and has the layer `matrix`.
+  // Ranks and settings. The rank with the non-finite gradient trains and has the layer `matrix`.
   std::pair<int, Settings> how() {
     if (kind() == "alone") return {1, {}};
     if (kind() == "late") return {3, {{"lag", "1"}}};
@@ -35,7 +35,7 @@ class BadGradientTest : public TrainerTest, public testing::WithParamInterface<c
   }
 };
 
-// The loss tells nothing of it, and no weight changes, on any rank.
+// The loss is finite, and no weight changes on any rank.
 TEST_P(BadGradientTest, IsSkippedByAll) {
   auto [ranks, settings] = how();
   settings.insert(settings.end(), {{"steps", "8"}, {"momentum", "0"}});
@@ -50,7 +50,7 @@ TEST_P(BadGradientTest, IsSkippedByAll) {
         << rank;
 }
 
-// Finite on every rank, and infinite when they are added.
+// Finite on every rank, but the sum is infinite.
 TEST_P(BadGradientTest, SumThatIsNotFiniteIsSkippedByAll) {
   auto [ranks, settings] = how();
   if (ranks == 1) GTEST_SKIP() << "nothing is added";
@@ -62,7 +62,7 @@ TEST_P(BadGradientTest, SumThatIsNotFiniteIsSkippedByAll) {
   for (double loss : runs::read_metrics(base_ / "bad").at("loss")) EXPECT_TRUE(std::isfinite(loss));
 }
 
-// Adam would remember an infinite square, and never change these weights again.
+// Adam would store an infinite square and never change these weights again.
 TEST_P(BadGradientTest, SquareThatIsNotFiniteIsSkippedByAll) {
   bad_gradient_ = 1e30f;
   auto [ranks, settings] = how();
@@ -80,7 +80,7 @@ TEST_P(BadGradientTest, ManyInARowEndTheRun) {
     run(ranks, "bad", settings, false, 5);
     FAIL();
   } catch (const Error& error) {
-    // Other ranks may be the first to fail: with the error of this one inside their own.
+    // Other ranks may fail first: with the error of this rank inside their own.
     EXPECT_NE(std::string(error.what()).find("DDL-9-60"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("3 steps in a row"), std::string::npos);
   }
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, BadGradientTest,
                          testing::Values("alone", "together", "late", "slices", "local", "hybrid"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
-// One stage has the bad gradient; the other must not go on without it.
+// One stage has the non-finite gradient; the other must not continue without it.
 TEST_F(TrainerTest, ABadGradientIsSkippedByAllStages) {
   const Settings settings = {{"stages", "2"},
                              {"micro_batches", "1"},
@@ -117,7 +117,7 @@ TEST_F(TrainerTest, BadStepsInARowEndTheRun) {
   }
 }
 
-// Else resuming would only lead into the same end.
+// Otherwise a resumed run would fail in the same way.
 TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotKept) {
   EXPECT_THROW(run(2, "hopeless",
                    {{"steps", "200"},

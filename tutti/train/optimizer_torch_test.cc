@@ -1,4 +1,4 @@
-// The update rules that libtorch has as well, side by side.
+// Comparison with the optimizers of libtorch.
 #include <gtest/gtest.h>
 #include <torch/optim.h>
 #include <torch/types.h>

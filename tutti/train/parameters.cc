@@ -47,7 +47,7 @@ FlatParameters::FlatParameters(torch::nn::Module& model, comm::Communicator& com
 }
 
 FlatParameters::~FlatParameters() {
-  for (torch::Tensor& tensor : tensors_) {  // the model may live on without us
+  for (torch::Tensor& tensor : tensors_) {  // the model may outlive this object
     tensor.mutable_grad() = torch::Tensor();
     tensor.set_data(tensor.detach().clone());
   }

@@ -1,7 +1,7 @@
-// A batch is cut into parts. Forward, every stage takes part after part from the stage before it,
-// computes, and passes the result on without waiting; so with M parts and S stages all ranks are
-// busy for M of M + S - 1 turns. Backward goes the other way in the same manner: the last stage
-// starts from the loss, every other from the gradient of what it sent.
+// A batch is split into M micro-batches (GPipe). Forward, each of the S stages receives a micro-batch from the previous
+// stage, computes, and sends the result on without waiting. All ranks are thus busy for M of M + S - 1 rounds. Backward
+// runs in the opposite direction: the last stage starts from the loss, every other stage from the gradient of the
+// activations that it sent.
 #include "tutti/train/pipeline.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ void check_stages(int ranks, int layers, int stages) {
                                   ranks, stages, (ranks / stages + 1) * stages, stages));
 }
 
-// Whether the layers can be dealt to so many stages without any having more work than `most`.
+// Whether the layers can be partitioned into `stages` stages with at most `most` work each.
 bool fits(const std::vector<double>& work, int stages, double most) {
   int used = 1;
   double sum = 0;
@@ -65,7 +65,7 @@ bool fits(const std::vector<double>& work, int stages, double most) {
 }  // namespace
 
 struct Pipeline::Letter {
-  // What the receiver must know before the numbers come.
+  // Header that precedes a tensor: the receiver allocates it from these fields.
   struct Head {
     std::int64_t type = 0, dimensions = 0, is_channels_last = 0;
     std::array<std::int64_t, kMostDimensions> sizes = {};
@@ -76,7 +76,7 @@ struct Pipeline::Letter {
 };
 
 std::vector<std::size_t> partition_layers(const std::vector<double>& work, int stages) {
-  // The best limit is the sum of some run of layers.
+  // The optimal limit is the sum of a range of consecutive layers.
   double limit = 0;
   for (double each : work) limit += each;
   for (std::size_t first = 0; first < work.size(); ++first) {
@@ -121,7 +121,7 @@ Pipeline::Pipeline(Task& task, comm::Communicator& world, const PipelineShape& s
 }
 
 std::vector<std::size_t> Pipeline::starts_in(std::size_t Layer::* count) const {
-  std::vector<std::size_t> before = {0};  // each layer, and the end
+  std::vector<std::size_t> before = {0};  // before each layer, and at the end
   for (const Layer& layer : layers_) before.push_back(before.back() + layer.*count);
   std::vector<std::size_t> starts;
   for (std::size_t layer : starts_) starts.push_back(before[layer]);

@@ -27,7 +27,7 @@ TEST(PartitionLayers, EveryStageHasALayer) {
   EXPECT_THAT(partition_layers({5}, 1), ElementsAre(0, 1));
 }
 
-// Its second layer takes longer than a first stage can be kept from waiting for it.
+// The second layer takes so long that the first stage has to wait for it.
 class SlowEndTask : public ToyTask {
  public:
   std::vector<Layer> layers() override {

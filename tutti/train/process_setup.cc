@@ -14,8 +14,8 @@
 namespace tutti::train {
 
 void prepare_process(int threads) {
-  // A network takes and gives back the same large blocks at every step. By default each is mapped
-  // anew, and the kernel clears its pages: as much work as many layers do.
+  // A network allocates and frees the same large blocks at every step. By default malloc maps each of them again, and
+  // the kernel zeroes the pages, which costs as much as many layers.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   mallopt(M_ARENA_MAX, 1);
@@ -28,7 +28,7 @@ int threads_of(const Options& options, int local_ranks) {
   if (const std::int64_t wanted = options.integer("threads"); wanted > 0)
     return static_cast<int>(wanted);
   const int usable = os::allowed_cpu_count(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  // A rank that is bound to a part of the processors has that part for itself.
+  // A rank that is bound to some of the CPUs has them exclusively.
   return std::max(1, usable < all ? usable : usable / std::max(1, local_ranks));
 }
 
@@ -47,8 +47,8 @@ torch::ScalarType compute_type(const Options& options) {
   return is_bf16 ? torch::kBFloat16 : torch::kFloat32;
 }
 
-// Measured, as clocks and units are not told: the largest matrix product that fits the caches. It
-// takes a few milliseconds, and where others work, most of them are disturbed.
+// Measured, because clock rates and units are not reported: the largest matrix product that fits into the caches. It
+// takes a few milliseconds; under load, most of the measurements are disturbed.
 double peak_flops(const Options& options) {
   static const double peak = [&] {
     const torch::NoGradGuard no_gradients;

@@ -1,4 +1,4 @@
-// Runs that are stopped and go on, and what they are judged by.
+// Stopped and resumed runs, and the selection of the best weights.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,14 +46,14 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
     return more;
   };
   const Result whole = run(2, "whole", with({{"steps", "20"}}));
-  // As if it had been killed: the checkpoint of step 12 is the last that is left.
+  // As if it had been killed: the checkpoint of step 12 is the last one.
   run(2, "parts", with({{"steps", "20"}, {"checkpoint_steps", "4"}, {"keep_checkpoints", "9"}}));
   for (const char* late :
        {"step-000000000016.ckpt", "step-000000000018.ckpt", "step-000000000020.ckpt"})
     fs::remove(base_ / "parts/checkpoints" / late);
   const Result parts = run(2, "parts", with({{"steps", "20"}}), true);
   EXPECT_EQ(whole.weights, parts.weights);
-  EXPECT_EQ(newest("whole").arrays, newest("parts").arrays);  // and what each rank keeps besides
+  EXPECT_EQ(newest("whole").arrays, newest("parts").arrays);  // including the buffers of each rank
   EXPECT_TRUE(newest("whole").arrays.contains("buffers.ranks"));
   const auto columns = runs::read_metrics(base_ / "parts");
   ASSERT_EQ(columns.at("step").size(), 20u);
@@ -63,8 +63,7 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
 INSTANTIATE_TEST_SUITE_P(Updates, ResumedTest, testing::Values("all", "sharded", "late"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
-// Four of six steps of two ranks, then others take the rest of the epoch, at the same place of the
-// schedule.
+// Four of six steps of two ranks, then other ranks take the rest of the epoch, at the same position of the schedule.
 TEST_F(TrainerTest, AnotherNumberOfRanksGoesOnAtTheSameSample) {
   const Settings common = {{"schedule", "cosine"}, {"learning_rate", "0.03"}};
   auto with = [&](Settings more) {
@@ -95,7 +94,7 @@ TEST_F(TrainerTest, AnotherNumberOfRanksGoesOnAtTheSameSample) {
   }
 }
 
-// They have only their step, which the same number of ranks can go on from.
+// They have only the step, from which the same number of ranks can resume.
 TEST_F(TrainerTest, CheckpointsOfVersionOneAreRead) {
   const Result whole = run(2, "whole", {{"steps", "10"}});
   run(2, "old", {{"steps", "4"}});
@@ -111,7 +110,7 @@ TEST_F(TrainerTest, CheckpointsOfVersionOneAreRead) {
   EXPECT_EQ(texts.at("epoch"), "1");
 }
 
-// By the clock: it is always late.
+// By time: a checkpoint is always due.
 TEST_F(TrainerTest, StagesWriteCheckpointsByTheClock) {
   run(2, "clock",
       {{"stages", "2"},
@@ -134,7 +133,7 @@ TEST_F(TrainerTest, RunningMeansOfACheckpointAreThoseOfAllRanks) {
   EXPECT_NEAR(floats(checkpoint, "buffers").at(0), (all[0] + all[1] + all[2]) / 3, 1e-7);
 }
 
-// The best weights are those of the validation, and only they are judged on the test, once.
+// The validation set selects the best weights; only these are evaluated on the test set, once.
 TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
   validates_ = true;
   for (const char* strategy : {"sync", "async"}) {
@@ -154,7 +153,7 @@ TEST_F(TrainerTest, TestSamplesAreForTheResultOnly) {
   }
 }
 
-// Nothing was chosen, and the result does not claim it.
+// No weights were selected, and the result says so.
 TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
   validates_ = true;
   run(2, "finite", {{"epochs", "2"}});
@@ -165,7 +164,7 @@ TEST_F(TrainerTest, ResultsThatAreNotFiniteChooseNoWeights) {
   EXPECT_FALSE(fs::exists(base_ / "nan/checkpoints/best.ckpt"));
 }
 
-// Going on from an earlier one, or from the beginning, would throw away what is there.
+// Resuming from an earlier checkpoint, or from the start, would discard the newest.
 TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
   run(1, "hidden", {{"steps", "2"}});
   fs::rename(base_ / "hidden/checkpoints", base_ / "hidden/moved");
@@ -178,7 +177,7 @@ TEST_F(TrainerTest, CheckpointsThatCannotBeListedAreNotTakenForNone) {
   }
 }
 
-// Scores of other samples say nothing of those to come.
+// Scores on other samples are not comparable.
 TEST_F(TrainerTest, ChosenByOtherSamplesTheChoiceBeginsAnew) {
   run(2, "chosen", {{"epochs", "2"}});
   auto best = [&] { return *CheckpointFolder(base_ / "chosen/checkpoints", 1).best(); };
@@ -193,7 +192,7 @@ TEST_F(TrainerTest, ChosenByOtherSamplesTheChoiceBeginsAnew) {
   EXPECT_EQ(best().step, 30);
 }
 
-// Ranks of other hosts may not see the folder, or see what was written last a moment later.
+// Other hosts may not see the run directory, or see the last file with a delay.
 TEST_F(TrainerTest, BestWeightsAreReadByOneRankAndGivenToAll) {
   run(2, "seen", {{"epochs", "1"}});
   const Options options(train_options());

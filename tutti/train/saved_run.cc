@@ -1,4 +1,4 @@
-// What is done with the weights of a run afterwards.
+// Evaluation and loading of the saved weights of a run.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,13 +11,13 @@
 namespace tutti::train {
 namespace {
 
-// What rank 0 has read, in a form that travels: only it needs to see the files of the run, and no
-// other may see them before it has written the last one.
+// Result of reading the weights on rank 0, as a struct that can be broadcast. Only rank 0 needs access to the run
+// directory, and other hosts may see its last write with a delay.
 struct Found {
   std::int64_t step = 0;
-  bool is_best = false;  // else the newest
+  bool is_best = false;  // false: the newest
   char chosen_by[16] = {};
-  char code[16] = {}, message[1000] = {};  // of what failed
+  char code[16] = {}, message[1000] = {};  // of the error
 };
 
 Checkpoint read_best(const std::filesystem::path& folder, bool& is_best) {
@@ -70,7 +70,7 @@ struct Loaded {
 
 Loaded load(torch::nn::Module& model, const std::filesystem::path& folder,
             comm::Communicator& communicator, bool channels_last) {
-  // They were written in the order they lay in.
+  // Weights are stored in the order of the array, which depends on channels_last.
   FlatParameters parameters(model, communicator, channels_last);
   Found found;
   if (communicator.rank() == 0) found = read_weights(folder, parameters);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWarmUp = 3;
 
-// Steps on one random batch, with the other ranks or without.
+// Steps on one random batch, with or without the other ranks.
 class Bench {
  public:
   Bench(Task& task, comm::Communicator& communicator, const Options& options)

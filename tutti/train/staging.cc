@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kChunkBytes = 8 << 20;
 
 struct File {
-  std::string name;  // below the folder
+  std::string name;  // relative to the directory
   std::int64_t bytes = 0;
 };
 
@@ -38,7 +38,7 @@ std::string list_of(const fs::path& source) {
   return text;
 }
 
-// Rank 0 looks; shared storage is asked once.
+// Rank 0 lists the files, so that shared storage is accessed once.
 std::vector<File> agreed_files(comm::Communicator& communicator, const fs::path& source) {
   std::string text = communicator.rank() == 0 ? list_of(source) : "";
   auto bytes = static_cast<std::int64_t>(text.size());
@@ -54,7 +54,7 @@ std::vector<File> agreed_files(comm::Communicator& communicator, const fs::path&
   return files;
 }
 
-// 1 for each file that some host lacks.
+// 1 for each file that is missing on some host.
 std::vector<float> missing(comm::Communicator& communicator, const std::vector<File>& files,
                            const fs::path& local) {
   std::vector<float> lacks;
@@ -73,7 +73,7 @@ void pass(comm::Communicator& communicator, const File& file, int reader, const 
           const fs::path& local) {
   std::ifstream in;
   if (communicator.rank() == reader) in.open(source / file.name, std::ios::binary);
-  // Two runs may stage to the same folder at once.
+  // Two runs may stage to the same directory at once.
   os::AtomicFile copy(local / file.name);
   std::optional<std::ofstream> out;
   if (communicator.local_rank() == 0) {

@@ -1,5 +1,5 @@
-// That staging reads every file once from shared storage, counted by the kernel: how often a file
-// was opened (inotify), and how many bytes this process has read (/proc/self/io).
+// Staging reads every file once from shared storage. The kernel counts: opens of a file (inotify), and bytes read by
+// this process (/proc/self/io).
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Opens of the files of a folder since it was made. Two opens that follow each other without any
-// event between them count as one, so that `closes` are counted too, and bytes beside.
+// Opens of the files of a directory since construction. inotify merges two opens without another event between them, so
+// `closes` and bytes are counted too.
 class Watch {
  public:
   explicit Watch(const fs::path& folder) : descriptor_(inotify_init1(IN_NONBLOCK)) {
@@ -60,7 +60,7 @@ double bytes_read() {
 
 class StagingReads : public testing::Test {
  protected:
-  // The slack, less than half of a large file, is for what a communicator reads of the machine.
+  // The slack, less than half of a large file, is for files that a communicator reads about the machine.
   static constexpr double kLarge = 9 << 20, kSmall = 3000, kSlack = 4e6;
 
   StagingReads() {
@@ -75,7 +75,7 @@ class StagingReads : public testing::Test {
   void write(const std::string& name, double bytes) {
     std::ofstream(base_ / "shared" / name) << std::string(std::size_t(bytes), name.back());
   }
-  // Every host has a disk of its own.
+  // Every host has its own disk.
   void stage(const std::vector<std::string>& hosts) {
     comm::ThreadWorld world(static_cast<int>(hosts.size()), hosts);
     world.run([&](comm::Transport& transport) {
@@ -108,7 +108,7 @@ TEST_F(StagingReads, OnceForAllHosts) {
 
 TEST_F(StagingReads, NotAtAllWhenEveryHostHasThem) {
   stage({"a", "b"});
-  fs::remove(base_ / "b" / "small1");  // one host lacks one file
+  fs::remove(base_ / "b" / "small1");  // missing on one host
   const Watch watch(base_ / "shared");
   const double before = bytes_read();
   stage({"a", "b"});

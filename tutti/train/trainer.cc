@@ -50,7 +50,7 @@ class Trainer {
     try {
       take_steps(loader, stepper, meter);
     } catch (const Error& error) {
-      // Servers, and groups at their own pace, would wait for this one.
+      // Otherwise servers and other groups would wait for this rank.
       if (!strategy().is_synchronous()) world_.abandon(error.what());
       throw;
     }
@@ -74,21 +74,20 @@ class Trainer {
                        step_samples = options().integer("batch") * context_.accumulate() *
                                       strategy().group_size();
     RunLength length;
-    // A checkpoint that does not tell its place was reached, for all we know, with such steps.
+    // A checkpoint without position is assumed to have been reached with steps of this size.
     length.epoch_schedule = state_.knows_position() ? EpochSchedule(samples, step_samples, step_,
                                                                     state_.start().position)
                                                     : EpochSchedule(samples, step_samples);
     length.total_steps = options().integer("steps") > 0
                              ? options().integer("steps")
                              : length.epoch_schedule.steps_until(options().number("epochs"));
-    // What was trained stays so when fewer are asked for afterwards.
+    // Steps already taken stay if fewer are requested afterwards.
     length.total_steps = std::max(length.total_steps, step_);
     return length;
   }
 
-  // The number of a step in the schedule. Epochs are counted in steps of one size, so that a run
-  // whose steps become larger or smaller stays at its place; `steps` are counted as they were
-  // taken.
+  // Number of a step in the learning rate schedule. Epochs are counted in steps of one size, so a run whose step size
+  // changes keeps its position. `steps` are counted as taken.
   std::int64_t scheduled(std::int64_t step) const {
     return options().integer("steps") > 0 ? step : length_.epoch_schedule.even_step(step);
   }
@@ -100,7 +99,7 @@ class Trainer {
             length_.epoch_schedule.position(step_)};
   }
 
-  // A first step may take minutes.
+  // Printed before the first step, which may take minutes.
   void announce() {
     if (step_ == length_.total_steps)
       fmt::print("All {} steps were taken before; to continue, set larger `epochs` or `steps`.\n",
@@ -112,8 +111,8 @@ class Trainer {
     fflush(stdout);
   }
 
-  // Group by group: a group takes the steps it is given, and evaluates with the others when the
-  // next one lies behind the end of an epoch.
+  // A group takes the steps it is assigned, and evaluates together with the others when its next step is after the end
+  // of an epoch.
   void take_steps(Loader& loader, Stepper& stepper, ThroughputMeter& meter) {
     auto ask = [&](std::int64_t step) {
       for (std::int64_t part = 0; part < context_.accumulate(); ++part) loader.ask(step, part);
@@ -134,7 +133,7 @@ class Trainer {
       state_.update_average();
       rows_.add(step_, length_.epoch(step_), meter.end_step(step, report));
       line_.show(progress_text(meter.progress()));
-      // The last step ends it anyway.
+      // After the last step the run ends anyway.
       outcome_.was_stopped = report.stop_requested && step_ < length_.total_steps;
       if (outcome_.was_stopped) return state_.write(reached());
       if (step_ < epoch_end && (report.is_checkpoint_due || state_.is_checkpoint_step(step_)))
@@ -193,7 +192,7 @@ class Trainer {
   ProgressLine line_;
   RunLength length_;
   Schedule schedule_;
-  std::int64_t step_;  // how many were taken
+  std::int64_t step_;  // steps taken
   TrainOutcome outcome_;
 };
 
@@ -210,8 +209,8 @@ TrainOutcome train(Task& task, comm::Communicator& communicator, const TrainJob&
   if (communicator.rank() == 0) fmt::print("run: {}\n", job.folder.string());
   fflush(stdout);
   TrainOutcome outcome = trainer->run();
-  trainer.reset();  // the network has its weights back
-  // The only look at the test samples, with the weights that others chose.
+  trainer.reset();  // restores the parameters of the network
+  // The only evaluation on the test set, with the weights that the validation set selected.
   if (task.has_validation() && !outcome.was_stopped) {
     SavedResult best;
     collective_guard(communicator,

@@ -1,4 +1,4 @@
-// The loop and its strategies on a problem of a few numbers; ranks are threads.
+// The training loop and its strategies on a small problem; ranks are threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ TEST_F(TrainerTest, RanksTogetherDoWhatOneWouldDo) {
     EXPECT_NEAR(one.weights[i], three.weights[i], 1e-5);
     EXPECT_NEAR(one.weights[i], accumulated.weights[i], 1e-5);
   }
-  EXPECT_EQ(one.weights[10], 0);  // had no part in the loss
+  EXPECT_EQ(one.weights[10], 0);  // does not contribute to the loss
 }
 
 TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
@@ -41,7 +41,7 @@ TEST_F(TrainerTest, StagesDoWhatOneRankWouldDo) {
   EXPECT_NEAR(one.score, six.score, 1e-3);
 }
 
-// Stages clip by the norm of the whole gradient, of which each has a part.
+// Stages clip by the norm of the whole gradient; each has a part of it.
 TEST_F(TrainerTest, StagesClipAsOneRankWould) {
   const Settings common = {{"steps", "12"}, {"optimizer", "sgd"}, {"clip_norm", "0.1"}};
   auto with = [&](Settings more) {
@@ -90,8 +90,8 @@ TEST_F(TrainerTest, TooManyStages) {
   EXPECT_THROW(run(3, "servers", {{"stages", "2"}, {"strategy", "async"}}), ConfigError);
 }
 
-// Three updates a step, two of them of the same parameters, each from weights that the one before
-// has changed: the same by any number of ranks.
+// Three updates per step, two of them of the same parameters, each with the weights that the previous one has changed:
+// the same for any number of ranks.
 TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
   updates_ = {{"first", "matrix"}, {"second", "weight"}, {"third", "weight"}};
   const Settings settings = {{"steps", "5"}, {"optimizer", "adam"}, {"clip_norm", "0.7"}};
@@ -109,7 +109,7 @@ TEST_F(TrainerTest, UpdatesOfAStepTakeTurns) {
   }
   const auto columns = runs::read_metrics(base_ / "one");
   EXPECT_EQ(columns.at("first").size(), 5u);
-  EXPECT_LT(columns.at("second")[0] / 1.5, columns.at("first")[0]);  // all of the same batch
+  EXPECT_LT(columns.at("second")[0] / 1.5, columns.at("first")[0]);  // all with the same batch
   EXPECT_LT(columns.at("third")[0] / 2, columns.at("second")[0] / 1.5);
   const double mean =
       (columns.at("first")[0] + columns.at("second")[0] + columns.at("third")[0]) / 3;

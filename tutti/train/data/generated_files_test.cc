@@ -27,7 +27,7 @@ class GeneratedFilesTest : public testing::Test {
   }
   ~GeneratedFilesTest() override { fs::remove_all(folder_); }
 
-  // What a rank of two makes: name, samples.
+  // Files of one of two ranks: name, samples.
   std::vector<std::string> made(int rank, const GeneratedFiles& files) {
     std::vector<std::string> names;
     last_ = {0, 0};
@@ -69,13 +69,13 @@ TEST_F(GeneratedFilesTest, WhatIsThereIsNotMadeAgain) {
   const GeneratedFiles files{.train = 2, .test = 1};
   EXPECT_THAT(made(0, files), ElementsAre("train-00000.h5 0-1", "test-00000.h5 0-1 test"));
   EXPECT_THAT(made(0, files), ElementsAre());
-  EXPECT_EQ(last_, std::pair(0.0, 0));  // and nothing is said
+  EXPECT_EQ(last_, std::pair(0.0, 0));  // and nothing is reported
   fs::remove(folder_ / "data/test-00000.h5");
   EXPECT_THAT(made(0, files), ElementsAre("test-00000.h5 0-1 test"));
   EXPECT_EQ(last_, std::pair(1.0, 1));
 }
 
-// Of a folder that was made before, and for another number of them.
+// In an existing directory, and for another number of samples.
 TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
   made(0, {.train = 2, .test = 1});
   GeneratedFiles files{.train = 2, .test = 1, .val = 2, .per_file = 1, .val_prefix = val_prefix(2)};
@@ -88,15 +88,15 @@ TEST_F(GeneratedFilesTest, ValidationFilesAreMadeBesidesWhatIsThere) {
   EXPECT_FALSE(std::string("val-20-00000.h5").starts_with(val_prefix(2)));
 }
 
-// A file may take an hour: the line must not wait for the first one.
+// A file may take an hour, so progress must not wait for the first one.
 TEST_F(GeneratedFilesTest, ProgressIsToldBeforeTheFirstFileAndInsideOfEach) {
   made(0, {.train = 3, .test = 1});
   EXPECT_THAT(told_, ElementsAre(0, 0.5, 1, 1.5, 2));
   EXPECT_EQ(starts_, 1);
 }
 
-// The first run is at its first file until the second one has made the next: the second neither
-// makes the same file, nor goes on before it is there.
+// The first run generates its first file until the second run has finished the next one. The second run neither
+// generates the same file nor continues before it exists.
 TEST_F(GeneratedFilesTest, TwoRunsFillAFolderTogether) {
   const GeneratedFiles files{.train = 3, .test = 1};
   std::latch first_has_begun(1), second_has_gone_on(1);
@@ -151,7 +151,7 @@ TEST_F(GeneratedFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
   auto make = [&](const GeneratedFile& file, const FileProgress&) {
     ++files;
     std::ofstream(file.path) << "x";
-    fs::resize_file(file.path, std::uintmax_t{1} << 40);  // takes no room, but would
+    fs::resize_file(file.path, std::uintmax_t{1} << 40);  // a sparse file
   };
   EXPECT_THROW(generate_files(folder_ / "large", {.train = 4096}, 0, 1, {}, make), IoError);
   EXPECT_EQ(files, 1);

@@ -35,7 +35,7 @@ std::vector<hsize_t> row_dimensions(std::int64_t rows, std::span<const std::int6
   return dimensions;
 }
 
-// The system's reason why a file cannot be opened; empty: it can.
+// The system's error if a file cannot be opened; empty: it can.
 std::string open_error(const fs::path& path, int flags) {
   const int file = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   if (file < 0) return strerror(errno);
@@ -101,7 +101,7 @@ struct H5File::State {
     file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
     if (file < 0) fail("is not a complete HDF5 file");
   }
-  // Throws when a value is NaN or infinite: every result that it enters would be, too.
+  // Throws if a value is NaN or infinite: every result computed from it would be, too.
   void check_finite(const std::string& name, std::int64_t first, std::int64_t row,
                     std::span<const float> values) const {
     if (all_finite(values)) return;
@@ -113,8 +113,7 @@ struct H5File::State {
                     "Remove the row, or fill in the value.",
                     path.string(), first + (bad - values.begin()) / row, name, *bad));
   }
-  // Compressed in chunks of one large row or many small ones: rows are read one by one, in any
-  // order.
+  // Chunks of one large row or many small ones, compressed, because rows are read one by one in any order.
   const Handle& make(const std::string& name, std::span<const std::int64_t> row_shape) {
     const std::int64_t row = std::max<std::int64_t>(1, product(row_shape));
     const auto rows = std::max<std::int64_t>(1, 1024 / row);

@@ -48,7 +48,7 @@ TEST(H5, RowsComeBackInAnyOrder) {
   EXPECT_EQ(h5_files(path.parent_path()).front().extension(), ".h5");
 }
 
-// As two runs of a job array do that fill the same cache.
+// As two runs of a job array that fill the same cache.
 TEST(H5, TwoWritersOfOneFileDoNotMeet) {
   const fs::path folder = fs::path(testing::TempDir()) / "h5_test_writers";
   fs::remove_all(folder);

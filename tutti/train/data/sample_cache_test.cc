@@ -7,7 +7,7 @@
 namespace tutti::train {
 namespace {
 
-// Sample i has i + 1 values i; counts how often one is read.
+// Sample i has i + 1 values i; counts the reads.
 struct Source {
   int reads = 0;
   const std::vector<int>& of(SampleCache<int>& samples, int index) {

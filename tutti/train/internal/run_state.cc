@@ -127,7 +127,7 @@ void RunState::agree_on_average(comm::Communicator& workers) {
     workers.all_reduce(Buffer::of(std::span(average_)), ReduceOp::kAverage, {.name = "average"});
 }
 
-// Rank 0 looks at its watch, and the others hear of it in the step.
+// Rank 0 checks the clock; the others get the result in the step.
 bool RunState::is_checkpoint_late() const {
   const double seconds = context_.options.number("checkpoint_seconds");
   return context_.rank == 0 && context_.options.integer("checkpoint_steps") == 0 && seconds > 0 &&
@@ -197,8 +197,8 @@ Checkpoint RunState::weights_of(const TrainingPosition& now) {
   return checkpoint;
 }
 
-// Ranks take means of batch norm over their own samples. Their mean is the best there is; to go on
-// as if never stopped, each needs its own.
+// Each rank has its own running statistics of batch norm. Their mean is the best estimate; resuming bit for bit needs
+// those of each rank.
 Checkpoint RunState::snapshot(const TrainingPosition& now,
                               const std::vector<std::byte>& all_buffers) {
   Checkpoint checkpoint = weights_of(now);

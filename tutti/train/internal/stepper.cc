@@ -81,7 +81,7 @@ void Stepper::finish_update(std::size_t update, const Shared& shared, bool was_f
   Strategy& strategy = context_.updates.strategy(update);
   const bool is_loss_finite = shared.not_finite == 0;
   const Reduced reduced = strategy.reduce(is_loss_finite);
-  // Ranks of a stage know of each other; all stages must do the same.
+  // The reduction covers the ranks of one stage; all stages must take the same decision.
   struct {
     float is_not_usable, has_overflowed, wants_checkpoint, wants_stop;
   } all = {reduced.is_usable ? 0.f : 1.f, reduced.has_overflowed ? 1.f : 0.f,
@@ -110,7 +110,7 @@ torch::Tensor Stepper::loss_of(std::size_t update, const Batch& batch, std::uint
   return precise_loss(context_.task, context_.options, update, batch, seed);
 }
 
-// The layer whose weight or gradient is the first that is not finite.
+// The first layer with a non-finite weight or gradient.
 std::string Stepper::nonfinite_location() const {
   const std::vector<torch::Tensor>& tensors = context_.parameters.tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -120,7 +120,7 @@ std::string Stepper::nonfinite_location() const {
   return "the loss only";
 }
 
-// On the ranks where it is so.
+// Called on the affected ranks only.
 void Stepper::report_nonfinite(const std::string& what, const std::string& where) {
   const char* how = what == "gradient" ? "not finite, or its square overflows" : "not finite";
   log::warning("DDL-9-61 Step {}: the {} of rank {} is {} ({}). The step is skipped.", step_ + 1,
@@ -129,7 +129,7 @@ void Stepper::report_nonfinite(const std::string& what, const std::string& where
                               {{"step", step_ + 1}, {"what", what}, {"where", where}});
 }
 
-// The end of the run is told by one rank of those that take steps together.
+// One rank of the group, or of the pipelines, reports the end of the run.
 void Stepper::end_if_nonfinite_too_long() {
   if (nonfinite_steps_ + 1 < context_.options.integer("max_nonfinite_steps")) return;
   const bool tells = context_.pipeline ? context_.rank == 0 : context_.strategy.group().rank() == 0;

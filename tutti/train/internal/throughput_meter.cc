@@ -21,7 +21,7 @@ Metrics ThroughputMeter::end_step(std::int64_t step, const StepReport& report) {
   const double waited = std::min(seconds, report.times.waited);
   double loss = 0;
   for (const auto& [name, value] : report.losses) loss += value / double(report.losses.size());
-  // Meanwhile other groups took the steps between.
+  // Other groups took the steps in between.
   const double samples = length_.step_samples() * double(step - previous_step_);
   previous_step_ = step;
   if (++steps_here_ > kWarmUpSteps) {

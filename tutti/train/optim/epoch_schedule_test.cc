@@ -20,7 +20,7 @@ TEST(EpochSchedule, EpochsOfEqualSteps) {
   EXPECT_THROW(EpochSchedule(9, 10), ConfigError);
 }
 
-// Whoever goes on with steps of the same size sees no difference, wherever it was.
+// A resumed run with the same step size continues as if never stopped, from any position.
 TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
   const EpochSchedule whole(103, 10);
   for (std::int64_t stop = 0; stop < 35; ++stop) {
@@ -35,8 +35,8 @@ TEST(EpochSchedule, GoesOnAsIfNeverStopped) {
   }
 }
 
-// From every place and to every size of step: what is left of the epoch follows without a gap, all
-// but less than one step of it, and the next epoch begins at its beginning.
+// From every position and to every step size: the rest of the epoch follows without a gap, except for less than one
+// step, and the next epoch begins at its first sample.
 TEST(EpochSchedule, GoesOnWithStepsOfAnotherSize) {
   const std::int64_t samples = 96;
   for (std::int64_t before : {8, 12, 40})
@@ -57,7 +57,7 @@ TEST(EpochSchedule, GoesOnWithStepsOfAnotherSize) {
       }
 }
 
-// With fewer samples than were seen already, the epoch is over.
+// If the data has fewer samples than were used already, the epoch is over.
 TEST(EpochSchedule, TheDataMayHaveShrunk) {
   EXPECT_EQ(EpochSchedule(50, 10, 7, {2, 70}).position(7), (DataPosition{3, 0}));
 }

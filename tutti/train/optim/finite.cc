@@ -8,8 +8,8 @@ namespace tutti::train {
 
 namespace {
 
-// Positive numbers order as their bits do, then come infinity and what is no number. As integers
-// such a loop becomes one of vectors without any leave to reorder sums.
+// Positive floats are ordered like their bits, followed by infinity and NaN. With integers the compiler vectorises the
+// loop without permission to reorder sums.
 bool all_below(std::span<const float> values, float limit) {
   const auto bits = std::bit_cast<std::int32_t>(limit);
   std::int32_t found = 0;

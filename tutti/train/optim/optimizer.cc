@@ -13,15 +13,14 @@ bool is_larc(UpdateRule rule) {
   return rule == kLarc || rule == kLarcScale;
 }
 
-// Weight decay that is not a part of the gradient.
+// Decoupled weight decay: not part of the gradient.
 bool decays_apart(UpdateRule rule) {
   return rule == kAdamw || rule == kLamb;
 }
 
-// By how much the layer-wise rules change the step of a tensor whose weights and gradient have
-// these norms. LARS: the step is proportional to the norm of the weights. LARC caps that at the
-// step which the global rate would make (`clips against the rate`); `larc_scale` caps the factor on
-// the gradient itself at 1, and takes 1/16000 where a norm is zero.
+// Factor of the layer-wise optimizers for the step of a tensor, given the norms of its weights and gradient. LARS: the
+// step is proportional to the norm of the weights. LARC limits that to the step of the global rate (clipping).
+// `larc_scale` limits the factor of the gradient to 1, and uses 1/16000 if a norm is zero.
 double layer_factor(const UpdateSettings& settings, double rate, double weights, double gradient) {
   const double local = settings.trust_coefficient * weights / std::max(gradient, 1e-30);
   const bool is_degenerate = weights <= 0 || gradient <= 0;
@@ -113,8 +112,8 @@ void Optimizer::update_tensor(const Segment& segment, float* w, const float* g, 
   apply(part);
 }
 
-// Calls use(gradient, at, n) for a few elements at a time, so that what is computed of them stays
-// in the core's cache: the gradient as the rule sees it of the elements `at` to `at + n` of `part`.
+// Calls use(gradient, at, n) for blocks of elements that fit into the cache, with the gradient, including weight decay,
+// of elements `at` to `at + n` of `part`.
 template <typename Use>
 void Optimizer::for_blocks(const Part& part, Use use) const {
   const bool is_mixed_in = part.decays && !decays_apart(settings_.rule);
@@ -128,8 +127,8 @@ void Optimizer::for_blocks(const Part& part, Use use) const {
   }
 }
 
-// SGD and LARS share the momentum; all but those and RMSprop are Adam: LARC on a gradient of
-// limited size, LAMB with steps of a length that follows the norm of the weights.
+// SGD and LARS share the momentum; all others except RMSprop are Adam: LARC with a gradient of limited size, LAMB with
+// steps whose length follows the norm of the weights.
 void Optimizer::apply(const Part& part) {
   if (settings_.rule == kSgd || settings_.rule == kLars)
     apply_momentum(part);

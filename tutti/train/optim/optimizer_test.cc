@@ -33,7 +33,7 @@ TEST_P(EveryRule, FindsTheMinimumOfABowl) {
   for (float weight : weights) EXPECT_NEAR(weight, 1, 0.02);
 }
 
-// An update of one tensor after the other is the update of all.
+// Updating the tensors one by one is the same as updating all.
 TEST_P(EveryRule, TensorsAreIndependent) {
   const std::vector<Segment> segments = {{"a", 0, 3}, {"b", 3, 2}};
   Optimizer whole(rule(GetParam()), segments), parts(rule(GetParam()), segments);
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryRule,
 
 class ElementwiseRule : public testing::TestWithParam<const char*> {};
 
-// Cut anywhere, also inside tensors and across them.
+// Split anywhere, also inside tensors and across them.
 TEST_P(ElementwiseRule, SlicesTogetherAreTheWhole) {
   UpdateSettings settings = rule(GetParam());
   settings.weight_decay = 0.1;
@@ -131,7 +131,7 @@ TEST(Optimizer, LayerWiseStepsFollowTheNorms) {
   lars.begin(1, 1);
   lars.update(w, gradient, 0, 1);
   EXPECT_NEAR(w[0], 3 - 0.02 * 0.3, 1e-6);
-  w = {0, 0};  // no norm to go by: a plain step
+  w = {0, 0};  // zero norm: a plain step
   lars.begin(2, 1);
   lars.state()[0] = {0, 0};
   lars.update(w, gradient, 0, 1);

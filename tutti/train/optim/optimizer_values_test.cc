@@ -1,5 +1,4 @@
-// Every rule against its definition, in f64: not the recurrences that the rule keeps, but sums over
-// all gradients so far, as one would write them on paper.
+// Every optimizer compared with its definition, in f64: sums over all gradients so far instead of recurrences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,10 +22,10 @@ double norm(const Tensor& values) {
 
 double rate_of(int step) {
   return 0.02 + 0.01 * step;
-}  // never twice the same
+}  // all different
 
-// One tensor by the definition of a rule. `weights` are those before the step; the gradients of all
-// steps are remembered as the rule takes them.
+// One tensor by the definition of an optimizer. `weights` are those before the step; the gradients of all steps are
+// stored.
 class Definition {
  public:
   Definition(std::string rule, bool has_layer_rate, bool is_nesterov)
@@ -34,7 +33,7 @@ class Definition {
 
   Tensor step(const Tensor& weights, Tensor gradient, double rate) {
     const bool is_decoupled = rule_ == "adamw" || rule_ == "lamb";
-    const double decay = has_layer_rate_ ? kDecay : 0;  // both leave out the same tensors
+    const double decay = has_layer_rate_ ? kDecay : 0;  // both exclude the same tensors
     if (!is_decoupled)
       for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += decay * weights[i];
     const double factor = layer_factor(norm(weights), norm(gradient), rate);
@@ -52,7 +51,7 @@ class Definition {
   }
 
  private:
-  // Of the climate code (larc), of CosmoFlow's (larc_scale), and of LARS.
+  // As in the climate code (larc), CosmoFlow (larc_scale) and LARS.
   double layer_factor(double weights, double gradient, double rate) const {
     if (!has_layer_rate_) return 1;
     const bool has_norms = weights > 0 && gradient > 0;
@@ -70,7 +69,7 @@ class Definition {
       total += std::pow(share, double(taken_.size() - 1 - k)) * std::pow(taken_[k][i], power);
     return total;
   }
-  // The sum of share^age: what a mean divides by.
+  // The sum of share^age, the divisor of the mean.
   double all(double share) const {
     return (1 - std::pow(share, double(taken_.size()))) / (1 - share);
   }
@@ -99,8 +98,8 @@ struct Trial {
 
 class RuleValues : public testing::TestWithParam<Trial> {};
 
-// Four tensors: gradients that LARC clips, gradients it does not, all weights zero at first (no
-// norm to go by), and a bias, which takes neither decay nor a rate of its own.
+// Four tensors: gradients that LARC clips, gradients it does not clip, weights that are all zero at first (zero norm),
+// and a bias, which has no weight decay and no layer-wise rate.
 TEST_P(RuleValues, AreThoseOfTheDefinition) {
   const std::vector<Segment> segments = {
       {"steep", 0, 3}, {"flat", 3, 2}, {"zero", 5, 2}, {"bias", 7, 2, false}};

@@ -29,7 +29,7 @@ std::vector<double> parse_fractions(const std::string& option, const std::string
 
 enum class LrScaling { kNone, kLinear, kSqrt };
 
-// One factor for each fall, or one for all of them.
+// One factor per milestone, or one for all of them.
 std::vector<Schedule::Fall> parse_falls(const Options& options) {
   const std::vector<double> at = parse_fractions("lr_milestones", options.text("lr_milestones")),
                             factors = parse_fractions("lr_gamma", options.text("lr_gamma"));
@@ -44,7 +44,7 @@ std::vector<Schedule::Fall> parse_falls(const Options& options) {
   return falls;
 }
 
-// How many times as many samples a step has as those that `learning_rate` is for.
+// Ratio of the global batch size to that of `learning_rate`.
 double batch_ratio(const Options& options, int ranks) {
   const double base = options.number("base_batch");
   if (base == 0) return ranks;

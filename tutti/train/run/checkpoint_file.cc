@@ -25,8 +25,7 @@ constexpr const char* kUnopenedCheckpoint = "DDL-7-98";
 constexpr char kMagic[8] = {'T', 'U', 'T', 'T', 'I', 'C', 'K', '1'};
 constexpr std::uint32_t kTextRecord = 0, kArrayRecord = 1, kEndRecord = 2;
 
-// A record: kind, length of the name, length of the content, checksum of all that follows; then
-// name and content.
+// A record: kind, length of the name, length of the content, checksum of name and content; then these two.
 struct RecordHead {
   std::uint32_t kind, name_bytes;
   std::uint64_t bytes;
@@ -46,7 +45,7 @@ void check_version(const fs::path& path, const Checkpoint& checkpoint) {
                             path.string(), checkpoint.version(), kCheckpointVersion));
 }
 
-// -1: not the name of a checkpoint of a step.
+// Step of a checkpoint file; -1 for other names.
 std::int64_t step_of(const fs::path& path) {
   const std::string name = path.filename().string();
   long long step = -1;

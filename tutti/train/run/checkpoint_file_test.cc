@@ -79,7 +79,7 @@ TEST_F(CheckpointTest, KeepsTheLastAndTheBestAndPassesOverDamage) {
   EXPECT_EQ(checkpoints.newest()->step, 20);
 }
 
-// Damaged ones of later steps must not push out what is written after them.
+// Damaged checkpoints of later steps must not displace those written after them.
 TEST_F(CheckpointTest, WhatIsWrittenStays) {
   CheckpointFolder checkpoints(folder_ / "all", 2);
   for (int step : {20, 300, 310}) checkpoints.write(example(step));

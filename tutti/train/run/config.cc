@@ -100,7 +100,7 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
         (recipe.size.empty() || recipe.size == options.text("size")))
       for (const auto& [name, value] : recipe.defaults) options.set(name, value, "case");
   for (const auto& [name, value] : settings) options.set(name, value, "user");
-  // A default of the case is for its default strategy.
+  // The case's default of `lag` is meant for its default strategy.
   if (!is_synchronous(options) && options.source("lag") == "case") options.set("lag", "0", "case");
   return options;
 }

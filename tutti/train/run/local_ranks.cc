@@ -18,8 +18,7 @@ namespace {
 
 constexpr double kLastWordsSeconds = 2;
 
-// Rank r of n gets the r-th n-th of the CPUs; when there are more ranks than CPUs, all may run
-// everywhere.
+// Rank r of n gets the r-th of n shares of the CPUs; with more ranks than CPUs, all may run everywhere.
 std::vector<int> share_of(const std::vector<int>& cpus, int rank, int ranks) {
   const auto count = static_cast<int>(cpus.size());
   if (count < ranks) return cpus;
@@ -50,7 +49,7 @@ class Ranks {
   void signal(int number) const {
     for (const Rank& rank : ranks_) rank.process.signal_group(number);
   }
-  // Takes those that have ended; returns the code of the first that failed, or 0.
+  // Reaps ranks that have exited; returns the code of the first that failed, or 0.
   int reap(bool is_killed_by_us) {
     int code = 0;
     ranks_.remove_if([&](Rank& rank) {
@@ -67,7 +66,7 @@ class Ranks {
     int number;
     os::Process process;
   };
-  // A rank that is killed cannot report that itself.
+  // A killed rank cannot report it itself.
   static void report_signal(int rank, int number) {
     if (number == 0 || number == SIGINT || number == SIGTERM || number == SIGHUP) return;
     fmt::print(stderr, "DDL-3-62 Rank {} was killed by signal {} ({}).{}\n", rank, number,

@@ -35,7 +35,7 @@ TEST(LocalRanks, OneThatTheSystemKillsIsNamed) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("Rank 1 was killed by signal 9"), std::string::npos) << said;
   EXPECT_NE(said.find("ran out of memory"), std::string::npos) << said;
-  EXPECT_EQ(said.find("Rank 0"), std::string::npos) << said;  // that was us
+  EXPECT_EQ(said.find("Rank 0"), std::string::npos) << said;  // killed by this process
   testing::internal::CaptureStderr();
   run("kill -2 $$", 1);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -18,14 +18,13 @@ namespace fs = std::filesystem;
 
 constexpr double kConvertSeconds = 60;
 
-// How many neighbours one point of a curve stands for.
+// Number of steps that one point of a curve represents.
 std::size_t steps_per_point(std::size_t steps) {
   constexpr std::size_t kPoints = 60;
   return std::max<std::size_t>(1, steps / kPoints);
 }
 
-// The mean of neighbours, so that a curve of many noisy steps can be read, and between which values
-// eight of ten lie.
+// Mean over consecutive steps, for readable curves of many noisy steps, and the band with 80 % of them.
 std::vector<plot::Point> smoothed(const std::vector<double>& x, const std::vector<double>& y) {
   const std::size_t width = steps_per_point(y.size());
   std::vector<plot::Point> points;

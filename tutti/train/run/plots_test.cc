@@ -56,7 +56,7 @@ TEST_F(Plots, ValidationsAreACurveFromTheSecondOn) {
   EXPECT_THAT(os::read_text(base_ / "plots/loss.svg"), HasSubstr(">-1.6<"));  // has no logarithm
   runs::cut_metrics(base_, 3);
   fs::remove(base_ / "plots/validation.svg");
-  plot_run(base_);  // one point is no curve
+  plot_run(base_);  // one point is not a curve
   EXPECT_FALSE(fs::exists(base_ / "plots/validation.svg"));
 }
 

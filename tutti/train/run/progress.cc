@@ -33,7 +33,7 @@ std::string progress_text(const ProgressState& state) {
     text += fmt::format("  {:.{}f} GFLOP/s", state.flops_per_second * 1e-9,
                         state.flops_per_second < 10e9 ? 1 : 0);
     const double share = state.peak_flops > 0 ? state.flops_per_second / state.peak_flops : 0;
-    // Operations are counted as plain convolutions have them; Winograd's do with fewer.
+    // Operations are counted as for plain convolutions; Winograd's algorithm needs fewer.
     if (share > 1)
       text += fmt::format(" ({:.1f} times a matrix product)", share);
     else if (share >= 0.005)

@@ -43,7 +43,7 @@ TEST(Sampler, AStepDoesNotDependOnTheNumberOfRanks) {
   }
 }
 
-// What two ranks saw of an epoch and what three saw after them is the epoch.
+// The samples of two ranks, and those of three ranks after them, make up the epoch.
 TEST(Sampler, GoesOnWithAnotherNumberOfRanks) {
   const std::int64_t samples = 96, batch = 4;
   const EpochSchedule before(samples, 2 * batch);

@@ -58,14 +58,14 @@ TEST(Schedule, ScalesWithRanksFromTheRateOfOne) {
   EXPECT_DOUBLE_EQ(make({{"learning_rate", "0.1"}, {"lr_scaling", "sqrt"}}, 4).rate(0), 0.2);
 }
 
-// 0.1 is the rate of 64 samples: 16 ranks with 2 times 8 have 256.
+// 0.1 is the rate for 64 samples: 16 ranks with 2 times 8 have 256.
 TEST(Schedule, ScalesWithTheSamplesThatTheRateIsFor) {
   const std::vector<std::pair<std::string, std::string>> settings = {
       {"learning_rate", "0.1"}, {"lr_scaling", "linear"}, {"base_batch", "64"},
       {"batch", "8"},           {"accumulate", "2"},      {"warmup", "0.1"}};
   EXPECT_DOUBLE_EQ(make(settings, 16).rate(10), 0.4);
   EXPECT_NEAR(make(settings, 16).rate(0), 0.1 + 0.3 / 11, 1e-12);
-  EXPECT_DOUBLE_EQ(make(settings, 1).rate(10), 0.025);  // of fewer, less
+  EXPECT_DOUBLE_EQ(make(settings, 1).rate(10), 0.025);  // less for a smaller batch
 }
 
 }  // namespace

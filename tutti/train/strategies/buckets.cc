@@ -21,7 +21,7 @@ std::vector<fusion::GradientSize> sizes_of(const StrategyContext& context) {
   return sizes;
 }
 
-// Gradients follow each other in one array, so members are not padded.
+// Gradients are contiguous in one array, so members are not padded.
 fusion::BucketLimits limits_of(const Options& options) {
   const auto bytes = static_cast<std::size_t>(options.integer("bucket_bytes"));
   return {.bucket_bytes = bytes, .first_bytes = bytes, .alignment = sizeof(float)};
@@ -65,7 +65,7 @@ void Buckets::add_hook(torch::Tensor& parameter, std::size_t gradient) {
         if (is_armed_) schedule_.mark_ready(gradient);
         return outputs;
       }));
-  hooks_.emplace_back(node, hook);  // the node lives as long as a reference to it
+  hooks_.emplace_back(node, hook);  // the reference keeps the node alive
 }
 
 double sum_over_stages(double own, comm::Communicator* stages) {

@@ -1,5 +1,5 @@
-// Every rank trains by itself; every `local_steps` steps all take the mean of their weights. What
-// the update rule remembers stays with the rank.
+// Local SGD: every rank trains independently. Every `local_steps` steps, the weights are averaged over all ranks. Each
+// rank keeps its own optimizer state.
 #include <torch/types.h>
 
 #include "tutti/core/clock.h"

@@ -1,18 +1,18 @@
-// Groups of ranks that train synchronously inside and asynchronously between each other; `async` is
-// the case of groups of one rank. The last `servers` ranks keep the weights and update them;
-// tensors are dealt to them in turn, so that with as many servers as layers each keeps one.
+// Hybrid and asynchronous training with parameter servers. Ranks form groups that are synchronous inside and
+// asynchronous to each other; in `async`, every group is one rank. The last `servers` ranks hold the weights and update
+// them. Tensors are distributed over them round-robin, so with as many servers as layers each holds one.
 //
-// A step of a group: mean gradient inside the group; then its first rank sends each tensor's
-// gradient to the server of that tensor, which updates and answers with the fresh weights; these
-// are broadcast in the group. A server works on what comes first, from any group. Each answer
-// carries how many updates others made since this group last fetched the tensor: the staleness.
+// A step of a group: the gradients are averaged inside the group. Its first rank sends the gradient of each tensor to
+// the server of that tensor. The server updates the weights and returns them, and they are broadcast in the group. A
+// server handles requests in the order of arrival, from any group. Each reply has the number of updates by other groups
+// since this group last fetched the tensor: the staleness.
 //
-// Steps are dealt, not divided: the answer for the first tensor names the step that the group takes
-// after the one it has already begun to read. So a slow group takes fewer steps, and nobody waits
-// for it but at the end of an epoch, and then for no more than the two steps it holds.
+// Steps are assigned dynamically: the reply for the first tensor has the number of the step after the one that the
+// group is already prefetching. A slow group thus takes fewer steps. Other groups wait for it only at the end of an
+// epoch, for at most the two steps it holds.
 //
-// G groups act like extra momentum of about 1 - 1/G, so servers use (m - (1 - 1/G)) / (1/G), the
-// explicit momentum that makes the sum m, and not less than 0.
+// G groups act like additional momentum of about 1 - 1/G. Servers therefore use (m - (1 - 1/G)) / (1/G), the explicit
+// momentum for which the sum is m, and not less than 0.
 #include <fmt/format.h>
 #include <torch/types.h>
 
@@ -27,14 +27,15 @@
 namespace tutti::train {
 namespace {
 
-// Goes before every gradient and every answer.
+// Header of every gradient and every reply.
 struct Letter {
   std::int64_t tensor, step = 0, version = 0;
-  std::int64_t next_step = 0;  // of the answer for the first tensor
+  std::int64_t next_step = 0;  // in the reply for the first tensor
   double rate = 0;
 };
-constexpr std::int64_t kLeft = -1;      // instead of a tensor: the group will send no more
-constexpr std::int64_t kOnlyStep = -2;  // the group's gradients were bad; it asks for a step
+constexpr std::int64_t kLeft = -1;  // instead of a tensor: the group has finished
+constexpr std::int64_t kOnlyStep =
+    -2;  // the group's gradients were not finite; it requests a step only
 constexpr int kLetterTag = 1, kGradientTag = 2, kAnswerTag = 3;
 constexpr int kLetterWords = sizeof(Letter) / sizeof(float);
 
@@ -42,10 +43,10 @@ Buffer buffer_of(Letter& letter) {
   return {&letter, kLetterWords, DType::kF32};
 }
 
-// The messages between the first rank of each group and the servers, seen from either side.
+// Messages between the first rank of each group and the servers, for both sides.
 class ServerMessages {
  public:
-  // `servers`: the last ranks of `world`. All but the numbers must outlive this.
+  // `servers`: the last ranks of `world`. The references must outlive this object.
   ServerMessages(comm::Communicator& world, FlatParameters& parameters, Optimizer& optimizer,
                  int servers, int groups)
       : world_(world),
@@ -55,8 +56,8 @@ class ServerMessages {
         groups_(groups),
         versions_(parameters.segments().size()) {}
 
-  // Sends all gradients and receives the weights. All gradients go out before the first answer is
-  // waited for: servers work side by side. Returns the staleness.
+  // Sends all gradients and receives the weights. All gradients are sent before the first reply is awaited, so servers
+  // work concurrently. Returns the staleness.
   double exchange(std::int64_t step, double rate) {
     const std::size_t count = parameters_.segments().size();
     std::vector<Letter> letters(count, Letter{kLeft}), answers = letters;
@@ -81,7 +82,7 @@ class ServerMessages {
     return staleness;
   }
 
-  // Without gradients.
+  // Requests a step without gradients.
   void ask_for_step() {
     Letter letter{kOnlyStep};
     world_.send(buffer_of(letter), server_of(0), kLetterTag);
@@ -98,7 +99,7 @@ class ServerMessages {
 
   // On a server: updates weights until all groups have left.
   void serve(std::int64_t start) {
-    next_step_ = start + 2 * groups_;  // each group begins with two
+    next_step_ = start + 2 * groups_;  // each group starts with two
     for (int left = 0; left < groups_;) {
       Letter letter{kLeft};
       int peer = 0;
@@ -112,7 +113,7 @@ class ServerMessages {
     }
   }
 
-  // Of this group; of a server: the next to assign.
+  // Of this group; on a server: the next to assign.
   std::int64_t& next_step() { return next_step_; }
 
  private:
@@ -145,11 +146,10 @@ class ServerMessages {
   Optimizer& optimizer_;
   const int servers_, groups_;
   std::int64_t next_step_ = 0;
-  std::vector<std::int64_t> versions_;  // updates of each tensor that this rank has made or seen
+  std::vector<std::int64_t> versions_;  // updates of each tensor made or seen by this rank
 };
 
-// The option `groups`, or as many groups as ranks that train. Throws ConfigError when there are too
-// few ranks.
+// The option `groups`, or the number of ranks that train. Throws ConfigError if there are too few ranks.
 int groups_of(const StrategyContext& context, bool is_async) {
   const int ranks = context.communicator.size();
   const int servers = static_cast<int>(context.options.integer("servers")),
@@ -219,7 +219,7 @@ class ParameterServers : public Strategy {
     return times;
   }
 
-  // What the first group fetched last is what all have.
+  // All ranks take the weights that the first group fetched last.
   void agree() override {
     workers_->broadcast(Buffer::of(parameters_.weights()), 0, {.name = "weights"});
   }

@@ -1,4 +1,4 @@
-// Staleness, where it is known who updates when.
+// Staleness with a fixed order of updates.
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
@@ -15,7 +15,7 @@
 namespace tutti::train {
 namespace {
 
-// Lets threads go on one after the other, in an order that is written down before.
+// Lets threads proceed one at a time in a given order.
 class Turns {
  public:
   explicit Turns(std::string order) : order_(std::move(order)) {}
@@ -36,7 +36,7 @@ class Turns {
   std::size_t next_ = 0;
 };
 
-// What a group finds stale is what others did since its own last turn.
+// The staleness of a group is the number of updates by others since its own last turn.
 std::vector<double> expected(const std::string& order, char who) {
   std::vector<double> all;
   double others = 0;
@@ -102,7 +102,7 @@ TEST(ParameterServers, StalenessIsWhatTheOrderMakesIt) {
   for (const auto& [who, values] : found) EXPECT_EQ(values, expected(order, who)) << who;
 }
 
-// The third group does three steps while the first is at one.
+// The third group takes three steps during one of the first.
 TEST(ParameterServers, AnExampleByHand) {
   const auto found = staleness("ACCCBA", 3, 1, 1);
   EXPECT_EQ(found.at('A'), (std::vector<double>{0, 4}));

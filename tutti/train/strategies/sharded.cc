@@ -1,11 +1,12 @@
-// Every rank computes the gradient of its part of the batch, and updates its slice of the weights.
+// Synchronous training with a sharded optimizer step. Every rank computes the gradient of its part of the batch and
+// updates one shard of the weights.
 //
-// Of each bucket a rank receives the mean gradient of its own slice only (reduce-scatter), updates
-// the weights there, and gives them to all (all-gather). That moves as many bytes as an all-reduce
-// of the gradients, but the arithmetic of the update, and its traffic of weights and moments
-// through memory, are done once instead of on every rank. The weights are the last to travel and
-// cannot hide behind backward: it is for networks with many weights on hosts with many ranks.
-// Moments are right only in a rank's own slices, until they are shared for a checkpoint.
+// For each bucket, a rank receives the mean gradient of its own shard only (reduce-scatter), updates the weights there,
+// and sends them to all ranks (all-gather). This moves as many bytes as an all-reduce of the gradients. The arithmetic
+// of the update, and its memory traffic for weights and optimizer state, are done once instead of on every rank. The
+// all-gather comes last and cannot overlap with the backward pass, so this is for networks with many weights on hosts
+// with many ranks. Every rank allocates the whole optimizer state; only its own shard is valid until share_moments()
+// exchanges it for a checkpoint.
 #include <algorithm>
 
 #include "tutti/core/clock.h"
@@ -73,8 +74,8 @@ class ShardedUpdate : public Strategy {
 
  private:
   struct Slice {
-    std::int64_t begin = 0;            // of mine, in the whole array
-    std::size_t at = 0;                // of mine, in the memory of all my slices
+    std::int64_t begin = 0;            // of this rank's shard, in the whole array
+    std::size_t at = 0;                // of this rank's shard, in memory_
     std::vector<std::int64_t> counts;  // of every rank
     std::size_t mine = 0;
     std::size_t size() const { return static_cast<std::size_t>(counts[mine]); }
@@ -111,7 +112,7 @@ class ShardedUpdate : public Strategy {
     return gather(b, parameters_.weights());
   }
 
-  // Everybody's slice of bucket b of `whole` to all. The memory of the gradients is free by then.
+  // All-gathers the shards of bucket b of `whole`. The gradient memory is unused by then.
   comm::Work gather(std::size_t b, std::span<float> whole) {
     const std::span<const float> mine =
         whole.subspan(static_cast<std::size_t>(slices_[b].begin), slices_[b].size());
@@ -137,7 +138,7 @@ class ShardedUpdate : public Strategy {
   NonFiniteCheck nonfinite_check_;
   std::vector<comm::Work> works_;
   std::vector<Slice> slices_;
-  float* memory_ = nullptr;  // my slices of all buckets, one after the other
+  float* memory_ = nullptr;  // shards of this rank, bucket after bucket
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Every rank computes the gradient of its part of the batch; all take the mean, and every rank
-// updates all weights.
+// Synchronous data-parallel training. Every rank computes the gradient of its part of the batch; the gradients are
+// averaged over all ranks, and every rank updates all weights.
 //
-// A full bucket is reduced on the communicator's own thread while backward goes on. After backward
-// the last ones are waited for, and for the word that the gradients of all ranks are finite: one
-// that is not must not meet weights that others have already changed.
+// A complete bucket is reduced on the communicator's thread during the backward pass. After it, the rank waits for the
+// last buckets and for the result of the non-finite check: a non-finite gradient must be known before any rank changes
+// its weights.
 //
-// With lag 1 the update of step n uses the mean gradient of step n-1, so nothing is waited for that
-// was not sent a whole step before; the first step updates nothing.
+// With lag 1 the update of step n uses the mean gradient of step n-1, so the reduction has a whole step to complete;
+// the first step updates nothing.
 #include <utility>
 
 #include "tutti/core/clock.h"
@@ -117,8 +117,8 @@ class Sync : public Strategy {
   const double clip_norm_;
   const int lag_;
   Buckets buckets_;
-  NonFiniteCheck watches_[2];  // of each buffer
-  int buffer_ = 0, used_ = 0;  // of the gradients of this step, and of those of this update
+  NonFiniteCheck watches_[2];  // per buffer
+  int buffer_ = 0, used_ = 0;  // buffers of the gradients of this step, and of this update
   std::vector<comm::Work> works_, pending_;
   bool is_pending_finite_ = true, is_first_ = true, has_gradient_ = false;
 };
