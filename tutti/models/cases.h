@@ -1,4 +1,4 @@
-// Every case that `tutti train` knows. Adding one: its folder, one row here and one in tasks.cc.
+// Table of the cases of `tutti train`. To add one: its directory, one row here and one in tasks.cc.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 namespace tutti::models {
 
 std::span<const train::CaseInfo* const> cases();
-// Throws ConfigError that lists the names.
+// Throws ConfigError, which lists the names.
 const train::CaseInfo& find_case(std::string_view name);
 
 }  // namespace tutti::models

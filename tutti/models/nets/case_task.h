@@ -1,6 +1,5 @@
-// Base of the tasks of all cases: the files with training, test and validation samples, and their
-// generation. A case adds its data set (`generated`, `open`, `batch_of`), its network, its loss and
-// its metric.
+// Base class of the tasks of all cases: files of training, test and validation samples, and their generation. A case
+// adds its data set (`generated`, `open`, `batch_of`), its network, its loss and its metric.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@ class CaseTask : public train::Task {
     train_ = open(data.folder, "train", &*cache_);
     const std::int64_t all = limited(train_->size(), data.train), held = held_out(all);
     train_samples_ = all - held;
-    if (held > 0) {  // opened again: a thread reads ahead in those trained on
+    if (held > 0) {  // opened again, because a thread prefetches from the training files
       test_ = {open(data.folder, "train", &*cache_), train_samples_, held};
     } else {
       test_ = whole(open(data.folder, "test", &*cache_), data.test);
@@ -45,10 +44,10 @@ class CaseTask : public train::Task {
   CaseTask(const Options& options, std::shared_ptr<Network> network)
       : options_(options), network_(std::move(network)) {}
 
-  // Data to generate where the option `data` is empty.
+  // Data to generate if the option `data` is empty.
   virtual GeneratedData generated() const = 0;
-  // The samples of a split: `prefix` is "train", "test", "val" or the name of a file. Throws
-  // IoError when there are none, or when they do not fit the network. The cache may be null.
+  // Opens the samples of a split: `prefix` is "train", "test", "val" or the name of a file. Throws IoError if there are
+  // none, or if they do not fit the network. The cache may be null.
   virtual std::unique_ptr<Samples> open(const std::filesystem::path& folder,
                                         const std::string& prefix,
                                         train::SampleCacheBudget* cache) const = 0;
@@ -102,7 +101,7 @@ class CaseTask : public train::Task {
 
   std::optional<train::SampleCacheBudget> cache_;
   std::unique_ptr<Samples> train_;
-  EvalSet test_, validation_;  // the latter is empty where the data has none
+  EvalSet test_, validation_;  // the latter is empty if the data has none
   std::int64_t train_samples_ = 0;
 };
 

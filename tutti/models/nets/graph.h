@@ -1,5 +1,5 @@
-// A network as data: layers with branches and joins. Its layers, their sizes and the forward pass
-// come from this one description.
+// A network as data: layers with branches and concatenations. Its layers, their sizes and the forward pass are derived
+// from this description.
 #pragma once
 
 #include <vector>
@@ -8,25 +8,25 @@
 
 namespace tutti::models {
 
-enum class Activation { kNone, kRelu, kLeaky };  // kLeaky: slope 0.1
+enum class Activation { kNone, kRelu, kLeaky };  // kLeaky: negative slope 0.1
 
-// Nodes are added in the order in which they run, and refer to earlier ones.
+// Nodes are added in the order of execution and refer to earlier ones.
 class Graph {
  public:
   using Id = std::size_t;
   static constexpr Id kInput = 0;
 
-  // Of the images that the network takes.
+  // Shape of the input images.
   Graph(int channels, int height, int width);
 
-  // A layer on the outputs of `inputs`, joined along the channels. Its `in`, `height`, `width` and
-  // `sees_input` are set here; a layer of kernel 0 also gets its `out`.
+  // A layer on the concatenated channels of `inputs`. Its `in`, `height`, `width` and `sees_input` are set here; a
+  // layer of kernel 0 also gets its `out`.
   Id layer(Layer layer, const std::vector<Id>& inputs, Activation activation = Activation::kNone);
-  // The sum of two outputs of one size.
+  // The sum of two outputs of the same size.
   Id add(Id a, Id b, Activation activation = Activation::kNone);
-  // Padded by half the kernel.
+  // Max pooling, padded by half the kernel.
   Id max_pool(Id input, int kernel, int stride);
-  // The mean over all pixels, as an image of one pixel in f32.
+  // Global average pooling: an image of one pixel in f32.
   Id mean(Id input);
   // An image of one pixel, repeated to the size of `pattern`.
   Id expand(Id input, Id pattern);
@@ -44,8 +44,7 @@ class Graph {
   const std::vector<Layer>& layers() const { return layers_; }
   int channels(Id node) const { return nodes_[node].channels; }
   Id last() const { return nodes_.size() - 1; }
-  // Nodes after which only their own output is needed, and a layer follows: where ranks in a row
-  // can divide the network.
+  // Nodes after which only their own output is needed and a layer follows: possible boundaries of pipeline stages.
   std::vector<Id> cuts() const;
 
  private:

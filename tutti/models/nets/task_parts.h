@@ -1,5 +1,4 @@
-// Common parts of the tasks of all cases: generated data in the cache, batches of samples, metrics
-// by name.
+// Common functions of the tasks of all cases: generated data in the cache, batches of samples, metrics by name.
 #pragma once
 
 #include <cstdint>
@@ -55,13 +54,13 @@ struct DataLocation {
   std::string val_prefix = "val";    // of the files with validation samples
   std::int64_t train = 0, test = 0;  // samples to use; 0: all
 };
-// The directory of the option `data`, or where that is empty, one in the cache that all ranks fill
-// with generated data; rank 0 shows the progress. If memory is short, only as many ranks of a host
-// generate as fit. Throws MemoryError when not even one fits. Collective.
+// The directory of the option `data` or, if that is empty, one in the cache that all ranks fill with generated data;
+// rank 0 shows the progress. If memory is short, only as many ranks of a host generate as fit. Throws MemoryError if
+// not even one fits. Collective.
 DataLocation locate_data(const Options& options, comm::Communicator& communicator,
                          const std::function<GeneratedData()>& generated);
 
-// How many ranks of a host, of `ranks`, can take `bytes` of memory each.
+// Number of ranks of a host, at most `ranks`, that fit with `bytes` of memory each.
 int ranks_that_fit(int ranks, double bytes, double free);
 
 // Memory of a rank for the cache of samples: the option `cache_bytes`, or its share of a quarter of
@@ -78,11 +77,11 @@ struct ValueBytes {
   double at(torch::ScalarType dtype) const;
 };
 
-// `available`, but no more than `most` where that is above 0.
+// `available`, but at most `most` if that is above 0.
 std::int64_t limited(std::int64_t available, std::int64_t most);
 
-// Images of this side in a batch for evaluation: 64 of 64 x 64 or smaller, and as many pixels of
-// larger ones.
+// Images of this side in a batch for evaluation: 64 of 64 x 64 or smaller, and the same number of pixels of larger
+// ones.
 std::int64_t eval_batch(std::int64_t side);
 
 // Calls use(first, indices) for every `parts`-th batch of [0, count) from batch `part` on.
@@ -95,7 +94,7 @@ void for_batches(std::int64_t count, std::int64_t batch, int part, int parts, Us
   }
 }
 
-// The value of that name; 0 when there is none.
+// The value of that name; 0 if there is none.
 double value_of(const train::Metrics& metrics, std::string_view name);
 
 }  // namespace tutti::models

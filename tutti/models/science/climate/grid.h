@@ -1,4 +1,4 @@
-// The globe as rows of latitude and columns of longitude, and the fields on it.
+// Latitude-longitude grid and the fields on it.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,16 @@ namespace tutti::models::climate {
 inline constexpr double kDegree = std::numbers::pi / 180;  // in radians
 inline constexpr double kDegreeKm = 111.195;               // along a meridian
 
-// Row 0 lies in the south; column 0 at longitude 0; places are the middles of cells.
+// Row 0 is the southernmost; column 0 is at longitude 0. Positions are cell centres.
 struct Grid {
   int rows = 96, columns = 144;
   double row_step() const { return 180.0 / rows; }  // degrees
   double column_step() const { return 360.0 / columns; }
   double latitude(int row) const { return -90 + (row + 0.5) * row_step(); }
   double longitude(int column) const { return (column + 0.5) * column_step(); }
-  int column(int any) const { return ((any % columns) + columns) % columns; }  // round the globe
+  int column(int any) const {
+    return ((any % columns) + columns) % columns;
+  }  // modulo the number of columns
   std::size_t size() const { return static_cast<std::size_t>(rows) * columns; }
   std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row) * columns + column;
@@ -32,7 +34,7 @@ struct Position {
   double latitude = 0, longitude = 0;  // degrees
 };
 
-// From one place to another near it, in km to the east and to the north.
+// Displacement to a nearby position, in km to the east and to the north.
 struct Offset {
   double east = 0, north = 0;
   double distance() const { return std::hypot(east, north); }
@@ -44,7 +46,7 @@ inline Offset offset(const Position& from, const Position& to) {
 }
 double great_circle_km(const Position& a, const Position& b);
 
-// Calls visit(row, column, offset from the centre) for all places at most `km` away, and few more.
+// Calls visit(row, column, offset from the centre) for all cells at most `km` away, and a few more.
 template <class Visit>
 void visit_near(const Grid& grid, const Position& centre, double km, Visit visit) {
   const int row = static_cast<int>((centre.latitude + 90) / grid.row_step());
@@ -62,7 +64,7 @@ void visit_near(const Grid& grid, const Position& centre, double km, Visit visit
   }
 }
 
-// What the model CAM5 writes, in the order of the segmentation data set.
+// Output variables of the model CAM5, in the order of the segmentation data set.
 enum Field : std::uint8_t {
   kTMQ,
   kU850,
@@ -84,6 +86,6 @@ enum Field : std::uint8_t {
 inline constexpr int kFields = 16;
 const std::array<const char*, kFields>& field_names();
 
-using Plane = std::vector<float>;  // one value per place of a grid
+using Plane = std::vector<float>;  // one value per cell of a grid
 
 }  // namespace tutti::models::climate

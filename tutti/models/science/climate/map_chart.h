@@ -1,4 +1,4 @@
-// Maps of the globe as SVG: a field in shades, with regions or boxes over it.
+// Maps of the globe as SVG: a field in shades of grey, with regions or boxes over it.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ struct MapBox {
 
 struct MapPanel {
   std::string title;
-  std::span<const float> field;         // one value per place
-  std::span<const std::uint8_t> marks;  // 0: none; else the number of a colour; may be empty
+  std::span<const float> field;         // one value per cell
+  std::span<const std::uint8_t> marks;  // 0: none; otherwise the number of a colour; may be empty
   std::vector<MapBox> boxes;
 };
 
@@ -28,7 +28,7 @@ struct Legend {
   std::string text;
 };
 
-// Panels below each other, north up. The same panels give the same bytes.
+// Panels below each other, north up. Deterministic: the same panels give the same bytes.
 std::string map_svg(const Grid& grid, std::span<const MapPanel> panels,
                     std::span<const Legend> legend);
 

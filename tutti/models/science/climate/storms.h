@@ -1,4 +1,4 @@
-// The storms that make_frame puts into the fields, one function each.
+// The storms that make_frame adds to the fields, one function each.
 #pragma once
 
 #include "tutti/models/science/climate/weather.h"
@@ -12,31 +12,31 @@ struct Cyclone {
   bool is_depression;
 };
 Cyclone draw_cyclone(const Grid& grid, bool is_depression, Random& random);
-// Pressure, winds, warm core, moisture, rain.
+// Adds pressure, winds, warm core, moisture and rain.
 void add_cyclone(const Cyclone& cyclone, Frame& frame);
 
 struct River {
   struct Point {
     Position position;
-    double along, heading;  // share of the length; radians north of east
+    double along, heading;  // fraction of the length; radians north of east
   };
   std::vector<Point> axis;
   double sigma_km, moisture, wind;
 };
 River draw_river(Random& random);
-// The low at its head, before winds are made from the pressure.
+// The low at the head of a river, before winds are derived from the pressure.
 void add_river_low(const River& river, Frame& frame);
 void add_river(const River& river, Frame& frame);
 
-// A cold low of middle latitudes: pressure and temperature, before winds are made.
+// A cold extratropical low: pressure and temperature, before winds are derived.
 void add_extratropical(Frame& frame, Random& random);
-// Round, moist, harmless.
+// A round moist region that is not a storm.
 void add_moist_pool(Frame& frame, Random& random);
 
 inline double between(double low, double high, Random& random) {
   return low + (high - low) * random.uniform();
 }
-// Never smaller than near the equator, where it would vanish.
+// Coriolis parameter, bounded below near the equator, where it would vanish.
 double coriolis_at(double latitude);
 Box box_around(const Grid& grid, const Position& centre, double degrees);
 

@@ -1,4 +1,4 @@
-// Boxes as the network says them, and how good they are.
+// Encoding of boxes for the network, and their average precision.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ struct Labelled {
   int kind = 0;
 };
 
-// What the network should say on its grid of cells, each `cell` pixels wide: for the cell in which
-// the centre of a box lies, the offset of the centre in the cell (0 to 1) and log2 of the sizes by
-// the cell's side. Of two storms in one cell the later counts.
+// Targets on the network's grid of cells, each `cell` pixels wide. The cell that contains the centre of a box has the
+// offset of the centre in the cell (0 to 1) and log2 of the sizes relative to the cell. If two storms share a cell, the
+// later one counts.
 struct Targets {
   int rows = 0, columns = 0;
   std::vector<float> boxes;        // (4, rows, columns): x, y, width, height
@@ -34,20 +34,20 @@ struct Detection {
   int kind = 0;
   float score = 0;
 };
-// What a cell says, as a box. The reverse of encode.
+// Box of a cell. Inverse of encode.
 Box decode(int row, int column, std::span<const float, 4> encoded, int cell);
 
 double overlap(const Box& a, const Box& b);  // intersection over union
 
-// Average precision of one kind over all frames: detections in order of their score take the free
-// box of their frame that they overlap most, if by at least `least`; the area below precision, made
-// falling, against recall. Of a kind that never occurs: -1.
+// Average precision of one kind over all frames. Detections, in order of their score, are matched to the unmatched box
+// of their frame with the largest overlap, if that is at least `least`. The result is the area under the monotone
+// precision-recall curve; -1 for a kind that does not occur.
 struct Scene {
   std::vector<Labelled> truth;
   std::vector<Detection> found;
 };
 double average_precision(std::span<const Scene> scenes, int kind, double least);
-// Over the kinds that occur.
+// Mean over the kinds that occur.
 double mean_average_precision(std::span<const Scene> scenes, double least);
 
 }  // namespace tutti::models::climate_detect

@@ -1,4 +1,4 @@
-// Moments of the weather with boxes round their storms, in files of the published layout.
+// Weather snapshots with bounding boxes of their storms, in files of the published layout.
 #pragma once
 
 #include <filesystem>
@@ -17,22 +17,20 @@ const std::array<climate::Field, climate::kFields>& file_order();
 inline constexpr int kMostBoxes = 15;
 
 struct FramePlan {
-  int rows = 96, columns = 144;  // columns may be fewer than the globe has: the rest is cut off
+  int rows = 96, columns = 144;  // columns may be fewer than the globe has: the rest is cropped
   std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5` of up to 20 frames each: images
-// (N, 16, rows, columns)
-// and boxes (N, 15, 5): ymin, xmin, ymax, xmax, class; rows that are not used are -1. Rank r of
-// `ranks` makes every `ranks`-th file; files that are there are left alone. A file depends on
-// nothing but the plan and its number.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5` of up to 20 frames each: images (N, 16, rows, columns)
+// and boxes (N, 15, 5): ymin, xmin, ymax, xmax, class; unused rows are -1. Rank r of `ranks` generates every `ranks`-th
+// file; existing files are kept. A file depends only on the plan and its number.
 void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
               const train::GenerateProgress& progress = {});
 
 // The frames of the files `<folder>/<name>*.h5`.
 class FrameFiles {
  public:
-  // Throws IoError when there are none, or when one does not have the layout above.
+  // Throws IoError if there are none, or if one does not have the layout above.
   FrameFiles(const std::filesystem::path& folder, const std::string& name);
 
   std::int64_t size() const { return static_cast<std::int64_t>(boxes_.size()); }
@@ -43,7 +41,7 @@ class FrameFiles {
   const std::vector<Labelled>& boxes(std::int64_t index) const {
     return boxes_[static_cast<std::size_t>(index)];
   }
-  // Mean and spread of each field over the first frames.
+  // Mean and standard deviation of each field over the first frames.
   void scale(std::span<float> mean, std::span<float> deviation) const;
 
  private:

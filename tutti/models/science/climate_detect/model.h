@@ -1,6 +1,6 @@
-// The network for storms of "Deep Learning at 15PF" (arXiv:1708.05256): convolutions down to a map
-// from which the input is drawn again, and one more to a grid of cells, each of which says whether
-// the centre of a storm lies in it, of which kind, and where its box is.
+// The storm detector of "Deep Learning at 15PF" (arXiv:1708.05256): an encoder, a decoder that reconstructs the input,
+// and one more convolution to a grid of cells. Each cell predicts whether it contains the centre of a storm, the kind
+// of the storm, and its box.
 #pragma once
 
 #include <vector>
@@ -23,9 +23,9 @@ NetworkGraph graph_of(const NetworkShape& shape);
 
 struct DetectorOutput {
   torch::Tensor boxes;      // (N, 4, rows, columns)
-  torch::Tensor has_storm;  // (N, 2, rows, columns): yes, no; before the softmax
-  torch::Tensor kind;       // (N, kinds, rows, columns); before the softmax
-  torch::Tensor drawn;      // the scaled input, drawn again; undefined when not asked for
+  torch::Tensor has_storm;  // (N, 2, rows, columns): yes, no; logits
+  torch::Tensor kind;       // (N, kinds, rows, columns); logits
+  torch::Tensor drawn;      // reconstruction of the scaled input; undefined unless requested
   torch::Tensor scaled;     // the scaled input
 };
 
@@ -41,14 +41,14 @@ class Network : public LayerStack {
   const NetworkGraph graph_;
 };
 
-// What is right of one frame of a batch.
+// Targets of a batch.
 struct DetectorTargets {
   torch::Tensor boxes, has_storm, kind;  // as in Targets
   torch::Tensor is_labelled;             // (N), 0 or 1
 };
-// Of the labelled frames, per frame: 5 |x, y| + 7 |w, h| (smooth) where a storm is, -log of the
-// confidence there and half of it elsewhere, cross-entropy of the kind. `weight` times the mean
-// squared error of the drawing is added, over all frames.
+// Sum over the labelled frames, per frame: 5 |x, y| + 7 |w, h| (smooth L1) in cells with a storm, -log of the
+// confidence there and half of it elsewhere, cross-entropy of the kind. `weight` times the mean squared error of the
+// reconstruction is added, over all frames.
 torch::Tensor loss_of(const DetectorOutput& output, const DetectorTargets& targets, double weight);
 
 }  // namespace tutti::models::climate_detect

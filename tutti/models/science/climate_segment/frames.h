@@ -1,4 +1,4 @@
-// Moments of the weather with their labels, in files of the published layout: one each.
+// Weather snapshots with their labels, in files of the published layout, one snapshot each.
 #pragma once
 
 #include <array>
@@ -20,12 +20,10 @@ struct FramePlan {
   std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5`: climate/data (rows, columns, 16),
-// climate/labels_0 and
-// labels_1 (rows, columns) by the two thresholds of moisture, climate/stats (16, 4): mean, most,
-// least and spread of each field, and climate/truth: where storms were put. Rank r of `ranks` makes
-// every `ranks`-th file; files that are there are left alone. A file depends on nothing but the
-// grid and its number.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<frames>-<i>.h5`: climate/data (rows, columns, 16), climate/labels_0
+// and labels_1 (rows, columns) with the two moisture thresholds, climate/stats (16, 4): mean, maximum, minimum and
+// standard deviation of each field, and climate/truth: the generated storms. Rank r of `ranks` generates every
+// `ranks`-th file; existing files are kept. A file depends only on the grid and its number.
 void generate(const std::filesystem::path& folder, const FramePlan& plan, int rank, int ranks,
               const train::GenerateProgress& progress = {});
 
@@ -36,20 +34,20 @@ struct ChannelScale {
 // The files of `<folder>/<name>*.h5`, or else `<folder>/<name>/*.h5`, or the one file of that name.
 class FrameFiles {
  public:
-  // Throws IoError when there are none, or when the first does not have the layout above.
+  // Throws IoError if there are none, or if the first does not have the layout above.
   FrameFiles(const std::filesystem::path& folder, const std::string& name);
 
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   const Grid& grid() const { return grid_; }
-  // Whether the first file says where storms were put; files of others have labels only.
+  // Whether the first file has the generated storms; published files have labels only.
   bool has_truth() const { return has_truth_; }
-  // Fields with the 16 values of a place together; labels 0 to 2. Opens the file at each call.
+  // Fields with the 16 values of a pixel contiguous; labels 0 to 2. Opens the file at each call.
   void read(std::int64_t index, std::span<float> fields, std::span<std::uint8_t> labels) const;
-  // Where storms were put; empty when the file does not say.
+  // Storms as generated; empty if the file does not have them.
   std::vector<std::uint8_t> truth(std::int64_t index) const;
   // Over the first files, from climate/stats.
   ChannelScale scale() const;
-  // Share of each class in the labels of the first files.
+  // Fraction of each class in the labels of the first files.
   std::array<double, climate::kClasses> frequencies() const;
 
  private:

@@ -1,4 +1,4 @@
-// How well regions are found: intersection over union of each class, over all pixels of all frames.
+// Intersection over union of each class, over all pixels of all frames.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace tutti::models::climate_segment {
 
 class Overlap {
  public:
-  // Pixel by pixel: the class that is meant, and the class that was found.
+  // Per pixel: the labelled and the predicted class.
   void add(std::span<const std::uint8_t> meant, std::span<const std::uint8_t> found);
-  // Of a class that nobody has meant or found: 1.
+  // 1 for a class that neither occurs nor is predicted.
   double iou(int label) const;
   double mean_iou() const;
   double accuracy() const;
@@ -28,8 +28,8 @@ class Overlap {
   std::array<double, climate::kClasses * climate::kClasses> counts_{};
 };
 
-// Weights of the classes in the loss, of sum 1: all alike, by one over the frequency, or over its
-// root. A class that never occurs weighs as if it had one pixel in ten million.
+// Class weights of the loss, with sum 1: equal, by the inverse frequency, or by its square root. A class that does not
+// occur has the weight of one with one pixel in ten million.
 enum class Weighting { kNone, kInverseSqrt, kInverse };  // the option `weighting`
 std::array<float, climate::kClasses> class_weights(
     Weighting weighting, const std::array<double, climate::kClasses>& frequencies);

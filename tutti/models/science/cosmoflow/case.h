@@ -1,4 +1,4 @@
-// The case `cosmoflow`: its options and its network, and what it looks for.
+// The case `cosmoflow`: options, network and target parameters.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ namespace tutti::models::cosmoflow {
 const train::CaseInfo& case_info();
 std::unique_ptr<train::Task> make_task(const Options& options);
 
-// The choices of the options `variant` and `input`.
+// Choices of the options `variant` and `input`.
 enum class Variant { kPaper, kMlperf };
 enum class Input { kDensity, kContrast, kLog };
 
-// A parameter of universes: made evenly between `low` and `high`; the network gives
-// (value - centre) / scale.
+// A parameter of universes, distributed uniformly between `low` and `high`. The output of the network is (value -
+// centre) / scale.
 struct Parameter {
   std::string name;
   double low, high, centre, scale;

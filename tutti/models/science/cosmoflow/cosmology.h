@@ -1,5 +1,5 @@
-// How matter is spread on average: the linear power spectrum and its growth, in a flat universe.
-// Lengths in Mpc/h, wave numbers in h/Mpc.
+// Statistics of the matter distribution: linear power spectrum and growth, in a flat universe. Lengths in Mpc/h, wave
+// numbers in h/Mpc.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@ struct Cosmology {
   double omega_m = 0.3, sigma_8 = 0.8, n_s = 0.96, h = 0.7, omega_b = 0.045;
 };
 
-// Eisenstein and Hu (1998), without the acoustic waves.
+// Eisenstein and Hu (1998), without baryon acoustic oscillations.
 double transfer(const Cosmology& cosmology, double k);
 
-// P(k) today, with the amplitude that gives sigma_8.
+// P(k) today, normalised to sigma_8.
 class PowerSpectrum {
  public:
   explicit PowerSpectrum(const Cosmology& cosmology);
@@ -24,8 +24,8 @@ class PowerSpectrum {
   double amplitude_ = 1;
 };
 
-// Of perturbations relative to today, first and second order (Carroll, Press and Turner 1992;
-// Bouchet et al. 1995). The second is negative.
+// Growth of perturbations relative to today, first and second order (Carroll, Press and Turner 1992; Bouchet et al.
+// 1995). The second is negative.
 struct Growth {
   double first = 1, second = 0;
 };

@@ -14,8 +14,8 @@ class CubeFft {
   explicit CubeFft(int side);
 
   int side() const { return side_; }
-  // In place, side^3 values, the last index fastest. forward has exp(-i k x) and no factor; inverse
-  // divides by side^3 and so undoes forward. Callable from several threads.
+  // In place, side^3 values, the last index fastest. forward has exp(-i k x) and no factor; inverse divides by side^3,
+  // so it is the inverse of forward. Thread-safe.
   void forward(std::span<Complex> cube) const;
   void inverse(std::span<Complex> cube) const;
 

@@ -1,4 +1,4 @@
-// Files of made universes.
+// Files of synthetic universes.
 #pragma once
 
 #include <filesystem>
@@ -18,23 +18,21 @@ struct DataPlan {
   int cuts = 1;  // samples along a side
   std::int64_t train_universes = 0, test_universes = 0, val_universes = 0;
   int per_file() const;          // universes
-  double bytes_to_make() const;  // memory that making one universe takes
+  double bytes_to_make() const;  // memory to generate one universe
 };
 
-// The plan that the options of the case ask for. `mlperf` has redshifts 0, 0.5, 1.5 and 3 as
-// channels and boxes that scale with h.
+// The plan for the options of the case. `mlperf` has redshifts 0, 0.5, 1.5 and 3 as channels, and boxes that scale with
+// h.
 DataPlan data_plan(const Options& options);
 
-// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<universes>-<i>.h5` into `folder`: `volumes`
-// (N,C,S,S,S), density over its
-// mean, rounded to the 8 bits of bf16 so that it packs well, and `physPar` (N,P). Rank r of `ranks`
-// makes every `ranks`-th file; files that are there are left alone. A file depends on nothing but
-// the plan and its number. `progress` is called after each file with those done by this rank and
-// all it has to do.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<universes>-<i>.h5` into `folder`: `volumes` (N,C,S,S,S), density over
+// its mean, rounded to the 8 bits of bf16 so that it compresses well, and `physPar` (N,P). Rank r of `ranks` generates
+// every `ranks`-th file; existing files are kept. A file depends only on the plan and its number. `progress` is called
+// after each file with the number done by this rank and its total.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const train::GenerateProgress& progress = {});
 
-// Cuts a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
+// Splits a cube of `side` cells into cuts^3 cubes; calls visit(values) for each.
 void each_subvolume(const std::vector<std::vector<float>>& grids, int side, int cuts,
                     const std::function<void(const std::vector<float>&)>& visit);
 

@@ -1,4 +1,4 @@
-// How well parameters are read, and against what.
+// Errors of the predicted parameters, compared with a constant-mean baseline.
 #pragma once
 
 #include <string>
@@ -16,21 +16,21 @@ struct Prediction {
 struct ParameterScore {
   std::string name;
   double error = 0;       // mean |predicted - truth| / truth
-  double mean_error = 0;  // the same for who always says the mean of the truths
+  double mean_error = 0;  // the same for a constant prediction, the mean of the truths
   double correlation = 0;
 };
 std::vector<ParameterScore> scores(const std::vector<Parameter>& parameters,
                                    const std::vector<Prediction>& predictions);
-// Mean over the parameters of 1 - error / mean_error: 0 for who says the mean, 1 for who knows.
-// Parameters that are the same in all samples say nothing and count 0.
+// Mean over the parameters of 1 - error / mean_error: 0 for the constant-mean baseline, 1 for a perfect prediction.
+// Parameters that are equal in all samples count as 0.
 double skill(const std::vector<ParameterScore>& scores);
-// Mean of |predicted - truth| over samples and parameters, in the units of the network. MLPerf HPC
-// calls a network trained that comes to 0.124; who says the mean of even parameters has 0.5 there.
+// Mean of |predicted - truth| over samples and parameters, in the units of the network. The target of MLPerf HPC is
+// 0.124; the constant-mean baseline for uniform parameters has 0.5.
 double mean_absolute_error(const std::vector<Parameter>& parameters,
                            const std::vector<Prediction>& predictions);
 inline constexpr double kMlperfTarget = 0.124;
 
-// Predicted over true: mean and spread in ten bins of the truth, and the line of who knows.
+// Predicted over true: mean and standard deviation in ten bins of the truth, and the diagonal.
 plot::Chart truth_chart(const std::vector<Parameter>& parameters,
                         const std::vector<Prediction>& predictions, std::size_t which);
 

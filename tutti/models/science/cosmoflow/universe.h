@@ -1,4 +1,4 @@
-// One made universe: from a cosmology and a seed to the density of matter in a periodic box.
+// A synthetic universe: from a cosmology and a seed to the matter density in a periodic box.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ using Field = std::vector<CubeFft::Complex>;
 Field linear_modes(const CubeFft& fft, const PowerSpectrum& spectrum, double box,
                    std::uint64_t seed);
 
-// Where matter moves to: second-order Lagrangian perturbation theory. Matter that was at q is at
-// q + D1 psi1(q) + D2 psi2(q), psi1 = -grad phi1 with lap phi1 = delta, psi2 = grad phi2 with
-// lap phi2 = sum over i < j of phi1,ii phi1,jj - phi1,ij^2.
+// Displacement of matter: second-order Lagrangian perturbation theory. Matter at q moves to q + D1 psi1(q) + D2
+// psi2(q), psi1 = -grad phi1 with lap phi1 = delta, psi2 = grad phi2 with lap phi2 = sum over i < j of phi1,ii phi1,jj
+// - phi1,ij^2.
 class Displacement {
  public:
   // `modes` of the linear density.
@@ -29,31 +29,31 @@ class Displacement {
 
  private:
   const CubeFft& fft_;
-  Field first_, second_;  // modes of the densities whose gradients move matter
+  Field first_, second_;  // modes of the densities whose gradients displace matter
   double box_;
 };
 
-// Density over its mean on a grid of `cells` a side: each particle is shared among the eight
-// nearest cells (cloud in cell) or counted in its own (nearest).
+// Density over its mean on a grid with a side of `cells`: each particle is distributed over the eight nearest cells
+// (cloud in cell) or counted in its own (nearest).
 enum class Deposit { kCloud, kNearest };
 std::vector<float> density(const std::array<std::vector<float>, 3>& displacement, int particles,
                            double box, int cells, Deposit deposit);
 
-// Memory at the highest: three complex fields and three components of the displacement.
+// Peak memory: three complex fields and three components of the displacement.
 inline constexpr double kBytesPerParticle = 3 * 8 + 3 * 4;
 
 struct UniversePlan {
   double box = 256;                  // Mpc/h
-  int particles = 64, cells = 64;    // a side
-  std::vector<double> redshifts{0};  // one grid for each
+  int particles = 64, cells = 64;    // along a side
+  std::vector<double> redshifts{0};  // one grid per redshift
   Deposit deposit = Deposit::kCloud;
 };
-// Grid after grid.
+// One grid per redshift.
 std::vector<std::vector<float>> make_universe(const Cosmology& cosmology, const UniversePlan& plan,
                                               std::uint64_t seed);
 
-// Mean power of a field in shells of width 2 pi / box: P(k) in (Mpc/h)^3 at the mean k of the
-// modes; what theory and made universes are compared by.
+// Mean power of a field in shells of width 2 pi / box: P(k) in (Mpc/h)^3 at the mean k of the modes, for comparison
+// with theory.
 struct PowerBin {
   double k = 0, power = 0;
   std::int64_t modes = 0;

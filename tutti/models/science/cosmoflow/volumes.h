@@ -13,31 +13,28 @@
 
 namespace tutti::models::cosmoflow {
 
-// The samples of several files as one list. A file has `volumes` (N,C,S,S,S) and `physPar` (N,P),
-// as ours, or, as the files of MLPerf HPC, one universe `full` (X,X,X,C) with `unitPar` (P), which
-// is cut into cubes of `side`. What was read is kept in memory, two bytes per voxel, as far as the
-// budget goes. A file is open only while it is read: there may be thousands. Not safe from several
-// threads.
+// The samples of several files as one list. A file has `volumes` (N,C,S,S,S) and `physPar` (N,P), or, as in MLPerf HPC,
+// one universe `full` (X,X,X,C) with `unitPar` (P), which is split into cubes of `side`. Samples are cached within the
+// budget, two bytes per voxel. A file is open only while it is read, because there may be thousands. Not thread-safe.
 class VolumeFiles {
  public:
-  // Those files of `folder` whose names begin with `prefix`; files of MLPerf HPC have any name.
-  // Throws IoError when there are none, or when one does not fit. Without a budget, which must
-  // outlive this, nothing is kept.
+  // The files of `folder` whose names begin with `prefix`; files of MLPerf HPC have any name. Throws IoError if there
+  // are none, or if one does not fit. Without a budget, which must outlive this object, nothing is cached.
   VolumeFiles(const std::filesystem::path& folder, const std::string& prefix, Variant variant,
               int side, int channels, train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
-  // In physical units, one per parameter of the variant.
+  // In physical units, one value per parameter of the variant.
   const std::vector<double>& truth(std::int64_t index) const {
     return truths_[static_cast<std::size_t>(index)];
   }
-  // The volumes one after the other, channel by channel, as they are in the file.
+  // The volumes, concatenated, channel by channel, as in the file.
   void volumes(std::span<const std::int64_t> indices, float* out);
 
  private:
   struct Location {
     std::size_t file;
-    std::int64_t row;  // in `volumes`; or the number of the cube of `full`
+    std::int64_t row;  // of `volumes`; or index of the cube in `full`
     bool is_cube;
   };
   void add(const std::filesystem::path& path, Variant variant);

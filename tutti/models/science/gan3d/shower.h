@@ -1,9 +1,8 @@
-// Showers of electrons in a calorimeter of tungsten and silicon, parametrised.
+// Parametrised electron showers in a tungsten-silicon calorimeter.
 //
-// The mean shower is that of Grindhammer and Peters (hep-ex/0001020), as GFlash has it: along its
-// axis a gamma distribution whose two numbers vary from shower to shower and depend on each other,
-// across it a core and a tail that grow with depth. Depths are in radiation lengths, radii in
-// Moliere radii, energies in GeV.
+// The mean shower is that of Grindhammer and Peters (hep-ex/0001020), as in GFlash. Along its axis it is a gamma
+// distribution with two correlated parameters that fluctuate from shower to shower. The lateral profile is a core and a
+// tail that widen with depth. Depths are in radiation lengths, radii in Moliere radii, energies in GeV.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +25,31 @@ inline constexpr double kLowest = 10, kHighest = 510;  // GeV of the electrons
 struct Longitudinal {
   double maximum = 0, a = 0;
   double b() const { return (a - 1) / maximum; }
-  // Share of the energy before the depth t.
+  // Fraction of the energy before the depth t.
   double before(double t) const;
 };
-// The shower in the middle of all of that energy; and one of them.
+// The mean shower of that energy, and a random one.
 Longitudinal mean_longitudinal(double energy);
 Longitudinal draw_longitudinal(double energy, Random& random);
 
-// Across, at a depth of `tau` times that of the maximum: a share `core` of the energy has the
-// radius `core_radius`, the rest `tail_radius`; of each, r^2 / (r^2 + R^2) lies within r.
+// Lateral profile at a depth of `tau` times that of the maximum: a fraction `core` of the energy has the radius
+// `core_radius`, the rest `tail_radius`; of each, the fraction r^2 / (r^2 + R^2) is within r.
 struct Lateral {
   double core = 0, core_radius = 0, tail_radius = 0;
   double within(double r) const;
 };
 Lateral lateral(double energy, double tau);
 
-// What the layers see on average, in GeV, of an electron of y times 100 GeV: about 2 % of it. A fit
-// to the full simulation of the published data set. For numbers and for tensors.
+// Mean visible energy in GeV of an electron of y times 100 GeV: about 2 % of it. A fit to the full simulation of the
+// published data set. For numbers and tensors.
 template <class Energy>
 Energy visible(const Energy& y) {
   return y * (2.21 + y * (-0.28 + y * (0.11 + y * (-0.023 + y * 0.0018))));
 }
-// Share of the mean shower that is inside of the 25 layers and of the window.
+// Fraction of the mean shower inside the 25 layers and the window.
 double contained(double energy);
 
-// One shower: GeV in each cell (x, y, z), kCells of them. Its electron enters somewhere in the cell
-// in the middle.
+// One shower: GeV in each cell (x, y, z), kCells of them. The electron enters at a random point of the central cell.
 std::vector<float> make_shower(double energy, Random& random);
 
 }  // namespace tutti::models::gan3d

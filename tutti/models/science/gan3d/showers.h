@@ -1,4 +1,4 @@
-// Showers from files.
+// Showers from files, as batches for the networks.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,20 @@
 
 namespace tutti::models::gan3d {
 
-// The showers of several files as one list. A file has `ECAL` (N,25,25,25), GeV, and `target`,
-// whose second column is the energy of the electron in GeV: the layout of the published data set.
-// Cells that are not empty are kept in memory once they were read, as far as the budget goes. Not
-// safe from several threads.
+// The showers of several files as one list. A file has `ECAL` (N,25,25,25), GeV, and `target`, whose second column is
+// the energy of the electron in GeV: the layout of the published data set. Nonzero cells are cached within the budget.
+// Not thread-safe.
 class ShowerFiles {
  public:
-  // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
-  // when one does not fit. Without `needs_cells`, files of energies only will do. Without a
-  // budget, which must outlive this, nothing is kept.
+  // The files of `folder` whose names begin with `prefix`. Throws IoError if there are none, or if one does not fit.
+  // Without `needs_cells`, files may have energies only. Without a budget, which must outlive this object, nothing is
+  // cached.
   ShowerFiles(const std::filesystem::path& folder, const std::string& prefix,
               bool needs_cells = true, train::SampleCacheBudget* budget = nullptr);
 
   std::int64_t size() const { return static_cast<std::int64_t>(energies_.size()); }
   double energy(std::int64_t index) const { return energies_[static_cast<std::size_t>(index)]; }
-  // The cells (x, y, z) of the showers one after the other; those below the threshold are 0.
+  // The cells (x, y, z) of the showers, concatenated; those below the threshold are 0.
   void cells(std::span<const std::int64_t> indices, float* out);
 
  private:

@@ -1,4 +1,4 @@
-// A convolution of an enlarged volume that never makes the enlarged volume.
+// Convolution of an upsampled volume without storing it.
 #pragma once
 
 #include <torch/types.h>
@@ -10,13 +10,13 @@ namespace tutti::models::gan3d {
 
 using Size3 = std::array<std::int64_t, 3>;
 
-// Repeats every cell of (N, C, X, Y, Z) `factor` times along each axis, puts `padding` zeros around
-// and convolves it, without further zeros, with `weight` (out, C, kernel).
+// Repeats every cell of (N, C, X, Y, Z) `factor` times along each axis, adds `padding` zeros and convolves it, without
+// further padding, with `weight` (out, C, kernel).
 //
-// Cells that lie next to each other have the same value, so the taps of the kernel that fall on one
-// cell can be added up before. Which ones do depends on where in its cell an output begins: there
-// are as many kernels as places in a cell, each of fewer taps, and one convolution of the small
-// volume does all of them as channels. Their outputs are then laid side by side.
+// Adjacent cells of the upsampled volume are equal, so the kernel taps that fall on the same cell can be summed
+// beforehand. Which ones these are depends on the offset of an output within its cell. There are as many kernels as
+// offsets, each with fewer taps, and one convolution of the small volume computes all of them as channels. Their
+// outputs are then interleaved.
 torch::Tensor upsampled_conv(const torch::Tensor& input, const torch::Tensor& weight,
                              const torch::Tensor& bias, const Size3& factor, const Size3& padding);
 

@@ -1,5 +1,4 @@
-// From partons to what a detector like ATLAS records: calorimeter towers and tracks, and the
-// picture that the network sees.
+// Simulation of a detector like ATLAS: from partons to calorimeter towers, tracks and the image for the network.
 #pragma once
 
 #include <span>
@@ -16,7 +15,7 @@ struct Particle {
   Kind kind = Kind::kCharged;
 };
 
-// Breaks a parton into hadrons: shares of its energy from (1-z)^2/z, with small transverse kicks.
+// Fragments a parton into hadrons: energy fractions from (1-z)^2/z, with small transverse momenta.
 void hadronise(const FourVector& parton, std::vector<Particle>& out, Random& random);
 
 struct Tower {
@@ -26,12 +25,12 @@ struct Tower {
 
 struct Readout {
   std::vector<Tower> towers;       // above threshold
-  std::vector<FourVector> tracks;  // of charged particles that were seen
+  std::vector<FourVector> tracks;  // of detected charged particles
 };
 Readout detect(std::span<const Particle> particles, Random& random);
 
-// `size` x `size` bins of eta (-2.5..2.5, rows) and phi (-3.15..3.15, columns) with three channels,
-// one after the other: energy of all towers, of the electromagnetic ones, number of tracks.
+// `size` x `size` bins of eta (-2.5..2.5, rows) and phi (-3.15..3.15, columns) in three channels: energy of all towers,
+// of the electromagnetic ones, number of tracks.
 std::vector<float> detector_image(const Readout& readout, int size);
 
 }  // namespace tutti::models::hep

@@ -1,4 +1,4 @@
-// One recorded collision.
+// A recorded collision.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace tutti::models::hep {
 
 struct Event {
-  std::vector<float> image;  // as picture() gives it
+  std::vector<float> image;  // see detector_image()
   bool is_signal = false;
   int slice = 0;      // number of the background's slice
-  double weight = 1;  // of the generator
+  double weight = 1;  // generator weight
   Selection selection;
 };
 
-// What one collision gave, or nothing when it does not pass the baseline selection: such events are
-// not recorded. `slice` null: signal. `image_size` 0: no picture.
+// Simulates one collision; nullopt if it does not pass the baseline selection: such events are not recorded. `slice`
+// null: signal. `image_size` 0: no image.
 std::optional<Event> collide(const Slice* slice, int image_size, Random& random);
 
 }  // namespace tutti::models::hep

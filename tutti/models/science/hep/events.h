@@ -15,13 +15,12 @@ struct EventInfo {
   float label = 0, weight = 1, passes_cuts = 0;
 };
 
-// The events of several files as one list. Pictures are mostly empty: once read, what is not empty
-// is kept in memory, as far as the budget goes. Not safe from several threads.
+// The events of several files as one list. Images are sparse: their nonzero pixels are cached within the budget. Not
+// thread-safe.
 class EventFiles {
  public:
-  // Those files of `folder` whose names begin with `prefix`. Throws IoError when there are none, or
-  // when one does not have data (N,3,H,W) and label. Without a budget, which must outlive this,
-  // nothing is kept.
+  // The files of `folder` whose names begin with `prefix`. Throws IoError if there are none, or if one does not have
+  // data (N,3,H,W) and label. Without a budget, which must outlive this object, nothing is cached.
   EventFiles(const std::filesystem::path& folder, const std::string& prefix,
              train::SampleCacheBudget* budget = nullptr);
 
@@ -30,8 +29,8 @@ class EventFiles {
   const EventInfo& info(std::int64_t index) const {
     return infos_[static_cast<std::size_t>(index)];
   }
-  // The pictures, one after the other with the channels of a pixel together (N,H,W,3): each value x
-  // as log(1 + x) / 5, which keeps empty pixels empty and the range near 1.
+  // The images, concatenated, channels last (N,H,W,3), with each value x as log(1 + x) / 5, which keeps empty pixels 0
+  // and the range near 1.
   void read_images(std::span<const std::int64_t> indices, float* out);
 
  private:

@@ -1,4 +1,4 @@
-// Energy and momentum, in GeV.
+// Four-vectors of energy and momentum, in GeV.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline FourVector from_pt_eta_phi(double pt, double eta, double phi, double mass
   return {pt * std::cos(phi), pt * std::sin(phi), z, std::sqrt(p * p + mass * mass)};
 }
 
-// `v`, given in the rest frame of `frame`, as seen where `frame` has its momentum.
+// Boosts `v` from the rest frame of `frame` to the frame in which `frame` has its momentum.
 inline FourVector boosted(const FourVector& v, const FourVector& frame) {
   const double mass = frame.mass();
   const double along = v.x * frame.x + v.y * frame.y + v.z * frame.z;
@@ -34,7 +34,7 @@ inline FourVector boosted(const FourVector& v, const FourVector& frame) {
   return {v.x + frame.x * factor, v.y + frame.y * factor, v.z + frame.z * factor, energy};
 }
 
-// The inverse: `v` as seen in the rest frame of `frame`.
+// The inverse: boosts `v` into the rest frame of `frame`.
 inline FourVector at_rest_of(const FourVector& v, const FourVector& frame) {
   return boosted(v, {-frame.x, -frame.y, -frame.z, frame.e});
 }

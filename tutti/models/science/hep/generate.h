@@ -10,7 +10,7 @@
 
 namespace tutti::models::hep {
 
-// What one file holds. Background events are those that pass the baseline, per slice.
+// Content of a file. Background events are those that pass the baseline, per slice.
 struct FilePlan {
   int image_size = 64;
   std::int64_t signal = 0;
@@ -27,12 +27,11 @@ struct DataPlan {
 DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int64_t val_events,
                    int image_size);
 
-// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<events>-<i>.h5` into `folder`: data (N,3,H,W) in
-// GeV and tracks, label, weight (events expected in 36/fb), normweight (1), psr (passes the cuts),
-// jz (slice), and what the cuts look at: n_jets, mass_sum, delta_eta, leading_pt. Rank r of `ranks`
-// makes every `ranks`-th file; files that are there are left alone. A file depends on nothing but
-// the plan and its number. `progress` is called after each file with the number of those done by
-// this rank and of all it has to do.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<events>-<i>.h5` into `folder`: data (N,3,H,W) in GeV and tracks,
+// label, weight (events expected in 36/fb), normweight (1), psr (passes the cuts), jz (slice), and the variables of the
+// cuts: n_jets, mass_sum, delta_eta, leading_pt. Rank r of `ranks` generates every `ranks`-th file; existing files are
+// kept. A file depends only on the plan and its number. `progress` is called after each file with the number done by
+// this rank and its total.
 void generate(const std::filesystem::path& folder, const DataPlan& plan, int rank, int ranks,
               const train::GenerateProgress& progress = {});
 

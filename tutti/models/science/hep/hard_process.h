@@ -1,4 +1,4 @@
-// What collides: pairs of gluinos that decay to ten quarks (signal), two jets of QCD (background).
+// Hard processes: pairs of gluinos that decay to ten quarks (signal), QCD dijets (background).
 #pragma once
 
 #include <span>
@@ -14,16 +14,16 @@ struct Parton {
   bool is_gluon = false;
 };
 
-// Partons that radiate together and keep their sum.
+// Partons that radiate together and conserve their total momentum.
 using System = std::vector<Parton>;
 
 struct HardEvent {
   std::vector<System> systems;
   double scale = 0;   // GeV, of the hard process
-  double weight = 1;  // by how often nature makes it, relative to how often we do
+  double weight = 1;  // ratio of the physical rate to the rate of generation
 };
 
-// A range of the jets' transverse momentum, with its cross-section as the published sample has it.
+// A range of the jets' transverse momentum, with the cross-section of the published sample.
 struct Slice {
   int number;            // JZ<number>
   double low, high;      // GeV
@@ -36,11 +36,11 @@ inline constexpr double kGluinoMass = 1400, kNeutralinoMass = 850;
 
 // g g -> gluino gluino, each gluino -> q q X, X -> q q q, flat in the Dalitz plane.
 HardEvent make_signal(Random& random);
-// Two partons back to back. Harder ones than nature's are made on purpose, and weighted back.
+// Two partons back to back. Hard ones are generated more often than in nature and weighted accordingly.
 HardEvent make_background(const Slice& slice, Random& random);
 
-// Three massive or massless bodies from one at rest, flat in the Dalitz plane, oriented at random;
-// `mass3` belongs to the last, the other two are massless.
+// Decay of a body at rest into three, flat in the Dalitz plane, with random orientation; `mass3` is the mass of the
+// last, the other two are massless.
 std::vector<FourVector> three_body_decay(double mass, double mass3, Random& random);
 
 }  // namespace tutti::models::hep

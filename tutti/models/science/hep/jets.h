@@ -1,4 +1,4 @@
-// Large jets and the selection of the published search, which the network is measured against.
+// Large-radius jets and the selection cuts of the published search, the baseline of the network.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ struct Selection {
 };
 Selection select(std::span<const Jet> jets);
 
-// Whether partons could become an event that passes the baseline: a quick look that saves making
-// hadrons of those that cannot.
+// Whether partons could become an event that passes the baseline: a fast check that avoids simulating hadrons of those
+// that cannot.
 bool may_pass_baseline(std::span<const FourVector> partons);
 
 }  // namespace tutti::models::hep
