@@ -1,4 +1,4 @@
-// The networks of the cases.
+// Table of the tasks of the cases.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A network that the user brings as a TorchScript file.
+// The case `script`: a custom model as a TorchScript file.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 namespace tutti::models::script {
 
 const train::CaseInfo& case_info();
-// Throws IoError when the file cannot be read as TorchScript.
+// Throws IoError if the file cannot be read as TorchScript.
 std::unique_ptr<train::Task> make_task(const Options& options);
 
 }  // namespace tutti::models::script

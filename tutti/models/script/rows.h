@@ -1,4 +1,4 @@
-// Samples of HDF5 files: row i of one data set goes in, row i of another should come out.
+// Samples of HDF5 files: row i of one data set is the input, row i of another the target.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@ namespace tutti::models::script {
 
 class RowFiles {
  public:
-  // All files of `folder` whose names begin with `prefix`. Rows of `target` may be single numbers.
-  // Throws IoError when there are none, or rows differ in shape between files. Without a budget,
-  // which must outlive this, nothing is kept.
+  // All files of `folder` whose names begin with `prefix`. Rows of `target` may be single numbers. Throws IoError if
+  // there are none, or if rows differ in shape between files. Without a budget, which must outlive this object, nothing
+  // is cached.
   RowFiles(const std::filesystem::path& folder, const std::string& prefix, std::string input,
            std::string target, train::SampleCacheBudget* budget = nullptr);
   // One file, of which only the inputs are read.
   RowFiles(const std::filesystem::path& file, std::string input);
 
   std::int64_t size() const { return static_cast<std::int64_t>(locations_.size()); }
-  // Of one row.
+  // Shape of one row.
   const std::vector<std::int64_t>& input_shape() const { return input_.shape; }
   const std::vector<std::int64_t>& target_shape() const { return target_.shape; }
   std::int64_t input_count() const { return input_.count; }
@@ -38,14 +38,12 @@ class RowFiles {
   };
   Origin origin(std::int64_t row) const;
 
-  // The rows of these numbers one after the other. Rows that were read stay in memory as far
-  // as the budget goes. Safe from one thread.
+  // The rows with these indices, concatenated. Rows are cached within the budget. Not thread-safe.
   void inputs(std::span<const std::int64_t> rows, float* out) { read(input_, rows, out); }
   void targets(std::span<const std::int64_t> rows, float* out) { read(target_, rows, out); }
 
-  // The first row of those that part `part` of `parts` looks at whose target (or input) has a value
-  // that is not finite or, of targets, for which `is_bad`; size() when there is none. Nothing is
-  // kept.
+  // The first row, among those of part `part` of `parts`, whose target (or input) is not finite or, for targets, for
+  // which `is_bad`; size() if there is none. Nothing is cached.
   std::int64_t first_bad_target(int part, int parts,
                                 const std::function<bool(float)>& is_bad) const {
     return first_bad(target_, part, parts, is_bad);
@@ -69,7 +67,7 @@ class RowFiles {
   void take_shape(Column& column, const std::filesystem::path& path);
   std::int64_t first_bad(const Column& column, int part, int parts,
                          const std::function<bool(float)>& is_bad) const;
-  // False: a value is not finite.
+  // Returns false if a value is not finite.
   bool reads(const Column& column, const Location& location, std::int64_t rows,
              std::span<float> values) const;
   void read(Column& column, std::span<const std::int64_t> rows, float* out);

@@ -11,15 +11,14 @@
 
 namespace tutti::models::script {
 
-// Every metric is computed per output and averaged over the outputs. cross_entropy: `accuracy`, the
-// fraction of targets (samples, or pixels) whose class has the largest output.
-// binary_cross_entropy: `accuracy`, the fraction on the right side of 0. Others: `explained`, the
-// fraction of the variance that is explained (R squared); of an output whose targets are constant
-// it is 1 when all are met and else 0. With 2 to 16 outputs each one is reported, too.
+// Metrics per output, averaged over the outputs. cross_entropy: `accuracy`, the fraction of targets (samples, or
+// pixels) whose class has the largest output. binary_cross_entropy: `accuracy`, the fraction on the right side of 0.
+// Others: `explained`, the coefficient of determination (R squared); for an output with constant targets it is 1 if all
+// predictions are exact and otherwise 0. With 2 to 16 outputs, each one is reported too.
 class Score {
  public:
-  // `outputs`: numbers in one target. `origin`: any one target, from which sums of squares are
-  // taken so that a large mean costs no digits; the same on all ranks.
+  // `outputs`: numbers per target. `origin`: any one target, the same on all ranks. Sums of squares are relative to it,
+  // so that a large mean costs no precision.
   Score(Loss loss, std::int64_t outputs, torch::Tensor origin);
 
   // Adds a batch. `loss` is its mean.
@@ -28,13 +27,12 @@ class Score {
   train::Metrics metrics(comm::Communicator& communicator) const;
 
  private:
-  bool counts() const;  // right ones; else sums of squares
+  bool counts() const;  // correct predictions; otherwise sums of squares
   const Loss loss_;
   const std::int64_t outputs_;
   const torch::Tensor origin_;
   double losses_ = 0, samples_ = 0;
-  // Of each output: number of targets, right ones or squared errors, sums and squared sums of the
-  // targets.
+  // Per output: number of targets, correct predictions or squared errors, sums and squared sums of the targets.
   torch::Tensor sums_;
 };
 

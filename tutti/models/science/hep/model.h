@@ -1,5 +1,5 @@
-// The network of "Deep Learning at 15PF" for events: five convolutions of 3x3, each but the last
-// followed by pooling and dropout, the mean over the picture, one linear layer.
+// The event classifier of "Deep Learning at 15PF": five 3x3 convolutions, each except the last followed by pooling and
+// dropout, global average pooling, one linear layer.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -23,18 +23,18 @@ std::vector<Layer> layers(const NetworkShape& shape);
 
 class Network : public torch::nn::Module {
  public:
-  // He-normal weights and zero biases from this seed. `dtype` is what it computes in.
+  // He-normal weights and zero biases from this seed. `dtype` is the type of the computation.
   Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype);
 
-  // (N, channels, H, W) -> (N, classes) in f32: before the softmax. The picture may have any size.
+  // (N, channels, H, W) -> logits (N, classes) in f32. Images may have any size.
   torch::Tensor forward(const torch::Tensor& images, std::uint64_t seed = 0);
 
-  // The same layer by layer: the convolutions with what follows them, then the linear one.
+  // The same layer by layer: each convolution with its pooling, then the linear layer.
   int layers() const { return shape_.layers + 1; }
   torch::Tensor forward_layer(int layer, const torch::Tensor& input, std::uint64_t seed);
 
-  // The same in f32 and without dropout as TorchScript, with the softmax: (N, channels, H, W) in
-  // GeV and tracks -> (N, classes).
+  // Writes TorchScript of the network in f32, without dropout and with softmax: (N, channels, H, W) in GeV and tracks
+  // -> (N, classes).
   void export_script(std::ostream& out) const;
 
  private:

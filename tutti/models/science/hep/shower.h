@@ -1,4 +1,4 @@
-// How partons radiate: a shower ordered in virtuality that conserves energy and momentum.
+// Parton shower, ordered in virtuality, that conserves energy and momentum.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,14 @@
 
 namespace tutti::models::hep {
 
-inline constexpr double kShowerEnd = 4;  // GeV^2: softer radiation is left to the hadrons
+inline constexpr double kShowerEnd = 4;  // GeV^2; softer radiation is left to hadronisation
 inline constexpr double kQuarkColour = 4.0 / 3, kGluonColour = 3;
 
 // The strong coupling at the scale q^2 in GeV^2: one loop, five flavours, at most 0.35.
 double strong_coupling(double q2);
 
-// The partons that are left when none can radiate any more. Their sum is the system's.
-// A parton that is alone radiates as if it recoiled against a partner it does not have: it keeps
-// its direction and energy, on average.
+// The partons when none can radiate any more; their total momentum is that of the system. A single parton radiates as
+// if it recoiled against a partner: it keeps its direction and energy on average.
 std::vector<FourVector> shower(const System& system, Random& random);
 
 }  // namespace tutti::models::hep

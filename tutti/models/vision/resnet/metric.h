@@ -1,4 +1,4 @@
-// How often the network is right.
+// Accuracy of the network.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tutti::models::resnet {
 
-// Counts of (true class, named class), and of pictures whose class was among the first five.
+// Counts of (true class, predicted class), and of images whose class was among the top five.
 class Confusion {
  public:
   explicit Confusion(int classes)
       : classes_(classes), counts_(static_cast<std::size_t>(classes) * classes + 1) {}
-  // `best`: the classes that the network names, the likeliest first.
+  // `best`: the predicted classes, the most likely first.
   void add(std::int64_t label, std::span<const std::int64_t> best);
   int classes() const { return classes_; }
   double count(int label, int named) const {
@@ -32,11 +32,11 @@ class Confusion {
   std::vector<double> counts_;
 };
 
-// Throws IoError when a label is not below `classes`.
+// Throws IoError if a label is not below `classes`.
 void check_labels(const ImageSet& set, int classes);
 
-// Share of each class that is named rightly, the worst first and at most 40 of them, as SVG; with
-// the names of our shapes or numbers.
+// Accuracy of each class, the lowest first and at most 40 of them, as SVG, with the names of the generated shapes or
+// numbers.
 std::string class_plot(const Confusion& confusion, bool has_shape_names);
 
 }  // namespace tutti::models::resnet

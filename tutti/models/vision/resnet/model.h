@@ -1,5 +1,5 @@
-// Residual networks (arXiv:1512.03385): for photographs in depths 18, 34, 50, 101 and 152 (with the
-// stride in the 3x3 layer of a bottleneck), for small pictures in depths 6n+2 with 16 filters.
+// Residual networks (arXiv:1512.03385): for photographs in depths 18, 34, 50, 101 and 152 (with the stride in the 3x3
+// layer of a bottleneck), for small images in depths 6n+2 with 16 filters.
 #pragma once
 
 #include <vector>
@@ -13,16 +13,16 @@ struct NetworkShape {
   bool has_large_stem = true;  // 7x7 of stride 2 and pooling; depths 6n+2 have a 3x3 one anyway
 };
 
-// Throws ConfigError for a depth that does not exist.
+// Throws ConfigError for an unknown depth.
 Graph graph_of(const NetworkShape& shape);
 
 class Network : public LayerStack {
  public:
   Network(const NetworkShape& shape, std::uint64_t seed, torch::ScalarType dtype)
       : Network(graph_of(shape), seed, dtype) {}
-  // (N, 3, H, W), from 0 to 255 -> (N, classes) in f32: before the softmax.
+  // (N, 3, H, W), from 0 to 255 -> logits (N, classes) in f32.
   torch::Tensor forward(const torch::Tensor& images);
-  // What forward does, in parts that follow each other: stem, blocks, scores.
+  // forward() as consecutive layers for pipeline parallelism: stem, blocks, classifier.
   std::vector<train::Layer> parts();
 
  private:

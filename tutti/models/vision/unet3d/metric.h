@@ -1,4 +1,4 @@
-// How well a tumour is found, and against what.
+// Dice coefficients of tumour regions, compared with a threshold baseline.
 #pragma once
 
 #include <array>
@@ -10,22 +10,21 @@
 
 namespace tutti::models::unet3d {
 
-// What is measured: the whole tumour, its core (necrosis and rim), and the rim that takes up
-// contrast agent. Each lies in the one before it.
+// Evaluated regions: the whole tumour, its core (necrosis and rim), and the enhancing rim. Each contains the next.
 inline constexpr int kRegions = 3;
 const std::array<const char*, kRegions>& region_names();
 bool is_in_region(int region, std::uint8_t label);
 
-// Voxels of a region: in both, in the truth, in what was found.
+// Voxels of a region: in both, in the truth, in the prediction.
 struct Overlap {
   std::int64_t both = 0, truth = 0, found = 0;
-  double dice() const;  // 1 when there are none
+  double dice() const;  // 1 if both are empty
 };
 Overlap overlap(int region, std::span<const std::uint8_t> truth,
                 std::span<const std::uint8_t> found);
 
-// What can be had without learning: all voxels in which one modality exceeds a value, which is in
-// units of its spread over the scan, from its mean.
+// Baseline without learning: all voxels in which one modality exceeds a value, given in standard deviations from the
+// mean of the scan.
 struct Threshold {
   int modality = 0;
   double value = 0;
@@ -40,7 +39,7 @@ class ThresholdSearch {
   Threshold best(int region) const;
 
  private:
-  static constexpr int kBins = 160;  // of a twentieth from -3 on
+  static constexpr int kBins = 160;  // of width 0.05 from -3 on
   double sums_[kRegions][kModalities][kBins] = {};
 };
 

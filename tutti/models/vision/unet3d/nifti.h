@@ -1,4 +1,4 @@
-// Volumes in NIfTI files, the format in which brain scans are exchanged.
+// Volumes in NIfTI files, the usual exchange format of brain scans.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ struct Volume {
   }
 };
 
-// The first volume of a `.nii` or `.nii.gz` file (NIfTI-1 or NIfTI-2, either byte order), in its
-// units. Throws IoError when the file is damaged or a value is NaN or infinite.
+// The first volume of a `.nii` or `.nii.gz` file (NIfTI-1 or NIfTI-2, either byte order), in its units. Throws IoError
+// if the file is damaged or a value is NaN or infinite.
 Volume read_nifti(const std::filesystem::path& file);
 
 }  // namespace tutti::models::unet3d

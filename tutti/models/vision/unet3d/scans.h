@@ -1,4 +1,4 @@
-// Heads in files, made or from elsewhere.
+// Scans in files, generated or published.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,19 @@ struct ScanPlan {
   std::int64_t train = 0, test = 0, val = 0;
 };
 
-// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<heads>-<i>.h5`, a head each: data (1,4,S,S,S) and
-// truth (1,1,S,S,S).
-// Rank r of `ranks` makes every `ranks`-th file; files that are there are left alone. A file
-// depends on nothing but the side and its number. `progress` is called after each file with those
-// done by this rank and all it has to do.
+// Writes `train-<i>.h5`, `test-<i>.h5` and `val-<scans>-<i>.h5`, one scan each: data (1,4,S,S,S) and truth (1,1,S,S,S).
+// Rank r of `ranks` generates every `ranks`-th file; existing files are kept. A file depends only on the side and its
+// number. `progress` is called after each file with the number done by this rank and its total.
 void generate(const std::filesystem::path& folder, const ScanPlan& plan, int rank, int ranks,
               const train::GenerateProgress& progress = {});
 
-// The heads of a folder, all of one side, as
-// - files `<name>*.h5` with any number of heads: data (N,4,S,S,S) in the order t1, t1ce, flair, t2,
-//   and truth (N,1,S,S,S) with the labels 0, 1, 2 and 4, as 3DUnetCNN keeps the public data sets;
-// - or `<name>`, the folder of a subject with NIfTI files, or a folder of such folders.
+// The scans of a directory, all with the same side, as
+// - files `<name>*.h5` with any number of scans: data (N,4,S,S,S) in the order t1, t1ce, flair, t2,
+//  and truth (N,1,S,S,S) with the labels 0, 1, 2 and 4, as 3DUnetCNN stores the public data sets;
+// - or `<name>`, the directory of a subject with NIfTI files, or a directory of such directories.
 class ScanFiles {
  public:
-  // Throws IoError when there are none, or when one does not fit. Without `needs_truth`, labels
-  // that are not there are 0.
+  // Throws IoError if there are none, or if one does not fit. Without `needs_truth`, missing labels are 0.
   ScanFiles(const std::filesystem::path& folder, const std::string& name, int side,
             bool needs_truth = true);
 
@@ -43,7 +40,7 @@ class ScanFiles {
  private:
   struct Location {
     std::filesystem::path path;
-    std::int64_t row;  // of a file; kSubject for a folder
+    std::int64_t row;  // of a file; kSubject for a directory
   };
   static constexpr std::int64_t kSubject = -1;
   void add_file(const std::filesystem::path& path);

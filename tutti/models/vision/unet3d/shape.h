@@ -1,4 +1,4 @@
-// The layers of a 3-D U-Net as data: what is counted, and what the network is made from.
+// The layers of a 3-D U-Net as data, from which the network and its costs are derived.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,36 @@ inline constexpr int kLabels = 3;  // 1, 2 and 4
 
 struct NetworkShape {
   int volume = 128, filters = 32, depth = 4;
-  bool has_deconvolution = false;  // on the way up; else values are repeated
-  bool has_norm = false;           // instance norm of what each convolution of 3 gives
+  bool has_deconvolution = false;  // in the decoder; otherwise values are repeated
+  bool has_norm = false;           // instance norm after each convolution of kernel 3
 };
 
 // A convolution that keeps the size; one of kernel 2 is transposed and doubles it.
 struct Layer {
   std::string name;
   int in = 1, out = 1, kernel = 3;
-  int side = 1;  // of what it gives
+  int side = 1;  // of the output
   bool has_norm = false;
 };
 
-// Layers of each step: a level down, a level up, or the last convolution. Level d has two
-// convolutions, of `filters` 2^d and twice as many; the way up joins what comes from below with
-// what the second of them gave, and has two with that many. Throws ConfigError when the volume
-// cannot be halved so often.
+// Layers of each step: a level down, a level up, or the last convolution. Level d has two convolutions, with `filters`
+// 2^d and twice as many filters. The decoder concatenates its input with the output of the second one, and has two
+// convolutions with that many filters. Throws ConfigError if the volume cannot be halved that often.
 std::vector<std::vector<Layer>> steps_of(const NetworkShape& shape);
 
-// What step `step` takes: what earlier steps left for the way up, then what is worked on.
+// Input of step `step`: skip connections of earlier steps, then the current volume.
 struct Part {
   int channels, side;
 };
 std::vector<Part> parts_before(const NetworkShape& shape, int step);
 
 std::int64_t parameter_count(const NetworkShape& shape);
-// Of one scan, 2 per multiply and add: forward; and with both gradients (none for the images).
+// Operations per scan, 2 per multiply-add: forward, and with both gradients (none for the images).
 double forward_flops(const NetworkShape& shape);
 double train_flops(const NetworkShape& shape);
 double flops_of(const Layer& layer);
-// f32 values that a forward pass of one scan makes: of convolutions, of ReLU unless it is done in
-// place, of pooling, doubling and joining, and of the sigmoid. What training must keep, or swap.
+// Bytes of the f32 activations of a forward pass of one scan: of convolutions, of ReLU unless it is in place, of
+// pooling, upsampling and concatenation, and of the sigmoid. Training has to keep or swap them.
 double activation_bytes(const NetworkShape& shape, bool is_relu_in_place);
 
 }  // namespace tutti::models::unet3d

@@ -1,4 +1,4 @@
-// Slices through heads as a picture: what was measured, where the tumour is, where it was found.
+// Slices through scans as SVG: image, true labels, predicted labels.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct Slices {
   std::vector<std::uint8_t> found;
 };
 
-// A row for each head, cut where most of the tumour is: t1 with contrast agent, flair with the true
-// labels, flair with those that were found. As SVG; the same heads give the same bytes.
+// One row per scan, at the slice with the most tumour: t1 with contrast agent, flair with the true labels, flair with
+// the predicted labels. Deterministic: the same scans give the same bytes.
 std::string slices_svg(int side, const std::vector<Slices>& heads);
 
 }  // namespace tutti::models::unet3d

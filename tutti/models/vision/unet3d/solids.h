@@ -1,4 +1,4 @@
-// What heads are put together from. Places are in [-1, 1] along each axis.
+// Building blocks of synthetic scans. Coordinates are in [-1, 1] along each axis.
 #pragma once
 
 #include <array>
@@ -10,8 +10,7 @@ namespace tutti::models::unet3d {
 
 using Point = std::array<double, 3>;
 
-// Random numbers of mean 0 and spread 1 at the corners of a grid of `cells` a side, smooth between
-// them.
+// Random numbers of mean 0 and unit variance at the corners of a grid with a side of `cells`, smooth between them.
 class SmoothField {
  public:
   SmoothField(int cells, Random& random);
@@ -22,12 +21,12 @@ class SmoothField {
   std::vector<double> values_;
 };
 
-// Which way one lies is random: turned by about `turn`, all ways alike for kAnyTurn.
+// Random orientation: rotated by about `turn`; uniform for kAnyTurn.
 class Ellipsoid {
  public:
   static constexpr double kAnyTurn = 10;
   Ellipsoid(const Point& centre, const Point& axes, double turn, Random& random);
-  double at(const Point& p) const;  // 0 in the middle, 1 on the surface
+  double at(const Point& p) const;  // 0 at the centre, 1 on the surface
 
  private:
   Point centre_;
