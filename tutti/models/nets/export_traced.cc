@@ -22,7 +22,7 @@ void export_traced(const torch::nn::Module& network, const Forward& forward,
                    const torch::Tensor& example, std::ostream& out) {
   const torch::NoGradGuard no_gradients;
   torch::jit::Module script("network");
-  // The same tensors, so that the recorder knows them.
+  // The same tensors, so that the tracer recognises them.
   for (const auto& item : network.named_parameters())
     script.register_parameter(item.key(), item.value(), false);
   for (const auto& item : network.named_buffers()) script.register_buffer(item.key(), item.value());

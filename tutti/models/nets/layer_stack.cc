@@ -20,18 +20,17 @@ constexpr double kNormMomentum = 0.1, kNormEpsilon = 1e-5, kLeakySlope = 0.1;
 torch::Tensor he_normal(const Layer& layer, torch::Generator generator) {
   const std::int64_t first = layer.is_transposed ? layer.in : layer.out,
                      second = layer.is_transposed ? layer.out : layer.in;
-  // Of a transposed convolution only every stride-th place of the kernel meets an output.
+  // In a transposed convolution only every stride-th tap of the kernel contributes to an output.
   const double taps =
       double(layer.kernel * layer.kernel) / (layer.is_transposed ? layer.stride * layer.stride : 1);
   return torch::randn({first, second, layer.kernel, layer.kernel}, generator) *
          std::sqrt(2.0 / (layer.in * taps));
 }
 
-// Transposed convolution of stride 2, which libtorch 1.13 has slowly in f32 and not at all in bf16,
-// as one that keeps the size: each pixel gives the four of a 2x2 square in four times as many
-// channels. Output 2i + a takes input i + d times place a + 2 - 2d of a kernel of 5, so that with
-// one more row of zeros the kernel is three pairs of places: pairs belong to d, in reverse, and a
-// chooses from a pair.
+// Transposed convolution of stride 2, which is slow in libtorch 1.13 in f32 and missing in bf16, as a convolution that
+// keeps the size: each pixel computes the four pixels of a 2x2 square in four times as many channels. Output 2i + a
+// takes input i + d times tap a + 2 - 2d of a kernel of 5. With one more row of zeros the kernel has three pairs of
+// taps: pairs belong to d, in reverse, and a selects from a pair.
 torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const torch::Tensor& bias,
                       torch::ScalarType dtype, bool has_relu) {
   const std::int64_t in = weight.size(0), out = weight.size(1), frame = (5 - weight.size(2)) / 2;
@@ -47,7 +46,7 @@ torch::Tensor doubled(at::TensorList inputs, const torch::Tensor& weight, const 
   const torch::Tensor upsampled =
       kernels::conv_same(inputs, squares, bias.repeat({4}), dtype, {1, 1, has_relu});
   const std::int64_t height = upsampled.size(2), width = upsampled.size(3);
-  // Unlike pixel_shuffle, this moves whole pixels, and channels stay beside each other.
+  // Unlike pixel_shuffle, this moves whole pixels, and channels stay contiguous.
   return upsampled.permute({0, 2, 3, 1})
       .reshape({-1, height, width, 2, 2, out})
       .transpose(2, 3)
@@ -203,7 +202,7 @@ torch::Tensor at_least_f32(const torch::Tensor& tensor) {
   return tensor.scalar_type() == torch::kBFloat16 ? tensor.to(torch::kFloat32) : tensor;
 }
 
-// Integers and booleans count or select; their mean would be neither.
+// Integers and booleans are counters or masks, so they are not averaged.
 void average_buffers(torch::nn::Module& module, comm::Communicator& communicator) {
   const torch::NoGradGuard no_gradients;
   for (torch::Tensor& buffer : module.buffers()) {

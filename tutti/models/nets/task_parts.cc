@@ -28,9 +28,9 @@ fs::path data_folder(const std::string& name) {
 
 namespace {
 
-constexpr double kPatience = 90 * 86400;  // seconds; ranks may be done hours before others
+constexpr double kPatience = 90 * 86400;  // seconds; ranks may finish hours before others
 
-// The number of this rank among those that make data, and how many these are; rank -1: not one.
+// Index of this rank among those that generate data, and their number; rank -1: it does not.
 struct Generating {
   int rank = -1, ranks = 0;
 };
@@ -80,7 +80,7 @@ DataLocation locate_data(const Options& options, comm::Communicator& communicato
                           folder.string(), done, all, left));
   };
   if (maker.rank >= 0) data.generate(folder, maker.rank, maker.ranks, show);
-  os::trim_heap();  // leaves the memory to training
+  os::trim_heap();  // releases memory for training
   communicator.barrier({.name = "data", .timeout = kPatience});
   return {folder, train::val_prefix(data.val), data.most.train, data.most.test};
 }

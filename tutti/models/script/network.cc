@@ -19,8 +19,8 @@ std::string plain_name(std::string name) {
   return name;
 }
 
-// The reason in a message of libtorch. Those of the interpreter end with it, after a traceback;
-// others begin with it.
+// The reason in an error message of libtorch. Messages of the interpreter end with it, after a traceback; others begin
+// with it.
 std::string reason_of(const std::exception& error) {
   const auto* known = dynamic_cast<const c10::Error*>(&error);
   std::string text = known ? known->what_without_backtrace() : error.what();
@@ -33,8 +33,7 @@ std::string reason_of(const std::exception& error) {
 }
 
 torch::jit::Module load_script(const std::string& file) {
-  // What libtorch makes of a script after its first calls differs in the last bits, and a resumed
-  // run would too.
+  // Optimisations after the first calls change the last bits, so a resumed run would differ.
   torch::jit::setGraphExecutorOptimize(false);
   try {
     return torch::jit::load(file, torch::kCPU);

@@ -83,7 +83,7 @@ bool RowFiles::reads(const Column& column, const Location& location, std::int64_
   return false;
 }
 
-// Neighbours are read together, as fast as the file allows.
+// Adjacent rows are read together, as fast as the file allows.
 std::int64_t RowFiles::first_bad(const Column& column, int part, int parts,
                                  const std::function<bool(float)>& is_bad) const {
   constexpr std::int64_t kBlockValues = 1 << 18;

@@ -15,7 +15,7 @@ bool Score::counts() const {
   return loss_ == Loss::kCrossEntropy || loss_ == Loss::kBinaryCrossEntropy;
 }
 
-// Pixels of one class map are one output: they share their classes.
+// All pixels of a class map count as one output.
 Score::Score(Loss loss, std::int64_t outputs, torch::Tensor origin)
     : loss_(loss),
       outputs_(loss_ == Loss::kCrossEntropy ? 1 : outputs),

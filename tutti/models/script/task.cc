@@ -101,8 +101,8 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     return batch_of(files, rows, false);
   }
 
-  // Runs two samples through the network, then looks at the shape of all inputs and targets and at
-  // their values: mistakes are reported before hours of training.
+  // Runs two samples through the network, then checks the shapes and values of all inputs and targets, so that mistakes
+  // are reported before hours of training.
   void on_data_ready(Communicator& communicator) override {
     RowFiles& train = train_set();
     const std::array<std::int64_t, 2> rows = {0, train.size() - 1};
@@ -130,7 +130,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     }
   }
 
-  // Ranks share the rows; all throw the same.
+  // Rows are divided among the ranks; all throw the same error.
   void check_targets(Communicator& communicator, RowFiles& files, std::int64_t classes) const {
     const auto is_bad = [&](float value) { return !target_fault(loss_, classes, value).empty(); };
     const std::int64_t row = first_of_all(
@@ -146,7 +146,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
                               kLossNames[std::size_t(loss_)], target_fault(loss_, classes, value)));
   }
 
-  // Where there are too many to read them twice, a bad one is found when it is used.
+  // If there are too many to read them twice, an invalid value is found when it is used.
   void check_inputs(Communicator& communicator, RowFiles& files) const {
     constexpr double kMostBytes = 4e9;
     if (4.0 * double(files.size()) * double(files.input_count()) > kMostBytes) return;
@@ -187,7 +187,7 @@ class ScriptTask : public CaseTask<RowFiles, ScriptNetwork> {
     return {input, target, {}};
   }
 
-  // This rank's share of the test samples, with what the network makes of them.
+  // Test samples of this rank, with the outputs of the network.
   template <class Visit>
   void each_batch(Communicator& communicator, Visit visit) {
     for_eval_batches(communicator, options_.integer("batch"),

@@ -3,7 +3,7 @@
 namespace tutti::models::climate {
 namespace {
 
-constexpr double kTropics = 40;  // degrees; farther out nothing is a tropical cyclone
+constexpr double kTropics = 40;  // degrees; no tropical cyclones beyond
 
 std::vector<std::uint8_t> moist_cells(const Frame& frame, double threshold) {
   const Grid& grid = frame.grid;
@@ -22,7 +22,7 @@ bool is_river(const Grid& grid, const std::vector<std::size_t>& region, const La
   int south = grid.rows, north = -1;
   double area = 0;
   const int origin = static_cast<int>(region.front() % grid.columns);
-  int west = 0, east = 0;  // from the origin, so that regions over the edge are not cut
+  int west = 0, east = 0;  // relative to the origin, so that regions across the edge stay whole
   for (std::size_t i : region) {
     const int row = static_cast<int>(i / grid.columns), column = static_cast<int>(i % grid.columns);
     south = std::min(south, row);
@@ -40,7 +40,7 @@ bool is_river(const Grid& grid, const std::vector<std::size_t>& region, const La
   return great_circle_km(a, b) > rules.river_km && area / extent < rules.river_width_km;
 }
 
-// Of the 850 hPa wind, positive for cyclones of both hemispheres.
+// Vorticity of the 850 hPa wind, positive for cyclones of both hemispheres.
 Plane vorticity(const Frame& frame) {
   const Grid& grid = frame.grid;
   const Plane &u = frame.fields[kU850], &v = frame.fields[kV850];
@@ -58,7 +58,7 @@ Plane vorticity(const Frame& frame) {
   return out;
 }
 
-// Of a plane within `km` of a centre: the least and the most, and the mean at 4 to 6 degrees.
+// Minimum and maximum of a plane within `km` of a centre, and the mean at 4 to 6 degrees.
 struct Around {
   float least = 1e30f, most = -1e30f;
   double ring = 0;
@@ -88,7 +88,7 @@ bool is_cyclone(const Frame& frame, const Position& centre, const LabelRules& ru
   if (pressure.ring - pressure.least < rules.pressure_rise) return false;
   // Otherwise it is a band of a storm whose centre is elsewhere.
   if (around(grid, frame.fields[kPSL], centre, 5 * kDegreeKm).least < pressure.least) return false;
-  Plane mean(grid.size());  // of the upper air
+  Plane mean(grid.size());  // temperature aloft
   for (std::size_t i = 0; i < mean.size(); ++i)
     mean[i] = 0.5f * (frame.fields[kT200][i] + frame.fields[kT500][i]);
   const Around temperature = around(grid, mean, centre, near);
@@ -102,7 +102,7 @@ bool is_cyclone(const Frame& frame, const Position& centre, const LabelRules& ru
   return wind >= rules.wind;
 }
 
-// How far from the centre winds of 17 m/s blow, in degrees.
+// Radius of winds of 17 m/s in degrees.
 double storm_radius(const Frame& frame, const Position& centre) {
   double radius = 0;
   visit_near(frame.grid, centre, 6 * kDegreeKm, [&](int row, int column, const Offset& d) {
@@ -182,7 +182,7 @@ std::vector<std::vector<std::size_t>> regions(const Grid& grid,
 std::vector<Position> find_cyclones(const Frame& frame, const LabelRules& rules) {
   const Grid& grid = frame.grid;
   const Plane spin = vorticity(frame);
-  // A vortex that covers few cells turns less than it would on a fine grid.
+  // A vortex that covers few cells has less vorticity than on a fine grid.
   const double least = rules.vorticity * std::min(1.0, 0.5 / grid.row_step());
   std::vector<Position> found;
   for (int row = 0; row < grid.rows; ++row)

@@ -3,7 +3,7 @@
 namespace tutti::models::climate {
 namespace {
 
-constexpr double kEarthKm = 360 * kDegreeKm;  // round the equator
+constexpr double kEarthKm = 360 * kDegreeKm;  // circumference at the equator
 
 struct Wave {
   float cosine = 0, sine = 0;
@@ -11,8 +11,8 @@ struct Wave {
 
 }  // namespace
 
-// Sums waves first along the columns for each wave number of the rows, then along the rows. Both
-// directions have the period of the whole circle; rows use half of theirs, so poles do not meet.
+// Sums waves first along the columns for each wave number of the rows, then along the rows. Both directions have the
+// period of the whole circle; rows use half of it, so the poles are not connected.
 Plane random_field(const Grid& grid, double length_km, Random& random) {
   const int most = std::min(grid.rows, grid.columns) / 3;
   const auto columns = static_cast<std::size_t>(grid.columns);

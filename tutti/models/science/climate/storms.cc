@@ -3,7 +3,7 @@
 namespace tutti::models::climate {
 namespace {
 
-// Boxes that go round the globe are cut at the edge of the map, and the larger part is kept.
+// Boxes across the edge of the map are clipped there; the larger part is kept.
 Box on_map(const Grid& grid, Box box) {
   const double width = grid.columns;
   if (box.column_min >= width)
@@ -40,7 +40,7 @@ double coriolis_at(double latitude) {
 Box box_around(const Grid& grid, const Position& centre, double degrees) {
   const double row = (centre.latitude + 90) / grid.row_step(),
                column = centre.longitude / grid.column_step();
-  // Boxes are drawn on the map, but at least three cells wide.
+  // Boxes are at least three cells wide on the map.
   const double rows = std::max(1.5, degrees / grid.row_step()),
                columns = std::max(1.5, degrees / grid.column_step());
   return on_map(grid, {row - rows, column - columns, row + rows, column + columns});
@@ -81,7 +81,7 @@ void add_cyclone(const Cyclone& c, Frame& frame) {
     f[kV850][i] += float(wind * north + drift * c.motion.north);
     f[kUBOT][i] += float(0.8 * wind * (east * std::cos(inflow) + inward_east * std::sin(inflow)));
     f[kVBOT][i] += float(0.8 * wind * (north * std::cos(inflow) + inward_north * std::sin(inflow)));
-    // A core of 150 km would fall between the places of a coarse grid.
+    // A core of 150 km could fall between the cells of a coarse grid.
     const double core = std::max(150.0, 1.2 * frame.grid.cell_km());
     f[kT500][i] += float(0.05 * drop_hpa * std::exp(-std::pow(r / core, 2)));
     f[kT200][i] += float(0.08 * drop_hpa * std::exp(-std::pow(r / (1.33 * core), 2)));
@@ -134,7 +134,7 @@ void add_river_low(const River& river, Frame& frame) {
 void add_river(const River& river, Frame& frame) {
   const Grid& grid = frame.grid;
   std::vector<double> weight(grid.size()), heading(grid.size());
-  // Unrolled, so that a river over the edge of the map has one box.
+  // Unwrapped, so that a river across the edge of the map has one box.
   double row_min = grid.rows, row_max = 0, column_min = 1e9, column_max = -1e9;
   const double first = river.axis.front().position.longitude;
   for (const River::Point& point : river.axis) {

@@ -12,7 +12,7 @@ double bell(double x) {
   return std::exp(-x * x);
 }
 
-// Builds the quiet world: temperatures, pressure, moisture, land.
+// Builds the background state: temperature, pressure, moisture, land.
 class World {
  public:
   World(Frame& frame, Random& random) : frame_(frame), grid_(frame.grid), random_(random) {
@@ -56,7 +56,7 @@ class World {
     });
   }
 
-  // Along the lines of equal pressure, with the jets added; near the ground slower and turned.
+  // Geostrophic winds along the isobars, plus jets; slower and turned near the ground.
   void winds() {
     const Plane& p = f()[kPSL];
     const double turn = 20 * kDegree;
@@ -84,7 +84,7 @@ class World {
     }
   }
 
-  // What follows from temperature and pressure; moisture near the ground gets what storms added.
+  // Remaining fields, derived from temperature and pressure; near-surface moisture includes that of storms.
   void rest() {
     const Plane humidity = field(800, 0.06);
     each([&](std::size_t i, double) {
@@ -152,7 +152,7 @@ int poisson(double mean, Random& random) {
   return count;
 }
 
-// Lows come before the winds that blow round them; vortices bring winds of their own.
+// Lows are added before the winds around them are derived; vortices add their own winds.
 Frame make_frame(const Grid& grid, const WeatherSettings& settings, Random& random) {
   Frame frame{grid, {}, {}, std::vector<std::uint8_t>(grid.size())};
   for (Plane& plane : frame.fields) plane.assign(grid.size(), 0.f);

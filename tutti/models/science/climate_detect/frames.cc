@@ -15,7 +15,7 @@ using train::H5File;
 constexpr std::uint64_t kSeed = 20161207;
 constexpr std::int64_t kFramesPerFile = 20, kStatisticsFrames = 40;
 
-// Boxes that the cut leaves at least half of.
+// Boxes of which cropping leaves at least half.
 std::vector<float> box_rows(const climate::Frame& frame, int columns) {
   std::vector<float> rows;
   for (const climate::Storm& storm : frame.storms) {

@@ -69,7 +69,7 @@ Tensor loss_of(const DetectorOutput& output, const DetectorTargets& targets, dou
       torch::nll_loss2d(torch::log_softmax(output.kind, 1), targets.kind, {}, at::Reduction::None);
   const Tensor found = (storm * (box_loss - sure.select(1, 0) + kinds)).sum() -
                        0.5 * (calm * sure.select(1, 1)).sum();
-  // Per labelled frame, so that it weighs the same however few they are.
+  // Per labelled frame, so that its weight does not depend on their number.
   const Tensor loss = found / torch::clamp_min(targets.is_labelled.sum(), 1);
   if (weight == 0) return loss;
   return loss + weight * torch::mse_loss(output.drawn, output.scaled);

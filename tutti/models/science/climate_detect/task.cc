@@ -21,7 +21,7 @@ using climate::kFields;
 using comm::Communicator;
 
 constexpr float kLeastScore = 0.02f;  // boxes below it do not change the average precision
-constexpr int kNumbersPerBox = 6;     // of a detection or a label that travels between ranks
+constexpr int kNumbersPerBox = 6;     // of a detection or a label in messages between ranks
 
 NetworkShape shape_of(const Options& options) {
   NetworkShape shape;
@@ -32,7 +32,7 @@ NetworkShape shape_of(const Options& options) {
     return std::max(4, static_cast<int>(std::lround(filters * options.number("width"))));
   };
   for (int& filters : shape.filters) filters = scaled(filters);
-  // The code of fewer stages is as wide as the next stage would be.
+  // With fewer stages, the code layer is as wide as the next stage would be.
   const std::vector<int> published = {256, 512, 768, 1024, 1280};
   shape.code = scaled(published[shape.filters.size() - 1]);
   if (shape.height % shape.cell() != 0 || shape.width % shape.cell() != 0)
@@ -43,7 +43,7 @@ NetworkShape shape_of(const Options& options) {
   return shape;
 }
 
-// How often a step has what the layers give, at the worst moment; measured.
+// Peak memory of a step relative to the outputs of the layers; measured.
 constexpr double kCopies = 2.5;
 
 class DetectTask : public CaseTask<FrameFiles, Network> {
@@ -90,7 +90,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     return metrics;
   }
 
-  // The surest box of each kind: 0 and an empty box when none is sure enough.
+  // The most confident box of each kind; 0 and an empty box if none is above `confidence`.
   std::vector<std::string> prediction_names() const override {
     std::vector<std::string> names;
     for (const char* kind : {"depression", "cyclone", "extratropical", "river"})
@@ -119,8 +119,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     return table;
   }
 
-  // Takes fields in their units; gives (N, 4 + 2 + kinds, rows, columns): places, storm or not,
-  // kinds.
+  // Input: fields in their units. Output (N, 4 + 2 + kinds, rows, columns): boxes, storm or not, kinds.
   void export_script(std::ostream& out) override {
     export_traced(
         *network_,
@@ -190,7 +189,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
   int columns() const { return shape_.width / shape_.cell(); }
   std::int64_t values() const { return std::int64_t{kFields} * shape_.height * shape_.width; }
 
-  // The same frames whatever the seed and the ranks.
+  // Independent of the seed and of the number of ranks.
   bool is_labelled(std::int64_t index) const {
     return Random(mixed_seed(7, static_cast<std::uint64_t>(index))).uniform() <
            options_.number("labelled");
@@ -230,7 +229,7 @@ class DetectTask : public CaseTask<FrameFiles, Network> {
     return found;
   }
 
-  // Every rank looks at its share of the frames; all get all detections.
+  // The frames are divided among the ranks; all return all detections.
   std::vector<Scene> find_all(Communicator& communicator) {
     const std::int64_t all = eval_count();
     const std::size_t most = static_cast<std::size_t>(rows() * columns()) * kKinds;

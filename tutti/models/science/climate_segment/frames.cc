@@ -109,7 +109,7 @@ std::vector<std::uint8_t> FrameFiles::truth(std::int64_t index) const {
   return read_classes(file, "climate/truth", grid_);
 }
 
-// The spread over all is that within frames and that between their means.
+// The total variance is that within frames plus that of their means.
 ChannelScale FrameFiles::scale() const {
   std::array<double, kFields> sum{}, squares{};
   const std::int64_t count = std::min(size(), kStatisticsFiles);

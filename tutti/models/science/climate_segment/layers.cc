@@ -68,7 +68,7 @@ class DeepLabBuilder {
   }
 
  private:
-  // With norm and ReLU.
+  // Layer with norm and ReLU.
   Id add(Layer layer, const std::vector<Id>& inputs) {
     layer.has_bias = false;
     layer.has_norm = true;
@@ -80,8 +80,8 @@ class DeepLabBuilder {
         {input});
   }
 
-  // The last unit of the first block goes to an eighth; later blocks widen their kernels instead.
-  // The finest narrow features, those inside the first unit, go to the decoder.
+  // The last unit of the first block reduces the resolution to an eighth; later blocks use dilation instead. The
+  // features inside the first unit, the finest narrow ones, go to the decoder.
   Id add_unit(std::size_t block, int unit, Id input) {
     const int base = shape_.filters << block, out = 4 * base;
     const bool halves = block == 0 && unit + 1 == shape_.units[0];

@@ -16,7 +16,7 @@ class Tiramisu : public Network {
       : Network(layers_of(shape), seed, dtype), shape_(shape) {}
 
  protected:
-  // Pictures of a level that are seen together; nothing is joined in memory.
+  // Features of a level that are concatenated logically, not in memory.
   using Features = std::vector<Tensor>;
 
   Tensor scores(const Tensor& fields) override {

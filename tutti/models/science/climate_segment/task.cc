@@ -35,8 +35,7 @@ Grid grid_of(const Options& options) {
   return {static_cast<int>(rows), static_cast<int>(rows * 3 / 2)};
 }
 
-// Below the published size blocks are fewer and kernels 3x3, or pictures would be too small for
-// them.
+// Below the published size there are fewer blocks and kernels are 3x3; otherwise images would be too small.
 std::unique_ptr<Network> network_of(const Options& options, const Grid& grid) {
   const double width = options.number("width");
   const std::uint64_t seed = seed_of(options);
@@ -69,8 +68,7 @@ Classes classes_of(const torch::Tensor& scores) {
   return {best.data_ptr<std::uint8_t>(), best.data_ptr<std::uint8_t>() + best.numel()};
 }
 
-// A Tiramisu has masks of dropout besides, and a gradient of every feature for each layer that sees
-// it.
+// A Tiramisu also stores dropout masks, and a gradient of every feature for each layer that uses it.
 ValueBytes value_bytes(NetworkKind network) {
   if (network == NetworkKind::kTiramisu) return {.f32 = 20, .bf16 = 9.1};
   return {.f32 = 6.8, .bf16 = 3.8};
@@ -156,7 +154,7 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
     return rows;
   }
 
-  // The class of every pixel, as `labels` (N, rows, columns).
+  // Writes the class of every pixel as `labels` (N, rows, columns).
   bool predict_samples(const fs::path& file, const fs::path& output) override {
     const std::unique_ptr<FrameFiles> files = open_file(file);
     train::H5File out(output, train::H5File::Mode::kCreate);
@@ -169,7 +167,7 @@ class SegmentTask : public CaseTask<FrameFiles, Network> {
     return true;
   }
 
-  // Takes fields in their units; gives the share of each class per pixel.
+  // Input: fields in their units. Output: probability of each class per pixel.
   void export_script(std::ostream& out) override {
     export_traced(
         *network_, [&](const torch::Tensor& x) { return torch::softmax(network_->forward(x), 1); },

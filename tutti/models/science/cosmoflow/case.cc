@@ -3,8 +3,8 @@
 namespace tutti::models::cosmoflow {
 namespace {
 
-// Of the reference of MLPerf HPC: 0.001 for 64 volumes, growing with them; a warm-up of 4 epochs of
-// 128, a quarter of the rate from the 32nd on, an eighth from the 64th.
+// The MLPerf HPC reference: 0.001 for 64 volumes, scaled linearly; warm-up of 4 epochs of 128, a quarter of the rate
+// from epoch 32, an eighth from epoch 64.
 train::Settings mlperf_recipe() {
   return train::settings(
       "optimizer=sgd momentum=0.9 learning_rate=0.001 base_batch=64 "
@@ -38,7 +38,7 @@ OptionTable network_rows() {
            "", 0, 0.9}};
 }
 
-// What universes to make.
+// Options of the generated universes.
 OptionTable universe_rows() {
   using enum OptionType;
   return {

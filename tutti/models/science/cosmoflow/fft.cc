@@ -15,7 +15,7 @@
 namespace tutti::models::cosmoflow {
 namespace {
 
-// Only the execution of a plan is safe from several threads.
+// FFTW: only the execution of a plan is thread-safe.
 std::mutex planner;
 
 struct DestroyPlan {
@@ -26,9 +26,8 @@ struct DestroyPlan {
 };
 using Plan = std::unique_ptr<std::remove_pointer_t<fftwf_plan>, DestroyPlan>;
 
-// A square of the cube, copied to rows that are padded: in place the columns of a large cube would
-// all share few sets of the caches. FFTW_ESTIMATE does not measure, so the same machine always
-// computes the same bits.
+// A square of the cube, copied to padded rows: in place, the columns of a large cube would map to few cache sets.
+// FFTW_ESTIMATE does not measure, so results are reproducible on the same machine.
 class Square {
  public:
   Square(int side, int sign)
@@ -42,7 +41,7 @@ class Square {
                                        pitch_, 1, sign, FFTW_ESTIMATE));
   }
 
-  // Both axes, or only the first, of the square at `from` whose rows are `step` apart.
+  // Transforms both axes, or only the first, of the square at `from` with a row stride of `step`.
   void transform(CubeFft::Complex* from, std::size_t step, bool is_both) {
     const auto side = std::size_t(side_), pitch = std::size_t(pitch_);
     for (std::size_t i = 0; i < side; ++i)

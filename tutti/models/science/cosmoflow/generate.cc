@@ -41,7 +41,7 @@ void add_universe(train::H5File& file, const DataPlan& plan, std::uint64_t numbe
 }  // namespace
 
 int DataPlan::per_file() const {
-  // What an interruption costs is a file: it must not hold hours of work.
+  // Limits the work that an interruption loses to one file.
   constexpr std::int64_t kMostBytes = 256 << 20;
   const std::int64_t cells = universe.cells,
                      bytes = 4 * cells * cells * cells *

@@ -8,7 +8,7 @@
 namespace tutti::models::cosmoflow {
 namespace {
 
-constexpr double kNoSpread = 1e-9;  // samples of one universe: its mean is the truth
+constexpr double kNoSpread = 1e-9;  // samples of one universe: the mean is the truth
 
 }  // namespace
 

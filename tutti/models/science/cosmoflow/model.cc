@@ -151,7 +151,7 @@ torch::Tensor Network::convolved(std::size_t i, const torch::Tensor& x) const {
       kernels::conv_volume(x, weights_[i], biases_[i], dtype_, layer.stride, layer.padding);
   if (!layer.has_pool) return torch::leaky_relu(y, slope);
   if (!shape_.is_mlperf) return kernels::leaky_mean_pool(y, slope);
-  // Leaky ReLU keeps the order of values, so it can wait until an eighth of them is left.
+  // Leaky ReLU is monotonic, so it can follow the pooling, which leaves an eighth of the values.
   return torch::leaky_relu(torch::max_pool3d(y.to(torch::kFloat32), 2), slope);
 }
 
@@ -159,7 +159,7 @@ torch::Tensor Network::dense(std::size_t i, torch::Tensor x, std::uint64_t seed)
   if (i == 0 && shape_.has_norm)
     x = train::batch_norm(x, torch::ones({x.size(1)}), torch::zeros({x.size(1)}), norm_mean_,
                           norm_variance_, is_training(), kNormMomentum, kNormEpsilon);
-  // The paper drops before each dense layer, MLPerf behind each hidden one.
+  // The paper has dropout before each dense layer, MLPerf after each hidden one.
   if (is_training() && shape_.dropout > 0 && (i > 0 || !shape_.is_mlperf)) {
     const torch::Generator generator = at::detail::createCPUGenerator(mixed_seed(seed, i));
     x = x * torch::bernoulli(torch::full_like(x, 1 - shape_.dropout), generator) /

@@ -30,7 +30,7 @@ std::string name_of(const DataPlan& plan) {
                      plan.test_universes);
 }
 
-// Of the paper's network, and of MLPerf's, whose pooling wants f32 (measured in bf16 only).
+// For the paper's network and that of MLPerf, whose pooling needs f32 (measured in bf16 only).
 constexpr ValueBytes kPaperBytes{.f32 = 4, .bf16 = 5.2}, kMlperfBytes{.f32 = 16, .bf16 = 16};
 
 NetworkShape shape_of(const Options& options) {
@@ -153,7 +153,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
  private:
   GeneratedData generated() const override {
     DataPlan plan = data_plan(options_);
-    if (options_.number("hold_out") > 0) plan.val_universes = 0;  // held-out ones are evaluated
+    if (options_.number("hold_out") > 0) plan.val_universes = 0;  // the held-out ones are evaluated
     return {.name = name_of(plan),
             .what = "universes",
             .val = plan.val_universes,
@@ -184,14 +184,14 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
     return {volumes, targets, {}};
   }
 
-  // Turned and mirrored: its parameters stay what they are.
+  // Rotated and mirrored; the parameters do not change.
   torch::Tensor augmented(const torch::Tensor& volumes, std::uint64_t seed) const {
     if (!options_.flag("augment")) return volumes;
     return kernels::apply_cube_symmetry(
         volumes, Random(mixed_seed(seed, 99)).below(kernels::kCubeSymmetries));
   }
 
-  // Whole universes are held out: pieces of one know of each other.
+  // Whole universes are held out, because samples of one universe are correlated.
   std::int64_t held_out(std::int64_t all) const override {
     const auto cuts = options_.integer("cuts"), pieces = cuts * cuts * cuts;
     const auto held = std::llround(options_.number("hold_out") * double(all / pieces)) * pieces;
@@ -210,7 +210,7 @@ class CosmoflowTask : public CaseTask<VolumeFiles, Network> {
     return values;
   }
 
-  // Every rank works on its part; all get all.
+  // Samples are divided among the ranks; all return all predictions.
   std::vector<Prediction> eval_predictions(Communicator& communicator) {
     const std::size_t width = parameters_.size();
     std::vector<float> outputs(static_cast<std::size_t>(eval_count()) * width);

@@ -12,7 +12,7 @@ using Complex = CubeFft::Complex;
 constexpr Complex kI(0, 1);
 
 struct Wave {
-  float x, y, z;   // in units of 2 pi / box; 0 at the highest frequency, whose sign is not known
+  float x, y, z;   // in units of 2 pi / box; 0 at the Nyquist frequency, whose sign is undefined
   int square = 0;  // of the true length
 };
 
@@ -35,7 +35,7 @@ std::size_t cube(int side) {
          static_cast<std::size_t>(side);
 }
 
-// Second derivatives of the potential of `modes`. Two real fields travel as one complex one.
+// Second derivatives of the potential of `modes`. Two real fields are transformed as one complex field.
 template <class First, class Second>
 void derivatives(const CubeFft& fft, const Field& modes, Field& out, First first, Second second) {
   each_wave(fft.side(), [&](std::size_t i, const Wave& k) {
@@ -45,7 +45,7 @@ void derivatives(const CubeFft& fft, const Field& modes, Field& out, First first
   fft.inverse(out);
 }
 
-// The source of the second order, as modes.
+// Source of the second order, as modes.
 Field second_order(const CubeFft& fft, const Field& modes) {
   Field a(modes.size()), b(modes.size());
   derivatives(
@@ -78,7 +78,7 @@ Field linear_modes(const CubeFft& fft, const PowerSpectrum& spectrum, double box
   Field modes(cube(fft.side()));
   for (Complex& value : modes) value = static_cast<float>(random.gaussian());
   fft.forward(modes);
-  // One amplitude per length of the wave; there are few different ones.
+  // One amplitude per wave length; there are few different ones.
   std::vector<float> amplitude(static_cast<std::size_t>(3 * fft.side() * fft.side() / 4 + 1));
   const double unit = 2 * std::numbers::pi / box;
   for (std::size_t i = 0; i < amplitude.size(); ++i)
@@ -97,7 +97,7 @@ std::array<std::vector<float>, 3> Displacement::at(const Growth& growth) const {
   const auto unit = static_cast<float>(2 * std::numbers::pi / box_);
   const auto d1 = static_cast<float>(growth.first), d2 = static_cast<float>(growth.second);
   std::array<std::vector<float>, 3> result;
-  Field moved(first_.size());  // the memory of all of this counts: one field at a time
+  Field moved(first_.size());  // one field at a time, to save memory
   auto move = [&](auto along) {
     each_wave(fft_.side(), [&](std::size_t i, const Wave& k) {
       const float inverse = k.square == 0 ? 0 : 1 / (unit * static_cast<float>(k.square));
@@ -131,7 +131,7 @@ std::vector<float> density(const std::array<std::vector<float>, 3>& displacement
     std::size_t cell[3][2];
     float share[3][2];
     for (int axis = 0; axis < 3; ++axis) {
-      // In cells; the middle of cell c is at c. A particle starts in the middle of its own volume.
+      // In cells; the centre of cell c is at c. A particle starts at the centre of its own volume.
       float x = (static_cast<float>(start[axis]) + 0.5f) * pitch - 0.5f +
                 displacement[static_cast<std::size_t>(axis)][i] * per_length;
       x -= static_cast<float>(cells) * std::floor(x / static_cast<float>(cells));

@@ -52,7 +52,7 @@ void VolumeFiles::add(const std::filesystem::path& path, Variant variant) {
   }
 }
 
-// Planes of the whole universe are read, and the wanted part of them is taken, channels first.
+// Reads planes of the whole universe and copies the cube from them, channels first.
 void VolumeFiles::read_cube(const train::H5File& file, std::int64_t cube,
                             std::span<float> out) const {
   const std::vector<std::int64_t> shape = file.shape("full");

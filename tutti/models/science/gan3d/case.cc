@@ -56,7 +56,7 @@ OptionTable training_rows() {
   };
 }
 
-// Below `paper`, the recipe is our own: the published one needs its tens of thousands of steps.
+// Below `paper`, the hyperparameters are Tutti's: the published ones need tens of thousands of steps.
 std::map<std::string, train::Settings> defaults() {
   return {{"", train::settings(
                    "optimizer=adam learning_rate=0.002 momentum=0.5 beta2=0.9 epsilon=1e-07 "

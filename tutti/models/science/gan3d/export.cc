@@ -8,7 +8,7 @@
 
 namespace tutti::models::gan3d {
 
-// As the layers are written, with volumes that are really enlarged: independent of ours.
+// Layer by layer, with explicit upsampling: independent of the native kernels.
 void Generator::export_script(std::ostream& out) const {
   torch::jit::Module script("gan3d");
   for (const auto& item : named_parameters())

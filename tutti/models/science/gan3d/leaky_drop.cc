@@ -28,12 +28,12 @@ inline __attribute__((always_inline)) void store(std::uint16_t& to, float x) {
 }
 
 struct Factors {
-  float above, below;       // of values above and below 0 that are kept
-  std::uint32_t threshold;  // dropped when the number of a place is below it
+  float above, below;       // factors of values above and below 0 that are kept
+  std::uint32_t threshold;  // an element is dropped if its random number is below it
   std::uint32_t seed;
 };
 
-// A number of 32 bits for each place, by arithmetic that runs in vectors.
+// A 32-bit random number for each element, by arithmetic that vectorises.
 inline __attribute__((always_inline)) std::uint32_t number_of(std::uint32_t index,
                                                               std::uint32_t seed) {
   std::uint32_t x = index * 0x9e3779b1u + seed;
@@ -42,7 +42,7 @@ inline __attribute__((always_inline)) std::uint32_t number_of(std::uint32_t inde
   return x ^ (x >> 16);
 }
 
-// The factors by value and arrays that do not overlap: loops that become vectors.
+// Factors by value and arrays without overlap, so that the loops vectorise.
 template <class T>
 inline __attribute__((always_inline)) void forward_of(const T* __restrict in, T* __restrict out,
                                                       std::int64_t begin, std::int64_t end,
@@ -68,7 +68,7 @@ inline __attribute__((always_inline)) void backward_of(const T* __restrict gradi
   }
 }
 
-// Compiled for several instruction sets; the right one is chosen when the program starts.
+// Compiled for several instruction sets, selected when the program starts.
 #define TUTTI_FOR_EVERY_PROCESSOR \
   __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 

@@ -7,9 +7,11 @@
 namespace tutti::models::gan3d {
 namespace {
 
-constexpr double kLeastShare = 1e-3;     // below it a slice is as good as empty
-constexpr double kEnergyMeasure = 0.3;   // of the logarithm of an energy beside the others
-constexpr double kResponseMeasure = 10;  // of sum / visible, which varies by a few hundredths
+constexpr double kLeastShare = 1e-3;  // smaller slices count as empty
+constexpr double kEnergyMeasure =
+    0.3;  // weight of the logarithm of the energy relative to the others
+constexpr double kResponseMeasure =
+    10;  // weight of sum / visible energy, which varies by a few per cent
 
 torch::Tensor with_energies(const torch::Tensor& rows, const torch::Tensor& energies) {
   return torch::cat({rows, kEnergyMeasure * energies.log().unsqueeze(1)}, 1);
@@ -27,7 +29,7 @@ torch::Tensor responses_of(const torch::Tensor& cells, const torch::Tensor& ener
   return with_energies(kResponseMeasure * responses.unsqueeze(1), energies);
 }
 
-// Of every row of one to every row of the other. Its slope is finite where rows are the same.
+// Distances of every row of `a` to every row of `b`. The gradient is finite for equal rows.
 torch::Tensor distances(const torch::Tensor& a, const torch::Tensor& b) {
   return ((a.unsqueeze(1) - b.unsqueeze(0)).square().sum(2) + 1e-6).sqrt();
 }

@@ -40,7 +40,7 @@ double dense_flops(const NetworkShape& shape) {
   return 2.0 * shape.generator_inputs() * kSeedChannels * double(product(kSeedSize));
 }
 
-// Of the discriminator's heads, which see means of cubes of 2 x 2 x 2.
+// Number of inputs of the discriminator's output layers: means of cubes of 2 x 2 x 2.
 std::int64_t head_inputs(const NetworkShape& shape) {
   const Layer last = discriminator_layers(shape).back();
   return last.out * (last.size[0] / 2) * (last.size[1] / 2) * (last.size[2] / 2);
@@ -52,11 +52,11 @@ double he_limit(const Layer& layer) {
 double glorot_limit(const Layer& layer) {
   return std::sqrt(6.0 / double((layer.in + layer.out) * product(layer.kernel)));
 }
-// The last layer of the generator has Glorot's normal weights in the paper; these have its width.
+// In the paper the last layer of the generator has Glorot-normal weights; this limit has the same variance.
 double generator_limit(const Layer& layer) {
   return layer.has_bias ? he_limit(layer) : glorot_limit(layer);
 }
-// One that makes multiples of the mean shower begins with less noise on it.
+// A generator of multiples of the mean shower starts with less noise.
 double relative_limit(const Layer& layer) {
   return layer.has_bias ? he_limit(layer) : 0.1 * glorot_limit(layer);
 }
@@ -136,8 +136,8 @@ double discriminator_flops(const NetworkShape& shape) {
   return sum;
 }
 
-// The discriminator has forward and both gradients, but for its input, on true and on made showers;
-// then the generator has all of it through forward and input gradient of the discriminator.
+// The discriminator has forward and both gradients, except that of its input, on real and generated showers. The
+// generator has the same, plus forward and input gradient of the discriminator.
 double step_flops(const NetworkShape& shape, std::int64_t generator_updates) {
   const double generator_cost = generator_flops(shape),
                discriminator_cost = discriminator_flops(shape);
@@ -214,7 +214,7 @@ torch::Tensor Generator::forward(const torch::Tensor& energies, const torch::Ten
                         .view({-1, kSeedChannels, kSeedSize[0], kSeedSize[1], kSeedSize[2]});
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = convolved(i, x, torch::kFloat32);
-    // A relative generator begins near the mean shower.
+    // A relative generator starts near the mean shower.
     if (is_relative_ && i + 1 == layers_.size()) x = x + 1;
     x = layers_[i].slope == 0 ? torch::relu(x) : torch::leaky_relu(x, layers_[i].slope);
     x = normed(i, x, norms);
@@ -240,7 +240,7 @@ DiscriminatorOutput Discriminator::forward(const torch::Tensor& cells, std::uint
                                            Norms norms) {
   torch::Tensor x = cells.unsqueeze(1);
   if (cell_unit_ != 1) x = x / cell_unit_;
-  // The slope of a root at 0 is infinite; cells that count as empty have none.
+  // The derivative of a root at 0 is infinite; cells that count as empty get no gradient.
   if (cell_power_ != 1) x = x.clamp_min(kThreshold / cell_unit_).pow(cell_power_);
   const double drop = is_training() ? dropout_ : 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {

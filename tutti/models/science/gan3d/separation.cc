@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kShares = 3 * kSide + 1, kFeatures = 2 * kShares;
 using Row = std::array<double, kFeatures>;
 
-// Shares of energy in slices and sum / energy; behind them their squares, still to be made.
+// Energy fractions in slices and sum / energy, followed by room for their squares.
 Row features(double energy, const Shape& shape) {
   Row row{};
   const double sum = std::max(1e-9, double{shape.sum});
@@ -27,8 +27,8 @@ Row mean_of(const std::vector<Row>& rows) {
   return mean;
 }
 
-// In units of the spread of true showers round their mean, and then also the squares of it, by
-// which showers that vary too little or too much are seen.
+// Features in standard deviations of real showers from their mean, and the squares of these, which reveal showers that
+// vary too little or too much.
 class Scale {
  public:
   explicit Scale(const std::vector<Row>& truths) : mean_(mean_of(truths)) {
@@ -38,7 +38,7 @@ class Scale {
     for (double& each : spread_) each = std::sqrt(each) + 1e-9;
   }
   void apply(std::vector<Row>& rows) const {
-    constexpr double kMost = 10;  // a few that are far off must not decide alone
+    constexpr double kMost = 10;  // limits the influence of outliers
     for (Row& row : rows)
       for (std::size_t i = 0; i < kShares; ++i) {
         row[i] = std::clamp((row[i] - mean_[i]) / spread_[i], -kMost, kMost);
@@ -51,7 +51,7 @@ class Scale {
   std::array<double, kShares> spread_{};
 };
 
-// Solves (scatter + a little of its diagonal) x = right by Cholesky's factors.
+// Solves (scatter + a fraction of its diagonal) x = right by Cholesky factorisation.
 Row solve(std::vector<Row> matrix, Row x) {
   double trace = 0;
   for (std::size_t i = 0; i < kFeatures; ++i) trace += matrix[i][i];
@@ -91,7 +91,7 @@ double area(std::vector<std::pair<double, bool>> scores) {
 
 std::optional<double> separation(const Comparison& comparison) {
   if (comparison.real.size() < kFeatures) return std::nullopt;
-  std::vector<Row> rows[2], held[2];  // made, true
+  std::vector<Row> rows[2], held[2];  // generated, real
   for (std::size_t i = 0; i < comparison.real.size(); ++i) {
     auto& to = i % 2 == 0 ? rows : held;
     to[0].push_back(features(comparison.energies[i], comparison.generated[i]));

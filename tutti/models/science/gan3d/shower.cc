@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kZ = 74, kActiveZ = 14;  // tungsten, silicon
 constexpr double kCritical = 0.008;       // GeV, of tungsten
-// X0 of the stack over the pitch of its layers; and what is left of the signal of an electron over
-// that of a muon because photons are taken by the tungsten.
+// X0 of the stack over the layer pitch, and the e/mip ratio: the signal of an electron relative to that of a muon,
+// reduced because the tungsten absorbs photons.
 constexpr double kFrequency = 1 / kLayerDepth;
 const double kRatio = 1 / (1 + 0.007 * (kZ - kActiveZ));
 
@@ -43,7 +43,7 @@ double lower_gamma(double a, double x) {
   return 1 - factor * h;
 }
 
-// Marsaglia and Tsang: the cube of a shifted normal number, sometimes refused.
+// Marsaglia and Tsang: the cube of a shifted normal number, with rejection.
 double draw_gamma(double shape, Random& random) {
   if (shape <= 0) return 0;
   if (shape < 1) return draw_gamma(shape + 1, random) * std::pow(1 - random.uniform(), 1 / shape);
@@ -69,7 +69,7 @@ double tau_of(int layer, double maximum) {
   return (layer + 0.5) * kLayerDepth / maximum;
 }
 
-// Of a circle's energy: within the square window, over all directions.
+// Fraction of a ring's energy within the square window, averaged over all directions.
 double within_window(const Lateral& profile) {
   constexpr int kDirections = 16;
   double sum = 0;
@@ -114,7 +114,7 @@ Lateral lateral(double energy, double tau) {
   profile.core_radius = 0.0251 + 0.00319 * ln_e + (0.1162 - 0.000381 * kZ) * tau;
   profile.tail_radius = k1 * (std::exp(-2.59 * (tau - 0.645)) + std::exp(k4 * (tau - 0.645)));
   profile.core = (2.632 - 0.00094 * kZ) * std::exp(at - std::exp(at));
-  // What a stack of layers changes.
+  // Corrections for a sampling calorimeter.
   const double lost = 1 - kRatio, first = std::exp(-tau) / kFrequency;
   profile.core_radius += -0.0203 * lost + 0.0397 * first;
   profile.tail_radius += -0.14 * lost - 0.495 * first;
@@ -134,9 +134,9 @@ double contained(double energy) {
   return sum;
 }
 
-// The energy of a layer is what the profile gives it, as sampling makes it fluctuate: by a gamma
-// distribution with a variance of kSampling^2 GeV per GeV. It is shared by spots, whose number
-// fluctuates too and whose places are drawn from the lateral profile.
+// The energy of a layer follows the profile, with sampling fluctuations: a gamma distribution with a variance of
+// kSampling^2 GeV per GeV. It is distributed over spots, whose number fluctuates too and whose positions are sampled
+// from the lateral profile.
 std::vector<float> make_shower(double energy, Random& random) {
   const Longitudinal along = draw_longitudinal(energy, random),
                      spots_along = {along.maximum * (0.813 + 0.0019 * kZ),

@@ -31,10 +31,10 @@ struct Timed {
   double seconds = 0;  // of the generator
 };
 
-// What a rank finds out of a pair of showers of the same energy.
+// Results for a pair of showers of the same energy.
 struct Pair {
   Shape generated, real;
-  float score_generated = 0, score_real = 0;  // the discriminator takes it for true
+  float score_generated = 0, score_real = 0;  // 1: the discriminator classifies it as real
 };
 constexpr std::size_t kPairValues = sizeof(Pair) / sizeof(float);
 
@@ -52,7 +52,7 @@ NetworkShape shape_of_options(const Options& options) {
           .is_relative = options.text("conditioning") == "relative"};
 }
 
-// How often a step has what the layers give, at the worst moment; measured.
+// Peak memory of a step relative to the outputs of the layers; measured.
 constexpr double kCopies = 2.4;
 
 class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
@@ -74,8 +74,8 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return {torch::rand({count, kSide, kSide, kSide}) * 0.01, torch::rand({count}) + 0.1, {}};
   }
 
-  // One update of the discriminator on true showers and one on made ones, then those of the
-  // generator, against the discriminator as it then is.
+  // One update of the discriminator on real showers and one on generated ones, then those of the generator, with the
+  // updated discriminator.
   std::vector<train::Update> updates() const override {
     std::vector<train::Update> all = {{"loss_true", "discriminator."},
                                       {"loss_made", "discriminator."},
@@ -91,7 +91,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     if (update == 0) return discriminator_step_loss(batch.input, batch.target, 1, own);
     Electrons electrons = draw_electrons(batch.input.size(0), shape_.latent, own);
     if (update > 1) {
-      // Distributions are compared at the energies of the true showers.
+      // Distributions are compared at the energies of the real showers.
       const bool compares = weights_.profiles > 0 || weights_.responses > 0;
       if (compares) electrons.energies = batch.target;
       const torch::Tensor cells = generated(electrons, Norms::kFollow);
@@ -118,7 +118,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     average_buffers(*network_, communicator);
-    double seconds[2] = {0, 0};  // for a shower: network, parametrisation
+    double seconds[2] = {0, 0};  // per shower: network, parametrisation
     const std::vector<Pair> pairs = pairs_of_test(communicator, seconds);
     Comparison comparison, baseline;
     double right = 0;
@@ -144,7 +144,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return metrics;
   }
 
-  // What the discriminator says of the showers of a file.
+  // Output of the discriminator for the showers of a file.
   std::vector<std::string> prediction_names() const override { return {"true", "energy"}; }
 
   std::vector<std::vector<float>> predict(const fs::path& file) override {
@@ -163,7 +163,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return rows;
   }
 
-  // A shower for every energy of a file.
+  // Generates a shower for every energy of a file.
   bool predict_samples(const fs::path& file, const fs::path& output) override {
     const ShowerFiles files(file.parent_path(), file.filename().string(), false);
     train::H5File out(output, train::H5File::Mode::kCreate);
@@ -181,7 +181,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto percent = [&](const std::string& name) { return 100 * value_of(metrics, name); };
-    // The published generator begins with hundreds of times the right energy.
+    // The published generator starts with hundreds of times the right energy.
     auto error = [&](const std::string& name) {
       const double value = value_of(metrics, name);
       return value < 10 ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.0f} times", value);
@@ -247,14 +247,14 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     if (verdict.separation) metrics.emplace_back(of + "separation", *verdict.separation);
   }
 
-  // What can be had without learning.
+  // Baseline without learning.
   Shape scaled_mean_shower(double energy) const {
     const torch::Tensor cells = (mean_shower_ * visible(energy / 100)).contiguous();
     return shape_of({cells.data_ptr<float>(), static_cast<std::size_t>(kCells)});
   }
 
-  // Mean share of the visible energy in each cell, of the first training showers and all they
-  // become when the two axes across are mirrored and exchanged.
+  // Mean fraction of the visible energy in each cell, over the first training showers and their mirror images and
+  // transpositions in the two lateral axes.
   torch::Tensor mean_shower(Communicator& communicator) {
     const std::int64_t count = std::min(kMeanShowers, train_set().size());
     torch::Tensor sum = torch::zeros({kSide, kSide, kSide});
@@ -270,7 +270,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return (sum + sum.transpose(0, 1)) / (8 * double(count));
   }
 
-  // Of showers that are all true (1) or all made (0); a few labels are turned.
+  // Loss on showers that are all real (1) or all generated (0); a fraction of the labels is flipped.
   torch::Tensor discriminator_step_loss(const torch::Tensor& cells, const torch::Tensor& energies,
                                         float label, std::uint64_t seed) {
     const torch::Generator random = at::detail::createCPUGenerator(mixed_seed(seed, 1));
@@ -281,7 +281,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
                               weights_);
   }
 
-  // The same for the same energies and number, however samples are dealt to ranks.
+  // Depends only on the energies and `number`, not on the distribution of samples over ranks.
   Timed showers_of(const std::vector<double>& energies, std::int64_t number) {
     const auto count = static_cast<std::int64_t>(energies.size());
     Electrons electrons = draw_electrons(count, shape_.latent,
@@ -295,7 +295,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
             seconds};
   }
 
-  // Every rank makes its part; all get all. `seconds` are means over the ranks.
+  // Samples are divided among the ranks; all return all pairs. `seconds` are means over the ranks.
   std::vector<Pair> pairs_of_test(Communicator& communicator, double (&seconds)[2]) {
     const std::int64_t all = eval_count();
     std::vector<Pair> pairs(static_cast<std::size_t>(all));
@@ -337,7 +337,7 @@ class Gan3dTask : public CaseTask<ShowerFiles, Gan> {
     return timed;
   }
 
-  // For one shower, over energies as they come.
+  // Seconds per shower, over the range of energies.
   static double parametrisation_seconds() {
     constexpr int kShowers = 50;
     Random random(kEvalSeed);

@@ -28,7 +28,7 @@ struct AxisFold {
   std::int64_t taps;       // cells that a kernel sees
   std::int64_t size;       // of the output
   std::int64_t positions;  // values of q
-  std::int64_t after;      // zeros behind the volume; negative: cells that nobody needs
+  std::int64_t after;      // zeros after the volume; negative: cells that are not needed
   torch::Tensor which;     // (phase, tap, j): 1 where j falls on the cell of the tap
 };
 

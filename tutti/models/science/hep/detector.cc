@@ -11,7 +11,7 @@ using std::numbers::pi;
 constexpr double kEtaEnd = 2.5, kPhiEnd = 3.15;
 constexpr double kChargedShare = 0.62, kPhotonShare = 0.28;
 
-// A direction with kicks of 0.35 GeV across it.
+// A direction with transverse momenta of 0.35 GeV.
 FourVector kicked(const FourVector& direction, double energy, Random& random) {
   constexpr double kKick = 0.35;
   const double p = std::max(direction.p(), 1e-12),
@@ -61,7 +61,7 @@ void deposit(const Calorimeter& calorimeter, double eta, double phi, double ener
 
 void read_out(const Calorimeter& calorimeter, const Cells& cells, std::vector<Tower>& towers,
               Random& random) {
-  // In the order of the cells: that of the table depends on the library.
+  // In the order of the cells: the order of the hash table depends on the library.
   std::vector<std::pair<std::uint64_t, double>> sorted(cells.begin(), cells.end());
   std::sort(sorted.begin(), sorted.end());
   for (const auto& [cell, energy] : sorted) {
@@ -84,9 +84,9 @@ double track_efficiency(double pt, double eta) {
 
 }  // namespace
 
-// Each hadron takes a share z of what is left, of a density (1 - z) / z. That, and where it ends,
-// give 20.7 charged hadrons and a mean of 0.065 for one minus the thrust in decays of Z bosons;
-// measured were 20.8 and 0.068.
+// Each hadron takes a fraction z of the remaining energy, with density (1 - z) / z. Together with the cutoff this gives
+// 20.7 charged hadrons and a mean of 0.065 for one minus the thrust in decays of Z bosons; measured values are 20.8 and
+// 0.068.
 void hadronise(const FourVector& parton, std::vector<Particle>& out, Random& random) {
   constexpr double kLeast = 1;  // GeV
   double rest = parton.e;

@@ -13,8 +13,8 @@ namespace {
 constexpr double kLuminosity = 3.6e13;  // 36,000 / pb, per millibarn
 constexpr std::uint64_t kSeed = 20170517;
 
-// A file that grows event by event: a thousand large pictures would be gigabytes. Weights are known
-// only when all events of a slice are there.
+// A file that is appended event by event, because a thousand large images would take gigabytes. Weights are known only
+// after all events of a slice.
 class EventWriter {
  public:
   EventWriter(const std::filesystem::path& path, const FilePlan& plan,
@@ -57,8 +57,8 @@ class EventWriter {
   std::map<std::string, std::vector<float>> values_;
 };
 
-// Collides until `wanted` events have passed. Their weights then give the cross-section of the part
-// of the slice that passes.
+// Simulates until `wanted` events have passed. Their weights then give the cross-section of the part of the slice that
+// passes.
 void fill(const Slice* slice, std::int64_t wanted, int image_size, Random& random,
           EventWriter& out) {
   const std::size_t first = out.size();
@@ -93,8 +93,8 @@ FilePlan file_plan(std::int64_t events, double signal_share, const std::vector<d
 
 }  // namespace
 
-// Training wants as much signal as background and every slice alike. The test wants most where a
-// single event weighs most: in the soft slices, which nature makes often.
+// Training needs equal numbers of signal and background, and of every slice. The test set needs most events in the
+// slices with the largest weight per event: the soft ones, which are frequent in nature.
 DataPlan data_plan(std::int64_t train_events, std::int64_t test_events, std::int64_t val_events,
                    int image_size) {
   auto files_of = [](std::int64_t events) {

@@ -18,7 +18,7 @@ constexpr std::array<Slice, 5> kSlices = {{{4, 400, 800, 1.997e-6},
                                            {7, 1800, 2500, 1.173e-10},
                                            {8, 2500, 3200, 4.269e-12}}};
 
-// A rotation taken from all of them with equal probability, as three columns.
+// A uniformly distributed random rotation, as three columns.
 struct Rotation {
   explicit Rotation(Random& random) {
     double q[4], norm = 0;  // a random unit quaternion
@@ -51,11 +51,10 @@ int poisson(double mean, Random& random) {
   return count;
 }
 
-// Radiation of the incoming partons, as soft gluons are emitted: 2 alpha_s C / pi of them per unit
-// of rapidity and of the logarithm of their transverse momentum, up to half the hard scale. C is
-// the mean colour factor of the two. A harder one needs more of the protons' momentum, and partons
-// with that are rarer: their number falls like the fourth power of the squared mass of all that is
-// made. Each is a system of its own.
+// Initial-state radiation as soft gluons: 2 alpha_s C / pi per unit of rapidity and of the logarithm of the transverse
+// momentum, up to half the hard scale, with C the mean colour factor of the two partons. A harder gluon needs more of
+// the protons' momentum, and partons with that are rarer: their number falls like the fourth power of the squared total
+// mass. Each gluon is a separate system.
 void add_initial_radiation(HardEvent& event, double colour, Random& random) {
   constexpr double kLowest = 20, kLargestRapidity = 2.5, kLargestCoupling = 0.2, kFall = 4;
   FourVector emitted;
@@ -75,12 +74,12 @@ void add_initial_radiation(HardEvent& event, double colour, Random& random) {
   }
 }
 
-// What nature's spectrum of jets looks like, up to a factor.
+// Physical spectrum of jets, up to a factor.
 double natural_spectrum(double pt) {
   return std::pow(pt, -5.5) * std::pow(1 - 2 * pt / kBeamEnergy, 8);
 }
 
-// Our own: flatter, so that the hard events that matter are not rare.
+// Generated spectrum: flatter, so that the relevant hard events are not rare.
 constexpr double kOurPower = 1.5;
 double our_pt(const Slice& slice, Random& random) {
   const double a = std::pow(slice.low, 1 - kOurPower), b = std::pow(slice.high, 1 - kOurPower);
@@ -98,7 +97,7 @@ double mean_weight(const Slice& slice) {  // by integration, so that weights hav
   return sum / kPoints;
 }
 
-double gluon_share(double pt) {  // of the outgoing partons: falls as harder quarks are hit
+double gluon_share(double pt) {  // of the outgoing partons; decreases with pt
   return std::clamp(0.8 - 0.5 * (pt - 400) / 1600, 0.3, 0.8);
 }
 

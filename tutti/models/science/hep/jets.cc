@@ -6,11 +6,11 @@
 namespace tutti::models::hep {
 namespace {
 
-// What thresholds, noise and trimming take of the partons' energy, a tenth, jets are given back.
+// Compensates the tenth of the energy that thresholds, noise and trimming remove.
 constexpr double kCalibration = 1.11;
 constexpr double kRadius = 1.0, kLeastPt = 200, kLargestEta = 2.0, kLeadingPt = 440;
 
-// FastJet would print its banner on standard output.
+// Keeps FastJet from printing its banner on standard output.
 bool quiet_banner() {
   fastjet::ClusterSequence::set_fastjet_banner_stream(nullptr);
   return true;
@@ -62,7 +62,7 @@ Selection select(std::span<const Jet> jets) {
 }
 
 bool may_pass_baseline(std::span<const FourVector> partons) {
-  constexpr double kMargin = 0.75;  // jets seldom come out a quarter above their partons
+  constexpr double kMargin = 0.75;  // the pt of a jet is rarely 4/3 of that of its partons
   std::vector<fastjet::PseudoJet> inputs;
   for (const FourVector& v : partons) inputs.emplace_back(v.x, v.y, v.z, v.e);
   const fastjet::ClusterSequence sequence(inputs, anti_kt());

@@ -8,8 +8,8 @@
 namespace tutti::models::hep {
 namespace {
 
-// A weighted share and its error: sqrt of the sum of squared weights, as for counted events. When
-// none passes, one that weighs most might have.
+// A weighted fraction and its error: the square root of the sum of squared weights, as for counted events. If no event
+// passes, the error is that of the largest weight.
 struct Share {
   double value = 0, error = 0;
 };
@@ -49,7 +49,7 @@ std::vector<RocPoint> roc(std::span<const Scored> events) {
 }
 
 double true_rate_at(std::span<const RocPoint> curve, double false_rate) {
-  // The last point that is not above it, then straight on to the next.
+  // Linear interpolation from the last point that is not above it.
   const auto next =
       std::upper_bound(curve.begin(), curve.end(), false_rate,
                        [](double rate, const RocPoint& p) { return rate < p.false_rate; });
@@ -80,7 +80,7 @@ Verdict compare_with_cuts(std::span<const Scored> events) {
       true_rate_at(curve, std::max(0.0, verdict.false_rate - verdict.false_rate_error));
   const double counts = static_cast<double>(std::count_if(
       events.begin(), events.end(), [](const Scored& event) { return event.is_signal; }));
-  // None or all of few events does not mean that it is known exactly: one more or less is possible.
+  // If none or all of few events pass, the error is not zero: one more or less is possible.
   const double one = std::min(0.5, 1 / std::max(1.0, counts)),
                share = std::clamp(verdict.network, one, 1 - one);
   const double binomial = std::sqrt(share * (1 - share) / std::max(1.0, counts));

@@ -71,7 +71,7 @@ torch::Tensor Network::forward_layer(int layer, const torch::Tensor& input, std:
   if (i == 0 && weights_.size() > 1)
     return kernels::first_conv_pool_relu_drop(input, weights_[0], biases_[0], dtype_, drop,
                                               mixed_seed(seed, i));
-  // What dropout leaves must weigh more; the weights are fewer than the activations.
+  // Scales the weights instead of the activations for dropout: there are fewer of them.
   const torch::Tensor weight = i > 0 && drop > 0 ? weights_[i] / (1 - drop) : weights_[i];
   const torch::Tensor x = kernels::conv_same(input, weight, biases_[i], dtype_);
   return i + 1 < weights_.size() ? kernels::pool_relu_drop(x, drop, mixed_seed(seed, i)) : x;

@@ -11,11 +11,11 @@ constexpr double kLargestCoupling = 0.35;
 
 struct Branch {
   double t = 0;  // virtuality, GeV^2; 0: does not split
-  double z = 0;  // share of the energy that the first daughter takes
+  double z = 0;  // energy fraction of the first daughter
   bool to_quarks = false;
 };
 
-// Splitting probabilities, and simple functions above them that can be sampled.
+// Splitting functions, and simple upper bounds that can be sampled.
 double p_quark(double z) {
   return kQuarkColour * (1 + z * z) / (1 - z);
 }
@@ -39,8 +39,8 @@ struct Bounds {
   double edge, soft = 0, pair = 0;
 };
 
-// The veto algorithm: falls from `t_max` by steps of a too large probability and accepts each with
-// the ratio of the true one.
+// The veto algorithm: decreases t from `t_max` with an overestimated rate and accepts each step with the ratio of the
+// true rate to it.
 Branch evolve(bool is_gluon, double energy, double t_max, Random& random) {
   double t = t_max;
   const double edge = 1 / std::max(t_max, kShowerEnd + 1);  // z (1-z) t > 1 GeV^2
@@ -78,7 +78,7 @@ struct Node {
   Branch branch;
 };
 
-// Virtualities of both daughters; the larger one falls further until they fit into the parent's.
+// Virtualities of both daughters; the larger one is evolved further until they fit into the parent's.
 void choose_daughters(const Branch& parent, double energy, Node& first, Node& second,
                       Random& random) {
   const double energies[2] = {parent.z * energy, (1 - parent.z) * energy};
@@ -92,15 +92,15 @@ void choose_daughters(const Branch& parent, double energy, Node& first, Node& se
   }
 }
 
-// Two daughters of masses ma, mb in the rest frame of the parent, at an angle to its flight that
-// gives the first one the share z of the energy.
+// Two daughters of masses ma, mb in the rest frame of the parent, at an angle that gives the first one the energy
+// fraction z.
 void place_daughters(const Node& parent, Node& first, Node& second, Random& random) {
   const double t = parent.branch.t, m = std::sqrt(t), ma = first.branch.t, mb = second.branch.t;
   const double ea = (t + ma - mb) / (2 * m), p = std::sqrt(std::max(0.0, ea * ea - ma));
   const double speed = parent.momentum.p() / parent.momentum.e;
   const double cosine = std::clamp((2 * parent.branch.z - 1) / std::max(speed, 1e-9), -1.0, 1.0);
   const double sine = std::sqrt(1 - cosine * cosine), angle = 2 * pi * random.uniform();
-  // Axes: along the flight, and two across it.
+  // Axes: along the momentum, and two perpendicular to it.
   const double length = std::max(parent.momentum.p(), 1e-12);
   const double n[3] = {parent.momentum.x / length, parent.momentum.y / length,
                        parent.momentum.z / length};
@@ -135,7 +135,7 @@ void split(Node parent, std::vector<FourVector>& out, Random& random) {
   split(second, out, random);
 }
 
-// The factor on all momenta that makes room for the virtualities: sum sqrt(f^2 p^2 + t) = energy.
+// Factor of all momenta that conserves energy with the virtualities: sum sqrt(f^2 p^2 + t) = energy.
 double reshuffling(const std::vector<Node>& nodes, double energy) {
   double low = 0, high = 1;
   for (int i = 0; i < 60; ++i) {

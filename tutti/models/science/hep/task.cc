@@ -102,7 +102,7 @@ class HepTask : public CaseTask<EventFiles, Network> {
 
   std::string verdict(const train::Metrics& metrics) const override {
     auto value = [&](const char* name) { return value_of(metrics, name); };
-    // A false rate that is known to half of itself stands on about four events.
+    // A relative error of one half corresponds to about four events.
     const bool is_known = value("false_rate_error") < 0.5 * value("false_rate");
     return fmt::format(
         "The cuts keep {:.1f} ± {:.1f} % of the signal and ({:.2f} ± {:.2f})e-4 of the "
@@ -146,7 +146,7 @@ class HepTask : public CaseTask<EventFiles, Network> {
     return torch::softmax(outputs, 1).select(1, 1).contiguous();
   }
 
-  // Every rank scores its part of the events; all get all.
+  // Events are divided among the ranks; all return all scores.
   std::vector<Scored> scores(Communicator& communicator) {
     std::vector<float> score(static_cast<std::size_t>(eval_count()));
     for_eval_batches(communicator, eval_batch(shape_.image),

@@ -1,5 +1,4 @@
-// Shapes as functions of the place: inside or not. A picture asks them several times per pixel, so
-// edges come out as soft as a camera's.
+// Shapes as functions of a point: inside or not. They are sampled several times per pixel, so edges are antialiased.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,7 +15,7 @@ struct Point {
   double x, y;
 };
 
-// Inside a regular polygon of `corners` whose corners lie at distance 1.
+// Inside a regular polygon with `corners` corners at distance 1.
 bool in_polygon(Point p, int corners) {
   const double step = 2 * pi / corners;
   const double angle = std::remainder(std::atan2(p.y, p.x), step);
@@ -52,7 +51,7 @@ Colour random_colour(Random& random) {
   return {255 * random.uniform(), 255 * random.uniform(), 255 * random.uniform()};
 }
 
-// Two colours in waves of any direction and length.
+// Two colours in waves of random direction and length.
 class Texture {
  public:
   explicit Texture(Random& random) : first_(random_colour(random)) {
@@ -86,7 +85,7 @@ double brightness(const Colour& colour) {
   return (colour[0] + colour[1] + colour[2]) / 3;
 }
 
-// Where the shape is, and the bar that hides a part of it.
+// Position of the shape, and the bar that hides a part of it.
 struct Scene {
   Scene(int which, Random& random)
       : shape(which), centre{0.25 * (2 * random.uniform() - 1), 0.25 * (2 * random.uniform() - 1)} {

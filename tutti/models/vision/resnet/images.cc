@@ -52,13 +52,13 @@ void read_cifar(const fs::path& path, ImageSet& set) {
             static_cast<std::uint8_t>(bytes[at]));
 }
 
-// What one picture looks like in a batch: where it is taken from.
+// Augmentation of one image in a batch.
 struct View {
   int right = 0, down = 0;
   bool is_mirrored = false;
 };
 
-// What a shift leaves empty is filled with the nearest pixel.
+// Pixels that a shift leaves empty repeat the nearest one.
 void copy_image(const std::uint8_t* image, int side, const View& view, float* out) {
   for (int row = 0; row < side; ++row)
     for (int column = 0; column < side; ++column, out += 3) {
@@ -185,7 +185,7 @@ ChannelScale scale_of(ImageSet& set) {
 }
 
 void fill_batch(ImageSet& set, std::span<const std::int64_t> indices, bool augments, float* out) {
-  std::uint64_t seed = indices.size();  // of the batch: another one in every epoch
+  std::uint64_t seed = indices.size();  // of the batch; differs between epochs
   for (std::int64_t index : indices) seed = mixed_seed(seed, std::uint64_t(index));
   Random random(seed);
   const int reach = set.side() / 8;

@@ -56,7 +56,7 @@ std::string class_plot(const Confusion& confusion, bool has_shape_names) {
   std::vector<plot::Bar> bars;
   for (int label = 0; label < confusion.classes(); ++label) {
     double all = 0;
-    int other = -1;  // what it is most often taken for
+    int other = -1;  // most frequent wrong class
     for (int named = 0; named < confusion.classes(); ++named) {
       all += confusion.count(label, named);
       if (named != label &&

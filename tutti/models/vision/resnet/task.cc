@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using comm::Communicator;
 
-constexpr int kLargeImage = 128;  // from here on, the stem is the one for photographs
+constexpr int kLargeImage = 128;  // from this size on, `auto` selects the large stem
 
 NetworkShape shape_of(const Options& options) {
   NetworkShape shape;

@@ -1,5 +1,5 @@
-// A head is a function of the place: which tissue is there. A scan asks it once per voxel and looks
-// up how bright that tissue is in each modality. Places are in [-1, 1] along each axis.
+// A head is a function of a point: the tissue there. A scan evaluates it once per voxel and looks up the brightness of
+// that tissue in each modality. Coordinates are in [-1, 1] along each axis.
 #include "tutti/models/vision/unet3d/head.h"
 
 #include <array>
@@ -29,7 +29,7 @@ enum Tissue {
   kTissues
 };
 
-// How bright: t1, t1ce, flair, t2.
+// Brightness in t1, t1ce, flair, t2.
 constexpr double kContrast[kTissues][kModalities] = {
     {0.00, 0.00, 0.00, 0.00}, {0.90, 0.95, 0.70, 0.75}, {0.15, 0.15, 0.10, 0.10},
     {0.25, 0.25, 0.15, 1.00}, {0.55, 0.57, 0.65, 0.65}, {0.75, 0.78, 0.50, 0.45},
@@ -45,10 +45,10 @@ std::uint8_t label_of(Tissue tissue) {
   }
 }
 
-// Distances from the middle of the head where one shell ends and the next begins.
+// Distances from the centre of the head at which shells begin.
 constexpr double kScalpFrom = 0.93, kBoneFrom = 0.86, kFluidFrom = 0.80, kGreyFrom = 0.66;
 
-// Braces, as they draw random numbers in the order in which they are written.
+// Initialised with braces, which draw random numbers in the order in which they are written.
 class Head {
  public:
   explicit Head(Random& random)
@@ -102,7 +102,7 @@ class Head {
       if (each.at(p) < 1) return true;
     return false;
   }
-  // Somewhere in the white matter or near it.
+  // A point in or near the white matter.
   Point inside(Random& random) const {
     for (;;) {
       const Point p = near({0, 0, 0}, 0.8, random);
@@ -126,7 +126,7 @@ class Head {
   std::vector<Ellipsoid> ventricles_, tumour_, spots_, vessels_;
 };
 
-// What a scanner makes of the brightness of tissues in one modality.
+// Image of the tissues in one modality, as a scanner records it.
 class Scanner {
  public:
   Scanner(int modality, Random& random)

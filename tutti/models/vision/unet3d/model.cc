@@ -16,19 +16,19 @@ namespace {
 using torch::Tensor;
 
 constexpr std::array<int, kLabels> kLabelNames = {kNecrosis, kOedema, kEnhancing};
-constexpr double kLastBias = -3;  // few voxels are tumour: it takes long to learn only that
+constexpr double kLastBias = -3;  // few voxels are tumour, and learning that alone takes long
 constexpr double kNormEpsilon = 1e-5, kDiceEpsilon = 1e-5;
 
 Tensor he_normal(const Layer& layer, const torch::Generator& generator) {
   const std::int64_t k = layer.kernel;
-  const bool is_transposed = k == 2;  // every output meets one place of the kernel
+  const bool is_transposed = k == 2;  // every output uses one tap of the kernel
   const double taps = is_transposed ? 1 : double(k * k * k);
   const std::int64_t first = is_transposed ? layer.in : layer.out,
                      second = is_transposed ? layer.out : layer.in;
   return torch::randn({first, second, k, k, k}, generator) * std::sqrt(2 / (layer.in * taps));
 }
 
-// The channels of a voxel together, as they lie in memory, and back.
+// Channels of a voxel contiguous, as stored, and back.
 Tensor channels_last(const Tensor& volumes) {
   return volumes.permute({0, 2, 3, 4, 1});
 }
@@ -36,13 +36,13 @@ Tensor channels_first(const Tensor& volumes) {
   return volumes.permute({0, 4, 1, 2, 3});
 }
 
-// Every image with mean 0 and spread 1.
+// Every image with mean 0 and unit variance.
 Tensor scaled(const Tensor& images) {
   const auto [variance, mean] = torch::var_mean(images, {2, 3, 4}, false, true);
   return (images - mean) / (variance + kNormEpsilon).sqrt();
 }
 
-// (N, label, side, side, side): where each label is.
+// (N, label, side, side, side): 1 in voxels of each label.
 Tensor maps_of(const Tensor& labels) {
   std::vector<Tensor> maps;
   for (int label : kLabelNames) maps.push_back(labels == label);
@@ -101,7 +101,7 @@ Tensor Network::convolved(const Convolution& convolution, const Tensor& input) c
   return convolution.layer.kernel == 3 ? x.relu_() : x;
 }
 
-// A kernel of 2 with stride 2 is a product of matrices: each voxel gives the eight of a cube.
+// A kernel of 2 with stride 2 is a matrix product: each voxel computes the eight of a cube.
 Tensor Network::doubled(const Convolution* convolution, const Tensor& input) const {
   const Tensor voxels = channels_last(input);
   const std::int64_t side = 2 * voxels.size(1);
@@ -109,8 +109,8 @@ Tensor Network::doubled(const Convolution* convolution, const Tensor& input) con
   if (convolution) {
     const std::int64_t in = convolution->layer.in, out = convolution->layer.out;
     const Tensor taps = convolution->weight.permute({0, 2, 3, 4, 1}).reshape({in, 8 * out});
-    // Without AMX, bf16 products are computed in f32 and rounded, as in convolutions: not every CPU
-    // that libtorch tries them on has them.
+    // Without AMX, bf16 products are computed in f32 and rounded, as in convolutions: libtorch tries bf16 instructions
+    // on CPUs that do not have them.
     const auto type =
         kernels::has_matrix_units() || dtype_ == torch::kFloat64 ? dtype_ : torch::kFloat32;
     cubes = (torch::matmul(voxels.to(type), taps.to(type)) + convolution->bias.repeat({8}).to(type))

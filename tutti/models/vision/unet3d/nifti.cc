@@ -44,8 +44,7 @@ Header read_header(const fs::path& path) {
   return header;
 }
 
-// The values as stored. nifti_image_load is not used: it reads all volumes of a series, and turns
-// NaN into 0 without a word.
+// The values as stored. nifti_image_load is not used: it reads all volumes of a series, and silently replaces NaN by 0.
 std::vector<char> read_bytes(const nifti_image& header, std::int64_t voxels, const fs::path& path) {
   const std::unique_ptr<znzptr, Free> file(
       znzopen(path.c_str(), "rb", nifti_is_gzfile(path.c_str())));

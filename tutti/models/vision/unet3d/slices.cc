@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPanel = 230, kGap = 8, kTitle = 24;
 
-// The plane, along the last axis, with most voxels of the tumour.
+// The plane along the last axis with the most tumour voxels.
 int best_plane(int side, const std::vector<std::uint8_t>& labels) {
   std::vector<int> counts(static_cast<std::size_t>(side));
   for (std::size_t i = 0; i < labels.size(); ++i)

@@ -35,7 +35,7 @@ Volume volume_of(const fs::path& folder, const std::string& kind) {
   return read_nifti(*file);
 }
 
-// A cube in voxels of the file: its first corner and its edge.
+// A cube in voxels of the file: its first corner and its side.
 struct Cube {
   std::array<double, 3> first{};
   double edge = 1;
@@ -54,7 +54,7 @@ Cube cube_round(const std::vector<Volume>& images) {
         high[axis] = std::max(high[axis], voxel[axis] + 1);
       }
     }
-  if (low[0] >= high[0]) {  // nothing but zeros
+  if (low[0] >= high[0]) {  // all zeros
     low = {};
     high = size;
   }
@@ -72,7 +72,7 @@ float or_zero(const Volume& volume, int x, int y, int z) {
   return is_inside ? volume.at(x, y, z) : 0.f;
 }
 
-// Linear between the eight nearest voxels.
+// Trilinear interpolation.
 float between_voxels(const Volume& volume, const std::array<double, 3>& voxel) {
   int low[3];
   double share[3];
@@ -95,7 +95,7 @@ float nearest_voxel(const Volume& volume, const std::array<double, 3>& voxel) {
                  static_cast<int>(std::lround(voxel[1])), static_cast<int>(std::lround(voxel[2])));
 }
 
-// Calls visit(number of the voxel, its place in voxels of the file).
+// Calls visit(index of the voxel, its coordinates in voxels of the file).
 template <class Visit>
 void each_voxel(const Cube& cube, int side, Visit visit) {
   const double step = cube.edge / side;

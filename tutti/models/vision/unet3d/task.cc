@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using comm::Communicator;
 using Labels = std::vector<std::uint8_t>;
 
-constexpr std::int64_t kThresholdScans = 32;  // over which the thresholds are looked for
+constexpr std::int64_t kThresholdScans = 32;  // for the search of the thresholds
 constexpr std::int64_t kDrawnScans = 2;
 
 NetworkShape shape_of(const Options& options) {
@@ -37,7 +37,7 @@ NetworkShape shape_of(const Options& options) {
   return shape;
 }
 
-// How often a step has what the layers give, at the worst moment; measured.
+// Peak memory of a step relative to the outputs of the layers; measured.
 constexpr double kCopies = 2.2;
 
 class UnetTask : public CaseTask<ScanFiles, Network> {
@@ -80,7 +80,7 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
 
   train::Metrics evaluate(Communicator& communicator, const fs::path& folder) override {
     const std::int64_t all = eval_count();
-    std::array<double, 2 * kRegions> sums{};  // of the network, of the thresholds
+    std::array<double, 2 * kRegions> sums{};  // of the network, then of the thresholds
     for (std::int64_t i = communicator.rank(); i < all; i += communicator.size()) {
       const Scan scan = eval_set().read(i);
       const Labels found = find(scan);
@@ -122,7 +122,7 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
     return rows;
   }
 
-  // The label of every voxel, as `labels` (N, side, side, side).
+  // Writes the label of every voxel as `labels` (N, side, side, side).
   bool predict_samples(const fs::path& file, const fs::path& output) override {
     const ScanFiles files(file.parent_path(), file.filename().string(), shape_.volume, false);
     const std::vector<std::int64_t> shape(3, shape_.volume);
@@ -135,7 +135,7 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
     return true;
   }
 
-  // Takes images as they are in the files; gives the likelihood of the labels 1, 2 and 4.
+  // Input: images as in the files. Output: probabilities of the labels 1, 2 and 4.
   void export_script(std::ostream& out) override {
     const torch::ScalarType before = network_->dtype();
     network_->compute_in(torch::kFloat32);
