@@ -48,7 +48,7 @@ void check_stages(int ranks, int layers, int stages) {
                                   ranks, stages, (ranks / stages + 1) * stages, stages));
 }
 
-// Whether the layers can be partitioned into `stages` stages with at most `most` work each.
+// True if the layers can be partitioned into `stages` stages with at most `most` work each.
 bool fits(const std::vector<double>& work, int stages, double most) {
   int used = 1;
   double sum = 0;

@@ -14,7 +14,7 @@ void prepare_process(int threads);
 // the same CPUs.
 int threads_of(const Options& options, int local_ranks);
 
-// Whether the CPU computes faster in bf16 than in f32.
+// True if the CPU computes faster in bf16 than in f32.
 bool has_bf16();
 // The option `precision` resolved for this CPU.
 torch::ScalarType compute_type(const Options& options);

@@ -32,7 +32,7 @@ struct TrainOutcome {
   bool was_stopped = false;         // by a signal before the last step, with a checkpoint
 };
 
-// Whether a run with these options can be stopped after any step, which requires that its ranks take steps together.
+// True if a run with these options can be stopped after any step, which requires that its ranks take steps together.
 bool can_stop(const Options& options);
 
 // Trains `task` with all ranks of the communicator. Collective; returns on every rank. Throws IoError if the run cannot

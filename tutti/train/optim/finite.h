@@ -4,9 +4,9 @@
 
 namespace tutti::train {
 
-// Whether no value is infinite or NaN. Limited by memory bandwidth.
+// True if no value is infinite or NaN. Limited by memory bandwidth.
 bool all_finite(std::span<const float> values);
-// Whether all absolute values are below 2^64, so that f32 can represent their squares and the sum of these over the
+// True if all absolute values are below 2^64, so that f32 can represent their squares and the sum of these over the
 // ranks. Limited by memory bandwidth.
 bool squares_are_finite(std::span<const float> values);
 

@@ -52,7 +52,7 @@ Options resolve(const CaseInfo& info, const OptionTable& table, const Settings& 
 // Makes the paths of `data`, `staging_dir` and `model` absolute, so that a run can be used from any directory.
 void make_paths_absolute(Options& options);
 
-// Whether all ranks take every step together with the strategy of the options.
+// True if all ranks take every step together with the strategy of the options.
 bool is_synchronous(const Options& options);
 
 // Throws ConfigError if an option is set that the strategy would ignore.

@@ -52,7 +52,7 @@ struct Ranked {
   std::size_t scene, index;
 };
 
-// Whether each detection of that kind, best first, matches a box.
+// For each detection of that kind, best first: true if it matches a box.
 std::vector<bool> hits(std::span<const Scene> scenes, int kind, double least) {
   std::vector<Ranked> order;
   std::vector<std::vector<bool>> is_taken;

@@ -55,7 +55,7 @@ double step_flops(const NetworkShape& shape, std::int64_t generator_updates = 2)
 // Number of output values of the layers of both networks per shower.
 double output_values(const NetworkShape& shape);
 
-// Whether batch norm updates its running statistics in training.
+// Running statistics of batch norm in training: updated or unchanged.
 enum class Norms { kFollow, kKeep };
 
 // Weights of a list of layers, and their forward passes.

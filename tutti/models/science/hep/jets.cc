@@ -62,7 +62,7 @@ Selection select(std::span<const Jet> jets) {
 }
 
 bool may_pass_baseline(std::span<const FourVector> partons) {
-  constexpr double kMargin = 0.75;  // the pt of a jet is rarely 4/3 of that of its partons
+  constexpr double kMargin = 0.75;  // the pt of a jet is rarely a quarter above that of its partons
   std::vector<fastjet::PseudoJet> inputs;
   for (const FourVector& v : partons) inputs.emplace_back(v.x, v.y, v.z, v.e);
   const fastjet::ClusterSequence sequence(inputs, anti_kt());

@@ -26,7 +26,7 @@ struct Selection {
 };
 Selection select(std::span<const Jet> jets);
 
-// Whether partons could become an event that passes the baseline: a fast check that avoids simulating hadrons of those
+// True if partons could become an event that passes the baseline: a fast check that avoids simulating hadrons of those
 // that cannot.
 bool may_pass_baseline(std::span<const FourVector> partons);
 

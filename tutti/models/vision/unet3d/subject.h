@@ -7,7 +7,7 @@
 
 namespace tutti::models::unet3d {
 
-// Whether the directory has a file `*_flair.nii` or `*_flair.nii.gz`.
+// True if the directory has a file `*_flair.nii` or `*_flair.nii.gz`.
 bool is_subject(const std::filesystem::path& folder);
 
 // Reads the files `*_t1`, `*_t1ce`, `*_flair`, `*_t2` and `*_seg`, all of one size. The smallest cube around all
