@@ -35,7 +35,7 @@ Args on_host(const DdpSettings& settings, int host, const Args& args) {
   return result;
 }
 
-// What torch's users set. One thread of torch for each rank: there are not more cores.
+// Environment as users of torch.distributed set it. One torch thread per rank: there are no more cores.
 Args environment_of(const DdpSettings& settings, int port) {
   return {"env",
           fmt::format("PYTHONPATH={}", (os::prefix() / "python").string()),
@@ -46,7 +46,7 @@ Args environment_of(const DdpSettings& settings, int port) {
           fmt::format("MASTER_PORT={}", port)};
 }
 
-// One process per rank, as torch's users start it.
+// One process per rank, as with torchrun.
 std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& system,
                                 const fs::path& folder) {
   const Args environment = environment_of(settings, free_port());
@@ -61,7 +61,7 @@ std::vector<ProcessSpec> launch(const DdpSettings& settings, const std::string& 
   return processes;
 }
 
-// By case, of the slowest rank.
+// Seconds by case, of the slowest rank.
 std::vector<double> take_turn(WorkerGroup& group, const std::string& command, double timeout) {
   std::vector<std::vector<double>> times;
   for (const std::string& answer : group.ask(command, timeout)) {
@@ -83,7 +83,7 @@ class Contest {
                        scratch_.path() / "testbed.log", interrupt_);
     }
     for (const char* system : {"ddl", "gloo"}) enter(system);
-    // By subject, so that a model is built once.
+    // Grouped by subject, so that a model is built once.
     std::vector<std::pair<std::string, std::vector<DdpCase>>> subjects;
     for (const auto& [system, group] : groups_) {
       for (const DdpCase& which : cases_of(settings_, system)) {

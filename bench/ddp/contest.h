@@ -1,4 +1,4 @@
-// Both backends measured in turns.
+// Alternating measurements of both backends.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tutti::bench {
 
-// What is timed: an all_reduce ("reduce", memory, bytes) or a training step ("step", model, way).
+// A timed operation: an all_reduce ("reduce", memory, bytes) or a training step ("step", model, way).
 struct DdpCase {
   std::string system, kind, subject, variant;
   auto operator<=>(const DdpCase&) const = default;
@@ -21,13 +21,13 @@ struct DdpCase {
 struct DdpOutcome {
   std::map<DdpCase, Summary> seconds;  // of the slowest rank
   std::vector<std::string> failures;
-  // nullptr when it was not measured.
+  // nullptr if it was not measured.
   const Summary* find(const DdpCase& which) const;
-  // Step less the same step without communication, never below 0; -1 when not measured.
+  // Step time minus that of the same step without communication, at least 0; -1 if not measured.
   double exposed(const std::string& system, const std::string& model, const std::string& way) const;
 };
 
-// The cases of one system at these settings.
+// The cases of one system with these settings.
 std::vector<DdpCase> cases_of(const DdpSettings& settings, const std::string& system);
 
 DdpOutcome run_ddp_contest(const DdpSettings& settings, const InterruptScope& interrupt);

@@ -8,7 +8,7 @@
 namespace tutti::bench {
 namespace {
 
-// The case of Gloo that one of ours is compared with.
+// The case of Gloo that a case of Tutti is compared with.
 DdpCase peer_of(const DdpCase& ours) {
   const bool is_step = ours.kind == "step";
   return {"gloo", ours.kind, is_step ? ours.subject : "foreign",
@@ -76,7 +76,7 @@ std::string text_of(const DdpSettings& settings, const DdpOutcome& outcome) {
                theirs ? ratio_text(theirs->median, seconds->median) : "",
                exposed >= 0 ? format_seconds(exposed) : "", ratio_text(their_exposed, exposed)});
   };
-  // All cases of one name together, whoever's they are.
+  // All cases of one name together, of both systems.
   const auto ours = cases_of(settings, "ddl");
   const auto theirs = cases_of(settings, "gloo");
   for (std::size_t i = 0; i < ours.size(); ++i) {

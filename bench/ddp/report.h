@@ -1,4 +1,4 @@
-// The outcome as text for people and as rows for files.
+// Results as human-readable text and as rows for files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What `tutti bench ddp` was asked to do.
+// Command line of `tutti bench ddp`.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct DdpSettings : Placement {
   double timeout = 120;  // seconds for one turn
 };
 
-// Reads the command line. Returns false when only help was asked for (and printed).
-// Throws ConfigError that says what to write instead.
+// Reads the command line. Returns false if only help was requested (and printed). Throws ConfigError, which says what
+// to write instead.
 bool parse_ddp(int argc, char** argv, DdpSettings& settings);
 
 }  // namespace tutti::bench

@@ -1,4 +1,4 @@
-// Ctrl-C as an event that a poll can wait for, so long runs can leave through their destructors.
+// Ctrl-C as an event that poll can wait for, so that long runs can unwind through their destructors.
 #pragma once
 
 #include <signal.h>
@@ -9,19 +9,19 @@
 
 namespace tutti::bench {
 
-// Thrown when the user wants to stop; the program ends with 128 + signal.
+// Thrown on a stop signal; the program exits with 128 + signal.
 struct Interrupted : std::runtime_error {
   explicit Interrupted(int signal_number)
       : std::runtime_error("interrupted"), signal(signal_number) {}
   int signal;
 };
 
-// While this lives, SIGINT, SIGTERM and SIGHUP do not end the process but make fd() readable.
-// One per process, made before any other thread starts.
+// While an object exists, SIGINT, SIGTERM and SIGHUP make fd() readable instead of killing the process. One per
+// process, created before any other thread starts.
 class InterruptScope {
  public:
   int fd() const { return signals_.get(); }
-  // Throws Interrupted when a signal has come.
+  // Throws Interrupted if a signal has arrived.
   void check() const {
     if (const int signal = signals_.take()) throw Interrupted(signal);
   }

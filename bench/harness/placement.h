@@ -1,4 +1,4 @@
-// Where the ranks of a benchmark run, and the part of its command line that says so.
+// Placement of the ranks of a benchmark, and its part of the command line.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ struct Placement {
   int hosts = 1;
   int ranks_per_host = 2;
   bool on_testbed = false;    // hosts are those of scripts/testbed
-  bool deal_by_node = false;  // neighbouring ranks on different hosts
+  bool deal_by_node = false;  // consecutive ranks on different hosts
   double link_gigabits = 1;   // of each host on the testbed
   int ranks() const { return hosts * ranks_per_host; }
 };
 
-// The command line as it was typed, before it is checked.
+// The placement options as typed, before they are checked.
 class TypedPlacement {
  public:
-  // Both must stay while the command line is read.
+  // Both arguments must stay valid while the command line is read.
   void declare(CLI::App& app, Placement& placement);
-  // Throws ConfigError that says what to write instead.
+  // Throws ConfigError, which says what to write instead.
   void check(Placement& placement) const;
 
  private:

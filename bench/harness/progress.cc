@@ -8,7 +8,7 @@
 namespace tutti::bench {
 namespace {
 
-constexpr double kSecondsBetweenLines = 20;  // where lines stay, few of them
+constexpr double kSecondsBetweenLines = 20;  // if not on a terminal
 
 }  // namespace
 

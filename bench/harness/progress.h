@@ -1,5 +1,4 @@
-// Where long work is, on standard error: one line that changes on a terminal, elsewhere a line of
-// its own now and then.
+// Progress of long work on standard error: one line that is overwritten on a terminal, elsewhere a line at intervals.
 #pragma once
 
 #include <string_view>
@@ -15,9 +14,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // "[ 3/40] 4MiB openmpi", in place of the line before.
+  // "[ 3/40] 4MiB openmpi", instead of the previous line.
   void step(std::string_view what);
-  // Takes the line away, so that something else can be printed.
+  // Erases the line, so that other output can follow.
   void clear();
 
  private:

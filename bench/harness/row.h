@@ -1,5 +1,4 @@
-// The one form in which every benchmark of the project gives its numbers; docs/formats/bench.md
-// describes the file.
+// Common format of the results of all benchmarks; docs/formats/bench.md specifies the file.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +11,7 @@
 
 namespace tutti::bench {
 
-// One number. `fields` is the case it belongs to ("ranks": 2, "bytes": 1024, ...), plain values
-// only.
+// One result. `fields` is the case it belongs to ("ranks": 2, "bytes": 1024, ...), plain values only.
 struct Row {
   std::string bench, system, metric;
   double value = 0;
@@ -21,22 +19,21 @@ struct Row {
   nlohmann::ordered_json fields = nlohmann::ordered_json::object();
 };
 
-// The row as one flat JSON object, with the machine as its last field. Throws ConfigError when the
-// value is no finite number, or when a field is not plain or hides one of the five names above.
+// The row as one flat JSON object, with the machine as its last field. Throws ConfigError if the value is not finite,
+// or if a field is not plain or has one of the five names above.
 nlohmann::ordered_json to_json(const Row& row, const Machine& machine);
 
 enum class FileMode { kReplace, kAppend };
 
-// Writes a JSON array, one row per line; kAppend keeps the rows that the file already has.
-// The file changes at once or not at all. Throws IoError when it cannot be written, or read in
-// order to append.
+// Writes a JSON array, one row per line; kAppend keeps existing rows. The file is replaced atomically. Throws IoError
+// if it cannot be written, or read in order to append.
 void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
                 const Machine& machine, FileMode mode = FileMode::kReplace);
 
-// The rows of a file that write_rows made. Throws IoError when there is none or it holds no rows.
+// Reads a file written by write_rows. Throws IoError if it does not exist or has no rows.
 nlohmann::ordered_json read_rows(const std::filesystem::path& path);
 
-// Writes a plot. Throws IoError when it cannot be written.
+// Writes a plot. Throws IoError if it cannot be written.
 void write_plot(const std::filesystem::path& path, const std::string& svg);
 
 }  // namespace tutti::bench

@@ -1,4 +1,4 @@
-// The file that a benchmark writes its rows to, and the part of its command line that says so.
+// Output file for the rows of a benchmark, and its part of the command line.
 #pragma once
 
 #include <span>
@@ -15,14 +15,14 @@ struct Row;
 
 class RowFile {
  public:
-  // Must stay while the command line is read.
+  // Must stay valid while the command line is read.
   void declare(CLI::App& app);
-  // Does nothing when no file was asked for. Throws as write_rows does.
+  // No effect if no file was requested. Throws as write_rows does.
   void write(std::span<const Row> rows, const Machine& machine) const;
 
  private:
   std::string path_;
-  bool keeps_rows_ = false;  // that the file has
+  bool keeps_rows_ = false;  // of an existing file
 };
 
 }  // namespace tutti::bench

@@ -79,7 +79,7 @@ TEST_F(RowFile, OneRowPerLine) {
   std::ifstream file(path_);
   int lines = 0;
   for (std::string line; std::getline(file, line);) ++lines;
-  EXPECT_EQ(lines, 5);  // the brackets have lines of their own
+  EXPECT_EQ(lines, 5);  // each bracket has a separate line
 }
 
 TEST_F(RowFile, WillNotAppendToSomethingElse) {

@@ -1,4 +1,4 @@
-// A temporary folder that goes away with its owner.
+// A temporary directory that its owner removes.
 #pragma once
 
 #include <stdlib.h>

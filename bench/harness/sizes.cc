@@ -21,7 +21,7 @@ constexpr int kDefaultStep = 4;
                               text, why));
 }
 
-// Cuts "x2" off the end of `range`, where it stands.
+// Removes "x2" from the end of `range`, if present, and returns the step.
 int take_step(std::string_view& range) {
   std::size_t mark = range.rfind('x');
   if (mark == std::string_view::npos) return kDefaultStep;

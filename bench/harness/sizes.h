@@ -1,4 +1,4 @@
-// Message sizes as the command line gives them.
+// Message sizes on the command line.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@
 
 namespace tutti::bench {
 
-// `1KiB..256MiB` (times 4 from one to the next), `1KiB..256MiBx2` (times 2), `64MiB`, or a list of
-// these joined by commas. Both ends of a range are included, also when the last step does not meet
-// the end. The result ascends and names no size twice. Throws ConfigError on anything else, and on
-// sizes that are not whole f32 elements.
+// `1KiB..256MiB` (factor 4), `1KiB..256MiBx2` (factor 2), `64MiB`, or a comma-separated list of these. Both ends of a
+// range are included, even if the last step does not reach the end. The result is ascending and has no duplicates.
+// Throws ConfigError for anything else, and for sizes that are not multiples of an f32 element.
 std::vector<std::int64_t> parse_sizes(std::string_view text);
 
 }  // namespace tutti::bench

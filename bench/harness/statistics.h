@@ -1,4 +1,4 @@
-// What is said about repeated measurements of one thing.
+// Statistics of repeated measurements.
 #pragma once
 
 #include <span>
@@ -6,14 +6,13 @@
 
 namespace tutti::bench {
 
-// The median, and as spread the quartiles: half of all samples lie between `low` and `high`.
+// Median and quartiles: half of all samples are between `low` and `high`.
 struct Summary {
   double median = 0, low = 0, high = 0;
   int samples = 0;
 };
 
-// Value below which the share `q` (0..1) of the samples lies, interpolated between neighbours.
-// Throws ConfigError when there are no samples.
+// Quantile `q` (0..1) of the samples, interpolated linearly. Throws ConfigError if there are no samples.
 double quantile(std::span<const double> samples, double q);
 
 Summary summarise(std::span<const double> samples);

@@ -1,4 +1,4 @@
-// Rows of text in columns, for people.
+// Human-readable tables.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Table {
   // An empty line between groups of rows.
   void add_gap();
 
-  // The first column and those whose cells are words stand left, those with numbers right.
+  // The first column and columns of text are left-aligned, columns of numbers right-aligned.
   std::string text() const;
 
  private:

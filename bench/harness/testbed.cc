@@ -12,7 +12,7 @@
 namespace tutti::bench {
 namespace {
 
-// A bed of its own, so that one the user has up is left alone.
+// A separate testbed, so that one that the user has started is not affected.
 const std::string kName = "bench";
 constexpr double kDownSeconds = 20;
 

@@ -1,4 +1,4 @@
-// Several hosts on this machine for the time of a benchmark, by scripts/testbed.
+// Several hosts on this machine for the duration of a benchmark, with scripts/testbed.
 #pragma once
 
 #include <filesystem>
@@ -9,23 +9,23 @@
 
 namespace tutti::bench {
 
-// The script that makes several hosts, where `tutti` runs from the build tree.
+// The script that creates the hosts, if `tutti` runs from the build tree.
 std::filesystem::path testbed_script();
-// A port that nobody listens on, for the first rank of a job.
+// A free port for the first rank of a job.
 int free_port();
 
 class Testbed {
  public:
-  // Brings up host1 to host<hosts>, each with a link of this rate; `log` takes what the script
-  // says. Throws IoError with its words when it cannot, Interrupted on Ctrl-C.
+  // Starts host1 to host<hosts>, each with a link of this rate; `log` receives the output of the script. Throws IoError
+  // with its message if that fails, Interrupted on Ctrl-C.
   Testbed(const std::filesystem::path& script, int hosts, double link_gigabits,
           const std::filesystem::path& log, const InterruptScope& interrupt);
-  // Takes them down.
+  // Removes the hosts.
   ~Testbed();
   Testbed(const Testbed&) = delete;
   Testbed& operator=(const Testbed&) = delete;
 
-  // The words in front of a command that make it run on `host`.
+  // The prefix of a command that runs it on `host`.
   static std::vector<std::string> prefix(const std::filesystem::path& script,
                                          const std::string& host);
 

@@ -40,8 +40,8 @@ WorkerGroup::WorkerGroup(std::string name, int ranks, std::filesystem::path fold
     : name_(std::move(name)), folder_(std::move(folder)), interrupt_(interrupt) {
   std::filesystem::create_directories(folder_);
   for (int rank = 0; rank < ranks; ++rank) {
-    // Opened for both directions a pipe does not wait for its reader, and keeps what is written
-    // before it comes.
+    // A pipe opened for both directions does not wait for its reader, and keeps what is written before the reader opens
+    // it.
     pipes_.push_back({open_pipe(folder_ / fmt::format("command-{}", rank), O_RDWR),
                       open_pipe(folder_ / fmt::format("reply-{}", rank), O_RDONLY | O_NONBLOCK),
                       {}});
@@ -50,8 +50,8 @@ WorkerGroup::WorkerGroup(std::string name, int ranks, std::filesystem::path fold
     processes_.push_back(std::make_unique<Process>(spec, folder_ / "log"));
 }
 
-// Idle workers are asked to leave in good order. After a failure or an interrupt nobody waits for
-// that: workers end because their pipe closes, launchers because they are told to.
+// Idle workers are asked to exit. After a failure or an interrupt there is no waiting: workers exit because their pipe
+// closes, launchers because they receive a signal.
 WorkerGroup::~WorkerGroup() {
   const bool is_orderly = !has_failed_ && std::uncaught_exceptions() == 0;
   for (Pipe& pipe : pipes_) {
@@ -77,7 +77,7 @@ std::vector<std::string> WorkerGroup::ask(std::string_view command, double timeo
 std::vector<std::string> WorkerGroup::collect(double timeout_seconds) {
   std::vector<std::string> answers(pipes_.size());
   Stopwatch watch;
-  has_failed_ = true;  // until all have answered
+  has_failed_ = true;  // until all have replied
   while (true) {
     std::vector<int> missing = take_answers(answers);
     for (const std::string& answer : answers)
@@ -96,7 +96,7 @@ std::vector<std::string> WorkerGroup::collect(double timeout_seconds) {
   return answers;
 }
 
-// Fills in what has come; returns the ranks whose answer is still missing.
+// Stores the replies that have arrived; returns the ranks whose reply is still missing.
 std::vector<int> WorkerGroup::take_answers(std::vector<std::string>& answers) {
   std::vector<int> missing;
   for (std::size_t rank = 0; rank < pipes_.size(); ++rank)
@@ -105,7 +105,7 @@ std::vector<int> WorkerGroup::take_answers(std::vector<std::string>& answers) {
   return missing;
 }
 
-// Sleeps until a rank answers or ends, a launcher ends, the user interrupts, or `seconds` pass.
+// Sleeps until a rank replies or exits, a launcher exits, the user interrupts, or `seconds` pass.
 void WorkerGroup::wait_for_events(double seconds) {
   std::vector<pollfd> events = {{interrupt_.fd(), POLLIN, 0}};
   for (const Pipe& pipe : pipes_) events.push_back({pipe.reply, POLLIN, 0});
@@ -126,7 +126,7 @@ bool WorkerGroup::take_line(Pipe& pipe, std::string& line) {
   return true;
 }
 
-// A rank that still owes its answer is gone when its pipe hung up or when a launcher has ended.
+// A rank with a pending reply has exited if its pipe was closed or a launcher has exited.
 void WorkerGroup::fail_if_ended(const std::vector<std::string>& answers) {
   std::string who;
   for (std::size_t rank = 0; rank < pipes_.size(); ++rank) {

@@ -1,4 +1,4 @@
-// The ranks of one measured system, started once, each waiting without work for the next command.
+// The ranks of one measured system, started once; each waits for the next command without using CPU time.
 #pragma once
 
 #include <filesystem>
@@ -12,29 +12,25 @@
 
 namespace tutti::bench {
 
-// Every rank is given one command line through its own named pipe and answers with one line through
-// another:
-// `<folder>/command-<rank>` and `<folder>/reply-<rank>`. A rank that waits sleeps in read(),
-// whatever its library would do, so the groups that do not measure take no time from the one that
-// does. A rank whose command pipe closes ends at once: nothing outlives the driver, also not on
-// another host, and also not after SIGKILL.
+// Every rank reads one command line from its own named pipe and replies with one line through another:
+// `<folder>/command-<rank>` and `<folder>/reply-<rank>`. A waiting rank sleeps in read(), whatever its library would
+// do, so groups that do not measure use no CPU time. A rank whose command pipe closes exits at once: no process
+// outlives the driver, even on another host and after SIGKILL.
 class WorkerGroup {
  public:
-  // Makes `folder` and its pipes and starts `processes` (one launcher or one per rank) that bring
-  // up `ranks` workers.
+  // Creates `folder` and its pipes and starts `processes` (one launcher or one per rank), which start `ranks` workers.
   WorkerGroup(std::string name, int ranks, std::filesystem::path folder,
               const std::vector<ProcessSpec>& processes, const InterruptScope& interrupt);
   ~WorkerGroup();
   WorkerGroup(const WorkerGroup&) = delete;
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
-  // Waits until every rank has said that it is ready. Throws like ask.
+  // Waits until every rank has reported that it is ready. Throws like ask.
   void wait_until_ready(double timeout_seconds);
 
-  // Gives `command` to every rank and returns their answers in rank order. Throws CommError when a
-  // rank ends or answers "error ..."; TimeoutError when one does not answer in time (both with the
-  // last lines that the workers wrote); Interrupted on Ctrl-C. After a throw the group is of no
-  // more use.
+  // Sends `command` to every rank and returns their replies in rank order. Throws CommError if a rank exits or replies
+  // "error ..."; TimeoutError if one does not reply in time (both with the last lines that the workers wrote);
+  // Interrupted on Ctrl-C. After an exception the group is unusable.
   std::vector<std::string> ask(std::string_view command, double timeout_seconds);
 
   const std::string& name() const { return name_; }
@@ -56,7 +52,7 @@ class WorkerGroup {
   std::filesystem::path folder_;
   const InterruptScope& interrupt_;
   std::vector<Pipe> pipes_;
-  bool has_failed_ = false;  // then ranks may be caught in an operation
+  bool has_failed_ = false;  // ranks may be blocked in an operation
   std::vector<std::unique_ptr<Process>> processes_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Workers written in shell: `body` runs for each line of commands, in $line.
+// Workers as shell scripts: `body` runs for each command line, in $line.
 class Groups : public testing::Test {
  protected:
   Groups() {
@@ -94,7 +94,7 @@ TEST_F(Groups, CtrlCThrowsAndLeavesNothingBehind) {
     raise(SIGINT);
     EXPECT_THROW(group.ask("go", 60), Interrupted);
   }
-  // The last open end of the pipe went with the worker.
+  // The worker had the last open end of the pipe.
   EXPECT_EQ(open((folder_ / "command-0").c_str(), O_WRONLY | O_NONBLOCK), -1);
   EXPECT_EQ(errno, ENXIO);
 }

@@ -29,8 +29,8 @@ fs::path rank_program() {
   return os::prefix() / "libexec/tutti/train_rank";
 }
 
-// A network and data that learn within seconds on a part of a processor. The rate is that of the
-// samples in an update, so no strategy has one that is meant for another.
+// A network and data that learn within seconds on a fraction of a CPU. The learning rate is scaled with the samples of
+// an update, so that no strategy has an advantage.
 std::string config_of(const HybridSettings& settings, const std::string& strategy) {
   std::map<std::string, std::string> values = {{"strategy", strategy},
                                                {"batch", std::to_string(kBatch)},
@@ -67,7 +67,7 @@ int group_of(const HybridSettings& settings, const std::string& strategy) {
   return strategy == "hybrid" ? (workers + 1) / 2 : workers;
 }
 
-// The ranks of one run, each with its share of the processors; on the testbed each on its own host.
+// The ranks of one run, each with its share of the CPUs; on the testbed each on its own host.
 class Team {
  public:
   struct Plan {
@@ -81,7 +81,7 @@ class Team {
     const std::string job = fmt::format("hybrid-{}-{}", getpid(), now_ns());
     const int port = free_port();
     for (int rank = 0; rank < plan.ranks; ++rank) {
-      // Without control groups only the slow one can be held back.
+      // Without cgroups only the slow rank can be limited.
       const double share = (CpuQuota::has_groups() ? std::min(fair, 1.0) : 1.0) /
                            (rank == plan.slow_rank ? plan.slowness : 1.0);
       quotas_.push_back(std::make_unique<CpuQuota>(fmt::format("{}-{}", job, rank), share));
@@ -119,7 +119,7 @@ class Team {
             run};
   }
 
-  std::vector<std::unique_ptr<CpuQuota>> quotas_;  // outlive their processes
+  std::vector<std::unique_ptr<CpuQuota>> quotas_;  // must outlive their processes
   std::vector<Process> processes_;
 };
 
@@ -144,7 +144,7 @@ HybridTurn run_turn(const HybridSettings& settings, const std::string& strategy,
   return turn;
 }
 
-// The events are made before the first run, so that no run waits for them.
+// Generates the events before the first run, so that no run waits for them.
 void make_events(const HybridSettings& settings) {
   const ScratchFolder folder;
   runs::write_text(folder.path() / "config.toml", config_of(settings, "sync") + "steps = 1\n");

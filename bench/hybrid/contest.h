@@ -1,4 +1,4 @@
-// The runs that are compared, and what is read from them.
+// The compared runs and their results.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@
 namespace tutti::bench {
 
 struct HybridSettings {
-  int ranks = 5;         // of every strategy; hybrid and async give one of them to the weights
-  double slowness = 5;   // of the last rank that trains
+  int ranks = 5;         // of every strategy; hybrid and async use one of them as parameter server
+  double slowness = 5;   // slowdown of the last rank that trains
   double target = 0.18;  // loss, the mean over the last `window` samples
-  double seconds = 60;   // the longest a run may take
+  double seconds = 60;   // time limit of a run
   int window = 1024;
   std::vector<std::string> strategies = {"sync", "hybrid", "async"};
-  std::vector<std::string> train = {};  // more options of training, "name=value"
-  int rounds = 1;                       // of each; the one with the middle time is told
-  bool on_testbed = false;              // every rank on a host of its own
+  std::vector<std::string> train = {};  // further options of training, "name=value"
+  int rounds = 1;                       // of each; the one with the median time is reported
+  bool on_testbed = false;              // every rank on a separate host
   double link_gigabits = 1;
   RowFile row_file = {};
 };
@@ -33,14 +33,14 @@ struct HybridTurn {
   double fastest = -1, slowest = -1;  // times of all rounds; negative: not reached
 };
 
-// What metrics.csv says so far. `batch` samples make one row's loss.
+// Evaluates metrics.csv so far. `batch`: samples per row.
 HybridTurn read_turn(const std::map<std::string, std::vector<double>>& metrics, double batch,
                      const HybridSettings& settings);
 
-// Of several runs the one with the middle time; one that did not get there took longest.
+// The run with the median time; runs that did not reach the target count as the slowest.
 HybridTurn middle(std::vector<HybridTurn> turns);
 
-// By strategy, and whether a rank was slow.
+// Key: strategy, and whether one rank was slow.
 using HybridOutcome = std::map<std::pair<std::string, bool>, HybridTurn>;
 HybridOutcome run_hybrid_contest(const HybridSettings& settings, const InterruptScope& interrupt);
 

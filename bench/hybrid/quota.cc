@@ -52,7 +52,7 @@ CpuQuota::CpuQuota(const std::string& name, double share) : share_(share) {
 CpuQuota::~CpuQuota() {
   std::error_code ignored;
   for (int attempt = 0; attempt < 50 && !group_.empty() && !fs::remove(group_, ignored); ++attempt)
-    usleep(20'000);  // the kernel still counts processes that have just been killed
+    usleep(20'000);  // the kernel still counts processes that were just killed
 }
 
 std::vector<std::string> CpuQuota::wrapped(const std::vector<std::string>& arguments) const {

@@ -1,4 +1,4 @@
-// A share of a processor for a rank, so that a host of two behaves like many slow ones.
+// CPU limits for ranks, so that a host with two CPUs behaves like many slow ones.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,11 @@
 
 namespace tutti::bench {
 
-// Limits what is started with it. Where control groups may be made (root), by a group of its own
-// with a quota; elsewhere the program is stopped and continued in turn, which only makes it slower
-// than others.
+// Limits the processes started with it: by a cgroup with a quota if cgroups can be created (root); otherwise the
+// program is stopped and continued periodically, which can only slow it down.
 class CpuQuota {
  public:
-  // `share` of one processor, above 0; 1 and more: no limit. `name` is unique on the host.
+  // `share` of one CPU, above 0; 1 and more: no limit. `name` must be unique on the host.
   CpuQuota(const std::string& name, double share);
   ~CpuQuota();
   CpuQuota(const CpuQuota&) = delete;
@@ -20,7 +19,7 @@ class CpuQuota {
 
   // The command that starts `arguments` under the limit.
   std::vector<std::string> wrapped(const std::vector<std::string>& arguments) const;
-  // Whether the kernel keeps the limit, or stops in turn do.
+  // Whether the limit is a cgroup.
   static bool has_groups();
 
  private:

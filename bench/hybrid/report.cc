@@ -6,7 +6,7 @@
 namespace tutti::bench {
 namespace {
 
-// Who reached the target first; empty: nobody.
+// The strategy that reached the target first; empty: none.
 std::string winner(const HybridOutcome& outcome, bool is_slow) {
   std::string best;
   double seconds = 0;

@@ -1,4 +1,4 @@
-// Where a worker gets its commands from.
+// Command input of a worker.
 #pragma once
 
 #include <unistd.h>
@@ -12,9 +12,8 @@
 
 namespace tutti::bench {
 
-// Commands are read by a thread of their own that sleeps in read(). When the pipe closes, the
-// driver is gone and the process ends, even while its main thread is caught in an operation that
-// the other ranks have left.
+// A separate thread reads commands and sleeps in read(). If the pipe closes, the driver has exited, and the process
+// exits too, even if its main thread is blocked in an operation that the other ranks have left.
 class CommandPipe {
  public:
   explicit CommandPipe(const std::string& path) : thread_([this, path] { read_lines(path); }) {

@@ -1,4 +1,4 @@
-// What a measured system brings: its all-reduce and the memory it works on.
+// Interface of a measured system: its all-reduce and its memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace tutti::bench {
 
-// Page-aligned memory of this process alone, as an allocator gives it for large tensors.
+// Page-aligned private memory, as an allocator returns it for large tensors.
 class PlainMemory {
  public:
   explicit PlainMemory(std::size_t bytes) : bytes_(bytes) {
@@ -34,12 +34,11 @@ class Contender {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // The operation that is timed: sum over all ranks, in place.
+  // The timed operation: sum over all ranks, in place.
   virtual void all_reduce(float* data, std::size_t count) = 0;
 
-  // Gives the buffer to measure on; the former one of the same kind is not used any more. The kind
-  // `memory` is "foreign" (plain memory of the process) or "library" (memory of the library's own),
-  // where it has such.
+  // Returns the buffer to measure on; the previous one of the same kind is no longer used. `memory` is "foreign"
+  // (ordinary memory of the process) or "library" (allocated by the library), if supported.
   virtual float* allocate(const std::string& memory, std::size_t bytes) {
     if (memory != "foreign") throw std::invalid_argument("no memory of kind " + memory);
     plain_.reset();
@@ -47,13 +46,13 @@ class Contender {
     return plain_->data();
   }
 
-  // Returns when all ranks are here.
+  // Barrier over all ranks.
   virtual void line_up() {
     float one = 1;
     all_reduce(&one, 1);
   }
 
-  // Whether all_reduce is one; if not, results are not checked.
+  // Whether all_reduce computes a sum; if not, results are not checked.
   virtual bool reduces() const { return true; }
 
  private:

@@ -37,8 +37,8 @@ class GlooPeer : public tutti::bench::Contender {
 
   void all_reduce(float* data, std::size_t count) override { run(data, count, algorithm_); }
 
-  // Gloo leaves the choice of ring or bcube to the caller: the faster one for this buffer is taken.
-  // All ranks take the same, because they sum what they measured.
+  // Gloo leaves the choice of ring or bcube to the caller: the faster one for this buffer is used. All ranks choose the
+  // same, because they sum their measurements.
   float* allocate(const std::string& memory, std::size_t bytes) override {
     float* data = Contender::allocate(memory, bytes);
     std::size_t count = bytes / sizeof(float);

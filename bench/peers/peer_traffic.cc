@@ -1,7 +1,6 @@
-// The bound: how fast the same cores read and write memory. Every rank makes an in-place pass
-// (read, add, write) over a private buffer, all at the same time. P ranks move 2 P S bytes in a
-// pass, as much as the best possible all-reduce of S bytes must move, so the time of a pass is the
-// time that no all-reduce in memory can beat. Usage: peer_traffic <folder of the pipes>, with RANK
+// The bound: memory bandwidth of the same cores. Every rank makes an in-place pass (read, add, write) over a private
+// buffer, all at the same time. P ranks move 2 P S bytes in a pass, as much as the best possible all-reduce of S bytes
+// must move, so no all-reduce in memory can be faster than a pass. Usage: peer_traffic <folder of the pipes>, with RANK
 // and WORLD_SIZE in the environment, all ranks on one host.
 #include <fcntl.h>
 #include <sched.h>
@@ -14,7 +13,7 @@
 
 namespace {
 
-// The widest SIMD of this machine is taken when the program starts.
+// The widest SIMD of this machine is selected when the program starts.
 #if defined(__x86_64__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
@@ -22,8 +21,7 @@ void pass(float* data, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) data[i] += 1.0f;
 }
 
-// A counter in a file that all ranks map. Whoever waits gives its core away: there may be more
-// ranks than cores.
+// A counter in a file that all ranks map. A waiting rank yields its core: there may be more ranks than cores.
 class Barrier {
  public:
   Barrier(const std::string& path, int ranks) : ranks_(ranks) {

@@ -1,16 +1,15 @@
-// What a rank of every measured system does, whatever library it measures. A system brings a
-// Contender; serve() reads commands from its pipe, checks, measures and answers
-// (bench/harness/worker_group.h is the other end).
+// Worker process of every measured system. A system implements Contender; serve() reads commands from its pipe, checks,
+// measures and replies (bench/harness/worker_group.h is the other end).
 //
-//   measure <memory> <bytes> <warmup> <iterations> <batches>
-//     Checks: fills the buffer with values that differ by rank and place, reduces, compares every
-//     element on every rank.
-//     Warms up: fills it with zeros, which stay zeros however often they are summed, and runs
-//     <warmup> operations.
-//     Measures: <batches> batches of <iterations> operations, back to back, ranks lined up before
-//     each. Answers "times" and the seconds per operation of each batch, or "error" and what it
-//     was.
-//   quit
+//  measure <memory> <bytes> <warmup> <iterations> <batches>
+//    Checks: fills the buffer with values that depend on rank and index, reduces, compares every
+//    element on every rank.
+//    Warms up: fills it with zeros, which stay zeros however often they are summed, and runs
+//    <warmup> operations.
+//    Measures: <batches> batches of <iterations> consecutive operations, with a barrier before
+//    each. Replies "times" and the seconds per operation of each batch, or "error" and the
+//    message.
+//  quit
 //
 // Standard C++ and POSIX only: the MPI compilers build it without the rest of the project.
 #pragma once
@@ -30,8 +29,8 @@
 namespace tutti::bench {
 namespace detail {
 
-// Whole numbers small enough that sums over thousands of ranks are exact in f32 in every order; the
-// prime period tells a misplaced slice.
+// Integers small enough that sums over thousands of ranks are exact in f32 in any order; the prime period reveals a
+// misplaced slice.
 inline float value_at(std::size_t index, int factor) {
   return static_cast<float>((index % 1021 + 1) * static_cast<std::size_t>(factor));
 }

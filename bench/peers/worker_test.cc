@@ -8,7 +8,7 @@
 namespace tutti::bench {
 namespace {
 
-// One rank of `size`, whose all-reduce adds what the other ranks would bring, except at `wrong`.
+// One rank of `size`, whose all-reduce adds the contributions of the other ranks, except at `wrong`.
 class Simulated : public Contender {
  public:
   Simulated(int rank, int size, std::size_t wrong) : rank_(rank), size_(size), wrong_(wrong) {}

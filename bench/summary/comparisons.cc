@@ -17,7 +17,7 @@ bool is_comparison(const Json& row) {
          row.contains("value") && row["value"].is_number();
 }
 
-// What names a case; the rest says what came out of it, or how it was taken.
+// Fields that identify a case; the others are results or settings of the measurement.
 bool is_case_field(const std::string& name) {
   static const std::set<std::string> kOthers = {"bench", "system",  "metric",   "value",
                                                 "unit",  "peer",    "low",      "high",
@@ -28,7 +28,7 @@ bool is_case_field(const std::string& name) {
 std::string value_text(const std::string& field, const Json& value) {
   if (field == "bytes" && value.is_number()) return format_bytes(value.get<std::int64_t>());
   if (value.is_string()) return value.get<std::string>();
-  // A number alone says nothing of what it counts.
+  // A number alone does not tell its unit.
   return fmt::format("{} {}", field, value.dump());
 }
 

@@ -10,7 +10,7 @@
 namespace tutti::bench {
 namespace {
 
-// The machine of the first row; files that were joined may have several.
+// The machine of the first row; concatenated files may have several.
 std::string machine_text(const nlohmann::ordered_json& rows) {
   if (rows.empty() || !rows[0].contains("machine")) return "";
   const auto& machine = rows[0]["machine"];

@@ -80,7 +80,7 @@ Turn run_turn(const TrainSystem& system, const InterruptScope& interrupt) {
   return read_turn(folder.path() / "log-0");
 }
 
-// A second try without matrix units when an illegal instruction ended it.
+// Retries without AMX if an illegal instruction ended the program.
 Turn run_somehow(TrainSystem& system, const InterruptScope& interrupt, TrainOutcome& outcome) {
   Turn turn = run_turn(system, interrupt);
   if (!turn.line.is_null() || turn.trouble.find("signal 4") == std::string::npos ||
@@ -143,7 +143,7 @@ TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptSco
   for (int side : settings.sides) {
     std::vector<TrainSystem> systems = systems_of(settings, side);
     std::map<std::string, std::vector<double>> seconds;
-    std::int64_t parameters = 0;  // the same of all, or it is not the same network
+    std::int64_t parameters = 0;  // must be the same for all: otherwise the networks differ
     for (int round = 0; round < settings.rounds; ++round) {
       nlohmann::json line;
       for (TrainSystem& system : systems) {

@@ -1,4 +1,4 @@
-// What is measured, and how each system is started.
+// Measured systems and their command lines.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace tutti::bench {
 
-// A case as it is measured.
+// A measured case.
 struct TrainCase {
   std::string name;
-  std::string side_option;           // of the case: how long a sample is along a side
-  int side, batch;                   // of its own, `batch` of each rank
-  std::vector<std::string> options;  // so that ours computes what the peers' script does
+  std::string side_option;           // of the case: side of a sample
+  int side, batch;                   // `batch` per rank
+  std::vector<std::string> options;  // that make Tutti compute the same as the peers' script
 };
 const std::vector<TrainCase>& train_cases();
 
@@ -31,15 +31,14 @@ struct TrainSettings {
   RowFile row_file = {};
 };
 
-// Ours on all ranks; on one rank alone; on as many ranks that train each for itself, which is what
-// the processors give when all are busy; the slowest of these in each step, which is what a step of
-// all can be at best; and the peers' variants. The second to fourth are measured by the first, in
-// turns with its own steps.
+// Tutti on all ranks; on one rank alone; on as many ranks that train independently, which shows the speed of the CPUs
+// when all are busy; the slowest of these in each step, which is the bound for a step of all ranks; and the variants of
+// the peers. The second to fourth are measured by the first, alternating with its own steps.
 struct TrainSystem {
   std::string name;
   int ranks;
-  std::string key;                            // of its times in what the program prints
-  std::vector<std::string> arguments = {};    // the program first; none: measured by another
+  std::string key;                            // of its times in the output of the program
+  std::vector<std::string> arguments = {};    // program first; empty: measured by another
   std::vector<std::string> environment = {};  // "NAME=value"
 };
 inline const std::string kOneRank = "tutti, 1 rank", kRanksApart = "tutti, ranks apart",
@@ -53,11 +52,11 @@ struct TrainOutcome {
   const Summary* find(int side, const std::string& system) const;
 };
 
-// Each system in turn, `rounds` times over, each rank bound to its own processor with one thread.
-// A system that an illegal instruction ends is tried again without matrix units, with a note.
+// Each system in turn, `rounds` times, each rank bound to one CPU with one thread. A system that an illegal instruction
+// ends is retried without AMX, with a note.
 TrainOutcome run_train_contest(const TrainSettings& settings, const InterruptScope& interrupt);
 
-// Samples per second of all ranks; ratio of ours to each peer; scaling of ours from one rank.
+// Samples per second of all ranks; ratio of Tutti to each peer; scaling of Tutti from one rank.
 std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outcome);
 std::string text_of(const TrainSettings& settings, const TrainOutcome& outcome);
 

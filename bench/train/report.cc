@@ -48,7 +48,7 @@ std::vector<Row> rows_of(const TrainSettings& settings, const TrainOutcome& outc
             "%", settings.ranks);
       else if (system.ranks == settings.ranks)
         add("tutti", "ratio", ratio, "x", settings.ranks).fields["peer"] = system.name;
-      else  // the same work per rank: one rank should take as long as all
+      else  // weak scaling: one rank should take as long as all
         add("tutti", "scaling", 100 * ratio, "%", settings.ranks);
     }
   }

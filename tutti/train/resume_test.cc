@@ -46,7 +46,7 @@ TEST_P(ResumedTest, IsBitForBitTheSame) {
     return more;
   };
   const Result whole = run(2, "whole", with({{"steps", "20"}}));
-  // As if it had been killed: the checkpoint of step 12 is the last one.
+  // As after a kill: the checkpoint of step 12 is the last one.
   run(2, "parts", with({{"steps", "20"}, {"checkpoint_steps", "4"}, {"keep_checkpoints", "9"}}));
   for (const char* late :
        {"step-000000000016.ckpt", "step-000000000018.ckpt", "step-000000000020.ckpt"})

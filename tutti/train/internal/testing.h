@@ -1,4 +1,4 @@
-// A task of a few numbers, and runs of it on threads, for the tests of the loop.
+// A small task and runs of it on threads, for the tests of the training loop.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace tutti::train {
 
 namespace fs = std::filesystem;
 
-// Finds a plane through points that lie on one.
+// Regression of a plane.
 class ToyTask : public Task {
  public:
   explicit ToyTask(std::int64_t bad_step = -1, std::vector<Update> updates = {{"loss", ""}})
@@ -105,7 +105,7 @@ class ToyTask : public Task {
   bool has_bad_layer = false;                                    // in model parallel training
 
  private:
-  // A zero whose gradient of `matrix` is infinite, as the root of 0 has, or what it should be.
+  // A zero whose gradient with respect to `matrix` is infinite, as that of the root at 0, or `bad_gradient`.
   torch::Tensor nothing() {
     const torch::Tensor matrix = model_->named_parameters()["matrix"];
     if (bad_gradient == 0) return (matrix * 0).sqrt().sum();
@@ -144,7 +144,7 @@ class TrainerTest : public testing::Test {
     std::vector<float> weights;
   };
 
-  // Trains on threads and returns what rank 0 found, with the weights of the last checkpoint.
+  // Trains on threads and returns the result of rank 0, with the weights of the last checkpoint.
   Result run(int ranks, const std::string& name, const Settings& settings, bool resumes = false,
              std::int64_t bad_step = -1) {
     Options options(train_options());
@@ -182,7 +182,7 @@ class TrainerTest : public testing::Test {
           is_best_ = outcome.is_best;
         }
       } catch (const ReportedByAnotherRank&) {
-        EXPECT_NE(communicator->rank(), 0);  // it tells what fails on all
+        EXPECT_NE(communicator->rank(), 0);  // rank 0 reports errors of all ranks
       }
     });
     const Checkpoint checkpoint = newest(name);
@@ -209,9 +209,9 @@ class TrainerTest : public testing::Test {
   bool all_are_bad_ = false;
   float bad_gradient_ = 0;
   bool validates_ = false, validation_is_nan_ = false;
-  bool is_best_ = false;         // of the outcome
-  std::string evaluated_;        // 'v' for each look at the validation, 't' at the test
-  std::optional<int> bad_rank_;  // the last, unless it is told
+  bool is_best_ = false;   // of the outcome
+  std::string evaluated_;  // 'v' for each evaluation on the validation set, 't' on the test set
+  std::optional<int> bad_rank_;  // the last unless set
   std::mutex mutex_;
   std::vector<std::int64_t> samples_;  // that were trained on
 };
