@@ -283,8 +283,8 @@ class TrainTest(unittest.TestCase):
         self.assertLessEqual({"loss", "loss_true", "loss_made", "loss_generator"}, set(self.rows_of(run)[0]))
         energies = self.base / "cache/tutti/gan3d-8-4/test-00000.h5"
         self.tutti("predict", run, energies, "-o", self.base / "showers.h5")
-        self.tutti("predict", run, self.base / "showers.h5", "-o", self.base / "judged.csv")
-        self.assertTrue((self.base / "judged.csv").read_text().startswith("true,energy\n"))
+        self.tutti("predict", run, self.base / "showers.h5", "-o", self.base / "scores-of-showers.csv")
+        self.assertTrue((self.base / "scores-of-showers.csv").read_text().startswith("true,energy\n"))
         self.tutti("export", run, "-o", self.base / "generator.pt")
 
     def test_a_run_of_an_earlier_release_is_resumed(self):

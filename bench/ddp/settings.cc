@@ -11,7 +11,8 @@ namespace tutti::bench {
 
 bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
   CLI::App app(
-      "Steps of torch's DistributedDataParallel and its all_reduce, ddl beside gloo in one run.",
+      "Compares training steps of DistributedDataParallel and its all_reduce with the backends ddl "
+      "and gloo, in one run.",
       "tutti bench ddp");
   TypedPlacement placement;
   std::string bytes = "1KiB,256KiB,4MiB,64MiB";
@@ -22,7 +23,7 @@ bool parse_ddp(int argc, char** argv, DdpSettings& settings) {
       ->check(CLI::IsMember({"resnet18", "hep", "wide"}));
   settings.row_file.declare(app);
   app.add_flag("--quick", settings.is_quick, "Fewer and shorter turns");
-  app.add_option("--timeout", settings.timeout, "Seconds that one turn of one system may take")
+  app.add_option("--timeout", settings.timeout, "Time limit of one turn of one system in seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   try {

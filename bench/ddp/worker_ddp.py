@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A rank of `tutti bench ddp`: torch.distributed with one backend, told through a pipe what to measure.
+"""A rank of `tutti bench ddp`: torch.distributed with one backend. Commands arrive through a pipe.
 
   worker_ddp.py BACKEND FOLDER        command-<rank> and reply-<rank> are in FOLDER, see bench/harness/worker_group.h
 
@@ -70,7 +70,7 @@ class Trainer:
         self.optimizer = torch.optim.SGD(network.parameters(), 1e-4, momentum=0.9)
         self.inputs = torch.randn(shape, generator=torch.Generator().manual_seed(dist.get_rank()))
         self.labels = torch.randint(classes, (shape[0],))
-        for _ in range(3):  # buckets are laid out anew after the first
+        for _ in range(3):  # buckets are rebuilt after the first
             self.step()
         self.check()
 
@@ -144,7 +144,7 @@ class Worker:
 
 
 def commands(path):
-    """A thread reads them: when the pipe closes the driver is gone, and this process ends, whatever it waits for."""
+    """Commands, read by a thread: if the pipe closes, the driver has exited, and this process exits too."""
     lines, arrived = [], threading.Semaphore(0)
 
     def read():

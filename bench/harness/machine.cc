@@ -94,7 +94,7 @@ bool is_busy(const Machine& machine) {
 }
 
 std::string one_line(const Machine& machine) {
-  std::string text = machine.cpu.empty() ? "unknown processor" : machine.cpu;
+  std::string text = machine.cpu.empty() ? "unknown CPU" : machine.cpu;
   text += fmt::format(", {} core{}", machine.cores, machine.cores == 1 ? "" : "s");
   if (machine.sockets > 1) text += fmt::format(" on {} sockets", machine.sockets);
   if (!machine.simd.empty()) text += ", " + machine.simd;
@@ -110,7 +110,7 @@ std::string heading(const Machine& machine) {
   std::string text = one_line(machine) + "\n";
   if (is_busy(machine))
     text += fmt::format(
-        "The machine was busy before the start (load {:.1f}): all times are disturbed.\n",
+        "The machine was busy before the start (load {:.1f}): times are not reliable.\n",
         machine.load);
   return text;
 }

@@ -45,8 +45,8 @@ TEST(HybridReport, SaysWhoWinsWhen) {
   outcome[{"async", true}] = {0, 0, -1, 0, "    a rank died\n"};
   const HybridSettings settings;
   const std::string text = text_of(settings, outcome);
-  EXPECT_THAT(text, HasSubstr("With equal ranks: sync is there first."));
-  EXPECT_THAT(text, HasSubstr("With a slow rank: hybrid is there first."));
+  EXPECT_THAT(text, HasSubstr("With equal ranks: sync is the first."));
+  EXPECT_THAT(text, HasSubstr("With a slow rank: hybrid is the first."));
   EXPECT_THAT(text, HasSubstr("not reached"));
   EXPECT_THAT(text, HasSubstr("a rank died"));
   int times = 0;

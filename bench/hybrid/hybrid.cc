@@ -12,26 +12,27 @@ namespace tutti::bench {
 
 int run_hybrid(int argc, char** argv) {
   HybridSettings settings;
-  CLI::App app("Strategies of training with equal ranks and with a slow one", "tutti bench hybrid");
-  app.add_option("--ranks", settings.ranks, "of every strategy; servers are among them [5]")
+  CLI::App app("Compares training strategies with equal ranks and with a slow one",
+               "tutti bench hybrid");
+  app.add_option("--ranks", settings.ranks, "ranks of every strategy, including servers [5]")
       ->check(CLI::Range(3, 256));
-  app.add_option("--slowness", settings.slowness, "how many times slower one rank is [5]")
+  app.add_option("--slowness", settings.slowness, "slowdown of one rank [5]")
       ->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--target", settings.target, "loss to reach [0.18]")->check(CLI::Range(0.0, 10.0));
-  app.add_option("--seconds", settings.seconds, "the longest that a run may take [60]")
+  app.add_option("--target", settings.target, "target loss [0.18]")->check(CLI::Range(0.0, 10.0));
+  app.add_option("--seconds", settings.seconds, "time limit of a run in seconds [60]")
       ->check(CLI::Range(1.0, 1e5));
   app.add_option("--strategies", settings.strategies, "[sync,hybrid,async]")
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "hybrid", "async"}));
   bool is_quick = false;
-  app.add_flag("--quick", is_quick, "ends every run after 15 seconds");
-  app.add_option("--rounds", settings.rounds, "runs of each; the middle one is told [1]")
+  app.add_flag("--quick", is_quick, "end every run after 15 seconds");
+  app.add_option("--rounds", settings.rounds, "runs of each strategy; the median is reported [1]")
       ->check(CLI::Range(1, 100));
   app.add_flag("--testbed", settings.on_testbed,
-               "every rank on a host of its own, made by scripts/testbed");
-  app.add_option("--rate", settings.link_gigabits, "of the testbed's links, Gbit/s [1]")
+               "every rank on a separate host of scripts/testbed");
+  app.add_option("--rate", settings.link_gigabits, "bandwidth of the testbed's links in Gbit/s [1]")
       ->check(CLI::Range(0.001, 1000.0));
-  app.add_option("--set", settings.train, "option=value of training; may be given often");
+  app.add_option("--set", settings.train, "option=value of training; may be repeated");
   settings.row_file.declare(app);
   try {
     app.parse(argc, argv);
@@ -44,7 +45,7 @@ int run_hybrid(int argc, char** argv) {
   const HybridOutcome outcome = run_hybrid_contest(settings, interrupt);
   fmt::print("{}\n", one_line(machine));
   if (!CpuQuota::has_groups())
-    fmt::print("No control groups: only the slow rank is held back, by stops in turn.\n");
+    fmt::print("No cgroups: only the slow rank is limited, by stopping and continuing it.\n");
   fmt::print("{}", text_of(settings, outcome));
   settings.row_file.write(rows_of(settings, outcome), machine);
   for (const auto& [what, turn] : outcome)

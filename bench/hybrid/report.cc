@@ -49,12 +49,13 @@ std::string text_of(const HybridSettings& settings, const HybridOutcome& outcome
       const auto found = outcome.find({strategy, is_slow});
       if (found == outcome.end()) continue;
       const HybridTurn& turn = found->second;
-      table.add({is_slow ? fmt::format("{}, one {} times slower", settings.ranks, settings.slowness)
-                         : std::to_string(settings.ranks),
-                 strategy, format_digits(turn.updates_per_second),
-                 format_digits(turn.samples_per_second), time_text(turn.seconds_to_target),
-                 fmt::format("{} to {}", time_text(turn.fastest), time_text(turn.slowest)),
-                 fmt::format("{:.3f}", turn.last_loss)});
+      table.add(
+          {is_slow ? fmt::format("{}, one rank {} times slower", settings.ranks, settings.slowness)
+                   : std::to_string(settings.ranks),
+           strategy, format_digits(turn.updates_per_second), format_digits(turn.samples_per_second),
+           time_text(turn.seconds_to_target),
+           fmt::format("{} to {}", time_text(turn.fastest), time_text(turn.slowest)),
+           fmt::format("{:.3f}", turn.last_loss)});
       if (!turn.trouble.empty()) troubles += fmt::format("failed: {}:\n{}", strategy, turn.trouble);
     }
     table.add_gap();
@@ -62,7 +63,7 @@ std::string text_of(const HybridSettings& settings, const HybridOutcome& outcome
   std::string text = table.text();
   for (bool is_slow : {false, true})
     if (const std::string first = winner(outcome, is_slow); !first.empty())
-      text += fmt::format("{}: {} is there first.\n",
+      text += fmt::format("{}: {} is the first.\n",
                           is_slow ? "With a slow rank" : "With equal ranks", first);
   return text + troubles;
 }

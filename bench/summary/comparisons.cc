@@ -71,17 +71,13 @@ std::string text_of(const std::vector<Comparison>& comparisons) {
       slower += fmt::format("  {}: {}: {} is {} times as fast\n", one.bench, one.name, one.peer,
                             format_digits(1 / one.ratio));
   }
-  return table.text() + (slower.empty() ? "No peer is faster than ours in these cases.\n"
-                                        : "Peers are faster than ours in:\n" + slower);
+  return table.text() + (slower.empty() ? "No peer is faster than Tutti in these cases.\n"
+                                        : "Peers are faster than Tutti in:\n" + slower);
 }
 
 plot::BarChart chart_of(const std::vector<Comparison>& comparisons, std::string machine) {
-  plot::BarChart chart{"How many times as fast as its peers",
-                       std::move(machine),
-                       "time of the peer / ours",
-                       {},
-                       1,
-                       true};
+  plot::BarChart chart{
+      "Speed-up over peers", std::move(machine), "time of the peer / time of Tutti", {}, 1, true};
   std::string last;
   for (const Comparison& one : comparisons) {
     if (chart.groups.empty() || last != one.bench) chart.groups.push_back({one.bench, {}});

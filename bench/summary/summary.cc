@@ -21,11 +21,10 @@ std::string machine_text(const nlohmann::ordered_json& rows) {
 }  // namespace
 
 int run_summary(int argc, char** argv) {
-  CLI::App app("How much faster ours is than its peers, from the rows of benchmarks",
-               "tutti bench summary");
+  CLI::App app("Speed-ups over peers from the rows of benchmarks", "tutti bench summary");
   std::string file, plot;
-  app.add_option("file", file, "JSON file that benchmarks wrote")->required();
-  app.add_option("--plot", plot, "draw bars into this SVG file");
+  app.add_option("file", file, "JSON file written by benchmarks")->required();
+  app.add_option("--plot", plot, "SVG file for a bar chart");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -37,9 +36,10 @@ int run_summary(int argc, char** argv) {
   const nlohmann::ordered_json rows = read_rows(file);
   const std::vector<Comparison> comparisons = comparisons_of(rows);
   if (comparisons.empty())
-    throw IoError("DDL-8-11", fmt::format("{} compares nothing. Run a benchmark with peers and "
-                                          "--json {} --append.",
-                                          file, file));
+    throw IoError(
+        "DDL-8-11",
+        fmt::format("{} has no comparisons. Run a benchmark with peers and --json {} --append.",
+                    file, file));
   fmt::print("{}\n{}", machine_text(rows), text_of(comparisons));
   if (!plot.empty()) write_plot(plot, render_svg(chart_of(comparisons, machine_text(rows))));
   return 0;

@@ -16,22 +16,23 @@ int run_train_bench(int argc, char** argv) {
   std::vector<int> sides;
   int batch = 0;
   bool is_quick = false;
-  CLI::App app("The training step of a case, beside DistributedDataParallel over Gloo in Python",
-               "tutti bench train");
+  CLI::App app(
+      "Compares the training step of a case with PyTorch's DistributedDataParallel over Gloo",
+      "tutti bench train");
   std::vector<std::string> names;
   for (const TrainCase& each : train_cases()) names.push_back(each.name);
-  app.add_option("--case", case_name, "which case [hep]")->check(CLI::IsMember(names));
+  app.add_option("--case", case_name, "case [hep]")->check(CLI::IsMember(names));
   app.add_option("--ranks", settings.ranks, "processes, one thread each [2]")
       ->check(CLI::Range(1, 256));
   app.add_option("--sides,--images", sides,
-                 "pixels or voxels along a side of a sample [224, 64 or 96: by the case]")
+                 "side of a sample in pixels or voxels [224, 64 or 96, depending on the case]")
       ->delimiter(',')
       ->check(CLI::Range(16, 1024));
-  app.add_option("--batch", batch, "samples per rank and step [8, 8 or 2: by the case]")
+  app.add_option("--batch", batch, "batch size of each rank [8, 8 or 2, depending on the case]")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--steps", settings.steps, "measured steps in each round [6]")
+  app.add_option("--steps", settings.steps, "measured steps per round [6]")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--rounds", settings.rounds, "times that each system comes in turn [2]")
+  app.add_option("--rounds", settings.rounds, "rounds of each system [2]")
       ->check(CLI::Range(1, 100));
   accept_deprecated<std::vector<std::string>>(app, "--peers", "--baselines");
   app.add_option("--baselines", settings.peers, "systems to compare with: torch-ddp, or none")
