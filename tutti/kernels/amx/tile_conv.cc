@@ -1,6 +1,6 @@
 // Forward convolution on AMX as a matrix product without im2col.
 //
-// The rows of the input are copied into a band (joined_rows.h): consecutive rows separated by zero pixels. The output
+// The rows of the input are copied into a band (concat_rows.h): consecutive rows separated by zero pixels. The output
 // uses the same layout, so pixel p of the output band corresponds to pixel p of the input band. The pixels under one
 // kernel row are then kernel * channels contiguous values, called a run. The left matrix has one row per output pixel;
 // each row is a run that starts one pixel after the previous one, so tiles are loaded directly from the band and the

@@ -171,7 +171,7 @@ class Worker {
     return {row / tiles, row % tiles * kSide, a % shape_.kernel};
   }
   // At kernel position (y, x), pixel (r, c) of the input is multiplied with gradient (r - y * dilation + reach, c - x *
-  // dilation + reach). The band of the gradient begins `reach` rows above; turned_ begins `reach` values before it.
+  // dilation + reach). The band of the gradient begins `reach` rows above; transposed_ begins `reach` values before it.
   const Bf16* left_at(std::int64_t a, std::int64_t depth) const {
     const Tap tap = tap_of(a);
     return transposed_.data() + tap.filter * length_ +
