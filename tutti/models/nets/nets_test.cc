@@ -1,4 +1,4 @@
-// Layers against libtorch's own modules and against finite differences.
+// Layers compared with libtorch's modules and with finite differences.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/nn/module.h>
@@ -205,7 +205,7 @@ TEST(ExportTraced, GivesTheSameForOtherBatches) {
   EXPECT_EQ(script.parameters().size(), stack.parameters().size());
 }
 
-// Of kernels of our own a recorder sees nothing.
+// Tracing does not record custom kernels.
 TEST(ExportTraced, HoldsLayersThatAreOursOtherwise) {
   torch::manual_seed(6);
   torch::nn::Module network("wide");
@@ -235,7 +235,7 @@ TEST(TaskParts, BatchesAreDealtInTurn) {
   EXPECT_EQ(seen, (std::vector<std::vector<std::int64_t>>{{2, 3}, {0, 1}, {4}}));
 }
 
-// Making a universe of the published size takes 5 GB on every rank that does.
+// Generating a universe of the published size takes 5 GB on every rank that generates.
 TEST(TaskParts, OnlySoManyRanksMakeDataAsMemoryIsThereFor) {
   EXPECT_EQ(ranks_that_fit(8, 0, 1), 8);
   EXPECT_EQ(ranks_that_fit(8, 5e9, 24e9), 4);
@@ -244,7 +244,7 @@ TEST(TaskParts, OnlySoManyRanksMakeDataAsMemoryIsThereFor) {
   EXPECT_EQ(ranks_that_fit(2, 5e9, std::numeric_limits<double>::infinity()), 2);
 }
 
-// 64 pictures of 224 x 224 would take more memory than a step of training.
+// 64 images of 224 x 224 would take more memory than a training step.
 TEST(TaskParts, EvalBatchesOfLargeImagesAreSmaller) {
   EXPECT_EQ(eval_batch(32), 64);
   EXPECT_EQ(eval_batch(64), 64);

@@ -1,4 +1,4 @@
-// The weather's distributions with fixed seeds, and the rules on fields made by hand.
+// Distributions of the weather with fixed seeds, and the labelling rules on hand-made fields.
 #include <gtest/gtest.h>
 
 #include "tutti/models/science/climate/labels.h"
@@ -22,7 +22,7 @@ TEST(ClimateGrid, DistancesOnTheGlobe) {
   EXPECT_NEAR(cells, std::numbers::pi * 25 / (1.875 * 2.5), 4);
 }
 
-// Mean 0, spread 1, smoother for greater lengths, one piece round the globe.
+// Mean 0, unit variance, smoother for greater lengths, periodic around the globe.
 TEST(ClimateRandomField, HasItsSpectrum) {
   Random random(1);
   double squares = 0, steps[2] = {0, 0}, seam = 0, inside = 0;

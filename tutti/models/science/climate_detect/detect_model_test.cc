@@ -1,4 +1,4 @@
-// The network against its published size, its loss by hand, its gradients by finite differences.
+// The network compared with its published size, its loss with a loop, its gradients with finite differences.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -81,7 +81,7 @@ TEST(DetectModel, AgreesWithItsDescription) {
   EXPECT_TRUE(near(output.drawn, draw("draw0", leaky(draw("draw1", map)))));
 }
 
-// A loop over cells and numbers, as the description says it.
+// The loss as a loop over cells and values.
 TEST(DetectModel, LossByHand) {
   torch::manual_seed(3);
   Network network(tiny(), 1, torch::kFloat32);

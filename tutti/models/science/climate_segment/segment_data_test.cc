@@ -54,7 +54,7 @@ TEST(SegmentFrames, HaveThePublishedLayoutWhateverTheRanks) {
   fs::remove_all(folder);
 }
 
-// Files of others, which have what is published and no more.
+// Published files have labels but not the generated storms.
 TEST(SegmentFrames, KnowWhetherTheyHaveTheTruth) {
   std::string form = fs::temp_directory_path() / "segment-XXXXXX";
   const fs::path folder = mkdtemp(form.data());
@@ -98,7 +98,7 @@ TEST(SegmentMetric, OverlapByHand) {
   EXPECT_DOUBLE_EQ(Overlap().iou(1), 1);
 }
 
-// The published "frequencies" are the roots of the shares, and weights one over them.
+// The published "frequencies" are the square roots of the fractions; weights are their inverses.
 TEST(SegmentMetric, WeightsAreThePublishedOnes) {
   const std::array<double, 3> shares = {0.982, 0.0007, 0.017};
   const auto weights = class_weights(Weighting::kInverseSqrt, shares);

@@ -1,4 +1,4 @@
-// The networks against their published tables and against independent formulations.
+// The networks compared with their published tables and with independent formulations.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -19,8 +19,8 @@ const kernels::Amx kAmx = [] {  // before the first convolution
   return kernels::prepare_amx();
 }();
 
-// The published number has three passes of every layer. A step needs two of the first one: nobody
-// wants the gradient of the weather.
+// The published number has three passes of every layer. A step needs two of the first one: the gradient of the
+// network's input is not computed.
 TEST(Tiramisu, CountsAreThoseOfTheTable) {
   const auto layers = layers_of(TiramisuShape{});
   EXPECT_EQ(parameter_count(layers), 7504835);
@@ -36,9 +36,8 @@ TEST(Tiramisu, CountsAreThoseOfTheTable) {
   EXPECT_NEAR(3 * forward_flops(layers_of(small)) * 1e-9, 5.6, 0.03);
 }
 
-// As TensorFlow has dilated convolutions: pixels that are `dilation` apart become pictures of their
-// own, which are padded by a pixel on each side and to whole ones, and each is convolved at all of
-// its pixels.
+// Dilated convolutions as in TensorFlow: pixels that are `dilation` apart become separate images, which are padded by a
+// pixel on each side and to equal sizes, and each is convolved at all of its pixels.
 double padded_flops(const Layer& layer) {
   auto padded = [&](int side) {
     const int rate = layer.dilation;
@@ -63,8 +62,8 @@ TEST(DeepLab, CountsAreThoseOfTheTable) {
   EXPECT_NEAR(double(parameter_count(layers)) * 1e-6, 43.7, 0.1);
 }
 
-// In f64, so that steps may be so small that nothing crosses the bend of a ReLU; and with biases
-// and shifts that are not zero, or whole channels would lie on it.
+// In f64, so that steps can be so small that no value crosses the kink of a ReLU; and with nonzero biases and shifts,
+// because otherwise whole channels would be at the kink.
 void expect_right_gradients(Network& network, const Tensor& fields, const Tensor& labels) {
   network.to(torch::kFloat64);
   network.compute_in(torch::kFloat64);
@@ -151,7 +150,7 @@ TEST(Tiramisu, HasTheGradientsOfF64WithManyFilters) {
   EXPECT_LT(errors[4], 1e-4);
 }
 
-// A network by libtorch's own operations, from the names of its layers.
+// A network of libtorch's operations, from the names of its layers.
 struct ByHand {
   const torch::OrderedDict<std::string, Tensor> parameters, buffers;
 

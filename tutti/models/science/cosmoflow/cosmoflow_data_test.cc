@@ -1,4 +1,4 @@
-// Made universes against theory.
+// Synthetic universes compared with theory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -253,7 +253,7 @@ TEST(CosmoflowMetric, KnowsTheMeanFromTheTruth) {
               0.25 / 4, 1e-9);
 }
 
-// The reference's own numbers, over 128 epochs of 1000 steps each.
+// The hyperparameters of the reference, over 128 epochs of 1000 steps each.
 TEST(CosmoflowCase, MlperfHasItsRecipe) {
   const OptionTable table = case_info().table();
   auto with = [&](train::Settings settings) {
@@ -280,7 +280,7 @@ TEST(CosmoflowCase, MlperfHasItsRecipe) {
     EXPECT_DOUBLE_EQ(at(32), 0.25 * peak);
     EXPECT_DOUBLE_EQ(at(64), 0.125 * peak);
   }
-  // All of it can be chosen otherwise, and other variants and sizes have none of it.
+  // Each of them can be changed, and other variants and sizes have none of them.
   EXPECT_EQ(with({{"optimizer", "lamb"}}).text("optimizer"), "lamb");
   EXPECT_EQ(with({{"batch", "2"}}).integer("batch"), 2);
   EXPECT_EQ(train::resolve(case_info(), table, {{"size", "paper"}}).text("optimizer"),

@@ -1,4 +1,4 @@
-// Made showers against what is known of true ones, with fixed seeds.
+// Simulated showers compared with published properties of real ones, with fixed seeds.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -254,7 +254,7 @@ TEST(Compare, SeesWhatIsWrong) {
   EXPECT_FALSE(separation(compared(10, 0)));  // too few to tell
 }
 
-// Showers that are all like the mean have the right profiles, and are told by not varying.
+// Showers that all equal the mean have the right profiles, and are separable because they do not vary.
 TEST(Compare, SeparatesShowersThatDoNotVary) {
   Comparison comparison = compared(400, 0);
   Shape mean{};

@@ -136,12 +136,12 @@ TEST(LeakyDrop, DropsTheShareAndKeepsTheMean) {
   EXPECT_TRUE(torch::equal(y, leaky_drop(x, 0.3, 0.2, 9)));
   EXPECT_FALSE(torch::equal(y, leaky_drop(x, 0.3, 0.2, 10)));
   EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum()}, {x})[0], y.detach()));
-  // Neighbours do not know of each other.
+  // Neighbours are independent.
   const torch::Tensor dropped = (y == 0).to(torch::kFloat64);
   EXPECT_NEAR((dropped.slice(0, 1) * dropped.slice(0, 0, -1)).mean().item<double>(), 0.04, 0.003);
 }
 
-// The discriminator of plain operations.
+// The discriminator with plain operations.
 torch::Tensor plain_logit(Discriminator& network, torch::Tensor x, std::int64_t kernel) {
   const auto p = network.named_parameters();
   const auto b = network.named_buffers();
@@ -207,7 +207,7 @@ TEST(Gan3d, ExportedGeneratorMakesTheSameShowers) {
   }
 }
 
-// Sum of the cells over what it should be, before any training.
+// Sum of the cells relative to the expected sum, before training.
 double first_response(const NetworkShape& shape, const torch::Tensor& mean_shower) {
   const torch::NoGradGuard no_gradients;
   Gan gan(shape, 7, torch::kFloat32);
@@ -226,7 +226,7 @@ TEST(Gan3d, BeginsNearTheMeanShower) {
   EXPECT_GT(first_response(kSmall, mean), 100);
 }
 
-// The discriminator alone learns to read the energy of the electron from true showers.
+// The discriminator alone learns to predict the energy of the electron from real showers.
 TEST(Gan3d, DiscriminatorAloneLearnsEnergies) {
   Gan gan(kRelative, 2, torch::kFloat32);
   const RealShowers showers = real_showers(8);
@@ -243,7 +243,7 @@ TEST(Gan3d, DiscriminatorAloneLearnsEnergies) {
   EXPECT_LT(error, 15);
 }
 
-// The generator alone, before a discriminator that stands still, learns how much energy to make.
+// The generator alone, with a frozen discriminator, learns the total energy.
 TEST(Gan3d, GeneratorAloneLearnsTheSum) {
   Gan gan(kRelative, 3, torch::kFloat32);
   gan.generator->set_mean_shower(0.5 * mean_of(real_showers(16)));  // so that it is wrong at first
@@ -301,7 +301,7 @@ TEST(Gan3dLosses, ResponseDistanceTellsDistributionsApart) {
   EXPECT_GT(distance(a.cells * sums.square()), alike + 0.02);  // thrice as wide
 }
 
-// The loss of the generator through both networks, by finite differences along its gradient.
+// The loss of the generator through both networks, compared with finite differences along its gradient.
 TEST(Gan3d, GradientsOfTheGeneratorAreSlopes) {
   Gan gan(kSmall, 6, torch::kFloat32);
   gan.eval();
@@ -417,7 +417,7 @@ TEST_F(Gan3dTaskTest, NormsFollowTheirOwnUpdates) {
   }
 }
 
-// What is written for energies is read back as showers, and the discriminator judges it.
+// Showers generated for a file of energies can be read and evaluated by the discriminator.
 TEST_F(Gan3dTaskTest, ShowersForEnergies) {
   const Options chosen = options();
   const auto task = make_task(chosen);

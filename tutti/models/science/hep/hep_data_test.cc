@@ -263,7 +263,7 @@ TEST(HepMetric, NoneOfFewHasAnError) {
   EXPECT_NEAR(clean.false_rate_error, 4.0 / 24, 1e-9);
 }
 
-// What is in files of the benchmark and no more; ours have the jets besides.
+// Files of the published benchmark, which do not have the variables of the jets.
 TEST(HepEvents, PublishedKeysAreEnough) {
   std::string form = std::filesystem::temp_directory_path() / "hep-XXXXXX";
   const std::filesystem::path folder = mkdtemp(form.data());

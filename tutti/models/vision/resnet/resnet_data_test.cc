@@ -1,4 +1,4 @@
-// Pictures, their files and the counting of right answers.
+// Images, their files and the confusion matrix.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@ fs::path temporary_folder() {
   return mkdtemp(form.data());
 }
 
-// Nobody may tell the class from the colours: shapes differ in brightness by their areas only, and
-// less than pictures of one shape do.
+// Colours must not reveal the class: shapes differ in brightness only by their areas, and less than images of one shape
+// do.
 TEST(ResnetImages, ColoursSayLittleAboutTheShape) {
   Random random(1);
   const int side = 16, each = 300;
@@ -66,7 +66,7 @@ TEST(ResnetFiles, DoNotDependOnTheNumberOfRanks) {
   fs::remove_all(folder);
 }
 
-// A hundred thousand pictures of 224 x 224 are 15 GB, on every rank.
+// A hundred thousand images of 224 x 224 are 15 GB, on every rank.
 TEST(ResnetFiles, AreKeptInMemoryOnlyAsFarAsTheBudgetGoes) {
   const fs::path folder = temporary_folder();
   generate(folder, {.side = 8, .train = 10, .test = 10}, 0, 1);
@@ -125,7 +125,7 @@ TEST(ResnetFiles, BatchesAreScaledAndMoved) {
   EXPECT_EQ(moved, again);
   EXPECT_NE(plain, moved);
   EXPECT_EQ(plain[3 * 9], 9);  // second row, second column
-  // A picture that is moved by at most one pixel and mirrored still has its middle columns.
+  // An image that is shifted by at most one pixel and flipped still has its middle columns.
   EXPECT_LE(*std::max_element(moved.begin(), moved.end()), 63);
 }
 

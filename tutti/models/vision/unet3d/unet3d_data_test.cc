@@ -1,4 +1,4 @@
-// Tables of the network, made heads, their files, and what is measured on them.
+// Tables of the network, synthetic scans, their files and metrics.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ TEST(UnetShape, ActivationsAreThoseOfTheTable) {
   }
 }
 
-// Every step is given what the one before it left.
+// The input of every step is the output of the previous one.
 TEST(UnetShape, PartsFitTogether) {
   const NetworkShape shape{16, 4, 3};
   const std::vector<std::vector<std::pair<int, int>>> expected = {{{4, 16}},

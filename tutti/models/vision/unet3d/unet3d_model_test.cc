@@ -88,7 +88,7 @@ TEST(UnetModel, AgreesWithPlainModules) {
     EXPECT_LT(difference(ours, theirs), 1e-4) << kind;
     const auto right = gradients(theirs), exact = gradients(ours);
     for (std::size_t i = 0; i < right.size(); ++i)
-      // A norm takes the bias before it away again: its gradient is rounding.
+      // A norm removes the bias before it: its gradient is only rounding.
       if (right[i].norm().item<double>() > 1e-2) {
         EXPECT_LT(difference(exact[i], right[i]), 5e-4) << kind << " " << i;
       }
@@ -148,7 +148,7 @@ TEST(UnetModel, RareLabelsWeighMoreThanTheirShare) {
               (2 * is_not + (4 * is + 15 * is_not) / 19) / 3, 1e-5);
 }
 
-// Where a label is nowhere likely, the soft Dice coefficient does not say where to look for it.
+// If a label is unlikely everywhere, the soft Dice coefficient has no useful gradient.
 TEST(UnetModel, ALabelThatIsNotFoundHasAGradient) {
   torch::Tensor labels = torch::zeros({1, 4, 4, 4}, torch::kUInt8);
   labels[0][1].fill_(kEnhancing);
