@@ -121,7 +121,7 @@ class ResnetTask : public CaseTask<ImageSet, Network> {
   GeneratedData generated() const override {
     const auto [train, test, val] = split_sizes(options_, "images");
     return {.name = fmt::format("shapes-{}-{}-{}-{}", shape_.image, shape_.classes, train, test),
-            .what = "pictures",
+            .what = "images",
             .val = val,
             .generate =
                 generator(generate, image_plan(train, test, val, shape_.image, shape_.classes))};

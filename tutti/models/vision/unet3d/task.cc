@@ -159,7 +159,7 @@ class UnetTask : public CaseTask<ScanFiles, Network> {
   GeneratedData generated() const override {
     const SplitSizes sizes = split_sizes(options_, "scans");
     return {.name = fmt::format("unet3d-{}", shape_.volume),
-            .what = "heads",
+            .what = "scans",
             .val = sizes.val,
             .generate =
                 generator(generate, ScanPlan{shape_.volume, sizes.train, sizes.test, sizes.val}),
