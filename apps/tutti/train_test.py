@@ -161,13 +161,13 @@ class TrainTest(unittest.TestCase):
 
     def test_validation_files_choose_the_weights(self):
         run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen", "--set", "val_events=0"))
-        self.assertIn("on these very samples", self.tutti("evaluate", run, "--ranks", "1"))
+        self.assertIn("selected on the same samples", self.tutti("evaluate", run, "--ranks", "1"))
         data = self.base / "data"
         shutil.copytree(self.base / "cache/tutti/hep-v2-32-300-300", data, ignore=shutil.ignore_patterns("val*"))
         shutil.copy(data / "train-000.h5", data / "val.h5")
         run = self.run_of(self.tutti("train", "hep", *TINY, "--set", f"runs={self.base}/chosen", "--set", f"data={data}", "--set", "epochs=3"))
         output = self.tutti("evaluate", run, "--ranks", "1")
-        self.assertNotIn("on these very samples", output)
+        self.assertNotIn("selected on the same samples", output)
         area = json.loads((run / "result.json").read_text())["metrics"]["area"]
         self.assertAlmostEqual(float(output.split("\narea")[1].split()[0]), area, 3)
         with (run / "validation.csv").open() as file:
@@ -195,7 +195,7 @@ class TrainTest(unittest.TestCase):
             self.assertTrue(any(abs(float(chosen[name]) - value) > 1e-3 * abs(value) for name, value in result.items()
                                 if name in chosen and not name.endswith("_ms")), f"{case}: other samples give other numbers")
             output = self.tutti("evaluate", run, "--ranks", "2")
-            self.assertNotIn("on these very samples", output)
+            self.assertNotIn("selected on the same samples", output)
             again = dict(line.split() for line in output.split("\n") if len(line.split()) == 2)
             for name, value in result.items():
                 if not name.endswith("_ms"):
@@ -228,7 +228,7 @@ class TrainTest(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=60)[0]
         self.assertEqual(process.returncode, 130, output)
-        self.assertIn("the same command makes the others", output)
+        self.assertIn("the same command generates the others", output)
         self.assertTrue(made.exists())
         shutil.rmtree(made)
         self.assertEqual(list((self.base / "making").glob("*")), [])

@@ -143,10 +143,10 @@ TEST_F(GeneratedFilesTest, DraftsOfRunsThatWereKilledAreRemoved) {
 
 TEST_F(GeneratedFilesTest, WhatDoesNotFitOnTheDiskIsToldAfterTheFirstFile) {
   EXPECT_NO_THROW(check_room(folder_, 5e9, 6e9));
-  EXPECT_THAT(
-      [&] { check_room(folder_, 7e9, 6e9); },
-      testing::ThrowsMessage<IoError>(testing::AllOf(testing::HasSubstr("6.0 GB free, and 7.0 GB more"),
-                                                     testing::HasSubstr("XDG_CACHE_HOME"))));
+  EXPECT_THAT([&] { check_room(folder_, 7e9, 6e9); },
+              testing::ThrowsMessage<IoError>(
+                  testing::AllOf(testing::HasSubstr("6.0 GB free, and 7.0 GB more"),
+                                 testing::HasSubstr("XDG_CACHE_HOME"))));
   int files = 0;
   auto make = [&](const GeneratedFile& file, const FileProgress&) {
     ++files;

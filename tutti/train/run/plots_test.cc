@@ -52,7 +52,8 @@ TEST_F(Plots, ValidationsAreACurveFromTheSecondOn) {
     for (int epoch : {1, 2}) log.validation(2 * epoch, epoch, {{"skill", 0.1 * epoch}, {"z", 1}});
   }
   plot_run(base_);
-  EXPECT_THAT(os::read_text(base_ / "plots/validation.svg"), HasSubstr(">skill, on validation data"));
+  EXPECT_THAT(os::read_text(base_ / "plots/validation.svg"),
+              HasSubstr(">skill, on validation data"));
   EXPECT_THAT(os::read_text(base_ / "plots/loss.svg"), HasSubstr(">-1.6<"));  // has no logarithm
   runs::cut_metrics(base_, 3);
   fs::remove(base_ / "plots/validation.svg");
