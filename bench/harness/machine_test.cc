@@ -28,7 +28,7 @@ TEST(Machine, MissingTextLeavesFieldsEmpty) {
   EXPECT_EQ(machine.cpu, "");
   EXPECT_EQ(machine.sockets, 1);
   EXPECT_EQ(machine.memory_bytes, 0);
-  EXPECT_THAT(one_line(machine), HasSubstr("unknown processor"));
+  EXPECT_THAT(one_line(machine), HasSubstr("unknown CPU"));
 }
 
 TEST(Machine, BusyIsMoreThanHalfOfTheCores) {
