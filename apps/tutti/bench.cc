@@ -12,15 +12,15 @@ namespace tutti::app {
 
 int run_bench(int argc, char** argv) {
   static constexpr Command kBenchmarks[] = {
-      {"allreduce", "sum over all ranks, beside Open MPI, MPICH and Gloo", bench::run_allreduce},
-      {"ddp", "training steps of torch, on the backends ddl and gloo", bench::run_ddp},
-      {"glm", "linear models, beside scikit-learn's solvers", run_in_learn_program},
-      {"hybrid", "strategies of training with equal ranks and with a slow one", bench::run_hybrid},
-      {"summary", "how much faster ours is, from the rows of these, as table and plot",
-       bench::run_summary},
-      {"tree", "trees, forests and boosting, beside scikit-learn and XGBoost",
+      {"allreduce", "all-reduce compared with Open MPI, MPICH and Gloo", bench::run_allreduce},
+      {"ddp", "training steps of PyTorch with the backends ddl and gloo", bench::run_ddp},
+      {"glm", "linear models compared with scikit-learn's solvers", run_in_learn_program},
+      {"hybrid", "training strategies with equal ranks and with a slow one", bench::run_hybrid},
+      {"summary", "speed-ups from the rows of benchmarks, as table and plot", bench::run_summary},
+      {"tree", "trees, forests and boosting compared with scikit-learn and XGBoost",
        run_in_learn_program},
-      {"train", "training steps of a case, beside DistributedDataParallel", bench::run_train_bench},
+      {"train", "training steps of a case compared with DistributedDataParallel",
+       bench::run_train_bench},
   };
   os::set_openblas_kernels();  // peers are to be at their best
   try {

@@ -1,5 +1,4 @@
-// A sub-command of `tutti`. Adding one: its function in a file of its own, one row in the table of
-// main.cc.
+// Sub-commands of `tutti`. To add one: its function in a separate file, one row in the table of main.cc.
 #pragma once
 
 #include <functional>
@@ -15,18 +14,17 @@ struct Command {
              char** argv);  // argv[0] is the name; returns the exit code, may throw tutti::Error
 };
 
-// Runs the command that argv[1] names, with argv[1] as its argv[0]. Without a name, with "help",
-// "--help" or "-h" it prints the table. Throws ConfigError when nothing has that name. `program` is
-// what the user typed before the name.
+// Runs the command named by argv[1], with argv[1] as its argv[0]. Without a name, or with "help", "--help" or "-h",
+// prints the table. Throws ConfigError for an unknown name. `program` is the command line before the name.
 int dispatch(std::string_view program, std::span<const Command> commands, int argc, char** argv);
 
-// What `body` returns. When it throws: says why, and returns the exit code for that.
+// Returns the result of `body`. If it throws, prints the message and returns the exit code of the error.
 int run_program(const std::function<int()>& body);
 
 // `tutti bench`, `tutti info`, ...
 int run_bench(int argc, char** argv);
 int run_info(int argc, char** argv);
-// Becomes the program tutti-learn, which has the command argv[0].
+// Replaces this process by the program tutti-learn, which has the command argv[0].
 int run_in_learn_program(int argc, char** argv);
 int run_lms(int argc, char** argv);
 int run_trace(int argc, char** argv);

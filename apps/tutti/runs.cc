@@ -1,4 +1,4 @@
-// `tutti runs`: what was trained. `tutti plot RUN`: its curves, drawn again.
+// `tutti runs`: list of runs. `tutti plot RUN`: plots of a run from its metrics.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
