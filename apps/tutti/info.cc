@@ -1,4 +1,4 @@
-// `tutti info`: what was found here, what is chosen, and why.
+// `tutti info`: detected machine, selected algorithms and the reasons.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

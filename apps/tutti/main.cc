@@ -1,4 +1,4 @@
-// tutti: what happens here, and how fast.
+// The program tutti: table of its sub-commands.
 #include <fmt/format.h>
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// `tutti predict RUN FILE` and `tutti export RUN`: what a trained network is for.
+// `tutti predict RUN FILE` and `tutti export RUN`: predictions of a trained network, and its export as TorchScript.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
