@@ -4,6 +4,7 @@
 #include "bench/ddp/ddp.h"
 #include "bench/harness/interrupt.h"
 #include "bench/hybrid/hybrid.h"
+#include "bench/lms/lms.h"
 #include "bench/summary/summary.h"
 #include "bench/train/train.h"
 #include "tutti/os/environment.h"
@@ -16,6 +17,7 @@ int run_bench(int argc, char** argv) {
       {"ddp", "training steps of PyTorch with the backends ddl and gloo", bench::run_ddp},
       {"glm", "linear models compared with scikit-learn's solvers", run_in_learn_program},
       {"hybrid", "training strategies with equal ranks and with a slow one", bench::run_hybrid},
+      {"lms", "training steps within a memory budget", bench::run_lms_bench},
       {"summary", "speed-ups from the rows of benchmarks, as table and plot", bench::run_summary},
       {"tree", "trees, forests and boosting compared with scikit-learn and XGBoost",
        run_in_learn_program},

@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/tutti/command.h"
+#include "bench/lms/worker.h"
 #include "tutti/core/bytes.h"
 #include "tutti/core/error.h"
 #include "tutti/lms/extrapolate.h"
@@ -24,29 +25,49 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SimulateRequest {
-  std::vector<std::string> traces, settings;
+  std::vector<std::string> traces, settings, case_options;
+  std::string case_name, script;
+  std::vector<int> shape, recorded;
   std::vector<double> sizes;
   double size = 0;
-  std::string budget, write_bandwidth = "1GB", read_bandwidth = "1GB";
+  std::string budget, write_bandwidth, read_bandwidth;
   double latency = 100;  // microseconds
   std::string json, plot, plan;
 };
 
+constexpr std::int64_t kDiskBytes = 256 << 20;  // moved to measure the bandwidth
+
 void add_options(CLI::App& app, SimulateRequest& request) {
-  app.add_option("--trace", request.traces, "recorded step, a JSON file; two for --size")
-      ->required()
-      ->expected(1, 2);
+  auto* const traces =
+      app.add_option("--trace", request.traces, "recorded step, a JSON file; two for --size");
+  traces->expected(1, 2);
+  auto* const name =
+      app.add_option("--case", request.case_name, "case of `tutti train`, of which steps are run");
+  auto* const script =
+      app.add_option("--script", request.script, "TorchScript module, of which steps are run");
+  traces->excludes(name)->excludes(script);
+  name->excludes(script);
+  app.add_option("--option", request.case_options, "option=value of the case; may be repeated");
+  app.add_option("--shape", request.shape, "shape of the input of the script, such as 1,4,96,96,96")
+      ->delimiter(',');
+  app.add_option("--recorded", request.recorded,
+                 "two sizes at which steps of the case are run; default: by the case")
+      ->delimiter(',')
+      ->expected(2);
   app.add_option("--sizes", request.sizes,
                  "input sizes of the two traces, in elements (pixels, voxels, tokens or samples)")
+      ->delimiter(',')
       ->expected(2);
-  app.add_option("--size", request.size,
-                 "input size to predict, in elements; 0: that of the trace");
+  app.add_option(
+      "--size", request.size,
+      "input size to predict: with --case pixels or voxels along a side, with --trace elements");
   app.add_option("--budget", request.budget, "resident tensor memory, such as 4GiB")->required();
   app.add_option("--write-bandwidth", request.write_bandwidth,
-                 "of the disk, bytes per second [1GB]");
-  app.add_option("--read-bandwidth", request.read_bandwidth, "of the disk, bytes per second [1GB]");
+                 "of the disk, bytes per second, such as 1.5GB; default: measured");
+  app.add_option("--read-bandwidth", request.read_bandwidth, "the same for reads");
   app.add_option("--latency", request.latency, "of a transfer, microseconds [100]");
-  app.add_option("--set", request.settings, "option=value, see `tutti lms options`");
+  app.add_option("--set", request.settings,
+                 "option=value, see `tutti lms options`; may be repeated");
   app.add_option("--json", request.json, "file for the report");
   app.add_option("--plot", request.plot, "SVG file for memory over time");
   app.add_option("--plan", request.plan, "file for the plan");
@@ -103,6 +124,71 @@ int report_on(const lms::Trace& trace, const lms::PlannerOptions& options,
   return is_feasible ? 0 : 1;
 }
 
+lms::Tier tier_of(const SimulateRequest& request, const Options& values) {
+  lms::Tier tier;
+  tier.latency = request.latency * 1e-6;
+  if (request.write_bandwidth.empty() || request.read_bandwidth.empty()) {
+    const bench::DiskBandwidth disk = bench::measure_disk(values.text("swap_dir"), kDiskBytes);
+    fmt::print("disk                   writes {:.2f} GB/s, reads {:.2f} GB/s\n", disk.write / 1e9,
+               disk.read / 1e9);
+    tier.write_bandwidth = disk.write;
+    tier.read_bandwidth = disk.read;
+  }
+  const auto set = [](double& bandwidth, const std::string& text) {
+    if (!text.empty()) bandwidth = static_cast<double>(parse_bytes(text));
+  };
+  set(tier.write_bandwidth, request.write_bandwidth);
+  set(tier.read_bandwidth, request.read_bandwidth);
+  return tier;
+}
+
+int simulate_traces(const SimulateRequest& request, const lms::PlannerOptions& options) {
+  lms::Trace trace = read_trace(request.traces[0]);
+  const std::string title = "Memory of a step: " + fs::path(request.traces[0]).stem().string();
+  if (request.traces.size() == 1) return report_on(trace, options, request, title);
+  if (request.sizes.size() != 2) {
+    throw ConfigError("DDL-1-03", "Two traces need their input sizes. Add --sizes SMALL,LARGE.");
+  }
+  const lms::TraceModel model(std::move(trace), request.sizes[0], read_trace(request.traces[1]),
+                              request.sizes[1]);
+  const int code = report_on(model.at(request.size > 0 ? request.size : request.sizes[1]), options,
+                             request, title);
+  print_largest(model, options);
+  return code;
+}
+
+// Runs steps of the case at two affordable sizes and extrapolates.
+int simulate_case(const SimulateRequest& request, const lms::PlannerOptions& options) {
+  const bench::SizedCase& sized = bench::find_sized_case(request.case_name);
+  const std::vector<int> sizes =
+      request.recorded.empty() ? std::vector<int>{sized.small, sized.large} : request.recorded;
+  std::vector<lms::Trace> traces;
+  for (const int size : sizes) {
+    fmt::print("recorded step          size {}\n", size);
+    fflush(stdout);
+    traces.push_back(bench::record_step(sized.network(size, request.case_options)));
+  }
+  const lms::TraceModel model(traces[0], sized.elements(sizes[0]), traces[1],
+                              sized.elements(sizes[1]));
+  const double size = request.size > 0 ? request.size : sizes[1];
+  const std::string title = fmt::format("Memory of a step: {}, size {}", request.case_name, size);
+  const int code = report_on(model.at(sized.elements(size)), options, request, title);
+  const auto side = [&](bool is_enabled) {
+    return static_cast<int>(sized.size_of(
+        static_cast<double>(model.largest_size(options.budget, options.movable, is_enabled))));
+  };
+  fmt::print("largest size           {} without LMS, {} with LMS\n", side(false), side(true));
+  print_largest(model, options);
+  return code;
+}
+
+int simulate_script(const SimulateRequest& request, const lms::PlannerOptions& options) {
+  bench::NetworkArguments network = {"script", request.script};
+  for (const int dimension : request.shape) network.push_back(std::to_string(dimension));
+  return report_on(bench::record_step(network), options, request,
+                   "Memory of a step: " + fs::path(request.script).stem().string());
+}
+
 int run_simulate(int argc, char** argv) {
   CLI::App app("Predicts memory and time of a training step with large model support.");
   SimulateRequest request;
@@ -114,27 +200,16 @@ int run_simulate(int argc, char** argv) {
   }
   const Options values = options_of(request);
   if (request.plot.empty()) request.plot = values.text("autotune_plot");
-  const lms::Tier tier = {
-      .write_bandwidth = static_cast<double>(parse_bytes(request.write_bandwidth)),
-      .read_bandwidth = static_cast<double>(parse_bytes(request.read_bandwidth)),
-      .latency = request.latency * 1e-6};
-  const lms::PlannerOptions options =
-      lms::planner_options(values, parse_bytes(request.budget), tier);
   for (const std::string& file : {request.json, request.plot, request.plan}) {
     if (!file.empty()) os::check_writable(file);
   }
-  lms::Trace trace = read_trace(request.traces[0]);
-  const std::string title = "Memory of a step: " + fs::path(request.traces[0]).stem().string();
-  if (request.traces.size() == 1) return report_on(trace, options, request, title);
-  if (request.sizes.size() != 2) {
-    throw ConfigError("DDL-1-03", "Two traces need their input sizes. Add --sizes SMALL LARGE.");
-  }
-  const lms::TraceModel model(std::move(trace), request.sizes[0], read_trace(request.traces[1]),
-                              request.sizes[1]);
-  const int code = report_on(model.at(request.size > 0 ? request.size : request.sizes[1]), options,
-                             request, title);
-  print_largest(model, options);
-  return code;
+  const std::int64_t budget = parse_bytes(request.budget);
+  const lms::PlannerOptions options =
+      lms::planner_options(values, budget, tier_of(request, values));
+  if (!request.traces.empty()) return simulate_traces(request, options);
+  if (!request.case_name.empty()) return simulate_case(request, options);
+  if (!request.script.empty()) return simulate_script(request, options);
+  throw ConfigError("DDL-1-03", "Nothing to simulate. Name --case, --script or --trace.");
 }
 
 int run_options(int, char**) {

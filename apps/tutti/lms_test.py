@@ -56,6 +56,8 @@ class Simulate(unittest.TestCase):
             (self.path / f"trace{size}.json").write_text(text, encoding="utf-8")
 
     def simulate(self, *arguments):
+        if "--write-bandwidth" not in arguments:
+            arguments += ("--write-bandwidth", "1GB", "--read-bandwidth", "1GB")
         return subprocess.run([TUTTI, "lms", "simulate", *arguments], cwd=self.path, capture_output=True, text=True, check=False)
 
     def test_report_plot_and_plan(self):
@@ -87,7 +89,7 @@ class Simulate(unittest.TestCase):
         self.assertIn("(conv_backward) needs 7.00 MiB. Use at least 7MiB.", done.stdout)
 
     def test_other_sizes(self):
-        done = self.simulate("--trace", "trace2.json", "trace4.json", "--sizes", "2", "4", "--size", "10", "--budget", "301MiB")
+        done = self.simulate("--trace", "trace2.json", "trace4.json", "--sizes", "2,4", "--size", "10", "--budget", "301MiB")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("peak without LMS       331 MiB", done.stdout)
         # Three blocks and the weight with LMS, 33 without.
@@ -95,7 +97,7 @@ class Simulate(unittest.TestCase):
 
     def test_errors(self):
         (self.path / "bad.json").write_text("{", encoding="utf-8")
-        for arguments, code in ((["--trace", "absent.json"], "DDL-7-91"), (["--trace", "bad.json"], "DDL-5-61"),
+        for arguments, code in (([], "DDL-1-03"), (["--trace", "absent.json"], "DDL-7-91"), (["--trace", "bad.json"], "DDL-5-61"),
                                 (["--trace", "trace2.json", "trace4.json"], "DDL-1-03"),
                                 (["--trace", "trace2.json", "--set", "sync_mode=9"], "DDL-1-03"),
                                 (["--trace", "trace2.json", "--set", "colour=red"], "DDL-1-04")):

@@ -1,0 +1,148 @@
+#include "bench/lms/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/harness/scratch_folder.h"
+#include "bench/harness/statistics.h"
+#include "tutti/core/clock.h"
+#include "tutti/core/error.h"
+#include "tutti/lms/pager/swap_file.h"
+#include "tutti/os/environment.h"
+#include "tutti/os/process.h"
+#include "tutti/os/text_file.h"
+
+namespace tutti::bench {
+namespace {
+
+constexpr double kTimeout = 3600;  // seconds
+constexpr std::int64_t kTransfer = 8 << 20;
+constexpr std::size_t kWarmUp = 3;  // steps until a plan is in use
+
+const std::vector<SizedCase>& sized_cases() {
+  static const std::vector<SizedCase> cases = {
+      {"unet3d", {"volume"}, 3, 80, 96},
+      {"cosmoflow", {"volume"}, 3, 64, 96},
+      {"resnet", {"image"}, 2, 160, 224},
+      {"hep", {"image"}, 2, 128, 192},
+      {"climate-segment", {"rows"}, 2, 192, 288},
+      {"climate-detect", {"rows", "columns"}, 2, 192, 288},
+  };
+  return cases;
+}
+
+std::string run_worker(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), (os::prefix() / "libexec/tutti/lms_step").string());
+  const os::Outcome outcome = os::run({.arguments = arguments}, kTimeout);
+  if (outcome.timed_out || outcome.exit_code != 0) {
+    throw IoError(
+        "DDL-8-73",
+        fmt::format("{} {}:\n{}Correct the network, or use a larger budget.", arguments[0],
+                    outcome.timed_out ? "timed out" : os::describe_end(outcome.exit_code, 0),
+                    outcome.errors));
+  }
+  return outcome.output;
+}
+
+std::vector<std::string> joined(std::vector<std::string> first, const NetworkArguments& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+}  // namespace
+
+double SizedCase::elements(double size) const {
+  return std::pow(size, dimensions);
+}
+double SizedCase::size_of(double elements) const {
+  return std::pow(elements, 1.0 / dimensions);
+}
+
+NetworkArguments SizedCase::network(int size, const std::vector<std::string>& options) const {
+  NetworkArguments arguments = joined({"case", name}, options);
+  for (const std::string& option : size_options)
+    arguments.push_back(fmt::format("{}={}", option, size));
+  return arguments;
+}
+
+const SizedCase& find_sized_case(const std::string& name) {
+  std::vector<std::string> names;
+  for (const SizedCase& each : sized_cases()) {
+    if (each.name == name) return each;
+    names.push_back(each.name);
+  }
+  throw ConfigError("DDL-1-03", fmt::format("No case '{}' with a size. Valid cases: {}.", name,
+                                            fmt::join(names, ", ")));
+}
+
+lms::Trace record_step(const NetworkArguments& network) {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "trace.json").string();
+  run_worker(joined({"trace", file}, network));
+  return lms::trace_from_json(os::read_text(file));
+}
+
+double StepRun::step_seconds() const {
+  const std::size_t skipped = std::min(kWarmUp, seconds.size() - 1);
+  return summarise(std::span(seconds).subspan(skipped)).median;
+}
+
+StepRun run_steps(std::int64_t budget, int steps, const NetworkArguments& network) {
+  const auto line = nlohmann::json::parse(
+      run_worker(joined({"run", std::to_string(budget), std::to_string(steps)}, network)));
+  StepRun run;
+  run.seconds = line["seconds"].get<std::vector<double>>();
+  run.losses = line["losses"].get<std::vector<double>>();
+  run.gradients = line["gradients"].get<std::uint32_t>();
+  run.peak = line.value("peak", std::int64_t{0});
+  run.written = line.value("written", std::int64_t{0});
+  run.read = line.value("read", std::int64_t{0});
+  run.unplanned_reads = line.value("unplanned_reads", std::int64_t{0});
+  run.evictions = line.value("evictions", std::int64_t{0});
+  run.faults = line.value("faults", std::int64_t{0});
+  run.waited = line.value("waited", 0.0);
+  return run;
+}
+
+DiskBandwidth measure_disk(const std::string& directory, std::int64_t bytes) {
+  const auto count = std::max<std::int64_t>(1, bytes / kTransfer);
+  lms::SwapFile file(directory, io::FileQueue::Engine::kAuto, {});
+  lms::SwapFile::Extent extent = file.allocate(count * kTransfer);
+  const std::unique_ptr<std::byte, decltype(&std::free)> buffer(
+      static_cast<std::byte*>(std::aligned_alloc(io::kIoAlignment, kTransfer)), &std::free);
+  for (std::int64_t index = 0; index < kTransfer; ++index) {  // not compressible to nothing
+    buffer.get()[index] = static_cast<std::byte>(index * 2654435761 >> 7);
+  }
+  io::FileQueue& queue = file.queue();
+  const auto measure = [&](bool is_write) {
+    const Stopwatch watch;
+    for (std::int64_t index = 0; index < count; ++index) {
+      const std::int64_t offset = extent.offset + index * kTransfer;
+      if (is_write)
+        queue.start_write(index + 1, offset, kTransfer, buffer.get());
+      else
+        queue.start_read(index + 1, offset, kTransfer, buffer.get());
+    }
+    for (std::int64_t index = 0; index < count; ++index) {
+      queue.wait(index + 1);
+      if (const int error = queue.result(index + 1); error != 0) {
+        throw IoError("DDL-5-72",
+                      fmt::format("The disk of {} fails with error {}. Use another with swap_dir.",
+                                  file.directory(), error));
+      }
+    }
+    return static_cast<double>(count * kTransfer) / watch.seconds();
+  };
+  DiskBandwidth bandwidth;
+  bandwidth.write = measure(true);
+  bandwidth.read = measure(false);
+  return bandwidth;
+}
+
+}  // namespace tutti::bench
