@@ -39,7 +39,7 @@ using Arguments = std::span<char* const>;
 
 constexpr double kLearningRate = 1e-4, kMomentum = 0.9;
 constexpr int kRecordedSteps = 3;  // the first one allocates gradients and momentum
-constexpr std::int64_t kUnlimited = std::int64_t{1} << 46;
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 40;
 
 // A network with a fixed random batch.
 class Workload {
