@@ -85,25 +85,25 @@ void set_counts(Plan& plan, const Request& request) {
   }
 }
 
-int index_of(const Line& line, int rank) {
-  return static_cast<int>(std::find(line.ranks.begin(), line.ranks.end(), rank) -
-                          line.ranks.begin());
+int index_of(const Subgroup& subgroup, int rank) {
+  return static_cast<int>(std::find(subgroup.ranks.begin(), subgroup.ranks.end(), rank) -
+                          subgroup.ranks.begin());
 }
 
 void build_whole_lane(const LaneTask& task) {
-  const Line line = task.layout.block_line();
-  const int root = has_root(task.request.collective) ? index_of(line, task.request.root) : 0;
-  task.layout.whole_row()->build(
-      task.builder, {task.request.collective, line, task.request, task.range, nullptr, root, true});
+  const Subgroup subgroup = task.layout.block_subgroup();
+  const int root = has_root(task.request.collective) ? index_of(subgroup, task.request.root) : 0;
+  task.layout.whole_row()->build(task.builder, {task.request.collective, subgroup, task.request,
+                                                task.range, nullptr, root, true});
 }
 
-// gather, scatter, all_to_all and send_receive: one line over all ranks.
+// gather, scatter, all_to_all and send_receive: one subgroup over all ranks.
 void build_flat_lane(const LaneTask& task) {
   const Axis& axis = task.layout.axes().back();
-  const Line line = task.layout.line(axis);
-  const int root = has_root(task.request.collective) ? index_of(line, task.request.root) : 0;
+  const Subgroup subgroup = task.layout.subgroup(axis);
+  const int root = has_root(task.request.collective) ? index_of(subgroup, task.request.root) : 0;
   axis.algorithm->build(task.builder,
-                        {task.request.collective, line, task.request, {}, nullptr, root, true});
+                        {task.request.collective, subgroup, task.request, {}, nullptr, root, true});
 }
 
 void build_lane(const LaneTask& task) {
@@ -131,12 +131,12 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
   LaneTask task{builder, layout, request, plan.rank, -1, {}};
   if (layout.my_block().size() > 1) {
     plan.groups = layout.groups();
-    task.group = builder.group_of(layout.block_line().ranks);
+    task.group = builder.group_of(layout.block_subgroup().ranks);
   }
   // Reserve a scratch copy of the vector; peers read the partial results from it.
-  const bool folds_in_scratch =
+  const bool reduces_in_scratch =
       request.collective == Collective::kReduce || request.collective == Collective::kReduceScatter;
-  if (folds_in_scratch && layout.block_count() > 1) builder.scratch(plan.input_count);
+  if (reduces_in_scratch && layout.block_count() > 1) builder.scratch(plan.input_count);
   if (!is_on_vector(request.collective)) {
     const bool is_empty = plan.input_count == 0 && sum(request.counts) == 0;
     if (is_empty && plan.output_count == 0 && request.collective != Collective::kBarrier) return;
@@ -148,7 +148,7 @@ void build_lanes(Plan& plan, const topo::Grid& grid, const Request& request, con
   const bool meets_always = last.is_mapped && last.is_one_step;
   const int lanes = task.lanes = last.is_one_step ? 1 : std::max(1, choice.lanes);
   for (int i = 0; i < lanes; ++i) {
-    task.range = cut({Space::kOutput, 0, request.count}, lanes, i, request.element_bytes);
+    task.range = split({Space::kOutput, 0, request.count}, lanes, i, request.element_bytes);
     if (task.range.count == 0 && !meets_always) continue;
     begin_vector_lane(builder, plan, task.range);
     build_lane(task);

@@ -15,8 +15,8 @@
 namespace tutti::plan {
 namespace {
 
-using testing::dealt;
 using testing::grid_of;
+using testing::round_robin;
 using testing::uneven;
 using topo::Grid;
 
@@ -110,12 +110,12 @@ std::vector<Case> cases_for(Collective collective) {
       {grid_of({4, 1}, 1), {"direct"}},
       {grid_of({2, 2}, 2), {"direct", "direct"}},
       {grid_of({2, 4}, 1), {"direct", ring}},
-      {dealt(grid_of({2, 4}, 1)), {"direct", ring}},
+      {round_robin(grid_of({2, 4}, 1)), {"direct", ring}},
       {grid_of({4, 3}, 1), {"direct", halving}},
-      {dealt(grid_of({3, 5}, 1)), {"direct", halving}},
+      {round_robin(grid_of({3, 5}, 1)), {"direct", halving}},
       {uneven({1, 3, 2}), {"direct", ring}},
       {uneven({3, 2, 4}), {"direct", halving}},
-      {dealt(uneven({2, 2, 2})), {"direct", ring}},
+      {round_robin(uneven({2, 2, 2})), {"direct", ring}},
       {uneven({2, 3}), {ring}},
       {grid_of({2, 2, 2}, 1), {"direct", ring, ring}},
       {grid_of({2, 2, 2}, 2), {"direct", "direct", halving}},
@@ -195,7 +195,7 @@ TEST(Build, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"ring", "host_direct"}}, 0), "DDL-1-22");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"host_staged"}}, 0), "DDL-1-23");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"host_direct", "ring"}}, 0), "DDL-1-24");
-  const Request too_large = request_of(Collective::kAllReduce, 2, kMostCollectedBytes / 4 + 1);
+  const Request too_large = request_of(Collective::kAllReduce, 2, kMaxSlotBytes / 4 + 1);
   EXPECT_EQ(error_of(grid_of({2}, 1), too_large, Choice{{"host_eager"}}, 0), "DDL-1-24");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"double_tree", "ring"}}, 0), "DDL-1-24");
   EXPECT_EQ(error_of(grid, all_reduce, Choice{{"direct", "dissemination"}}, 0), "DDL-1-24");

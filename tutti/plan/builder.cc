@@ -30,52 +30,53 @@ void Builder::copy(const Range& source, const Range& target) {
   add(StepKind::kCopy, source, target);
 }
 
-void Builder::send(const Line& line, int to, const Range& source) {
-  exchange(line, to, source, -1, {});
+void Builder::send(const Subgroup& subgroup, int to, const Range& source) {
+  exchange(subgroup, to, source, -1, {});
 }
 
-void Builder::receive(const Line& line, int from, const Range& target, Fold fold) {
-  exchange(line, -1, {}, from, target, fold);
+void Builder::receive(const Subgroup& subgroup, int from, const Range& target,
+                      ReceiveReduce reduction) {
+  exchange(subgroup, -1, {}, from, target, reduction);
 }
 
-void Builder::exchange(const Line& line, int to, const Range& source, int from, const Range& target,
-                       Fold fold) {
+void Builder::exchange(const Subgroup& subgroup, int to, const Range& source, int from,
+                       const Range& target, ReceiveReduce reduction) {
   if (source.count == 0) to = -1;
   if (target.count == 0) from = -1;
   if (to < 0 && from < 0) return;
-  Step& step = add(StepKind::kExchange, line.dimension);
+  Step& step = add(StepKind::kExchange, subgroup.dimension);
   step.send_to = to;
   step.source = source;
   step.receive_from = from;
   step.target = target;
   if (from < 0) return;
-  step.reduce = fold.reduce;
-  step.arrived_first = fold.arrived_first;
-  step.completes = fold.completes;
+  step.reduce = reduction.reduce;
+  step.arrived_first = reduction.arrived_first;
+  step.completes = reduction.completes;
 }
 
-void Builder::exchange(const Line& line, int to, const std::vector<Range>& sources, int from,
-                       const std::vector<Range>& targets, Fold fold) {
+void Builder::exchange(const Subgroup& subgroup, int to, const std::vector<Range>& sources,
+                       int from, const std::vector<Range>& targets, ReceiveReduce reduction) {
   for (std::size_t i = 0; i < std::max(sources.size(), targets.size()); ++i) {
-    exchange(line, to, i < sources.size() ? sources[i] : Range{}, from,
-             i < targets.size() ? targets[i] : Range{}, fold);
+    exchange(subgroup, to, i < sources.size() ? sources[i] : Range{}, from,
+             i < targets.size() ? targets[i] : Range{}, reduction);
   }
 }
 
-void Builder::sync(int group) {
-  add(StepKind::kSync, 0).group = group;
+void Builder::host_barrier(int group) {
+  add(StepKind::kHostBarrier, 0).group = group;
 }
 
-void Builder::collect(int group, int root, const Range& source, const Range& target) {
-  Step* const step = add(StepKind::kCollect, source, target);
+void Builder::leader_reduce(int group, int root, const Range& source, const Range& target) {
+  Step* const step = add(StepKind::kLeaderReduce, source, target);
   if (!step) return;
   step->reduce = true;
   step->group = group;
   step->receive_from = root;
 }
 
-void Builder::spread(int group, int root, const Range& source, const Range& target) {
-  Step* const step = add(StepKind::kSpread, source, target);
+void Builder::leader_broadcast(int group, int root, const Range& source, const Range& target) {
+  Step* const step = add(StepKind::kLeaderBroadcast, source, target);
   if (!step) return;
   step->group = group;
   step->receive_from = root;
@@ -103,23 +104,23 @@ void Builder::reduce_local(const Range& source, int parts, const Range& target, 
   step->parts = parts;
 }
 
-void Builder::vendor(Collective collective, const Line& line, const Range& source,
+void Builder::vendor(Collective collective, const Subgroup& subgroup, const Range& source,
                      const Range& target, std::vector<std::int64_t> counts, bool completes) {
-  Step& step = add(StepKind::kVendor, line.dimension);
+  Step& step = add(StepKind::kVendor, subgroup.dimension);
   step.reduce = collective != Collective::kAllGather;
   step.completes = completes;
-  step.group = group_of(line.ranks);
+  step.group = group_of(subgroup.ranks);
   step.source = source;
   step.target = target;
   step.vendor_collective = collective;
   step.counts = std::move(counts);
 }
 
-void Builder::host_all_reduce(const Line& line, const Range& range, HostProtocol protocol,
+void Builder::host_all_reduce(const Subgroup& subgroup, const Range& range, HostProtocol protocol,
                               HostProtocol fallback) {
-  Step& step = add(StepKind::kHostAllReduce, line.dimension);
+  Step& step = add(StepKind::kHostAllReduce, subgroup.dimension);
   step.reduce = step.completes = true;
-  step.group = group_of(line.ranks);
+  step.group = group_of(subgroup.ranks);
   step.source = in(Space::kInput, range);
   step.target = in(Space::kOutput, range);
   step.protocol = protocol;

@@ -10,22 +10,22 @@
 
 namespace tutti::plan {
 
-// A line: the ranks that take part in one algorithm along one dimension of the grid (a one-dimensional Cartesian
+// A subgroup: the ranks that take part in one algorithm along one dimension of the grid (a one-dimensional Cartesian
 // subgroup, as from MPI_Cart_sub).
-struct Line {
+struct Subgroup {
   std::vector<int> ranks;
   int index = 0;      // index of this rank in `ranks`
   int dimension = 0;  // dimension of the grid whose link connects the ranks
 
   int size() const { return static_cast<int>(ranks.size()); }
-  // Returns the rank `distance` positions after this one; wraps around at the end of the line.
+  // Returns the rank `distance` positions after this one; wraps around at the end of the subgroup.
   int neighbour(int distance) const { return ranks[wrap(index + distance)]; }
   int wrap(int i) const { return (i % size() + size()) % size(); }
 };
 
 // Treatment of received data. By default it overwrites the target; with `reduce` it is reduced into the target. See
 // Step for `arrived_first` and `completes`.
-struct Fold {
+struct ReceiveReduce {
   bool reduce = false;
   bool arrived_first = false;
   bool completes = false;
@@ -41,28 +41,29 @@ class Builder {
   int lane() const { return static_cast<int>(plan_.lanes.size()) - 1; }
 
   void copy(const Range& source, const Range& target);
-  void send(const Line& line, int to, const Range& source);
-  void receive(const Line& line, int from, const Range& target, Fold fold = {});
-  void exchange(const Line& line, int to, const Range& source, int from, const Range& target,
-                Fold fold = {});
+  void send(const Subgroup& subgroup, int to, const Range& source);
+  void receive(const Subgroup& subgroup, int from, const Range& target,
+               ReceiveReduce reduction = {});
+  void exchange(const Subgroup& subgroup, int to, const Range& source, int from,
+                const Range& target, ReceiveReduce reduction = {});
   // The same for lists of ranges; each range is one message.
-  void exchange(const Line& line, int to, const std::vector<Range>& sources, int from,
-                const std::vector<Range>& targets, Fold fold = {});
+  void exchange(const Subgroup& subgroup, int to, const std::vector<Range>& sources, int from,
+                const std::vector<Range>& targets, ReceiveReduce reduction = {});
 
-  void sync(int group);
-  void collect(int group, int root, const Range& source, const Range& target);
-  void spread(int group, int root, const Range& source, const Range& target);
+  void host_barrier(int group);
+  void leader_reduce(int group, int root, const Range& source, const Range& target);
+  void leader_broadcast(int group, int root, const Range& source, const Range& target);
   void reduce_mapped(int group, const Range& source, const Range& target, std::vector<int> store_to,
                      bool completes);
   void read_mapped(int from, const Range& source, const Range& target);
   void reduce_local(const Range& source, int parts, const Range& target, bool completes);
-  // Native collective of the transport over the ranks of `line`. Adds their group to the plan.
-  void vendor(Collective collective, const Line& line, const Range& source, const Range& target,
-              std::vector<std::int64_t> counts, bool completes);
+  // Native collective of the transport over the ranks of `subgroup`. Adds their group to the plan.
+  void vendor(Collective collective, const Subgroup& subgroup, const Range& source,
+              const Range& target, std::vector<std::int64_t> counts, bool completes);
 
-  // Shared-memory all-reduce over `line`, which must hold all ranks of the plan. Adds a step
+  // Shared-memory all-reduce over `subgroup`, which must hold all ranks of the plan. Adds a step
   // even if the range is empty.
-  void host_all_reduce(const Line& line, const Range& range, HostProtocol protocol,
+  void host_all_reduce(const Subgroup& subgroup, const Range& range, HostProtocol protocol,
                        HostProtocol fallback);
 
   // Returns a new range of scratch memory that no other step uses.

@@ -9,7 +9,7 @@ namespace tutti::plan {
 
 struct Choice {
   // Names from the algorithm table, one per dimension of the grid. The last one covers all remaining dimensions as one
-  // line, so a single name means one algorithm over all ranks. `direct` is only valid at the front, on mapped
+  // subgroup, so a single name means one algorithm over all ranks. `direct` is only valid at the front, on mapped
   // dimensions; adjacent `direct` dimensions are merged into one.
   std::vector<std::string> algorithms;
   int lanes = 1;

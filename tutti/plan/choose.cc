@@ -69,7 +69,7 @@ std::optional<Choice> by_measurement(const topo::Grid& grid, const Request& requ
 // if they do not support this collective.
 std::optional<Choice> by_mode(const topo::Grid& grid, const Request& request, const Mode& mode) {
   auto each = mode.algorithms_on(grid);
-  const bool fits_slot = bytes_of(request) <= static_cast<double>(kMostCollectedBytes);
+  const bool fits_slot = bytes_of(request) <= static_cast<double>(kMaxSlotBytes);
   const auto is_by_size = [&](const std::string& name) {
     return name == "direct" || (name == "host_eager" && !fits_slot);
   };

@@ -28,8 +28,8 @@ topo::Link memory_link(const topo::Grid& grid) {
 // the results from the rails.
 Cost block_cost(Collective collective, int ranks, double bytes, int lanes) {
   if (collective == Collective::kBarrier) return {2, 0};
-  const bool folds = is_reduction(collective);
-  return {(folds ? 4.0 : 3.0) * lanes, (folds ? bytes + bytes / ranks : 0) + 2 * bytes};
+  const bool reduces = is_reduction(collective);
+  return {(reduces ? 4.0 : 3.0) * lanes, (reduces ? bytes + bytes / ranks : 0) + 2 * bytes};
 }
 
 // The rails of a host share its network link, so together they carry the whole vector.
@@ -86,7 +86,7 @@ double predict(const topo::Grid& grid, const Request& request, const Choice& cho
   }
   const double network = network_seconds(grid, request, layout, choice.lanes);
   if (block == 1) return network;
-  const Cost in_block = collects(layout, request, choice.lanes)
+  const Cost in_block = uses_node_leader(layout, request, choice.lanes)
                             ? Cost{2, 2 * (block + 1) * bytes}
                             : block_cost(request.collective, block, bytes, choice.lanes);
   const double memory = seconds(in_block, memory_link(grid));

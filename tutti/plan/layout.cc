@@ -91,7 +91,7 @@ int last_dimension(const topo::Grid& grid, int first) {
   return std::max(d, 0);
 }
 
-// Native collectives on pieces need them in rank order, so they run over all ranks as one line.
+// Native collectives on pieces need them in rank order, so they run over all ranks as one subgroup.
 bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
   const auto is_vendor = [](const Algorithm* row) { return row->is_one_step && !row->is_mapped; };
   if (collective == Collective::kAllReduce || std::none_of(rows.begin(), rows.end(), is_vendor)) {
@@ -103,7 +103,7 @@ bool is_by_vendor_as_one(Collective collective, const Rows& rows) {
                                             name_of(collective)));
 }
 
-// Collectives with separate data for each pair of ranks run over all ranks as one line.
+// Collectives with separate data for each pair of ranks run over all ranks as one subgroup.
 bool is_flat_only(Collective collective) {
   return collective == Collective::kGather || collective == Collective::kScatter ||
          collective == Collective::kAllToAll || collective == Collective::kSendReceive;
@@ -125,7 +125,7 @@ Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& cho
   if (mapped > 0 && is_one_block(grid, mapped)) {
     whole_row_ = rows.front();
     check_supports(*whole_row_, request.collective, shape);
-    cut_in_blocks(mapped, false);
+    split_into_blocks(mapped, false);
   } else {
     shape.is_whole = false;
     for (const Algorithm* row : rows) {
@@ -135,7 +135,7 @@ Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& cho
         request.reproducible || is_by_vendor_as_one(request.collective, rows);
     const bool is_flat = in_rank_order || is_flat_only(request.collective) ||
                          (!grid.is_even() && mapped == 0) || grid.dimensions.empty();
-    cut_in_blocks(is_flat ? 0 : mapped, in_rank_order);
+    split_into_blocks(is_flat ? 0 : mapped, in_rank_order);
     if (is_flat) {
       add_axis(block_count_, last_dimension(grid, 0), rows.back());
     } else {
@@ -146,7 +146,7 @@ Layout::Layout(const topo::Grid& grid, const Request& request, const Choice& cho
   rails_ = choice.rails > 0 ? std::min(smallest_block(), choice.rails) : smallest_block();
 }
 
-void Layout::cut_in_blocks(int mapped_dimensions, bool in_rank_order) {
+void Layout::split_into_blocks(int mapped_dimensions, bool in_rank_order) {
   order_ = grid_.ranks;
   if (in_rank_order) std::sort(order_.begin(), order_.end());
   for (int d = 0; d < mapped_dimensions; ++d) block_size_ *= grid_.dimensions[d].size;
@@ -155,12 +155,13 @@ void Layout::cut_in_blocks(int mapped_dimensions, bool in_rank_order) {
   if (block_size_ > 0) {
     block_count_ = static_cast<int>(order_.size()) / block_size_;
     block_index_ = position / block_size_;
-    place_ = position % block_size_;
+    index_in_block_ = position % block_size_;
   } else {
     block_count_ = static_cast<int>(grid_.hosts.size());
     block_index_ = grid_.host_of(rank_);
     const auto members = my_block();
-    place_ = static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
+    index_in_block_ =
+        static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
   }
 }
 
@@ -201,27 +202,28 @@ std::span<const int> Layout::block(int index) const {
   return std::span(order_).subspan(static_cast<std::size_t>(index) * block_size_, block_size_);
 }
 
-Line Layout::line(const Axis& axis) const {
-  Line line;
-  line.dimension = axis.dimension;
-  line.index = block_index_ / axis.stride % axis.size;
-  const int first = block_index_ - line.index * axis.stride;
-  for (int i = 0; i < axis.size; ++i) line.ranks.push_back(block(first + i * axis.stride)[place_]);
-  return line;
+Subgroup Layout::subgroup(const Axis& axis) const {
+  Subgroup subgroup;
+  subgroup.dimension = axis.dimension;
+  subgroup.index = block_index_ / axis.stride % axis.size;
+  const int first = block_index_ - subgroup.index * axis.stride;
+  for (int i = 0; i < axis.size; ++i)
+    subgroup.ranks.push_back(block(first + i * axis.stride)[index_in_block_]);
+  return subgroup;
 }
 
-Line Layout::block_line() const {
+Subgroup Layout::block_subgroup() const {
   const auto members = my_block();
-  Line line{{members.begin(), members.end()}, 0, 0};
-  std::sort(line.ranks.begin(), line.ranks.end());
-  line.index =
-      static_cast<int>(std::find(line.ranks.begin(), line.ranks.end(), rank_) - line.ranks.begin());
-  return line;
+  Subgroup subgroup{{members.begin(), members.end()}, 0, 0};
+  std::sort(subgroup.ranks.begin(), subgroup.ranks.end());
+  subgroup.index = static_cast<int>(std::find(subgroup.ranks.begin(), subgroup.ranks.end(), rank_) -
+                                    subgroup.ranks.begin());
+  return subgroup;
 }
 
 std::vector<std::vector<int>> Layout::groups() const {
   const int host = grid_.host_of(rank_);
-  if (host < 0 || grid_.hosts[host].size() <= my_block().size()) return {block_line().ranks};
+  if (host < 0 || grid_.hosts[host].size() <= my_block().size()) return {block_subgroup().ranks};
   const auto& neighbours = grid_.hosts[host];
   std::vector<std::vector<int>> groups;
   for (int b = 0; b < block_count_; ++b) {

@@ -1,5 +1,5 @@
-// Position of one rank in a hierarchical plan: the block of ranks that share mapped memory, and the lines that connect
-// the blocks over the network.
+// Position of one rank in a hierarchical plan: the block of ranks that share mapped memory, and the subgroups that
+// connect the blocks over the network.
 //
 // - A *block* is the set of ranks of the leading dimensions that `direct` covers (with uneven hosts: one host). Without
 //   `direct`, each rank is a separate block.
@@ -36,22 +36,22 @@ class Layout {
   // This rank: the index of its block, its index within the block, and whether it owns a rail.
   int block_index() const { return block_index_; }
   std::span<const int> my_block() const { return block(block_index_); }
-  int place() const { return place_; }
+  int index_in_block() const { return index_in_block_; }
   int rails() const { return rails_; }
-  bool on_rail() const { return place_ < rails_; }
+  bool on_rail() const { return index_in_block_ < rails_; }
 
   const std::vector<Axis>& axes() const { return axes_; }
   // Algorithm of a layout with a single block that holds all ranks; nullptr if there are several blocks.
   const Algorithm* whole_row() const { return whole_row_; }
-  // The line of this rank's rail along one axis.
-  Line line(const Axis& axis) const;
+  // The subgroup of this rank's rail along one axis.
+  Subgroup subgroup(const Axis& axis) const;
   // The ranks of this rank's block in rank order, which is the order of reductions.
-  Line block_line() const;
+  Subgroup block_subgroup() const;
   // The groups of all blocks on this rank's host.
   std::vector<std::vector<int>> groups() const;
 
  private:
-  void cut_in_blocks(int mapped_dimensions, bool in_rank_order);
+  void split_into_blocks(int mapped_dimensions, bool in_rank_order);
   int smallest_block() const;
   void add_axes(Collective collective, const std::vector<const Algorithm*>& rows, int first);
   void add_axis(int size, int dimension, const Algorithm* algorithm);
@@ -61,7 +61,7 @@ class Layout {
   int block_size_ = 1;      // 0: one block per host of any size
   int block_count_ = 1;
   int block_index_ = 0;
-  int place_ = 0;
+  int index_in_block_ = 0;
   int rails_ = 1;
   int rank_ = 0;
   std::vector<Axis> axes_;

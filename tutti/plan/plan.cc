@@ -21,7 +21,7 @@ const char* name_of(Collective collective) {
 bool Plan::uses_mapped_memory() const {
   for (const Lane& lane : lanes) {
     for (const Step& step : lane.steps) {
-      if (step.kind == StepKind::kSync) return true;
+      if (step.kind == StepKind::kHostBarrier) return true;
     }
   }
   return false;

@@ -30,8 +30,9 @@ enum class Collective : std::uint8_t {
   kSendReceive,
 };
 inline constexpr int kCollectiveCount = 10;
-// Largest message, in bytes, that fits into a member's shared slot: kCollect, kSpread, HostProtocol::kEager.
-inline constexpr std::size_t kMostCollectedBytes = 32 * 1024;
+// Largest message, in bytes, that fits into a member's shared slot: kLeaderReduce, kLeaderBroadcast,
+// HostProtocol::kEager.
+inline constexpr std::size_t kMaxSlotBytes = 32 * 1024;
 const char* name_of(Collective collective);
 
 // Memory spaces of a rank. Scratch is private to the plan and holds Plan::scratch_count elements. Peers on the same
@@ -77,14 +78,14 @@ enum class StepKind : std::uint8_t {
   // Copies `source` of rank `receive_from`, whose memory this rank maps, to `target` of this rank.
   kReadMapped,
   // Barrier: no member of `group` continues until all members have reached it.
-  kSync,
+  kHostBarrier,
   // Small vectors, through library-allocated shared slots. Every member of `group` publishes `source`. The member
   // `receive_from` waits for all and reduces them, in the group's order, into its `target`; the other members continue
   // at once. A plan has at most one collect and one spread, and then only one lane.
-  kCollect,
+  kLeaderReduce,
   // The member `receive_from` of `group` publishes `source` and continues; the other members wait for it and
   // copy it to their `target`.
-  kSpread,
+  kLeaderBroadcast,
   // Native collective of the transport over `group` (MPI_Reduce_scatter, ncclAllReduce, ...). It blocks, so a plan
   // that uses it has one lane.
   // - all_reduce: in place, source == target;
@@ -136,8 +137,8 @@ struct Plan {
   std::int64_t output_count = 0;
   std::int64_t scratch_count = 0;
   // Members of each group in reduction order. Groups that synchronise are within one host: every rank of the host lists
-  // the same groups and executes the same number of syncs in each lane. Groups of kVendor may span hosts; they come
-  // last and differ between ranks.
+  // the same groups and executes the same number of host barriers in each lane. Groups of kVendor may span hosts; they
+  // come last and differ between ranks.
   std::vector<std::vector<int>> groups;
   std::vector<Lane> lanes;
   std::string algorithm;  // e.g. "direct x ring", for logs and traces

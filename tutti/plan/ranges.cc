@@ -21,7 +21,7 @@ void join(std::vector<Range>& runs, std::size_t first, const Range& range) {
 
 }  // namespace
 
-Range cut(const Range& range, int parts, int index, std::size_t element_bytes) {
+Range split(const Range& range, int parts, int index, std::size_t element_bytes) {
   const bool fits = element_bytes > 0 && kCacheLine % element_bytes == 0;
   const std::int64_t unit = fits ? static_cast<std::int64_t>(kCacheLine / element_bytes) : 1;
   const std::int64_t units = (range.count + unit - 1) / unit;
@@ -32,14 +32,14 @@ Range cut(const Range& range, int parts, int index, std::size_t element_bytes) {
   return {range.space, range.begin + begin, boundary(index + 1) - begin};
 }
 
-Pieces Pieces::of_cut(const Range& range, int parts, std::size_t element_bytes) {
+Pieces Pieces::of_split(const Range& range, int parts, std::size_t element_bytes) {
   Pieces pieces;
-  pieces.is_cut_ = true;
+  pieces.is_split_ = true;
   pieces.ranges_.reserve(parts);
   pieces.first_.reserve(parts);
   for (int i = 0; i < parts; ++i) {
     pieces.add_piece();
-    pieces.ranges_.push_back(cut(range, parts, i, element_bytes));
+    pieces.ranges_.push_back(split(range, parts, i, element_bytes));
   }
   return pieces;
 }
@@ -51,7 +51,7 @@ void Pieces::append(const Range& range) {
 std::vector<Range> Pieces::runs(int first, int last) const {
   std::vector<Range> runs;
   if (first >= last) return runs;
-  if (is_cut_) {
+  if (is_split_) {
     const Range &from = ranges_[first], &to = ranges_[last - 1];
     join(runs, 0, {from.space, from.begin, to.begin + to.count - from.begin});
     return runs;

@@ -12,7 +12,7 @@ TEST(Cut, CoversTheRangeInOrderWithoutSharedCacheLines) {
         const Range range{Space::kInput, 64, count};
         std::int64_t next = range.begin, least = count, most = 0;
         for (int i = 0; i < parts; ++i) {
-          const Range piece = cut(range, parts, i, bytes);
+          const Range piece = split(range, parts, i, bytes);
           ASSERT_EQ(piece.space, Space::kInput);
           ASSERT_EQ(piece.begin, next);
           ASSERT_GE(piece.count, 0);
@@ -30,13 +30,13 @@ TEST(Cut, CoversTheRangeInOrderWithoutSharedCacheLines) {
 }
 
 TEST(Cut, TakesElementsAsTheyAreWhenTheyDoNotFitACacheLine) {
-  EXPECT_EQ(cut({Space::kInput, 0, 9}, 3, 1, 12).begin, 3);
-  EXPECT_EQ(cut({Space::kInput, 0, 9}, 3, 1, 12).count, 3);
+  EXPECT_EQ(split({Space::kInput, 0, 9}, 3, 1, 12).begin, 3);
+  EXPECT_EQ(split({Space::kInput, 0, 9}, 3, 1, 12).count, 3);
 }
 
 TEST(Cut, HoldsForMoreThanFourBillionElements) {
   const Range all{Space::kInput, 0, std::int64_t{1} << 40};
-  EXPECT_EQ(cut(all, 1 << 15, (1 << 15) - 1, 1).begin, (std::int64_t{1} << 40) - (1 << 25));
+  EXPECT_EQ(split(all, 1 << 15, (1 << 15) - 1, 1).begin, (std::int64_t{1} << 40) - (1 << 25));
 }
 
 TEST(Pieces, JoinsWhatTouches) {

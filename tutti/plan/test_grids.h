@@ -35,7 +35,7 @@ inline topo::Grid grid_of(const std::vector<int>& sizes, int mapped = 0) {
 }
 
 // The same grid with ranks assigned to hosts round-robin: host 0 has ranks 0, H, 2 H, ... for H hosts.
-inline topo::Grid dealt(topo::Grid grid) {
+inline topo::Grid round_robin(topo::Grid grid) {
   const int hosts = static_cast<int>(grid.hosts.size());
   grid.ranks.clear();
   for (int h = 0; h < hosts; ++h) {

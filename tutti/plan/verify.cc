@@ -7,7 +7,7 @@
 
 #include "tutti/plan/algorithms/table.h"
 #include "tutti/plan/build.h"
-#include "tutti/plan/internal/machine.h"
+#include "tutti/plan/internal/interpreter.h"
 
 namespace tutti::plan {
 namespace internal {
@@ -39,7 +39,7 @@ class Expectation {
     std::vector<Symbol> values(ranks);
     for (std::int64_t i = 0; i < count; ++i) {
       for (int r = 0; r < ranks; ++r) values[r] = Symbol::of(r, i);
-      folded_.push_back(ranks > 1 ? fold(values, true) : values[0]);
+      reduced_.push_back(ranks > 1 ? fold(values, true) : values[0]);
     }
   }
   // Expected value of element `i` of the output of `rank`.
@@ -47,8 +47,8 @@ class Expectation {
     const Request& request = requests_[rank % requests_.size()];
     switch (request.collective) {
       case Collective::kAllReduce:
-      case Collective::kReduce: return folded_[i];
-      case Collective::kReduceScatter: return folded_[offset(request.counts, rank) + i];
+      case Collective::kReduce: return reduced_[i];
+      case Collective::kReduceScatter: return reduced_[offset(request.counts, rank) + i];
       case Collective::kAllGather:
       case Collective::kGather: return in_pieces(request.counts, i, [](int) { return 0; });
       case Collective::kScatter: return Symbol::of(request.root, offset(request.counts, rank) + i);
@@ -74,7 +74,7 @@ class Expectation {
                      [&](int owner) { return offset(requests_[owner].send_counts, rank); });
   }
   const std::vector<Request>& requests_;
-  std::vector<Symbol> folded_;
+  std::vector<Symbol> reduced_;
 };
 
 void check_output(const Expectation& expectation, const Request& request, const Plan& plan,
@@ -84,12 +84,12 @@ void check_output(const Expectation& expectation, const Request& request, const 
     const Symbol want = expectation.at(plan.rank, i);
     const auto wrong = [&](const char* what) {
       throw Problem(fmt::format(
-          "rank {} element {}: {} ({} terms of {}, completed {} of {}, {} folds)", plan.rank, i,
-          what, got.terms, want.terms, got.completed, want.completed, got.folds));
+          "rank {} element {}: {} ({} terms of {}, completed {} of {}, {} reductions)", plan.rank,
+          i, what, got.terms, want.terms, got.completed, want.completed, got.reductions));
     };
     if (got.sum != want.sum || got.terms != want.terms) wrong("wrong result");
     if (got.completed != want.completed) wrong("not completed exactly once");
-    if (request.reproducible && got != want) wrong("not folded at once in rank order");
+    if (request.reproducible && got != want) wrong("not reduced in rank order in a single step");
   }
 }
 
@@ -102,7 +102,7 @@ void check_input(const Plan& plan, const Memory& memory) {
 
 int sync_count(const Lane& lane) {
   return static_cast<int>(std::count_if(lane.steps.begin(), lane.steps.end(), [](const Step& step) {
-    return step.kind == StepKind::kSync;
+    return step.kind == StepKind::kHostBarrier;
   }));
 }
 
@@ -131,7 +131,8 @@ void check_hosts(const topo::Grid& grid, const std::vector<Plan>& plans) {
             sync_count(plan.lanes[l]) == sync_count(first.lanes[l])) {
           continue;
         }
-        throw Problem(fmt::format("ranks {} and {} pass other syncs in lane {}", host[0], rank, l));
+        throw Problem(
+            fmt::format("ranks {} and {} pass other host barriers in lane {}", host[0], rank, l));
       }
     }
   }
@@ -140,7 +141,8 @@ void check_hosts(const topo::Grid& grid, const std::vector<Plan>& plans) {
 void check_completing(const Plan& plan) {
   for (const Lane& lane : plan.lanes) {
     for (const Step& step : lane.steps) {
-      if (step.completes && !step.reduce) throw Problem("a step completes what it does not fold");
+      if (step.completes && !step.reduce)
+        throw Problem("a step is marked 'completes' but does not reduce");
     }
   }
 }
@@ -218,12 +220,12 @@ Report verify(const topo::Grid& grid, const std::vector<Request>& requests,
       const Request& request = requests[plan.rank % requests.size()];
       memories.push_back(internal::make_memory(plan, request, options.in_place));
     }
-    internal::Machine machine(grid, plans, std::move(memories),
-                              {requests[0].element_bytes, options.library_memory}, report);
-    machine.run(options.seed);
+    internal::Interpreter interpreter(grid, plans, std::move(memories),
+                                      {requests[0].element_bytes, options.library_memory}, report);
+    interpreter.run(options.seed);
     const internal::Expectation expectation(requests, static_cast<int>(plans.size()));
     for (const Plan& plan : plans) {
-      const internal::Memory& memory = machine.memories()[plan.rank];
+      const internal::Memory& memory = interpreter.memories()[plan.rank];
       internal::check_output(expectation, requests[plan.rank % requests.size()], plan, memory);
       if (!options.in_place) internal::check_input(plan, memory);
     }

@@ -17,7 +17,7 @@ struct RankTraffic {
 struct Report {
   // Empty if the plans are correct. Otherwise the first defect: a deadlock with the step at which each rank is blocked,
   // a race with both accesses, message sizes that differ, a wrong or incomplete result, a result divided twice, a
-  // reduction out of order, a barrier left too early, groups or syncs that differ on a host, ...
+  // reduction out of order, a barrier left too early, groups or host barriers that differ on a host, ...
   std::string problem;
   int rounds = 0;  // exchanges on the longest dependency chain, all of the same duration
   std::vector<RankTraffic> ranks;

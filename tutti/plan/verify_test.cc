@@ -58,16 +58,17 @@ TEST(Verify, FindsMessagesOfOtherSizes) {
 
 TEST(Verify, FindsASyncThatOneRankDoesNotPass) {
   Broken direct(grid_of({3}, 1), {{"direct"}});
-  direct.erase(2, StepKind::kSync, 1);
-  EXPECT_THAT(direct.problem(), HasSubstr("pass other syncs in lane 0"));
+  direct.erase(2, StepKind::kHostBarrier, 1);
+  EXPECT_THAT(direct.problem(), HasSubstr("pass other host barriers in lane 0"));
 }
 
 TEST(Verify, FindsRacesWhenASyncIsMissing) {
   const Choice one_rail{{"direct", "ring"}, 1, 1};
-  for (const int missing : {1, 2}) {  // sync after the reduction, sync before the read
-    Broken plans(grid_of({2, 2}, 1), one_rail, kMostCollectedBytes);
+  // 1: host barrier after the reduction; 2: host barrier before the read.
+  for (const int missing : {1, 2}) {
+    Broken plans(grid_of({2, 2}, 1), one_rail, kMaxSlotBytes);
     ASSERT_EQ(plans.problem(), "");
-    plans.erase_on_all(StepKind::kSync, missing);
+    plans.erase_on_all(StepKind::kHostBarrier, missing);
     EXPECT_THAT(plans.problem(), HasSubstr("race on the memory")) << missing;
   }
 }
@@ -76,10 +77,10 @@ TEST(Verify, FindsWhoDisagreesAboutASlot) {
   const Choice one_rail{{"direct", "ring"}, 1, 1};
   Broken rootless(grid_of({2, 2}, 1), one_rail);
   ASSERT_EQ(rootless.problem(), "");
-  rootless.step(1, StepKind::kSpread).receive_from = 1;
+  rootless.step(1, StepKind::kLeaderBroadcast).receive_from = 1;
   EXPECT_THAT(rootless.problem(), HasSubstr("disagrees with its group about a slot"));
   Broken hasty(grid_of({2, 2}, 1), one_rail);
-  hasty.erase_on_all(StepKind::kCollect, 0);
+  hasty.erase_on_all(StepKind::kLeaderReduce, 0);
   EXPECT_NE(hasty.problem(), "");
 }
 
@@ -94,7 +95,7 @@ TEST(Verify, FindsWhoDisagreesAboutTheHostsProtocol) {
 }
 
 TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
-  Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMostCollectedBytes);  // elements of 4 bytes
+  Broken eager(grid_of({2}, 1), {{"host_staged"}}, kMaxSlotBytes);  // elements of 4 bytes
   for (const int rank : {0, 1}) {
     eager.step(rank, StepKind::kHostAllReduce).protocol = HostProtocol::kEager;
   }
@@ -110,8 +111,8 @@ TEST(Verify, FindsWhatAHostAllReduceCannotDo) {
 TEST(Verify, FindsRacesOfAliasesInPlaceOnly) {
   // In place, rank 0 stores its slice to memory that rank 1 has not read yet.
   Broken plans(grid_of({2}, 1), {{"direct"}});
-  Step& fold = plans.step(0, StepKind::kReduceMapped);
-  fold.target.begin = plans.step(1, StepKind::kReduceMapped).target.begin;
+  Step& reduction = plans.step(0, StepKind::kReduceMapped);
+  reduction.target.begin = plans.step(1, StepKind::kReduceMapped).target.begin;
   EXPECT_THAT(plans.problem(true), HasSubstr("race on the memory"));
 }
 
@@ -159,7 +160,7 @@ TEST(Verify, FindsGroupsThatDiffer) {
   EXPECT_THAT(plans.problem(), HasSubstr("list other groups"));
 }
 
-TEST(Verify, FindsFoldsOutOfOrder) {
+TEST(Verify, FindsReductionsOutOfOrder) {
   const auto grid = grid_of({3}, 1);
   Request request;
   request.count = 10;

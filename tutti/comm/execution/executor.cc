@@ -98,9 +98,9 @@ Result Executor::run_step(LaneState& lane, const plan::Step& step, bool* finishe
   switch (step.kind) {
     case StepKind::kExchange: return wire_steps_.exchange(lane, step, finished);
     case StepKind::kVendor: return wire_steps_.vendor(lane, step, finished);
-    case StepKind::kSync: return host_steps_.sync(lane, step, finished);
-    case StepKind::kCollect: return host_steps_.collect(lane, step, finished);
-    case StepKind::kSpread: return host_steps_.spread(lane, step, finished);
+    case StepKind::kHostBarrier: return host_steps_.host_barrier(lane, step, finished);
+    case StepKind::kLeaderReduce: return host_steps_.leader_reduce(lane, step, finished);
+    case StepKind::kLeaderBroadcast: return host_steps_.leader_broadcast(lane, step, finished);
     case StepKind::kReduceMapped: return host_steps_.reduce_mapped(step);
     case StepKind::kReadMapped: return host_steps_.read_mapped(step);
     case StepKind::kReduceLocal: reduce_local(step); break;

@@ -11,7 +11,7 @@ void HostSteps::open_windows() {
                 running_.memory.base(Space::kOutput), running_.memory.base(Space::kScratch));
 }
 
-Result HostSteps::sync(LaneState& lane, const plan::Step& step, bool* finished) {
+Result HostSteps::host_barrier(LaneState& lane, const plan::Step& step, bool* finished) {
   const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
   if (!lane.step_started) {
     lane.step_started = true;
@@ -33,8 +33,8 @@ Result HostSteps::sync(LaneState& lane, const plan::Step& step, bool* finished) 
   return Result::ok();
 }
 
-// Only ranks that need the result block: the root in a collect, the other ranks in a spread.
-Result HostSteps::collect(LaneState& lane, const plan::Step& step, bool* finished) {
+// Only ranks that need the result block: the root in a leader_reduce, the other ranks in a leader_broadcast.
+Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* finished) {
   const bool is_root = step.receive_from == rank_;
   if (!lane.step_started) {
     lane.step_started = true;
@@ -63,7 +63,7 @@ Result HostSteps::collect(LaneState& lane, const plan::Step& step, bool* finishe
   return Result::ok();
 }
 
-Result HostSteps::spread(LaneState& lane, const plan::Step& step, bool* finished) {
+Result HostSteps::leader_broadcast(LaneState& lane, const plan::Step& step, bool* finished) {
   lane.step_started = true;
   if (step.receive_from == rank_) {
     slots_.show(*running_.record, running_.memory.own(step.source),
@@ -123,7 +123,7 @@ Result HostSteps::window(int rank, Space space, std::byte** base) {
 
 void HostSteps::await(const LaneState& lane) {
   const int member = host_.index_of(awaited_rank_);
-  if (lane.step().kind != plan::StepKind::kSync) return slots_.await(member);
+  if (lane.step().kind != plan::StepKind::kHostBarrier) return slots_.await(member);
   const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
   windows_.await_arrival(member, lane.index, count);
 }

@@ -27,9 +27,9 @@ class HostSteps {
     syncs_passed_[static_cast<std::size_t>(lane.index)] += lane.syncs;
   }
 
-  Result sync(LaneState& lane, const plan::Step& step, bool* finished);
-  Result collect(LaneState& lane, const plan::Step& step, bool* finished);
-  Result spread(LaneState& lane, const plan::Step& step, bool* finished);
+  Result host_barrier(LaneState& lane, const plan::Step& step, bool* finished);
+  Result leader_reduce(LaneState& lane, const plan::Step& step, bool* finished);
+  Result leader_broadcast(LaneState& lane, const plan::Step& step, bool* finished);
   Result reduce_mapped(const plan::Step& step);
   Result read_mapped(const plan::Step& step);
 

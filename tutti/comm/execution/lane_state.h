@@ -26,8 +26,9 @@ struct LaneState {
   bool is_finished() const { return next_step == lane->steps.size(); }
   const plan::Step& step() const { return lane->steps[next_step]; }
   bool waits_locally() const {
-    return step().kind == plan::StepKind::kSync || step().kind == plan::StepKind::kCollect ||
-           step().kind == plan::StepKind::kSpread;
+    return step().kind == plan::StepKind::kHostBarrier ||
+           step().kind == plan::StepKind::kLeaderReduce ||
+           step().kind == plan::StepKind::kLeaderBroadcast;
   }
   bool has_transfer() const { return sending || receiving; }
 };

@@ -165,7 +165,7 @@ std::int64_t Tuner::measure_eager() {
   if (2 * kStreaks * (kStreak + 2) * once_each > budget_) {
     return context_.options.integer("eager_bytes");
   }
-  while (limit < static_cast<std::int64_t>(plan::kMostCollectedBytes) && elapsed_ < budget_ &&
+  while (limit < static_cast<std::int64_t>(plan::kMaxSlotBytes) && elapsed_ < budget_ &&
          is_eager_faster(2 * limit)) {
     limit *= 2;
   }

@@ -1,17 +1,17 @@
 // Direct: collectives in shared memory without messages. Each rank reads and writes the buffers of the others.
 //
-// L ranks of one host that map each other's buffers. Every form begins with a sync (all inputs are ready, all outputs
-// may be written) and ends with one (all accesses are complete).
+// L ranks of one host that map each other's buffers. Every form begins with a host barrier (all inputs are ready, all
+// outputs may be written) and ends with one (all accesses are complete).
 //
 // - all_reduce. At the start each rank holds its vector of S bytes, split into L slices. Rank i owns slice i: it
 //   reduces the slice from all L inputs and stores the result into all L outputs. Each input is read once and each
-//   output written once: 2 L S bytes of memory traffic, which is optimal, or 2 S per rank; 2 syncs. Also works in
-//   place, because no other rank reads slice i.
+//   output written once: 2 L S bytes of memory traffic, which is optimal, or 2 S per rank; 2 host barriers. Also works
+//   in place, because no other rank reads slice i.
 // - reduce. The same, stored into the root's output only.
 // - reduce_scatter. Rank i reduces its piece from all inputs into its output.
 // - broadcast, scatter, all_gather, gather, all_to_all. Each rank copies the data it needs from the inputs of its
-//   peers. It starts with itself and continues in line order, so the readers do not all access the same rank.
-// - barrier. One sync.
+//   peers. It starts with itself and continues in subgroup order, so the readers do not all access the same rank.
+// - barrier. One host barrier.
 #include <numeric>
 
 #include "tutti/plan/algorithms/table.h"
@@ -38,7 +38,7 @@ std::int64_t offset_of(const std::vector<std::int64_t>& counts, int rank) {
   return std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
 }
 
-// The steps of rank `me` of the group `members` between the two syncs.
+// The steps of rank `me` of the group `members` between the two host barriers.
 struct Direct {
   Builder& builder;
   const Request& request;
@@ -47,12 +47,13 @@ struct Direct {
   int me;
   int group;
 
-  void fold_slice(int index, const std::vector<int>& store_to) const {
-    const Range slice = cut(range, static_cast<int>(members.size()), index, request.element_bytes);
+  void reduce_slice(int index, const std::vector<int>& store_to) const {
+    const Range slice =
+        split(range, static_cast<int>(members.size()), index, request.element_bytes);
     builder.reduce_mapped(group, in(Space::kInput, slice), in(Space::kOutput, slice), store_to,
                           true);
   }
-  void fold_piece() const {
+  void reduce_piece() const {
     const std::int64_t count = request.counts[me];
     builder.reduce_mapped(group, {Space::kInput, offset_of(request.counts, me), count},
                           {Space::kOutput, 0, count}, {me}, true);
@@ -77,45 +78,45 @@ struct Direct {
   }
 };
 
-void build_direct(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
-  const int me = line.ranks[line.index];
-  const int group = builder.group_of(line.ranks);
-  const Direct direct{builder, stage.request, stage.range, line.ranks, me, group};
-  const int root = line.ranks[stage.root];
-  builder.sync(group);
-  switch (stage.collective) {
-    case Collective::kAllReduce: direct.fold_slice(line.index, line.ranks); break;
-    case Collective::kReduce: direct.fold_slice(line.index, {root}); break;
-    case Collective::kReduceScatter: direct.fold_piece(); break;
+void build_direct(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
+  const int me = subgroup.ranks[subgroup.index];
+  const int group = builder.group_of(subgroup.ranks);
+  const Direct direct{builder, task.request, task.range, subgroup.ranks, me, group};
+  const int root = subgroup.ranks[task.root];
+  builder.host_barrier(group);
+  switch (task.collective) {
+    case Collective::kAllReduce: direct.reduce_slice(subgroup.index, subgroup.ranks); break;
+    case Collective::kReduce: direct.reduce_slice(subgroup.index, {root}); break;
+    case Collective::kReduceScatter: direct.reduce_piece(); break;
     case Collective::kBroadcast:
-      direct.read(root, stage.range.begin, stage.range.begin, stage.range.count);
+      direct.read(root, task.range.begin, task.range.begin, task.range.count);
       break;
     case Collective::kScatter:
-      direct.read(root, offset_of(stage.request.counts, me), 0, stage.request.counts[me]);
+      direct.read(root, offset_of(task.request.counts, me), 0, task.request.counts[me]);
       break;
     case Collective::kGather:
-      if (me == root) direct.read_pieces(line.index);
+      if (me == root) direct.read_pieces(subgroup.index);
       break;
     case Collective::kAllGather:
-    case Collective::kAllToAll: direct.read_pieces(line.index); break;
-    default: return;  // barrier: one sync is enough
+    case Collective::kAllToAll: direct.read_pieces(subgroup.index); break;
+    default: return;  // barrier: one host barrier is enough
   }
-  builder.sync(group);
+  builder.host_barrier(group);
 }
 
 }  // namespace
 
 Algorithm direct() {
-  return {
-      .name = "direct",
-      .description =
-          "shared memory: a slice's owner folds it from all inputs and stores it into all outputs",
-      .letters = "bn",
-      .supports = direct_supports,
-      .cost = direct_cost,
-      .build = build_direct,
-      .is_mapped = true};
+  return {.name = "direct",
+          .description =
+              "shared memory: a owner of a slice reduces it from all inputs and stores it to all "
+              "outputs",
+          .letters = "bn",
+          .supports = direct_supports,
+          .cost = direct_cost,
+          .build = build_direct,
+          .is_mapped = true};
 }
 
 }  // namespace tutti::plan

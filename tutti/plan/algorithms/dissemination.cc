@@ -18,11 +18,12 @@ Cost dissemination_cost(Collective, int ranks, double, int) {
   return {static_cast<double>(std::bit_width(static_cast<unsigned>(ranks - 1))), 0};
 }
 
-void build_dissemination(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
+void build_dissemination(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
   const Range sent = builder.scratch(1), received = builder.scratch(1);
-  for (int distance = 1; distance < line.size(); distance *= 2) {
-    builder.exchange(line, line.neighbour(distance), sent, line.neighbour(-distance), received);
+  for (int distance = 1; distance < subgroup.size(); distance *= 2) {
+    builder.exchange(subgroup, subgroup.neighbour(distance), sent, subgroup.neighbour(-distance),
+                     received);
   }
 }
 

@@ -58,7 +58,7 @@ TreeNode in_order_node(int index, int size) {
 // One rank's parent and children in a tree, as ranks; -1: none.
 struct BinaryTree {
   Builder& builder;
-  const Line& line;
+  const Subgroup& subgroup;
   const Range& range;
   int parent;
   int children[2];
@@ -67,55 +67,55 @@ struct BinaryTree {
     for (int c = 0; c < 2; ++c) {
       if (children[c] < 0) continue;
       const bool is_last = c == 1 || children[1] < 0;
-      builder.receive(line, children[c], range,
+      builder.receive(subgroup, children[c], range,
                       {.reduce = true, .completes = completes && parent < 0 && is_last});
     }
-    if (parent >= 0) builder.send(line, parent, range);
+    if (parent >= 0) builder.send(subgroup, parent, range);
   }
   void down() const {
-    if (parent >= 0) builder.receive(line, parent, range);
+    if (parent >= 0) builder.receive(subgroup, parent, range);
     for (const int child : children) {
-      if (child >= 0) builder.send(line, child, range);
+      if (child >= 0) builder.send(subgroup, child, range);
     }
   }
 };
 
-BinaryTree tree_of_all(Builder& builder, const Stage& stage, int tree) {
-  const auto rank = [&](int i) { return i < 0 ? -1 : stage.line.ranks[i]; };
-  const TreeNode node = tree_node(stage.line.index, stage.line.size(), tree);
+BinaryTree tree_of_all(Builder& builder, const SubgroupTask& task, int tree) {
+  const auto rank = [&](int i) { return i < 0 ? -1 : task.subgroup.ranks[i]; };
+  const TreeNode node = tree_node(task.subgroup.index, task.subgroup.size(), tree);
   return {builder,
-          stage.line,
-          stage.range,
+          task.subgroup,
+          task.range,
           rank(node.parent),
           {rank(node.children[0]), rank(node.children[1])}};
 }
 
 // A tree over all other ranks, with the root above it.
-BinaryTree tree_below_root(Builder& builder, const Stage& stage, int tree) {
-  const Line& line = stage.line;
-  const int others = line.size() - 1;
-  const auto rank = [&](int i) { return i < 0 ? -1 : line.ranks[i < stage.root ? i : i + 1]; };
-  if (line.index == stage.root) {
+BinaryTree tree_below_root(Builder& builder, const SubgroupTask& task, int tree) {
+  const Subgroup& subgroup = task.subgroup;
+  const int others = subgroup.size() - 1;
+  const auto rank = [&](int i) { return i < 0 ? -1 : subgroup.ranks[i < task.root ? i : i + 1]; };
+  if (subgroup.index == task.root) {
     int top = 0;
     while (tree_node(top, others, tree).parent >= 0) ++top;
-    return {builder, line, stage.range, -1, {rank(top), -1}};
+    return {builder, subgroup, task.range, -1, {rank(top), -1}};
   }
-  const int index = line.index < stage.root ? line.index : line.index - 1;
+  const int index = subgroup.index < task.root ? subgroup.index : subgroup.index - 1;
   const TreeNode node = tree_node(index, others, tree);
-  const int parent = node.parent < 0 ? line.ranks[stage.root] : rank(node.parent);
-  return {builder, line, stage.range, parent, {rank(node.children[0]), rank(node.children[1])}};
+  const int parent = node.parent < 0 ? subgroup.ranks[task.root] : rank(node.parent);
+  return {builder, subgroup, task.range, parent, {rank(node.children[0]), rank(node.children[1])}};
 }
 
-void build_double_tree(Builder& builder, const Stage& stage) {
+void build_double_tree(Builder& builder, const SubgroupTask& task) {
   const int tree = builder.lane() % 2;
-  if (stage.collective == Collective::kAllReduce) {
-    const BinaryTree both = tree_of_all(builder, stage, tree);
-    both.up(stage.completes);
+  if (task.collective == Collective::kAllReduce) {
+    const BinaryTree both = tree_of_all(builder, task, tree);
+    both.up(task.completes);
     both.down();
   } else {
-    const BinaryTree way = tree_below_root(builder, stage, tree);
-    if (stage.collective == Collective::kReduce) way.up(stage.completes);
-    if (stage.collective == Collective::kBroadcast) way.down();
+    const BinaryTree way = tree_below_root(builder, task, tree);
+    if (task.collective == Collective::kReduce) way.up(task.completes);
+    if (task.collective == Collective::kBroadcast) way.down();
   }
 }
 

@@ -17,7 +17,7 @@ namespace tutti::plan {
 namespace {
 
 Cost halving_doubling_cost(Collective collective, int ranks, double bytes, int) {
-  const Actives actives(ranks);
+  const PowerOfTwoRanks actives(ranks);
   const double phases = collective == Collective::kAllReduce ? 2 : 1;
   const double steps = phases * std::countr_zero(static_cast<unsigned>(actives.count));
   const double share = phases * (actives.count - 1) / actives.count;
@@ -27,42 +27,42 @@ Cost halving_doubling_cost(Collective collective, int ranks, double bytes, int) 
 
 struct Halving {
   Builder& builder;
-  const Line& line;
+  const Subgroup& subgroup;
   const Pieces& pieces;
-  Actives actives{line.size()};
+  PowerOfTwoRanks actives{subgroup.size()};
 
-  bool is_paired() const { return actives.is_paired(line.index); }
-  bool is_active() const { return actives.is_active(line.index); }
-  int twin() const { return line.ranks[line.index ^ 1]; }
+  bool is_paired() const { return actives.is_paired(subgroup.index); }
+  bool is_active() const { return actives.is_active(subgroup.index); }
+  int twin() const { return subgroup.ranks[subgroup.index ^ 1]; }
   // Returns the pieces of all ranks that the active ranks first..last-1 represent.
   std::vector<Range> of(int first, int last) const {
     return pieces.runs(actives.index_of(first), actives.index_of(last));
   }
-  std::vector<Range> all() const { return pieces.runs(0, line.size()); }
+  std::vector<Range> all() const { return pieces.runs(0, subgroup.size()); }
   std::vector<Range> piece(int index) const { return pieces.runs(index, index + 1); }
 
   // The odd rank of a pair sends `ranges` to the even one (to_even) or receives them from it (to_odd).
-  void to_even(const std::vector<Range>& ranges, Fold fold = {}) const {
+  void to_even(const std::vector<Range>& ranges, ReceiveReduce reduction = {}) const {
     if (!is_paired()) return;
-    if (is_active()) return builder.exchange(line, -1, {}, twin(), ranges, fold);
-    builder.exchange(line, twin(), ranges, -1, {});
+    if (is_active()) return builder.exchange(subgroup, -1, {}, twin(), ranges, reduction);
+    builder.exchange(subgroup, twin(), ranges, -1, {});
   }
   void to_odd(const std::vector<Range>& ranges) const {
     if (!is_paired()) return;
-    if (!is_active()) return builder.exchange(line, -1, {}, twin(), ranges);
-    builder.exchange(line, twin(), ranges, -1, {});
+    if (!is_active()) return builder.exchange(subgroup, -1, {}, twin(), ranges);
+    builder.exchange(subgroup, twin(), ranges, -1, {});
   }
 
   // One step with the active rank at `distance`. The blocks of `distance` active ranks around this rank and around its
   // partner are passed to `step`.
   template <class Step>
   void with_partner(int distance, Step step) const {
-    const int mine = actives.number_of(line.index);
+    const int mine = actives.number_of(subgroup.index);
     const int partner = mine ^ distance;
     const int my_first = mine / distance * distance;
     const int its_first = partner / distance * distance;
-    step(line.ranks[actives.index_of(partner)], partner < mine, of(my_first, my_first + distance),
-         of(its_first, its_first + distance));
+    step(subgroup.ranks[actives.index_of(partner)], partner < mine,
+         of(my_first, my_first + distance), of(its_first, its_first + distance));
   }
 
   void halve(bool completes) const {
@@ -70,7 +70,7 @@ struct Halving {
     if (!is_active()) return;
     for (int distance = actives.count / 2; distance >= 1; distance /= 2) {
       with_partner(distance, [&](int rank, bool is_before, const auto& mine, const auto& its) {
-        builder.exchange(line, rank, its, rank, mine,
+        builder.exchange(subgroup, rank, its, rank, mine,
                          {true, is_before, completes && distance == 1});
       });
     }
@@ -80,28 +80,28 @@ struct Halving {
     if (!is_active()) return;
     for (int distance = 1; distance < actives.count; distance *= 2) {
       with_partner(distance, [&](int rank, bool, const auto& mine, const auto& its) {
-        builder.exchange(line, rank, mine, rank, its);
+        builder.exchange(subgroup, rank, mine, rank, its);
       });
     }
   }
 };
 
-void build_halving_doubling(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
-  const int odd = line.index | 1;
-  if (stage.collective == Collective::kReduceScatter) {
-    const Halving halving{builder, line, *stage.pieces};
-    halving.halve(stage.completes);
+void build_halving_doubling(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
+  const int odd = subgroup.index | 1;
+  if (task.collective == Collective::kReduceScatter) {
+    const Halving halving{builder, subgroup, *task.pieces};
+    halving.halve(task.completes);
     halving.to_odd(halving.is_paired() ? halving.piece(odd) : std::vector<Range>{});
-  } else if (stage.collective == Collective::kAllGather) {
-    const Halving halving{builder, line, *stage.pieces};
+  } else if (task.collective == Collective::kAllGather) {
+    const Halving halving{builder, subgroup, *task.pieces};
     halving.to_even(halving.is_paired() ? halving.piece(odd) : std::vector<Range>{});
     halving.multiply();
     halving.to_odd(halving.all());
   } else {
-    const auto pieces = Pieces::of_cut(stage.range, line.size(), stage.request.element_bytes);
-    const Halving halving{builder, line, pieces};
-    halving.halve(stage.completes);
+    const auto pieces = Pieces::of_split(task.range, subgroup.size(), task.request.element_bytes);
+    const Halving halving{builder, subgroup, pieces};
+    halving.halve(task.completes);
     halving.multiply();
     halving.to_odd(halving.all());
   }

@@ -26,14 +26,14 @@ namespace {
 // Largest message for which host_direct falls back to host_eager. Up to this size one wait fewer saves more
 // than reducing only one slice.
 constexpr std::size_t kMostEagerFallback = 8 * 1024;
-static_assert(kMostEagerFallback <= kMostCollectedBytes);
+static_assert(kMostEagerFallback <= kMaxSlotBytes);
 
 bool host_supports(Collective collective, const Shape& shape) {
   return collective == Collective::kAllReduce && shape.mapped && shape.is_whole;
 }
 
 bool eager_supports(Collective collective, const Shape& shape) {
-  return host_supports(collective, shape) && shape.bytes <= kMostCollectedBytes;
+  return host_supports(collective, shape) && shape.bytes <= kMaxSlotBytes;
 }
 
 Cost host_eager_cost(Collective, int ranks, double bytes, int) {
@@ -49,19 +49,19 @@ Cost host_staged_cost(Collective, int ranks, double bytes, int) {
   return {2 * std::max(1.0, rounds), (5 - 2.0 / ranks) * bytes};
 }
 
-void build_host_eager(Builder& builder, const Stage& stage) {
-  builder.host_all_reduce(stage.line, stage.range, HostProtocol::kEager, HostProtocol::kEager);
+void build_host_eager(Builder& builder, const SubgroupTask& task) {
+  builder.host_all_reduce(task.subgroup, task.range, HostProtocol::kEager, HostProtocol::kEager);
 }
 
-void build_host_direct(Builder& builder, const Stage& stage) {
-  const auto bytes = static_cast<std::size_t>(stage.range.count) * stage.request.element_bytes;
+void build_host_direct(Builder& builder, const SubgroupTask& task) {
+  const auto bytes = static_cast<std::size_t>(task.range.count) * task.request.element_bytes;
   builder.host_all_reduce(
-      stage.line, stage.range, HostProtocol::kDirect,
+      task.subgroup, task.range, HostProtocol::kDirect,
       bytes <= kMostEagerFallback ? HostProtocol::kEager : HostProtocol::kStaged);
 }
 
-void build_host_staged(Builder& builder, const Stage& stage) {
-  builder.host_all_reduce(stage.line, stage.range, HostProtocol::kStaged, HostProtocol::kStaged);
+void build_host_staged(Builder& builder, const SubgroupTask& task) {
+  builder.host_all_reduce(task.subgroup, task.range, HostProtocol::kStaged, HostProtocol::kStaged);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void build_host_staged(Builder& builder, const Stage& stage) {
 Algorithm host_eager() {
   return {.name = "host_eager",
           .description =
-              "one host, small vectors: each rank folds all vectors from slots in shared memory",
+              "one host, small vectors: each rank reduces all vectors from slots in shared memory",
           .supports = eager_supports,
           .cost = host_eager_cost,
           .build = build_host_eager,

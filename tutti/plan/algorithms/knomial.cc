@@ -64,24 +64,24 @@ struct Node {
 
 struct KnomialTree {
   Builder& builder;
-  const Line& line;
+  const Subgroup& subgroup;
   int root;
-  Node node{line.wrap(line.index - root), line.size()};
+  Node node{subgroup.wrap(subgroup.index - root), subgroup.size()};
 
-  int rank(int v) const { return line.ranks[line.wrap(root + v)]; }
+  int rank(int v) const { return subgroup.ranks[subgroup.wrap(root + v)]; }
   bool is_root() const { return node.parent < 0; }
 
   void broadcast(const Range& range) const {
-    if (!is_root()) builder.receive(line, rank(node.parent), range);
-    for (const int child : node.children) builder.send(line, rank(child), range);
+    if (!is_root()) builder.receive(subgroup, rank(node.parent), range);
+    for (const int child : node.children) builder.send(subgroup, rank(child), range);
   }
   void reduce(const Range& range, bool completes) const {
     for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
       const bool is_last = child + 1 == node.children.rend();
-      builder.receive(line, rank(*child), range,
+      builder.receive(subgroup, rank(*child), range,
                       {.reduce = true, .completes = completes && is_root() && is_last});
     }
-    if (!is_root()) builder.send(line, rank(node.parent), range);
+    if (!is_root()) builder.send(subgroup, rank(node.parent), range);
   }
 };
 
@@ -93,7 +93,7 @@ class Subtree {
   Subtree(const KnomialTree& tree, const Request& request, Space whole) : tree_(tree) {
     std::vector<std::int64_t> offsets{0};
     for (const std::int64_t count : request.counts) offsets.push_back(offsets.back() + count);
-    for (int v = 0; v < tree.line.size(); ++v) {
+    for (int v = 0; v < tree.subgroup.size(); ++v) {
       pieces_.add_piece();
       pieces_.append({whole, offsets[tree.rank(v)], request.counts[tree.rank(v)]});
     }
@@ -115,7 +115,7 @@ class Subtree {
     return runs;
   }
   std::vector<Range> of_child(int child) const {
-    return at(child, tree_.node.end_of(child, tree_.line.size()));
+    return at(child, tree_.node.end_of(child, tree_.subgroup.size()));
   }
   std::vector<Range> all() const { return at(tree_.node.v, tree_.node.end); }
   Range mine() const {
@@ -139,33 +139,33 @@ void gather(const KnomialTree& tree, const Request& request) {
   const Range mine = subtree.mine();
   if (mine.space != Space::kInput) tree.builder.copy({Space::kInput, 0, mine.count}, mine);
   for (auto child = tree.node.children.rbegin(); child != tree.node.children.rend(); ++child) {
-    tree.builder.exchange(tree.line, -1, {}, tree.rank(*child), subtree.of_child(*child));
+    tree.builder.exchange(tree.subgroup, -1, {}, tree.rank(*child), subtree.of_child(*child));
   }
   if (!tree.is_root()) {
-    tree.builder.exchange(tree.line, tree.rank(tree.node.parent), subtree.all(), -1, {});
+    tree.builder.exchange(tree.subgroup, tree.rank(tree.node.parent), subtree.all(), -1, {});
   }
 }
 
 void scatter(const KnomialTree& tree, const Request& request) {
   const Subtree subtree(tree, request, Space::kInput);
   if (!tree.is_root()) {
-    tree.builder.exchange(tree.line, -1, {}, tree.rank(tree.node.parent), subtree.all());
+    tree.builder.exchange(tree.subgroup, -1, {}, tree.rank(tree.node.parent), subtree.all());
   }
   for (const int child : tree.node.children) {
-    tree.builder.exchange(tree.line, tree.rank(child), subtree.of_child(child), -1, {});
+    tree.builder.exchange(tree.subgroup, tree.rank(child), subtree.of_child(child), -1, {});
   }
   const Range mine = subtree.mine();
   if (mine.space != Space::kOutput) tree.builder.copy(mine, {Space::kOutput, 0, mine.count});
 }
 
-void build_knomial(Builder& builder, const Stage& stage) {
-  const KnomialTree tree{builder, stage.line, stage.root};
-  switch (stage.collective) {
-    case Collective::kBroadcast: return tree.broadcast(stage.range);
-    case Collective::kReduce: return tree.reduce(stage.range, stage.completes);
-    case Collective::kGather: return gather(tree, stage.request);
-    case Collective::kScatter: return scatter(tree, stage.request);
-    default: tree.reduce(stage.range, stage.completes); return tree.broadcast(stage.range);
+void build_knomial(Builder& builder, const SubgroupTask& task) {
+  const KnomialTree tree{builder, task.subgroup, task.root};
+  switch (task.collective) {
+    case Collective::kBroadcast: return tree.broadcast(task.range);
+    case Collective::kReduce: return tree.reduce(task.range, task.completes);
+    case Collective::kGather: return gather(tree, task.request);
+    case Collective::kScatter: return scatter(tree, task.request);
+    default: tree.reduce(task.range, task.completes); return tree.broadcast(task.range);
   }
 }
 

@@ -20,7 +20,7 @@ struct LaneTask {
 
 // True if an all_reduce is small enough for the node-leader path: the first rank of each host communicates
 // for all ranks of its host.
-bool collects(const Layout& layout, const Request& request, int lanes);
+bool uses_node_leader(const Layout& layout, const Request& request, int lanes);
 
 void all_reduce_lane(const LaneTask& task);
 void broadcast_lane(const LaneTask& task);

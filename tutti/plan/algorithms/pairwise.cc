@@ -6,9 +6,9 @@
 // - all_to_all. At the start rank i holds one piece for each rank; step t sends the piece for rank i+t. At the end it
 //   holds one piece from each rank: n-1 steps, each byte crosses the wire once.
 // - reduce_scatter. Step t sends the unreduced piece i+t to its owner and stores the received piece in scratch memory.
-//   At the end rank i holds n unreduced versions of piece i and reduces them in a single pass, in line order: n-1
-//   steps, (n-1)/n S bytes. On a line in rank order each element is r0 op r1 op r2 ... for any split of the vector, so
-//   the result is reproducible.
+//   At the end rank i holds n unreduced versions of piece i and reduces them in a single pass, in subgroup order: n-1
+//   steps, (n-1)/n S bytes. On a subgroup in rank order each element is r0 op r1 op r2 ... for any split of the vector,
+//   so the result is reproducible.
 // - all_gather. Step t sends piece i to rank i+t.
 // - all_reduce. reduce_scatter, then all_gather.
 // - reduce. reduce_scatter, then every owner sends its piece to the root.
@@ -34,11 +34,11 @@ Cost pairwise_cost(Collective collective, int ranks, double bytes, int) {
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
 }
 
-// Unreduced versions of this rank's piece. The versions of each run are stored consecutively, in line order.
+// Unreduced versions of this rank's piece. The versions of each run are stored consecutively, in subgroup order.
 class RawPieces {
  public:
-  RawPieces(Builder& builder, const Line& line, const Pieces& pieces)
-      : runs_(pieces.runs(line.index, line.index + 1)), ranks_(line.size()) {
+  RawPieces(Builder& builder, const Subgroup& subgroup, const Pieces& pieces)
+      : runs_(pieces.runs(subgroup.index, subgroup.index + 1)), ranks_(subgroup.size()) {
     for (const Range& run : runs_) kept_.push_back(builder.scratch(run.count * ranks_));
   }
   std::vector<Range> version(int index) const {
@@ -52,7 +52,7 @@ class RawPieces {
     const auto own = version(index);
     for (std::size_t r = 0; r < runs_.size(); ++r) builder.copy(runs_[r], own[r]);
   }
-  void fold(Builder& builder, bool completes) const {
+  void reduce(Builder& builder, bool completes) const {
     for (std::size_t r = 0; r < runs_.size(); ++r) {
       builder.reduce_local(kept_[r], ranks_, runs_[r], completes);
     }
@@ -64,41 +64,42 @@ class RawPieces {
   int ranks_;
 };
 
-void pairwise_reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces,
+void pairwise_reduce_scatter(Builder& builder, const Subgroup& subgroup, const Pieces& pieces,
                              bool completes) {
-  const RawPieces raw(builder, line, pieces);
-  raw.keep_own(builder, line.index);
-  for (int t = 1; t < line.size(); ++t) {
-    const int to = line.wrap(line.index + t);
-    const int from = line.wrap(line.index - t);
-    builder.exchange(line, line.ranks[to], pieces.runs(to, to + 1), line.ranks[from],
+  const RawPieces raw(builder, subgroup, pieces);
+  raw.keep_own(builder, subgroup.index);
+  for (int t = 1; t < subgroup.size(); ++t) {
+    const int to = subgroup.wrap(subgroup.index + t);
+    const int from = subgroup.wrap(subgroup.index - t);
+    builder.exchange(subgroup, subgroup.ranks[to], pieces.runs(to, to + 1), subgroup.ranks[from],
                      raw.version(from));
   }
-  raw.fold(builder, completes);
+  raw.reduce(builder, completes);
 }
 
-void pairwise_all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
-  const auto mine = pieces.runs(line.index, line.index + 1);
-  for (int t = 1; t < line.size(); ++t) {
-    const int from = line.wrap(line.index - t);
-    builder.exchange(line, line.neighbour(t), mine, line.ranks[from], pieces.runs(from, from + 1));
+void pairwise_all_gather(Builder& builder, const Subgroup& subgroup, const Pieces& pieces) {
+  const auto mine = pieces.runs(subgroup.index, subgroup.index + 1);
+  for (int t = 1; t < subgroup.size(); ++t) {
+    const int from = subgroup.wrap(subgroup.index - t);
+    builder.exchange(subgroup, subgroup.neighbour(t), mine, subgroup.ranks[from],
+                     pieces.runs(from, from + 1));
   }
 }
 
-void collect(Builder& builder, const Line& line, const Pieces& pieces, int root) {
-  if (line.index != root) {
-    return builder.exchange(line, line.ranks[root], pieces.runs(line.index, line.index + 1), -1,
-                            {});
+void collect(Builder& builder, const Subgroup& subgroup, const Pieces& pieces, int root) {
+  if (subgroup.index != root) {
+    return builder.exchange(subgroup, subgroup.ranks[root],
+                            pieces.runs(subgroup.index, subgroup.index + 1), -1, {});
   }
-  for (int t = 1; t < line.size(); ++t) {
-    const int from = line.wrap(root + t);
-    builder.exchange(line, -1, {}, line.ranks[from], pieces.runs(from, from + 1));
+  for (int t = 1; t < subgroup.size(); ++t) {
+    const int from = subgroup.wrap(root + t);
+    builder.exchange(subgroup, -1, {}, subgroup.ranks[from], pieces.runs(from, from + 1));
   }
 }
 
-void all_to_all(Builder& builder, const Line& line, const Request& request) {
-  const int ranks = line.size();
-  const auto places = [&](Space space, const std::vector<std::int64_t>& counts) {
+void all_to_all(Builder& builder, const Subgroup& subgroup, const Request& request) {
+  const int ranks = subgroup.size();
+  const auto ranges_of = [&](Space space, const std::vector<std::int64_t>& counts) {
     std::vector<Range> ranges;
     std::int64_t begin = 0;
     for (int r = 0; r < ranks; ++r) {
@@ -108,32 +109,32 @@ void all_to_all(Builder& builder, const Line& line, const Request& request) {
     }
     return ranges;
   };
-  const auto sent = places(Space::kInput, request.send_counts);
-  const auto received = places(Space::kOutput, request.receive_counts);
-  const int me = line.ranks[line.index];
+  const auto sent = ranges_of(Space::kInput, request.send_counts);
+  const auto received = ranges_of(Space::kOutput, request.receive_counts);
+  const int me = subgroup.ranks[subgroup.index];
   builder.copy(sent[me], received[me]);
   for (int t = 1; t < ranks; ++t) {
-    const int to = line.neighbour(t);
-    const int from = line.neighbour(-t);
-    builder.exchange(line, to, sent[to], from, received[from]);
+    const int to = subgroup.neighbour(t);
+    const int from = subgroup.neighbour(-t);
+    builder.exchange(subgroup, to, sent[to], from, received[from]);
   }
 }
 
-void build_pairwise(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
-  switch (stage.collective) {
+void build_pairwise(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
+  switch (task.collective) {
     case Collective::kReduceScatter:
-      return pairwise_reduce_scatter(builder, line, *stage.pieces, stage.completes);
-    case Collective::kAllGather: return pairwise_all_gather(builder, line, *stage.pieces);
-    case Collective::kAllToAll: return all_to_all(builder, line, stage.request);
+      return pairwise_reduce_scatter(builder, subgroup, *task.pieces, task.completes);
+    case Collective::kAllGather: return pairwise_all_gather(builder, subgroup, *task.pieces);
+    case Collective::kAllToAll: return all_to_all(builder, subgroup, task.request);
     default: break;
   }
-  const auto pieces = Pieces::of_cut(stage.range, line.size(), stage.request.element_bytes);
-  pairwise_reduce_scatter(builder, line, pieces, stage.completes);
-  if (stage.collective == Collective::kReduce) {
-    collect(builder, line, pieces, stage.root);
+  const auto pieces = Pieces::of_split(task.range, subgroup.size(), task.request.element_bytes);
+  pairwise_reduce_scatter(builder, subgroup, pieces, task.completes);
+  if (task.collective == Collective::kReduce) {
+    collect(builder, subgroup, pieces, task.root);
   } else {
-    pairwise_all_gather(builder, line, pieces);
+    pairwise_all_gather(builder, subgroup, pieces);
   }
 }
 
@@ -141,7 +142,7 @@ void build_pairwise(Builder& builder, const Stage& stage) {
 
 Algorithm pairwise() {
   return {"pairwise",
-          "each with each in turn; all_to_all, and folds strictly in rank order",
+          "every pair of ranks in turn; all_to_all, and reductions strictly in rank order",
           "",
           pairwise_supports,
           pairwise_cost,

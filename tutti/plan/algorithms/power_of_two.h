@@ -9,11 +9,11 @@ namespace tutti::plan {
 
 // Of n ranks, p are *active*, where p is the largest power of two not above n. The first 2(n-p) ranks form pairs; the
 // even rank of a pair is active and also represents the odd one.
-struct Actives {
+struct PowerOfTwoRanks {
   int count;  // p
   int pairs;  // n-p
 
-  explicit Actives(int ranks)
+  explicit PowerOfTwoRanks(int ranks)
       : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
         pairs(ranks - count) {}
   bool is_paired(int index) const { return index < 2 * pairs; }

@@ -18,32 +18,33 @@ bool recursive_doubling_supports(Collective collective, const Shape& shape) {
 }
 
 Cost recursive_doubling_cost(Collective, int ranks, double bytes, int) {
-  const Actives actives(ranks);
+  const PowerOfTwoRanks actives(ranks);
   const double steps =
       std::countr_zero(static_cast<unsigned>(actives.count)) + (actives.pairs > 0 ? 2 : 0);
   return {steps, steps * bytes};
 }
 
-void build_recursive_doubling(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
-  const Range& vector = stage.range;
-  const Actives actives(line.size());
-  if (!actives.is_active(line.index)) {
-    builder.send(line, line.ranks[line.index - 1], vector);
-    return builder.receive(line, line.ranks[line.index - 1], vector);
+void build_recursive_doubling(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
+  const Range& vector = task.range;
+  const PowerOfTwoRanks actives(subgroup.size());
+  if (!actives.is_active(subgroup.index)) {
+    builder.send(subgroup, subgroup.ranks[subgroup.index - 1], vector);
+    return builder.receive(subgroup, subgroup.ranks[subgroup.index - 1], vector);
   }
-  if (actives.is_paired(line.index)) {
-    builder.receive(line, line.ranks[line.index + 1], vector, {.reduce = true});
+  if (actives.is_paired(subgroup.index)) {
+    builder.receive(subgroup, subgroup.ranks[subgroup.index + 1], vector, {.reduce = true});
   }
-  const int mine = actives.number_of(line.index);
+  const int mine = actives.number_of(subgroup.index);
   for (int distance = 1; distance < actives.count; distance *= 2) {
     const int partner = mine ^ distance;
-    const int rank = line.ranks[actives.index_of(partner)];
+    const int rank = subgroup.ranks[actives.index_of(partner)];
     const bool is_last = 2 * distance == actives.count;
-    builder.exchange(line, rank, vector, rank, vector,
-                     {true, partner < mine, stage.completes && is_last});
+    builder.exchange(subgroup, rank, vector, rank, vector,
+                     {true, partner < mine, task.completes && is_last});
   }
-  if (actives.is_paired(line.index)) builder.send(line, line.ranks[line.index + 1], vector);
+  if (actives.is_paired(subgroup.index))
+    builder.send(subgroup, subgroup.ranks[subgroup.index + 1], vector);
 }
 
 }  // namespace

@@ -19,36 +19,37 @@ Cost ring_cost(Collective collective, int ranks, double bytes, int) {
   return {phases * (ranks - 1), phases * (ranks - 1) / ranks * bytes};
 }
 
-void ring_reduce_scatter(Builder& builder, const Line& line, const Pieces& pieces, bool completes) {
-  for (int t = 0; t + 1 < line.size(); ++t) {
-    const int sent = line.wrap(line.index - 1 - t);
-    const int folded = line.wrap(line.index - 2 - t);
-    const bool last = t + 2 == line.size();
-    builder.exchange(line, line.neighbour(1), pieces.runs(sent, sent + 1), line.neighbour(-1),
-                     pieces.runs(folded, folded + 1),
+void ring_reduce_scatter(Builder& builder, const Subgroup& subgroup, const Pieces& pieces,
+                         bool completes) {
+  for (int t = 0; t + 1 < subgroup.size(); ++t) {
+    const int sent = subgroup.wrap(subgroup.index - 1 - t);
+    const int reduced = subgroup.wrap(subgroup.index - 2 - t);
+    const bool last = t + 2 == subgroup.size();
+    builder.exchange(subgroup, subgroup.neighbour(1), pieces.runs(sent, sent + 1),
+                     subgroup.neighbour(-1), pieces.runs(reduced, reduced + 1),
                      {.reduce = true, .arrived_first = true, .completes = completes && last});
   }
 }
 
-void ring_all_gather(Builder& builder, const Line& line, const Pieces& pieces) {
-  for (int t = 0; t + 1 < line.size(); ++t) {
-    const int sent = line.wrap(line.index - t);
-    const int received = line.wrap(line.index - t - 1);
-    builder.exchange(line, line.neighbour(1), pieces.runs(sent, sent + 1), line.neighbour(-1),
-                     pieces.runs(received, received + 1));
+void ring_all_gather(Builder& builder, const Subgroup& subgroup, const Pieces& pieces) {
+  for (int t = 0; t + 1 < subgroup.size(); ++t) {
+    const int sent = subgroup.wrap(subgroup.index - t);
+    const int received = subgroup.wrap(subgroup.index - t - 1);
+    builder.exchange(subgroup, subgroup.neighbour(1), pieces.runs(sent, sent + 1),
+                     subgroup.neighbour(-1), pieces.runs(received, received + 1));
   }
 }
 
-void build_ring(Builder& builder, const Stage& stage) {
-  switch (stage.collective) {
+void build_ring(Builder& builder, const SubgroupTask& task) {
+  switch (task.collective) {
     case Collective::kReduceScatter:
-      return ring_reduce_scatter(builder, stage.line, *stage.pieces, stage.completes);
-    case Collective::kAllGather: return ring_all_gather(builder, stage.line, *stage.pieces);
+      return ring_reduce_scatter(builder, task.subgroup, *task.pieces, task.completes);
+    case Collective::kAllGather: return ring_all_gather(builder, task.subgroup, *task.pieces);
     default: {
       const auto pieces =
-          Pieces::of_cut(stage.range, stage.line.size(), stage.request.element_bytes);
-      ring_reduce_scatter(builder, stage.line, pieces, stage.completes);
-      ring_all_gather(builder, stage.line, pieces);
+          Pieces::of_split(task.range, task.subgroup.size(), task.request.element_bytes);
+      ring_reduce_scatter(builder, task.subgroup, pieces, task.completes);
+      ring_all_gather(builder, task.subgroup, pieces);
     }
   }
 }

@@ -12,17 +12,17 @@ Cost send_receive_cost(Collective, int, double bytes, int) {
   return {1, bytes};
 }
 
-void build_send_receive(Builder& builder, const Stage& stage) {
-  const Request& request = stage.request;
-  const int me = stage.line.ranks[stage.line.index];
+void build_send_receive(Builder& builder, const SubgroupTask& task) {
+  const Request& request = task.request;
+  const int me = task.subgroup.ranks[task.subgroup.index];
   const Range source{Space::kInput, 0, request.count};
   const Range target{Space::kOutput, 0, request.count};
   if (request.root == request.peer) {
     if (me == request.root) builder.copy(source, target);
   } else if (me == request.root) {
-    builder.send(stage.line, request.peer, source);
+    builder.send(task.subgroup, request.peer, source);
   } else if (me == request.peer) {
-    builder.receive(stage.line, request.root, target);
+    builder.receive(task.subgroup, request.root, target);
   }
 }
 

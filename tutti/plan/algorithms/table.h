@@ -1,6 +1,6 @@
 // Table of algorithms. A new algorithm is one file in this directory and one row in this table.
 //
-// Each algorithm works on a *line*: ranks connected by one kind of link. `multi_dimensional` composes the others,
+// Each algorithm works on a *subgroup*: ranks connected by one kind of link. `multi_dimensional` composes the others,
 // dimension by dimension, into a plan for a whole grid.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tutti::plan {
 
-// The task of an algorithm: one collective along one line, for one lane.
+// The task of an algorithm: one collective along one subgroup, for one lane.
 //   all_reduce       each rank holds `range`; at the end each holds the reduction over all ranks
 //   reduce_scatter   each rank holds all `pieces`; at the end rank i holds piece i, reduced over all ranks
 //   all_gather       rank i holds piece i; at the end each rank holds all pieces
@@ -22,27 +22,27 @@ namespace tutti::plan {
 // These work in place, in memory (`range.space`) that may be overwritten. The exception is `direct`, which
 // performs the whole collective from input to output. gather, scatter and all_to_all go from input to output
 // as described by `request`.
-struct Stage {
+struct SubgroupTask {
   Collective collective = Collective::kAllReduce;
-  const Line& line;
+  const Subgroup& subgroup;
   const Request& request;
   Range range = {};
   const Pieces* pieces = nullptr;
-  int root = 0;            // index in the line
-  bool completes = false;  // no other line follows: reductions are final
+  int root = 0;            // index in the subgroup
+  bool completes = false;  // no other subgroup follows: reductions are final
 };
 
-// Properties of a line and a request that determine whether an algorithm supports it.
+// Properties of a subgroup and a request that determine whether an algorithm supports it.
 struct Shape {
   int ranks = 1;
   bool mapped = false;        // ranks map each other's memory
   bool reproducible = false;  // reduce in rank order
   bool uniform = true;        // all_to_all: equal counts on all ranks
-  bool is_whole = true;       // the line holds all ranks of the plan
+  bool is_whole = true;       // the subgroup holds all ranks of the plan
   std::size_t bytes = 0;      // size of the vector of an all_reduce
 };
 
-// Cost along one line. steps: messages (or syncs) on the longest dependency chain. bytes: bytes transferred
+// Cost along one subgroup. steps: messages (or host barriers) on the longest dependency chain. bytes: bytes transferred
 // sequentially on that chain; for mapped algorithms, bytes that one rank reads and writes.
 struct Cost {
   double steps = 0;
@@ -57,9 +57,9 @@ struct Algorithm {
   bool (*supports)(Collective collective, const Shape& shape);
   // Cost for a vector (or all pieces) of `bytes` bytes, split into `lanes` lanes.
   Cost (*cost)(Collective collective, int ranks, double bytes, int lanes);
-  void (*build)(Builder& builder, const Stage& stage);
+  void (*build)(Builder& builder, const SubgroupTask& task);
   bool is_mapped = false;    // for ranks of one host that map each other's memory
-  bool is_one_step = false;  // blocks until the whole line has finished, so a plan has one lane
+  bool is_one_step = false;  // blocks until the whole subgroup has finished, so a plan has one lane
 };
 
 std::span<const Algorithm> algorithms();

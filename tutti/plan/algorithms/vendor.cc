@@ -20,23 +20,23 @@ Cost vendor_cost(Collective collective, int ranks, double bytes, int) {
           phases * (ranks - 1) / ranks * bytes};
 }
 
-void build_vendor(Builder& builder, const Stage& stage) {
-  const Line& line = stage.line;
-  if (stage.collective == Collective::kAllReduce) {
-    if (stage.range.count == 0) return;
-    return builder.vendor(stage.collective, line, stage.range, stage.range, {stage.range.count},
-                          stage.completes);
+void build_vendor(Builder& builder, const SubgroupTask& task) {
+  const Subgroup& subgroup = task.subgroup;
+  if (task.collective == Collective::kAllReduce) {
+    if (task.range.count == 0) return;
+    return builder.vendor(task.collective, subgroup, task.range, task.range, {task.range.count},
+                          task.completes);
   }
-  const auto whole = stage.pieces->runs(0, line.size());
+  const auto whole = task.pieces->runs(0, subgroup.size());
   if (whole.empty()) return;
   std::vector<std::int64_t> counts;
-  for (int i = 0; i < line.size(); ++i) counts.push_back(stage.pieces->count(i));
-  const Range mine = stage.pieces->only(line.index);
-  if (stage.collective == Collective::kAllGather) {
-    return builder.vendor(stage.collective, line, mine, whole.front(), counts, false);
+  for (int i = 0; i < subgroup.size(); ++i) counts.push_back(task.pieces->count(i));
+  const Range mine = task.pieces->only(subgroup.index);
+  if (task.collective == Collective::kAllGather) {
+    return builder.vendor(task.collective, subgroup, mine, whole.front(), counts, false);
   }
   const Range result = builder.scratch(mine.count);
-  builder.vendor(stage.collective, line, whole.front(), result, counts, stage.completes);
+  builder.vendor(task.collective, subgroup, whole.front(), result, counts, task.completes);
   builder.copy(result, mine);
 }
 

@@ -24,7 +24,7 @@ std::string describe(const Access& access, int lanes) {
 
 }  // namespace
 
-std::string RaceFinder::find(int lanes) const {
+std::string RaceDetector::find(int lanes) const {
   std::vector<const Access*> sorted;
   for (const Access& access : accesses_) sorted.push_back(&access);
   std::sort(sorted.begin(), sorted.end(), [](const Access* a, const Access* b) {

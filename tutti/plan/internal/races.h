@@ -21,7 +21,7 @@ struct Access {
   std::shared_ptr<const Clock> known;  // clock of the thread when the step began
 };
 
-class RaceFinder {
+class RaceDetector {
  public:
   void add(Access access) { accesses_.push_back(std::move(access)); }
   // Returns a description of the first conflicting pair, or "" if there is none. `lanes`: threads per rank.

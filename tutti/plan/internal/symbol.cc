@@ -23,10 +23,10 @@ Symbol fold(std::span<const Symbol> values, bool completes) {
     result.last = value.last;
     result.sum += value.sum;
     result.terms += value.terms;
-    result.folds = std::max(result.folds, value.folds);
+    result.reductions = std::max(result.reductions, value.reductions);
     result.completed += value.completed;
   }
-  ++result.folds;
+  ++result.reductions;
   if (completes) ++result.completed;
   return result;
 }

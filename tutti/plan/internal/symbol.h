@@ -10,7 +10,7 @@ struct Symbol {
   std::uint64_t sum = 0xdead'beef'dead'beef;  // sum of the hashes of all terms
   int terms = -1'000'000;                     // number of terms; negative for uninitialised memory
   int first = -1, last = -1;                  // first and last rank, if the terms are in rank order
-  int folds = 0;                              // reductions on the longest dependency chain
+  int reductions = 0;                         // reductions on the longest dependency chain
   int completed = 0;                          // number of reductions marked as final
   bool in_order = false;                      // ((first op first+1) op ...) op last
 

@@ -17,7 +17,7 @@
 namespace tutti::comm {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr std::size_t kEagerBytes = plan::kMostCollectedBytes;  // a slot holds
+inline constexpr std::size_t kEagerBytes = plan::kMaxSlotBytes;  // a slot holds
 
 using plan::stage_bytes;
 

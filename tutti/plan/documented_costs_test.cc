@@ -16,8 +16,8 @@
 namespace tutti::plan {
 namespace {
 
-using testing::dealt;
 using testing::grid_of;
+using testing::round_robin;
 using testing::uneven;
 using topo::Grid;
 
@@ -37,7 +37,7 @@ Report run(const Grid& grid, const Request& request, const Choice& choice) {
   return report;
 }
 
-TEST(Claims, FourByEightByEightTakes34StepsNot510) {
+TEST(DocumentedCosts, FourByEightByEightTakes34StepsNot510) {
   const Request request = request_for(Collective::kAllReduce, 256);
   const Report rings = run(grid_of({4, 8, 8}), request, {{"ring", "ring", "ring"}});
   EXPECT_EQ(rings.rounds, 34);
@@ -51,7 +51,7 @@ TEST(Claims, FourByEightByEightTakes34StepsNot510) {
   EXPECT_EQ(flat.max_bytes_sent(), 2 * 255 * 64);
 }
 
-TEST(Claims, RingIsOptimalInBytes) {
+TEST(DocumentedCosts, RingIsOptimalInBytes) {
   for (const int n : {2, 3, 5, 8, 13}) {
     const Report report = run(grid_of({n}), request_for(Collective::kAllReduce, 4 * n), {{"ring"}});
     EXPECT_EQ(report.rounds, 2 * (n - 1));
@@ -62,7 +62,7 @@ TEST(Claims, RingIsOptimalInBytes) {
   }
 }
 
-TEST(Claims, HalvingDoublingIsOptimalInBytesWithLogSteps) {
+TEST(DocumentedCosts, HalvingDoublingIsOptimalInBytesWithLogSteps) {
   for (const int log : {1, 2, 3, 4}) {
     const int n = 1 << log;
     const Report report =
@@ -77,7 +77,7 @@ TEST(Claims, HalvingDoublingIsOptimalInBytesWithLogSteps) {
   }
 }
 
-TEST(Claims, RecursiveDoublingHasTheFewestSteps) {
+TEST(DocumentedCosts, RecursiveDoublingHasTheFewestSteps) {
   for (const int n : {2, 4, 8, 16, 3, 7, 13}) {
     const Report report =
         run(grid_of({n}), request_for(Collective::kAllReduce, 4), {{"recursive_doubling"}});
@@ -86,9 +86,10 @@ TEST(Claims, RecursiveDoublingHasTheFewestSteps) {
   }
 }
 
-TEST(Claims, SmallVectorsOverHostsNeedTheStepsOfTheirNetworkOnly) {
+TEST(DocumentedCosts, SmallVectorsOverHostsNeedTheStepsOfTheirNetworkOnly) {
   Request request = request_for(Collective::kAllReduce, 32);
-  for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({3, 4}, 1)), uneven({1, 3, 2, 2})}) {
+  for (const Grid& grid :
+       {grid_of({2, 4}, 1), round_robin(grid_of({3, 4}, 1)), uneven({1, 3, 2, 2})}) {
     const Choice choice{{"direct", "recursive_doubling"}, 1, 1};
     for (const bool in_place : {false, true}) {
       const Report report = verify(grid, request, choice, {.in_place = in_place});
@@ -103,7 +104,7 @@ TEST(Claims, SmallVectorsOverHostsNeedTheStepsOfTheirNetworkOnly) {
       EXPECT_FALSE(plan.uses_mapped_memory());
     }
   }
-  request.count = kMostCollectedBytes / 64 + 1;
+  request.count = kMaxSlotBytes / 64 + 1;
   EXPECT_TRUE(
       build(grid_of({2, 4}, 1), request, {{"direct", "ring"}, 1, 1}, 0).uses_mapped_memory());
 }
@@ -114,7 +115,7 @@ int depth_of(int index, int size, int tree) {
   return depth;
 }
 
-TEST(Claims, DoubleTreeIsLogDeepAndEveryRankALeafOnce) {
+TEST(DocumentedCosts, DoubleTreeIsLogDeepAndEveryRankALeafOnce) {
   for (int n = 1; n <= 130; ++n) {
     for (const int tree : {0, 1}) {
       for (int i = 0; i < n; ++i) {
@@ -134,7 +135,7 @@ TEST(Claims, DoubleTreeIsLogDeepAndEveryRankALeafOnce) {
   }
 }
 
-TEST(Claims, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
+TEST(DocumentedCosts, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
   for (const int n : {2, 4, 8, 16}) {
     const Report report =
         run(grid_of({n}), request_for(Collective::kAllReduce, 64), {{"double_tree"}, 2});
@@ -143,7 +144,7 @@ TEST(Claims, DoubleTreeSendsTwiceTheVectorOverBothTrees) {
   }
 }
 
-TEST(Claims, KnomialTakesLogRounds) {
+TEST(DocumentedCosts, KnomialTakesLogRounds) {
   for (const auto& [n, rounds] : {std::pair{2, 1}, {4, 3}, {5, 4}, {16, 6}}) {
     const Report down = run(grid_of({n}), request_for(Collective::kBroadcast, 8), {{"knomial"}});
     EXPECT_EQ(down.rounds, rounds) << n;
@@ -155,7 +156,7 @@ TEST(Claims, KnomialTakesLogRounds) {
   EXPECT_EQ(gather.max_bytes_sent(), 4 * 2 * 64);  // a subtree of four ranks
 }
 
-TEST(Claims, DirectTouchesEveryByteOnce) {
+TEST(DocumentedCosts, DirectTouchesEveryByteOnce) {
   for (const int n : {2, 3, 8}) {
     const std::int64_t count = 8 * n;
     const Report report =
@@ -164,12 +165,12 @@ TEST(Claims, DirectTouchesEveryByteOnce) {
     for (const RankTraffic& rank : report.ranks) EXPECT_EQ(rank.bytes_mapped, 2 * count * 64);
     const Plan plan =
         build(grid_of({n}, 1), request_for(Collective::kAllReduce, count), {{"direct"}}, 0);
-    EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // sync, reduce, sync
+    EXPECT_EQ(plan.lanes[0].steps.size(), 3U);  // host barrier, reduce, host barrier
   }
 }
 
 // One step and no message. Each rank reads and writes exactly the bytes stated by the cost function.
-TEST(Claims, OneHostReducesInOneStep) {
+TEST(DocumentedCosts, OneHostReducesInOneStep) {
   for (const int n : {2, 3, 8}) {
     const std::int64_t count = 8 * n, bytes = count * 64;
     const Request request = request_for(Collective::kAllReduce, count);
@@ -191,7 +192,7 @@ TEST(Claims, OneHostReducesInOneStep) {
   EXPECT_EQ(rounds.steps, 2 * 3);
 }
 
-TEST(Claims, OtherMemoryFallsBackToSlotsOrStages) {
+TEST(DocumentedCosts, OtherMemoryFallsBackToSlotsOrStages) {
   const Grid grid = grid_of({4}, 1);
   for (const auto& [count, protocol] :
        {std::pair{8 * 16, HostProtocol::kEager}, {8 * 16 + 1, HostProtocol::kStaged}}) {
@@ -205,7 +206,7 @@ TEST(Claims, OtherMemoryFallsBackToSlotsOrStages) {
   }
 }
 
-TEST(Claims, OneHostMeetsEvenWithoutElements) {
+TEST(DocumentedCosts, OneHostMeetsEvenWithoutElements) {
   for (const char* name : {"host_eager", "host_direct", "host_staged"}) {
     const Request request = request_for(Collective::kAllReduce, 0);
     EXPECT_NE(build(grid_of({3}, 1), request, {{name}}, 2).host_all_reduce(), nullptr);
@@ -213,13 +214,14 @@ TEST(Claims, OneHostMeetsEvenWithoutElements) {
   }
 }
 
-TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
+TEST(DocumentedCosts, AHostSendsAsMuchAsOneRankOfItWould) {
   constexpr std::int64_t kCount = 96;
   const Request request = request_for(Collective::kAllReduce, kCount);
   for (const char* algorithm : {"ring", "halving_doubling"}) {
     const Choice choice{{"direct", algorithm}};
-    for (const Grid& grid : {grid_of({2, 4}, 1), dealt(grid_of({2, 4}, 1)), uneven({2, 3, 2, 4}),
-                             dealt(grid_of({4, 4}, 1)), grid_of({6, 2, 2}, 1)}) {
+    for (const Grid& grid :
+         {grid_of({2, 4}, 1), round_robin(grid_of({2, 4}, 1)), uneven({2, 3, 2, 4}),
+          round_robin(grid_of({4, 4}, 1)), grid_of({6, 2, 2}, 1)}) {
       const Report report = run(grid, request, choice);
       for (const auto bytes : report.host_bytes_sent) EXPECT_EQ(bytes, kCount * 64 * 3 / 2);
       for (const auto bytes : report.host_bytes_received) EXPECT_EQ(bytes, kCount * 64 * 3 / 2);
@@ -227,8 +229,8 @@ TEST(Claims, AHostSendsAsMuchAsOneRankOfItWould) {
   }
 }
 
-TEST(Claims, BroadcastAndAllGatherSendEachByteOnceToEachHost) {
-  const Grid grid = dealt(grid_of({3, 4}, 1));
+TEST(DocumentedCosts, BroadcastAndAllGatherSendEachByteOnceToEachHost) {
+  const Grid grid = round_robin(grid_of({3, 4}, 1));
   const Report broadcast =
       run(grid, request_for(Collective::kBroadcast, 96), {{"direct", "knomial"}});
   for (std::size_t h = 1; h < 4; ++h) EXPECT_EQ(broadcast.host_bytes_received[h], 96 * 64);
@@ -240,7 +242,7 @@ TEST(Claims, BroadcastAndAllGatherSendEachByteOnceToEachHost) {
   for (const auto bytes : scattered.host_bytes_sent) EXPECT_EQ(bytes, 96 * 64 * 3 / 4);
 }
 
-TEST(Claims, BarrierTakesLogRounds) {
+TEST(DocumentedCosts, BarrierTakesLogRounds) {
   for (const auto& [n, rounds] : {std::pair{2, 1}, {3, 2}, {4, 2}, {5, 3}, {16, 4}}) {
     EXPECT_EQ(run(grid_of({n}), request_for(Collective::kBarrier, 0), {{"dissemination"}}).rounds,
               rounds);
@@ -251,7 +253,7 @@ TEST(Claims, BarrierTakesLogRounds) {
 }
 
 // Cost functions match the plans: exactly for powers of the radix, as an upper bound otherwise.
-TEST(Claims, CostsAreThoseOfThePlans) {
+TEST(DocumentedCosts, CostsAreThoseOfThePlans) {
   for (const Algorithm& row : algorithms()) {
     if (row.build == nullptr || row.name == "direct" || row.name == "vendor") continue;
     for (int c = 0; c < kCollectiveCount; ++c) {
@@ -278,7 +280,7 @@ TEST(Claims, CostsAreThoseOfThePlans) {
   }
 }
 
-TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
+TEST(DocumentedCosts, ReproducibleReductionsAreInRankOrderOnAnyGrid) {
   for (const auto collective :
        {Collective::kAllReduce, Collective::kReduce, Collective::kReduceScatter}) {
     for (const std::int64_t count : {0, 1, 24, 101}) {
@@ -297,8 +299,8 @@ TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
           }
         }
         check(grid_of({7}), {{"pairwise"}, 2});
-        check(dealt(grid_of({2, 4}, 1)), {{"pairwise"}});
-        check(dealt(grid_of({2, 4}, 1)), {{"direct", "pairwise"}, 3});
+        check(round_robin(grid_of({2, 4}, 1)), {{"pairwise"}});
+        check(round_robin(grid_of({2, 4}, 1)), {{"direct", "pairwise"}, 3});
         check(uneven({3, 1, 2}), {{"pairwise"}});
         check(grid_of({2, 2, 2}, 2), {{"pairwise"}});
       }
@@ -306,7 +308,7 @@ TEST(Claims, ReproducibleFoldsAreInRankOrderWhateverTheGrid) {
   }
 }
 
-TEST(Claims, AllToAllWithCountsThatDiffer) {
+TEST(DocumentedCosts, AllToAllWithCountsThatDiffer) {
   for (const int n : {1, 2, 5, 8}) {
     std::vector<Request> requests;
     const auto amount = [](int from, int to) { return std::int64_t{(from * 7 + to * 3) % 5}; };
@@ -325,7 +327,7 @@ TEST(Claims, AllToAllWithCountsThatDiffer) {
   }
 }
 
-TEST(Claims, TheDocumentShowsTheTable) {
+TEST(DocumentedCosts, TheDocumentShowsTheTable) {
   std::ifstream file(TUTTI_SOURCE_DIR "/docs/design/algorithms.md");
   std::stringstream text;
   text << file.rdbuf();

@@ -44,15 +44,16 @@ struct MemoryKind {
 // tries to execute one step of each until all have finished:
 // - local steps and mapped accesses (copy, read_mapped, reduce_mapped, reduce_local) run at once;
 // - an exchange is posted and completes when both peers have reached the matching message and its sizes agree;
-// - a group step (sync, collect, spread, vendor, host_all_reduce) runs when all members have reached it.
+// - a group step (host_barrier, leader_reduce, leader_broadcast, vendor, host_all_reduce) runs when all members have
+//   reached it.
 // A full round without progress is a deadlock; the report lists the step at which each thread is blocked. Each access
 // is checked against the bounds of the range and the lane, and recorded with the vector clock of its thread.
-// RaceFinder then reports conflicting accesses that no message or sync orders. Clocks are also used to check that no
-// rank leaves a barrier early.
-class Machine {
+// RaceDetector then reports conflicting accesses that no message or host barrier orders. Clocks are also used to check
+// that no rank leaves a barrier early.
+class Interpreter {
  public:
-  Machine(const topo::Grid& grid, const std::vector<Plan>& plans, std::vector<Memory> memories,
-          const MemoryKind& kind, Report& report);
+  Interpreter(const topo::Grid& grid, const std::vector<Plan>& plans, std::vector<Memory> memories,
+              const MemoryKind& kind, Report& report);
   // Runs until all threads have finished. Throws Problem at the first defect.
   void run(unsigned seed);
   const std::vector<Memory>& memories() const { return memories_; }
@@ -72,16 +73,16 @@ class Machine {
   const Step* step_of(const Thread& thread) const;
   bool try_step(Thread& thread, const Step& step);
   bool try_exchange(Thread& thread, const Step& step);
-  bool try_meeting(Thread& thread, const Step& step);
+  bool try_group_step(Thread& thread, const Step& step);
   bool transfer(Thread& from, Thread& to);
   void finish_exchange(Thread& thread, const Step& step);
   void copy(Thread& thread, const Step& step, int from);
   void reduce_mapped(Thread& thread, const Step& step);
   void reduce_local(Thread& thread, const Step& step);
-  void pass_slots(const std::vector<Thread*>& members);
+  void run_leader_step(const std::vector<Thread*>& members);
   void run_vendor(const std::vector<Thread*>& members);
   void run_on_host(const std::vector<Thread*>& members);
-  void fold_privately(const std::vector<Thread*>& members, HostProtocol protocol);
+  void reduce_privately(const std::vector<Thread*>& members, HostProtocol protocol);
   void check_barrier() const;
   void advance(Thread& thread, std::shared_ptr<const Clock> learned);
   // Checks that the range exists, is inside the lane and is accessible to the thread; records the access.
@@ -98,7 +99,7 @@ class Machine {
   std::vector<Thread> threads_;  // lanes of rank 0, then lanes of rank 1, ...
   int lanes_ = 0;
   bool keeps_clocks_ = false;  // for race detection and the barrier check
-  RaceFinder races_;
+  RaceDetector races_;
 };
 
 }  // namespace tutti::plan::internal

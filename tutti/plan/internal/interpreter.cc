@@ -1,4 +1,4 @@
-#include "tutti/plan/internal/machine.h"
+#include "tutti/plan/internal/interpreter.h"
 
 #include <algorithm>
 
@@ -21,9 +21,9 @@ bool overlap(std::int64_t a, std::int64_t b, std::int64_t count) {
   return a < b + count && b < a + count;
 }
 
-bool is_meeting(const Step& step) {
-  return step.kind == StepKind::kSync || step.kind == StepKind::kVendor ||
-         step.kind == StepKind::kCollect || step.kind == StepKind::kSpread ||
+bool is_group_step(const Step& step) {
+  return step.kind == StepKind::kHostBarrier || step.kind == StepKind::kVendor ||
+         step.kind == StepKind::kLeaderReduce || step.kind == StepKind::kLeaderBroadcast ||
          step.kind == StepKind::kHostAllReduce;
 }
 
@@ -31,8 +31,8 @@ bool is_meeting(const Step& step) {
 
 std::string describe(const Step& step) {
   static constexpr const char* kKinds[] = {
-      "exchange", "copy",    "reduce_mapped", "reduce_local", "read_mapped",
-      "sync",     "collect", "spread",        "vendor",       "host_all_reduce"};
+      "exchange",     "copy",          "reduce_mapped",    "reduce_local", "read_mapped",
+      "host_barrier", "leader_reduce", "leader_broadcast", "vendor",       "host_all_reduce"};
   return fmt::format("{} (send {} to {}, receive {} from {}, group {})",
                      kKinds[static_cast<int>(step.kind)], step.source.count, step.send_to,
                      step.target.count, step.receive_from, step.group);
@@ -46,8 +46,8 @@ std::int64_t Memory::address(const Range& range) const {
   }
 }
 
-Machine::Machine(const topo::Grid& grid, const std::vector<Plan>& plans,
-                 std::vector<Memory> memories, const MemoryKind& kind, Report& report)
+Interpreter::Interpreter(const topo::Grid& grid, const std::vector<Plan>& plans,
+                         std::vector<Memory> memories, const MemoryKind& kind, Report& report)
     : plans_(plans),
       memories_(std::move(memories)),
       element_bytes_(kind.element_bytes),
@@ -72,18 +72,18 @@ Machine::Machine(const topo::Grid& grid, const std::vector<Plan>& plans,
   }
 }
 
-Machine::Thread* Machine::thread_at(int rank, int lane) {
+Interpreter::Thread* Interpreter::thread_at(int rank, int lane) {
   return &threads_[static_cast<std::size_t>(rank) * lanes_ + lane];
 }
 
-const Step* Machine::step_of(const Thread& thread) const {
+const Step* Interpreter::step_of(const Thread& thread) const {
   const auto& lanes = plans_[thread.rank].lanes;
   if (thread.lane >= static_cast<int>(lanes.size())) return nullptr;
   const auto& steps = lanes[thread.lane].steps;
   return thread.next < steps.size() ? &steps[thread.next] : nullptr;
 }
 
-void Machine::run(unsigned seed) {
+void Interpreter::run(unsigned seed) {
   std::minstd_rand random(seed);
   std::vector<Thread*> active;
   for (Thread& thread : threads_) active.push_back(&thread);
@@ -106,7 +106,7 @@ void Machine::run(unsigned seed) {
   if (plans_[0].collective == Collective::kBarrier) check_barrier();
 }
 
-void Machine::check_barrier() const {
+void Interpreter::check_barrier() const {
   for (const Thread& thread : threads_) {
     const auto missing = std::find(thread.known->begin(), thread.known->end(), 0);
     if (missing == thread.known->end()) continue;
@@ -115,14 +115,14 @@ void Machine::check_barrier() const {
   }
 }
 
-bool Machine::try_step(Thread& thread, const Step& step) {
+bool Interpreter::try_step(Thread& thread, const Step& step) {
   switch (step.kind) {
     case StepKind::kExchange: return try_exchange(thread, step);
-    case StepKind::kSync:
-    case StepKind::kCollect:
-    case StepKind::kSpread:
+    case StepKind::kHostBarrier:
+    case StepKind::kLeaderReduce:
+    case StepKind::kLeaderBroadcast:
     case StepKind::kHostAllReduce:
-    case StepKind::kVendor: return try_meeting(thread, step);
+    case StepKind::kVendor: return try_group_step(thread, step);
     case StepKind::kCopy: copy(thread, step, thread.rank); break;
     case StepKind::kReadMapped: copy(thread, step, step.receive_from); break;
     case StepKind::kReduceMapped: reduce_mapped(thread, step); break;
@@ -132,7 +132,7 @@ bool Machine::try_step(Thread& thread, const Step& step) {
   return true;
 }
 
-void Machine::advance(Thread& thread, std::shared_ptr<const Clock> learned) {
+void Interpreter::advance(Thread& thread, std::shared_ptr<const Clock> learned) {
   if (keeps_clocks_) {
     auto known = std::const_pointer_cast<Clock>(join(*thread.known, learned.get()));
     ++(*known)[static_cast<std::size_t>(thread.rank) * lanes_ + thread.lane];
@@ -141,7 +141,7 @@ void Machine::advance(Thread& thread, std::shared_ptr<const Clock> learned) {
   ++thread.next;
 }
 
-bool Machine::try_exchange(Thread& thread, const Step& step) {
+bool Interpreter::try_exchange(Thread& thread, const Step& step) {
   bool moved = !thread.is_posted;
   if (!thread.is_posted) {
     thread.is_posted = true;
@@ -164,7 +164,7 @@ bool Machine::try_exchange(Thread& thread, const Step& step) {
 }
 
 // Delivers the message between two threads once both have reached it.
-bool Machine::transfer(Thread& from, Thread& to) {
+bool Interpreter::transfer(Thread& from, Thread& to) {
   const Step* sending = step_of(from);
   const Step* receiving = step_of(to);
   if (!from.is_posted || !to.is_posted || from.has_sent || to.has_received) return false;
@@ -189,7 +189,7 @@ bool Machine::transfer(Thread& from, Thread& to) {
   return true;
 }
 
-void Machine::finish_exchange(Thread& thread, const Step& step) {
+void Interpreter::finish_exchange(Thread& thread, const Step& step) {
   if (step.receive_from < 0) return;
   const Memory& memory = memories_[thread.rank];
   const std::int64_t source = memory.address(step.source);
@@ -212,21 +212,21 @@ void Machine::finish_exchange(Thread& thread, const Step& step) {
 }
 
 // Runs a group step once all members of the group have reached it.
-bool Machine::try_meeting(Thread& thread, const Step& step) {
+bool Interpreter::try_group_step(Thread& thread, const Step& step) {
   const auto& group = plans_[thread.rank].groups.at(step.group);
   std::vector<Thread*> members;
   for (const int rank : group) {
     Thread* member = thread_at(rank, thread.lane);
     const Step* its = step_of(*member);
     if (its == nullptr || its->kind != step.kind) return false;
-    if (!is_meeting(*its) || plans_[rank].groups.at(its->group) != group) return false;
+    if (!is_group_step(*its) || plans_[rank].groups.at(its->group) != group) return false;
     members.push_back(member);
   }
   if (std::find(members.begin(), members.end(), &thread) == members.end()) {
-    fail(thread, "meets a group it is not in");
+    fail(thread, "runs a group step of a group it is not in");
   }
-  if (step.kind == StepKind::kCollect || step.kind == StepKind::kSpread) {
-    pass_slots(members);
+  if (step.kind == StepKind::kLeaderReduce || step.kind == StepKind::kLeaderBroadcast) {
+    run_leader_step(members);
     return true;
   }
   if (step.kind == StepKind::kVendor) run_vendor(members);
@@ -244,7 +244,7 @@ bool Machine::try_meeting(Thread& thread, const Step& step) {
   return true;
 }
 
-void Machine::copy(Thread& thread, const Step& step, int from) {
+void Interpreter::copy(Thread& thread, const Step& step, int from) {
   if (step.source.count != step.target.count) fail(thread, "copies to a range of another size");
   if (from == thread.rank) {
     const std::int64_t source = memories_[from].address(step.source);
@@ -260,7 +260,7 @@ void Machine::copy(Thread& thread, const Step& step, int from) {
   std::copy(source, source + step.source.count, target);
 }
 
-void Machine::reduce_mapped(Thread& thread, const Step& step) {
+void Interpreter::reduce_mapped(Thread& thread, const Step& step) {
   const auto& group = plans_[thread.rank].groups.at(step.group);
   std::vector<const Symbol*> sources;
   std::vector<Symbol*> targets;
@@ -273,7 +273,7 @@ void Machine::reduce_mapped(Thread& thread, const Step& step) {
     const std::int64_t source = memory.address(step.source);
     const std::int64_t target = memory.address(step.target);
     if (source != target && overlap(source, target, step.source.count)) {
-      fail(thread, "stores onto what it folds");
+      fail(thread, "stores to a range that it reads");
     }
     targets.push_back(access(thread, rank, step.target, true));
   }
@@ -288,9 +288,9 @@ void Machine::reduce_mapped(Thread& thread, const Step& step) {
       step.source.count;
 }
 
-void Machine::reduce_local(Thread& thread, const Step& step) {
+void Interpreter::reduce_local(Thread& thread, const Step& step) {
   const std::int64_t count = step.target.count;
-  if (step.source.count != step.parts * count) fail(thread, "folds parts of another size");
+  if (step.source.count != step.parts * count) fail(thread, "reduces parts of another size");
   const Symbol* source = access(thread, thread.rank, step.source, false);
   Symbol* target = access(thread, thread.rank, step.target, true);
   std::vector<Symbol> values(step.parts);
@@ -300,11 +300,11 @@ void Machine::reduce_local(Thread& thread, const Step& step) {
   }
 }
 
-// Updates the clocks after a collect or spread. On collect, the root learns of the members it waited for; on spread,
-// the members learn of the root. No other pair is ordered by these steps.
-void Machine::pass_slots(const std::vector<Thread*>& members) {
+// Updates the clocks after a leader_reduce or leader_broadcast. In the former, the root learns of the members it waited
+// for; in the latter the members learn of the root. No other pair is ordered by these steps.
+void Interpreter::run_leader_step(const std::vector<Thread*>& members) {
   const Step first = *step_of(*members[0]);
-  const bool collects = first.kind == StepKind::kCollect;
+  const bool is_reduce = first.kind == StepKind::kLeaderReduce;
   Thread& root = *thread_at(first.receive_from, members[0]->lane);
   std::vector<const Symbol*> sources;
   for (const Thread* member : members) {
@@ -312,35 +312,35 @@ void Machine::pass_slots(const std::vector<Thread*>& members) {
     if (step.receive_from != root.rank || step.source.count != first.source.count) {
       fail(*member, "disagrees with its group about a slot");
     }
-    if (static_cast<std::size_t>(step.source.count) * element_bytes_ > kMostCollectedBytes) {
-      fail(*member, "shows more than a slot holds");
+    if (static_cast<std::size_t>(step.source.count) * element_bytes_ > kMaxSlotBytes) {
+      fail(*member, "writes more than a slot holds");
     }
-    if (collects) sources.push_back(access(*member, member->rank, step.source, false));
+    if (is_reduce) sources.push_back(access(*member, member->rank, step.source, false));
   }
-  if (!collects) sources.push_back(access(root, root.rank, step_of(root)->source, false));
+  if (!is_reduce) sources.push_back(access(root, root.rank, step_of(root)->source, false));
   std::shared_ptr<const Clock> learned = root.known;
   int time = root.time;
   for (const Thread* member : members) {
-    if (collects) learned = join(*learned, member->known.get());
-    if (collects) time = std::max(time, member->time);
+    if (is_reduce) learned = join(*learned, member->known.get());
+    if (is_reduce) time = std::max(time, member->time);
   }
   std::vector<Symbol> values(sources.size());
   for (Thread* member : members) {
-    if (collects != (member == &root)) continue;
+    if (is_reduce != (member == &root)) continue;
     Symbol* const target = access(*member, member->rank, step_of(*member)->target, true);
     for (std::int64_t i = 0; i < first.source.count; ++i) {
       std::transform(sources.begin(), sources.end(), values.begin(),
                      [&](const Symbol* source) { return source[i]; });
-      target[i] = collects ? fold(values, false) : values[0];
+      target[i] = is_reduce ? fold(values, false) : values[0];
     }
     member->time = std::max(time, member->time);
   }
   for (Thread* member : members) {
-    advance(*member, collects == (member == &root) ? learned : nullptr);
+    advance(*member, is_reduce == (member == &root) ? learned : nullptr);
   }
 }
 
-void Machine::run_vendor(const std::vector<Thread*>& members) {
+void Interpreter::run_vendor(const std::vector<Thread*>& members) {
   std::vector<std::vector<Symbol>> sources;
   for (const Thread* member : members) {
     const Range& range = step_of(*member)->source;
@@ -366,7 +366,7 @@ void Machine::run_vendor(const std::vector<Thread*>& members) {
 
 // Runs a shared-memory all-reduce. Between the two waits of host_direct, each owner accesses its slice of the memory of
 // all ranks. The other protocols access only each rank's own memory.
-void Machine::run_on_host(const std::vector<Thread*>& members) {
+void Interpreter::run_on_host(const std::vector<Thread*>& members) {
   const Step first = *step_of(*members[0]);
   const auto& group = plans_[members[0]->rank].groups.at(first.group);
   for (const Thread* member : members) {
@@ -378,23 +378,23 @@ void Machine::run_on_host(const std::vector<Thread*>& members) {
     if (group.size() != plans_.size()) fail(*member, "leaves out ranks of other hosts");
   }
   const HostProtocol protocol = is_library_memory_ ? first.protocol : first.fallback;
-  if (protocol != HostProtocol::kDirect) return fold_privately(members, protocol);
+  if (protocol != HostProtocol::kDirect) return reduce_privately(members, protocol);
   const int size = static_cast<int>(members.size());
   for (int m = 0; m < size; ++m) {
-    Step fold = first;
-    fold.source = cut(first.source, size, m, element_bytes_);
-    fold.target = cut(first.target, size, m, element_bytes_);
-    fold.store_to = group;
-    reduce_mapped(*members[m], fold);
+    Step reduction = first;
+    reduction.source = split(first.source, size, m, element_bytes_);
+    reduction.target = split(first.target, size, m, element_bytes_);
+    reduction.store_to = group;
+    reduce_mapped(*members[m], reduction);
   }
 }
 
-void Machine::fold_privately(const std::vector<Thread*>& members, HostProtocol protocol) {
+void Interpreter::reduce_privately(const std::vector<Thread*>& members, HostProtocol protocol) {
   const Step& first = *step_of(*members[0]);
   const auto size = static_cast<std::int64_t>(members.size());
   const std::int64_t bytes = first.source.count * static_cast<std::int64_t>(element_bytes_);
-  if (protocol == HostProtocol::kEager && bytes > std::int64_t{kMostCollectedBytes}) {
-    fail(*members[0], "shows more than a slot holds");
+  if (protocol == HostProtocol::kEager && bytes > std::int64_t{kMaxSlotBytes}) {
+    fail(*members[0], "writes more than a slot holds");
   }
   std::vector<std::vector<Symbol>> shown;
   for (const Thread* member : members) {
@@ -409,7 +409,8 @@ void Machine::fold_privately(const std::vector<Thread*>& members, HostProtocol p
       for (std::size_t s = 0; s < shown.size(); ++s) values[s] = shown[s][i];
       target[i] = fold(values, step.completes);
     }
-    const Range own = cut(step.target, static_cast<int>(size), static_cast<int>(m), element_bytes_);
+    const Range own =
+        split(step.target, static_cast<int>(size), static_cast<int>(m), element_bytes_);
     const std::int64_t own_bytes = own.count * static_cast<std::int64_t>(element_bytes_);
     // Staged: a rank writes the slices of the other owners to its stage, reduces its own slice into its output and its
     // stage, and copies the remaining slices from the stages of their owners.
@@ -419,7 +420,7 @@ void Machine::fold_privately(const std::vector<Thread*>& members, HostProtocol p
   }
 }
 
-Symbol* Machine::access(const Thread& thread, int owner, const Range& range, bool is_write) {
+Symbol* Interpreter::access(const Thread& thread, int owner, const Range& range, bool is_write) {
   const Plan& plan = plans_[owner];
   if (owner != thread.rank && (host_of_[owner] != host_of_[thread.rank] || host_of_[owner] < 0)) {
     fail(thread, fmt::format("reaches into the memory of rank {} on another host", owner));
@@ -441,13 +442,13 @@ Symbol* Machine::access(const Thread& thread, int owner, const Range& range, boo
   return memories_[owner].cells.data() + address;
 }
 
-void Machine::fail(const Thread& thread, const std::string& what) const {
+void Interpreter::fail(const Thread& thread, const std::string& what) const {
   const Step* step = step_of(thread);
   throw Problem(fmt::format("rank {} lane {} step {} {} at {}", thread.rank, thread.lane,
                             thread.next, what, step != nullptr ? describe(*step) : "its end"));
 }
 
-void Machine::report_deadlock() const {
+void Interpreter::report_deadlock() const {
   std::string text = "deadlock:";
   for (const Thread& thread : threads_) {
     if (const Step* step = step_of(thread); step != nullptr) {
