@@ -7,9 +7,9 @@
 namespace tutti::bench {
 namespace {
 
-using Words = std::vector<std::string>;
+using Args = std::vector<std::string>;
 
-void append(Words& words, const Words& more) {
+void append(Args& words, const Args& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
@@ -39,9 +39,9 @@ std::string host_list(const AllreduceSettings& settings, int slots) {
 }
 
 // Puts `words` behind what runs them on a host of the testbed.
-Words on_host(const LaunchTask& task, int host, const Words& words) {
+Args on_host(const LaunchTask& task, int host, const Args& words) {
   if (!task.settings.on_testbed) return words;
-  Words result = Testbed::prefix(task.testbed, host_name(host));
+  Args result = Testbed::prefix(task.testbed, host_name(host));
   append(result, words);
   return result;
 }
@@ -56,9 +56,9 @@ LaunchTask with_kept_heap(LaunchTask task) {
   return task;
 }
 
-std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Words& placement) {
+std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Args& placement) {
   const AllreduceSettings& settings = task.settings;
-  Words words = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
+  Args words = {"mpirun.openmpi", "-np", std::to_string(settings.ranks())};
   append(words, placement);
   if (settings.on_testbed)
     append(words, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
@@ -81,14 +81,14 @@ std::vector<ProcessSpec> launch_openmpi(const LaunchTask& task) {
 
 std::vector<ProcessSpec> launch_openmpi_plain(const LaunchTask& task) {
   // Without the first word mpirun refuses more ranks than cores on one host.
-  return run_openmpi(task, is_oversubscribed(task) ? Words{"--oversubscribe"} : Words{});
+  return run_openmpi(task, is_oversubscribed(task) ? Args{"--oversubscribe"} : Args{});
 }
 
 // Bound to cores where every rank has one. Dealing by node is a host list with one slot each, gone
 // round repeatedly.
 std::vector<ProcessSpec> launch_mpich(const LaunchTask& task) {
   const AllreduceSettings& settings = task.settings;
-  Words words = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};
+  Args words = {"mpirun.mpich", "-np", std::to_string(settings.ranks())};
   if (!is_oversubscribed(task)) append(words, {"-bind-to", "core"});
   if (settings.on_testbed)
     append(words,
@@ -101,10 +101,10 @@ std::vector<ProcessSpec> launch_directly(const LaunchTask& task) {
   const AllreduceSettings& settings = task.settings;
   std::vector<ProcessSpec> processes;
   for (int rank = 0; rank < settings.ranks(); ++rank) {
-    Words words = {"env", fmt::format("RANK={}", rank),
-                   fmt::format("WORLD_SIZE={}", settings.ranks()),
-                   fmt::format("LOCAL_RANK={}", local_rank_of(settings, rank)),
-                   fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
+    Args words = {"env", fmt::format("RANK={}", rank),
+                  fmt::format("WORLD_SIZE={}", settings.ranks()),
+                  fmt::format("LOCAL_RANK={}", local_rank_of(settings, rank)),
+                  fmt::format("LOCAL_WORLD_SIZE={}", settings.ranks_per_host)};
     append(words, task.worker);
     ProcessSpec spec{on_host(task, host_of(settings, rank), words), {}};
     if (!is_oversubscribed(task)) spec.cpus = {task.cores[static_cast<std::size_t>(rank)]};

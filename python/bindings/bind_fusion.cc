@@ -106,8 +106,8 @@ py::object keep(std::vector<ArrayView> views, const py::object& more) {
 std::unique_ptr<Handle> all_reduce_async(const std::string& name, const py::list& inputs,
                                          const py::list& outputs, ReduceOp op, bool adasum,
                                          double prescale, double postscale,
-                                         const std::string& compression, int priority, bool is_kept,
-                                         int process_set) {
+                                         const std::string& compression, int priority,
+                                         bool is_cacheable, int process_set) {
   Call call{.name = name,
             .kind = adasum ? Kind::kAdasum : Kind::kAllReduce,
             .op = op,
@@ -115,7 +115,7 @@ std::unique_ptr<Handle> all_reduce_async(const std::string& name, const py::list
             .postscale = postscale,
             .compression = Codec::parse(compression),
             .priority = priority,
-            .is_kept = is_kept};
+            .is_cacheable = is_cacheable};
   std::vector<ArrayView> views;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     views.push_back(view_of(inputs[i], false));
@@ -129,13 +129,13 @@ std::unique_ptr<Handle> all_reduce_async(const std::string& name, const py::list
 }
 
 std::unique_ptr<Handle> broadcast_async(const std::string& name, const py::object& input,
-                                        const py::object& output, int root, bool is_kept,
+                                        const py::object& output, int root, bool is_cacheable,
                                         int process_set) {
   std::vector<ArrayView> views = {view_of(input, false)};
   Call call{.name = name,
             .kind = Kind::kBroadcast,
             .root = root,
-            .is_kept = is_kept,
+            .is_cacheable = is_cacheable,
             .shape = shape_text(views[0].shape)};
   if (!input.is(output)) views.push_back(view_of(output, true));
   call.tensors = {{views[0].movable(), views.back().movable()}};
@@ -150,8 +150,8 @@ std::int64_t row_elements(const ArrayView& view, const Buffer& buffer) {
 }
 
 std::unique_ptr<Handle> all_gather_async(const std::string& name, const py::list& inputs,
-                                         bool is_kept, int process_set) {
-  Call call{.name = name, .kind = Kind::kAllGather, .is_kept = is_kept};
+                                         bool is_cacheable, int process_set) {
+  Call call{.name = name, .kind = Kind::kAllGather, .is_cacheable = is_cacheable};
   std::vector<ArrayView> views;
   for (const auto& input : inputs) {
     const ArrayView& view = views.emplace_back(view_of(input, false));
@@ -164,10 +164,10 @@ std::unique_ptr<Handle> all_gather_async(const std::string& name, const py::list
 }
 
 std::unique_ptr<Handle> all_to_all_async(const std::string& name, const py::object& input,
-                                         const std::vector<std::int64_t>& splits, bool is_kept,
+                                         const std::vector<std::int64_t>& splits, bool is_cacheable,
                                          int process_set) {
   std::vector<ArrayView> views = {view_of(input, false)};
-  Call call{.name = name, .kind = Kind::kAllToAll, .is_kept = is_kept, .rows = splits};
+  Call call{.name = name, .kind = Kind::kAllToAll, .is_cacheable = is_cacheable, .rows = splits};
   call.tensors = {{views[0].movable(), {}}};
   call.row_elements = {row_elements(views[0], views[0].movable())};
   call.shape = row_text(views[0]);
@@ -176,13 +176,13 @@ std::unique_ptr<Handle> all_to_all_async(const std::string& name, const py::obje
 
 std::unique_ptr<Handle> reduce_scatter_async(const std::string& name, const py::list& inputs,
                                              const py::list& outputs, ReduceOp op, double prescale,
-                                             double postscale, bool is_kept, int process_set) {
+                                             double postscale, bool is_cacheable, int process_set) {
   Call call{.name = name,
             .kind = Kind::kReduceScatter,
             .op = op,
             .prescale = prescale,
             .postscale = postscale,
-            .is_kept = is_kept};
+            .is_cacheable = is_cacheable};
   std::vector<ArrayView> views;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     views.push_back(view_of(inputs[i], false));
@@ -253,24 +253,25 @@ py::dict statistics(int process_set) {
 }
 
 void bind_calls(py::module_& module) {
-  const auto kept = py::arg("is_kept") = true;
+  const auto cacheable = py::arg("is_cacheable") = true;
   const auto set = py::arg("process_set") = 0;
   module.def("all_reduce_async", &all_reduce_async, py::arg("name"), py::arg("inputs"),
              py::arg("outputs"), py::arg("op") = ReduceOp::kSum, py::arg("adasum") = false,
              py::arg("prescale") = 1.0, py::arg("postscale") = 1.0, py::arg("compression") = "none",
-             py::arg("priority") = 0, kept, set);
+             py::arg("priority") = 0, cacheable, set);
   module.def("broadcast_async", &broadcast_async, py::arg("name"), py::arg("input"),
-             py::arg("output"), py::arg("root"), kept, set);
-  module.def("all_gather_async", &all_gather_async, py::arg("name"), py::arg("inputs"), kept, set);
+             py::arg("output"), py::arg("root"), cacheable, set);
+  module.def("all_gather_async", &all_gather_async, py::arg("name"), py::arg("inputs"), cacheable,
+             set);
   module.def("all_to_all_async", &all_to_all_async, py::arg("name"), py::arg("input"),
-             py::arg("splits"), kept, set);
+             py::arg("splits"), cacheable, set);
   module.def("reduce_scatter_async", &reduce_scatter_async, py::arg("name"), py::arg("inputs"),
              py::arg("outputs"), py::arg("op") = ReduceOp::kSum, py::arg("prescale") = 1.0,
-             py::arg("postscale") = 1.0, kept, set);
+             py::arg("postscale") = 1.0, cacheable, set);
   module.def(
       "barrier_async",
       [](const std::string& name, int process_set) {
-        return submit({.name = name, .kind = Kind::kBarrier, .is_kept = false}, py::none(),
+        return submit({.name = name, .kind = Kind::kBarrier, .is_cacheable = false}, py::none(),
                       process_set);
       },
       py::arg("name"), set);

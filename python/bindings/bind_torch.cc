@@ -17,12 +17,12 @@ using Milliseconds = std::chrono::milliseconds;
 using Group = c10::intrusive_ptr<BackendBase>;
 
 // id, host of rank 0, port, secret
-using Place = std::optional<std::tuple<std::string, std::string, int, std::string>>;
+using AddressTuple = std::optional<std::tuple<std::string, std::string, int, std::string>>;
 
-std::optional<MeetingPlace> place_of(const Place& place) {
-  if (!place) return std::nullopt;
-  return MeetingPlace{std::get<0>(*place), std::get<1>(*place), std::get<2>(*place),
-                      std::get<3>(*place)};
+std::optional<RendezvousAddress> address_of(const AddressTuple& address) {
+  if (!address) return std::nullopt;
+  return RendezvousAddress{std::get<0>(*address), std::get<1>(*address), std::get<2>(*address),
+                           std::get<3>(*address)};
 }
 
 ProcessGroupDdl& ours(const Group& group) {
@@ -63,15 +63,15 @@ PYBIND11_MODULE(_torch, module) {
   module.def("find_job", &find_job);
   module.def(
       "connect",
-      [](int rank, int size, const Place& place, Milliseconds timeout) {
-        World::instance().connect(rank, size, place_of(place), timeout);
+      [](int rank, int size, const AddressTuple& address, Milliseconds timeout) {
+        World::instance().connect(rank, size, address_of(address), timeout);
       },
       Released());
   module.def("broadcast_text", &broadcast_text, Released());
   module.def(
       "start",
-      [](int rank, int size, const Place& place, Milliseconds timeout) {
-        return World::instance().start(rank, size, place_of(place), timeout);
+      [](int rank, int size, const AddressTuple& address, Milliseconds timeout) {
+        return World::instance().start(rank, size, address_of(address), timeout);
       },
       Released());
   module.def(

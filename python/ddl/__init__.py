@@ -125,7 +125,7 @@ def bcast(values, root=0):
     inputs = [arrays.plain(arrays.as_array(value)) for value in (values if several else [values])]
     outputs = [arrays.empty_like(value) for value in inputs]
     handles = [
-        _comm.broadcast_async(arrays.unnamed(), source, target, root, is_kept=False)
+        _comm.broadcast_async(arrays.unnamed(), source, target, root, is_cacheable=False)
         for source, target in zip(inputs, outputs)
     ]
     for handle in handles:
@@ -187,7 +187,7 @@ def allreduce_n(values, op="avg", name=None):
     outputs = [arrays.empty_like(value) for value in inputs]
     handles = [
         _comm.all_reduce_async(
-            part, [inputs[i] for i in members], [outputs[i] for i in members], op=_op(op), is_kept=name is not None
+            part, [inputs[i] for i in members], [outputs[i] for i in members], op=_op(op), is_cacheable=name is not None
         )
         for part, _, members in arrays.by_type(name or arrays.unnamed(), [str(value.dtype) for value in inputs])
     ]
@@ -244,7 +244,7 @@ def allgather(value):
     """
     job.ensure()
     array = arrays.plain(arrays.as_array(value))
-    handle = _comm.all_gather_async(arrays.unnamed(), [array], is_kept=False)
+    handle = _comm.all_gather_async(arrays.unnamed(), [array], is_cacheable=False)
     handle.wait()
     return _gathered(handle, array)
 

@@ -93,15 +93,15 @@ def all_reduce_async(
     postscale: float = 1.0,
     compression: str = "none",
     priority: int = 0,
-    is_kept: bool = True,
+    is_cacheable: bool = True,
     process_set: int = 0,
 ) -> Handle: ...
 def broadcast_async(
-    name: str, input: Any, output: Any, root: int, is_kept: bool = True, process_set: int = 0
+    name: str, input: Any, output: Any, root: int, is_cacheable: bool = True, process_set: int = 0
 ) -> Handle: ...
-def all_gather_async(name: str, inputs: list[Any], is_kept: bool = True, process_set: int = 0) -> Handle: ...
+def all_gather_async(name: str, inputs: list[Any], is_cacheable: bool = True, process_set: int = 0) -> Handle: ...
 def all_to_all_async(
-    name: str, input: Any, splits: list[int], is_kept: bool = True, process_set: int = 0
+    name: str, input: Any, splits: list[int], is_cacheable: bool = True, process_set: int = 0
 ) -> Handle: ...
 def reduce_scatter_async(
     name: str,
@@ -110,7 +110,7 @@ def reduce_scatter_async(
     op: ReduceOp = ...,
     prescale: float = 1.0,
     postscale: float = 1.0,
-    is_kept: bool = True,
+    is_cacheable: bool = True,
     process_set: int = 0,
 ) -> Handle: ...
 def barrier_async(name: str, process_set: int = 0) -> Handle: ...

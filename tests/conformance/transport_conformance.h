@@ -64,7 +64,7 @@ class TransportConformance : public testing::TestWithParam<World> {
 
   // Drives all transfers to completion. The limit only turns a hang into a failure.
   static void finish(const Transfers& transfers) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     std::vector<bool> is_through(transfers.size());
     for (std::size_t through = 0; through < transfers.size();) {
       for (std::size_t i = 0; i < transfers.size(); ++i) {
@@ -75,20 +75,20 @@ class TransportConformance : public testing::TestWithParam<World> {
         is_through[i] = finished;
         through += finished;
       }
-      ASSERT_LT(std::chrono::steady_clock::now(), give_up)
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline)
           << through << " of " << transfers.size() << " messages came through";
       std::this_thread::yield();
     }
   }
 
-  static std::vector<Notice> collect_notices(Transport& t, std::size_t count) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    std::vector<Notice> notices;
-    while (notices.size() < count && std::chrono::steady_clock::now() < give_up) {
-      if (auto notice = t.next_notice()) notices.push_back(*notice);
+  static std::vector<OutOfBandMessage> collect_oob_messages(Transport& t, std::size_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::vector<OutOfBandMessage> messages;
+    while (messages.size() < count && std::chrono::steady_clock::now() < deadline) {
+      if (auto message = t.next_oob_message()) messages.push_back(*message);
       std::this_thread::yield();
     }
-    return notices;
+    return messages;
   }
 };
 
@@ -245,7 +245,7 @@ TEST_P(TransportConformance, AllPairsTalkAtOnce) {
 // A missed wake-up is a hang: nothing else ends these waits.
 TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) {
   run([](Transport& t) {
-    const auto talk = [&t](int channel) {
+    const auto exchange = [&t](int channel) {
       for (int round = 0; round < 100; ++round) {
         Bytes arrived(8);
         const Bytes mine = content(t.rank(), right_of(t), channel, 8);
@@ -261,15 +261,15 @@ TEST_P(TransportConformance, AWaitEndsWhenSomethingComesWhicheverThreadTakesIt) 
         ASSERT_EQ(arrived, content(left_of(t), t.rank(), channel, 8));
       }
     };
-    std::thread other(talk, 8);
-    talk(9);
+    std::thread other(exchange, 8);
+    exchange(9);
     other.join();
   });
 }
 
 TEST_P(TransportConformance, NoticesReachEveryoneInOrder) {
   run([](Transport& t) {
-    EXPECT_FALSE(t.next_notice().has_value());
+    EXPECT_FALSE(t.next_oob_message().has_value());
     t.exchange("no rank has written yet");
     constexpr int kEach = 20;
     const auto text = [](int from, int i) {
@@ -280,11 +280,11 @@ TEST_P(TransportConformance, NoticesReachEveryoneInOrder) {
         if (peer != t.rank()) t.notify(peer, text(t.rank(), i));
       }
     }
-    const auto notices = collect_notices(t, static_cast<std::size_t>(kEach) * (t.size() - 1));
-    EXPECT_EQ(notices.size(), static_cast<std::size_t>(kEach) * (t.size() - 1));
+    const auto messages = collect_oob_messages(t, static_cast<std::size_t>(kEach) * (t.size() - 1));
+    EXPECT_EQ(messages.size(), static_cast<std::size_t>(kEach) * (t.size() - 1));
     std::vector<int> seen(t.size());
-    for (const Notice& notice : notices) {
-      EXPECT_EQ(notice.text, text(notice.from, seen[notice.from]++));
+    for (const OutOfBandMessage& message : messages) {
+      EXPECT_EQ(message.text, text(message.from, seen[message.from]++));
     }
     t.exchange("everyone has read");
   });
@@ -295,7 +295,7 @@ TEST_P(TransportConformance, NoticesPassWhileAnotherThreadSends) {
     std::size_t read = 0;
     std::thread monitor([&] {
       for (int i = 0; i < 20; ++i) t.notify(right_of(t), "still here");
-      read = collect_notices(t, 20).size();
+      read = collect_oob_messages(t, 20).size();
     });
     for (int round = 0; round < 40; ++round) {
       const Bytes mine = content(t.rank(), right_of(t), round, 30'000);

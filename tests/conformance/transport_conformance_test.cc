@@ -46,7 +46,7 @@ class WithWire : public Transport {
     return base_.exchange(mine);
   }
   void notify(int peer, const std::string& text) override { base_.notify(peer, text); }
-  std::optional<Notice> next_notice() override { return base_.next_notice(); }
+  std::optional<OutOfBandMessage> next_oob_message() override { return base_.next_oob_message(); }
 
  private:
   Transport& base_;
@@ -66,7 +66,7 @@ World pipe_world(int ranks) {
                    base.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
                 std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
               }
-              pipes.connect(handles).raise();
+              pipes.connect(handles).throw_if_error();
               WithWire transport(base, pipes);
               body(transport);
             });

@@ -39,7 +39,7 @@ void expect_reductions() {
   const auto reduce = [&](ReduceOp op) {
     std::vector<T> values = {T(rank + 1), T(2), T(size - rank)};
     run(Collective::kAllReduce, everyone(), values.data(), values.data(), counts, dtype, op)
-        .raise();
+        .throw_if_error();
     return values;
   };
   const T triangle = T(size * (size + 1) / 2);
@@ -101,7 +101,7 @@ TEST(MpiCollectives, ReduceScatterInAndOutOfPlace) {
     std::int64_t* const output = in_place ? whole.data() + pieces.offset : piece.data();
     run(Collective::kReduceScatter, group, whole.data(), output, pieces.counts, DType::kI64,
         ReduceOp::kSum)
-        .raise();
+        .throw_if_error();
     for (std::int64_t i = 0; i < pieces.mine; ++i) {
       EXPECT_EQ(output[i], 100 * size * (size - 1) / 2 + size * (pieces.offset + i));
     }
@@ -120,7 +120,7 @@ TEST(MpiCollectives, AllGatherInAndOutOfPlace) {
     }
     run(Collective::kAllGather, group, input, whole.data(), pieces.counts, DType::kI32,
         ReduceOp::kSum)
-        .raise();
+        .throw_if_error();
     for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i], static_cast<int>(i));
   }
 }
@@ -136,7 +136,7 @@ TEST(MpiCollectives, GroupsWorkSideBySideInTheirOwnOrder) {
     const float mine = static_cast<float>(10 * rank + round);
     std::vector<float> whole(group.size());
     run(Collective::kAllGather, group, &mine, whole.data(), counts, DType::kF32, ReduceOp::kSum)
-        .raise();
+        .throw_if_error();
     for (std::size_t i = 0; i < group.size(); ++i) {
       EXPECT_EQ(whole[i], static_cast<float>(10 * group[i] + round));
     }

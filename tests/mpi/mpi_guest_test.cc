@@ -31,8 +31,8 @@ TEST(MpiGuest, UsesTheProgramsCommunicator) {
     const auto receiving = transport->receive(left, 3, &ours, sizeof ours);
     MPI_Send(&their_value, 1, MPI_INT, right, 3, reversed);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    for (bool finished = false; !finished;) receiving->test(&finished).raise();
-    for (bool finished = false; !finished;) sending->test(&finished).raise();
+    for (bool finished = false; !finished;) receiving->test(&finished).throw_if_error();
+    for (bool finished = false; !finished;) sending->test(&finished).throw_if_error();
     EXPECT_EQ(ours, 1000 + left);
     EXPECT_EQ(theirs, 2000 + left);
   }

@@ -78,9 +78,9 @@ int connect_to_port(int port) {
   return -1;
 }
 
-int port_of(const std::string& door) {
+int port_of(const std::string& contact) {
   int port = 0;
-  std::istringstream(door) >> port;
+  std::istringstream(contact) >> port;
   return port;
 }
 
@@ -132,7 +132,7 @@ TEST(ListenerFuzz, MessagesBetweenHosts) {
   one.connect({zero.offer(), one.offer()});
   int sent = 7, received = 0;
   const auto finish = [](Transfer& transfer) {
-    for (bool finished = false; !finished;) transfer.test(&finished).raise();
+    for (bool finished = false; !finished;) transfer.test(&finished).throw_if_error();
   };
   std::thread receiver([&] {
     const auto transfer = one.receive(0, 0, &received, sizeof received);

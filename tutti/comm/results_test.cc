@@ -119,11 +119,11 @@ TEST(Check, WhatStaysNotFiniteIsNotToldForEver) {
         for (int i = 0; i < 100; ++i) comm.all_reduce(Buffer::of(std::span(values)));
       },
       test_options("-check 1"));
-  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string captured = testing::internal::GetCapturedStderr();
   // Operations 1, 2, 3, 4, 8, 16, 32 and 64; both ranks tell of both.
-  const auto lines = std::count(told.begin(), told.end(), '\n');
-  EXPECT_EQ(lines, 8 * 2 * 2) << told;
-  EXPECT_THAT(told, HasSubstr("64 operations had some so far"));
+  const auto lines = std::count(captured.begin(), captured.end(), '\n');
+  EXPECT_EQ(lines, 8 * 2 * 2) << captured;
+  EXPECT_THAT(captured, HasSubstr("64 operations had some so far"));
 }
 
 TEST(Check, AWrongResultIsNamed) {

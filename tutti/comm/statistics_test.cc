@@ -65,7 +65,7 @@ TEST(Statistics, FailureOfTheExchangeIsPassedOn) {
   EXPECT_FALSE(statistics.note(observation_of(plan::Collective::kBarrier, 1e-3)));
 }
 
-std::string told(const std::vector<int>& hosts, const std::string& options) {
+std::string output_of(const std::vector<int>& hosts, const std::string& options) {
   testing::internal::CaptureStderr();
   run_ranks(
       host_names(hosts),
@@ -83,7 +83,7 @@ std::string told(const std::vector<int>& hosts, const std::string& options) {
 
 TEST(DumpIter, TellsOnceAfterSoManyOperations) {
   for (const auto& hosts : {std::vector<int>{3}, {2, 1}, {2, 2}}) {
-    const std::string text = told(hosts, "-dump_iter 5");
+    const std::string text = output_of(hosts, "-dump_iter 5");
     EXPECT_THAT(text, HasSubstr("5 operations, 0.02 MB: mean"));
     EXPECT_THAT(text, HasSubstr(" us after the first"));
     EXPECT_THAT(text, HasSubstr("accelerator"));
@@ -95,7 +95,7 @@ TEST(DumpIter, TellsOnceAfterSoManyOperations) {
 }
 
 TEST(DumpIter, OneRankIsNeverLate) {
-  EXPECT_THAT(told({1}, "-dump_iter 10"), HasSubstr("no operation waited for all ranks"));
+  EXPECT_THAT(output_of({1}, "-dump_iter 10"), HasSubstr("no operation waited for all ranks"));
 }
 
 TEST(DumpIter, CompressedOperationsCountToo) {
@@ -116,11 +116,11 @@ TEST(DumpIter, CompressedOperationsCountToo) {
 }
 
 TEST(DumpIter, SilentWhenNobodyAsks) {
-  EXPECT_EQ(told({2, 1}, ""), "");
+  EXPECT_EQ(output_of({2, 1}, ""), "");
 }
 
 TEST(DebugLevel, TwoTellsEveryOperation) {
-  const std::string text = told({2}, "-dbg_level 2");
+  const std::string text = output_of({2}, "-dbg_level 2");
   EXPECT_THAT(text, HasSubstr("barrier #8"));
   EXPECT_THAT(text, HasSubstr("all_reduce #1 (1000 x f32, sum)"));
 }

@@ -51,7 +51,7 @@ void Work::wait() const {
     while (!state_->is_complete) state_->changed.wait(lock);
     if (state_->on_wait) state_->on_wait(false);
   }
-  state_->outcome.raise();
+  state_->outcome.throw_if_error();
 }
 
 bool Work::wait_for(std::chrono::milliseconds limit) const {

@@ -13,12 +13,12 @@ Result Result::from(const Error& error) {
   return failure(error.kind(), error.code(), text.substr(error.code().size() + 1));
 }
 
-Result Result::because(const std::string& context) && {
+Result Result::with_context(const std::string& context) && {
   if (failure_) failure_->message = context + ": " + failure_->message;
   return std::move(*this);
 }
 
-void Result::raise() const {
+void Result::throw_if_error() const {
   if (failure_) throw_error(failure_->kind, failure_->code, failure_->message);
 }
 

@@ -11,7 +11,7 @@
 namespace tutti {
 
 // Success, or a failure with kind, code and message. The caller at the edge of the library turns a failure into an
-// exception with raise().
+// exception with throw_if_error().
 class [[nodiscard]] Result {
  public:
   static Result ok() { return Result(); }
@@ -23,7 +23,7 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return is_ok(); }
 
   // Adds context in front of the message of a failure: "reading x: connection reset".
-  Result because(const std::string& context) &&;
+  Result with_context(const std::string& context) &&;
 
   // Calls `next` if this is a success, else returns this failure: `open() << [&] { return read(); }`.
   template <class Next>
@@ -37,7 +37,7 @@ class [[nodiscard]] Result {
   const std::string& message() const { return failure_->message; }
 
   // Throws the matching subclass of Error if this is a failure.
-  void raise() const;
+  void throw_if_error() const;
 
  private:
   struct Failure {

@@ -18,9 +18,9 @@ TEST(Result, StepsStopAtTheFirstFailure) {
   Result result = Result::ok() << good << bad << good;
   EXPECT_FALSE(result);
   EXPECT_EQ(reached, 1);
-  Result chained = std::move(result).because("saving");
+  Result chained = std::move(result).with_context("saving");
   EXPECT_EQ(chained.message(), "saving: disk full");
-  EXPECT_THROW(chained.raise(), IoError);
+  EXPECT_THROW(chained.throw_if_error(), IoError);
 }
 
 TEST(Result, KeepsAnErrorWhole) {
@@ -28,7 +28,7 @@ TEST(Result, KeepsAnErrorWhole) {
   const Result result = Result::from(error);
   EXPECT_EQ(result.code(), "DDL-4-02");
   EXPECT_EQ(result.message(), "rank 3 is gone");
-  EXPECT_THROW(result.raise(), CommError);
+  EXPECT_THROW(result.throw_if_error(), CommError);
 }
 
 }  // namespace

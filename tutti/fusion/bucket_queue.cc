@@ -16,7 +16,7 @@ bool keeps_residual(const Signature& s) {
 bool can_share_bucket(const Signature& a, const Signature& b) {
   return a.kind == Kind::kAllReduce && b.kind == Kind::kAllReduce && a.dtype == b.dtype &&
          a.op == b.op && a.prescale == b.prescale && a.postscale == b.postscale &&
-         a.compression == b.compression && !keeps_residual(a) && !a.is_alone && !b.is_alone;
+         a.compression == b.compression && !keeps_residual(a) && !a.no_fusion && !b.no_fusion;
 }
 
 void BucketQueue::add(Report report, std::int64_t now) {

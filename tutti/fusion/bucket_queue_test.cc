@@ -64,7 +64,7 @@ TEST(BucketQueue, OnlyWhatCanBeReducedTogetherIsTogether) {
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("f64"));
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("bf16"));
   Report own = queued("own", 10);
-  own.signature.is_alone = true;
+  own.signature.no_fusion = true;
   queue.add(own, 0);
   queue.add(queued("c", 10), 0);
   EXPECT_THAT(names(queue.next(0, 0)), ElementsAre("own"));

@@ -21,7 +21,7 @@ void check_rows(const Call& call, std::size_t t) {
 
 }  // namespace
 
-std::int64_t dealt_rows(std::int64_t rows, int rank, int size) {
+std::int64_t rows_of_rank(std::int64_t rows, int rank, int size) {
   return rows / size + (rank < rows % size ? 1 : 0);
 }
 
@@ -36,7 +36,7 @@ Signature signature_of(const Call& call, int size) {
                       .postscale = call.postscale,
                       .compression = call.compression.text(),
                       .shape = call.shape,
-                      .is_alone = call.is_alone};
+                      .no_fusion = call.no_fusion};
   if (moves_nothing) return signature;
   signature.dtype = call.tensors[0].input.dtype;
   const bool has_rows = call.kind == Kind::kAllGather || call.kind == Kind::kReduceScatter ||

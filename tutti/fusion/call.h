@@ -28,8 +28,8 @@ struct Call {
   double prescale = 1, postscale = 1;       // before and after a reduction; integers truncate
   comm::Codec compression = comm::Codec();  // kAllReduce of f32 sums and averages
   int priority = 0;                         // lower goes first: needed earlier in the next step
-  bool is_alone = false;                    // not fused with other tensors
-  bool is_kept = true;                      // false: the name is not reused, so it is not cached
+  bool no_fusion = false;                   // not fused with other tensors
+  bool is_cacheable = true;                 // false: the name is not reused, so it is not cached
   // kAllGather: rows of each tensor. kAllToAll: rows for each rank. kReduceScatter: rows of each tensor, distributed
   // evenly; the first ranks receive one more if the division leaves a remainder.
   std::vector<std::int64_t> rows = {};
@@ -52,6 +52,6 @@ struct Ticket {
 // Returns the part of the call that must match on all ranks. Throws ConfigError if the call is invalid.
 Signature signature_of(const Call& call, int size);
 // Number of the `rows` rows that a rank receives from kReduceScatter.
-std::int64_t dealt_rows(std::int64_t rows, int rank, int size);
+std::int64_t rows_of_rank(std::int64_t rows, int rank, int size);
 
 }  // namespace tutti::fusion

@@ -115,7 +115,7 @@ TEST_P(EngineOf, EveryKindAtOnce) {
                        .rows = splits,
                        .row_elements = {1}});
     Values whole(static_cast<std::size_t>(2 * size + 1), 1);
-    Values part(static_cast<std::size_t>(dealt_rows(2 * size + 1, rank, size)));
+    Values part(static_cast<std::size_t>(rows_of_rank(2 * size + 1, rank, size)));
     const comm::Work scattered =
         engine
             .submit({.name = "scatter",

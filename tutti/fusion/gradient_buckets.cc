@@ -79,7 +79,7 @@ void GradientBuckets::submit(std::size_t b) {
                            .postscale = settings_.postscale,
                            .compression = settings_.compression,
                            .priority = static_cast<int>(works_.size() - b),
-                           .is_alone = true})
+                           .no_fusion = true})
                   .work;
 }
 

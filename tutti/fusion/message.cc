@@ -86,8 +86,8 @@ void field(Writer& out, T& value) {
 template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
 void field(Reader& in, T& value) {
-  const std::uint64_t folded = in.number();
-  value = static_cast<T>(static_cast<std::int64_t>((folded >> 1) ^ (~(folded & 1) + 1)));
+  const std::uint64_t zigzag = in.number();
+  value = static_cast<T>(static_cast<std::int64_t>((zigzag >> 1) ^ (~(zigzag & 1) + 1)));
 }
 void field(Writer& out, std::string& value) {
   out.text(value);
@@ -117,14 +117,14 @@ void field(Stream& stream, Signature& s) {
   field(stream, s.postscale);
   field(stream, s.compression);
   field(stream, s.shape);
-  field(stream, s.is_alone);
+  field(stream, s.no_fusion);
 }
 template <class Stream>
 void field(Stream& stream, Report& r) {
   field(stream, r.name);
   field(stream, r.signature);
   field(stream, r.priority);
-  field(stream, r.is_kept);
+  field(stream, r.is_cacheable);
   field(stream, r.rank);
   field(stream, r.trouble);
 }
@@ -159,22 +159,23 @@ void field(Stream& stream, std::vector<T>& values) {
 
 // Sorted indices as a bit vector: the index of the first word, then 64 indices per word.
 void known_field(Writer& out, std::vector<std::uint32_t>& known) {
-  std::vector<std::uint64_t> words;
+  std::vector<std::uint64_t> description;
   std::uint32_t first = 0;
   if (!known.empty()) {
     const auto [low, high] = std::minmax_element(known.begin(), known.end());
     first = *low / 64;
-    words.resize(*high / 64 - first + 1);
-    for (const std::uint32_t number : known) words[number / 64 - first] |= 1ull << (number % 64);
+    description.resize(*high / 64 - first + 1);
+    for (const std::uint32_t number : known)
+      description[number / 64 - first] |= 1ull << (number % 64);
   }
   out.number(first);
-  out.number(words.size());
-  for (const std::uint64_t word : words) out.number(word);
+  out.number(description.size());
+  for (const std::uint64_t word : description) out.number(word);
 }
 void known_field(Reader& in, std::vector<std::uint32_t>& known) {
   const std::uint64_t first = in.number();
-  const std::uint64_t words = in.length();
-  for (std::uint64_t w = 0; w < words; ++w) {
+  const std::uint64_t description = in.length();
+  for (std::uint64_t w = 0; w < description; ++w) {
     for (std::uint64_t word = in.number(); word != 0; word &= word - 1) {
       known.push_back(static_cast<std::uint32_t>((first + w) * 64 +
                                                  static_cast<unsigned>(std::countr_zero(word))));
@@ -223,19 +224,19 @@ std::size_t Signature::bytes() const {
 }
 
 std::string Signature::text() const {
-  std::string words = fmt::format("{} of {} {}", kKindNames[static_cast<std::size_t>(kind)],
-                                  fmt::join(counts, "+"), name_of(dtype));
+  std::string description = fmt::format("{} of {} {}", kKindNames[static_cast<std::size_t>(kind)],
+                                        fmt::join(counts, "+"), name_of(dtype));
   if (kind == Kind::kBarrier || kind == Kind::kTimeline)
     return kKindNames[static_cast<std::size_t>(kind)];
-  if (kind == Kind::kAllGather || kind == Kind::kAllToAll) words += " a row";
+  if (kind == Kind::kAllGather || kind == Kind::kAllToAll) description += " a row";
   if (kind == Kind::kAllReduce || kind == Kind::kReduceScatter)
-    words += fmt::format(" ({})", name_of(op));
-  if (kind == Kind::kBroadcast) words += fmt::format(" from rank {}", root);
+    description += fmt::format(" ({})", name_of(op));
+  if (kind == Kind::kBroadcast) description += fmt::format(" from rank {}", root);
   if (prescale != 1 || postscale != 1)
-    words += fmt::format(" scaled {} and {}", prescale, postscale);
-  if (!shape.empty()) words += " shaped " + shape;
-  if (compression != "none") words += " as " + compression;
-  return words;
+    description += fmt::format(" scaled {} and {}", prescale, postscale);
+  if (!shape.empty()) description += " shaped " + shape;
+  if (compression != "none") description += " as " + compression;
+  return description;
 }
 
 std::string encode(const UpMessage& message) {

@@ -32,7 +32,7 @@ struct Signature {
   double prescale = 1, postscale = 1;
   std::string compression = "none";  // in the syntax of comm::Codec::parse
   std::string shape = {};            // further text that must match, chosen by the caller
-  bool is_alone = false;             // a bucket with only this tensor
+  bool no_fusion = false;            // a bucket with only this tensor
 
   bool operator==(const Signature&) const = default;
   std::size_t bytes() const;
@@ -45,7 +45,7 @@ struct Report {
   std::string name;
   Signature signature;
   std::int32_t priority = 0;  // lower goes first
-  bool is_kept = true;        // may be cached: the name will be used again
+  bool is_cacheable = true;   // may be cached: the name will be used again
   std::int32_t rank = 0;      // one of the ranks that submitted it
   std::string trouble = {};   // ranks disagree: the message names both sides
 };

@@ -35,7 +35,7 @@ TreePosition::TreePosition(int rank_, int size_, int radix_)
 }
 
 void Negotiator::submit(Report report, std::int64_t now) {
-  report.rank = place_.rank;
+  report.rank = position_.rank;
   Waiting& waiting = waiting_for(report.name, now);
   waiting.is_mine = true;
   merge(waiting, report);
@@ -52,7 +52,7 @@ void Negotiator::receive(std::size_t child, const UpMessage& message, std::int64
   };
   for (const std::uint32_t number : message.known) {
     Report report = cache_.at(number);
-    report.rank = place_.children[child];
+    report.rank = position_.children[child];
     note(report);
   }
   for (const Report& report : message.reports) note(report);
@@ -67,7 +67,7 @@ void Negotiator::receive(std::size_t child, const UpMessage& message, std::int64
 Negotiator::Waiting& Negotiator::waiting_for(const std::string& name, std::int64_t now) {
   const auto [at, is_new] = waiting_.try_emplace(name);
   if (is_new) {
-    at->second.children.resize(place_.children.size());
+    at->second.children.resize(position_.children.size());
     at->second.since = now;
   }
   return at->second;
@@ -82,7 +82,7 @@ void Negotiator::merge(Waiting& waiting, const Report& report) {
   }
   Report& whole = *waiting.report;
   whole.priority = std::min(whole.priority, report.priority);
-  whole.is_kept &= report.is_kept;
+  whole.is_cacheable &= report.is_cacheable;
   if (whole.trouble.empty()) whole.trouble = report.trouble;
   if (whole.trouble.empty() && whole.signature != report.signature) {
     whole.trouble = fmt::format("rank {} has {}, rank {} has {}", whole.rank,
@@ -92,7 +92,7 @@ void Negotiator::merge(Waiting& waiting, const Report& report) {
 
 bool Negotiator::is_complete(const Waiting& waiting) const {
   if (!waiting.report || (!waiting.is_mine && !has_joined())) return false;
-  for (std::size_t c = 0; c < place_.children.size(); ++c) {
+  for (std::size_t c = 0; c < position_.children.size(); ++c) {
     if (!waiting.children[c] && !has_joined(c)) return false;
   }
   return true;
@@ -107,7 +107,7 @@ void Negotiator::pass_if_complete(const std::string& name) {
   if (!all_have_it && !works_without_some(report.signature.kind) && report.trouble.empty())
     report.trouble = report.signature.text() + " needs every rank, but some have joined";
   waiting_.erase(at);
-  if (place_.parent < 0) {
+  if (position_.parent < 0) {
     ready_.push_back(std::move(report));
     return;
   }
@@ -126,7 +126,7 @@ void Negotiator::pass_all_complete() {
 }
 
 bool Negotiator::has_joined(std::size_t child) const {
-  const std::vector<int>& ranks = place_.below[child];
+  const std::vector<int>& ranks = position_.below[child];
   return std::all_of(ranks.begin(), ranks.end(), [&](int r) { return joined_.count(r) > 0; });
 }
 
@@ -134,11 +134,12 @@ bool Negotiator::has_joined(std::size_t child) const {
 // submitted the tensor; otherwise its late report would have arrived.
 std::vector<int> Negotiator::missing(const Waiting& waiting) const {
   std::vector<int> ranks;
-  if (!waiting.is_mine && !has_joined()) ranks.push_back(place_.rank);
-  for (std::size_t c = 0; c < place_.children.size(); ++c) {
+  if (!waiting.is_mine && !has_joined()) ranks.push_back(position_.rank);
+  for (std::size_t c = 0; c < position_.children.size(); ++c) {
     if (waiting.children[c] || has_joined(c)) continue;
     const auto late = waiting.late.find(c);
-    const std::vector<int>& lacking = late != waiting.late.end() ? late->second : place_.below[c];
+    const std::vector<int>& lacking =
+        late != waiting.late.end() ? late->second : position_.below[c];
     for (const int rank : lacking) {
       if (joined_.count(rank) == 0) ranks.push_back(rank);
     }
@@ -153,18 +154,18 @@ void Negotiator::add_joined(int rank) {
 }
 
 void Negotiator::join() {
-  add_joined(place_.rank);
+  add_joined(position_.rank);
   pass_all_complete();
 }
 
 void Negotiator::leave() {
-  if (left_.insert(place_.rank).second) up_.left.push_back(place_.rank);
+  if (left_.insert(position_.rank).second) up_.left.push_back(position_.rank);
 }
 
 Item Negotiator::item_of(const Report& report) const {
   const auto known = cache_numbers_.find(key_of(report.name, report.signature));
   if (known != cache_numbers_.end()) return {.known = known->second, .report = {}};
-  return {.is_remembered = report.is_kept, .report = report};
+  return {.is_remembered = report.is_cacheable, .report = report};
 }
 
 void Negotiator::apply(DownMessage& message) {
@@ -189,14 +190,14 @@ void Negotiator::remember(const Report& report) {
     cache_.push_back(report);
 }
 
-std::vector<Stall> Negotiator::look_for_stalls(std::int64_t now, std::int64_t stall_handler) {
+std::vector<Stall> Negotiator::look_for_stalls(std::int64_t now, std::int64_t stall_ns) {
   std::vector<Stall> stalls;
   for (auto& [name, waiting] : waiting_) {
     const std::int64_t waited = now - waiting.since;
-    if (waited < std::max(stall_handler, 2 * waiting.told)) continue;
-    waiting.told = waited;
+    if (waited < std::max(stall_ns, 2 * waiting.reported_wait)) continue;
+    waiting.reported_wait = waited;
     const std::vector<int> ranks = missing(waiting);
-    if (place_.parent < 0) {
+    if (position_.parent < 0) {
       stalls.push_back({name, 1e-9 * static_cast<double>(waited), ranks});
     } else {
       up_.late.push_back({name, ranks});

@@ -48,8 +48,8 @@ struct Stall {
 // Negotiation state of one rank. Not thread-safe.
 class Negotiator {
  public:
-  Negotiator(const TreePosition& place, std::size_t cache_capacity)
-      : place_(place), cache_capacity_(cache_capacity) {}
+  Negotiator(const TreePosition& position, std::size_t cache_capacity)
+      : position_(position), cache_capacity_(cache_capacity) {}
 
   // Events of this rank. `now`: any clock, in nanoseconds. A name may be submitted again after it has been released.
   void submit(Report report, std::int64_t now);
@@ -66,17 +66,17 @@ class Negotiator {
   // Must be called on every rank for every message, in order: expands cached entries and caches new ones.
   void apply(DownMessage& message);
 
-  // Returns tensors that have been incomplete for more than `stall_handler` nanoseconds. Each is reported once, and
+  // Returns tensors that have been incomplete for more than `stall_ns` nanoseconds. Each is reported once, and
   // again whenever the time has doubled. A rank other than the root reports to its parent and returns nothing.
-  std::vector<Stall> look_for_stalls(std::int64_t now, std::int64_t stall_handler);
+  std::vector<Stall> look_for_stalls(std::int64_t now, std::int64_t stall_ns);
   // Tensors that the root has waited for longer than `limit` nanoseconds.
   std::vector<Stall> overdue(std::int64_t now, std::int64_t limit) const;
 
-  bool all_joined() const { return joined_.size() == static_cast<std::size_t>(place_.size); }
+  bool all_joined() const { return joined_.size() == static_cast<std::size_t>(position_.size); }
   int last_joined() const { return last_joined_; }
-  bool all_left() const { return left_.size() == static_cast<std::size_t>(place_.size); }
+  bool all_left() const { return left_.size() == static_cast<std::size_t>(position_.size); }
   const std::set<int>& left() const { return left_; }
-  bool has_joined() const { return joined_.count(place_.rank) > 0; }
+  bool has_joined() const { return joined_.count(position_.rank) > 0; }
   // True if no tensor is partially ready on this rank or below it.
   bool is_quiet() const { return waiting_.empty(); }
 
@@ -87,7 +87,7 @@ class Negotiator {
     std::vector<bool> children;
     std::map<std::size_t, std::vector<std::int32_t>> late = {};  // by child
     std::int64_t since = 0;
-    std::int64_t told = 0;  // waiting time at the last report, in nanoseconds
+    std::int64_t reported_wait = 0;  // waiting time at the last report, in nanoseconds
   };
   Waiting& waiting_for(const std::string& name, std::int64_t now);
   static void merge(Waiting& waiting, const Report& report);
@@ -100,7 +100,7 @@ class Negotiator {
   std::vector<int> missing(const Waiting& waiting) const;
   void remember(const Report& report);
 
-  const TreePosition place_;
+  const TreePosition position_;
   const std::size_t cache_capacity_;
   std::map<std::string, Waiting> waiting_;
   UpMessage up_;

@@ -23,8 +23,8 @@ class Job {
  public:
   Job(int size, int radix, std::size_t capacity = 1000) {
     for (int r = 0; r < size; ++r) {
-      places.emplace_back(r, size, radix);
-      ranks.emplace_back(places.back(), capacity);
+      positions.emplace_back(r, size, radix);
+      ranks.emplace_back(positions.back(), capacity);
     }
     released.resize(size);
     received.resize(size);
@@ -44,11 +44,11 @@ class Job {
 
   bool move(int r) {
     bool moved = false;
-    const int parent = places[r].parent;
+    const int parent = positions[r].parent;
     UpMessage up = ranks[r].take_up();
     if (parent >= 0 && !up.is_empty()) {
-      const auto& brothers = places[parent].children;
-      const auto child = std::find(brothers.begin(), brothers.end(), r) - brothers.begin();
+      const auto& siblings = positions[parent].children;
+      const auto child = std::find(siblings.begin(), siblings.end(), r) - siblings.begin();
       const UpMessage copy = decode_up(encode(up));
       bits += copy.known.size();
       reports += copy.reports.size();
@@ -78,13 +78,13 @@ class Job {
         for (const Item& item : bucket) released[r].push_back(item.report.name);
       for (const auto& failure : down.failures) troubles.push_back(failure.text);
       if (down.last_joined >= 0) last_joined = down.last_joined;
-      for (const int child : places[r].children) in_flight[child].push_back(bytes);
+      for (const int child : positions[r].children) in_flight[child].push_back(bytes);
       moved = true;
     }
     return moved;
   }
 
-  std::vector<TreePosition> places;
+  std::vector<TreePosition> positions;
   std::deque<Negotiator> ranks;
   std::vector<std::vector<std::string>> released;
   std::vector<std::deque<std::string>> in_flight;
@@ -95,16 +95,16 @@ class Job {
   int last_joined = -1;
 };
 
-TEST(TreePosition, EveryRankHasOnePlace) {
+TEST(TreePosition, EveryRankHasOnePosition) {
   for (const int radix : {1, 2, 3, 8}) {
     for (const int size : {1, 2, 7, 64, 100}) {
       for (int r = 0; r < size; ++r) {
-        const TreePosition place(r, size, radix);
-        EXPECT_LE(place.children.size(), static_cast<std::size_t>(radix));
+        const TreePosition position(r, size, radix);
+        EXPECT_LE(position.children.size(), static_cast<std::size_t>(radix));
         std::size_t below = 0;
-        for (std::size_t c = 0; c < place.children.size(); ++c) {
-          EXPECT_EQ(TreePosition(place.children[c], size, radix).parent, r);
-          below += place.below[c].size();
+        for (std::size_t c = 0; c < position.children.size(); ++c) {
+          EXPECT_EQ(TreePosition(position.children[c], size, radix).parent, r);
+          below += position.below[c].size();
         }
         EXPECT_TRUE(r > 0 || below + 1 == static_cast<std::size_t>(size));
       }
@@ -182,7 +182,7 @@ TEST(Negotiator, AFullCacheAndUnnamedTensorsStillWork) {
   for (int step = 0; step < 3; ++step) {
     for (auto& rank : job.ranks) {
       Report unnamed = tensor("unnamed");
-      unnamed.is_kept = false;
+      unnamed.is_cacheable = false;
       rank.submit(unnamed, 0);
       rank.submit(tensor("a"), 0);
       rank.submit(tensor("b"), 0);

@@ -9,10 +9,10 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Args = std::vector<std::string>;
 
 TEST(Shell, LinesReadBack) {
-  const Words words = {"mpirun", "-x", "A=b c", "", "it's", "$HOME", "p:2x2", "a\"b\\c", "*"};
+  const Args words = {"mpirun", "-x", "A=b c", "", "it's", "$HOME", "p:2x2", "a\"b\\c", "*"};
   EXPECT_EQ(shell_line(words), R"(mpirun -x 'A=b c' '' 'it'\''s' '$HOME' p:2x2 'a"b\c' '*')");
   EXPECT_EQ(split_words(shell_line(words)), words);
 }

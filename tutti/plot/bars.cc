@@ -20,16 +20,16 @@ class BarAxis {
     low_ = high_ = chart.origin;
     for (const BarGroup& group : chart.groups)
       for (const Bar& bar : group.bars)
-        if (has_place(bar.value)) {
+        if (is_plottable(bar.value)) {
           low_ = std::min(low_, bar.value);
           high_ = std::max(high_, bar.value);
         }
     if (low_ == high_) high_ = low_ == 0 ? 1 : low_ * 2;
   }
-  bool has_place(double value) const {
+  bool is_plottable(double value) const {
     return std::isfinite(value) && (!is_logarithmic_ || value > 0);
   }
-  double place(double value) const {
+  double position(double value) const {
     const double share = is_logarithmic_ ? std::log(value / low_) / std::log(high_ / low_)
                                          : (value - low_) / (high_ - low_);
     return kAxisLeft + share * (kAxisRight - kAxisLeft);
@@ -52,12 +52,12 @@ double height_of(const std::vector<BarGroup>& groups) {
 
 void draw_axis(const BarChart& chart, const BarAxis& axis, double bottom, Sheet& sheet) {
   for (double tick : axis.ticks()) {
-    sheet.put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", axis.place(tick), kSheetTop,
+    sheet.put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", axis.position(tick), kSheetTop,
               bottom, kGrid);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">{}</text>)",
-              axis.place(tick), bottom + 20, kPaleInk, plain_text(tick));
+              axis.position(tick), bottom + 20, kPaleInk, plain_text(tick));
   }
-  sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}" stroke="{3}"/>)", axis.place(chart.origin),
+  sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}" stroke="{3}"/>)", axis.position(chart.origin),
             kSheetTop, bottom, kPaleInk);
   sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">{}</text>)",
             (kAxisLeft + kAxisRight) / 2, bottom + 44, kInk, escaped(chart.label));
@@ -67,8 +67,8 @@ void draw_bar(const Bar& bar, double origin, const BarAxis& axis, double top, Sh
   const double line = top + kBarHeight - 2.5;
   sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" fill="{}">{}</text>)", kAxisLeft - 12,
             line, kInk, escaped(bar.name));
-  if (!axis.has_place(bar.value)) return;
-  const auto [first, last] = std::minmax({axis.place(origin), axis.place(bar.value)});
+  if (!axis.is_plottable(bar.value)) return;
+  const auto [first, last] = std::minmax({axis.position(origin), axis.position(bar.value)});
   sheet.put(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="{}"/>)", first, top,
             last - first, kBarHeight, bar.value < origin ? kUnder : kOver);
   sheet.put(R"(<text x="{:.1f}" y="{:.1f}" fill="{}">{}</text>)", last + 6, line, kPaleInk,

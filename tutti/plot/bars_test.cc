@@ -38,7 +38,7 @@ TEST(Bars, GoBothWaysFromTheirOrigin) {
               HasSubstr(R"(<rect x="380.0" y="145.0" width="111.1" height="14" fill="#d55e00"/>)"));
 }
 
-TEST(Bars, LeaveOutWhatHasNoPlace) {
+TEST(Bars, LeaveOutValuesThatCannotBePlotted) {
   BarChart chart = ratios();
   chart.groups = {{"", {{"none", 0, ""}, {"all", std::numeric_limits<double>::infinity(), ""}}}};
   const std::string svg = render_svg(chart);

@@ -30,13 +30,13 @@ struct Scale {
   double low, high;    // values
   double start, stop;  // coordinates
   bool is_linear = false;
-  double place(double value) const {
+  double position(double value) const {
     if (is_linear) return start + (stop - start) * (value - low) / (high - low);
     return start + (stop - start) * std::log(value / low) / std::log(high / low);
   }
 };
 
-bool has_place(double value, const Axis& axis) {
+bool is_plottable(double value, const Axis& axis) {
   return std::isfinite(value) && (axis.is_linear || value > 0);
 }
 
@@ -59,7 +59,7 @@ std::vector<Line> lines_of(const Chart& chart) {
     Line line{&series, {}, kBoundColour};
     std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(line.points),
                  [&](const Point& point) {
-                   return has_place(point.x, chart.x) && has_place(point.y, chart.y);
+                   return is_plottable(point.x, chart.x) && is_plottable(point.y, chart.y);
                  });
     if (series.style == LineStyle::kOurs) line.colour = kOurColours[ours++ % kOurColours.size()];
     if (series.style == LineStyle::kPeer) line.colour = kPeerColours[peers++ % kPeerColours.size()];
@@ -93,7 +93,7 @@ std::pair<Scale, Scale> scales_of(const Chart& chart, const std::vector<Line>& l
       y.low = std::min(y.low, point.y);
       y.high = std::max(y.high, point.y);
       if (!has_spread(point)) continue;
-      if (has_place(point.low, chart.y)) y.low = std::min(y.low, point.low);
+      if (is_plottable(point.low, chart.y)) y.low = std::min(y.low, point.low);
       y.high = std::max(y.high, point.high);
     }
   }
@@ -112,16 +112,16 @@ std::vector<double> ticks_of(const Scale& scale, const Axis& axis) {
 void draw_axes(const Chart& chart, const Scale& x, const Scale& y, Sheet& sheet) {
   sheet.put(R"(<g stroke="#e4e7eb" fill="#5c636e" stroke-width="1">)");
   for (double tick : ticks_of(x, chart.x)) {
-    double place = x.place(tick);
-    sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", place, kSheetTop, kBottom);
-    sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)", place,
-              kBottom + 22, escaped(chart.x.text(tick)));
+    double position = x.position(tick);
+    sheet.put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", position, kSheetTop, kBottom);
+    sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" stroke="none">{}</text>)",
+              position, kBottom + 22, escaped(chart.x.text(tick)));
   }
   for (double tick : ticks_of(y, chart.y)) {
-    double place = y.place(tick);
-    sheet.put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}"/>)", kLeft, place, kRight);
+    double position = y.position(tick);
+    sheet.put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}"/>)", kLeft, position, kRight);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" stroke="none">{}</text>)",
-              kLeft - 10, place + 4.5, escaped(chart.y.text(tick)));
+              kLeft - 10, position + 4.5, escaped(chart.y.text(tick)));
   }
   sheet.put("</g>");
   sheet.put(R"(<path d="M{0} {1}H{2}" stroke="#5c636e" fill="none"/>)", kLeft, kBottom, kRight);
@@ -137,8 +137,8 @@ void draw_spread(const Line& line, const Scale& x, const Scale& y, Sheet& sheet)
   if (!std::any_of(line.points.begin(), line.points.end(), has_spread)) return;
   std::string path;
   auto corner = [&](double px, double py) {
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(px),
-                        std::clamp(y.place(py), kSheetTop, kBottom));
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.position(px),
+                        std::clamp(y.position(py), kSheetTop, kBottom));
   };
   for (const Point& p : line.points) corner(p.x, has_spread(p) ? p.high : p.y);
   for (auto p = line.points.rbegin(); p != line.points.rend(); ++p)
@@ -150,8 +150,8 @@ void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
   const LineStyle style = line.series->style;
   std::string path;
   for (const Point& point : line.points)
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.place(point.x),
-                        y.place(point.y));
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.position(point.x),
+                        y.position(point.y));
   sheet.put(R"(<path d="{}" fill="none" stroke="{}" stroke-width="{}" stroke-linejoin="round")"
             R"( stroke-linecap="round"{}/>)",
             path, line.colour, style == LineStyle::kOurs ? 3 : 1.8,
@@ -160,14 +160,14 @@ void draw_line(const Line& line, const Scale& x, const Scale& y, Sheet& sheet) {
   if (style == LineStyle::kBound || line.points.size() > kMostMarks) return;
   for (const Point& point : line.points)
     sheet.put(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" fill="{}" stroke="#ffffff"/>)",
-              x.place(point.x), y.place(point.y), style == LineStyle::kOurs ? 4.5 : 3.5,
+              x.position(point.x), y.position(point.y), style == LineStyle::kOurs ? 4.5 : 3.5,
               line.colour);
 }
 
 // Places each label at the height where its line ends, then resolves overlaps in two passes: from top to bottom each
 // label is moved below the previous one, then from bottom to top labels below the lower edge are moved up.
 void spread_labels(std::vector<Line*>& lines, const Scale& y) {
-  for (Line* line : lines) line->label_y = y.place(line->points.back().y);
+  for (Line* line : lines) line->label_y = y.position(line->points.back().y);
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line* a, const Line* b) { return a->label_y < b->label_y; });
   for (std::size_t i = 1; i < lines.size(); ++i)
@@ -185,7 +185,7 @@ void draw_labels(std::vector<Line>& lines, const Scale& x, const Scale& y, Sheet
   for (const Line* line : order) {
     const Point& last = line->points.back();
     sheet.put(R"(<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="{}" stroke-opacity="0.5"/>)",
-              x.place(last.x) + 6, y.place(last.y), kRight + 18, line->label_y, line->colour);
+              x.position(last.x) + 6, y.position(last.y), kRight + 18, line->label_y, line->colour);
     sheet.put(R"(<text x="{:.1f}" y="{:.1f}" fill="{}" font-weight="{}">{}</text>)", kRight + 24,
               line->label_y + 4.5, line->colour,
               line->series->style == LineStyle::kOurs ? 700 : 500, escaped(line->series->name));

@@ -95,9 +95,9 @@ TEST_F(TrainingLog, TensorboardRecordsAreWhole) {
   const std::string bytes = content(file.path());
   int records = 0;
   std::size_t at = 0;
-  auto unmasked = [&](std::size_t place) {
+  auto unmasked = [&](std::size_t offset) {
     std::uint32_t masked;
-    std::memcpy(&masked, bytes.data() + place, 4);
+    std::memcpy(&masked, bytes.data() + offset, 4);
     masked -= 0xa282ead8u;
     return (masked >> 17) | (masked << 15);
   };

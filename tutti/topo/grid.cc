@@ -27,8 +27,8 @@ std::vector<std::vector<int>> all_coordinates(const Grid& grid) {
     return all;
   }
   for (std::size_t host = 0; host < grid.hosts.size(); ++host) {
-    for (std::size_t place = 0; place < grid.hosts[host].size(); ++place) {
-      std::vector<int>& digits = all.emplace_back(1, static_cast<int>(place));
+    for (std::size_t index = 0; index < grid.hosts[host].size(); ++index) {
+      std::vector<int>& digits = all.emplace_back(1, static_cast<int>(index));
       append_digits(grid, 1, static_cast<int>(host), &digits);
     }
   }

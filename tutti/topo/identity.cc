@@ -59,7 +59,7 @@ HostIdentity this_host_identity() {
   return {.name = without_spaces(os::host_name()),
           .boot_id = first_word_of("/proc/sys/kernel/random/boot_id"),
           .network_namespace = namespace_number("net"),
-          .process_namespace = namespace_number("pid"),
+          .pid_namespace = namespace_number("pid"),
           .host_id = without_spaces(host_id ? host_id : ""),
           .socket = bound_socket()};
 }
@@ -67,7 +67,7 @@ HostIdentity this_host_identity() {
 std::string to_text(const HostIdentity& identity) {
   return fmt::format("name={} boot={} network={} processes={} id={} socket={}",
                      without_spaces(identity.name), identity.boot_id, identity.network_namespace,
-                     identity.process_namespace, without_spaces(identity.host_id), identity.socket);
+                     identity.pid_namespace, without_spaces(identity.host_id), identity.socket);
 }
 
 HostIdentity parse_identity(std::string_view text) {
@@ -84,7 +84,7 @@ HostIdentity parse_identity(std::string_view text) {
     } else if (key == "network") {
       identity.network_namespace = value;
     } else if (key == "processes") {
-      identity.process_namespace = value;
+      identity.pid_namespace = value;
     } else if (key == "id") {
       identity.host_id = value;
     } else if (key == "socket") {
@@ -103,7 +103,7 @@ std::string sharing_key(const HostIdentity& identity) {
   if (!identity.host_id.empty()) return "id " + identity.host_id;
   // Without boot ids the name is the only hint; the memory probe that follows has the last word.
   return fmt::format("{} {} {}", identity.boot_id.empty() ? identity.name : identity.boot_id,
-                     identity.network_namespace, identity.process_namespace);
+                     identity.network_namespace, identity.pid_namespace);
 }
 
 }  // namespace tutti::topo

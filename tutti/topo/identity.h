@@ -15,7 +15,7 @@ struct HostIdentity {
   // A network of its own makes a host of its own (containers, test beds).
   std::string network_namespace = {};
   // Ranks in different ones cannot see each other's files in /proc.
-  std::string process_namespace = {};
+  std::string pid_namespace = {};
   // What TUTTI_HOST_ID says; where set, it decides in place of the above.
   std::string host_id = {};
   // The one socket this process is bound to, -1 when it may use several.

@@ -37,11 +37,8 @@ TEST(Identity, EnvironmentDecidesWhereItIsSet) {
 }
 
 TEST(Identity, NamesDoNotDecideButMachinesDo) {
-  const HostIdentity one = {.name = "a",
-                            .boot_id = "1",
-                            .network_namespace = "7",
-                            .process_namespace = "8",
-                            .host_id = ""};
+  const HostIdentity one = {
+      .name = "a", .boot_id = "1", .network_namespace = "7", .pid_namespace = "8", .host_id = ""};
   HostIdentity other = one;
   other.name = "b";
   EXPECT_EQ(sharing_key(one), sharing_key(other));
@@ -51,7 +48,7 @@ TEST(Identity, NamesDoNotDecideButMachinesDo) {
   other.network_namespace = "9";
   EXPECT_NE(sharing_key(one), sharing_key(other));
   other = one;
-  other.process_namespace = "9";
+  other.pid_namespace = "9";
   EXPECT_NE(sharing_key(one), sharing_key(other));
 }
 

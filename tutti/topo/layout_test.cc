@@ -15,7 +15,7 @@ HostIdentity on(const std::string& machine, int socket = -1) {
   return {.name = "host-" + machine,
           .boot_id = machine,
           .network_namespace = "",
-          .process_namespace = "",
+          .pid_namespace = "",
           .host_id = "",
           .socket = socket};
 }
@@ -23,14 +23,14 @@ HostIdentity on(const std::string& machine, int socket = -1) {
 const Maps kAlways = [](int, int) { return true; };
 
 TEST(MakeLayout, GroupsByMachineWhateverTheDealing) {
-  const Layout dealt =
+  const Layout round_robin =
       make_layout({on("a"), on("b"), on("c"), on("a"), on("b"), on("c"), on("a")}, kAlways);
-  ASSERT_EQ(dealt.hosts.size(), 3u);
-  EXPECT_EQ(dealt.hosts[0].name, "host-a");
-  EXPECT_THAT(dealt.hosts[0].ranks, ElementsAre(0, 3, 6));
-  EXPECT_THAT(dealt.hosts[1].ranks, ElementsAre(1, 4));
-  EXPECT_EQ(dealt.size(), 7);
-  EXPECT_NO_THROW(check(dealt));
+  ASSERT_EQ(round_robin.hosts.size(), 3u);
+  EXPECT_EQ(round_robin.hosts[0].name, "host-a");
+  EXPECT_THAT(round_robin.hosts[0].ranks, ElementsAre(0, 3, 6));
+  EXPECT_THAT(round_robin.hosts[1].ranks, ElementsAre(1, 4));
+  EXPECT_EQ(round_robin.size(), 7);
+  EXPECT_NO_THROW(check(round_robin));
 }
 
 TEST(MakeLayout, MemoryHasTheLastWord) {

@@ -68,7 +68,7 @@ class Section {
 
   const std::string& name() const { return name_; }
   int line() const { return line_; }
-  std::string place() const {
+  std::string location() const {
     return name_.empty() ? "before the first section" : "in [" + name_ + "]";
   }
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
@@ -161,7 +161,8 @@ class Parser {
       for (const std::string_view key : form_of(section.name())->required)
         if (!section.has(key))
           fail("DDL-2-13", section.line(),
-               fmt::format("'{}' is missing {}; add a line '{} = ...'", key, section.place(), key));
+               fmt::format("'{}' is missing {}; add a line '{} = ...'", key, section.location(),
+                           key));
     return std::move(sections_);
   }
 
@@ -204,7 +205,7 @@ class Parser {
     known.insert(known.end(), form.optional.begin(), form.optional.end());
     if (std::ranges::find(known, key) == known.end())
       fail("DDL-2-11", line_,
-           fmt::format("unknown key '{}' {}; the keys are {}", key, section.place(),
+           fmt::format("unknown key '{}' {}; the keys are {}", key, section.location(),
                        fmt::join(known, ", ")));
     if (section.has(key)) fail("DDL-2-10", line_, fmt::format("'{}' is given twice", key));
     section.add({key, value, line_});

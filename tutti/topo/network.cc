@@ -39,9 +39,9 @@ bool is_of_one_link(const SocketAddress& address) {
   return address.family() == AF_INET6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
 }
 
-// The bits of byte `place` that belong to a network of `prefix` bits.
-unsigned char mask_of(int prefix, std::size_t place) {
-  const int bits = std::clamp(prefix - static_cast<int>(8 * place), 0, 8);
+// The bits of byte number `byte` that belong to a network of `prefix` bits.
+unsigned char mask_of(int prefix, std::size_t byte) {
+  const int bits = std::clamp(prefix - static_cast<int>(8 * byte), 0, 8);
   return static_cast<unsigned char>(0xff00U >> bits);
 }
 

@@ -52,8 +52,8 @@ void check_list(const char* operation, const std::vector<at::Tensor>& list, int 
 
 // Splits `tensor` along its first dimension into pieces of `splits` rows. Without `splits`: one
 // piece per rank, all equal.
-std::vector<at::Tensor> cut(const char* operation, const at::Tensor& tensor,
-                            const std::vector<std::int64_t>& splits, int size) {
+std::vector<at::Tensor> split(const char* operation, const at::Tensor& tensor,
+                              const std::vector<std::int64_t>& splits, int size) {
   if (splits.empty()) {
     TORCH_CHECK(tensor.dim() > 0 && tensor.size(0) % size == 0, operation,
                 ": the first dimension does not divide over ", size, " ranks; give split sizes");
@@ -374,8 +374,9 @@ ProcessGroupDdl::WorkHandle ProcessGroupDdl::alltoall_base(at::Tensor& output, a
                                                            std::vector<std::int64_t>& input_splits,
                                                            const c10d::AllToAllOptions& options) {
   return start_all_to_all(OpType::ALLTOALL_BASE, "ddl:all_to_all_base",
-                          cut("alltoall_base", input, input_splits, getSize()),
-                          cut("alltoall_base", output, output_splits, getSize()), options.timeout);
+                          split("alltoall_base", input, input_splits, getSize()),
+                          split("alltoall_base", output, output_splits, getSize()),
+                          options.timeout);
 }
 
 ProcessGroupDdl::WorkHandle ProcessGroupDdl::send(Tensors& tensors, int peer, int tag) {

@@ -64,13 +64,13 @@ Reduction::Reduction(at::ScalarType type, const c10d::ReduceOp& op)
     carrier_ = c10::toRealValueType(type);
     if (wanted_ == Wanted::SUM || wanted_ == Wanted::AVG) found = arithmetic(wanted_);
   } else if (is_bitwise(wanted_) && at::isIntegralType(type, false)) {
-    folds_bits_ = true;
+    reduces_bits_ = true;
     found = ReduceOp::kSum;
   } else {
     if (type == at::kShort) carrier_ = at::kInt;
     found = arithmetic(wanted_);
   }
-  TORCH_CHECK(found && (folds_bits_ || dtype_of(carrier_)), "the ddl backend has no ReduceOp.",
+  TORCH_CHECK(found && (reduces_bits_ || dtype_of(carrier_)), "the ddl backend has no ReduceOp.",
               name_of(wanted_), " of ", type);
   op_ = *found;
 }
@@ -93,8 +93,8 @@ void Reduction::store(const at::Tensor& carrier, const at::Tensor& target) const
 }
 
 // Bitwise reductions are rare and small, so the simplest algorithm is sufficient.
-at::Tensor Reduction::folded(comm::Communicator& communicator, const at::Tensor& tensor,
-                             const comm::CallOptions& call) const {
+at::Tensor Reduction::reduced(comm::Communicator& communicator, const at::Tensor& tensor,
+                              const comm::CallOptions& call) const {
   const at::Tensor all = at::empty({communicator.size(), tensor.numel()}, tensor.options());
   communicator.all_gather(elements_of(tensor), elements_of(all), {}, call);
   at::Tensor result = all[0];
@@ -108,8 +108,8 @@ at::Tensor Reduction::folded(comm::Communicator& communicator, const at::Tensor&
 
 void Reduction::all_reduce(comm::Communicator& communicator, at::Tensor tensor,
                            const comm::CallOptions& call) const {
-  if (folds_bits_) {
-    tensor.view(-1).copy_(folded(communicator, tensor, call));
+  if (reduces_bits_) {
+    tensor.view(-1).copy_(reduced(communicator, tensor, call));
     return;
   }
   const at::Tensor carrier = carried(tensor);
@@ -120,8 +120,8 @@ void Reduction::all_reduce(comm::Communicator& communicator, at::Tensor tensor,
 void Reduction::reduce(comm::Communicator& communicator, at::Tensor tensor, int root,
                        const comm::CallOptions& call) const {
   const bool is_root = communicator.rank() == root;
-  if (folds_bits_) {
-    const at::Tensor result = folded(communicator, tensor, call);
+  if (reduces_bits_) {
+    const at::Tensor result = reduced(communicator, tensor, call);
     if (is_root) tensor.view(-1).copy_(result);
     return;
   }
@@ -134,10 +134,10 @@ void Reduction::reduce(comm::Communicator& communicator, at::Tensor tensor, int 
 void Reduction::reduce_scatter(comm::Communicator& communicator, const at::Tensor& input,
                                at::Tensor output, const std::vector<std::int64_t>& counts,
                                const comm::CallOptions& call) const {
-  if (folds_bits_) {
+  if (reduces_bits_) {
     std::int64_t begin = 0;
     for (int rank = 0; rank < communicator.rank(); ++rank) begin += counts[rank];
-    output.view(-1).copy_(folded(communicator, input, call).narrow(0, begin, output.numel()));
+    output.view(-1).copy_(reduced(communicator, input, call).narrow(0, begin, output.numel()));
     return;
   }
   const at::Tensor from = carried(input);

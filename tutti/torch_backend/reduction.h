@@ -43,14 +43,14 @@ class Reduction {
   // The tensor in the type that is reduced: a view, or a copy for int16.
   at::Tensor carried(const at::Tensor& tensor) const;
   void store(const at::Tensor& carrier, const at::Tensor& target) const;
-  at::Tensor folded(comm::Communicator& communicator, const at::Tensor& tensor,
-                    const comm::CallOptions& call) const;
+  at::Tensor reduced(comm::Communicator& communicator, const at::Tensor& tensor,
+                     const comm::CallOptions& call) const;
 
   at::ScalarType type_;
   at::ScalarType carrier_;
   ReduceOp op_ = ReduceOp::kSum;
   c10d::ReduceOp::RedOpType wanted_;
-  bool folds_bits_ = false;
+  bool reduces_bits_ = false;
   bool is_parity_ = false;
 };
 

@@ -26,9 +26,9 @@ std::unique_ptr<comm::Communicator> meet(const comm::LocalJob& job, const Option
 }
 
 // The secret of the launcher takes precedence: torch's store is open to any process that can reach its port.
-std::optional<auth::Secret> secret_of(const MeetingPlace& place) {
+std::optional<auth::Secret> secret_of(const RendezvousAddress& address) {
   const auto launchers = auth::Secret::from_environment();
-  return launchers ? launchers : auth::Secret::from_hex(place.secret);
+  return launchers ? launchers : auth::Secret::from_hex(address.secret);
 }
 
 bool is_sound(const comm::Communicator& communicator) {
@@ -53,7 +53,8 @@ comm::Communicator& World::communicator() const {
                     "There is no job yet. Call torch.distributed.init_process_group('ddl') first.");
 }
 
-comm::Communicator& World::connect(int rank, int size, const std::optional<MeetingPlace>& place,
+comm::Communicator& World::connect(int rank, int size,
+                                   const std::optional<RendezvousAddress>& address,
                                    std::chrono::milliseconds timeout) {
   if (communicator_ && is_sound(*communicator_) && communicator_->rank() == rank &&
       communicator_->size() == size) {
@@ -61,14 +62,14 @@ comm::Communicator& World::connect(int rank, int size, const std::optional<Meeti
   }
   communicator_.reset();
   const Options options = options_with(timeout);
-  communicator_ = place ? meet({.rank = rank,
-                                .size = size,
-                                .id = place->id,
-                                .master = place->master,
-                                .port = place->port,
-                                .secret = secret_of(*place)},
-                               options)
-                        : comm::Communicator::from_environment(options);
+  communicator_ = address ? meet({.rank = rank,
+                                  .size = size,
+                                  .id = address->id,
+                                  .master = address->master,
+                                  .port = address->port,
+                                  .secret = secret_of(*address)},
+                                 options)
+                          : comm::Communicator::from_environment(options);
   log::set_tag(fmt::format("rank {}", communicator_->rank()));
   if (communicator_->rank() == rank && communicator_->size() == size) return *communicator_;
   throw ConfigError("DDL-4-23",
@@ -86,9 +87,9 @@ c10::intrusive_ptr<BackendBase> World::keep(std::shared_ptr<comm::Communicator> 
 }
 
 c10::intrusive_ptr<BackendBase> World::start(int rank, int size,
-                                             const std::optional<MeetingPlace>& place,
+                                             const std::optional<RendezvousAddress>& address,
                                              std::chrono::milliseconds timeout) {
-  connect(rank, size, place, timeout);
+  connect(rank, size, address, timeout);
   return keep(communicator_, timeout);
 }
 

@@ -13,7 +13,7 @@
 namespace tutti::torch_backend {
 
 // Rendezvous information for ranks that were started by torch alone (torchrun).
-struct MeetingPlace {
+struct RendezvousAddress {
   std::string id;      // name by which ranks of one host find each other
   std::string master;  // host of rank 0 if there are several hosts; otherwise empty
   int port = 0;        // TCP port on `master`
@@ -27,10 +27,10 @@ class World {
  public:
   static World& instance();
 
-  // Creates the default group of a job of `size` ranks. The ranks rendezvous at `place`; without it, the environment
+  // Creates the default group of a job of `size` ranks. The ranks rendezvous at `address`; without it, the environment
   // set by the launcher is used. Collective.
   c10::intrusive_ptr<BackendBase> start(int rank, int size,
-                                        const std::optional<MeetingPlace>& place,
+                                        const std::optional<RendezvousAddress>& address,
                                         std::chrono::milliseconds timeout);
   // Creates a group of `ranks`. All of them must call it. The default group must exist.
   c10::intrusive_ptr<BackendBase> group(const std::vector<int>& ranks,
@@ -39,7 +39,7 @@ class World {
   comm::Communicator& communicator() const;
   // Connects the communicator of the job without creating a group; under MPI it may be needed before torch's
   // rendezvous. The arguments are those of `start`.
-  comm::Communicator& connect(int rank, int size, const std::optional<MeetingPlace>& place,
+  comm::Communicator& connect(int rank, int size, const std::optional<RendezvousAddress>& address,
                               std::chrono::milliseconds timeout);
   // Completes the operations of all groups and shuts them down. Called before the process exits.
   void shut_down();

@@ -32,7 +32,7 @@ Result Executor::run_lanes(const plan::Plan& plan, const Operation& operation,
     LaneState& state = lanes_[i];
     state.lane = &plan.lanes[i];
     state.index = static_cast<int>(i);
-    state.next_step = state.syncs = 0;
+    state.next_step = state.barriers = 0;
     state.step_started = state.receive_started = false;
   }
   Result outcome = advance_lanes();
@@ -123,7 +123,7 @@ void Executor::reduce_local(const plan::Step& step) const {
                       static_cast<std::size_t>(part) * running_.memory.bytes_of(step.target));
   }
   void* targets[1] = {running_.memory.own(step.target)};
-  running_.fold(step, sources, targets, step.target.count);
+  running_.reduce(step, sources, targets, step.target.count);
 }
 
 // Nothing could advance. Awake first; then local waits sleep on the flag that is missing, waits for
@@ -142,13 +142,13 @@ Result Executor::pause(std::int64_t idle_since) {
     if (lane.waits_locally() && !local) local = &lane;
   }
   on_messages |= !local;  // headers are left when no lane is
-  constexpr std::int64_t kShortSleep = 50'000, kShortestNap = 20'000, kLongestNap = 200'000;
+  constexpr std::int64_t kShortSleep = 50'000, kMinSleep = 20'000, kMaxSleep = 200'000;
   if (!on_messages) {
     host_steps_.await(*local);
   } else if (on_vendor ||
              !wire_.wait(events_seen_, local ? kShortSleep : StallHandler::kInterval)) {
-    const timespec nap{0, std::clamp(waited / 16, kShortestNap, kLongestNap)};
-    ::nanosleep(&nap, nullptr);
+    const timespec pause_time{0, std::clamp(waited / 16, kMinSleep, kMaxSleep)};
+    ::nanosleep(&pause_time, nullptr);
   }
   if (waited < StallHandler::kInterval) return Result::ok();
   return stall_handler_.on_stall(awaited_rank(), waited);

@@ -55,7 +55,7 @@ Result Handshakes::check(int peer, bool* agreed) {
   Expected& header = *find(peer);
   if (header.receiving) {
     Result outcome = header.receiving->test(agreed);
-    if (!outcome) return std::move(outcome).because(fmt::format("waiting for rank {}", peer));
+    if (!outcome) return std::move(outcome).with_context(fmt::format("waiting for rank {}", peer));
     if (!*agreed) return outcome;
     header.receiving.reset();
     if (!header.record.agrees_with(*record_)) {

@@ -12,7 +12,7 @@ void HostSteps::open_windows() {
 }
 
 Result HostSteps::host_barrier(LaneState& lane, const plan::Step& step, bool* finished) {
-  const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
+  const std::uint32_t count = barriers_passed_[lane.index] + lane.barriers + 1;
   if (!lane.step_started) {
     lane.step_started = true;
     windows_.arrive(lane.index, count);
@@ -24,12 +24,12 @@ Result HostSteps::host_barrier(LaneState& lane, const plan::Step& step, bool* fi
       awaited_rank_ = rank;
       return Result::ok();
     }
-    if (lane.syncs == 0) {
+    if (lane.barriers == 0) {
       Result agreed = windows_.check_fingerprint(member, *running_.record);
       if (!agreed) return agreed;
     }
   }
-  ++lane.syncs;
+  ++lane.barriers;
   return Result::ok();
 }
 
@@ -59,7 +59,7 @@ Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* f
     sources_.push_back(data);
   }
   void* targets[1] = {running_.memory.own(step.target)};
-  running_.fold(step, sources_, targets, step.source.count);
+  running_.reduce(step, sources_, targets, step.source.count);
   return Result::ok();
 }
 
@@ -98,7 +98,7 @@ Result HostSteps::reduce_mapped(const plan::Step& step) {
     if (!mapped) return mapped;
     targets_.push_back(base + running_.memory.offset_of(step.target));
   }
-  running_.fold(step, sources_, targets_, step.source.count);
+  running_.reduce(step, sources_, targets_, step.source.count);
   return Result::ok();
 }
 
@@ -124,7 +124,7 @@ Result HostSteps::window(int rank, Space space, std::byte** base) {
 void HostSteps::await(const LaneState& lane) {
   const int member = host_.index_of(awaited_rank_);
   if (lane.step().kind != plan::StepKind::kHostBarrier) return slots_.await(member);
-  const std::uint32_t count = syncs_passed_[lane.index] + lane.syncs + 1;
+  const std::uint32_t count = barriers_passed_[lane.index] + lane.barriers + 1;
   windows_.await_arrival(member, lane.index, count);
 }
 

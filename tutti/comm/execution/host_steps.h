@@ -24,7 +24,7 @@ class HostSteps {
   void open_windows();
   // The lane's operation is over.
   void end(const LaneState& lane) {
-    syncs_passed_[static_cast<std::size_t>(lane.index)] += lane.syncs;
+    barriers_passed_[static_cast<std::size_t>(lane.index)] += lane.barriers;
   }
 
   Result host_barrier(LaneState& lane, const plan::Step& step, bool* finished);
@@ -46,7 +46,7 @@ class HostSteps {
   HostWindows windows_;
   const RunningOperation& running_;
   const int rank_;
-  std::array<std::uint32_t, kMaxLanes> syncs_passed_{};  // over all operations so far
+  std::array<std::uint32_t, kMaxLanes> barriers_passed_{};  // over all operations so far
   int awaited_rank_ = -1;
   std::vector<const void*> sources_;  // of the fold at hand, as targets_
   std::vector<void*> targets_;

@@ -18,7 +18,7 @@ struct LaneState {
   bool step_started = false;
   bool receive_started = false;
   std::int64_t step_start_ns = 0;
-  std::uint32_t syncs = 0;  // passed or waited for in this operation
+  std::uint32_t barriers = 0;  // passed or waited for in this operation
   std::unique_ptr<Transfer> sending;
   std::unique_ptr<Transfer> receiving;
   std::vector<std::byte> arrived;  // what is received before it is folded

@@ -23,20 +23,21 @@ Result WireSteps::exchange(LaneState& lane, const plan::Step& step, bool* finish
     bool sent = false;
     outcome = lane.sending->test(&sent);
     if (!outcome)
-      return std::move(outcome).because(fmt::format("sending to rank {}", step.send_to));
+      return std::move(outcome).with_context(fmt::format("sending to rank {}", step.send_to));
     if (sent) lane.sending.reset();
   }
   if (lane.receiving) {
     bool received = false;
     outcome = lane.receiving->test(&received);
     if (!outcome) {
-      return std::move(outcome).because(fmt::format("receiving from rank {}", step.receive_from));
+      return std::move(outcome).with_context(
+          fmt::format("receiving from rank {}", step.receive_from));
     }
     if (received) lane.receiving.reset();
   }
   *finished = lane.receive_started && !lane.has_transfer();
   // Only now: what is sent may be the very range that is folded into.
-  if (*finished && step.reduce && step.receive_from >= 0) fold_arrived(lane, step);
+  if (*finished && step.reduce && step.receive_from >= 0) reduce_arrived(lane, step);
   return outcome;
 }
 
@@ -62,12 +63,12 @@ Result WireSteps::start_receive(LaneState& lane, const plan::Step& step) {
   return outcome;
 }
 
-void WireSteps::fold_arrived(LaneState& lane, const plan::Step& step) const {
+void WireSteps::reduce_arrived(LaneState& lane, const plan::Step& step) const {
   std::byte* target = running_.memory.own(step.target);
   const void* sources[2] = {target, lane.arrived.data()};
   if (step.arrived_first) std::swap(sources[0], sources[1]);
   void* targets[1] = {target};
-  running_.fold(step, sources, targets, step.target.count);
+  running_.reduce(step, sources, targets, step.target.count);
 }
 
 // Begun only after the neighbour in the group was seen to be in the same operation: a chain of such

@@ -28,7 +28,7 @@ class WireSteps {
 
  private:
   Result start_receive(LaneState& lane, const plan::Step& step);
-  void fold_arrived(LaneState& lane, const plan::Step& step) const;
+  void reduce_arrived(LaneState& lane, const plan::Step& step) const;
 
   Wire& wire_;
   Handshakes& handshakes_;

@@ -30,7 +30,7 @@ std::string message_text(const RankReport& report) {
 
 }  // namespace
 
-std::string RankReport::place() const {
+std::string RankReport::activity() const {
   const std::string last = record.text();
   const double seconds = static_cast<double>(since_ns) * 1e-9;
   if (has_left) return "has ended its part of the job";
@@ -58,21 +58,21 @@ std::optional<ControlMessage> ControlMessage::parse(std::string_view text) {
   std::memcpy(&head, text.data(), sizeof head);
   text.remove_prefix(sizeof head);
   if (head.version != Head{}.version) return std::nullopt;
-  ControlMessage news{
+  ControlMessage message{
       .kind = head.kind, .communicator = head.communicator, .dead_rank = head.dead_rank};
-  if (news.kind == Kind::kReports) {
+  if (message.kind == Kind::kReports) {
     if (text.size() % sizeof(RankReport) != 0) return std::nullopt;
-    news.reports.resize(text.size() / sizeof(RankReport));
-    std::memcpy(news.reports.data(), text.data(), text.size());
+    message.reports.resize(text.size() / sizeof(RankReport));
+    std::memcpy(message.reports.data(), text.data(), text.size());
   }
-  if (news.kind == Kind::kFailure || news.kind == Kind::kDeath) {
+  if (message.kind == Kind::kFailure || message.kind == Kind::kDeath) {
     const std::size_t end = text.find('\0');
     if (end == text.npos || text.back() != '\0') return std::nullopt;
-    news.failure =
+    message.failure =
         Result::failure(static_cast<ErrorKind>(head.error_kind), std::string(text.substr(0, end)),
                         std::string(text.substr(end + 1, text.size() - end - 2)));
   }
-  return news;
+  return message;
 }
 
 }  // namespace tutti::comm

@@ -36,7 +36,7 @@ struct RankReport {
   bool is_receiving() const { return message_kind == BlockedMessage::Kind::kReceive; }
 
   // "is in all_reduce #812 'conv1.w' (1024 x f32, sum) for 3.1 s"
-  std::string place() const;
+  std::string activity() const;
 };
 static_assert(sizeof(RankReport) == 128);
 

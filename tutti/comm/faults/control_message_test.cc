@@ -23,8 +23,9 @@ TEST(ControlMessage, ReportsComeBackAsTheyWent) {
   EXPECT_EQ(received->communicator, 2);
   ASSERT_EQ(received->reports.size(), 2u);
   EXPECT_TRUE(received->reports[0].record.agrees_with(report.record));
-  EXPECT_EQ(received->reports[0].place(), "is in all_reduce #5 'conv1' (10 x f32, sum) for 2.1 s");
-  EXPECT_THAT(received->reports[1].place(), HasSubstr("has not called anything"));
+  EXPECT_EQ(received->reports[0].activity(),
+            "is in all_reduce #5 'conv1' (10 x f32, sum) for 2.1 s");
+  EXPECT_THAT(received->reports[1].activity(), HasSubstr("has not called anything"));
 }
 
 TEST(ControlMessage, FailuresKeepKindCodeAndSentence) {

@@ -19,7 +19,7 @@ constexpr std::size_t kMostLines = 16;
 constexpr auth::AcceptQueue::Limits kLimits = {.max_pending = 16, .seconds = 10};
 
 // Lets the kernel detect a host that has lost power: 5 s idle, then 5 probes 2 s apart.
-void keep_alive(int file) {
+void enable_keepalive(int file) {
   set_socket_option(file, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_socket_option(file, IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set_socket_option(file, IPPROTO_TCP, TCP_KEEPINTVL, 2);
@@ -39,7 +39,7 @@ std::string KeepaliveRing::open(const auth::Secret& secret, int rank,
                                 const std::string& interfaces) {
   mine_ = {.rank = rank};
   secret_ = secret;
-  visitors_.emplace(secret, kPurpose, kLimits);
+  unauthenticated_.emplace(secret, kPurpose, kLimits);
   listener_ = Listener::open(interfaces);
   return listener_.text;
 }
@@ -47,7 +47,7 @@ std::string KeepaliveRing::open(const auth::Secret& secret, int rank,
 void KeepaliveRing::connect(int rank, const std::string& address) {
   Line line;
   line.rank = rank;
-  line.addresses = ways_to(address);
+  line.addresses = candidate_addresses(address);
   try_next(line);
   if (line.file >= 0) lines_.push_back(std::move(line));
 }
@@ -62,7 +62,7 @@ void KeepaliveRing::try_next(Line& line) {
     const timeval limit{0, 300'000};
     ::setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (::connect(file, target.data(), target.size) == 0) {
-      keep_alive(file);
+      enable_keepalive(file);
       line.file = file;
       line.handshake.emplace(*secret_, auth::Role::kConnector, kPurpose);
       return;
@@ -72,14 +72,14 @@ void KeepaliveRing::try_next(Line& line) {
   log::debug("no connection to rank {} to notice its end by.", line.rank);
 }
 
-void KeepaliveRing::admit() {
+void KeepaliveRing::accept_connections() {
   for (const os::UniqueFd& listener : listener_.files) {
-    for (const int file : visitors_->accept_from(listener.get())) {
+    for (const int file : unauthenticated_->accept_from(listener.get())) {
       if (lines_.size() >= kMostLines) {
         ::close(file);
         continue;
       }
-      keep_alive(file);
+      enable_keepalive(file);
       Line line;
       line.file = file;
       lines_.push_back(std::move(line));
@@ -89,7 +89,7 @@ void KeepaliveRing::admit() {
 
 void KeepaliveRing::add_files(std::vector<pollfd>& files) const {
   for (const os::UniqueFd& listener : listener_.files) files.push_back({listener.get(), POLLIN, 0});
-  if (visitors_) visitors_->add_files(&files);
+  if (unauthenticated_) unauthenticated_->add_files(&files);
   for (const Line& line : lines_) files.push_back({line.file, line.events(), 0});
 }
 
@@ -109,7 +109,7 @@ void KeepaliveRing::settle(std::size_t lines, double seconds) {
 }
 
 std::vector<int> KeepaliveRing::find_dead() {
-  admit();
+  accept_connections();
   std::vector<int> dead = std::exchange(dead_, {});
   for (Line& line : lines_) {
     pollfd file{line.file, line.events(), 0};

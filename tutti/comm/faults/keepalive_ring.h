@@ -67,7 +67,7 @@ class KeepaliveRing {
     }
   };
   void try_next(Line& line);
-  void admit();
+  void accept_connections();
   // Returns false if the connection has failed and must be dropped.
   bool advance(Line& line);
   bool authenticate(Line& line) const;
@@ -77,7 +77,7 @@ class KeepaliveRing {
   Hello mine_;
   std::optional<auth::Secret> secret_;
   Listener listener_;
-  std::optional<auth::AcceptQueue> visitors_;  // accepted, not yet authenticated
+  std::optional<auth::AcceptQueue> unauthenticated_;  // accepted, not yet authenticated
   std::vector<Line> lines_;
   std::vector<int> dead_;  // deaths detected by `settle`
 };

@@ -19,8 +19,8 @@ Membership::Membership(int id, int rank, std::vector<int> ranks, const topo::Lay
       layout_(layout),
       host_(host),
       host_index_(ranks_.size()),
-      heard_(ranks_.size()),
-      asked_(layout.hosts.size()) {
+      last_reports_(ranks_.size()),
+      pending_queries_(layout.hosts.size()) {
   for (std::size_t h = 0; h < layout.hosts.size(); ++h) {
     for (const int member : layout.hosts[h].ranks) host_index_[member] = static_cast<int>(h);
   }
@@ -58,25 +58,25 @@ bool Membership::fail(const Result& failure) {
   if (has_failed()) return false;
   failure_ = failure;
   failed_ns_ = now_ns();
-  host_.board().write_failure(host_.index(), failure);
+  host_.control_block().write_failure(host_.index(), failure);
   has_failed_.store(true, std::memory_order_release);
   return true;
 }
 
 Result Membership::look() {
   for (int member = 0; !has_failed() && member < host_.size(); ++member) {
-    const Result told = host_.board().failure_of(member);
-    if (!told) fail(told);
+    const Result status = host_.control_block().failure_of(member);
+    if (!status) fail(status);
   }
   if (Membership* const whole = whole_; whole && !has_failed()) {
-    const Result told = whole->look();
-    if (!told) fail(told);
+    const Result status = whole->look();
+    if (!status) fail(status);
   }
   return failure();
 }
 
 RankReport Membership::local_report(int member, bool with_process_state) const {
-  const RankBlock& block = host_.board().block(member);
+  const RankBlock& block = host_.control_block().block(member);
   RankReport report;
   report.rank = host_.ranks()[member];
   report.process = block.process.load();
@@ -84,7 +84,7 @@ RankReport Membership::local_report(int member, bool with_process_state) const {
   report.has_left = block.has_left.load();  // before `completed`, which is final then
   report.completed = block.completed.load();
   report.is_inside = block.is_inside.load();
-  report.record = host_.board().record_of(member);
+  report.record = host_.control_block().record_of(member);
   report.message_kind = static_cast<BlockedMessage::Kind>(block.message.kind.load());
   report.message_since_ns = now_ns() - monotonic_ns(block.message.since_ticks.load());
   report.message_count = block.message.count.load();
@@ -102,31 +102,31 @@ std::vector<RankReport> Membership::local_reports() const {
   return out;
 }
 
-std::optional<RankReport> Membership::heard(int rank, std::int64_t since_ns) const {
+std::optional<RankReport> Membership::last_report(int rank, std::int64_t since_ns) const {
   const MutexLock lock(mutex_);
-  const Heard& entry = heard_[rank];
+  const LastReport& entry = last_reports_[rank];
   if (entry.at_ns == 0 || entry.at_ns < since_ns) return std::nullopt;
   return entry.report;
 }
 
-void Membership::hear(const RankReport& report) {
+void Membership::record(const RankReport& report) {
   if (report.rank < 0 || report.rank >= size()) return;
   const MutexLock lock(mutex_);
-  heard_[report.rank] = {report, now_ns()};
+  last_reports_[report.rank] = {report, now_ns()};
 }
 
-std::vector<int> Membership::ranks_to_ask(std::int64_t patience_ns) {
+std::vector<int> Membership::ranks_to_ask(std::int64_t reply_timeout_ns) {
   const MutexLock lock(mutex_);
   std::vector<int> out;
   const std::int64_t now = now_ns();
   for (std::size_t h = 0; h < layout_.hosts.size(); ++h) {
     const std::vector<int>& members = layout_.hosts[h].ranks;
-    Asked& asked = asked_[h];
-    if (is_local(members[0]) || now - asked.at_ns < patience_ns) continue;
-    const bool has_answered = heard_[members[0]].at_ns >= asked.at_ns;
-    if (asked.at_ns != 0 && !has_answered) ++asked.next;
-    asked.at_ns = now;
-    out.push_back(members[asked.next % members.size()]);
+    PendingQuery& query = pending_queries_[h];
+    if (is_local(members[0]) || now - query.at_ns < reply_timeout_ns) continue;
+    const bool has_answered = last_reports_[members[0]].at_ns >= query.at_ns;
+    if (query.at_ns != 0 && !has_answered) ++query.next;
+    query.at_ns = now;
+    out.push_back(members[query.next % members.size()]);
   }
   return out;
 }

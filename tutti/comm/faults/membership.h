@@ -52,19 +52,19 @@ class Membership {
   RankReport local_report(int member, bool with_process_state) const;
   std::vector<RankReport> local_reports() const;
   // Last report of a rank of another host; nullopt if none arrived since `since_ns` (monotonic clock, ns).
-  std::optional<RankReport> heard(int rank, std::int64_t since_ns) const;
-  void hear(const RankReport& report);
+  std::optional<RankReport> last_report(int rank, std::int64_t since_ns) const;
+  void record(const RankReport& report);
 
-  // Ranks to send a question to: one per other host. If a rank does not reply within `patience_ns`, the next rank of
-  // its host is returned instead.
-  std::vector<int> ranks_to_ask(std::int64_t patience_ns);
+  // Ranks to send a question to: one per other host. If a rank does not reply within `reply_timeout_ns`, the next rank
+  // of its host is returned instead.
+  std::vector<int> ranks_to_ask(std::int64_t reply_timeout_ns);
 
  private:
-  struct Heard {
+  struct LastReport {
     RankReport report;
     std::int64_t at_ns = 0;  // 0: no report received
   };
-  struct Asked {
+  struct PendingQuery {
     std::int64_t at_ns = 0;
     std::size_t next = 0;
   };
@@ -81,8 +81,8 @@ class Membership {
   std::atomic<bool> has_failed_ = false;
   std::atomic<std::int64_t> failed_ns_ = 0;
   Result failure_ TUTTI_GUARDED_BY(mutex_) = Result::ok();
-  std::vector<Heard> heard_ TUTTI_GUARDED_BY(mutex_);  // by rank
-  std::vector<Asked> asked_ TUTTI_GUARDED_BY(mutex_);  // by host
+  std::vector<LastReport> last_reports_ TUTTI_GUARDED_BY(mutex_);       // by rank
+  std::vector<PendingQuery> pending_queries_ TUTTI_GUARDED_BY(mutex_);  // by host
 };
 
 }  // namespace tutti::comm

@@ -22,7 +22,8 @@ struct MessageEnd {
 // mapped, so a thread may still be blocked when the communicator is destroyed. Thread-safe.
 class MessageWaits {
  public:
-  MessageWaits(HostControlBlock board, int member) : board_(std::move(board)), member_(member) {}
+  MessageWaits(HostControlBlock control_block, int member)
+      : control_block_(std::move(control_block)), member_(member) {}
 
   // Mark the start and the end of a thread's wait for a message. If several threads wait, the most recent one is
   // published.
@@ -32,9 +33,9 @@ class MessageWaits {
   void add_sends(int change) const { block().open_sends.fetch_add(change); }
 
  private:
-  RankBlock& block() const { return board_.block(member_); }
+  RankBlock& block() const { return control_block_.block(member_); }
 
-  const HostControlBlock board_;
+  const HostControlBlock control_block_;
   const int member_;
   Mutex mutex_;
   int waiting_ TUTTI_GUARDED_BY(mutex_) = 0;

@@ -55,9 +55,9 @@ Monitor::~Monitor() {
 
 void Monitor::add(Membership& membership) {
   const MutexLock lock(mutex_);
-  rosters_[membership.id()] = &membership;
+  memberships_[membership.id()] = &membership;
   for (int member = 0; member < membership.host().size(); ++member) {
-    const int id = static_cast<int>(membership.host().board().block(member).process.load());
+    const int id = static_cast<int>(membership.host().control_block().block(member).process.load());
     if (id == ::getpid()) continue;  // this rank, or another thread-rank of this process
     auto process = std::find_if(processes_.begin(), processes_.end(),
                                 [id](const Process& known) { return known.id == id; });
@@ -75,7 +75,7 @@ void Monitor::add(Membership& membership) {
 
 void Monitor::remove(Membership& membership) {
   const MutexLock lock(mutex_);
-  rosters_.erase(membership.id());
+  memberships_.erase(membership.id());
 }
 
 void Monitor::expect_end() {
@@ -84,7 +84,7 @@ void Monitor::expect_end() {
 }
 
 void Monitor::announce_exit() {
-  if (has_given_up_) return;  // all ranks know why
+  if (has_abandoned_transport_) return;  // all ranks know why
   notify_death(transport_.rank(),
                Result::failure(ErrorKind::kComm, "DDL-4-04",
                                fmt::format("Rank {} has exited before all ranks came to the end "
@@ -92,57 +92,58 @@ void Monitor::announce_exit() {
                                            transport_.rank())));
 }
 
-void Monitor::give_up() {
-  has_given_up_ = true;
-  transport_.give_up();
+void Monitor::abandon_transport() {
+  has_abandoned_transport_ = true;
+  transport_.abandon();
 }
 
 void Monitor::leave(Membership& membership) {
   const MutexLock lock(mutex_);
   const HostGroup& host = membership.host();
-  host.board().block(host.index()).has_left.store(1);
-  ControlMessage goodbye{.kind = ControlMessage::Kind::kReports, .communicator = membership.id()};
+  host.control_block().block(host.index()).has_left.store(1);
+  ControlMessage leave_message{.kind = ControlMessage::Kind::kReports,
+                               .communicator = membership.id()};
   for (int member = 0; member < host.size(); ++member) {
-    goodbye.reports.push_back(membership.local_report(member, false));
-    if (!goodbye.reports.back().has_left) return;
+    leave_message.reports.push_back(membership.local_report(member, false));
+    if (!leave_message.reports.back().has_left) return;
   }
-  tell(membership, membership.ranks_elsewhere(), goodbye);
+  send_to(membership, membership.ranks_elsewhere(), leave_message);
 }
 
 void Monitor::announce(Membership& membership) {
   const Result failure = membership.failure();
   report(failure);
-  tell(membership, membership.ranks_elsewhere(),
-       {.kind = ControlMessage::Kind::kFailure,
-        .communicator = membership.id(),
-        .failure = failure});
+  send_to(membership, membership.ranks_elsewhere(),
+          {.kind = ControlMessage::Kind::kFailure,
+           .communicator = membership.id(),
+           .failure = failure});
 }
 
 void Monitor::abandon(const Result& failure) {
   const MutexLock lock(mutex_);
-  for (const auto& [id, membership] : rosters_) {
+  for (const auto& [id, membership] : memberships_) {
     if (membership->look() && membership->fail(failure)) announce(*membership);
     membership->is_delivered = true;
   }
-  give_up();
+  abandon_transport();
 }
 
-void Monitor::ask_other_hosts(Membership& membership, std::int64_t patience_ns) {
-  tell(membership, membership.ranks_to_ask(patience_ns),
-       {.kind = ControlMessage::Kind::kQuestion, .communicator = membership.id()});
+void Monitor::ask_other_hosts(Membership& membership, std::int64_t reply_timeout_ns) {
+  send_to(membership, membership.ranks_to_ask(reply_timeout_ns),
+          {.kind = ControlMessage::Kind::kQuestion, .communicator = membership.id()});
 }
 
 Result Monitor::failure() {
   const MutexLock lock(mutex_);
-  for (const auto& [id, membership] : rosters_) {
+  for (const auto& [id, membership] : memberships_) {
     if (membership->has_failed()) return membership->failure();
   }
   return Result::ok();
 }
 
-void Monitor::tell(Membership& membership, const std::vector<int>& ranks,
-                   const ControlMessage& news) {
-  const std::string text = news.to_text();
+void Monitor::send_to(Membership& membership, const std::vector<int>& ranks,
+                      const ControlMessage& message) {
+  const std::string text = message.to_text();
   for (const int rank : ranks) transport_.notify(membership.job_rank(rank), text);
 }
 
@@ -155,7 +156,7 @@ void Monitor::report(const Result& failure) {
   recorder_.write_flight(failure.code() + " " + failure.message());
   // A lost rank will not reach the end of the transport either.
   const bool is_lost = failure.code() == "DDL-4-04" || failure.code() == kAbandoned;
-  if (failure.kind() == ErrorKind::kTimeout || is_lost) give_up();
+  if (failure.kind() == ErrorKind::kTimeout || is_lost) abandon_transport();
 }
 
 void Monitor::end_program_that_does_not_react(const Membership& membership) const {
@@ -174,13 +175,13 @@ void Monitor::loop() {
     const MutexLock lock(mutex_);
     const std::vector<int> dead = find_dead();
     // Handle messages sent before the process ended first: one may be a leave notice.
-    while (const auto notice = transport_.next_notice()) handle(*notice);
-    for (const int job_rank : dead) bury(job_rank);
+    while (const auto message = transport_.next_oob_message()) handle(*message);
+    for (const int job_rank : dead) report_death(job_rank);
     look_for_lost_at_end();
-    for (const auto& [id, membership] : rosters_) {
-      const Result told = membership->look();
-      if (told) continue;
-      report(told);
+    for (const auto& [id, membership] : memberships_) {
+      const Result status = membership->look();
+      if (status) continue;
+      report(status);
       end_program_that_does_not_react(*membership);
     }
     recorder_.flush();
@@ -233,9 +234,9 @@ std::vector<int> Monitor::find_dead() {
 // Fails the communicators that the dead rank had not left, here and on other hosts, then notifies all ranks of the job,
 // which may share other communicators with it. If the program exited because of an earlier failure, that failure is
 // sent instead of the death.
-void Monitor::bury(int job_rank) {
+void Monitor::report_death(int job_rank) {
   Result first = Result::ok();  // of the oldest communicator, which contains all ranks of the job
-  for (const auto& [id, membership] : rosters_) {
+  for (const auto& [id, membership] : memberships_) {
     const int rank = membership->rank_of_job(job_rank);
     const Result death = rank < 0 ? Result::ok() : death_of(rank, *membership);
     if (death) continue;
@@ -246,11 +247,11 @@ void Monitor::bury(int job_rank) {
 }
 
 void Monitor::notify_death(int job_rank, const Result& failure) {
-  give_up();
-  const ControlMessage news{
+  abandon_transport();
+  const ControlMessage message{
       .kind = ControlMessage::Kind::kDeath, .failure = failure, .dead_rank = job_rank};
   for (int peer = 0; peer < transport_.size(); ++peer) {
-    if (peer != transport_.rank()) transport_.notify(peer, news.to_text());
+    if (peer != transport_.rank()) transport_.notify(peer, message.to_text());
   }
 }
 
@@ -262,7 +263,7 @@ void Monitor::look_for_lost_at_end() {
     Result failure = Result::failure(
         ErrorKind::kComm, "DDL-4-04",
         fmt::format("Rank {} has exited before all ranks came to the end of the job.", job_rank));
-    for (const auto& [id, membership] : rosters_) {
+    for (const auto& [id, membership] : memberships_) {
       const bool is_new = membership->rank_of_job(job_rank) >= 0 && membership->fail(failure);
       if (is_new) report(failure);
     }
@@ -275,47 +276,47 @@ void Monitor::look_for_lost_at_end() {
 Result Monitor::death_of(int rank, const Membership& membership) {
   const int member = membership.host().index_of(rank);
   const auto report =
-      member >= 0 ? membership.local_report(member, false) : membership.heard(rank, 1);
+      member >= 0 ? membership.local_report(member, false) : membership.last_report(rank, 1);
   if (report && report->has_left) return Result::ok();
   const std::string seen = member >= 0 ? fmt::format(" (process {}) is dead; when last seen it {}",
-                                                     report->process, report->place())
+                                                     report->process, report->activity())
                                        : " is dead or cut off: its connection broke";
   return Result::failure(ErrorKind::kComm, "DDL-4-04",
                          fmt::format("Rank {} on {}{}.", rank, membership.host_of(rank), seen));
 }
 
-void Monitor::handle(const Notice& notice) {
-  const auto news = ControlMessage::parse(notice.text);
-  if (!news) return;
-  if (news->kind == ControlMessage::Kind::kDeath) {
-    give_up();
-    for (const auto& [id, membership] : rosters_) {
-      if (membership->rank_of_job(news->dead_rank) >= 0 && membership->fail(news->failure)) {
-        report(news->failure);
+void Monitor::handle(const OutOfBandMessage& received) {
+  const auto message = ControlMessage::parse(received.text);
+  if (!message) return;
+  if (message->kind == ControlMessage::Kind::kDeath) {
+    abandon_transport();
+    for (const auto& [id, membership] : memberships_) {
+      if (membership->rank_of_job(message->dead_rank) >= 0 && membership->fail(message->failure)) {
+        report(message->failure);
       }
     }
     return;
   }
-  const auto found = rosters_.find(news->communicator);
-  if (found == rosters_.end()) return;
+  const auto found = memberships_.find(message->communicator);
+  if (found == memberships_.end()) return;
   Membership& membership = *found->second;
-  switch (news->kind) {
-    case ControlMessage::Kind::kQuestion: answer(notice.from, membership); break;
+  switch (message->kind) {
+    case ControlMessage::Kind::kQuestion: answer(received.from, membership); break;
     case ControlMessage::Kind::kFailure:
-      if (membership.fail(news->failure)) report(news->failure);
+      if (membership.fail(message->failure)) report(message->failure);
       break;
     case ControlMessage::Kind::kReports:
-      for (const RankReport& report : news->reports) membership.hear(report);
+      for (const RankReport& report : message->reports) membership.record(report);
       break;
     case ControlMessage::Kind::kDeath: break;
   }
 }
 
 void Monitor::answer(int asker, const Membership& membership) {
-  const ControlMessage news{.kind = ControlMessage::Kind::kReports,
-                            .communicator = membership.id(),
-                            .reports = membership.local_reports()};
-  transport_.notify(asker, news.to_text());
+  const ControlMessage message{.kind = ControlMessage::Kind::kReports,
+                               .communicator = membership.id(),
+                               .reports = membership.local_reports()};
+  transport_.notify(asker, message.to_text());
 }
 
 }  // namespace tutti::comm

@@ -72,7 +72,7 @@ class Monitor {
     keepalive_ring_.settle(2, 1);  // to the next host, and from the previous one
   }
   // Asks other hosts for the state of their ranks. The replies update the membership.
-  void ask_other_hosts(Membership& membership, std::int64_t patience_ns);
+  void ask_other_hosts(Membership& membership, std::int64_t reply_timeout_ns);
 
  private:
   static constexpr int kInterval = 50;  // ms between two iterations
@@ -91,16 +91,17 @@ class Monitor {
   void loop();
   void sleep();
   std::vector<int> find_dead() TUTTI_REQUIRES(mutex_);
-  void give_up();
-  void bury(int job_rank) TUTTI_REQUIRES(mutex_);
+  void abandon_transport();
+  void report_death(int job_rank) TUTTI_REQUIRES(mutex_);
   void notify_death(int job_rank, const Result& failure);
   void look_for_lost_at_end() TUTTI_REQUIRES(mutex_);
   // Returns the failure for a rank whose process has ended, or ok if the rank had left the communicator.
   static Result death_of(int rank, const Membership& membership);
-  void handle(const Notice& notice) TUTTI_REQUIRES(mutex_);
+  void handle(const OutOfBandMessage& received) TUTTI_REQUIRES(mutex_);
   void answer(int asker, const Membership& membership);
   void end_program_that_does_not_react(const Membership& membership) const;
-  void tell(Membership& membership, const std::vector<int>& ranks, const ControlMessage& news);
+  void send_to(Membership& membership, const std::vector<int>& ranks,
+               const ControlMessage& message);
 
   Transport& transport_;
   Recorder& recorder_;
@@ -109,7 +110,7 @@ class Monitor {
   int wake_file_ = -1;
   std::atomic<bool> is_ending_ = false;
   Mutex mutex_;
-  std::map<int, Membership*> rosters_ TUTTI_GUARDED_BY(mutex_);
+  std::map<int, Membership*> memberships_ TUTTI_GUARDED_BY(mutex_);
   std::vector<Process> processes_ TUTTI_GUARDED_BY(mutex_);
   KeepaliveRing keepalive_ring_;
   // Time of the lost connection, by rank of the job.
@@ -117,7 +118,7 @@ class Monitor {
   // Time at which the end of a local process was detected.
   std::map<int, std::int64_t> ended_ns_ TUTTI_GUARDED_BY(mutex_);
   bool expects_end_ TUTTI_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> has_given_up_ = false;  // the end of the transport
+  std::atomic<bool> has_abandoned_transport_ = false;  // the end of the transport
   Mutex report_mutex_;
   std::string reported_ TUTTI_GUARDED_BY(report_mutex_);
   std::uint64_t signals_seen_;

@@ -50,7 +50,7 @@ Result Watchdog::on_stall(int rank, std::int64_t waited) {
 // ends the wait itself.
 Result Watchdog::check_peers(int rank) {
   if (is_end_) return Result::ok();
-  return membership_->look() << [&] { return is_message() ? judge_peer(rank) : judge_all(); };
+  return membership_->look() << [&] { return is_message() ? check_peer(rank) : check_all(); };
 }
 
 void Watchdog::report_stall(int rank) {
@@ -69,11 +69,11 @@ void Watchdog::report_recovery() {
       "recovered", {{"operation", record_.text()}, {"seconds", seconds(waited_ns_)}});
 }
 
-Result Watchdog::judge_all() {
+Result Watchdog::check_all() {
   for (int rank = 0; rank < membership_->size(); ++rank) {
     if (rank == membership_->rank()) continue;
     const auto report = report_of(rank, false, 1);
-    Result verdict = report ? judge(*report) : Result::ok();
+    Result verdict = report ? check_report(*report) : Result::ok();
     if (!verdict) return verdict;
   }
   return Result::ok();
@@ -81,7 +81,7 @@ Result Watchdog::judge_all() {
 
 // Conditions that no later event can repair. A rank that left may have failed before; its failure message may still be
 // in flight, so it gets 0.1 s.
-Result Watchdog::judge(const RankReport& report) {
+Result Watchdog::check_report(const RankReport& report) {
   if (report.has_left && report.completed < record_.sequence) {
     return has_left_for(kSecond / 10) ? has_left(report.rank) : Result::ok();
   }
@@ -94,7 +94,7 @@ Result Watchdog::judge(const RankReport& report) {
 }
 
 // The last message of a rank that left may still be in flight; it gets 1 s.
-Result Watchdog::judge_peer(int rank) {
+Result Watchdog::check_peer(int rank) {
   if (rank < 0) return Result::ok();
   const auto report = report_of(rank, false, 1);
   if (!report || !report->has_left) return Result::ok();
@@ -116,7 +116,7 @@ Result Watchdog::has_left(int rank) const {
 std::optional<RankReport> Watchdog::report_of(int rank, bool with_process_state,
                                               std::int64_t since_ns) const {
   const int member = membership_->host().index_of(rank);
-  if (member < 0) return membership_->heard(rank, since_ns);
+  if (member < 0) return membership_->last_report(rank, since_ns);
   return membership_->local_report(member, with_process_state);
 }
 
@@ -189,7 +189,7 @@ bool Watchdog::is_missing(const RankReport& report) const {
 std::string Watchdog::describe(const RankReport& report) const {
   return fmt::format("{} (process {}{}) {}", membership_->name_of(report.rank), report.process,
                      is_stopped(report.process_state) ? ", stopped by a signal" : "",
-                     report.place());
+                     report.activity());
 }
 
 std::string Watchdog::describe_silent(const std::vector<int>& ranks) const {

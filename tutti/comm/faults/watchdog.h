@@ -57,9 +57,9 @@ class Watchdog : public StallHandler {
   std::string operation() const { return is_end_ ? "finalize" : record_.text(); }
   Result check_peers(int rank);
   void report_stall(int rank);
-  Result judge(const RankReport& report);
-  Result judge_all();
-  Result judge_peer(int rank);  // for a point-to-point message
+  Result check_report(const RankReport& report);
+  Result check_all();
+  Result check_peer(int rank);  // for a point-to-point message
   bool has_left_for(std::int64_t nanoseconds);
   Result has_left(int rank) const;
   // A rank of another host has a report only if one arrived since `since_ns`.

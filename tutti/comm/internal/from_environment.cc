@@ -67,7 +67,7 @@ std::unique_ptr<Communicator> Communicator::from_environment(const Options& opti
     if (transport->starts_once()) KeptMpi::instance().keep(transport);
     throw;
   } catch (const Error&) {
-    transport->give_up();  // the other ranks may be further on, and never come to the end
+    transport->abandon();  // the other ranks may be further on, and never come to the end
     throw;
   }
 }

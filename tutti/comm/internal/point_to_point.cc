@@ -287,15 +287,15 @@ void PointToPoint::loop() {
       std::this_thread::yield();
     }
   }
-  const auto give_up = [this](Message& message) {
+  const auto abandon = [this](Message& message) {
     if (message.is_send) waits_->add_sends(-1);
     message.work->complete(
         Result::failure(ErrorKind::kComm, "DDL-4-07",
                         "The communicator was destroyed before the message was through."));
   };
-  for (auto& message : open_) give_up(*message);
+  for (auto& message : open_) abandon(*message);
   const MutexLock lock(mutex_);
-  for (auto& message : started_) give_up(*message);
+  for (auto& message : started_) abandon(*message);
 }
 
 }  // namespace tutti::comm

@@ -45,7 +45,7 @@ int first_rank_of_next_host(const topo::Layout& layout, int rank) {
 
 // What each rank of a host tells the others to meet there.
 struct HostHello {
-  MemoryHandle board;  // of the rank that made it
+  MemoryHandle control_block;  // of the rank that made it
   MemoryHandle arena;
   cpu_set_t cores;
 };
@@ -107,16 +107,18 @@ std::unique_ptr<HostGroup> SetUp::join_host(const topo::Layout& layout,
   std::shared_ptr<SharedMemory> memory;
   if (members[0] == rank_) memory = SharedMemory::create(HostControlBlock::bytes_for(count));
   const auto hellos =
-      exchange(to_bytes(HostHello{.board = memory ? memory->handle() : MemoryHandle{},
+      exchange(to_bytes(HostHello{.control_block = memory ? memory->handle() : MemoryHandle{},
                                   .arena = job_.arena->directory(),
                                   .cores = os::affinity_of()}));
-  if (!memory) SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).board, &memory).raise();
+  if (!memory)
+    SharedMemory::open(from_bytes<HostHello>(hellos[members[0]]).control_block, &memory)
+        .throw_if_error();
   std::vector<std::unique_ptr<PeerArena>> arenas(members.size());
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto hello = from_bytes<HostHello>(hellos[members[i]]);
-    PeerArena::open(hello.arena, &arenas[i]).raise();
+    PeerArena::open(hello.arena, &arenas[i]).throw_if_error();
     CPU_OR(&cores, &cores, &hello.cores);
   }
   const int index =
@@ -158,9 +160,9 @@ std::vector<std::string> exchange_between(Job& job, Router& router, int rank, in
   const auto finish = [&](std::vector<std::unique_ptr<Transfer>>& transfers) {
     for (auto& transfer : transfers) {
       for (bool finished = false; !finished;) {
-        transfer->test(&finished).raise();
+        transfer->test(&finished).throw_if_error();
         if (finished) continue;
-        job.monitor.failure().raise();
+        job.monitor.failure().throw_if_error();
         std::this_thread::yield();
       }
     }

@@ -42,7 +42,7 @@ CommunicatorState::CommunicatorState(std::shared_ptr<Job> job_, std::vector<int>
   }
   queue = std::make_shared<WorkQueue>("rank " + std::to_string(rank));
   point_to_point = std::make_unique<PointToPoint>(
-      router, *watch, rank, std::make_shared<MessageWaits>(host->board(), host->index()),
+      router, *watch, rank, std::make_shared<MessageWaits>(host->control_block(), host->index()),
       [this](Result outcome) { return fail(outcome); });
   job->monitor.add(*membership);
 }
@@ -63,7 +63,7 @@ CommunicatorState::~CommunicatorState() {
 void CommunicatorState::perform(Operation operation) {
   fork_guard.require_parent();
   if (!queue->is_idle() && !queue->is_in_task()) return start(std::move(operation)).wait();
-  run(operation).raise();
+  run(operation).throw_if_error();
 }
 
 Work CommunicatorState::start(Operation operation) {
@@ -82,7 +82,7 @@ void CommunicatorState::check() {
   // Said before it is thrown: the program may end at once.
   if (!membership->is_delivered) job->monitor.announce(*membership);
   membership->is_delivered = true;
-  failure.raise();
+  failure.throw_if_error();
 }
 
 Result CommunicatorState::run(const Operation& operation) {

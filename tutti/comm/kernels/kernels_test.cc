@@ -46,7 +46,7 @@ bool is_nan(T value) {
 }
 
 template <class W>
-W folded(ReduceOp op, W a, W b) {
+W reduced(ReduceOp op, W a, W b) {
   if (op == ReduceOp::kMin) return is_nan(a) || (!is_nan(b) && a <= b) ? a : b;
   if (op == ReduceOp::kMax) return is_nan(a) || (!is_nan(b) && a >= b) ? a : b;
   if constexpr (std::is_floating_point_v<W>) {
@@ -65,7 +65,7 @@ std::vector<T> expected(ReduceOp op, const std::vector<std::vector<T>>& sources,
   for (std::size_t i = 0; i < result.size(); ++i) {
     Wide<T> value = widened(sources[0][i]);
     for (std::size_t s = 1; s < sources.size(); ++s) {
-      value = folded(op, value, widened(sources[s][i]));
+      value = reduced(op, value, widened(sources[s][i]));
     }
     if (op == ReduceOp::kAverage) {
       if constexpr (std::is_integral_v<T>) {
@@ -233,7 +233,7 @@ TEST_P(Kernels, NanAndInfinityPropagate) {
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(got[i])) << name_of(dtype) << name_of(op);
       EXPECT_EQ(got[3], op == ReduceOp::kMin ? 1 : kInf);
       EXPECT_EQ(got[4], op == ReduceOp::kMax ? 1 : -kInf);
-      EXPECT_EQ(got[5], folded(op, 1.0f, 2.0f));
+      EXPECT_EQ(got[5], reduced(op, 1.0f, 2.0f));
     }
   }
 }

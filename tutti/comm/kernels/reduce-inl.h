@@ -26,13 +26,13 @@ namespace tutti::comm::HWY_NAMESPACE {
 
 struct Sum {
   template <class D, class V>
-  static HWY_INLINE V fold(D, V a, V b) {
+  static HWY_INLINE V apply(D, V a, V b) {
     return hn::Add(a, b);
   }
 };
 struct Product {
   template <class D, class V>
-  static HWY_INLINE V fold(D, V a, V b) {
+  static HWY_INLINE V apply(D, V a, V b) {
     return hn::Mul(a, b);
   }
 };
@@ -47,13 +47,13 @@ HWY_INLINE V unless_nan(D, V a, V b, V otherwise) {
 }
 struct Minimum {
   template <class D, class V>
-  static HWY_INLINE V fold(D d, V a, V b) {
+  static HWY_INLINE V apply(D d, V a, V b) {
     return unless_nan(d, a, b, hn::Min(a, b));
   }
 };
 struct Maximum {
   template <class D, class V>
-  static HWY_INLINE V fold(D d, V a, V b) {
+  static HWY_INLINE V apply(D d, V a, V b) {
     return unless_nan(d, a, b, hn::Max(a, b));
   }
 };
@@ -113,10 +113,10 @@ class Reducer {
     const std::size_t count = call_.count;
     if (count < step) return run_few();
     const bool has_rest = count % step != 0;
-    const V last = has_rest ? fold_at(count - step) : hn::Zero(d);
+    const V last = has_rest ? reduce_at(count - step) : hn::Zero(d);
     std::size_t i = 0;
-    for (; i + 4 * step <= count; i += 4 * step) fold_four(i, step);
-    for (; i + step <= count; i += step) store_at(fold_at(i), i);
+    for (; i + 4 * step <= count; i += 4 * step) reduce_four(i, step);
+    for (; i + step <= count; i += step) store_at(reduce_at(i), i);
     if (has_rest) store_at(last, count - step);
     if (kIsLarge && call_.streams) hwy::FlushStream();
   }
@@ -130,10 +130,10 @@ class Reducer {
     return kRanks ? targets_[t] : static_cast<T*>(call_.targets[t]);
   }
 
-  HWY_INLINE V fold_at(std::size_t i) const {
+  HWY_INLINE V reduce_at(std::size_t i) const {
     const D d;
     V v = E::load(d, source(0) + i);
-    for (std::size_t s = 1; s < source_count(); ++s) v = Op::fold(d, v, E::load(d, source(s) + i));
+    for (std::size_t s = 1; s < source_count(); ++s) v = Op::apply(d, v, E::load(d, source(s) + i));
     return divide_(d, v);
   }
 
@@ -147,7 +147,7 @@ class Reducer {
     for (std::size_t i = 0; i < 4 * step * sizeof(T); i += kLineBytes) hwy::Prefetch(bytes + i);
   }
 
-  HWY_INLINE void fold_four(std::size_t i, std::size_t step) const {
+  HWY_INLINE void reduce_four(std::size_t i, std::size_t step) const {
     const D d;
     const T* from = source(0) + i;
     if (kIsLarge) fetch_ahead(from, step);
@@ -158,10 +158,10 @@ class Reducer {
     for (std::size_t s = 1; s < source_count(); ++s) {
       from = source(s) + i;
       if (kIsLarge) fetch_ahead(from, step);
-      v0 = Op::fold(d, v0, E::load(d, from));
-      v1 = Op::fold(d, v1, E::load(d, from + step));
-      v2 = Op::fold(d, v2, E::load(d, from + 2 * step));
-      v3 = Op::fold(d, v3, E::load(d, from + 3 * step));
+      v0 = Op::apply(d, v0, E::load(d, from));
+      v1 = Op::apply(d, v1, E::load(d, from + step));
+      v2 = Op::apply(d, v2, E::load(d, from + 2 * step));
+      v3 = Op::apply(d, v3, E::load(d, from + 3 * step));
     }
     v0 = divide_(d, v0);
     v1 = divide_(d, v1);
@@ -192,7 +192,7 @@ class Reducer {
     V v = E::load(d, few);
     for (std::size_t s = 1; s < source_count(); ++s) {
       std::memcpy(few, source(s), bytes);
-      v = Op::fold(d, v, E::load(d, few));
+      v = Op::apply(d, v, E::load(d, few));
     }
     store(d, divide_(d, v), few);
     for (std::size_t t = 0; t < target_count(); ++t) std::memcpy(target(t), few, bytes);

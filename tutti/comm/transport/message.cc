@@ -15,10 +15,10 @@ void Inbox::post(Message* receive) {
   settle(receive->channel);
 }
 
-void Inbox::withdraw(Message* receive) {
+void Inbox::cancel(Message* receive) {
   if (receive->state != Message::State::kWaiting) return;
   --waiting_;
-  if (current_.is_open && current_.receive == receive) return stash_current();
+  if (current_.is_open && current_.receive == receive) return queue_current();
   std::erase(channels_[receive->channel].posted, receive);
   settle(receive->channel);
 }
@@ -27,9 +27,9 @@ void Inbox::withdraw(Message* receive) {
 void Inbox::begin(int number, std::size_t bytes) {
   current_ = {true, number, bytes, 0, nullptr, nullptr};
   Channel& channel = channels_[number];
-  const bool is_awaited =
-      !channel.posted.empty() && channel.stash.empty() && channel.posted.front()->bytes == bytes;
-  if (!is_awaited) return stash_current();
+  const bool is_awaited = !channel.posted.empty() && channel.unexpected.empty() &&
+                          channel.posted.front()->bytes == bytes;
+  if (!is_awaited) return queue_current();
   current_.receive = channel.posted.front();
   current_.target = current_.receive->data;
   channel.posted.pop_front();
@@ -42,43 +42,45 @@ void Inbox::arrived(std::size_t bytes) {
   if (current_.receive) {
     finish(*current_.receive, current_.bytes);
   } else {
-    channels_[current_.channel].stash.back().is_complete = true;
+    channels_[current_.channel].unexpected.back().is_complete = true;
   }
   settle(current_.channel);
 }
 
-void Inbox::give_up() {
+void Inbox::discard() {
   Channel& channel = channels_[current_.channel];
   if (current_.receive) {
     channel.posted.push_front(current_.receive);
   } else {
-    channel.stash.pop_back();
+    channel.unexpected.pop_back();
   }
   current_.is_open = false;
   settle(current_.channel);
 }
 
-void Inbox::stash_current() {
-  Stashed stashed{std::make_unique_for_overwrite<std::byte[]>(current_.bytes), current_.bytes};
+void Inbox::queue_current() {
+  UnexpectedMessage stashed{std::make_unique_for_overwrite<std::byte[]>(current_.bytes),
+                            current_.bytes};
   if (current_.arrived > 0) std::memcpy(stashed.data.get(), current_.target, current_.arrived);
   current_.receive = nullptr;
   current_.target = stashed.data.get();
-  channels_[current_.channel].stash.push_back(std::move(stashed));
+  channels_[current_.channel].unexpected.push_back(std::move(stashed));
 }
 
 void Inbox::settle(int number) {
   Channel& channel = channels_[number];
-  while (!channel.posted.empty() && !channel.stash.empty() && channel.stash.front().is_complete) {
+  while (!channel.posted.empty() && !channel.unexpected.empty() &&
+         channel.unexpected.front().is_complete) {
     Message& receive = *channel.posted.front();
-    const Stashed& stashed = channel.stash.front();
+    const UnexpectedMessage& stashed = channel.unexpected.front();
     if (stashed.bytes == receive.bytes && stashed.bytes > 0) {
       std::memcpy(receive.data, stashed.data.get(), stashed.bytes);
     }
     finish(receive, stashed.bytes);
     channel.posted.pop_front();
-    channel.stash.pop_front();
+    channel.unexpected.pop_front();
   }
-  if (channel.posted.empty() && channel.stash.empty()) channels_.erase(number);
+  if (channel.posted.empty() && channel.unexpected.empty()) channels_.erase(number);
 }
 
 void Inbox::finish(Message& receive, std::size_t arrived_bytes) {
@@ -90,7 +92,7 @@ void Inbox::finish(Message& receive, std::size_t arrived_bytes) {
 
 void OwnEnds::post_send(Message* message) {
   inbox_.begin(message->channel, message->bytes);
-  if (message->bytes > 0) std::memcpy(inbox_.place(), message->data, message->bytes);
+  if (message->bytes > 0) std::memcpy(inbox_.write_position(), message->data, message->bytes);
   inbox_.arrived(message->bytes);
   message->state = Message::State::kDone;
 }
@@ -105,7 +107,7 @@ class MessageWire::MessageTransfer : public Transfer {
   }
   ~MessageTransfer() override {
     const MutexLock lock(wire_->mutex_);
-    is_send_ ? ends_->withdraw_send(&message_) : ends_->withdraw_receive(&message_);
+    is_send_ ? ends_->cancel_send(&message_) : ends_->cancel_receive(&message_);
   }
   MessageTransfer(const MessageTransfer&) = delete;
   MessageTransfer& operator=(const MessageTransfer&) = delete;

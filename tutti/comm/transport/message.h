@@ -6,7 +6,7 @@
 // Inbox allocates a buffer and appends it to the unexpected-message queue of the channel; the next receive of that
 // channel takes the oldest queued message. A receive whose size differs from the message fails with DDL-6-02. A
 // cancelled receive leaves the bytes that have arrived to the next receive of the channel. A cancelled send ends its
-// message with a kGivenUp fragment, and the receiver discards what it has.
+// message with a kCancelled fragment, and the receiver discards what it has.
 #pragma once
 
 #include <cstddef>
@@ -36,37 +36,37 @@ struct Message {
 // Header of a fragment. Messages are sent in fragments, so a cancelled message can end early.
 struct FragmentHeader {
   std::int32_t channel = 0;
-  std::uint32_t bytes = 0;  // length of this fragment; kGivenUp: the message is cancelled
+  std::uint32_t bytes = 0;  // length of this fragment; kCancelled: the message is cancelled
   std::uint64_t message_bytes = 0;
 };
-inline constexpr std::uint32_t kGivenUp = UINT32_MAX;
+inline constexpr std::uint32_t kCancelled = UINT32_MAX;
 
 // Receive side of one peer: posted receives and unexpected messages.
 class Inbox {
  public:
   void post(Message* receive);
   // Cancels the receive. Its memory is no longer written; bytes that have arrived are kept for the next receive.
-  void withdraw(Message* receive);
+  void cancel(Message* receive);
   // True if no receive is waiting, so the caller need not read from the peer.
   bool is_idle() const { return waiting_ == 0; }
 
-  // Delivers the incoming message: `begin`, then `arrived` for each number of bytes written to `place`.
+  // Delivers the incoming message: `begin`, then `arrived` for each number of bytes written to `write_position`.
   void begin(int channel, std::size_t bytes);
   bool is_open() const { return current_.is_open; }
-  std::byte* place() const { return current_.target + current_.arrived; }
+  std::byte* write_position() const { return current_.target + current_.arrived; }
   void arrived(std::size_t bytes);
   // Discards the incoming message because its sender has cancelled it.
-  void give_up();
+  void discard();
 
  private:
-  struct Stashed {
+  struct UnexpectedMessage {
     std::unique_ptr<std::byte[]> data;
     std::size_t bytes = 0;
     bool is_complete = false;
   };
   struct Channel {
     std::deque<Message*> posted;
-    std::deque<Stashed> stash;
+    std::deque<UnexpectedMessage> unexpected;
   };
   // The message that is arriving. Its receive, if it has one, has been removed from `posted`.
   struct Current {
@@ -77,7 +77,7 @@ class Inbox {
     Message* receive = nullptr;
     std::byte* target = nullptr;
   };
-  void stash_current();
+  void queue_current();
   // Delivers complete unexpected messages to the receives that wait for them.
   void settle(int number);
   void finish(Message& receive, std::size_t arrived_bytes);
@@ -93,9 +93,9 @@ class MessageEnds {
   virtual ~MessageEnds() = default;
   virtual void post_send(Message* message) = 0;
   // Cancels the send: its memory is no longer read. If part of the message has been sent, the peer is notified.
-  virtual void withdraw_send(Message* message) = 0;
+  virtual void cancel_send(Message* message) = 0;
   virtual void post_receive(Message* message) = 0;
-  virtual void withdraw_receive(Message* message) = 0;
+  virtual void cancel_receive(Message* message) = 0;
   // Returns a failure if no more data can arrive.
   virtual Result trouble() const { return Result::ok(); }
 };
@@ -104,9 +104,9 @@ class MessageEnds {
 class OwnEnds : public MessageEnds {
  public:
   void post_send(Message* message) override;
-  void withdraw_send(Message* /*message*/) override {}
+  void cancel_send(Message* /*message*/) override {}
   void post_receive(Message* message) override { inbox_.post(message); }
-  void withdraw_receive(Message* message) override { inbox_.withdraw(message); }
+  void cancel_receive(Message* message) override { inbox_.cancel(message); }
 
  private:
   Inbox inbox_;

@@ -64,7 +64,7 @@ void Routes::improve(const topo::Layout& layout, const Options& options,
     if (is_local_[peer]) handles.push_back(offer.pipes);
     doors.push_back(texts[peer].substr(sizeof offer));
   }
-  if (pipes_) pipes_->connect(handles).raise();
+  if (pipes_) pipes_->connect(handles).throw_if_error();
   if (tcp_ && leaves_it_to_transport) tcp_.reset();
   if (tcp_) tcp_->connect(doors);
 }

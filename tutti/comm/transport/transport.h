@@ -46,7 +46,7 @@ class Wire {
 };
 
 // A short out-of-band message: a failure, a question about stalled ranks, or the reply.
-struct Notice {
+struct OutOfBandMessage {
   int from = 0;
   std::string text;
 };
@@ -77,14 +77,14 @@ class Transport : public Wire {
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
   // Sends an out-of-band message. Never blocks; callable from any thread. The message is lost if the peer has exited.
   virtual void notify(int peer, const std::string& text) = 0;
-  virtual std::optional<Notice> next_notice() = 0;
+  virtual std::optional<OutOfBandMessage> next_oob_message() = 0;
   // Secret of the job, which authenticates connections between ranks. Empty if `exchange` is trusted to distribute one
   // (MPI).
   virtual std::optional<auth::Secret> secret() const { return std::nullopt; }
   // Marks a rank as lost: the shutdown of this transport does not wait for it. Callable from any thread.
-  virtual void give_up() {}
+  virtual void abandon() {}
   // Blocks until all ranks have called it, for transports whose shutdown is collective (MPI). There is no time limit:
-  // `stall_handler` is called during the wait. The wait ends early, with false, after `give_up` or when `stall_handler`
+  // `stall_handler` is called during the wait. The wait ends early, with false, after `abandon` or when `stall_handler`
   // returns a failure. Must be the last call before the destructor.
   virtual bool finish(StallHandler& /*stall_handler*/) { return true; }
 };

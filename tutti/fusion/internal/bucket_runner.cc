@@ -209,7 +209,7 @@ void BucketRunner::reduce_scatter(const Member& member) {
     const auto& [input, output] = call.tensors[t];
     std::vector<std::int64_t> counts;
     for (int r = 0; r < size; ++r)
-      counts.push_back(dealt_rows(call.rows[t], r, size) * call.row_elements[t]);
+      counts.push_back(rows_of_rank(call.rows[t], r, size) * call.row_elements[t]);
     ConstBuffer source = input;
     if (call.prescale != 1) {
       void* const scaled = memory(std::max<std::size_t>(input.bytes(), 1));

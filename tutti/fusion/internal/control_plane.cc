@@ -5,14 +5,15 @@
 
 namespace tutti::fusion {
 
-ControlPlane::ControlPlane(comm::Wire& wire, int channel, const TreePosition& place)
-    : wire_(wire), channel_(channel), place_(place) {
-  for (const int child : place.children) children_.push_back({.peer = child, .channel = channel});
-  if (place.parent >= 0) parent_ = Inbox{.peer = place.parent, .channel = channel + 1};
+ControlPlane::ControlPlane(comm::Wire& wire, int channel, const TreePosition& position)
+    : wire_(wire), channel_(channel), position_(position) {
+  for (const int child : position.children)
+    children_.push_back({.peer = child, .channel = channel});
+  if (position.parent >= 0) parent_ = Inbox{.peer = position.parent, .channel = channel + 1};
 }
 
 void ControlPlane::send_down(const std::string& bytes) {
-  for (const int child : place_.children) send(child, channel_ + 1, bytes);
+  for (const int child : position_.children) send(child, channel_ + 1, bytes);
 }
 
 void ControlPlane::send(int peer, int channel, const std::string& bytes) {
@@ -34,8 +35,8 @@ void ControlPlane::send(int peer, int channel, const std::string& bytes) {
 bool ControlPlane::flush() {
   std::erase_if(sent_, [](Sent& sent) {
     bool head_is_through = false, rest_is_through = !sent.rest;
-    sent.head->test(&head_is_through).raise();
-    if (sent.rest) sent.rest->test(&rest_is_through).raise();
+    sent.head->test(&head_is_through).throw_if_error();
+    if (sent.rest) sent.rest->test(&rest_is_through).throw_if_error();
     return head_is_through && rest_is_through;
   });
   return sent_.empty();
@@ -47,7 +48,7 @@ std::optional<std::string> ControlPlane::poll(Inbox& inbox) {
   }
   bool is_through = false;
   if (!inbox.rest) {
-    inbox.head->test(&is_through).raise();
+    inbox.head->test(&is_through).throw_if_error();
     if (!is_through) return std::nullopt;
     std::uint64_t length = 0;
     std::memcpy(&length, inbox.frame->data(), sizeof length);
@@ -61,7 +62,7 @@ std::optional<std::string> ControlPlane::poll(Inbox& inbox) {
   }
   if (inbox.rest) {
     is_through = false;
-    inbox.rest->test(&is_through).raise();
+    inbox.rest->test(&is_through).throw_if_error();
     if (!is_through) return std::nullopt;
   }
   inbox.rest = nullptr;

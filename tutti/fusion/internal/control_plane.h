@@ -23,9 +23,9 @@ namespace tutti::fusion {
 class ControlPlane {
  public:
   // `wire` must outlive this object. `channel`: this and the next channel are reserved for it.
-  ControlPlane(comm::Wire& wire, int channel, const TreePosition& place);
+  ControlPlane(comm::Wire& wire, int channel, const TreePosition& position);
 
-  void send_up(const std::string& bytes) { send(place_.parent, channel_, bytes); }
+  void send_up(const std::string& bytes) { send(position_.parent, channel_, bytes); }
   void send_down(const std::string& bytes);
   // Returns the next message, if one has arrived. Throws CommError if the transport fails.
   std::optional<std::string> from_child(std::size_t child) { return poll(children_[child]); }
@@ -57,7 +57,7 @@ class ControlPlane {
 
   comm::Wire& wire_;
   const int channel_;
-  const TreePosition place_;
+  const TreePosition position_;
   std::vector<Inbox> children_;
   std::optional<Inbox> parent_;
   std::deque<Sent> sent_;

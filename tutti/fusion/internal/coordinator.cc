@@ -19,21 +19,21 @@ Coordinator::Coordinator(comm::Communicator& communicator, PendingTensors& pendi
       executor_(executor),
       statistics_(statistics),
       wakeup_(wakeup),
-      place_(communicator.rank(), communicator.size(), settings.radix),
-      negotiator_(place_, settings.cache_entries),
-      plane_(communicator.wire(), comm::Communicator::kOwnChannel, place_),
+      position_(communicator.rank(), communicator.size(), settings.radix),
+      negotiator_(position_, settings.cache_entries),
+      plane_(communicator.wire(), comm::Communicator::kOwnChannel, position_),
       scheduler_(negotiator_, settings.buckets),
-      stalls_(negotiator_, place_, settings.stall_ns, settings.timeout_ns),
-      child_has_ended_(place_.children.size()),
+      stalls_(negotiator_, position_, settings.stall_ns, settings.timeout_ns),
+      child_has_ended_(position_.children.size()),
       thread_([this] { loop(); }) {}
 
 void Coordinator::loop() {
-  log::set_tag(fmt::format("rank {}", place_.rank));
-  const Result outcome = outcome_of(place_.rank, [this] {
+  log::set_tag(fmt::format("rank {}", position_.rank));
+  const Result outcome = outcome_of(position_.rank, [this] {
     while (!is_at_end()) {
-      bool has_moved = take_news();
+      bool has_moved = take_submissions();
       has_moved |= listen();
-      has_moved |= place_.parent < 0 ? decide() : send_up();
+      has_moved |= position_.parent < 0 ? decide() : send_up();
       plane_.flush();
       watch();
       statistics_.update([&](EngineStatistics& all) { all.messages = plane_.received(); });
@@ -46,22 +46,22 @@ void Coordinator::loop() {
   if (!outcome) pending_.fail(outcome, true);
 }
 
-bool Coordinator::take_news() {
+bool Coordinator::take_submissions() {
   wakeup_.clear();
-  PendingTensors::News news = pending_.take_news();
+  PendingTensors::Submissions submissions = pending_.take_submissions();
   const std::int64_t now = now_ns();
-  for (Report& report : news.reports) negotiator_.submit(std::move(report), now);
-  if (news.is_joining) negotiator_.join();
-  if (news.is_leaving) {
+  for (Report& report : submissions.reports) negotiator_.submit(std::move(report), now);
+  if (submissions.is_joining) negotiator_.join();
+  if (submissions.is_leaving) {
     negotiator_.leave();
     stalls_.note_leaving(now);
   }
-  return !news.reports.empty() || news.is_joining;
+  return !submissions.reports.empty() || submissions.is_joining;
 }
 
 bool Coordinator::listen() {
   bool has_moved = false;
-  for (std::size_t c = 0; c < place_.children.size(); ++c) {
+  for (std::size_t c = 0; c < position_.children.size(); ++c) {
     while (!child_has_ended_[c]) {
       const auto bytes = plane_.from_child(c);
       if (!bytes) break;
@@ -71,7 +71,7 @@ bool Coordinator::listen() {
       if (!bytes->empty()) negotiator_.receive(c, decode_up(*bytes), now_ns());
     }
   }
-  while (place_.parent >= 0 && !has_ended_) {
+  while (position_.parent >= 0 && !has_ended_) {
     const auto bytes = plane_.from_parent();
     if (!bytes) break;
     handle(*bytes);
@@ -121,7 +121,7 @@ void Coordinator::handle(const std::string& bytes) {
   }
   if (!down.is_end) return;
   has_ended_ = true;
-  if (place_.parent >= 0) plane_.send_up("");
+  if (position_.parent >= 0) plane_.send_up("");
 }
 
 bool Coordinator::is_at_end() {

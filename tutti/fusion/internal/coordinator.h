@@ -16,7 +16,7 @@
 namespace tutti::fusion {
 
 // Owns the negotiation thread of a rank. One iteration of the loop
-// 1. passes new submissions, joins and leaves to the Negotiator (take_news);
+// 1. passes new submissions, joins and leaves to the Negotiator (take_submissions);
 // 2. receives messages from the children and the parent (listen);
 // 3. sends the accumulated changes to the parent (send_up), or on the root forms buckets (decide);
 // 4. handles each release: forwards it to the children, expands cached entries and starts the buckets (handle);
@@ -43,7 +43,7 @@ class Coordinator {
  private:
   void loop();
   // Each returns true if it made progress.
-  bool take_news();
+  bool take_submissions();
   bool listen();
   bool send_up();
   bool decide();  // root only
@@ -56,7 +56,7 @@ class Coordinator {
   BucketExecutor& executor_;
   SharedStatistics& statistics_;
   Wakeup& wakeup_;
-  const TreePosition place_;
+  const TreePosition position_;
   Negotiator negotiator_;
   ControlPlane plane_;
   RootScheduler scheduler_;

@@ -20,7 +20,7 @@ Ticket PendingTensors::submit(Call call) {
   tensor->call = std::move(call);
   const std::string& name = tensor->call.name;
   const MutexLock lock(mutex_);
-  failure_.raise();
+  failure_.throw_if_error();
   comm::require(!join_.work,
                 "Tensor '{}' was given after `join`: wait until all ranks have joined.", name);
   const auto is_twin = [&](const std::shared_ptr<PendingTensor>& other) {
@@ -39,7 +39,7 @@ Ticket PendingTensors::submit(Call call) {
 
 comm::Work PendingTensors::join(std::shared_ptr<int> last) {
   const MutexLock lock(mutex_);
-  failure_.raise();
+  failure_.throw_if_error();
   comm::require(!join_.work, "This rank has joined already: wait until all ranks have.");
   join_ = {std::make_shared<comm::Work::State>(), std::move(last), true};
   wakeup_.signal();
@@ -52,7 +52,7 @@ void PendingTensors::leave() {
   wakeup_.signal();
 }
 
-PendingTensors::News PendingTensors::take_news() {
+PendingTensors::Submissions PendingTensors::take_submissions() {
   const MutexLock lock(mutex_);
   return {std::exchange(reports_, {}), std::exchange(join_.is_new, false), is_leaving_};
 }
@@ -68,7 +68,7 @@ void PendingTensors::report(const std::shared_ptr<PendingTensor>& tensor) {
   reports_.push_back({.name = call.name,
                       .signature = tensor->signature,
                       .priority = call.priority,
-                      .is_kept = call.is_kept});
+                      .is_cacheable = call.is_cacheable});
   wakeup_.signal();
 }
 
@@ -161,7 +161,7 @@ Result PendingTensors::final_failure() const {
 
 void PendingTensors::check() const {
   const MutexLock lock(mutex_);
-  failure_.raise();
+  failure_.throw_if_error();
 }
 
 }  // namespace tutti::fusion

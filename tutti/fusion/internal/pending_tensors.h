@@ -44,11 +44,11 @@ class PendingTensors {
   void leave();
 
   // Changes since the last call, for the negotiation.
-  struct News {
+  struct Submissions {
     std::deque<Report> reports;
     bool is_joining = false, is_leaving = false;
   };
-  News take_news();
+  Submissions take_submissions();
   // True if this rank waits for other ranks. Released tensors wait only for execution.
   bool needs_negotiation() const;
 

@@ -32,12 +32,13 @@ bool StallWatch::is_due(std::int64_t now) {
 
 // Ranks far from the root check first, so their reports have arrived when the root checks.
 std::vector<DownMessage::Failure> StallWatch::look(std::int64_t now) {
-  for (const Stall& stall : negotiator_.look_for_stalls(now, stall_ + stall_ / 8 * place_.height)) {
+  for (const Stall& stall :
+       negotiator_.look_for_stalls(now, stall_ + stall_ / 8 * position_.height)) {
     log::warning("DDL-4-72 Tensor '{}' has been waiting for {:.1f} s: {} did not give it.",
                  stall.name, stall.seconds, ranks_text(stall.missing));
   }
   std::vector<DownMessage::Failure> failures;
-  if (place_.parent >= 0) return failures;
+  if (position_.parent >= 0) return failures;
   for (const Stall& stall : negotiator_.overdue(now, timeout_)) {
     failures.push_back({stall.name, "DDL-4-73",
                         fmt::format("Tensor '{}' was not given by {} within {:.1f} s.", stall.name,
@@ -60,7 +61,7 @@ void StallWatch::look_at_end(std::int64_t now) {
         "DDL-4-77",
         fmt::format("Rank {} has ended its part, but not all others have within {:.1f} s: it does "
                     "not wait any longer.",
-                    place_.rank, seconds));
+                    position_.rank, seconds));
   }
   if (waited < next_end_report_) return;
   next_end_report_ = 2 * waited;

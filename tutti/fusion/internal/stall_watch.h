@@ -11,9 +11,9 @@ namespace tutti::fusion {
 // Not thread-safe. Times are in nanoseconds.
 class StallWatch {
  public:
-  StallWatch(Negotiator& negotiator, const TreePosition& place, std::int64_t stall,
+  StallWatch(Negotiator& negotiator, const TreePosition& position, std::int64_t stall,
              std::int64_t timeout)
-      : negotiator_(negotiator), place_(place), stall_(stall), timeout_(timeout) {}
+      : negotiator_(negotiator), position_(position), stall_(stall), timeout_(timeout) {}
 
   // True if the next check is due.
   bool is_due(std::int64_t now);
@@ -29,7 +29,7 @@ class StallWatch {
 
  private:
   Negotiator& negotiator_;
-  const TreePosition& place_;
+  const TreePosition& position_;
   const std::int64_t stall_, timeout_;
   std::int64_t next_look_ = 0;
   std::int64_t leaving_since_ = 0;  // 0: not leaving

@@ -38,9 +38,9 @@ constexpr int kAttempts = 3;  // a flood of other connections may displace this 
 // `watch` is "<address> <port> ...", the listening sockets of ddlrun, most likely first.
 os::UniqueFd connect_to_launcher(const std::string& watch, const auth::Secret& secret) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::istringstream words(watch);
+    std::istringstream fields(watch);
     int port = 0;
-    for (std::string address; words >> address >> port;) {
+    for (std::string address; fields >> address >> port;) {
       os::UniqueFd socket = connect_to(address, port, kConnectSeconds, nullptr);
       if (socket.is_open() && auth::authenticate(socket.get(), secret, auth::Role::kConnector,
                                                  kAgentPurpose, kConnectSeconds)) {
@@ -82,7 +82,7 @@ int guard(pid_t agent, const sigset_t& signals) {
 }
 
 int watch_over(os::UniqueFd connection, const Welcome& welcome,
-               const std::vector<std::string>& words) {
+               const std::vector<std::string>& arguments) {
   sigset_t signals, old_signals;
   ::sigemptyset(&signals);
   for (const int signal : kWatchedSignals) ::sigaddset(&signals, signal);
@@ -99,7 +99,7 @@ int watch_over(os::UniqueFd connection, const Welcome& welcome,
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::raise(SIGTERM);
   }
-  return supervise(std::move(connection), welcome, words, old_signals);
+  return supervise(std::move(connection), welcome, arguments, old_signals);
 }
 
 // Sends the rank and receives the instructions. Returns nullopt if ddlrun does not accept this rank.
@@ -143,8 +143,8 @@ void prepare_run_folder() {
 
 }  // namespace
 
-int run_agent(const std::vector<std::string>& words) {
-  if (words.empty()) throw ConfigError("DDL-3-01", "--agent needs a program to run.");
+int run_agent(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) throw ConfigError("DDL-3-01", "--agent needs a program to run.");
   const auto identity = find_rank();
   if (identity) {
     for (const auto& [name, value] : os::torch_variables(*identity)) {
@@ -154,7 +154,7 @@ int run_agent(const std::vector<std::string>& words) {
   if (identity && identity->rank > 0) read_nothing();
   const char* const watch = std::getenv("TUTTI_WATCH");
   const auto secret = auth::Secret::from_environment();
-  if (!watch || !identity || !secret) exec_program(words);
+  if (!watch || !identity || !secret) exec_program(arguments);
   const std::string address = watch;
   ::unsetenv("TUTTI_WATCH");
   os::UniqueFd connection = connect_to_launcher(address, *secret);
@@ -167,11 +167,11 @@ int run_agent(const std::vector<std::string>& words) {
   if (!welcome) {
     log::warning("DDL-3-48 rank {} on {} cannot reach ddlrun at {}; it runs unwatched.",
                  identity->rank, os::host_name(), address);
-    exec_program(words);
+    exec_program(arguments);
   }
   pin(welcome->cpus);
   prepare_run_folder();
-  return watch_over(std::move(connection), *welcome, words);
+  return watch_over(std::move(connection), *welcome, arguments);
 }
 
 }  // namespace tutti::launch

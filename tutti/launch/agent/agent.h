@@ -11,13 +11,13 @@
 
 namespace tutti::launch {
 
-// Runs `words` as a rank; only rank 0 gets standard input. Returns the exit code, or 128 + signal if the program was
-// killed. Without TUTTI_WATCH in the environment (the mpirun line was typed by hand) the process execs the program
-// directly. Throws ConfigError if `words` is empty.
-int run_agent(const std::vector<std::string>& words);
+// Runs `arguments` as a rank; only rank 0 gets standard input. Returns the exit code, or 128 + signal if the program
+// was killed. Without TUTTI_WATCH in the environment (the mpirun line was typed by hand) the process execs the program
+// directly. Throws ConfigError if `arguments` is empty.
+int run_agent(const std::vector<std::string>& arguments);
 
-// Starts `words` `count` times as the ranks of a job on this host, without MPI. Ends all ranks when one fails and
+// Starts `arguments` `count` times as the ranks of a job on this host, without MPI. Ends all ranks when one fails and
 // returns its exit code.
-int start_here(int count, const std::vector<std::string>& words);
+int start_here(int count, const std::vector<std::string>& arguments);
 
 }  // namespace tutti::launch

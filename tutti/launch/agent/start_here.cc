@@ -11,9 +11,9 @@
 namespace tutti::launch {
 namespace {
 
-os::Process start_rank(int rank, int count, const std::vector<std::string>& words) {
+os::Process start_rank(int rank, int count, const std::vector<std::string>& arguments) {
   return os::Process(
-      {.arguments = words,
+      {.arguments = arguments,
        .environment = os::entries_of(os::torch_variables({rank, count, rank, count})),
        .input = os::ProcessSpec::Input::kInherit,
        .output = os::ProcessSpec::Output::kInherit,
@@ -22,8 +22,8 @@ os::Process start_rank(int rank, int count, const std::vector<std::string>& word
 
 }  // namespace
 
-int start_here(int count, const std::vector<std::string>& words) {
-  if (count < 1 || words.empty()) {
+int start_here(int count, const std::vector<std::string>& arguments) {
+  if (count < 1 || arguments.empty()) {
     throw ConfigError("DDL-3-01", "--start-here needs a number of ranks and a program.");
   }
   sigset_t signals;
@@ -32,7 +32,7 @@ int start_here(int count, const std::vector<std::string>& words) {
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   os::unset_rank_variables();
   std::list<os::Process> running;
-  for (int rank = 0; rank < count; ++rank) running.push_back(start_rank(rank, count, words));
+  for (int rank = 0; rank < count; ++rank) running.push_back(start_rank(rank, count, arguments));
   int code = 0;
   const auto end_all = [&] {
     for (const os::Process& process : running) ::kill(process.id(), SIGTERM);

@@ -58,8 +58,8 @@ struct Channels {
 
 class Watched {
  public:
-  Watched(os::UniqueFd connection, const Welcome& welcome, const std::vector<std::string>& words,
-          const sigset_t& old_signals)
+  Watched(os::UniqueFd connection, const Welcome& welcome,
+          const std::vector<std::string>& arguments, const sigset_t& old_signals)
       : old_signals_(old_signals) {
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -68,7 +68,7 @@ class Watched {
     signal_file_ = os::UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     os::become_subreaper();
     Channels channels(welcome);
-    start(channels, words);
+    start(channels, arguments);
     // The program has the cores that MPI or ddlrun chose; relaying must not take time from it.
     os::set_affinity(os::any_cpu());
     ::signal(SIGPIPE, SIG_IGN);
@@ -89,7 +89,7 @@ class Watched {
   }
 
  private:
-  void start(Channels& channels, const std::vector<std::string>& words) {
+  void start(Channels& channels, const std::vector<std::string>& arguments) {
     const pid_t parent = ::getpid();
     program_ = ::fork();
     if (program_ < 0) throw IoError("DDL-3-17", "Cannot start another process.");
@@ -100,7 +100,7 @@ class Watched {
       ::dup2(channels.program_errors.get(), STDERR_FILENO);
       for (os::UniqueFd* file : {&channels.program_output, &channels.program_errors}) file->close();
       ::sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
-      exec_program(words);
+      exec_program(arguments);
     }
     channels.program_output.close();
     channels.program_errors.close();
@@ -201,16 +201,16 @@ class Watched {
 
 }  // namespace
 
-void exec_program(const std::vector<std::string>& words) {
-  os::exec_program(words);
-  ::dprintf(STDERR_FILENO, "ddlrun: DDL-3-27 cannot start %s: %s\n", words[0].c_str(),
+void exec_program(const std::vector<std::string>& arguments) {
+  os::exec_program(arguments);
+  ::dprintf(STDERR_FILENO, "ddlrun: DDL-3-27 cannot start %s: %s\n", arguments[0].c_str(),
             ::strerror(errno));
   ::_exit(127);
 }
 
 int supervise(os::UniqueFd connection, const Welcome& welcome,
-              const std::vector<std::string>& words, const sigset_t& old_signals) {
-  return Watched(std::move(connection), welcome, words, old_signals).run();
+              const std::vector<std::string>& arguments, const sigset_t& old_signals) {
+  return Watched(std::move(connection), welcome, arguments, old_signals).run();
 }
 
 }  // namespace tutti::launch

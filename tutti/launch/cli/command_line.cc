@@ -66,11 +66,11 @@ int CommandLine::number(std::string_view name) const {
   return options.is_default(name) ? 0 : static_cast<int>(options.integer(name));
 }
 
-CommandLine parse_command_line(std::span<const std::string> words) {
+CommandLine parse_command_line(std::span<const std::string> arguments) {
   CommandLine line{Options(launch_options())};
   std::size_t at = 0;
-  for (; at < words.size() && words[at].starts_with('-'); ++at) {
-    const std::string& word = words[at];
+  for (; at < arguments.size() && arguments[at].starts_with('-'); ++at) {
+    const std::string& word = arguments[at];
     if (word == "--") {
       ++at;
       break;
@@ -82,15 +82,15 @@ CommandLine parse_command_line(std::span<const std::string> words) {
     bool has_value = false;
     const Argument& argument = lookup(word, &value, &has_value);
     if (!argument.value.empty() && !has_value) {
-      if (++at == words.size()) {
+      if (++at == arguments.size()) {
         throw ConfigError("DDL-3-02",
                           fmt::format("{} needs a value: {} {}.", word, word, argument.value));
       }
-      value = words[at];
+      value = arguments[at];
     }
     take(line, argument, value, word);
   }
-  line.program.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
+  line.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
   check_exclusive(line.options);
   return line;
 }

@@ -24,6 +24,6 @@ struct CommandLine {
 // Parses the arguments after argv[0]. Options come first, with one dash or two; the value is the next argument or
 // follows '='. The first argument that is not an option starts the program and its arguments, as does "--". Throws
 // ConfigError for an unknown option, a missing or invalid value, and options that exclude each other.
-CommandLine parse_command_line(std::span<const std::string> words);
+CommandLine parse_command_line(std::span<const std::string> arguments);
 
 }  // namespace tutti::launch

@@ -11,8 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-CommandLine parse(const std::vector<std::string>& words) {
-  return parse_command_line(words);
+CommandLine parse(const std::vector<std::string>& arguments) {
+  return parse_command_line(arguments);
 }
 
 TEST(CommandLine, NothingAtAll) {

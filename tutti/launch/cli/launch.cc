@@ -46,7 +46,7 @@ class Launch {
     own_.check_ddl_options(text);
   }
 
-  void say(const std::string& text) const {
+  void print(const std::string& text) const {
     if (options_.flag("verbose")) print(fmt::format("ddlrun: {}\n", text));
   }
 
@@ -79,7 +79,7 @@ class Launch {
     const std::vector<CheckResult> results = run_checks(facts_);
     const bool is_verbose = options_.flag("verbose");
     if (is_verbose && all_answer)
-      say("the hosts look like this:\n" + topo::render(common_machine(facts_)));
+      print("the hosts look like this:\n" + topo::render(common_machine(facts_)));
     fmt::print(stderr, "{}", render(results, is_verbose));
     if (!has_errors(results)) return true;
     fmt::print(stderr, "ddlrun: nothing was started. --skipchecks starts without these checks.\n");
@@ -141,7 +141,7 @@ class Launch {
     spec.timeout = seconds_left();
     const std::string line = os::shell_line(spec.command);
     print(fmt::format("+ {}\n", line));
-    say("run folder " + folder.path().string());
+    print("run folder " + folder.path().string());
     output_->event([line, restart, ranks = facts_.rankfile.size(),
                     hosts = host_list_text(facts_.rankfile)](runs::EventLog& log) {
       log.write("launch", {{"command", line},
@@ -212,7 +212,7 @@ class Launch {
       if (host.report) continue;
       lost.insert(host.name);
       print(fmt::format("ddlrun: without {}: {} {}\n", host.name, host.failure.code,
-                        host.failure.sentence));
+                        host.failure.message));
     }
     std::erase_if(request_.hosts, [&](const Host& host) { return lost.contains(host.name); });
     std::erase_if(facts_.hosts, [](const HostFacts& host) { return !host.report; });

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kUsualPort = 29500;  // torch's default, if no host was asked for a free port
 
-void append(Args* words, const Args& more) {
-  words->insert(words->end(), more.begin(), more.end());
+void append(Args* arguments, const Args& more) {
+  arguments->insert(arguments->end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Args LaunchCommand::command(const Environment& environment, const std::string& r
   for (const std::string& text : line_.list("mpiarg")) {
     append(&start.mpi_arguments, os::split_words(text));
   }
-  append(&start.program, request_.program.words);
+  append(&start.program, request_.program.arguments);
   return request_.mpi->launcher->command(*request_.mpi, start);
 }
 

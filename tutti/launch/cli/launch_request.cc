@@ -91,7 +91,7 @@ topo::Machine read_machine(std::string path, const std::string& host) {
 
 Question make_question(const LaunchRequest& request) {
   Question question{.path = request.path, .folder = request.folder};
-  if (!request.program.words.empty()) question.program = request.program.words[0];
+  if (!request.program.arguments.empty()) question.program = request.program.arguments[0];
   question.files = request.program.files;
   if (request.mpi && request.mpi->launcher->crosses_hosts)
     question.mpi_program = request.mpi->program;
@@ -209,7 +209,7 @@ Facts find_facts(const CommandLine& line, const LaunchRequest& request, const Bu
       .version = own.version,
       .mpi = request.mpi && request.mpi->launcher->crosses_hosts ? request.mpi->title() : "",
       .folder = request.folder,
-      .program = request.program.words.empty() ? "" : request.program.words[0],
+      .program = request.program.arguments.empty() ? "" : request.program.arguments[0],
       .port = std::atoi(text_of("MASTER_PORT").c_str()),
       .shapes_may_differ = request.rankfile.has_value()};
   const std::string& topology = line.options.text("topology");

@@ -16,9 +16,9 @@ std::string python(std::string_view path) {
 
 // Script of a Python command line: the first argument that is neither an option nor the value of one; empty for -m and
 // -c.
-std::string script_of(const std::vector<std::string>& words) {
-  for (std::size_t at = 1; at < words.size(); ++at) {
-    const std::string& word = words[at];
+std::string script_of(const std::vector<std::string>& arguments) {
+  for (std::size_t at = 1; at < arguments.size(); ++at) {
+    const std::string& word = arguments[at];
     if (word == "-m" || word == "-c" || word == "-") return "";
     if (word == "-W" || word == "-X") {
       ++at;
@@ -31,22 +31,22 @@ std::string script_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Program complete_program(std::vector<std::string> words, std::string_view path) {
-  if (words.empty() || words[0].empty()) {
+Program complete_program(std::vector<std::string> arguments, std::string_view path) {
+  if (arguments.empty() || arguments[0].empty()) {
     throw ConfigError(
         "DDL-3-01",
         "There is no program to run. Write: ddlrun [options] program [arguments], for "
         "example ddlrun python train.py. See ddlrun --help.");
   }
-  Program program{std::move(words), {}};
-  const bool is_script = program.words[0].ends_with(".py") &&
-                         std::filesystem::exists(program.words[0]) &&
-                         os::find_program(program.words[0], path).empty();
-  if (is_script) program.words.insert(program.words.begin(), python(path));
-  if (program.words[0] == "python") program.words[0] = python(path);
-  const std::string name = std::filesystem::path(program.words[0]).filename();
+  Program program{std::move(arguments), {}};
+  const bool is_script = program.arguments[0].ends_with(".py") &&
+                         std::filesystem::exists(program.arguments[0]) &&
+                         os::find_program(program.arguments[0], path).empty();
+  if (is_script) program.arguments.insert(program.arguments.begin(), python(path));
+  if (program.arguments[0] == "python") program.arguments[0] = python(path);
+  const std::string name = std::filesystem::path(program.arguments[0]).filename();
   if (name.starts_with("python")) {
-    const std::string script = script_of(program.words);
+    const std::string script = script_of(program.arguments);
     if (!script.empty()) program.files.push_back(script);
   }
   return program;

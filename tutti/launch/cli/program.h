@@ -8,12 +8,12 @@
 namespace tutti::launch {
 
 struct Program {
-  std::vector<std::string> words;  // the program and its arguments
-  std::vector<std::string> files;  // additional required files: a script
+  std::vector<std::string> arguments;  // the program and its arguments
+  std::vector<std::string> files;      // additional required files: a script
 };
 
 // Turns a "train.py" that is not executable into "python train.py"; uses python3 if `path` has no python. Throws
-// ConfigError if `words` is empty.
-Program complete_program(std::vector<std::string> words, std::string_view path);
+// ConfigError if `arguments` is empty.
+Program complete_program(std::vector<std::string> arguments, std::string_view path);
 
 }  // namespace tutti::launch

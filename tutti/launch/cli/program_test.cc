@@ -39,18 +39,18 @@ class Programs : public testing::Test {
 
 TEST_F(Programs, PythonIsWhatThereIs) {
   make("python3", true);
-  EXPECT_THAT(complete_program({"python", "a.py", "--x"}, folder_.string()).words,
+  EXPECT_THAT(complete_program({"python", "a.py", "--x"}, folder_.string()).arguments,
               ElementsAre("python3", "a.py", "--x"));
   make("python", true);
-  EXPECT_THAT(complete_program({"python", "a.py"}, folder_.string()).words,
+  EXPECT_THAT(complete_program({"python", "a.py"}, folder_.string()).arguments,
               ElementsAre("python", "a.py"));
 }
 
 TEST_F(Programs, ScriptsRunByThemselvesOrByPython) {
-  EXPECT_THAT(complete_program({path("train.py"), "1"}, "/nowhere").words,
+  EXPECT_THAT(complete_program({path("train.py"), "1"}, "/nowhere").arguments,
               ElementsAre("python", path("train.py"), "1"));
-  EXPECT_THAT(complete_program({path("tool.py")}, "").words, ElementsAre(path("tool.py")));
-  EXPECT_THAT(complete_program({"no_such.py"}, "").words, ElementsAre("no_such.py"));
+  EXPECT_THAT(complete_program({path("tool.py")}, "").arguments, ElementsAre(path("tool.py")));
+  EXPECT_THAT(complete_program({"no_such.py"}, "").arguments, ElementsAre("no_such.py"));
 }
 
 TEST_F(Programs, ScriptsMustBeThere) {

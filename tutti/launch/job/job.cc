@@ -187,13 +187,13 @@ class Job {
       return {1,
               fmt::format("DDL-3-42 Rank {} on {} was lost: its host is down, cannot be reached, "
                           "or its agent was killed.{}",
-                          failure.rank, host, ranks_.last_words(failure.rank)),
+                          failure.rank, host, ranks_.final_output(failure.rank)),
               true};
     }
     return {failure.signal ? 128 + failure.signal : failure.code,
             fmt::format("{} Rank {} on {} {}.{}", failure.signal ? "DDL-3-41" : "DDL-3-40",
                         failure.rank, host, os::describe_end(failure.code, failure.signal),
-                        ranks_.last_words(failure.rank)),
+                        ranks_.final_output(failure.rank)),
             true};
   }
 
@@ -270,7 +270,7 @@ class Job {
     }
     const bool has_cause = (is_failure_ || is_suspicion_) && !failures_.empty();
     if (has_cause) end_ = describe(root_cause(failures_));
-    if (!is_ending_) judge_mpirun();
+    if (!is_ending_) check_mpirun();
     // A job that succeeded is never restarted.
     end_.may_restart = end_.may_restart && !is_interrupted_ && succeeded_ < ranks_.size();
     end_.is_interrupted = is_interrupted_;
@@ -288,7 +288,7 @@ class Job {
   }
 
   // Called if no rank failed, or if none connected.
-  void judge_mpirun() {
+  void check_mpirun() {
     const bool has_succeeded = succeeded_ == ranks_.size();
     if (mpirun_->exit_code() == 0 || (has_succeeded && is_asked_)) return;
     bool has_begun = false;

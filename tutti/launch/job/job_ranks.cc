@@ -288,7 +288,7 @@ const std::string& JobRanks::host_of(int rank) const {
   return spec_.rankfile.ranks[rank].host;
 }
 
-std::string JobRanks::last_words(int rank) const {
+std::string JobRanks::final_output(int rank) const {
   const std::string lines = ranks_[rank]->last_lines.text();
   if (lines.empty()) return " It printed nothing.";
   return fmt::format(" Its last lines ({}):\n{}", (folder_.path() / log_name(rank)).string(),

@@ -61,7 +61,7 @@ class JobRanks {
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::string& host_of(int rank) const;
   // " Its last lines (...):\n..." for the error message.
-  std::string last_words(int rank) const;
+  std::string final_output(int rank) const;
 
  private:
   struct Rank {

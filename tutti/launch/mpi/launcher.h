@@ -69,6 +69,6 @@ Args direct_command(const Mpi& mpi, const Start& start);
 // "host1:4,host2:4"
 std::string hosts_with_slots(const Start& start);
 // Appends the user's MPI arguments and then the program with its arguments.
-Args with_program(Args words, const Start& start);
+Args with_program(Args arguments, const Start& start);
 
 }  // namespace tutti::launch

@@ -7,23 +7,24 @@
 namespace tutti::launch {
 
 Args mpich_command(const Mpi& mpi, const Start& start) {
-  Args words = {mpi.program};
+  Args arguments = {mpi.program};
   if (!start.exports.empty()) {
-    words.insert(words.end(), {"-genvlist", fmt::format("{}", fmt::join(start.exports, ","))});
+    arguments.insert(arguments.end(),
+                     {"-genvlist", fmt::format("{}", fmt::join(start.exports, ","))});
   }
   if (start.hosts.size() > 1 && !start.interface.empty()) {
-    words.insert(words.end(), {"-iface", start.interface});
+    arguments.insert(arguments.end(), {"-iface", start.interface});
   }
-  words.insert(words.end(), {"-bind-to", "none"});
+  arguments.insert(arguments.end(), {"-bind-to", "none"});
   // One rank per host in cyclic order; uneven hosts are listed once for each of their ranks.
   std::vector<std::string> names = start.order;
   if (start.is_even) {
     names.clear();
     for (const Host& host : start.hosts) names.push_back(host.name);
   }
-  words.insert(words.end(), {"-hosts", fmt::format("{}", fmt::join(names, ",")), "-ppn", "1", "-n",
-                             fmt::format("{}", start.ranks)});
-  return with_program(std::move(words), start);
+  arguments.insert(arguments.end(), {"-hosts", fmt::format("{}", fmt::join(names, ",")), "-ppn",
+                                     "1", "-n", fmt::format("{}", start.ranks)});
+  return with_program(std::move(arguments), start);
 }
 
 }  // namespace tutti::launch

@@ -10,7 +10,7 @@ namespace tutti::launch {
 namespace {
 
 struct Signature {
-  const char* words;  // text in the output of --version
+  const char* text;  // text in the output of --version
   const char* launcher;
 };
 
@@ -56,7 +56,7 @@ const Launcher& launcher_named(std::string_view name) {
 
 std::optional<Mpi> recognise(std::string_view text) {
   for (const Signature& signature : kSignatures) {
-    const std::size_t at = text.find(signature.words);
+    const std::size_t at = text.find(signature.text);
     if (at == text.npos) continue;
     const std::size_t version = text.find("Version", at);
     return Mpi{&launcher_named(signature.launcher),
@@ -81,10 +81,10 @@ std::string hosts_with_slots(const Start& start) {
   return text;
 }
 
-Args with_program(Args words, const Start& start) {
-  words.insert(words.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
-  words.insert(words.end(), start.program.begin(), start.program.end());
-  return words;
+Args with_program(Args arguments, const Start& start) {
+  arguments.insert(arguments.end(), start.mpi_arguments.begin(), start.mpi_arguments.end());
+  arguments.insert(arguments.end(), start.program.begin(), start.program.end());
+  return arguments;
 }
 
 }  // namespace tutti::launch

@@ -37,19 +37,19 @@ std::vector<int> cores_per_socket(const topo::Machine& machine, const Shape& sha
 }
 
 // Assigns ranks to sockets in blocks. Their numbers differ by at most one unless a socket is full.
-std::vector<int> deal_over_sockets(int ranks, const std::vector<int>& cores) {
-  std::vector<int> dealt(cores.size(), 0);
+std::vector<int> distribute_over_sockets(int ranks, const std::vector<int>& cores) {
+  std::vector<int> assigned(cores.size(), 0);
   const int all = std::accumulate(cores.begin(), cores.end(), 0);
   for (int left = ranks; left > 0;) {
     for (std::size_t s = 0; s < cores.size() && left > 0; ++s) {
-      if (dealt[s] >= cores[s] && ranks <= all) continue;
-      ++dealt[s];
+      if (assigned[s] >= cores[s] && ranks <= all) continue;
+      ++assigned[s];
       --left;
     }
   }
   std::vector<int> sockets;
   for (std::size_t s = 0; s < cores.size(); ++s)
-    sockets.insert(sockets.end(), dealt[s], static_cast<int>(s));
+    sockets.insert(sockets.end(), assigned[s], static_cast<int>(s));
   return sockets;
 }
 
@@ -62,7 +62,7 @@ std::vector<int> sockets_of_ranks(int ranks, const topo::Machine& machine,
     if (socket >= 0 && socket < static_cast<int>(cores.size())) sockets.push_back(socket);
   }
   const bool is_known = static_cast<int>(sockets.size()) == ranks;
-  return is_known ? sockets : deal_over_sockets(ranks, cores);
+  return is_known ? sockets : distribute_over_sockets(ranks, cores);
 }
 
 // Slots of the ranks of a host; the same for all hosts with this number of ranks.
@@ -103,15 +103,15 @@ std::vector<int> wanted_ranks(const std::vector<Host>& hosts, const topo::Machin
   // A total is requested: distribute it by slots as long as they last, otherwise evenly.
   const bool by_slots =
       shape.ranks < all && std::ranges::all_of(hosts, [](const Host& h) { return h.slots > 0; });
-  std::vector<int> dealt(hosts.size(), 0);
+  std::vector<int> assigned(hosts.size(), 0);
   for (int left = shape.ranks; left > 0;) {
     for (std::size_t h = 0; h < hosts.size() && left > 0; ++h) {
-      if (by_slots && dealt[h] >= wanted[h]) continue;
-      ++dealt[h];
+      if (by_slots && assigned[h] >= wanted[h]) continue;
+      ++assigned[h];
       --left;
     }
   }
-  return dealt;
+  return assigned;
 }
 
 void check_room(const Host& host, int ranks, const topo::Machine& machine, int cores,

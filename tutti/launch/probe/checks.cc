@@ -20,14 +20,14 @@ double mebibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-// One finding for every host that replied and for which `judge` returns a message.
+// One finding for every host that replied and for which `check` returns a message.
 Findings each(const Facts& facts, const char* code,
-              const std::function<std::string(const HostFacts&)>& judge) {
+              const std::function<std::string(const HostFacts&)>& check) {
   Findings all;
   for (const HostFacts& host : facts.hosts) {
     if (!host.report) continue;
-    std::string sentence = judge(host);
-    if (!sentence.empty()) all.push_back({code, std::move(sentence)});
+    std::string message = check(host);
+    if (!message.empty()) all.push_back({code, std::move(message)});
   }
   return all;
 }
@@ -35,7 +35,7 @@ Findings each(const Facts& facts, const char* code,
 Findings unreachable(const Facts& facts) {
   Findings all;
   for (const HostFacts& host : facts.hosts) {
-    if (!host.report) all.push_back({host.failure.code, host.failure.sentence});
+    if (!host.report) all.push_back({host.failure.code, host.failure.message});
   }
   return all;
 }
@@ -259,15 +259,15 @@ std::string render_space(const Facts& facts) {
 std::string render(const std::vector<CheckResult>& results, bool everything) {
   std::string text;
   for (const CheckResult& result : results) {
-    const char* const word = !result.was_made           ? "-"
+    const char* const word = !result.was_run            ? "-"
                              : result.findings.empty()  ? "ok"
                              : result.check->only_warns ? "warning"
                                                         : "error";
     if (everything)
       text += fmt::format("{:<8}{} {}\n", word, result.check->code, result.check->what);
     for (const Finding& finding : result.findings) {
-      text += everything ? fmt::format("        {} {}\n", finding.code, finding.sentence)
-                         : fmt::format("{}: {} {}\n", word, finding.code, finding.sentence);
+      text += everything ? fmt::format("        {} {}\n", finding.code, finding.message)
+                         : fmt::format("{}: {} {}\n", word, finding.code, finding.message);
     }
   }
   return text;

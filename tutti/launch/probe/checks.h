@@ -25,7 +25,7 @@ struct Facts {
 
 struct Finding {
   std::string code;
-  std::string sentence;  // the problem and its remedy
+  std::string message;  // the problem and its remedy
 };
 
 struct Check {
@@ -42,7 +42,7 @@ const std::vector<Check>& checks();
 struct CheckResult {
   const Check* check;
   std::vector<Finding> findings;
-  bool was_made = true;
+  bool was_run = true;
 };
 std::vector<CheckResult> run_checks(const Facts& facts);
 // True if a finding prevents the start.

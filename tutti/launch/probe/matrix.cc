@@ -8,18 +8,18 @@
 namespace tutti::launch {
 namespace {
 
-using Judge = std::function<bool(const LinkSpeed&)>;
+using LinkPredicate = std::function<bool(const LinkSpeed&)>;
 using Describe = std::function<std::string(const std::string& from, const std::string& to,
                                            const LinkSpeed& link)>;
 
-bool all_from(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
+bool all_from(const Matrix& matrix, std::size_t host, const LinkPredicate& is_bad) {
   for (std::size_t to = 0; to < matrix.hosts.size(); ++to) {
     if (to != host && !is_bad(matrix.links[host][to])) return false;
   }
   return matrix.hosts.size() > 2;
 }
 
-bool all_to(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
+bool all_to(const Matrix& matrix, std::size_t host, const LinkPredicate& is_bad) {
   for (std::size_t from = 0; from < matrix.hosts.size(); ++from) {
     if (from != host && !is_bad(matrix.links[from][host])) return false;
   }
@@ -27,7 +27,7 @@ bool all_to(const Matrix& matrix, std::size_t host, const Judge& is_bad) {
 }
 
 // Messages for hosts that are bad as a whole, then for the remaining bad links.
-std::vector<std::string> blame(const Matrix& matrix, const Judge& is_bad,
+std::vector<std::string> blame(const Matrix& matrix, const LinkPredicate& is_bad,
                                const Describe& describe) {
   const std::size_t count = matrix.hosts.size();
   std::vector<bool> sends_badly(count), receives_badly(count);
@@ -103,15 +103,15 @@ std::string table(const Matrix& matrix, const std::string& title,
 // Circle method: one host stays, the others rotate by one position after every round. With an odd number, one host
 // pauses in each round.
 std::vector<Round> round_robin_schedule(int count) {
-  const int seats = count + count % 2;
+  const int slots = count + count % 2;
   std::vector<Round> rounds;
-  for (int turn = 0; turn < seats - 1; ++turn) {
+  for (int turn = 0; turn < slots - 1; ++turn) {
     Round round;
-    for (int i = 0; i < seats / 2; ++i) {
-      const auto seat = [&](int place) {
-        return place == 0 ? 0 : 1 + (place - 1 + turn) % (seats - 1);
+    for (int i = 0; i < slots / 2; ++i) {
+      const auto host_at = [&](int slot) {
+        return slot == 0 ? 0 : 1 + (slot - 1 + turn) % (slots - 1);
       };
-      const int a = seat(i), b = seat(seats - 1 - i);
+      const int a = host_at(i), b = host_at(slots - 1 - i);
       if (a < count && b < count) round.emplace_back(std::min(a, b), std::max(a, b));
     }
     if (!round.empty()) rounds.push_back(std::move(round));
@@ -138,7 +138,7 @@ bool has_speeds(const Matrix& matrix) {
 
 std::vector<std::string> find_slow_links(const Matrix& matrix) {
   const double good = good_bandwidth(matrix);
-  const Judge is_slow = [&](const LinkSpeed& link) {
+  const LinkPredicate is_slow = [&](const LinkSpeed& link) {
     return link.error.empty() && link.bandwidth > 0 && link.bandwidth < good / 2;
   };
   return blame(matrix, is_slow, [&](const auto& from, const auto& to, const LinkSpeed& link) {
@@ -148,7 +148,7 @@ std::vector<std::string> find_slow_links(const Matrix& matrix) {
 }
 
 std::vector<std::string> find_dead_links(const Matrix& matrix) {
-  const Judge is_dead = [](const LinkSpeed& link) { return !link.error.empty(); };
+  const LinkPredicate is_dead = [](const LinkSpeed& link) { return !link.error.empty(); };
   return blame(matrix, is_dead, [](const auto& from, const auto& to, const LinkSpeed& link) {
     return fmt::format("{} to {}: no connection ({})", from, to, link.error);
   });

@@ -24,13 +24,13 @@ void Session::send(const std::string& line, Answer* answer) {
   [[maybe_unused]] const auto written = ::write(process_.input().get(), text.data(), text.size());
 }
 
-bool Session::hear(Answer* answer) {
+bool Session::read_answer(Answer* answer) {
   std::array<char, 65536> piece{};
   std::array<pollfd, 2> files = {
       {{process_.output().get(), POLLIN, 0}, {process_.errors().get(), POLLIN, 0}}};
   ::poll(files.data(), files.size(), 0);
   const std::array<std::pair<os::UniqueFd*, std::string*>, 2> ways = {
-      {{&process_.output(), &heard_}, {&process_.errors(), &errors_}}};
+      {{&process_.output(), &output_}, {&process_.errors(), &errors_}}};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     if (files[i].fd < 0 || files[i].revents == 0) continue;
     const auto bytes = ::read(files[i].fd, piece.data(), piece.size());
@@ -38,9 +38,9 @@ bool Session::hear(Answer* answer) {
               : ways[i].first->close();
   }
   // Some login scripts print text; valid replies are JSON.
-  for (std::size_t end; (end = heard_.find('\n')) != heard_.npos;) {
-    std::string line = heard_.substr(0, end);
-    heard_.erase(0, end + 1);
+  for (std::size_t end; (end = output_.find('\n')) != output_.npos;) {
+    std::string line = output_.substr(0, end);
+    output_.erase(0, end + 1);
     if (!line.starts_with('{')) continue;
     answer->line = std::move(line);
     answer->answered_ns = wall_ns();
@@ -74,7 +74,7 @@ std::vector<Answer> ask(const std::vector<Session*>& sessions,
       files.push_back({is_closed ? process.end_fd() : -1, POLLIN, 0});
     }
     ::poll(files.data(), files.size(), static_cast<int>((seconds - watch.seconds()) * 1000) + 1);
-    std::erase_if(waiting, [&](std::size_t i) { return sessions[i]->hear(&answers[i]); });
+    std::erase_if(waiting, [&](std::size_t i) { return sessions[i]->read_answer(&answers[i]); });
   }
   for (const std::size_t i : waiting) {
     answers[i].timed_out = true;
@@ -91,14 +91,15 @@ std::vector<std::string> serve_command(const std::string& host, bool is_here, Re
     return {"srun",       "--overlap",          "--quiet", "--nodes=1", "--ntasks=1",
             "--mpi=none", "--nodelist=" + host, program,   "--serve"};
   }
-  std::vector<std::string> words = {"ssh", "-T", "-x"};
+  std::vector<std::string> arguments = {"ssh", "-T", "-x"};
   for (const char* option :
        {"BatchMode=yes", "ConnectTimeout=5", "ControlMaster=no", "ControlPath=none"}) {
-    words.insert(words.end(), {"-o", option});
+    arguments.insert(arguments.end(), {"-o", option});
   }
-  if (!user.empty()) words.insert(words.end(), {"-l", user});
-  words.insert(words.end(), {host, fmt::format("exec {} --serve", os::shell_word(program))});
-  return words;
+  if (!user.empty()) arguments.insert(arguments.end(), {"-l", user});
+  arguments.insert(arguments.end(),
+                   {host, fmt::format("exec {} --serve", os::shell_word(program))});
+  return arguments;
 }
 
 void end_job_on(const std::vector<std::string>& hosts, const auth::Secret& secret,
@@ -115,39 +116,40 @@ void end_job_on(const std::vector<std::string>& hosts, const auth::Secret& secre
 }
 
 Failure explain(const std::string& host, const Answer& answer, const std::string& program) {
-  const auto said = [&](const char* words) {
-    return answer.errors.find(words) != std::string::npos;
+  const auto reported = [&](const char* text) {
+    return answer.errors.find(text) != std::string::npos;
   };
-  if (said("cannot start ssh")) {
+  if (reported("cannot start ssh")) {
     return {"DDL-3-21", fmt::format("{} cannot be asked: there is no ssh here. Install it (Debian: "
                                     "openssh-client).",
                                     host)};
   }
-  if (said("Could not resolve") || said("Name or service not known") || said("Invalid node name")) {
+  if (reported("Could not resolve") || reported("Name or service not known") ||
+      reported("Invalid node name")) {
     return {"DDL-3-20", fmt::format("{} is not a host that this machine knows. Check its spelling, "
                                     "or add it to /etc/hosts or the name service.",
                                     host)};
   }
-  if (said("Permission denied")) {
+  if (reported("Permission denied")) {
     return {"DDL-3-22",
             fmt::format("{} does not let us in without a password. Copy your key: ssh-copy-id {}",
                         host, host)};
   }
-  if (said("Host key verification failed") || said("REMOTE HOST IDENTIFICATION")) {
+  if (reported("Host key verification failed") || reported("REMOTE HOST IDENTIFICATION")) {
     return {"DDL-3-23", fmt::format("The key of {} is not known here, or has changed. Look at it "
                                     "once: ssh {} true",
                                     host, host)};
   }
   const bool is_absent = answer.exit_code == 127 || answer.exit_code == 126;
-  if (is_absent || said("not found") || said("No such file")) {
+  if (is_absent || reported("not found") || reported("No such file")) {
     return {"DDL-3-24",
             fmt::format("{} has no {}. Install Tutti there in the same folder, or use a "
                         "common file system.",
                         host, program)};
   }
   const std::string first_line = answer.errors.substr(0, answer.errors.find_first_of("\r\n"));
-  if (said("refused") || said("timed out") || said("No route") || said("unreachable") ||
-      said("Connection closed") || said("Connection reset") ||
+  if (reported("refused") || reported("timed out") || reported("No route") ||
+      reported("unreachable") || reported("Connection closed") || reported("Connection reset") ||
       (answer.timed_out && answer.errors.empty())) {
     return {
         "DDL-3-21",

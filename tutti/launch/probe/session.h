@@ -32,11 +32,11 @@ class Session {
                                  const std::vector<std::string>& lines, double seconds);
   void send(const std::string& line, Answer* answer);
   // Reads the available output; returns true when the answer is complete or can no longer arrive.
-  bool hear(Answer* answer);
+  bool read_answer(Answer* answer);
 
   std::string host_;
   os::Process process_;
-  std::string heard_, errors_;
+  std::string output_, errors_;
 };
 
 // Sends one line to each session and waits for all answers, for at most `seconds`. Not thread-safe.
@@ -63,7 +63,7 @@ void serve(std::istream& in, std::ostream& out, const std::string& version);
 
 // Reason for a missing answer: code and message.
 struct Failure {
-  std::string code, sentence;
+  std::string code, message;
 };
 Failure explain(const std::string& host, const Answer& answer, const std::string& program);
 

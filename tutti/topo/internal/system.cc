@@ -57,10 +57,10 @@ double cpu_quota(const fs::path& root) {
 }
 
 std::vector<Accelerator> accelerators_in(const fs::path& root) {
-  static constexpr std::array<std::pair<const char*, std::string_view>, 3> kPlaces = {
+  static constexpr std::array<std::pair<const char*, std::string_view>, 3> kDirectories = {
       {{"dev", "nvidia"}, {"dev", "davinci"}, {"dev/accel", "accel"}}};
   std::vector<Accelerator> accelerators;
-  for (const auto& [folder, prefix] : kPlaces) {
+  for (const auto& [folder, prefix] : kDirectories) {
     std::vector<int> numbers;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(root / folder, error)) {

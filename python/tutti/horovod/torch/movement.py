@@ -47,10 +47,12 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """
     sources = [tensor.detach().contiguous() for tensor in tensors]
     identity = _set_id(process_set)
-    full_name, is_kept = _name(name, process_set)
+    full_name, is_cacheable = _name(name, process_set)
     groups = by_type(full_name, sources)
     works = [
-        _comm.all_gather_async(group_name, [view_of(sources[i]) for i in members], is_kept=is_kept, process_set=identity)
+        _comm.all_gather_async(
+            group_name, [view_of(sources[i]) for i in members], is_cacheable=is_cacheable, process_set=identity
+        )
         for group_name, members in groups
     ]
 
@@ -181,10 +183,10 @@ def _set_root(root_rank, process_set):
 
 def _broadcast_async(tensor, output, root_rank, name, process_set):
     identity = _set_id(process_set)
-    full_name, is_kept = _name(name, process_set)
+    full_name, is_cacheable = _name(name, process_set)
     source, target = _contiguous(tensor.detach()), _contiguous(output.detach())
     work = _comm.broadcast_async(
-        full_name, view_of(source), view_of(target), _set_root(root_rank, process_set), is_kept, identity
+        full_name, view_of(source), view_of(target), _set_root(root_rank, process_set), is_cacheable, identity
     )
     return Handle(work, lambda _: output)
 
@@ -309,8 +311,8 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     identity = _set_id(process_set)
     source = tensor.detach().contiguous()
     counts = _split_rows(splits, source.shape[0], process_set)
-    full_name, is_kept = _name(name, process_set)
-    work = _comm.all_to_all_async(full_name, view_of(source), counts, is_kept, identity)
+    full_name, is_cacheable = _name(name, process_set)
+    work = _comm.all_to_all_async(full_name, view_of(source), counts, is_cacheable, identity)
 
     def finish(done):
         output, rows = next(_received(done, [source]))

@@ -163,7 +163,7 @@ def by_type(full_name, tensors):
 def _reduce(tensors, outputs, name, op, prescale, postscale, process_set, codec="none"):
     """Start one all-reduce per dtype; yield the operations."""
     identity = _set_id(process_set)
-    full_name, is_kept = _name(name, process_set)
+    full_name, is_cacheable = _name(name, process_set)
     for group_name, members in by_type(full_name, tensors):
         use_codec = codec if tensors[members[0]].dtype == torch.float32 and op in (Average, Sum) else "none"
         yield _comm.all_reduce_async(
@@ -175,7 +175,7 @@ def _reduce(tensors, outputs, name, op, prescale, postscale, process_set, codec=
             prescale=prescale,
             postscale=postscale,
             compression=use_codec,
-            is_kept=is_kept,
+            is_cacheable=is_cacheable,
             process_set=identity,
         )
 
@@ -218,12 +218,12 @@ def _one_async(tensor, output, name, op, prescale, postscale, process_set):
     """Fast path of `_all_reduce_async` for one tensor."""
     if tensor.dtype not in _TYPES:
         return _first(_all_reduce_async([tensor], [output], name, op, prescale, postscale, process_set))
-    full_name, is_kept = _name(name, process_set)
+    full_name, is_cacheable = _name(name, process_set)
     source = [view_of(_contiguous(tensor))]
     target = source if output is tensor else [view_of(output)]
     identity = _set_id(process_set)
     work = _comm.all_reduce_async(
-        full_name, source, target, op.op, op.is_adasum, prescale, postscale, "none", 0, is_kept, identity
+        full_name, source, target, op.op, op.is_adasum, prescale, postscale, "none", 0, is_cacheable, identity
     )
     return Handle(work, lambda _: output)
 

@@ -46,7 +46,7 @@ def grouped_reducescatter_async(
         torch.empty((_shares(source.shape[0], process_set)[process_set.rank()], *source.shape[1:]), dtype=source.dtype)
         for source in sources
     ]
-    full_name, is_kept = _name(name, process_set)
+    full_name, is_cacheable = _name(name, process_set)
     works = [
         _comm.reduce_scatter_async(
             group_name,
@@ -55,7 +55,7 @@ def grouped_reducescatter_async(
             op.op,
             prescale_factor,
             postscale_factor,
-            is_kept,
+            is_cacheable,
             identity,
         )
         for group_name, members in by_type(full_name, sources)

@@ -72,7 +72,7 @@ socklen_t make_address(const std::string& name, sockaddr_un* address) {
 }
 
 // A string follows its header in a second write, which Nagle's algorithm would delay until the header is acknowledged.
-void send_at_once(int socket) {
+void set_tcp_nodelay(int socket) {
   const int one = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
@@ -84,7 +84,7 @@ int new_socket() {
 }  // namespace
 
 Connection::Connection(int socket) : socket_(socket) {
-  if (socket_ >= 0 && !is_unix()) send_at_once(socket_);
+  if (socket_ >= 0 && !is_unix()) set_tcp_nodelay(socket_);
 }
 
 Connection::~Connection() {
@@ -164,9 +164,10 @@ Connection Connection::connect_to(const std::string& host, int port) {
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) return {};
   Connection connection;
-  for (const addrinfo* way = found; way && !connection.is_open(); way = way->ai_next) {
-    Connection candidate(socket(way->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(candidate.socket_, way->ai_addr, way->ai_addrlen) == 0)
+  for (const addrinfo* address = found; address && !connection.is_open();
+       address = address->ai_next) {
+    Connection candidate(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(candidate.socket_, address->ai_addr, address->ai_addrlen) == 0)
       connection = std::move(candidate);
   }
   freeaddrinfo(found);

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "tutti/comm/transport/local/rendezvous.h"
-#include "tutti/comm/transport/local/wire_notices.h"
+#include "tutti/comm/transport/local/wire_oob_channel.h"
 #include "tutti/comm/transport/shm/pipe.h"
 #include "tutti/comm/transport/tcp/tcp_wire.h"
 #include "tutti/os/environment.h"
@@ -27,13 +27,13 @@ std::vector<int> ranks_of(const LocalJob& job) {
 // Used for one host and for several; only the wires differ.
 class RendezvousTransport : public Transport {
  public:
-  RendezvousTransport(const LocalJob& job, Rendezvous meeting, std::unique_ptr<Wire> messages,
-                      std::unique_ptr<Wire> notice_wire)
+  RendezvousTransport(const LocalJob& job, Rendezvous rendezvous, std::unique_ptr<Wire> messages,
+                      std::unique_ptr<Wire> oob_wire)
       : job_(job),
-        meeting_(std::move(meeting)),
+        rendezvous_(std::move(rendezvous)),
         messages_(std::move(messages)),
-        notice_wire_(std::move(notice_wire)),
-        notices_(*notice_wire_, job.size) {}
+        oob_wire_(std::move(oob_wire)),
+        oob_channel_(*oob_wire_, job.size) {}
 
   const char* name() const override { return has_pipes() ? "local" : "tcp"; }
   bool has_pipes() const override { return job_.master.empty(); }
@@ -52,40 +52,40 @@ class RendezvousTransport : public Transport {
     return messages_->wait(seen, nanoseconds);
   }
   std::vector<std::string> exchange(const std::string& mine) override {
-    return meeting_.exchange(mine);
+    return rendezvous_.exchange(mine);
   }
-  std::optional<auth::Secret> secret() const override { return meeting_.secret(); }
-  void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
-  std::optional<Notice> next_notice() override { return notices_.next(); }
+  std::optional<auth::Secret> secret() const override { return rendezvous_.secret(); }
+  void notify(int peer, const std::string& text) override { oob_channel_.send(peer, text); }
+  std::optional<OutOfBandMessage> next_oob_message() override { return oob_channel_.next(); }
 
  private:
   const LocalJob job_;
-  Rendezvous meeting_;
+  Rendezvous rendezvous_;
   std::unique_ptr<Wire> messages_;
-  std::unique_ptr<Wire> notice_wire_;
-  WireNotices notices_;
+  std::unique_ptr<Wire> oob_wire_;
+  WireOobChannel oob_channel_;
 };
 
-std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Rendezvous& meeting) {
+std::unique_ptr<Wire> connect_pipes(const LocalJob& job, Rendezvous& rendezvous) {
   auto pipes = std::make_unique<PipeSet>(job.rank, ranks_of(job));
   const MemoryHandle mine = pipes->handle();
   std::vector<MemoryHandle> handles;
   for (const std::string& text :
-       meeting.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
+       rendezvous.exchange({reinterpret_cast<const char*>(&mine), sizeof mine})) {
     std::memcpy(&handles.emplace_back(), text.data(), sizeof mine);
   }
-  pipes->connect(handles).raise();
-  meeting.exchange("connected");  // a handle can be opened only while its rank is alive
+  pipes->connect(handles).throw_if_error();
+  rendezvous.exchange("connected");  // a handle can be opened only while its rank is alive
   return pipes;
 }
 
-std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Rendezvous& meeting,
-                                  const std::string& interfaces, bool for_notices) {
-  auto tcp = std::make_unique<TcpWire>(job.rank, meeting.secret(), interfaces);
-  tcp->connect(meeting.exchange(tcp->offer()));
-  if (!for_notices) return tcp;
+std::unique_ptr<Wire> connect_tcp(const LocalJob& job, Rendezvous& rendezvous,
+                                  const std::string& interfaces, bool for_oob) {
+  auto tcp = std::make_unique<TcpWire>(job.rank, rendezvous.secret(), interfaces);
+  tcp->connect(rendezvous.exchange(tcp->offer()));
+  if (!for_oob) return tcp;
   tcp->connect_to_all();  // the first message may be a failure notice
-  meeting.exchange("connected");
+  rendezvous.exchange("connected");
   return tcp;
 }
 
@@ -98,7 +98,7 @@ bool is_loopback(const std::string& host) {
   return host.empty() || host == "localhost" || host.starts_with("127.") || host == "::1";
 }
 
-int meeting_port() {
+int rendezvous_port() {
   const int own = std::atoi(text_of("TUTTI_PORT"));
   const int port = own > 0 ? own : std::atoi(text_of("MASTER_PORT")) + 1;
   if (port > 1 && port < 65536) return port;
@@ -133,7 +133,7 @@ LocalJob local_job_from_environment() {
                                   found.size, local_size));
   }
   local.master = master;
-  local.port = meeting_port();
+  local.port = rendezvous_port();
   return local;
 }
 
@@ -143,15 +143,15 @@ std::unique_ptr<Transport> start_local(const LocalJob& job, const std::string& i
                                               "their number.",
                                               job.rank, job.size));
   }
-  Rendezvous meeting(job);
-  const auto connect = [&](bool for_notices) {
-    return job.master.empty() ? connect_pipes(job, meeting)
-                              : connect_tcp(job, meeting, interfaces, for_notices);
+  Rendezvous rendezvous(job);
+  const auto connect = [&](bool for_oob) {
+    return job.master.empty() ? connect_pipes(job, rendezvous)
+                              : connect_tcp(job, rendezvous, interfaces, for_oob);
   };
   auto messages = connect(false);
-  auto notice_wire = connect(true);
-  return std::make_unique<RendezvousTransport>(job, std::move(meeting), std::move(messages),
-                                               std::move(notice_wire));
+  auto oob_wire = connect(true);
+  return std::make_unique<RendezvousTransport>(job, std::move(rendezvous), std::move(messages),
+                                               std::move(oob_wire));
 }
 
 }  // namespace tutti::comm

@@ -58,9 +58,9 @@ class LocalTransport : public testing::Test {
 TEST_F(LocalTransport, OneRankMeetsNobody) {
   const auto transport = start_local(job(0, 1));
   EXPECT_THAT(transport->exchange("alone"), testing::ElementsAre("alone"));
-  EXPECT_FALSE(transport->next_notice().has_value());
+  EXPECT_FALSE(transport->next_oob_message().has_value());
   transport->notify(0, "to myself");
-  EXPECT_EQ(transport->next_notice()->text, "to myself");
+  EXPECT_EQ(transport->next_oob_message()->text, "to myself");
 }
 
 TEST_F(LocalTransport, RefusesARankThatCannotBe) {
@@ -69,11 +69,11 @@ TEST_F(LocalTransport, RefusesARankThatCannotBe) {
 }
 
 TEST_F(LocalTransport, EveryoneLearnsWhoDidNotCome) {
-  auto visitor = start(job(2, 4));
+  auto joining = start(job(2, 4));
   auto host = start(job(0, 4, 1));
   const std::string missing = "of 4 ranks these did not come within 1 s: 1, 3.";
   EXPECT_THAT(host.get(), HasSubstr("DDL-6-20 " + missing));
-  EXPECT_THAT(visitor.get(), AllOf(HasSubstr("DDL-6-20"), HasSubstr(missing)));
+  EXPECT_THAT(joining.get(), AllOf(HasSubstr("DDL-6-20"), HasSubstr(missing)));
 }
 
 TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
@@ -123,8 +123,8 @@ TEST_F(LocalTransport, ASecretHidesTheSocketOfAJob) {
 // Only root can switch to another user.
 TEST_F(LocalTransport, AProcessOfAnotherUserIsNotRankZero) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
-  const LocalJob visitor = job(1, 2, 0.2);
-  const std::string name = rendezvous_socket_name(visitor);
+  const LocalJob joining = job(1, 2, 0.2);
+  const std::string name = rendezvous_socket_name(joining);
   int ready[2], end[2];
   ASSERT_TRUE(::pipe(ready) == 0 && ::pipe(end) == 0);
   const pid_t child = ::fork();
@@ -137,7 +137,7 @@ TEST_F(LocalTransport, AProcessOfAnotherUserIsNotRankZero) {
   }
   ::close(ready[1]);
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_THAT(start(visitor).get(), AllOf(HasSubstr("DDL-6-28"), HasSubstr("another user")));
+  EXPECT_THAT(start(joining).get(), AllOf(HasSubstr("DDL-6-28"), HasSubstr("another user")));
   for (const int file : {ready[0], end[0], end[1]}) ::close(file);
   ::waitpid(child, nullptr, 0);
 }

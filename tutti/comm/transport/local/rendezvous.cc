@@ -42,15 +42,15 @@ RankHello hello_of(const LocalJob& job) {
 
 Rendezvous::Rendezvous(const LocalJob& job) : job_(job), secret_(job.secret) {
   if (!secret_ && job_.rank == 0) secret_ = auth::Secret::generate();
-  if (job_.size > 1) job_.rank == 0 ? host() : visit();
+  if (job_.size > 1) job_.rank == 0 ? serve() : join();
 }
 
-Connection Rendezvous::call() const {
+Connection Rendezvous::connect() const {
   return job_.master.empty() ? Connection::connect(rendezvous_socket_name(job_))
                              : Connection::connect_to(job_.master, job_.port);
 }
 
-std::string Rendezvous::place() const {
+std::string Rendezvous::address() const {
   if (job_.master.empty()) {
     return fmt::format(
         "on this host with the same TUTTI_JOB or MASTER_PORT (here: {}); ranks of "
@@ -61,7 +61,7 @@ std::string Rendezvous::place() const {
                      job_.master, job_.port);
 }
 
-void Rendezvous::host() {
+void Rendezvous::serve() {
   RendezvousListener listener(job_);
   if (!listener.is_open()) {
     throw ConfigError(
@@ -83,27 +83,27 @@ void Rendezvous::host() {
   while (!missing_ranks().empty()) {
     const double seconds_left = job_.seconds - watch.seconds();
     if (seconds_left <= 0) break;
-    for (auto& arrival : listener.accept(seconds_left)) admit(std::move(arrival));
+    for (auto& arrival : listener.accept(seconds_left)) accept_rank(std::move(arrival));
   }
   Result result = Result::ok();
   if (const std::string missing = missing_ranks(); !missing.empty()) {
     result = Result::failure(
         ErrorKind::kTimeout, "DDL-6-20",
         fmt::format("of {} ranks these did not come within {} s: {}. Start all of them {}.",
-                    job_.size, job_.seconds, missing, place()));
+                    job_.size, job_.seconds, missing, address()));
   }
   for (Connection& connection : connections_) {
     if (!connection.is_open()) continue;
     result ? (void)connection.send(job_.secret ? "" : secret_->to_hex())
            : connection.refuse(result);
   }
-  result.raise();
+  result.throw_if_error();
 }
 
 // An invalid connection is rejected without failing this rank: it may belong to another job.
-void Rendezvous::admit(RendezvousListener::Arrival arrival) {
+void Rendezvous::accept_rank(RendezvousListener::Arrival arrival) {
   const RankHello& hello = arrival.hello;
-  Connection& visitor = arrival.connection;
+  Connection& connection = arrival.connection;
   std::string wrong;
   if (hello.job != std::hash<std::string>()(job_.id)) {
     wrong = "this rank belongs to another job";
@@ -114,10 +114,10 @@ void Rendezvous::admit(RendezvousListener::Arrival arrival) {
     wrong = fmt::format("there is a rank {} already", hello.rank);
   }
   if (wrong.empty()) {
-    connections_[hello.rank] = std::move(visitor);
+    connections_[hello.rank] = std::move(connection);
     return;
   }
-  visitor.refuse(Result::failure(
+  connection.refuse(Result::failure(
       ErrorKind::kConfig, "DDL-6-22",
       fmt::format("{}: either RANK or WORLD_SIZE is wrong, or another job has the same id ({}); "
                   "give each its own TUTTI_JOB or MASTER_PORT.",
@@ -138,12 +138,12 @@ bool Rendezvous::is_rank_zero(const Connection& connection, double seconds) cons
                                             kRendezvousPurpose, seconds);
 }
 
-Connection Rendezvous::call_until_answered() const {
+Connection Rendezvous::connect_until_accepted() const {
   constexpr double kLongestHandshake = 10;
   const Stopwatch watch;
   bool was_refused = false;
   for (;;) {
-    Connection host = call();
+    Connection host = connect();
     const double seconds_left = job_.seconds - watch.seconds();
     if (host.is_open()) {
       if (is_rank_zero(host, std::min(kLongestHandshake, seconds_left))) return host;
@@ -155,24 +155,24 @@ Connection Rendezvous::call_until_answered() const {
           fmt::format("a process listens where rank 0 should, but did not prove within {} s that "
                       "it is: it belongs to another user, or has another {} than this rank. Start "
                       "rank 0 {}.",
-                      job_.seconds, auth::Secret::kVariable, place()));
+                      job_.seconds, auth::Secret::kVariable, address()));
     }
     if (seconds_left <= 0) {
       throw TimeoutError("DDL-6-20", fmt::format("rank 0 did not come within {} s. Start it {}.",
-                                                 job_.seconds, place()));
+                                                 job_.seconds, address()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(was_refused ? 50 : 5));
   }
 }
 
-void Rendezvous::visit() {
-  Connection host = call_until_answered();
+void Rendezvous::join() {
+  Connection host = connect_until_accepted();
   const RankHello hello = hello_of(job_);
   host.send_bytes(&hello, sizeof hello);
   // No timeout: rank 0 may have started to wait later than this rank, and it reports its own timeout.
   std::string welcome;
   Result result = host.receive(&welcome);
-  if (!result) std::move(result).because("meeting rank 0").raise();
+  if (!result) std::move(result).with_context("meeting rank 0").throw_if_error();
   if (!secret_) secret_ = auth::Secret::from_hex(welcome);
   if (!secret_) {
     throw ConfigError("DDL-6-28",
@@ -188,7 +188,7 @@ std::vector<std::string> Rendezvous::exchange(const std::string& mine) {
   connections_[0].send(mine);
   std::string whole;
   Result result = connections_[0].receive(&whole);
-  if (!result) std::move(result).because("exchanging with rank 0").raise();
+  if (!result) std::move(result).with_context("exchanging with rank 0").throw_if_error();
   return split_texts(whole);
 }
 
@@ -198,14 +198,14 @@ std::string Rendezvous::gather(const std::string& mine) {
   Result result = Result::ok();
   for (int rank = 1; rank < job_.size && result; ++rank) {
     std::string text;
-    result =
-        connections_[rank].receive(&text).because(fmt::format("exchanging with rank {}", rank));
+    result = connections_[rank].receive(&text).with_context(
+        fmt::format("exchanging with rank {}", rank));
     append_text(&whole, text);
   }
   for (int rank = 1; rank < job_.size; ++rank) {
     result ? (void)connections_[rank].send(whole) : connections_[rank].refuse(result);
   }
-  result.raise();
+  result.throw_if_error();
   return whole;
 }
 

@@ -30,14 +30,14 @@ class Rendezvous {
   const auth::Secret& secret() const { return *secret_; }
 
  private:
-  void host();
-  void visit();
-  Connection call() const;
+  void serve();
+  void join();
+  Connection connect() const;
   // True if the listening process is rank 0, as far as it can be verified.
   bool is_rank_zero(const Connection& connection, double seconds) const;
-  Connection call_until_answered() const;
-  std::string place() const;  // address of the rendezvous, human-readable
-  void admit(RendezvousListener::Arrival arrival);
+  Connection connect_until_accepted() const;
+  std::string address() const;  // address of the rendezvous, human-readable
+  void accept_rank(RendezvousListener::Arrival arrival);
   std::string missing_ranks() const;
   std::string gather(const std::string& mine);
 

@@ -88,7 +88,7 @@ std::vector<RendezvousListener::Arrival> RendezvousListener::accept(double secon
   for (const Pending& one : pending_) files.push_back({one.connection.file(), POLLIN, 0});
   // At most 0.5 s at a time, so expired connections are closed.
   ::poll(files.data(), files.size(), static_cast<int>(std::clamp(seconds * 1000, 0.0, 500.0)) + 1);
-  admit();
+  accept_connections();
   std::vector<Arrival> arrivals;
   std::erase_if(pending_, [&](Pending& one) {
     if (!read_hello(one)) return true;
@@ -103,7 +103,7 @@ std::vector<RendezvousListener::Arrival> RendezvousListener::accept(double secon
   return arrivals;
 }
 
-void RendezvousListener::admit() {
+void RendezvousListener::accept_connections() {
   for (const os::UniqueFd& file : files_) {
     if (unauthenticated_) {
       for (const int socket : unauthenticated_->accept_from(file.get())) add(socket);

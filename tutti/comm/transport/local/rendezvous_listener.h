@@ -54,7 +54,7 @@ class RendezvousListener {
     std::string received = {};
   };
 
-  void admit();
+  void accept_connections();
   void add(int socket);
   // Returns false when the connection must be dropped.
   static bool read_hello(Pending& pending);

@@ -13,7 +13,7 @@
 #include "tutti/comm/transport/mpi/mpi_calls.h"
 #include "tutti/comm/transport/mpi/mpi_collectives.h"
 #include "tutti/comm/transport/mpi/mpi_environment.h"
-#include "tutti/comm/transport/mpi/mpi_notices.h"
+#include "tutti/comm/transport/mpi/mpi_oob_channel.h"
 #include "tutti/comm/transport/mpi/mpi_transfer.h"
 #include "tutti/core/clock.h"
 #include "tutti/core/log.h"
@@ -30,7 +30,7 @@ int owning_transports = 0;  // the last one finalizes MPI
 MPI_Comm duplicate(MPI_Comm communicator) {
   MPI_Comm copy = MPI_COMM_NULL;
   const auto lock = MpiCalls::guard();
-  mpi_result(MPI_Comm_dup(communicator, &copy), "MPI_Comm_dup").raise();
+  mpi_result(MPI_Comm_dup(communicator, &copy), "MPI_Comm_dup").throw_if_error();
   MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
   return copy;
 }
@@ -57,13 +57,13 @@ class MpiTransport : public Transport {
     return MpiTransfer::receive(messages_, peer, channel, data, bytes, cancel_state_);
   }
   std::vector<std::string> exchange(const std::string& mine) override;
-  void notify(int peer, const std::string& text) override { notices_.send(peer, text); }
-  std::optional<Notice> next_notice() override { return notices_.next(); }
-  void give_up() override { cancel_state_->has_lost_rank = true; }
+  void notify(int peer, const std::string& text) override { oob_channel_.send(peer, text); }
+  std::optional<OutOfBandMessage> next_oob_message() override { return oob_channel_.next(); }
+  void abandon() override { cancel_state_->has_lost_rank = true; }
   bool finish(StallHandler& stall_handler) override {
-    has_met_ =
-        meet_at_the_end([&](std::int64_t waited) { return stall_handler.on_stall(-1, waited); });
-    return *has_met_;
+    has_passed_final_barrier_ =
+        final_barrier([&](std::int64_t waited) { return stall_handler.on_stall(-1, waited); });
+    return *has_passed_final_barrier_;
   }
 
   VendorCollectives* vendor() override { return &collectives_; }
@@ -74,27 +74,27 @@ class MpiTransport : public Transport {
   void check_tags() const;
   // Barrier; returns true if all ranks have called it. `on_stall` receives the nanoseconds waited; a failure ends the
   // wait.
-  bool meet_at_the_end(const std::function<Result(std::int64_t)>& on_stall);
+  bool final_barrier(const std::function<Result(std::int64_t)>& on_stall);
 
   const bool owns_mpi_;
   MPI_Comm messages_;
-  MPI_Comm notice_communicator_;
+  MPI_Comm oob_communicator_;
   MPI_Comm set_up_;  // for exchange and collectives, which MPI orders per communicator
   int rank_ = 0;
   int size_ = 1;
   std::string host_name_;
   const std::shared_ptr<MpiCancelState> cancel_state_ = std::make_shared<MpiCancelState>();
-  MpiNotices notices_;
+  MpiOobChannel oob_channel_;
   MpiCollectives collectives_;
-  std::optional<bool> has_met_;  // result of `finish`
+  std::optional<bool> has_passed_final_barrier_;  // result of `finish`
 };
 
 MpiTransport::MpiTransport(MPI_Comm communicator, bool owns_mpi)
     : owns_mpi_(owns_mpi),
       messages_(duplicate(communicator)),
-      notice_communicator_(duplicate(communicator)),
+      oob_communicator_(duplicate(communicator)),
       set_up_(duplicate(communicator)),
-      notices_(notice_communicator_),
+      oob_channel_(oob_communicator_),
       collectives_(set_up_, cancel_state_) {
   const auto lock = MpiCalls::guard();
   MPI_Comm_rank(messages_, &rank_);
@@ -122,7 +122,7 @@ void MpiTransport::wait_for(MPI_Request request, const char* call) {
     code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     return flag || code != MPI_SUCCESS;
   });
-  mpi_result(code, call).raise();
+  mpi_result(code, call).throw_if_error();
 }
 
 std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
@@ -130,7 +130,7 @@ std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
     MPI_Request request = MPI_REQUEST_NULL;
     {
       const auto lock = MpiCalls::guard();
-      mpi_result(call(&request), name).raise();
+      mpi_result(call(&request), name).throw_if_error();
     }
     wait_for(request, name);
   };
@@ -154,7 +154,7 @@ std::vector<std::string> MpiTransport::exchange(const std::string& mine) {
   return all;
 }
 
-bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& on_stall) {
+bool MpiTransport::final_barrier(const std::function<Result(std::int64_t)>& on_stall) {
   if (cancel_state_->has_abandoned || cancel_state_->has_lost_rank) return false;
   MPI_Request request = MPI_REQUEST_NULL;
   {
@@ -164,7 +164,7 @@ bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& on
   bool met = false;
   const std::int64_t start = now_ns();
   wait_politely([&] {
-    const bool is_flushed = notices_.flush();
+    const bool is_flushed = oob_channel_.flush();
     if (cancel_state_->has_lost_rank || !on_stall(now_ns() - start)) return true;
     const auto lock = MpiCalls::guard();
     int flag = 0;
@@ -180,8 +180,8 @@ bool MpiTransport::meet_at_the_end(const std::function<Result(std::int64_t)>& on
 MpiTransport::~MpiTransport() {
   if (!mpi_is_running()) return;
   constexpr std::int64_t kUnwatchedLimit = 10'000'000'000;
-  if (!has_met_) {
-    has_met_ = meet_at_the_end([](std::int64_t waited) {
+  if (!has_passed_final_barrier_) {
+    has_passed_final_barrier_ = final_barrier([](std::int64_t waited) {
       return waited < kUnwatchedLimit
                  ? Result::ok()
                  : Result::failure(ErrorKind::kTimeout, "DDL-6-11", "no end in time.");
@@ -189,15 +189,15 @@ MpiTransport::~MpiTransport() {
   }
   const MutexLock lock(start_mutex);
   const bool is_last = owns_mpi_ && --owning_transports == 0;
-  if (!*has_met_) {
-    wait_politely([&] { return notices_.flush(); }, 0.5);
+  if (!*has_passed_final_barrier_) {
+    wait_politely([&] { return oob_channel_.flush(); }, 0.5);
     log::warning("not all ranks came to the end: MPI is left as it is.");
     return;
   }
   collectives_.free_groups();
   const auto inside = MpiCalls::guard();
   MPI_Comm_free(&set_up_);
-  MPI_Comm_free(&notice_communicator_);
+  MPI_Comm_free(&oob_communicator_);
   MPI_Comm_free(&messages_);
   if (is_last) MPI_Finalize();
 }
@@ -253,7 +253,7 @@ std::unique_ptr<Transport> start_mpi() {
   if (!mpi_is_running()) {
     apply_mpi_settings();
     mpi_result(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread")
-        .raise();
+        .throw_if_error();
     // MPICH uses the error handler of MPI_COMM_WORLD for messages of every communicator.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check_launcher();

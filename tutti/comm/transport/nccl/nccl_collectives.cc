@@ -96,13 +96,14 @@ class NcclCollectives : public VendorCollectives {
 NcclCollectives::NcclCollectives(Transport& transport, int device,
                                  const std::vector<std::vector<int>>& groups)
     : rank_(transport.rank()), device_(device) {
-  cuda_result(cudaSetDevice(device_), "cudaSetDevice").raise();
+  cuda_result(cudaSetDevice(device_), "cudaSetDevice").throw_if_error();
   cuda_result(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate")
-      .raise();
+      .throw_if_error();
   std::string mine;
   for (const std::vector<int>& group : groups) {
     ncclUniqueId id{};
-    if (group.front() == rank_) nccl_result(ncclGetUniqueId(&id), "ncclGetUniqueId").raise();
+    if (group.front() == rank_)
+      nccl_result(ncclGetUniqueId(&id), "ncclGetUniqueId").throw_if_error();
     mine.append(reinterpret_cast<const char*>(&id), sizeof id);
   }
   const std::vector<std::string> all = transport.exchange(mine);
@@ -115,7 +116,7 @@ NcclCollectives::NcclCollectives(Transport& transport, int device,
     nccl_result(ncclCommInitRank(&communicator, static_cast<int>(groups[i].size()), id,
                                  static_cast<int>(me - groups[i].begin())),
                 "ncclCommInitRank")
-        .raise();
+        .throw_if_error();
     communicators_.emplace(groups[i], communicator);
   }
 }

@@ -37,7 +37,7 @@ struct Arena::Directory {
 };
 
 Arena::Arena() : directory_memory_(SharedMemory::create(sizeof(Directory))) {
-  directory_memory_->reserve(0, sizeof(Directory)).raise();
+  directory_memory_->reserve(0, sizeof(Directory)).throw_if_error();
   directory_ = new (directory_memory_->data()) Directory{};
 }
 
@@ -77,7 +77,7 @@ void* Arena::take(std::size_t bytes, std::size_t alignment) {
     if (!offset) continue;
     const Result reserved = segment.reserve(*offset, bytes);
     if (!reserved) segment.give_back(*offset);
-    reserved.raise();
+    reserved.throw_if_error();
     return segment.memory().data() + *offset;
   }
   return nullptr;
@@ -99,7 +99,7 @@ void* Arena::grow(std::size_t bytes, std::size_t alignment) {
   const auto segment =
       std::make_shared<internal::Segment>(round_up(size, internal::Segment::kGranule));
   const auto offset = segment->take(bytes, alignment);
-  segment->reserve(*offset, bytes).raise();
+  segment->reserve(*offset, bytes).throw_if_error();
   segments_[count] = segment;
   directory_->handles[count] = segment->memory().handle();
   segment_count_.store(count + 1, std::memory_order_release);
@@ -161,7 +161,7 @@ PeerArena::~PeerArena() = default;
 Result PeerArena::open(const MemoryHandle& directory, std::unique_ptr<PeerArena>* arena) {
   std::unique_ptr<PeerArena> opened(new PeerArena);
   Result result = SharedMemory::open(directory, &opened->state_->directory_memory);
-  if (!result) return std::move(result).because("mapping the memory of a rank on this host");
+  if (!result) return std::move(result).with_context("mapping the memory of a rank on this host");
   if (directory.bytes != sizeof(Arena::Directory)) {
     return Result::failure(
         ErrorKind::kMemory, "DDL-5-08",
@@ -180,7 +180,7 @@ Result PeerArena::resolve(Location location, std::byte** address) {
   if (is_known && !state_->segments[location.segment]) {
     Result result = SharedMemory::open(directory.handles[location.segment],
                                        &state_->segments[location.segment]);
-    if (!result) return std::move(result).because("mapping the memory of a rank on this host");
+    if (!result) return std::move(result).with_context("mapping the memory of a rank on this host");
   }
   if (!is_known || location.offset < 0 ||
       static_cast<std::size_t>(location.offset) >= state_->segments[location.segment]->bytes()) {

@@ -184,25 +184,25 @@ TEST(PeerArena, OfThisProcessIsTheSameMemory) {
 
 TEST(PeerArena, OfAnotherProcessIsReadAndWrittenThereAsItGrows) {
   TestProcess child([](TestProcess& parent) {  // forked before the arena exists: it must map it
-    const auto directory = parent.hear<MemoryHandle>();
+    const auto directory = parent.receive<MemoryHandle>();
     std::unique_ptr<PeerArena> peer;
     if (!PeerArena::open(directory, &peer)) return 1;
     for (int round = 0; round < 3; ++round) {
       std::byte* address = nullptr;
-      if (!peer->resolve(parent.hear<Location>(), &address)) return 2;
+      if (!peer->resolve(parent.receive<Location>(), &address)) return 2;
       if (address[0] != std::byte(round)) return 3;
       address[1] = std::byte(round + 10);
-      parent.tell(round);
+      parent.send(round);
     }
     return 0;
   });
   Arena arena;
-  child.tell(arena.directory());
+  child.send(arena.directory());
   for (int round = 0; round < 3; ++round) {
     auto* block = static_cast<std::byte*>(arena.allocate(40 * kMiB));
     block[0] = std::byte(round);
-    child.tell(*arena.find(block, 1));
-    ASSERT_EQ(child.hear<int>(), round);
+    child.send(*arena.find(block, 1));
+    ASSERT_EQ(child.receive<int>(), round);
     EXPECT_EQ(block[1], std::byte(round + 10));
   }
   EXPECT_EQ(child.join(), 0);
@@ -214,15 +214,15 @@ TEST(PeerArena, OfAKilledProcessFailsCleanlyAndStaysMapped) {
     auto* first = static_cast<std::byte*>(arena.allocate(kMiB));
     auto* second = arena.allocate(100 * kMiB);
     first[0] = std::byte{9};
-    parent.tell(arena.directory());
-    parent.tell(*arena.find(first, 1));
-    parent.tell(*arena.find(second, 1));
-    parent.hear<int>();
+    parent.send(arena.directory());
+    parent.send(*arena.find(first, 1));
+    parent.send(*arena.find(second, 1));
+    parent.receive<int>();
     return 0;
   });
-  const auto directory = child.hear<MemoryHandle>();
-  const auto first = child.hear<Location>();
-  const auto second = child.hear<Location>();
+  const auto directory = child.receive<MemoryHandle>();
+  const auto first = child.receive<Location>();
+  const auto second = child.receive<Location>();
   std::unique_ptr<PeerArena> peer, late;
   ASSERT_TRUE(PeerArena::open(directory, &peer));
   std::byte* address = nullptr;

@@ -64,20 +64,20 @@ TEST(WaitPolicy, IsCrowdedWhereRanksShareCores) {
 // A member that left or entered the library at `moved`, the latter after having been away.
 class Away : public ::testing::Test {
  protected:
-  Away() : board_(SharedMemory::create(HostControlBlock::bytes_for(1)), 1) {}
+  Away() : control_block_(SharedMemory::create(HostControlBlock::bytes_for(1)), 1) {}
   void outside_since(std::int64_t ticks) {
-    board_.block(0).is_inside = 0;
-    board_.block(0).moved_ticks = ticks;
+    control_block_.block(0).is_inside = 0;
+    control_block_.block(0).moved_ticks = ticks;
   }
   void back_at(std::int64_t ticks, std::int64_t away) {
-    board_.block(0).is_inside = 1;
-    board_.block(0).moved_ticks = ticks;
-    board_.block(0).away_ticks = away;
+    control_block_.block(0).is_inside = 1;
+    control_block_.block(0).moved_ticks = ticks;
+    control_block_.block(0).away_ticks = away;
   }
   bool was_away(std::int64_t begin_ticks, std::int64_t end_ticks) {
-    return board_.was_away(0, monotonic_ns(begin_ticks), monotonic_ns(end_ticks));
+    return control_block_.was_away(0, monotonic_ns(begin_ticks), monotonic_ns(end_ticks));
   }
-  HostControlBlock board_;
+  HostControlBlock control_block_;
   const std::int64_t now_ = ticks();
 };
 

@@ -68,7 +68,7 @@ Result HostAllReduce::post(const Operation& operation, const OpRecord& record,
   raise_flag(mine.post.flag, post_turn_);
   *all_in_library = true;
   for (int member = 0; member < size(); ++member) {
-    MemoryPost& theirs = host_.board().block(member).post;
+    MemoryPost& theirs = host_.control_block().block(member).post;
     Result arrived = host_.wait(member, theirs.flag, post_turn_);
     if (!arrived) return arrived;
     if (theirs.fingerprint != mine.post.fingerprint) [[unlikely]]
@@ -90,7 +90,7 @@ HostAllReduce::Slice HostAllReduce::slice_of(int member, std::int64_t count,
 Result HostAllReduce::direct(const Operation& operation) {
   last_row_ = "host_direct";
   for (int member = 0; member < size(); ++member) {
-    const MemoryPost& theirs = host_.board().block(member).post;
+    const MemoryPost& theirs = host_.control_block().block(member).post;
     Result mapped = host_.resolve(member, theirs.input, &inputs_[member]);
     outputs_[member] = inputs_[member];
     if (mapped && theirs.output != theirs.input) {
@@ -98,10 +98,10 @@ Result HostAllReduce::direct(const Operation& operation) {
     }
     if (!mapped) return mapped;
   }
-  for (int i = 0; i < size(); ++i) fold_pieces(operation, (host_.index() + i) % size());
+  for (int i = 0; i < size(); ++i) reduce_pieces(operation, (host_.index() + i) % size());
   raise_flag(host_.mine().done, post_turn_);
   for (int member = 0; member < size(); ++member) {
-    Result arrived = host_.wait(member, host_.board().block(member).done, post_turn_);
+    Result arrived = host_.wait(member, host_.control_block().block(member).done, post_turn_);
     if (!arrived) return arrived;
   }
   return Result::ok();
@@ -109,12 +109,12 @@ Result HostAllReduce::direct(const Operation& operation) {
 
 // Takes pieces of the owner's slice until none is left, and folds each from all inputs into all
 // outputs.
-void HostAllReduce::fold_pieces(const Operation& operation, int owner) {
+void HostAllReduce::reduce_pieces(const Operation& operation, int owner) {
   const std::size_t width = size_of(operation.dtype);
   const Slice slice = slice_of(owner, operation.count, width);
   const std::int64_t piece = static_cast<std::int64_t>(kPieceBytes / width);
   const std::int64_t pieces = (slice.count + piece - 1) / piece;
-  std::atomic<std::uint64_t>& claim = host_.board().block(owner).claim;
+  std::atomic<std::uint64_t>& claim = host_.control_block().block(owner).claim;
   const std::uint64_t base = static_cast<std::uint64_t>(post_turn_) << 32;
   for (;;) {
     // Look before taking: a slice that is finished is not worth the cache line.
@@ -152,7 +152,7 @@ Result HostAllReduce::staged(const Operation& operation) {
     return std::min(per_round, operation.count - round * per_round);
   };
   const auto slot = [&](int member, std::int64_t round) {
-    return host_.board().stage(member, static_cast<std::uint32_t>(first_turn + round) % 2);
+    return host_.control_block().stage(member, static_cast<std::uint32_t>(first_turn + round) % 2);
   };
   const auto show = [&](std::int64_t round) {
     const std::byte* from = input + static_cast<std::size_t>(round * per_round) * width;
@@ -174,7 +174,7 @@ Result HostAllReduce::staged(const Operation& operation) {
     const Slice own = slice_of(host_.index(), count_in(round), width);
     const std::size_t own_offset = static_cast<std::size_t>(own.begin) * width;
     for (int member = 0; member < size(); ++member) {
-      Result arrived = host_.wait(member, host_.board().block(member).stage_in, turn);
+      Result arrived = host_.wait(member, host_.control_block().block(member).stage_in, turn);
       if (!arrived) return arrived;
       sources_[member] = member == host_.index() ? input + round_offset + own_offset
                                                  : slot(member, round).in + own_offset;
@@ -187,7 +187,7 @@ Result HostAllReduce::staged(const Operation& operation) {
     raise_flag(host_.mine().stage_out, turn);
     for (int i = 1; i < size(); ++i) {
       const int member = (host_.index() + i) % size();
-      Result arrived = host_.wait(member, host_.board().block(member).stage_out, turn);
+      Result arrived = host_.wait(member, host_.control_block().block(member).stage_out, turn);
       if (!arrived) return arrived;
       const Slice slice = slice_of(member, count_in(round), width);
       if (slice.count == 0) continue;

@@ -27,7 +27,7 @@ class HostAllReduce {
   Result eager(const Operation& operation, const OpRecord& record);
   Result post(const Operation& operation, const OpRecord& record, bool* all_in_library);
   Result direct(const Operation& operation);
-  void fold_pieces(const Operation& operation, int owner);
+  void reduce_pieces(const Operation& operation, int owner);
   Result staged(const Operation& operation);
 
   HostGroup& host_;

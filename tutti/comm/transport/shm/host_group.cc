@@ -10,12 +10,12 @@
 
 namespace tutti::comm {
 
-HostGroup::HostGroup(std::vector<int> ranks, int index, HostControlBlock board, const Arena& arena,
-                     std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
-                     StallHandler& stall_handler)
+HostGroup::HostGroup(std::vector<int> ranks, int index, HostControlBlock control_block,
+                     const Arena& arena, std::vector<std::unique_ptr<PeerArena>> peers,
+                     WaitPolicy policy, StallHandler& stall_handler)
     : ranks_(std::move(ranks)),
       index_(index),
-      board_(std::move(board)),
+      control_block_(std::move(control_block)),
       arena_(arena),
       peers_(std::move(peers)),
       policy_(policy),
@@ -33,7 +33,7 @@ int HostGroup::index_of(int rank) const {
 }
 
 void HostGroup::enter(const OpRecord& record, std::int64_t at_ticks) {
-  board_.write_record(index_, record);
+  control_block_.write_record(index_, record);
   mine().away_ticks.store(at_ticks - mine().moved_ticks.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
   mine().moved_ticks.store(at_ticks, std::memory_order_relaxed);
@@ -58,21 +58,21 @@ Result HostGroup::wait_long(int member, Flag& flag, std::uint32_t wanted) {
 // A yield in this time was long because one of ours computed.
 bool HostGroup::is_excused(std::int64_t begin_ns, std::int64_t end_ns) const {
   for (int member = 0; member < size(); ++member) {
-    if (member != index_ && board_.was_away(member, begin_ns, end_ns)) return true;
+    if (member != index_ && control_block_.was_away(member, begin_ns, end_ns)) return true;
   }
   return false;
 }
 
 Result HostGroup::mismatch(int member, const OpRecord& record) const {
-  return disagreement(ranks_[index_], record, ranks_[member], board_.record_of(member));
+  return disagreement(ranks_[index_], record, ranks_[member], control_block_.record_of(member));
 }
 
 Result HostGroup::resolve(int member, Location location, std::byte** address) const {
   Result mapped = peers_[member]->resolve(location, address);
   if (mapped) return mapped;
   // A member that failed has taken its memory away; its reason is the reason.
-  Result told = board_.failure_of(member);
-  return told ? std::move(mapped) : std::move(told);
+  Result status = control_block_.failure_of(member);
+  return status ? std::move(mapped) : std::move(status);
 }
 
 }  // namespace tutti::comm

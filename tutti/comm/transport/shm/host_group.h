@@ -15,7 +15,7 @@ class HostGroup {
  public:
   // `ranks`: the members' ranks in the communicator, ascending; `index`: which one this rank is.
   // `stall_handler` must outlive the group.
-  HostGroup(std::vector<int> ranks, int index, HostControlBlock board, const Arena& arena,
+  HostGroup(std::vector<int> ranks, int index, HostControlBlock control_block, const Arena& arena,
             std::vector<std::unique_ptr<PeerArena>> peers, WaitPolicy policy,
             StallHandler& stall_handler);
 
@@ -26,8 +26,8 @@ class HostGroup {
   int index() const { return index_; }
   const std::vector<int>& ranks() const { return ranks_; }
   int index_of(int rank) const;  // -1: not on this host
-  const HostControlBlock& board() const { return board_; }
-  RankBlock& mine() const { return board_.block(index_); }
+  const HostControlBlock& control_block() const { return control_block_; }
+  RankBlock& mine() const { return control_block_.block(index_); }
 
   // Shows peers which operation this rank is in; `leave` says that it is out of the library again.
   void enter(const OpRecord& record, std::int64_t at_ticks);
@@ -53,7 +53,7 @@ class HostGroup {
 
   std::vector<int> ranks_;
   int index_;
-  HostControlBlock board_;
+  HostControlBlock control_block_;
   const Arena& arena_;
   std::vector<std::unique_ptr<PeerArena>> peers_;
   WaitPolicy policy_;

@@ -34,7 +34,7 @@ class HostSlots {
   }
 
  private:
-  EagerSlot& slot(int member) const { return host_.board().block(member).eager[turn_ % 2]; }
+  EagerSlot& slot(int member) const { return host_.control_block().block(member).eager[turn_ % 2]; }
 
   HostGroup& host_;
   std::uint32_t turn_ = 0;

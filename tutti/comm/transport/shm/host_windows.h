@@ -44,7 +44,7 @@ class HostWindows {
   }
 
  private:
-  RankBlock& block(int member) const { return host_.board().block(member); }
+  RankBlock& block(int member) const { return host_.control_block().block(member); }
 
   HostGroup& host_;
   std::uint32_t turn_ = 0;

@@ -41,9 +41,9 @@ struct PipeSet::Peer : MessageEnds {
   Peer(std::shared_ptr<SharedMemory> memory, internal::RingWriter out, internal::RingReader in)
       : outgoing(std::move(memory)), writer(out), reader(in) {}
   void post_send(Message* message) override { writer.post(message); }
-  void withdraw_send(Message* message) override { writer.withdraw(message); }
+  void cancel_send(Message* message) override { writer.cancel(message); }
   void post_receive(Message* message) override { reader.post(message); }
-  void withdraw_receive(Message* message) override { reader.withdraw(message); }
+  void cancel_receive(Message* message) override { reader.cancel(message); }
 
   std::shared_ptr<SharedMemory> outgoing;
   internal::PipeWriter writer;
@@ -67,7 +67,7 @@ Result PipeSet::connect(std::span<const MemoryHandle> handles) {
   for (std::size_t i = 0; i < rings; ++i) {
     std::shared_ptr<SharedMemory> outgoing;
     Result opened = SharedMemory::open(handles[i], &outgoing);
-    if (!opened) return std::move(opened).because(fmt::format("pipe to rank {}", ranks_[i]));
+    if (!opened) return std::move(opened).with_context(fmt::format("pipe to rank {}", ranks_[i]));
     const internal::RingWriter writer(control_at(*outgoing, me), bytes_at(*outgoing, rings, me));
     const internal::RingReader reader(control_at(*incoming_, i), bytes_at(*incoming_, rings, i));
     peers_.push_back(std::make_unique<Peer>(std::move(outgoing), writer, reader));

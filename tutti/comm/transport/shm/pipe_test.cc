@@ -155,7 +155,7 @@ TEST_F(Pipes, RefusesRanksOfOtherHosts) {
 }
 
 TEST_F(Pipes, ThreadsShareThem) {
-  const auto talk = [this](int channel) {
+  const auto exchange = [this](int channel) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::uint16_t> received(large.size());
       const auto sending = four.send(7, channel, large.data(), large_bytes);
@@ -164,8 +164,8 @@ TEST_F(Pipes, ThreadsShareThem) {
       ASSERT_EQ(received, large);
     }
   };
-  std::thread other(talk, 1);
-  talk(2);
+  std::thread other(exchange, 1);
+  exchange(2);
   other.join();
 }
 

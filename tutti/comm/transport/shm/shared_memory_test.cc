@@ -56,11 +56,11 @@ TEST(SharedMemory, IsSharedWithAnotherProcessAndOutlivesIt) {
   TestProcess child([](TestProcess& parent) {
     const auto memory = SharedMemory::create(10000);
     std::memset(memory->data(), 7, 10000);
-    parent.tell(memory->handle());
-    parent.hear<int>();  // the parent has written
+    parent.send(memory->handle());
+    parent.receive<int>();  // the parent has written
     return memory->data()[9999] == std::byte{8} ? 0 : 1;
   });
-  const auto handle = child.hear<MemoryHandle>();
+  const auto handle = child.receive<MemoryHandle>();
   std::shared_ptr<SharedMemory> memory, again;
   const Result opened = SharedMemory::open(handle, &memory);
   ASSERT_TRUE(opened) << opened.message();
@@ -68,7 +68,7 @@ TEST(SharedMemory, IsSharedWithAnotherProcessAndOutlivesIt) {
   EXPECT_EQ(memory, again);
   EXPECT_EQ(memory->data()[0], std::byte{7});
   memory->data()[9999] = std::byte{8};
-  child.tell(1);
+  child.send(1);
   EXPECT_EQ(child.join(), 0);
   EXPECT_EQ(memory->data()[5000], std::byte{7});
   memory.reset();
@@ -80,11 +80,11 @@ TEST(SharedMemory, AKilledProcessLeavesNothing) {
   const auto before = names_in("/dev/shm");
   TestProcess child([](TestProcess& parent) {
     const auto memory = SharedMemory::create(1 << 20);
-    parent.tell(memory->handle());
-    parent.hear<int>();
+    parent.send(memory->handle());
+    parent.receive<int>();
     return 0;
   });
-  const auto handle = child.hear<MemoryHandle>();
+  const auto handle = child.receive<MemoryHandle>();
   EXPECT_EQ(child.end(SIGKILL), 128 + SIGKILL);
   std::shared_ptr<SharedMemory> memory;
   const Result opened = SharedMemory::open(handle, &memory);

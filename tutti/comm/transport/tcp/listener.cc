@@ -64,35 +64,36 @@ Listener Listener::open(const std::string& interfaces, int port) {
   for (const topo::Interface& interface : topo::own_interfaces()) {
     if (is_named(interfaces, interface.name)) addresses.push_back(interface.address.text());
   }
-  Listener door;
+  Listener listener;
   constexpr int kAttempts = 16;  // a port that is free on one address may be taken on another
-  for (int attempt = 0; attempt < kAttempts && !door.is_open(); ++attempt) {
-    door.files = listen_on_all(addresses, port);
-    if (!door.is_open() && (port != 0 || errno != EADDRINUSE)) return door;
+  for (int attempt = 0; attempt < kAttempts && !listener.is_open(); ++attempt) {
+    listener.files = listen_on_all(addresses, port);
+    if (!listener.is_open() && (port != 0 || errno != EADDRINUSE)) return listener;
   }
-  if (!door.is_open()) return door;
-  door.text = fmt::format("{} {} {}", SocketAddress::of(door.files[0].get()).port(),
-                          topo::this_host_identity().boot_id, fmt::join(addresses, " "));
-  return door;
+  if (!listener.is_open()) return listener;
+  listener.text = fmt::format("{} {} {}", SocketAddress::of(listener.files[0].get()).port(),
+                              topo::this_host_identity().boot_id, fmt::join(addresses, " "));
+  return listener;
 }
 
-std::vector<SocketAddress> ways_to(const std::string& door) {
-  std::istringstream words(door);
+std::vector<SocketAddress> candidate_addresses(const std::string& contact) {
+  std::istringstream words(contact);
   int port = 0;
   std::string boot_id;
   words >> port >> boot_id;
   const std::vector<topo::Interface> mine = topo::own_interfaces();
-  std::vector<std::pair<int, SocketAddress>> ways;
+  std::vector<std::pair<int, SocketAddress>> candidates;
   const auto add = [&](const std::string& text, bool is_loopback) {
-    const auto way = SocketAddress::parse(text, port);
-    if (way) ways.emplace_back(is_loopback ? INT32_MAX : speed_towards(*way, mine), *way);
+    const auto address = SocketAddress::parse(text, port);
+    if (address)
+      candidates.emplace_back(is_loopback ? INT32_MAX : speed_towards(*address, mine), *address);
   };
   if (!boot_id.empty() && boot_id == topo::this_host_identity().boot_id) add("127.0.0.1", true);
   for (std::string text; words >> text;) add(text, false);
-  std::stable_sort(ways.begin(), ways.end(),
+  std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<SocketAddress> out;
-  for (const auto& [speed, way] : ways) out.push_back(way);
+  for (const auto& [speed, address] : candidates) out.push_back(address);
   return out;
 }
 

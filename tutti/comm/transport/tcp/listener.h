@@ -22,7 +22,7 @@ struct Listener {
 
 // Candidate addresses in a contact string, best first: the loopback address if the listener is on this host, then
 // addresses in a network of one of this host's interfaces, fastest interface first, IPv4 before IPv6.
-std::vector<topo::SocketAddress> ways_to(const std::string& door);
+std::vector<topo::SocketAddress> candidate_addresses(const std::string& contact);
 
 // Starts a non-blocking connect. The result is closed if the connection was refused immediately; otherwise poll for
 // POLLOUT.

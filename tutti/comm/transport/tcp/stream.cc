@@ -74,7 +74,7 @@ void Stream::begin_fragment(Entry& entry) {
 }
 
 // A fragment that was started must be sent to the length in its header.
-void Stream::withdraw_send(Message* message) {
+void Stream::cancel_send(Message* message) {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& e) { return e.message == message; });
   if (entry == queue_.end()) return;
@@ -136,7 +136,7 @@ bool Stream::note_sent(Entry& entry, std::size_t* bytes) {
     return false;
   }
   if (!entry.is_last) {
-    entry.header.bytes = kGivenUp;
+    entry.header.bytes = kCancelled;
     entry.header_left = sizeof entry.header;
     entry.is_last = true;
     return false;
@@ -155,7 +155,7 @@ bool Stream::sort() {
     if (inbox_.is_open() && incoming_left_ > 0) {
       const std::size_t bytes = std::min(incoming_left_, end_ - begin_);
       if (bytes == 0) return false;
-      std::memcpy(inbox_.place(), ahead_.data() + begin_, bytes);
+      std::memcpy(inbox_.write_position(), ahead_.data() + begin_, bytes);
       begin_ += bytes;
       incoming_left_ -= bytes;
       inbox_.arrived(bytes);
@@ -165,8 +165,8 @@ bool Stream::sort() {
     if (end_ - begin_ < sizeof header) return false;
     std::memcpy(&header, ahead_.data() + begin_, sizeof header);
     begin_ += sizeof header;
-    if (header.bytes == kGivenUp) {
-      inbox_.give_up();
+    if (header.bytes == kCancelled) {
+      inbox_.discard();
       continue;
     }
     if (!inbox_.is_open()) inbox_.begin(header.channel, header.message_bytes);
@@ -183,7 +183,7 @@ bool Stream::read() {
     end_ -= std::exchange(begin_, 0);
     // sort() has consumed everything before an incomplete body, so the body can be read directly to its destination.
     const std::size_t body = inbox_.is_open() ? incoming_left_ : 0;
-    iovec pieces[2] = {piece(body > 0 ? inbox_.place() : nullptr, body),
+    iovec pieces[2] = {piece(body > 0 ? inbox_.write_position() : nullptr, body),
                        piece(ahead_.data() + end_, ahead_.size() - end_)};
     const ssize_t got = ::readv(file_.get(), pieces, 2);
     if (got == 0 || (got < 0 && !would_block())) lose();

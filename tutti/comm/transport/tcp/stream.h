@@ -43,9 +43,9 @@ class Stream : public MessageEnds {
   Result trouble() const override;
 
   void post_send(Message* message) override;
-  void withdraw_send(Message* message) override;
+  void cancel_send(Message* message) override;
   void post_receive(Message* message) override;
-  void withdraw_receive(Message* message) override { inbox_.withdraw(message); }
+  void cancel_receive(Message* message) override { inbox_.cancel(message); }
 
  private:
   static constexpr std::size_t kFragmentBytes = std::size_t{1} << 20;

@@ -21,7 +21,7 @@ TcpWire::TcpWire(int rank, const auth::Secret& secret, const std::string& interf
     : rank_(rank),
       secret_(secret),
       listener_(Listener::open(interfaces)),
-      visitors_(secret, kPurpose),
+      unauthenticated_(secret, kPurpose),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (listener_.is_open() && wake_.is_open()) return;
   throw CommError("DDL-6-27",
@@ -34,14 +34,14 @@ TcpWire::~TcpWire() = default;
 
 void TcpWire::connect(const std::vector<std::string>& offers) {
   const MutexLock lock(mutex_);
-  doors_ = offers;
+  contacts_ = offers;
 }
 
 void TcpWire::connect_to_all() {
   constexpr std::int64_t kStep = 1'000'000'000;
   constexpr int kNoChannel = -1;                 // nothing is ever sent on it
   std::vector<std::unique_ptr<Transfer>> hopes;  // pending receives make the wire connect
-  for (int peer = 0; peer < static_cast<int>(doors_.size()); ++peer) {
+  for (int peer = 0; peer < static_cast<int>(contacts_.size()); ++peer) {
     hopes.push_back(receive(peer, kNoChannel, nullptr, 0));
   }
   while (unconnected_ > 0) wait(events(), kStep);
@@ -52,9 +52,9 @@ void TcpWire::connect_to_all() {
 }
 
 MessageEnds& TcpWire::ends_to(int peer) {
-  if (peer < 0 || peer >= static_cast<int>(doors_.size())) {
+  if (peer < 0 || peer >= static_cast<int>(contacts_.size())) {
     throw ConfigError("DDL-6-01", fmt::format("there is no rank {}: this wire has ranks 0 to {}.",
-                                              peer, static_cast<int>(doors_.size()) - 1));
+                                              peer, static_cast<int>(contacts_.size()) - 1));
   }
   if (peer == rank_) return own_;
   auto& stream = streams_[peer];
@@ -78,13 +78,13 @@ void TcpWire::progress() {
 }
 
 bool TcpWire::progress_connections() {
-  bool moved = admit();
+  bool moved = accept_connections();
   for (const auto& [peer, stream] : streams_) {
     const bool is_missing = !stream->is_open() && !stream->is_lost() && stream->is_active();
     if (is_missing && rank_ < peer) moved |= call(*stream);
   }
-  const auto ended = std::erase_if(pending_connections_,
-                                   [this](PendingConnection& knock) { return !advance(knock); });
+  const auto ended = std::erase_if(
+      pending_connections_, [this](PendingConnection& pending) { return !advance(pending); });
   return moved || ended > 0;
 }
 
@@ -92,45 +92,45 @@ bool TcpWire::progress_connections() {
 bool TcpWire::call(Stream& stream) {
   const bool is_called =
       std::any_of(pending_connections_.begin(), pending_connections_.end(),
-                  [&](const PendingConnection& knock) { return knock.peer == stream.peer(); });
+                  [&](const PendingConnection& pending) { return pending.peer == stream.peer(); });
   if (is_called) return false;
-  PendingConnection knock;
-  knock.peer = stream.peer();
-  knock.first_ns = now_ns();
-  try_next_way(knock);
-  if (!stream.is_lost()) pending_connections_.push_back(std::move(knock));
+  PendingConnection pending;
+  pending.peer = stream.peer();
+  pending.first_ns = now_ns();
+  try_next_address(pending);
+  if (!stream.is_lost()) pending_connections_.push_back(std::move(pending));
   return true;
 }
 
-void TcpWire::try_next_way(PendingConnection& knock) {
-  const auto ways = ways_to(doors_[knock.peer]);
-  knock.file.close();
-  knock.is_through = false;
-  knock.handshake.reset();
-  knock.since_ns = now_ns();
-  while (!knock.file.is_open() && knock.next_way < ways.size()) {
-    knock.file = start_connecting(ways[knock.next_way++]);
+void TcpWire::try_next_address(PendingConnection& pending) {
+  const auto addresses = candidate_addresses(contacts_[pending.peer]);
+  pending.file.close();
+  pending.is_through = false;
+  pending.handshake.reset();
+  pending.since_ns = now_ns();
+  while (!pending.file.is_open() && pending.next_address < addresses.size()) {
+    pending.file = start_connecting(addresses[pending.next_address++]);
   }
-  if (knock.file.is_open()) return;
-  if (knock.was_dropped && knock.since_ns - knock.first_ns < kRetryTime) {
-    knock.next_way = 0;
-    knock.since_ns += kRetryPause;
+  if (pending.file.is_open()) return;
+  if (pending.was_dropped && pending.since_ns - pending.first_ns < kRetryTime) {
+    pending.next_address = 0;
+    pending.since_ns += kRetryPause;
     return;
   }
-  streams_[knock.peer]->lose();
+  streams_[pending.peer]->lose();
   --unconnected_;
 }
 
-bool TcpWire::admit() {
+bool TcpWire::accept_connections() {
   bool moved = false;
   for (const os::UniqueFd& listener : listener_.files) {
-    for (const int socket : visitors_.accept_from(listener.get())) {
-      PendingConnection knock;
-      knock.file = os::UniqueFd(socket);
+    for (const int socket : unauthenticated_.accept_from(listener.get())) {
+      PendingConnection pending;
+      pending.file = os::UniqueFd(socket);
       ::fcntl(socket, F_SETFL, O_NONBLOCK);
-      knock.is_through = moved = true;
-      knock.since_ns = now_ns();
-      pending_connections_.push_back(std::move(knock));
+      pending.is_through = moved = true;
+      pending.since_ns = now_ns();
+      pending_connections_.push_back(std::move(pending));
     }
   }
   return moved;
@@ -141,63 +141,63 @@ short TcpWire::PendingConnection::events() const {
   return handshake ? handshake->poll_events() : static_cast<short>(POLLIN);
 }
 
-bool TcpWire::advance(PendingConnection& knock) {
-  const bool is_mine = knock.peer >= 0;
-  if (!knock.file.is_open()) {
-    if (now_ns() >= knock.since_ns) try_next_way(knock);
-    return !streams_[knock.peer]->is_lost();
+bool TcpWire::advance(PendingConnection& pending) {
+  const bool is_mine = pending.peer >= 0;
+  if (!pending.file.is_open()) {
+    if (now_ns() >= pending.since_ns) try_next_address(pending);
+    return !streams_[pending.peer]->is_lost();
   }
-  pollfd ready{knock.file.get(), knock.events(), 0};
+  pollfd ready{pending.file.get(), pending.events(), 0};
   if (::poll(&ready, 1, 0) == 0) {
-    if (now_ns() - knock.since_ns < kConnectTime) return true;
+    if (now_ns() - pending.since_ns < kConnectTime) return true;
   } else {
     bool is_over = false;
-    if (step(knock, &is_over)) return !is_over;
-    knock.was_dropped |= knock.is_through;
+    if (step(pending, &is_over)) return !is_over;
+    pending.was_dropped |= pending.is_through;
   }
-  if (is_mine) try_next_way(knock);
-  return is_mine && !streams_[knock.peer]->is_lost();
+  if (is_mine) try_next_address(pending);
+  return is_mine && !streams_[pending.peer]->is_lost();
 }
 
-bool TcpWire::step(PendingConnection& knock, bool* is_over) {
-  if (!knock.is_through) {
-    knock.is_through = has_connected(knock.file.get());
-    if (knock.is_through) knock.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
-    return knock.is_through;
+bool TcpWire::step(PendingConnection& pending, bool* is_over) {
+  if (!pending.is_through) {
+    pending.is_through = has_connected(pending.file.get());
+    if (pending.is_through) pending.handshake.emplace(secret_, auth::Role::kConnector, kPurpose);
+    return pending.is_through;
   }
-  if (knock.handshake) return authenticate(knock);
-  if (!hear(knock)) return false;
-  establish(knock);
+  if (pending.handshake) return authenticate(pending);
+  if (!read_hello(pending)) return false;
+  establish(pending);
   *is_over = true;
   return true;
 }
 
-bool TcpWire::authenticate(PendingConnection& knock) const {
-  const auto state = knock.handshake->advance(knock.file.get());
+bool TcpWire::authenticate(PendingConnection& pending) const {
+  const auto state = pending.handshake->advance(pending.file.get());
   if (state == auth::Handshake::State::kInProgress) return true;
   if (state == auth::Handshake::State::kRejected) return false;
-  knock.handshake.reset();
-  const Hello hello{rank_, knock.peer};
-  return ::send(knock.file.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+  pending.handshake.reset();
+  const Hello hello{rank_, pending.peer};
+  return ::send(pending.file.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
 // Receives and verifies the Hello of the peer. The accepting side replies with its own.
-bool TcpWire::hear(PendingConnection& knock) {
+bool TcpWire::read_hello(PendingConnection& pending) {
   Hello hello;
-  const auto bytes = ::recv(knock.file.get(), &hello, sizeof hello, MSG_DONTWAIT);
+  const auto bytes = ::recv(pending.file.get(), &hello, sizeof hello, MSG_DONTWAIT);
   if (bytes != sizeof hello || hello.to != rank_) return false;
-  if (knock.peer >= 0) return hello.from == knock.peer;
+  if (pending.peer >= 0) return hello.from == pending.peer;
   if (hello.from < 0 || hello.from >= rank_) return false;
-  knock.peer = hello.from;
-  const Hello answer{rank_, knock.peer};
-  return ::send(knock.file.get(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
+  pending.peer = hello.from;
+  const Hello answer{rank_, pending.peer};
+  return ::send(pending.file.get(), &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer;
 }
 
-void TcpWire::establish(PendingConnection& knock) {
-  ends_to(knock.peer);  // creates the stream if there is none
-  Stream& stream = *streams_[knock.peer];
+void TcpWire::establish(PendingConnection& pending) {
+  ends_to(pending.peer);  // creates the stream if there is none
+  Stream& stream = *streams_[pending.peer];
   if (stream.is_open() || stream.is_lost()) return;
-  stream.open(std::move(knock.file));
+  stream.open(std::move(pending.file));
   --unconnected_;
 }
 
@@ -217,10 +217,10 @@ bool TcpWire::wait(std::uint64_t seen, std::int64_t nanoseconds) {
     if (unconnected_ > 0) {
       for (const os::UniqueFd& listener : listener_.files)
         files.push_back({listener.get(), POLLIN, 0});
-      visitors_.add_files(&files);
+      unauthenticated_.add_files(&files);
     }
-    for (const PendingConnection& knock : pending_connections_)
-      files.push_back({knock.file.get(), knock.events(), 0});
+    for (const PendingConnection& pending : pending_connections_)
+      files.push_back({pending.file.get(), pending.events(), 0});
     ++sleepers_;
   }
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};

@@ -64,7 +64,7 @@ class TcpWire : public MessageWire {
     std::optional<auth::Handshake> handshake = {};  // set while authentication is in progress
     std::int64_t since_ns = 0;
     std::int64_t first_ns = 0;
-    std::size_t next_way = 0;
+    std::size_t next_address = 0;
 
     short events() const;
   };
@@ -76,21 +76,21 @@ class TcpWire : public MessageWire {
   void progress() override;
   bool progress_connections();
   bool call(Stream& stream);
-  void try_next_way(PendingConnection& knock);
-  bool admit();
+  void try_next_address(PendingConnection& pending);
+  bool accept_connections();
   // Returns false when the attempt has finished, successfully or not.
-  bool advance(PendingConnection& knock);
+  bool advance(PendingConnection& pending);
   // Performs one step of the set-up; returns false if the connection has failed.
-  bool step(PendingConnection& knock, bool* is_over);
-  bool authenticate(PendingConnection& knock) const;
-  bool hear(PendingConnection& knock);
-  void establish(PendingConnection& knock);
+  bool step(PendingConnection& pending, bool* is_over);
+  bool authenticate(PendingConnection& pending) const;
+  bool read_hello(PendingConnection& pending);
+  void establish(PendingConnection& pending);
 
   const int rank_;
   const auth::Secret secret_;
   Listener listener_;
-  auth::AcceptQueue visitors_;                      // accepted, not yet authenticated
-  std::vector<std::string> doors_;                  // contact strings, by rank
+  auth::AcceptQueue unauthenticated_;               // accepted, not yet authenticated
+  std::vector<std::string> contacts_;               // contact strings, by rank
   std::map<int, std::unique_ptr<Stream>> streams_;  // ranks communicated with so far
   OwnEnds own_;
   std::vector<PendingConnection> pending_connections_;

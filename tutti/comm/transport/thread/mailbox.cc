@@ -20,7 +20,7 @@ void Mailbox::receive(int channel, std::shared_ptr<Post> post) {
   pair(channel);
 }
 
-void Mailbox::withdraw(int channel, const std::shared_ptr<Post>& post) {
+void Mailbox::cancel(int channel, const std::shared_ptr<Post>& post) {
   const MutexLock lock(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;

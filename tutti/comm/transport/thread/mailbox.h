@@ -32,7 +32,7 @@ class Mailbox {
   void send(int channel, std::shared_ptr<Post> post);
   void receive(int channel, std::shared_ptr<Post> post);
   // Cancels the post; no effect if it has already been matched.
-  void withdraw(int channel, const std::shared_ptr<Post>& post);
+  void cancel(int channel, const std::shared_ptr<Post>& post);
 
   // Discards all queued and future sends.
   void close();

@@ -17,7 +17,7 @@ class ThreadTransfer : public Transfer {
                  std::shared_ptr<Post> post)
       : world_(std::move(world)), mailbox_(mailbox), channel_(channel), post_(std::move(post)) {}
   ~ThreadTransfer() override {
-    if (post_->state == Post::kWaiting) mailbox_->withdraw(channel_, post_);
+    if (post_->state == Post::kWaiting) mailbox_->cancel(channel_, post_);
   }
   ThreadTransfer(const ThreadTransfer&) = delete;
   ThreadTransfer& operator=(const ThreadTransfer&) = delete;
@@ -102,14 +102,14 @@ void ThreadTransport::notify(int peer, const std::string& text) {
   state_->inboxes[peer].push_back({rank_, text});
 }
 
-std::optional<Notice> ThreadTransport::next_notice() {
+std::optional<OutOfBandMessage> ThreadTransport::next_oob_message() {
   const MutexLock lock(state_->mutex);
-  std::deque<Notice>& inbox = state_->inboxes[rank_];
+  std::deque<OutOfBandMessage>& inbox = state_->inboxes[rank_];
   for (auto next = inbox.begin(); next != inbox.end(); ++next) {
     if (state_->is_paused[next->from]) continue;
-    Notice notice = std::move(*next);
+    OutOfBandMessage message = std::move(*next);
     inbox.erase(next);
-    return notice;
+    return message;
   }
   return std::nullopt;
 }

@@ -41,7 +41,7 @@ struct ThreadWorldState {
 
   Mutex mutex;
   ConditionVariable changed;
-  std::vector<std::deque<Notice>> inboxes TUTTI_GUARDED_BY(mutex);
+  std::vector<std::deque<OutOfBandMessage>> inboxes TUTTI_GUARDED_BY(mutex);
   std::vector<bool> has_ended TUTTI_GUARDED_BY(mutex);  // the rank will not reach an exchange
   std::vector<bool> is_killed TUTTI_GUARDED_BY(mutex);
   std::vector<bool> is_paused TUTTI_GUARDED_BY(mutex);
@@ -67,7 +67,7 @@ class ThreadTransport : public Transport {
   std::unique_ptr<Transfer> receive(int peer, int channel, void* data, std::size_t bytes) override;
   std::vector<std::string> exchange(const std::string& mine) override;
   void notify(int peer, const std::string& text) override;
-  std::optional<Notice> next_notice() override;
+  std::optional<OutOfBandMessage> next_oob_message() override;
 
  private:
   const std::shared_ptr<ThreadWorldState> state_;

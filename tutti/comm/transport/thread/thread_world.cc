@@ -74,7 +74,7 @@ void ThreadWorld::kill(int rank) {
   state_->is_killed[rank] = true;
   state_->inboxes[rank].clear();
   for (auto& inbox : state_->inboxes) {
-    std::erase_if(inbox, [rank](const Notice& notice) { return notice.from == rank; });
+    std::erase_if(inbox, [rank](const OutOfBandMessage& message) { return message.from == rank; });
   }
 }
 

@@ -73,7 +73,7 @@ TEST(ThreadWorld, WhatAKilledRankSentIsLost) {
   killed->send(0, 0, &value, sizeof value);
   killed->notify(0, "help");
   EXPECT_FALSE(is_through(*other->receive(1, 0, &received, sizeof received)));
-  EXPECT_FALSE(other->next_notice().has_value());
+  EXPECT_FALSE(other->next_oob_message().has_value());
 }
 
 TEST(ThreadWorld, AnExchangeWithAKilledRankFails) {
@@ -97,11 +97,11 @@ TEST(ThreadWorld, WhatAPausedRankSendsComesWhenItResumes) {
   paused->notify(0, "late");
   const auto transfer = other->receive(1, 0, &received, sizeof received);
   EXPECT_FALSE(is_through(*transfer));
-  EXPECT_FALSE(other->next_notice().has_value());
+  EXPECT_FALSE(other->next_oob_message().has_value());
   world.resume(1);
   EXPECT_TRUE(is_through(*transfer));
   EXPECT_EQ(received, 7);
-  EXPECT_EQ(other->next_notice()->text, "late");
+  EXPECT_EQ(other->next_oob_message()->text, "late");
 }
 
 TEST(ThreadWorld, RunThrowsWhatARankThrewAndReleasesTheOthers) {

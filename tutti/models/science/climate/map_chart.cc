@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tutti/plot/picture.h"
+#include "tutti/plot/image.h"
 
 namespace tutti::models::climate {
 namespace {
@@ -44,7 +44,7 @@ std::string map_svg(const Grid& grid, std::span<const MapPanel> panels,
         fmt::format("<text x=\"4\" y=\"{:.0f}\" font-size=\"13\">{}</text>\n", y - 7, panel.title);
     text += fmt::format("<g transform=\"translate(0 {:.1f}) scale({:.4f})\" fill=\"none\">\n", y,
                         scale);
-    text += plot::picture_elements({grid.rows, grid.columns, panel.field, panel.marks, true});
+    text += plot::image_elements({grid.rows, grid.columns, panel.field, panel.marks, true});
     for (const MapBox& box : panel.boxes) text += box_path(grid, box);
     text += "</g>\n";
     y += height + kTitle;

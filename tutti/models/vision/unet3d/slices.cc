@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tutti/plot/picture.h"
+#include "tutti/plot/image.h"
 
 namespace tutti::models::unet3d {
 namespace {
@@ -30,7 +30,7 @@ std::string panel(int side, double x, double y, const std::vector<float>& field,
                   const std::vector<std::uint8_t>& marks) {
   return fmt::format(
       "<g transform=\"translate({:.1f} {:.1f}) scale({:.4f})\" fill=\"none\">\n{}</g>\n", x, y,
-      kPanel / side, plot::picture_elements({side, side, field, marks, false, true}));
+      kPanel / side, plot::image_elements({side, side, field, marks, false, true}));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class PipeWriter {
   explicit PipeWriter(RingWriter ring) : ring_(ring) {}
   void post(Message* message);
   // The message's memory is not read any more; when the reader has seen its beginning, it is told.
-  void withdraw(Message* message);
+  void cancel(Message* message);
   // Writes what fits.
   void progress();
   bool is_idle() const { return queue_.empty(); }
@@ -35,7 +35,7 @@ class PipeWriter {
   // Small enough that the reader works on one while the next is written.
   static constexpr std::size_t kFragmentBytes = 16 * 1024 - kHeaderBytes;
   bool write_fragment(Message& message);
-  bool write_given_up(int channel);
+  bool write_cancelled(int channel);
 
   struct Entry {
     Message* message;  // nullptr: tell that the message begun on `channel` was given up
@@ -50,7 +50,7 @@ class PipeReader {
  public:
   explicit PipeReader(RingReader ring) : ring_(ring) {}
   void post(Message* message);
-  void withdraw(Message* message) { inbox_.withdraw(message); }
+  void cancel(Message* message) { inbox_.cancel(message); }
   // Reads what there is, as long as somebody waits.
   void progress();
   bool is_idle() const { return inbox_.is_idle(); }

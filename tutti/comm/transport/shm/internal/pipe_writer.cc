@@ -9,7 +9,7 @@ void PipeWriter::post(Message* message) {
   progress();
 }
 
-void PipeWriter::withdraw(Message* message) {
+void PipeWriter::cancel(Message* message) {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& e) { return e.message == message; });
   if (entry == queue_.end()) return;
@@ -24,7 +24,7 @@ void PipeWriter::progress() {
   while (!queue_.empty()) {
     const Entry entry = queue_.front();
     const bool is_through =
-        entry.message ? write_fragment(*entry.message) : write_given_up(entry.channel);
+        entry.message ? write_fragment(*entry.message) : write_cancelled(entry.channel);
     if (!is_through) return;
     if (entry.message && entry.message->moved < entry.message->bytes) continue;
     if (entry.message) entry.message->state = Message::State::kDone;
@@ -46,9 +46,9 @@ bool PipeWriter::write_fragment(Message& message) {
   return true;
 }
 
-bool PipeWriter::write_given_up(int channel) {
+bool PipeWriter::write_cancelled(int channel) {
   if (ring_.room(kHeaderBytes) < kHeaderBytes) return false;
-  const FragmentHeader header{channel, kGivenUp, 0};
+  const FragmentHeader header{channel, kCancelled, 0};
   ring_.write(&header, kHeaderBytes);
   ring_.publish();
   return true;

@@ -33,12 +33,12 @@ class TestProcess {
   TestProcess& operator=(const TestProcess&) = delete;
 
   template <class T>
-  void tell(const T& value) {
+  void send(const T& value) {
     if (write(write_, &value, sizeof value) != sizeof value) raise(SIGABRT);
   }
   // Waits for the other side; a default value when it has gone.
   template <class T>
-  T hear() {
+  T receive() {
     T value{};
     if (read(read_, &value, sizeof value) != sizeof value) return T{};
     return value;

@@ -1,4 +1,4 @@
-#include "tutti/plot/picture.h"
+#include "tutti/plot/image.h"
 
 #include <fmt/format.h>
 
@@ -14,19 +14,19 @@ constexpr const char* kColours[] = {"#000000", "#d62728", "#1f77b4", "#2ca02c", 
 // Run-length encoding as SVG: one path per shade, and one horizontal stroke per run of equal pixels in a row.
 // `shade_of` maps a pixel to a shade; -1: not drawn.
 template <class ShadeOf, class ColourOf>
-std::string runs(const Picture& picture, int shades, ShadeOf shade_of, ColourOf colour_of,
+std::string runs(const Image& image, int shades, ShadeOf shade_of, ColourOf colour_of,
                  double opacity) {
   std::vector<std::string> paths(static_cast<std::size_t>(shades));
-  for (int row = 0; row < picture.rows; ++row)
-    for (int column = 0; column < picture.columns;) {
-      const auto at = [&](int x) { return static_cast<std::size_t>(row * picture.columns + x); };
+  for (int row = 0; row < image.rows; ++row)
+    for (int column = 0; column < image.columns;) {
+      const auto at = [&](int x) { return static_cast<std::size_t>(row * image.columns + x); };
       const int shade = shade_of(at(column));
       int end = column + 1;
-      while (end < picture.columns && shade_of(at(end)) == shade) ++end;
+      while (end < image.columns && shade_of(at(end)) == shade) ++end;
       if (shade >= 0)
         paths[shade] +=
             fmt::format("M{} {}.5h{}", column,
-                        picture.has_first_row_below ? picture.rows - 1 - row : row, end - column);
+                        image.has_first_row_below ? image.rows - 1 - row : row, end - column);
       column = end;
     }
   std::string text;
@@ -38,16 +38,16 @@ std::string runs(const Picture& picture, int shades, ShadeOf shade_of, ColourOf 
   return text;
 }
 
-std::string shades(const Picture& picture) {
-  const auto [low, high] = std::minmax_element(picture.field.begin(), picture.field.end());
+std::string shades(const Image& image) {
+  const auto [low, high] = std::minmax_element(image.field.begin(), image.field.end());
   const float first = *low, span = std::max(*high - *low, 1e-20f);
   return runs(
-      picture, kShades,
+      image, kShades,
       [&](std::size_t i) {
-        return std::min(kShades - 1, static_cast<int>((picture.field[i] - first) / span * kShades));
+        return std::min(kShades - 1, static_cast<int>((image.field[i] - first) / span * kShades));
       },
       [&](int shade) {
-        if (picture.is_dark) return fmt::format("rgb({0},{0},{0})", shade * 255 / (kShades - 1));
+        if (image.is_dark) return fmt::format("rgb({0},{0},{0})", shade * 255 / (kShades - 1));
         const int grey = 250 - shade * 170 / kShades;
         return fmt::format("rgb({},{},{})", grey, grey, std::min(255, grey + 8));
       },
@@ -60,16 +60,16 @@ const char* mark_colour(int number) {
   return kColours[static_cast<std::size_t>(number) % std::size(kColours)];
 }
 
-std::string picture_elements(const Picture& picture) {
-  const auto places =
-      static_cast<std::size_t>(picture.rows) * static_cast<std::size_t>(picture.columns);
+std::string image_elements(const Image& image) {
+  const auto pixels =
+      static_cast<std::size_t>(image.rows) * static_cast<std::size_t>(image.columns);
   std::string text;
-  if (places > 0 && picture.field.size() == places) text += shades(picture);
-  if (picture.marks.size() == places)
+  if (pixels > 0 && image.field.size() == pixels) text += shades(image);
+  if (image.marks.size() == pixels)
     text += runs(
-        picture, int(std::size(kColours)),
-        [&](std::size_t i) { return picture.marks[i] == 0 ? -1 : int(picture.marks[i]); },
-        mark_colour, 0.75);
+        image, int(std::size(kColours)),
+        [&](std::size_t i) { return image.marks[i] == 0 ? -1 : int(image.marks[i]); }, mark_colour,
+        0.75);
   return text;
 }
 

@@ -1,4 +1,4 @@
-#include "tutti/comm/transport/local/wire_notices.h"
+#include "tutti/comm/transport/local/wire_oob_channel.h"
 
 #include <utility>
 
@@ -17,52 +17,52 @@ bool is_through(Transfer& transfer) {
 
 }  // namespace
 
-WireNotices::WireNotices(Wire& wire, int size) : wire_(wire) {
+WireOobChannel::WireOobChannel(Wire& wire, int size) : wire_(wire) {
   for (int rank = 0; rank < size; ++rank) {
     incoming_.emplace_back().from = rank;
     expect_next(incoming_.back());
   }
 }
 
-void WireNotices::send(int peer, const std::string& text) {
+void WireOobChannel::send(int peer, const std::string& text) {
   const MutexLock lock(mutex_);
   forget_sent();
   if (outgoing_.size() >= kMaxUnsent) return;
-  Outgoing& notice = outgoing_.emplace_back();
-  notice.text = text;
-  notice.bytes = text.size();
-  notice.size_transfer = wire_.send(peer, kSizes, &notice.bytes, sizeof notice.bytes);
-  notice.text_transfer = wire_.send(peer, kTexts, notice.text.data(), notice.text.size());
+  Outgoing& message = outgoing_.emplace_back();
+  message.text = text;
+  message.bytes = text.size();
+  message.size_transfer = wire_.send(peer, kSizes, &message.bytes, sizeof message.bytes);
+  message.text_transfer = wire_.send(peer, kTexts, message.text.data(), message.text.size());
   forget_sent();  // also sends it now: this may be the last call of this rank
 }
 
-std::optional<Notice> WireNotices::next() {
+std::optional<OutOfBandMessage> WireOobChannel::next() {
   const MutexLock lock(mutex_);
   forget_sent();
   for (auto incoming = incoming_.begin(); incoming != incoming_.end(); ++incoming) {
     if (!has_arrived(*incoming)) continue;
-    Notice notice{incoming->from, std::move(incoming->text)};
+    OutOfBandMessage message{incoming->from, std::move(incoming->text)};
     expect_next(*incoming);
-    // Move to the back, so a rank that sends many notices does not starve the others.
+    // Move to the back, so a rank that sends many messages does not starve the others.
     incoming_.splice(incoming_.end(), incoming_, incoming);
-    return notice;
+    return message;
   }
   return std::nullopt;
 }
 
-void WireNotices::forget_sent() {
-  std::erase_if(outgoing_, [](const Outgoing& notice) {
-    return is_through(*notice.size_transfer) && is_through(*notice.text_transfer);
+void WireOobChannel::forget_sent() {
+  std::erase_if(outgoing_, [](const Outgoing& message) {
+    return is_through(*message.size_transfer) && is_through(*message.text_transfer);
   });
 }
 
-void WireNotices::expect_next(Incoming& incoming) {
+void WireOobChannel::expect_next(Incoming& incoming) {
   incoming.text_transfer.reset();
   incoming.size_transfer =
       wire_.receive(incoming.from, kSizes, &incoming.bytes, sizeof incoming.bytes);
 }
 
-bool WireNotices::has_arrived(Incoming& incoming) {
+bool WireOobChannel::has_arrived(Incoming& incoming) {
   if (!incoming.text_transfer) {
     if (!is_through(*incoming.size_transfer)) return false;
     incoming.text.resize(incoming.bytes);

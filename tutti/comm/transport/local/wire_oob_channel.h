@@ -12,13 +12,13 @@
 
 namespace tutti::comm {
 
-class WireNotices {
+class WireOobChannel {
  public:
   // `wire` must be connected and must outlive this object. `size`: number of ranks of the job, including this one.
-  WireNotices(Wire& wire, int size);
+  WireOobChannel(Wire& wire, int size);
 
   void send(int peer, const std::string& text);
-  std::optional<Notice> next();
+  std::optional<OutOfBandMessage> next();
 
  private:
   static constexpr std::size_t kMaxUnsent = 10'000;  // beyond this the peer is unreachable

@@ -1,4 +1,4 @@
-#include "tutti/comm/transport/mpi/mpi_notices.h"
+#include "tutti/comm/transport/mpi/mpi_oob_channel.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace tutti::comm {
 
-void MpiNotices::send(int peer, const std::string& text) {
+void MpiOobChannel::send(int peer, const std::string& text) {
   {
     const MutexLock lock(mutex_);
     if (outgoing_.size() < kMaxUnsent) outgoing_.push_back({peer, text});
@@ -14,7 +14,7 @@ void MpiNotices::send(int peer, const std::string& text) {
   flush();
 }
 
-bool MpiNotices::flush() {
+bool MpiOobChannel::flush() {
   const MutexLock lock(mutex_);
   bool entered = false;
   const auto inside = MpiCalls::try_guard(&entered);
@@ -22,7 +22,7 @@ bool MpiNotices::flush() {
   return outgoing_.empty();
 }
 
-std::optional<Notice> MpiNotices::next() {
+std::optional<OutOfBandMessage> MpiOobChannel::next() {
   const MutexLock lock(mutex_);
   bool entered = false;
   const auto inside = MpiCalls::try_guard(&entered);
@@ -31,21 +31,21 @@ std::optional<Notice> MpiNotices::next() {
   return pull();
 }
 
-void MpiNotices::push() {
-  for (auto notice = outgoing_.begin(); notice != outgoing_.end();) {
+void MpiOobChannel::push() {
+  for (auto message = outgoing_.begin(); message != outgoing_.end();) {
     int flag = 0;
     int code = MPI_SUCCESS;
-    if (!notice->is_started) {
-      code = MPI_Isend(notice->text.data(), static_cast<int>(notice->text.size()), MPI_CHAR,
-                       notice->peer, 0, communicator_, &notice->request);
-      notice->is_started = true;
+    if (!message->is_started) {
+      code = MPI_Isend(message->text.data(), static_cast<int>(message->text.size()), MPI_CHAR,
+                       message->peer, 0, communicator_, &message->request);
+      message->is_started = true;
     }
-    if (code == MPI_SUCCESS) code = MPI_Test(&notice->request, &flag, MPI_STATUS_IGNORE);
-    notice = flag || code != MPI_SUCCESS ? outgoing_.erase(notice) : std::next(notice);
+    if (code == MPI_SUCCESS) code = MPI_Test(&message->request, &flag, MPI_STATUS_IGNORE);
+    message = flag || code != MPI_SUCCESS ? outgoing_.erase(message) : std::next(message);
   }
 }
 
-std::optional<Notice> MpiNotices::pull() {
+std::optional<OutOfBandMessage> MpiOobChannel::pull() {
   int flag = 0;
   if (receiving_ == MPI_REQUEST_NULL) {
     MPI_Message message;

@@ -8,7 +8,7 @@
 namespace tutti::plot {
 
 // Views of the data to draw. The caller keeps the data alive while drawing.
-struct Picture {
+struct Image {
   int rows = 0, columns = 0;
   std::span<const float> field;         // rows x columns values, row-major; empty: no image
   std::span<const std::uint8_t> marks;  // per pixel: 0 or the index of a colour; empty: no marks
@@ -18,7 +18,7 @@ struct Picture {
 
 // Returns SVG <path> elements that cover (0, 0) to (columns, rows) with pixels of size 1. The caller puts them into a
 // group with fill="none" and a transformation. Equal input produces identical bytes.
-std::string picture_elements(const Picture& picture);
+std::string image_elements(const Image& image);
 
 // Colour of the marks with index `number`.
 const char* mark_colour(int number);

@@ -11,15 +11,15 @@
 
 namespace tutti::comm {
 
-// Thread-safe. Never blocks on another thread inside MPI: notices that cannot be sent now are sent by the next call.
-class MpiNotices {
+// Thread-safe. Never blocks on another thread inside MPI: messages that cannot be sent now are sent by the next call.
+class MpiOobChannel {
  public:
   // `communicator` must outlive this object.
-  explicit MpiNotices(MPI_Comm communicator) : communicator_(communicator) {}
+  explicit MpiOobChannel(MPI_Comm communicator) : communicator_(communicator) {}
   // Returns true if every notice has been sent.
   bool flush();
   void send(int peer, const std::string& text);
-  std::optional<Notice> next();
+  std::optional<OutOfBandMessage> next();
 
  private:
   static constexpr std::size_t kMaxUnsent = 10'000;  // beyond this the peer has exited
@@ -31,12 +31,12 @@ class MpiNotices {
   };
   // Called with the lock held and inside MpiCalls::guard.
   void push() TUTTI_REQUIRES(mutex_);
-  std::optional<Notice> pull() TUTTI_REQUIRES(mutex_);
+  std::optional<OutOfBandMessage> pull() TUTTI_REQUIRES(mutex_);
 
   const MPI_Comm communicator_;
   Mutex mutex_;
   std::list<Outgoing> outgoing_ TUTTI_GUARDED_BY(mutex_);  // MPI reads the texts in place
-  Notice incoming_ TUTTI_GUARDED_BY(mutex_);
+  OutOfBandMessage incoming_ TUTTI_GUARDED_BY(mutex_);
   MPI_Request receiving_ TUTTI_GUARDED_BY(mutex_) = MPI_REQUEST_NULL;
 };
 
