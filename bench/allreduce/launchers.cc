@@ -19,11 +19,11 @@ bool is_oversubscribed(const LaunchTask& task) {
 }
 
 int host_of(const AllreduceSettings& settings, int rank) {
-  return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
+  return settings.map_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
 }
 
 int local_rank_of(const AllreduceSettings& settings, int rank) {
-  return settings.deal_by_node ? rank / settings.hosts : rank % settings.ranks_per_host;
+  return settings.map_by_node ? rank / settings.hosts : rank % settings.ranks_per_host;
 }
 
 std::string host_name(int host) {
@@ -62,7 +62,7 @@ std::vector<ProcessSpec> run_openmpi(const LaunchTask& task, const Args& placeme
   append(words, placement);
   if (settings.on_testbed)
     append(words, {"--host", host_list(settings, settings.ranks_per_host), "--map-by",
-                   settings.deal_by_node ? "node" : "slot"});
+                   settings.map_by_node ? "node" : "slot"});
   append(words, task.worker);
   return {
       {on_host(task, 0, words), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}}};
@@ -92,7 +92,7 @@ std::vector<ProcessSpec> launch_mpich(const LaunchTask& task) {
   if (!is_oversubscribed(task)) append(words, {"-bind-to", "core"});
   if (settings.on_testbed)
     append(words,
-           {"-hosts", host_list(settings, settings.deal_by_node ? 1 : settings.ranks_per_host)});
+           {"-hosts", host_list(settings, settings.map_by_node ? 1 : settings.ranks_per_host)});
   append(words, task.worker);
   return {{on_host(task, 0, words), {}}};
 }

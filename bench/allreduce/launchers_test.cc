@@ -19,10 +19,10 @@ struct Launching : testing::Test {
   AllreduceSettings settings;
   LaunchTask task{settings, {"worker", "folder"}, {4, 6}, "testbed"};
 
-  void use_testbed(int hosts, bool deal_by_node) {
+  void use_testbed(int hosts, bool map_by_node) {
     settings.hosts = hosts;
     settings.on_testbed = true;
-    settings.deal_by_node = deal_by_node;
+    settings.map_by_node = map_by_node;
   }
 };
 

@@ -30,7 +30,7 @@ std::string heading(const AllreduceSettings& settings) {
   std::string text = fmt::format("All-reduce, sum of f32 in place, {} ranks on {} host{}",
                                  settings.ranks(), settings.hosts, settings.hosts > 1 ? "s" : "");
   if (settings.hosts > 1)
-    text += fmt::format(", dealt by {}, {:g} Gbit/s links", settings.deal_by_node ? "node" : "slot",
+    text += fmt::format(", mapped by {}, {:g} Gbit/s links", settings.map_by_node ? "node" : "slot",
                         settings.link_gigabits);
   return text;
 }

@@ -18,7 +18,8 @@ Row row_of(const AllreduceSettings& settings, const Line& line, std::int64_t byt
                 {"dtype", "f32"},
                 {"op", "sum"}};
   if (settings.hosts > 1) {
-    row.fields["deal"] = settings.deal_by_node ? "node" : "slot";
+    row.fields["map_by"] = settings.map_by_node ? "node" : "slot";
+    row.fields["deal"] = row.fields["map_by"];  // deprecated name
     row.fields["link_gigabits"] = settings.link_gigabits;
   }
   return row;

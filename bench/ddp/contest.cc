@@ -25,7 +25,7 @@ constexpr double kReadySeconds = 60;
 constexpr double kBatchSeconds = 0.1;
 
 int host_of(const DdpSettings& settings, int rank) {
-  return settings.deal_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
+  return settings.map_by_node ? rank % settings.hosts : rank / settings.ranks_per_host;
 }
 
 Args on_host(const DdpSettings& settings, int host, const Args& args) {

@@ -39,7 +39,8 @@ Row row_of(const DdpSettings& settings, const DdpCase& which, std::string metric
                 {"hosts", settings.hosts},
                 {"ranks_per_host", settings.ranks_per_host}};
   if (settings.on_testbed) {
-    row.fields["deal"] = settings.deal_by_node ? "node" : "slot";
+    row.fields["map_by"] = settings.map_by_node ? "node" : "slot";
+    row.fields["deal"] = row.fields["map_by"];  // deprecated name
     row.fields["link_gigabits"] = settings.link_gigabits;
   }
   if (which.kind == "reduce") {

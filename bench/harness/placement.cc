@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/harness/deprecated_option.h"
 #include "tutti/core/error.h"
 
 namespace tutti::bench {
@@ -10,13 +11,15 @@ void TypedPlacement::declare(CLI::App& app, Placement& placement) {
   app.add_option("--ranks", ranks_, "Ranks on this host (default 2)")->check(CLI::Range(2, 4096));
   app.add_flag("--testbed", placement.on_testbed, "Run on the hosts of scripts/testbed");
   app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)")->check(CLI::PositiveNumber);
-  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks on each of them (default 2)")
+  app.add_option("--ranks-per-host", ranks_per_host_, "Ranks per host of the testbed (default 2)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--deal", deal_,
-                 "How ranks are dealt over hosts: slot (fill one, then the next) or node")
+  add_deprecated_option(app, "--deal", "--map-by");
+  app.add_option("--map-by", map_by_,
+                 "Mapping of ranks to hosts: slot (consecutive ranks on one host) or node "
+                 "(round-robin)")
       ->check(CLI::IsMember({"slot", "node"}));
   app.add_option("--link-gigabits", placement.link_gigabits,
-                 "Rate of a testbed host's link, in Gbit/s")
+                 "Link speed of each testbed host in Gbit/s")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }
@@ -36,7 +39,7 @@ void TypedPlacement::check(Placement& placement) const {
   if (placement.ranks() < 2) {
     throw ConfigError("DDL-8-31", "There must be at least 2 ranks.");
   }
-  placement.deal_by_node = deal_ == "node";
+  placement.map_by_node = map_by_ == "node";
 }
 
 }  // namespace tutti::bench

@@ -40,7 +40,7 @@ Json to_json(const Row& row, const Machine& machine) {
                                                "value", "unit",   "machine"};
   if (!std::isfinite(row.value))
     throw ConfigError("DDL-8-10",
-                      fmt::format("{} of {} is no finite number.", row.metric, row.system));
+                      fmt::format("{} of {} is not a finite number.", row.metric, row.system));
   Json json = {{"bench", row.bench},
                {"system", row.system},
                {"metric", row.metric},
@@ -75,8 +75,9 @@ void write_rows(const std::filesystem::path& path, std::span<const Row> rows,
 Json read_rows(const std::filesystem::path& path) {
   std::ifstream file(path);
   if (!file)
-    throw IoError("DDL-8-11", fmt::format("There is no {}. Make it with `tutti bench ... --json`.",
-                                          path.string()));
+    throw IoError(
+        "DDL-8-11",
+        fmt::format("{} does not exist. Create it with `tutti bench ... --json`.", path.string()));
   Json rows = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!rows.is_array())
     throw IoError("DDL-8-11",

@@ -47,7 +47,8 @@ Testbed::Testbed(const std::filesystem::path& script, int hosts, double link_gig
     interrupt.check();
   }
   if (!up.succeeded())
-    throw IoError("DDL-8-26", fmt::format("The testbed did not come up:\n{}", last_lines(log, 12)));
+    throw IoError("DDL-8-26",
+                  fmt::format("The testbed could not be started:\n{}", last_lines(log, 12)));
 }
 
 Testbed::~Testbed() {
