@@ -145,7 +145,7 @@ TEST(ListenerFuzz, MessagesBetweenHosts) {
   EXPECT_EQ(received, 7);
 }
 
-TEST(ListenerFuzz, LifelineBetweenHosts) {
+TEST(ListenerFuzz, KeepaliveBetweenHosts) {
   const auth::Secret secret = auth::Secret::generate();
   KeepaliveRing one, other;
   const std::string address = one.open(secret, 0);

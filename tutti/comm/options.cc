@@ -12,100 +12,105 @@ namespace tutti::comm {
 
 namespace {
 
-// What is done, and what is told about it.
+// Options of operations and their reports.
 OptionTable options_of_operations() {
   return {
       {"mode", OptionType::kText, "p",
-       "Letter and dimensions, `p:2x2x1x1`: accelerators x nodes x racks x aisles. Letters: p "
-       "measure and choose, b and "
-       "n shared memory inside a host and ring outside, r ring, m the MPI library's collectives, c "
-       "recursive halving "
-       "and doubling. Without dimensions they are found.",
+       "Letter and dimensions, `p:2x2x1x1`: accelerators x nodes x racks x aisles. Letters: p: "
+       "measure and choose; b, n: shared memory within a host and ring between hosts; r: ring; m: "
+       "collectives of the MPI library; c: recursive halving and doubling. Without dimensions: the "
+       "detected ones.",
        "DDL_MODE"},
       {"algorithm", OptionType::kText, "",
-       "Algorithm per dimension by name, `direct,ring`; overrides the mode's choice.",
+       "Names of the algorithms, one per dimension, `direct,ring`; empty: chosen by the mode.",
        "DDL_ALGORITHM"},
       {"lanes", OptionType::kInt, "0",
-       "Chunks that a large vector is cut into, so that memory and network work at the same time; "
-       "0: by size.",
+       "Number of chunks a large vector is pipelined in, to overlap local reduction with network "
+       "transfers; 0: chosen by size.",
        "DDL_LANES", 0, 64},
       {"dump_iter", OptionType::kInt, "0",
-       "Every so many operations print the time per dimension, the algorithm and the rank that was "
-       "last; 0: never.",
+       "Interval in operations for printing the time per dimension, the algorithm and the slowest "
+       "rank; 0: never.",
        "DDL_DUMP_ITER", 0, 1e9},
       {"dbg_level", OptionType::kInt, "0",
-       "0 quiet, 1 what was found and chosen, 2 every operation.", "DDL_DBG_LEVEL", 0, 2},
+       "Log level: 0: quiet; 1: detected topology and chosen algorithms; 2: every operation.",
+       "DDL_DBG_LEVEL", 0, 2},
       {"dev_sync", OptionType::kInt, "0",
-       "Wait for the device never (0), before (1), before and after (2) communication; no effect "
+       "Device synchronisation: 0: none; 1: before communication; 2: before and after; no effect "
        "without devices.",
        "DDL_DEV_SYNC", 0, 2},
-      {"rebind_iter", OptionType::kInt, "0", "Accepted for existing scripts and ignored.",
-       "DDL_REBIND_ITER", 0, 1e9},
+      {"rebind_iter", OptionType::kInt, "0",
+       "Ignored; accepted for compatibility with existing scripts.", "DDL_REBIND_ITER", 0, 1e9},
       {"check", OptionType::kBool, "0",
-       "Reduce every result a second time in fixed order and compare; trace NaN and Inf to the "
-       "rank that brought them.",
+       "Verify every reduction against a second one in rank order, and report the rank whose input "
+       "contains NaN or Inf.",
        "DDL_CHECK"},
   };
 }
 
-// How ranks rely on each other, reach each other, and what is kept.
+// Options of a job: failures, network, files.
 OptionTable options_of_jobs() {
   return {
       {"reproducible", OptionType::kBool, "0",
-       "The same bits whatever the size, bucket layout, algorithm or dimensions: everything is "
-       "folded in rank order.",
+       "Bitwise reproducible results for any message size, bucket layout, algorithm and "
+       "dimensions: "
+       "reductions are in rank order.",
        "DDL_REPRODUCIBLE"},
       {"timeout", OptionType::kFloat, "600",
-       "Seconds after which an operation that misses a rank fails.", "DDL_TIMEOUT", 0.1, 1e7},
+       "Timeout in seconds of an operation that waits for another rank.", "DDL_TIMEOUT", 0.1, 1e7},
       {"stall_seconds", OptionType::kFloat, "3",
-       "Seconds after which a waiting rank says who is missing, in which operation.",
+       "Seconds after which a waiting rank reports the missing ranks and the operation.",
        "DDL_STALL_SECONDS", 0.1, 1e6},
       {"on_failure",
        OptionType::kChoice,
        "error",
-       "When a rank is lost: `error` fails the next call of the others, `abort` also ends a "
-       "process that does not call "
-       "within two seconds.",
+       "Action when a rank is lost: `error`: the next call of the other ranks fails; `abort`: also "
+       "ends a process that makes no call within two seconds.",
        "DDL_ON_FAILURE",
        0,
        0,
        {"error", "abort"}},
-      {"lifeline", OptionType::kBool, "1",
-       "Keep a silent TCP connection from host to host, by which a dead one is noticed at once.",
-       "DDL_LIFELINE"},
+      {.name = "keepalive",
+       .type = OptionType::kBool,
+       .default_value = "1",
+       .help =
+           "Keep an idle TCP connection to the next host, to detect the death of a remote process "
+           "immediately.",
+       .environment = "DDL_KEEPALIVE",
+       .aliases = {"lifeline"},
+       .environment_aliases = {"DDL_LIFELINE"}},
       {"wire",
        OptionType::kChoice,
        "auto",
-       "How messages travel between hosts: `tcp` by our own connections, `transport` as the "
-       "launcher's library does it; `auto`: tcp under MPI where no host has a fabric such as "
-       "InfiniBand.",
+       "Messages between hosts: `tcp`: TCP connections of Tutti; `transport`: the library of the "
+       "launcher; `auto`: tcp under MPI if no host has a fabric such as InfiniBand.",
        "DDL_WIRE",
        0,
        0,
        {"auto", "tcp", "transport"}},
       {"interface", OptionType::kText, "",
-       "Network interfaces that other hosts shall use to reach this one, `eth0,eth1`; empty: those "
-       "in a network with them first, the fastest of these first.",
+       "Network interfaces that this host advertises to other hosts, `eth0,eth1`; empty: all, "
+       "those "
+       "in a common network first, by speed.",
        "DDL_INTERFACE"},
       {"eager_bytes", OptionType::kBytes, "1KiB",
-       "Largest vector that is reduced through the slots of the board, without slices.",
-       "DDL_EAGER_BYTES", 0, 32768},
+       "Largest message reduced with the eager shared-memory protocol.", "DDL_EAGER_BYTES", 0,
+       32768},
       {"run_folder", OptionType::kText, "",
-       "Folder for events, flight records and traces; empty: ./tutti-run-<process>, made "
-       "for a failure or a trace; `none`: write nothing.",
+       "Directory for events, flight records and traces; empty: ./tutti-run-<process>, created "
+       "on a failure or for a trace; `none`: write nothing.",
        "TUTTI_RUN_FOLDER"},
       {"flight_signal", OptionType::kBool, "1",
-       "Write the flight record on SIGUSR1 too, unless the program has its own use for it.",
+       "Also write the flight record on SIGUSR1, unless the program handles that signal.",
        "TUTTI_FLIGHT_SIGNAL"},
-      {"trace", OptionType::kBool, "0", "Write every operation to a trace file in the run folder.",
-       "TUTTI_TRACE"},
+      {"trace", OptionType::kBool, "0",
+       "Write every operation to a trace file in the run directory.", "TUTTI_TRACE"},
       {"tuning_cache", OptionType::kText, "",
-       "Folder of measured choices; empty: ~/.cache/tutti; `none`: do not keep "
-       "them.",
+       "Directory that caches the measured choices; empty: ~/.cache/tutti; `none`: no cache.",
        "TUTTI_TUNING_CACHE"},
       {"tune_seconds", OptionType::kFloat, "1.5",
-       "Longest time that mode p measures at the start of a job for which the cache has nothing, a "
-       "tenth of it on one host; 0: neither measure nor read the cache, only predict.",
+       "Time limit in seconds for the measurements of mode p at the start of a job that is not in "
+       "the cache, a tenth of it on one host; 0: use only the cost model.",
        "TUTTI_TUNE_SECONDS", 0, 600},
   };
 }

@@ -51,7 +51,7 @@ class KeepaliveRing {
   std::vector<int> find_dead();
 
  private:
-  static constexpr const char* kPurpose = "lifeline";  // authentication context of the handshake
+  static constexpr const char* kPurpose = "keepalive";  // authentication context of the handshake
   struct Hello {
     std::int32_t rank = -1;
   };

@@ -136,7 +136,7 @@ std::unique_ptr<HostGroup> SetUp::join_host(const topo::Layout& layout,
 // block must not continue, and perhaps fail, before all ranks have mapped it.
 void SetUp::join_keepalive_ring(const topo::Layout& layout, bool is_first_of_host) {
   const bool joins = is_world() && is_first_of_host && layout.hosts.size() > 1 &&
-                     !job_.transport->ranks_are_threads() && job_.options.flag("lifeline");
+                     !job_.transport->ranks_are_threads() && job_.options.flag("keepalive");
   const auto addresses = exchange(
       joins ? job_.monitor.open_keepalive_ring(*job_.secret, job_.options.text("interface")) : "");
   if (!joins) return;
