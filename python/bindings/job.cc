@@ -71,7 +71,7 @@ std::shared_ptr<Engine> Job::engine(int process_set) const {
   const auto found = sets_.find(process_set);
   if (found == sets_.end())
     throw ConfigError("DDL-4-84",
-                      fmt::format("There is no process set {}: add it first.", process_set));
+                      fmt::format("Unknown process set {}. Add it first.", process_set));
   if (!found->second.engine)
     throw ConfigError("DDL-4-85",
                       fmt::format("Rank {} is not in process set {}; only its ranks may call.",
@@ -102,7 +102,7 @@ void Job::remove_process_set(int id) {
     const auto found = sets_.find(id);
     if (id == 0 || found == sets_.end())
       throw ConfigError("DDL-4-84",
-                        fmt::format("There is no process set {} that could be removed.", id));
+                        fmt::format("Unknown process set {}; it cannot be removed.", id));
     set = std::move(found->second);
     sets_.erase(found);
   }

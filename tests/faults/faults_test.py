@@ -99,7 +99,7 @@ class Plain(Faults):
 
     def test_a_rank_that_leaves_is_named(self):
         for job in self.over_layouts("leave"):
-            self.check_others(job, COMM_ERROR, r"DDL-4-03 Rank 1 on .* has ended its part", r"all_reduce #3")
+            self.check_others(job, COMM_ERROR, r"DDL-4-03 Rank 1 on .* has left the job", r"all_reduce #3")
             self.assertEqual(job.children[1].returncode, 0)
 
     def test_a_stopped_rank_is_named_and_the_job_goes_on(self):

@@ -80,7 +80,7 @@ class Hosts(unittest.TestCase):
             for number in range(1, 5):
                 Path(folder, f"host{number}").write_text(SHAPE.format(cores="0 1" if number != 3 else "0"))
             run = self.run_to_end("--topology", f"{folder}/%h", "-H", HOSTS, "hostname")
-            self.assertRegex(run.errors, r"error: DDL-3-29 host3 is not like host1: ")
+            self.assertRegex(run.errors, r"error: DDL-3-29 host3 differs from host1: ")
             self.assertEqual((run.code, run.output), (2, ""))
 
     def test_a_rank_killed_on_another_host(self):

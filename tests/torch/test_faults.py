@@ -108,7 +108,7 @@ def leaves():
 
 def test_a_rank_that_ends_with_an_error_is_named():
     outcomes = ranks.Job(2, leaves).outcomes()
-    assert re.search("DDL-4-03 Rank 1 .* has ended its part", outcomes[0][0]), outcomes[0][0]
+    assert re.search("DDL-4-03 Rank 1 .* has left the job", outcomes[0][0]), outcomes[0][0]
     assert "an error of the user's own" in outcomes[1][0]
 
 

@@ -248,7 +248,7 @@ Work Communicator::receive_async(Buffer buffer, int peer, int tag) {
   return state_->point_to_point->receive(buffer, peer, tag);
 }
 Work Communicator::receive_any_async(Buffer buffer, int* peer, int tag) {
-  require(size() > 1, "A rank that is alone has nobody to receive from.");
+  require(size() > 1, "A job of one rank has no other rank to receive from.");
   check_message((rank() + 1) % size(), tag);
   return state_->point_to_point->receive_any(buffer, peer, tag);
 }

@@ -106,7 +106,7 @@ TEST(Check, NotANumberIsTracedToTheRankThatBroughtIt) {
       },
       test_options("-check 1"));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("DDL-4-10 rank 2 on host0 brought NaN or Inf into all_reduce 'loss', first "
+              HasSubstr("DDL-4-10 rank 2 on host0 passed NaN or Inf to all_reduce 'loss', first "
                         "at element 77"));
 }
 
@@ -123,7 +123,7 @@ TEST(Check, WhatStaysNotFiniteIsNotToldForEver) {
   // Operations 1, 2, 3, 4, 8, 16, 32 and 64; both ranks tell of both.
   const auto lines = std::count(captured.begin(), captured.end(), '\n');
   EXPECT_EQ(lines, 8 * 2 * 2) << captured;
-  EXPECT_THAT(captured, HasSubstr("64 operations had some so far"));
+  EXPECT_THAT(captured, HasSubstr("64 operations were affected so far"));
 }
 
 TEST(Check, AWrongResultIsNamed) {

@@ -60,8 +60,7 @@ Signature signature_of(const Call& call, int size) {
                   input.count);
   }
   comm::require(call.kind != Kind::kBroadcast || (call.root >= 0 && call.root < size),
-                "Tensor '{}': there is no rank {} to be the root; ranks are 0 to {}.", call.name,
-                call.root, size - 1);
+                "Tensor '{}': invalid root {}; ranks are 0 to {}.", call.name, call.root, size - 1);
   comm::require(call.kind != Kind::kAdasum || is_floating(signature.dtype),
                 "Tensor '{}': adasum works for floating types.", call.name);
   comm::require(call.compression.kind() == comm::Compression::kNone ||

@@ -85,7 +85,7 @@ std::vector<RankTrace> read_folder(const std::filesystem::path& folder) {
       if (trace.host.empty()) continue;  // the rank died before it wrote its first line
       if (is_trace || !by_rank.contains(trace.rank)) by_rank[trace.rank] = std::move(trace);
     } catch (const nlohmann::json::exception& wrong) {
-      throw IoError("DDL-8-60", fmt::format("{} is no file of a run folder: {}.",
+      throw IoError("DDL-8-60", fmt::format("{} is not a file of a run directory: {}.",
                                             entry.path().string(), wrong.what()));
     }
   }

@@ -90,10 +90,10 @@ HostIdentity parse_identity(std::string_view text) {
     } else if (key == "socket") {
       identity.socket = std::atoi(value.c_str());
     } else {
-      throw ConfigError("DDL-2-16",
-                        fmt::format("'{}' is no identity of a host: it holds '{}'. All ranks must "
-                                    "run the same version of the library.",
-                                    text, word));
+      throw ConfigError(
+          "DDL-2-16", fmt::format("'{}' is not a host identity: unknown field '{}'. All ranks must "
+                                  "run the same version of the library.",
+                                  text, word));
     }
   }
   return identity;

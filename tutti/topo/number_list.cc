@@ -15,7 +15,7 @@ constexpr int kLargest = 1 << 24;
 [[noreturn]] void reject(std::string_view text) {
   throw ConfigError(
       "DDL-2-12",
-      fmt::format("'{}' is no list of numbers. Write for example 0-3,8 or none.", text));
+      fmt::format("'{}' is not a list of numbers. Write for example 0-3,8 or none.", text));
 }
 
 int parse_number(std::string_view piece, std::string_view whole) {

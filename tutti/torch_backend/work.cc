@@ -81,7 +81,7 @@ c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture() {
 }
 
 void CollectiveWork::abort() {
-  TORCH_CHECK(false, "a collective of the ddl backend cannot be taken back; give it a time-out");
+  TORCH_CHECK(false, "a collective of the ddl backend cannot be aborted; set a timeout instead");
 }
 
 MessageWork::MessageWork(int rank, c10d::OpType type, at::Tensor tensor)
@@ -130,7 +130,7 @@ void MessageWork::copy_out() {
 }
 
 void MessageWork::abort() {
-  TORCH_CHECK(false, "a message of the ddl backend cannot be taken back; give it a time-out");
+  TORCH_CHECK(false, "a message of the ddl backend cannot be aborted; set a timeout instead");
 }
 
 }  // namespace tutti::torch_backend

@@ -49,8 +49,9 @@ World& World::instance() {
 
 comm::Communicator& World::communicator() const {
   if (communicator_) return *communicator_;
-  throw ConfigError("DDL-4-22",
-                    "There is no job yet. Call torch.distributed.init_process_group('ddl') first.");
+  throw ConfigError(
+      "DDL-4-22",
+      "The job has not been initialised. Call torch.distributed.init_process_group('ddl') first.");
 }
 
 comm::Communicator& World::connect(int rank, int size,
@@ -73,10 +74,10 @@ comm::Communicator& World::connect(int rank, int size,
   log::set_tag(fmt::format("rank {}", communicator_->rank()));
   if (communicator_->rank() == rank && communicator_->size() == size) return *communicator_;
   throw ConfigError("DDL-4-23",
-                    "init_process_group was told rank " + std::to_string(rank) + " of " +
-                        std::to_string(size) + ", but the launcher says rank " +
+                    "init_process_group was called with rank " + std::to_string(rank) + " of " +
+                        std::to_string(size) + ", but the launcher started rank " +
                         std::to_string(communicator_->rank()) + " of " +
-                        std::to_string(communicator_->size()) + ". Leave rank and world_size out.");
+                        std::to_string(communicator_->size()) + ". Omit rank and world_size.");
 }
 
 c10::intrusive_ptr<BackendBase> World::keep(std::shared_ptr<comm::Communicator> communicator,

@@ -22,7 +22,7 @@ DType dtype_of(DDL_Type type) {
   constexpr std::array kTypes = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16,
                                  DType::kI8,  DType::kU8,  DType::kI32, DType::kI64};
   const auto index = static_cast<std::size_t>(type);
-  require(index < kTypes.size(), "There is no type {}; use DDL_TYPE_FLOAT, DDL_TYPE_HALF, ...",
+  require(index < kTypes.size(), "Unknown type {}; use DDL_TYPE_FLOAT, DDL_TYPE_HALF, ...",
           static_cast<int>(type));
   return kTypes[index];
 }
@@ -31,7 +31,7 @@ ReduceOp op_of(DDL_Op op) {
   constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
                                ReduceOp::kProduct};
   const auto index = static_cast<std::size_t>(op);
-  require(index < kOps.size(), "There is no operation {}; use DDL_OP_SUM, DDL_OP_AVG, ...",
+  require(index < kOps.size(), "Unknown operation {}; use DDL_OP_SUM, DDL_OP_AVG, ...",
           static_cast<int>(op));
   return kOps[index];
 }
@@ -99,8 +99,8 @@ int64_t ddl_malloc(void** memory, size_t align, size_t bytes) {
   if (memory) *memory = nullptr;
   std::size_t usable = 0;
   const int code = with_group(DDL_WORLD, [&](Communicator& world) {
-    void*& address = checked(memory, "place for the address");
-    require(static_cast<int64_t>(bytes) >= 0, "There cannot be {} bytes.",
+    void*& address = checked(memory, "pointer to the address");
+    require(static_cast<int64_t>(bytes) >= 0, "Invalid number of bytes: {}.",
             static_cast<int64_t>(bytes));
     address = world.allocate(bytes, align == 0 ? 64 : align, &usable);
   });
@@ -193,14 +193,14 @@ int ddl_wait(ddl_request* request) {
 int ddl_test(ddl_request* request, int* is_complete) {
   const int code = ddl_guard([&] {
     const ddl_request state = checked(request, "request");
-    checked(is_complete, "place for the answer") = !state || state->work.is_complete();
+    checked(is_complete, "pointer to the result") = !state || state->work.is_complete();
   });
   return code == DDL_SUCCESS && *is_complete ? ddl_wait(request) : code;
 }
 
 int ddl_split(ddl_group parent, int color, int key, ddl_group* group) {
   return with_group(parent, [&](Communicator& all) {
-    checked(group, "place for the group") = -1;
+    checked(group, "pointer to the group") = -1;
     auto part = all.split(color, key);
     if (part) *group = DdlJob::instance().add_group(std::move(part));
   });
@@ -247,14 +247,14 @@ const char* ddl_last_error(void) {
 const char* ddl_error_string(int code) {
   switch (code) {
     case DDL_SUCCESS: return "success";
-    case DDL_ERROR_CONFIG: return "what was asked for cannot be";
-    case DDL_ERROR_COMM: return "ranks disagree, or one of them is gone";
-    case DDL_ERROR_TIMEOUT: return "a rank did not come in the time allowed";
-    case DDL_ERROR_MEMORY: return "memory could not be had";
-    case DDL_ERROR_IO: return "the operating system refused a file, a socket or a process";
+    case DDL_ERROR_CONFIG: return "invalid argument or unsupported combination";
+    case DDL_ERROR_COMM: return "ranks disagree on an operation, or a rank has exited";
+    case DDL_ERROR_TIMEOUT: return "timeout while waiting for another rank";
+    case DDL_ERROR_MEMORY: return "memory could not be allocated";
+    case DDL_ERROR_IO: return "a file, socket or process operation failed";
     case DDL_ERROR_STATE: return "not between ddl_init and ddl_finalize";
-    case DDL_ERROR_UNKNOWN: return "an unknown failure";
-    default: return "no code of this library";
+    case DDL_ERROR_UNKNOWN: return "unknown error";
+    default: return "invalid error code";
   }
 }
 

@@ -83,7 +83,7 @@ DdlJob::Use::Use(DdlJob& job, int group)
   if (job.groups_.empty()) throw StateError(kNotBegun);
   const auto found = job.groups_.find(group);
   require(found != job.groups_.end(),
-          "There is no group {}: use DDL_WORLD or what ddl_split gave and ddl_group_free did not "
+          "Unknown group {}: use DDL_WORLD, or a group from ddl_split that ddl_group_free did not "
           "end.",
           group);
   communicator_ = found->second;
@@ -109,7 +109,7 @@ Communicator& DdlJob::add_guest(std::unique_ptr<Communicator> communicator) {
 
 std::int64_t ddl_count(std::size_t count, int ranks, const char* what) {
   constexpr std::size_t kMost = std::size_t{1} << 56;
-  require(count < kMost / static_cast<std::size_t>(ranks), "There cannot be {} {}.",
+  require(count < kMost / static_cast<std::size_t>(ranks), "Invalid number of {1}: {0}.",
           static_cast<std::int64_t>(count), what);
   return static_cast<std::int64_t>(count) * ranks;
 }
@@ -129,7 +129,7 @@ int ddl_failure() noexcept try {
   } catch (const std::exception& error) {
     last_failure = error.what();
   } catch (...) {
-    last_failure = "an unknown failure";
+    last_failure = "unknown error";
   }
   return DDL_ERROR_UNKNOWN;
 } catch (...) {

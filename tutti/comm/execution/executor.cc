@@ -123,7 +123,7 @@ void Executor::reduce_local(const plan::Step& step) const {
                       static_cast<std::size_t>(part) * running_.memory.bytes_of(step.target));
   }
   void* targets[1] = {running_.memory.own(step.target)};
-  running_.reduce(step, sources, targets, step.target.count);
+  running_.reduce_step(step, sources, targets, step.target.count);
 }
 
 // Nothing could advance. Awake first; then local waits sleep on the flag that is missing, waits for

@@ -59,7 +59,7 @@ Result HostSteps::leader_reduce(LaneState& lane, const plan::Step& step, bool* f
     sources_.push_back(data);
   }
   void* targets[1] = {running_.memory.own(step.target)};
-  running_.reduce(step, sources_, targets, step.source.count);
+  running_.reduce_step(step, sources_, targets, step.source.count);
   return Result::ok();
 }
 
@@ -98,7 +98,7 @@ Result HostSteps::reduce_mapped(const plan::Step& step) {
     if (!mapped) return mapped;
     targets_.push_back(base + running_.memory.offset_of(step.target));
   }
-  running_.reduce(step, sources_, targets_, step.source.count);
+  running_.reduce_step(step, sources_, targets_, step.source.count);
   return Result::ok();
 }
 

@@ -21,8 +21,8 @@ struct RunningOperation {
     return operation->op == ReduceOp::kAverage ? ReduceOp::kSum : operation->op;
   }
   // The fold of a step.
-  void reduce(const plan::Step& step, std::span<const void* const> sources,
-              std::span<void* const> targets, std::int64_t count) const {
+  void reduce_step(const plan::Step& step, std::span<const void* const> sources,
+                   std::span<void* const> targets, std::int64_t count) const {
     reduce(operation->dtype, step.completes ? operation->op : sum_for_average(), sources, targets,
            count, plan->ranks);
   }

@@ -164,13 +164,14 @@ Result SelfCheck::trace_not_finite(const Operation& operation,
   if (not_finite_ > kToldInFull && !std::has_single_bit(not_finite_)) return outcome;
   for (int r = 0; r < size_; ++r) {
     if (!is_there(first[r])) continue;
-    log::warning("DDL-4-10 rank {} on {} brought NaN or Inf into {}{}, first at element {}.{}", r,
-                 topo::host_name_of(layout_, r), name_of(operation.collective),
-                 operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r],
-                 not_finite_ < kToldInFull
-                     ? ""
-                     : fmt::format(" {} operations had some so far; few of the next are told.",
-                                   not_finite_));
+    log::warning(
+        "DDL-4-10 rank {} on {} passed NaN or Inf to {}{}, first at element {}.{}", r,
+        topo::host_name_of(layout_, r), name_of(operation.collective),
+        operation.name.empty() ? "" : fmt::format(" '{}'", operation.name), first[r],
+        not_finite_ < kToldInFull
+            ? ""
+            : fmt::format(" {} operations were affected so far; most of the next are not reported.",
+                          not_finite_));
   }
   return outcome;
 }

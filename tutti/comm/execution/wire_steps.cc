@@ -68,7 +68,7 @@ void WireSteps::reduce_arrived(LaneState& lane, const plan::Step& step) const {
   const void* sources[2] = {target, lane.arrived.data()};
   if (step.arrived_first) std::swap(sources[0], sources[1]);
   void* targets[1] = {target};
-  running_.reduce(step, sources, targets, step.target.count);
+  running_.reduce_step(step, sources, targets, step.target.count);
 }
 
 // Begun only after the neighbour in the group was seen to be in the same operation: a chain of such

@@ -33,7 +33,7 @@ std::string message_text(const RankReport& report) {
 std::string RankReport::activity() const {
   const std::string last = record.text();
   const double seconds = static_cast<double>(since_ns) * 1e-9;
-  if (has_left) return "has ended its part of the job";
+  if (has_left) return "has left the job";
   if (is_inside) return fmt::format("is in {} for {:.1f} s", last, seconds);
   if (message_kind != BlockedMessage::Kind::kNone) {
     return fmt::format("is in a {} for {:.1f} s", message_text(*this),

@@ -69,7 +69,7 @@ void KeepaliveRing::try_next(Line& line) {
     }
     ::close(file);
   }
-  log::debug("no connection to rank {} to notice its end by.", line.rank);
+  log::debug("no keepalive connection to rank {}.", line.rank);
 }
 
 void KeepaliveRing::accept_connections() {

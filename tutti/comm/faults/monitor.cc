@@ -85,11 +85,11 @@ void Monitor::expect_end() {
 
 void Monitor::announce_exit() {
   if (has_abandoned_transport_) return;  // all ranks know why
-  notify_death(transport_.rank(),
-               Result::failure(ErrorKind::kComm, "DDL-4-04",
-                               fmt::format("Rank {} has exited before all ranks came to the end "
-                                           "of the job.",
-                                           transport_.rank())));
+  notify_death(
+      transport_.rank(),
+      Result::failure(ErrorKind::kComm, "DDL-4-04",
+                      fmt::format("Rank {} has exited before all ranks reached the end of the job.",
+                                  transport_.rank())));
 }
 
 void Monitor::abandon_transport() {
@@ -262,7 +262,7 @@ void Monitor::look_for_lost_at_end() {
     if (now_ns() - since < kEndTime) continue;
     Result failure = Result::failure(
         ErrorKind::kComm, "DDL-4-04",
-        fmt::format("Rank {} has exited before all ranks came to the end of the job.", job_rank));
+        fmt::format("Rank {} has exited before all ranks reached the end of the job.", job_rank));
     for (const auto& [id, membership] : memberships_) {
       const bool is_new = membership->rank_of_job(job_rank) >= 0 && membership->fail(failure);
       if (is_new) report(failure);

@@ -64,7 +64,7 @@ void Watchdog::report_stall(int rank) {
 }
 
 void Watchdog::report_recovery() {
-  log::info("DDL-4-11 {} goes on after {:.1f} s.", record_.text(), seconds(waited_ns_));
+  log::info("DDL-4-11 {} continues after {:.1f} s.", record_.text(), seconds(waited_ns_));
   monitor_->recorder().events().write(
       "recovered", {{"operation", record_.text()}, {"seconds", seconds(waited_ns_)}});
 }
@@ -109,8 +109,9 @@ bool Watchdog::has_left_for(std::int64_t nanoseconds) {
 Result Watchdog::has_left(int rank) const {
   return Result::failure(
       ErrorKind::kComm, "DDL-4-03",
-      fmt::format("Rank {} on {} has ended its part of the job; rank {} waits for it in {}.", rank,
-                  membership_->host_of(rank), membership_->rank(), record_.text()));
+      fmt::format("Rank {} on {} has left the job while rank {} is waiting for it in {}. Check the "
+                  "output of that rank.",
+                  rank, membership_->host_of(rank), membership_->rank(), record_.text()));
 }
 
 std::optional<RankReport> Watchdog::report_of(int rank, bool with_process_state,
@@ -172,12 +173,12 @@ std::string Watchdog::describe(int awaited) const {
   if (missing.size() > kMostNamed) {
     const std::size_t more = missing.size() - kMostNamed;
     missing.resize(kMostNamed);
-    missing.push_back(fmt::format("{} more are not there", more));
+    missing.push_back(fmt::format("{} more are missing", more));
   }
   if (!silent.empty() && asked_since_ns_ != 0) missing.push_back(describe_silent(silent));
   if (!missing.empty()) return fmt::format("{}", fmt::join(missing, "; "));
-  return awaited < 0 ? "all ranks are in it"
-                     : fmt::format("the part of {} has not come", membership_->name_of(awaited));
+  return awaited < 0 ? "all ranks have reached it"
+                     : fmt::format("data of {} has not arrived", membership_->name_of(awaited));
 }
 
 bool Watchdog::is_missing(const RankReport& report) const {

@@ -37,8 +37,8 @@ void require_same_type(const ConstBuffer& input, const ConstBuffer& output) {
 }
 
 int checked_root(Caller caller, int root) {
-  require(root >= 0 && root < caller.size, "There is no rank {} to be the root; ranks are 0 to {}.",
-          root, caller.size - 1);
+  require(root >= 0 && root < caller.size, "Invalid root {}; ranks are 0 to {}.", root,
+          caller.size - 1);
   return root;
 }
 

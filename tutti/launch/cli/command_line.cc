@@ -76,7 +76,7 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
       break;
     }
     if (word.find_first_not_of('-') == word.npos) {
-      throw ConfigError("DDL-3-02", fmt::format("'{}' is no option. See ddlrun --help.", word));
+      throw ConfigError("DDL-3-02", fmt::format("'{}' is not an option. See ddlrun --help.", word));
     }
     std::string value = "1";
     bool has_value = false;

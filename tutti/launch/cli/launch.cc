@@ -46,7 +46,7 @@ class Launch {
     own_.check_ddl_options(text);
   }
 
-  void print(const std::string& text) const {
+  void print_if_verbose(const std::string& text) const {
     if (options_.flag("verbose")) print(fmt::format("ddlrun: {}\n", text));
   }
 
@@ -79,7 +79,7 @@ class Launch {
     const std::vector<CheckResult> results = run_checks(facts_);
     const bool is_verbose = options_.flag("verbose");
     if (is_verbose && all_answer)
-      print("the hosts look like this:\n" + topo::render(common_machine(facts_)));
+      print_if_verbose("topology of the hosts:\n" + topo::render(common_machine(facts_)));
     fmt::print(stderr, "{}", render(results, is_verbose));
     if (!has_errors(results)) return true;
     fmt::print(stderr, "ddlrun: nothing was started. --skipchecks starts without these checks.\n");
@@ -115,7 +115,7 @@ class Launch {
       end = run_once(folder, restart);
     }
     if (end.exit_code != 0) {
-      print(fmt::format("ddlrun: all about this run is in {}\n", folder.path().string()));
+      print(fmt::format("ddlrun: files of this run are in {}\n", folder.path().string()));
     }
     const int code = deliver_output(end);
     output_ = nullptr;
@@ -141,7 +141,7 @@ class Launch {
     spec.timeout = seconds_left();
     const std::string line = os::shell_line(spec.command);
     print(fmt::format("+ {}\n", line));
-    print("run folder " + folder.path().string());
+    print_if_verbose("run directory: " + folder.path().string());
     output_->event([line, restart, ranks = facts_.rankfile.size(),
                     hosts = host_list_text(facts_.rankfile)](runs::EventLog& log) {
       log.write("launch", {{"command", line},

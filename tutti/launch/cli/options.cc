@@ -29,88 +29,95 @@ Argument list(std::string name, std::vector<std::string> aliases, std::string va
   return one;
 }
 
-ArgumentGroup where() {
+ArgumentGroup host_options() {
   return {
-      "Where",
+      "Hosts",
       {option("host", {"H"}, "LIST",
               "Hosts, host1,host2:4,node[01-16],alice@host3; :N is the number of ranks on a host. "
-              "Default: the hosts of the Slurm, LSF or PBS job, else this machine."),
+              "Default: the hosts of the Slurm, LSF or PBS job, or this host without a job."),
        option("hostfile", {"machinefile"}, "FILE", "Hosts, one per line, with slots=N or :N."),
        option("rankfile", {"rf"}, "FILE",
-              "Ranks on hosts and cores, `rank 0=host1 slot=0:0-7`; nothing is computed then."),
+              "Hosts and cores of each rank, `rank 0=host1 slot=0:0-7`, instead of computed ones."),
        option("topology", {}, "FILE",
-              "Shape of the hosts from a machine file instead of looking; %h in the name is "
-              "the host.")}};
+              "Machine file with the topology of the hosts, instead of detection; %h in the name "
+              "is the host.")}};
 }
 
-ArgumentGroup how_many() {
-  return {"How many",
-          {number("ranks", {"n", "np"}, "Ranks in all; else one per accelerator, or per core."),
-           number("accelerators", {"gpus"}, "Ranks per host; else all accelerators, or all cores."),
-           number("nodes", {}, "Hosts per rack; else what is left."),
-           number("racks", {}, "Racks per aisle; else 1."), number("aisles", {}, "Aisles; else 1."),
-           number("sockets", {}, "Sockets per host to use; else all."),
-           number("cores", {}, "Cores per socket to use; else all."),
-           flag("oversubscribe", {}, "Let ranks share cores; they are not pinned then.")}};
+ArgumentGroup layout_options() {
+  return {
+      "Process layout",
+      {number("ranks", {"n", "np"}, "Number of ranks. Default: one per accelerator, or per core."),
+       number("accelerators", {"gpus"},
+              "Ranks per host. Default: one per accelerator, or per core."),
+       number("nodes", {}, "Hosts per rack. Default: hosts / (racks x aisles)."),
+       number("racks", {}, "Racks per aisle. Default: 1."),
+       number("aisles", {}, "Number of aisles. Default: 1."),
+       number("sockets", {}, "Sockets used per host. Default: all."),
+       number("cores", {}, "Cores used per socket. Default: all."),
+       flag("oversubscribe", {}, "Allow more ranks than cores; the ranks are not pinned.")}};
 }
 
-ArgumentGroup what() {
-  return {"What the ranks get",
-          {{{"mode", kText, "p", "Mode of the communication library: letter, or p:4x2x1x1.", ""},
+ArgumentGroup rank_environment_options() {
+  return {"Rank environment",
+          {{{"mode", kText, "p", "Mode of the communication library: a letter, or p:4x2x1x1.", ""},
             {"m"},
             "MODE"},
            list("ddlarg", {"ddloption"}, "TEXT",
-                "More options of the library, \"-dump_iter 100\"; may be repeated."),
-           flag("no_ddloptions", {}, "Do not set DDL_OPTIONS: the program sets its own."),
-           list("x", {"export"}, "NAME[=V]", "Pass a variable on to the ranks; may be repeated.")}};
+                "Options of the communication library, \"-dump_iter 100\"; may be repeated."),
+           flag("no_ddloptions", {}, "Do not set DDL_OPTIONS; the program sets it itself."),
+           list("x", {"export"}, "NAME[=V]",
+                "Export an environment variable to the ranks; may be repeated.")}};
 }
 
-ArgumentGroup mpi() {
+ArgumentGroup mpi_options() {
   return {"MPI",
           {{{"mpi",
              kChoice,
              "auto",
-             "Which one starts the ranks; none: ddlrun itself, on this machine only.",
+             "Launcher of the ranks; none: ddlrun itself, on this host only.",
              "",
              0,
              0,
              {"auto", "openmpi", "mpich", "spectrum", "srun", "none"}},
             {},
             "NAME"},
-           flag("tcp", {"t"}, "TCP between hosts, even where there is something faster."),
-           list("mpiarg", {}, "TEXT", "Words for the mpirun line; may be repeated.")}};
+           flag("tcp", {"t"}, "Use TCP between hosts even if a faster network is available."),
+           list("mpiarg", {}, "TEXT", "Arguments for mpirun; may be repeated.")}};
 }
 
 ArgumentGroup check_options() {
   return {"Checks",
-          {flag("check", {}, "Only check hosts and network, print a report, start nothing."),
-           flag("skipchecks", {}, "Start without the checks."),
-           flag("dry_run", {}, "Print rankfile, environment and command, and start nothing.")}};
+          {flag("check", {}, "Check hosts and network, print a report and exit."),
+           flag("skipchecks", {}, "Skip the checks before the start."),
+           flag("dry_run", {}, "Print rankfile, environment and command and exit.")}};
 }
 
-ArgumentGroup watching() {
+ArgumentGroup runtime_options() {
   return {
-      "While it runs",
+      "Runtime",
       {{{"timeout", kFloat, "", "Time limit of the job in seconds.", "", 0.1, 1e9}, {}, "S"},
-       {{"max_restarts", kInt, "0", "Restarts of a job that failed, at most.", "", 0, 1e6},
+       {{"max_restarts", kInt, "0", "Maximum number of restarts after a failure.", "", 0, 1e6},
         {},
         "N"},
-       flag("tag_output", {}, "Begin every line of output with its rank and host."),
-       option("log_dir", {}, "FOLDER", "Parent of the run folders; else $TMPDIR/DDLRUN-<user id>."),
-       flag("verbose", {"v"}, "Say what was found, checked and chosen.")}};
+       flag("tag_output", {}, "Prefix every line of output with its rank and host."),
+       option("log_dir", {}, "DIR",
+              "Parent directory of the run directories. Default: $TMPDIR/DDLRUN-<user id>."),
+       flag("verbose", {"v"}, "Print the detected topology, the checks and the chosen settings.")}};
 }
 
-ArgumentGroup about() {
-  return {"About",
-          {flag("help", {"h"}, "This text."), flag("version", {}, "The version."),
-           option("print", {}, "PAGE", "This text as man, completion or reference.")}};
+ArgumentGroup help_options() {
+  return {"Help",
+          {flag("help", {"h"}, "Print this help."), flag("version", {}, "Print the version."),
+           option("print", {}, "PAGE", "Print a generated page: man, completion or reference.")}};
 }
 
 }  // namespace
 
 const std::vector<ArgumentGroup>& argument_groups() {
-  static const std::vector<ArgumentGroup> groups = {where(),         how_many(), what(), mpi(),
-                                                    check_options(), watching(), about()};
+  static const std::vector<ArgumentGroup> groups = {
+      host_options(), layout_options(), rank_environment_options(),
+      mpi_options(),  check_options(),  runtime_options(),
+      help_options()};
   return groups;
 }
 

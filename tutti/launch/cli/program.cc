@@ -33,10 +33,9 @@ std::string script_of(const std::vector<std::string>& arguments) {
 
 Program complete_program(std::vector<std::string> arguments, std::string_view path) {
   if (arguments.empty() || arguments[0].empty()) {
-    throw ConfigError(
-        "DDL-3-01",
-        "There is no program to run. Write: ddlrun [options] program [arguments], for "
-        "example ddlrun python train.py. See ddlrun --help.");
+    throw ConfigError("DDL-3-01",
+                      "No program to run. Usage: ddlrun [options] program [arguments], for "
+                      "example ddlrun python train.py. See ddlrun --help.");
   }
   Program program{std::move(arguments), {}};
   const bool is_script = program.arguments[0].ends_with(".py") &&

@@ -22,7 +22,7 @@ int parse_count(const std::string& variable, const std::string& text) {
   const bool is_number = !text.empty() && text.size() < 8 &&
                          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number || text.find_first_not_of('0') == text.npos) {
-    reject(variable, fmt::format("'{}' is no number of ranks", text));
+    reject(variable, fmt::format("'{}' is not a number of ranks", text));
   }
   return std::stoi(text);
 }
@@ -44,7 +44,7 @@ class SlotCounter {
 
 std::vector<Host> read_slot_file(const std::string& variable, const std::string& path) {
   std::ifstream file(path);
-  if (!file) reject(variable, "there is no file " + path);
+  if (!file) reject(variable, "no such file: " + path);
   SlotCounter counter;
   for (std::string name; file >> name;) counter.add(name, 1);
   std::vector<Host> hosts = counter.take();

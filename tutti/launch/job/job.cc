@@ -156,7 +156,7 @@ class Job {
       ++succeeded_;
       if (first_done_ < 0 && !is_ending_) first_done_ = exit.rank;
     } else if (exit.was_stopped) {
-      suspect(fmt::format("DDL-3-43 {} ended the job. Its words are in {}.", spec_.command.front(),
+      suspect(fmt::format("DDL-3-43 {} ended the job. Its output is in {}.", spec_.command.front(),
                           mpirun_log_->path()));
     } else {
       add_failure({exit.rank, exit.code, exit.signal, false, exit.when_ns});
@@ -294,7 +294,7 @@ class Job {
     bool has_begun = false;
     for (int rank = 0; rank < ranks_.size(); ++rank) has_begun |= ranks_.has_come(rank);
     end_ = {mpirun_->exit_code(),
-            fmt::format("DDL-3-43 {} {}{}. Its words are in {}.", spec_.command.front(),
+            fmt::format("DDL-3-43 {} {}{}. Its output is in {}.", spec_.command.front(),
                         mpirun_->how_it_ended(), has_begun ? "" : " before any rank had started",
                         mpirun_log_->path()),
             true};

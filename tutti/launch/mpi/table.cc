@@ -51,7 +51,7 @@ const Launcher& launcher_named(std::string_view name) {
   for (const Launcher& launcher : launchers()) {
     if (launcher.name == name) return launcher;
   }
-  throw ConfigError("DDL-3-14", fmt::format("There is no MPI called '{}'.", name));
+  throw ConfigError("DDL-3-14", fmt::format("Unknown MPI '{}'.", name));
 }
 
 std::optional<Mpi> recognise(std::string_view text) {

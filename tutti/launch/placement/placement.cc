@@ -120,17 +120,16 @@ void check_room(const Host& host, int ranks, const topo::Machine& machine, int c
   const int devices = static_cast<int>(machine.accelerators.size());
   if (devices > 0 && ranks > devices && shape.accelerators > 0) {
     throw ConfigError(
-        "DDL-3-12", fmt::format("-accelerators {}: a host has {}. Ask for at most so many, or add "
-                                "--oversubscribe.",
-                                ranks, devices));
+        "DDL-3-12",
+        fmt::format(
+            "-accelerators {0}: a host has only {1}. Use at most {1}, or add --oversubscribe.",
+            ranks, devices));
   }
   if (ranks <= cores) return;
-  throw ConfigError(
-      "DDL-3-09",
-      fmt::format(
-          "{} ranks are wanted on {}, which has {} core{}. Ask for fewer, add hosts, or let "
-          "ranks share cores with --oversubscribe.",
-          ranks, host.name, cores, cores == 1 ? "" : "s"));
+  throw ConfigError("DDL-3-09",
+                    fmt::format("{} ranks were requested on {}, which has {} core{}. Use fewer "
+                                "ranks, add hosts, or let ranks share cores with --oversubscribe.",
+                                ranks, host.name, cores, cores == 1 ? "" : "s"));
 }
 
 void set_dimensions(Rankfile* rankfile, const Shape& shape) {

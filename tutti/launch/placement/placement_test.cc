@@ -115,7 +115,7 @@ TEST(Placement, MoreThanThereIs) {
     return error_of([&] { place(hosts(1), machine, shape); });
   };
   EXPECT_THAT(trouble({.ranks = 3}),
-              HasSubstr("DDL-3-09 3 ranks are wanted on host1, which has 2 cores"));
+              HasSubstr("DDL-3-09 3 ranks were requested on host1, which has 2 cores"));
   EXPECT_THAT(trouble({.accelerators = 5}), HasSubstr("DDL-3-09"));
   EXPECT_THAT(trouble({.ranks = 2, .cores = 1}), HasSubstr("which has 1 core."));
   EXPECT_THAT(trouble({.sockets = 2}), HasSubstr("DDL-3-12"));
@@ -126,7 +126,7 @@ TEST(Placement, MoreThanThereIs) {
 
   const topo::Machine power9 = topo::parse_machine(os::read_text(TUTTI_MACHINE));
   EXPECT_THAT(error_of([&] { place(hosts(1), power9, {.accelerators = 5}); }),
-              HasSubstr("DDL-3-12 -accelerators 5: a host has 4"));
+              HasSubstr("DDL-3-12 -accelerators 5: a host has only 4"));
   EXPECT_EQ(place(hosts(1), power9, {.accelerators = 2}).ranks[1].cores.front(), 8);
 }
 

@@ -50,10 +50,9 @@ void add_exports(Environment* environment, const Environment& own,
     const std::string name = text.substr(0, equals);
     const auto found = own.find(name);
     if (name.empty() || (equals == text.npos && found == own.end())) {
-      throw ConfigError("DDL-3-16",
-                        fmt::format("-x {}: there is no such variable. Write -x NAME of "
-                                    "one that is set, or -x NAME=value.",
-                                    text));
+      throw ConfigError("DDL-3-16", fmt::format("-x {}: the variable is not set. Write -x NAME of "
+                                                "one that is set, or -x NAME=value.",
+                                                text));
     }
     (*environment)[name] = equals == text.npos ? found->second : text.substr(equals + 1);
   }

@@ -24,7 +24,7 @@ std::string trimmed(const std::string& text) {
 
 int parse_int(const std::string& text) {
   const std::vector<int> numbers = topo::parse_list(text);
-  if (numbers.size() != 1) throw ConfigError("DDL-3-10", fmt::format("'{}' is no number", text));
+  if (numbers.size() != 1) throw ConfigError("DDL-3-10", fmt::format("'{}' is not a number", text));
   return numbers[0];
 }
 
@@ -77,7 +77,7 @@ class Reader {
     try {
       if (found != numbers.end()) *found->second = parse_int(value);
     } catch (const ConfigError&) {
-      reject(fmt::format("#{} is '{}', which is no number", key, value));
+      reject(fmt::format("#{} is '{}', which is not a number", key, value));
     }
   }
 
@@ -88,7 +88,7 @@ class Reader {
     const std::size_t equals = place.find('=');
     const bool is_rank = keyword == "rank" && equals != place.npos && equals > 0 &&
                          equals + 1 < place.size() && slot.starts_with("slot=") && !(words >> more);
-    if (!is_rank) reject(fmt::format("'{}' is no place of a rank", line));
+    if (!is_rank) reject(fmt::format("'{}' does not assign a rank", line));
     try {
       const int rank = parse_int(place.substr(0, equals));
       if (rank >= kMostRanks) reject(fmt::format("rank {} is too high", rank));
@@ -99,7 +99,7 @@ class Reader {
       if (seen_.insert(host).second) rankfile_.hosts.push_back(host);
     } catch (const ConfigError& error) {
       if (error.code() == "DDL-3-10" && std::strstr(error.what(), "line ")) throw;
-      reject(fmt::format("'{}' is no place of a rank", line));
+      reject(fmt::format("'{}' does not assign a rank", line));
     }
   }
 

@@ -105,7 +105,7 @@ Findings other_hardware(const Facts& facts) {
     const auto differences = topo::differences(first->report->machine, host.report->machine);
     if (differences.empty()) return "";
     return fmt::format(
-        "{} is not like {}: {}. Leave it out, or deal the ranks yourself with "
+        "{} differs from {}: {}. Leave it out, or assign the ranks with "
         "-rankfile.",
         host.name, first->name, fmt::join(differences, "; "));
   });

@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Facts& facts) { facts.hosts[1].report->missing_files = {"a.py"}; }},
         Fault{"DDL-3-28", "no folder /home/me", true,
               [](Facts& facts) { facts.hosts[1].report->has_folder = false; }},
-        Fault{"DDL-3-29", "host2 is not like host1", true,
+        Fault{"DDL-3-29", "host2 differs from host1", true,
               [](Facts& facts) {
                 facts.hosts[1].report->machine = topo::synthetic_machine("pack:2 core:4 pu:1");
               }},

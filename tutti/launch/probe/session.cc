@@ -120,9 +120,11 @@ Failure explain(const std::string& host, const Answer& answer, const std::string
     return answer.errors.find(text) != std::string::npos;
   };
   if (reported("cannot start ssh")) {
-    return {"DDL-3-21", fmt::format("{} cannot be asked: there is no ssh here. Install it (Debian: "
-                                    "openssh-client).",
-                                    host)};
+    return {
+        "DDL-3-21",
+        fmt::format("{} cannot be reached: ssh is not installed on this host. Install it (Debian: "
+                    "openssh-client).",
+                    host)};
   }
   if (reported("Could not resolve") || reported("Name or service not known") ||
       reported("Invalid node name")) {

@@ -103,7 +103,7 @@ int rendezvous_port() {
   const int port = own > 0 ? own : std::atoi(text_of("MASTER_PORT")) + 1;
   if (port > 1 && port < 65536) return port;
   throw ConfigError("DDL-6-25",
-                    "the job has several hosts, but no port to meet at: set MASTER_ADDR and "
+                    "the job has several hosts but no rendezvous port: set MASTER_ADDR and "
                     "MASTER_PORT as torchrun does, or start it with ddlrun or mpirun.");
 }
 

@@ -71,13 +71,13 @@ TEST_F(LocalTransport, RefusesARankThatCannotBe) {
 TEST_F(LocalTransport, EveryoneLearnsWhoDidNotCome) {
   auto joining = start(job(2, 4));
   auto host = start(job(0, 4, 1));
-  const std::string missing = "of 4 ranks these did not come within 1 s: 1, 3.";
+  const std::string missing = "of 4 ranks, these did not join within 1 s: 1, 3.";
   EXPECT_THAT(host.get(), HasSubstr("DDL-6-20 " + missing));
   EXPECT_THAT(joining.get(), AllOf(HasSubstr("DDL-6-20"), HasSubstr(missing)));
 }
 
 TEST_F(LocalTransport, SaysWhenRankZeroDidNotCome) {
-  EXPECT_THAT(start(job(1, 2, 0.01)).get(), HasSubstr("DDL-6-20 rank 0 did not come"));
+  EXPECT_THAT(start(job(1, 2, 0.01)).get(), HasSubstr("DDL-6-20 rank 0 did not join"));
 }
 
 TEST_F(LocalTransport, ARankOfAnotherJobIsRefused) {
@@ -146,7 +146,7 @@ TEST_F(LocalTransport, ARankThatComesTwiceIsRefused) {
   auto host = start(job(0, 3));
   auto one = start(job(1, 3)), two = start(job(1, 3));
   std::future<std::string> other;
-  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("there is a rank 1 already"));
+  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("rank 1 has already joined"));
   auto last = start(job(2, 3));
   EXPECT_EQ(last.get() + other.get() + host.get(), "");
 }

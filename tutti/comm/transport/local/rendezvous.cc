@@ -57,24 +57,23 @@ std::string Rendezvous::address() const {
         "other hosts need MASTER_ADDR and LOCAL_WORLD_SIZE, or mpirun",
         job_.id);
   }
-  return fmt::format("with the same MASTER_ADDR and MASTER_PORT (they meet at {}, port {})",
+  return fmt::format("with the same MASTER_ADDR and MASTER_PORT (rendezvous at {}, port {})",
                      job_.master, job_.port);
 }
 
 void Rendezvous::serve() {
   RendezvousListener listener(job_);
   if (!listener.is_open()) {
-    throw ConfigError(
-        "DDL-6-24",
-        fmt::format("another job has taken the place where ranks meet ({}): give each its own "
-                    "TUTTI_JOB or MASTER_PORT, or TUTTI_PORT. Here: {}.",
-                    std::strerror(errno),
-                    job_.master.empty() ? job_.id : std::to_string(job_.port)));
+    throw ConfigError("DDL-6-24",
+                      fmt::format("the rendezvous address {} is in use ({}). Give each job a "
+                                  "different TUTTI_JOB, MASTER_PORT or TUTTI_PORT.",
+                                  job_.master.empty() ? job_.id : std::to_string(job_.port),
+                                  std::strerror(errno)));
   }
   if (!job_.secret && !job_.master.empty()) {
     log::warning(
-        "DDL-6-29 Ranks of several hosts meet at port {} without a secret, so another "
-        "process could take the part of a rank. Start the job with ddlrun, or set {} to "
+        "DDL-6-29 The rendezvous at port {} has no secret, so an unrelated process could join as a "
+        "rank. Start the job with ddlrun, or set {} to "
         "the same 64 hexadecimal digits on all ranks.",
         job_.port, auth::Secret::kVariable);
   }
@@ -89,7 +88,7 @@ void Rendezvous::serve() {
   if (const std::string missing = missing_ranks(); !missing.empty()) {
     result = Result::failure(
         ErrorKind::kTimeout, "DDL-6-20",
-        fmt::format("of {} ranks these did not come within {} s: {}. Start all of them {}.",
+        fmt::format("of {} ranks, these did not join within {} s: {}. Start all ranks {}.",
                     job_.size, job_.seconds, missing, address()));
   }
   for (Connection& connection : connections_) {
@@ -106,22 +105,22 @@ void Rendezvous::accept_rank(RendezvousListener::Arrival arrival) {
   Connection& connection = arrival.connection;
   std::string wrong;
   if (hello.job != std::hash<std::string>()(job_.id)) {
-    wrong = "this rank belongs to another job";
+    wrong = "this rank belongs to a different job";
   } else if (hello.size != job_.size) {
     wrong = fmt::format("this rank was started with WORLD_SIZE={}, rank 0 with {}", hello.size,
                         job_.size);
   } else if (hello.rank < 1 || hello.rank >= job_.size || connections_[hello.rank].is_open()) {
-    wrong = fmt::format("there is a rank {} already", hello.rank);
+    wrong = fmt::format("rank {} has already joined", hello.rank);
   }
   if (wrong.empty()) {
     connections_[hello.rank] = std::move(connection);
     return;
   }
-  connection.refuse(Result::failure(
-      ErrorKind::kConfig, "DDL-6-22",
-      fmt::format("{}: either RANK or WORLD_SIZE is wrong, or another job has the same id ({}); "
-                  "give each its own TUTTI_JOB or MASTER_PORT.",
-                  wrong, job_.id)));
+  connection.refuse(
+      Result::failure(ErrorKind::kConfig, "DDL-6-22",
+                      fmt::format("{}: RANK or WORLD_SIZE is wrong, or another job has the same id "
+                                  "({}). Give each job a different TUTTI_JOB or MASTER_PORT.",
+                                  wrong, job_.id)));
 }
 
 std::string Rendezvous::missing_ranks() const {
@@ -152,13 +151,13 @@ Connection Rendezvous::connect_until_accepted() const {
     if (seconds_left <= 0 && was_refused) {
       throw TimeoutError(
           "DDL-6-28",
-          fmt::format("a process listens where rank 0 should, but did not prove within {} s that "
-                      "it is: it belongs to another user, or has another {} than this rank. Start "
-                      "rank 0 {}.",
-                      job_.seconds, auth::Secret::kVariable, address()));
+          fmt::format(
+              "the process that listens at the address of rank 0 did not authenticate within {} s: "
+              "it belongs to another user, or has a different {}. Start rank 0 {}.",
+              job_.seconds, auth::Secret::kVariable, address()));
     }
     if (seconds_left <= 0) {
-      throw TimeoutError("DDL-6-20", fmt::format("rank 0 did not come within {} s. Start it {}.",
+      throw TimeoutError("DDL-6-20", fmt::format("rank 0 did not join within {} s. Start it {}.",
                                                  job_.seconds, address()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(was_refused ? 50 : 5));
@@ -172,11 +171,11 @@ void Rendezvous::join() {
   // No timeout: rank 0 may have started to wait later than this rank, and it reports its own timeout.
   std::string welcome;
   Result result = host.receive(&welcome);
-  if (!result) std::move(result).with_context("meeting rank 0").throw_if_error();
+  if (!result) std::move(result).with_context("joining the job at rank 0").throw_if_error();
   if (!secret_) secret_ = auth::Secret::from_hex(welcome);
   if (!secret_) {
     throw ConfigError("DDL-6-28",
-                      fmt::format("rank 0 has a {}, this rank has none: set it on all ranks.",
+                      fmt::format("rank 0 has a {}, this rank has not. Set it on all ranks.",
                                   auth::Secret::kVariable));
   }
   connections_.push_back(std::move(host));

@@ -187,7 +187,7 @@ Result PeerArena::resolve(Location location, std::byte** address) {
     return Result::failure(
         ErrorKind::kMemory, "DDL-5-09",
         fmt::format(
-            "Place {} of segment {} does not exist in the memory of process {}. Free buffers "
+            "Offset {} of segment {} does not exist in the memory of process {}. Free buffers "
             "only after every rank has finished with them.",
             location.offset, location.segment, state_->directory_memory->handle().pid));
   }

@@ -48,7 +48,7 @@ void Stream::lose() {
 
 std::string Stream::loss() const {
   return fmt::format(
-      "there is no connection to rank {}, or it broke. Check that the hosts reach each "
+      "the connection to rank {} failed or was lost. Check that the hosts can reach each "
       "other (firewall, option interface); -wire transport leaves messages to MPI.",
       peer_);
 }

@@ -53,8 +53,8 @@ void TcpWire::connect_to_all() {
 
 MessageEnds& TcpWire::ends_to(int peer) {
   if (peer < 0 || peer >= static_cast<int>(contacts_.size())) {
-    throw ConfigError("DDL-6-01", fmt::format("there is no rank {}: this wire has ranks 0 to {}.",
-                                              peer, static_cast<int>(contacts_.size()) - 1));
+    throw ConfigError("DDL-6-01", fmt::format("invalid rank {}: ranks are 0 to {}.", peer,
+                                              static_cast<int>(contacts_.size()) - 1));
   }
   if (peer == rank_) return own_;
   auto& stream = streams_[peer];

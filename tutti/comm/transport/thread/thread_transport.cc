@@ -40,8 +40,7 @@ class ThreadTransfer : public Transfer {
 
 void ThreadWorldState::check_rank(int rank) const {
   if (rank >= 0 && rank < size) return;
-  throw ConfigError("DDL-6-01", fmt::format("there is no rank {}: this world has ranks 0 to {}.",
-                                            rank, size - 1));
+  throw ConfigError("DDL-6-01", fmt::format("invalid rank {}: ranks are 0 to {}.", rank, size - 1));
 }
 
 int ThreadWorldState::first_ended() const {
