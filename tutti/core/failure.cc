@@ -12,8 +12,7 @@ std::string failure_text(const std::exception& error) {
   const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
   if (!file) return error.what();
   return fmt::format(
-      "DDL-7-91 {}: {}. Name a folder that is there, or that can be made there, and may be "
-      "written.",
+      "DDL-7-91 {}: {}. Use a directory that exists or can be created, and is writable.",
       file->path1().string(), file->code().message());
 }
 

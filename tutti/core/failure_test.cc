@@ -14,10 +14,10 @@ TEST(Failure, FilesHaveACodeAndAWayOut) {
     std::filesystem::create_directories("/dev/null/folder");
     FAIL();
   } catch (const std::exception& error) {
-    EXPECT_EQ(
-        failure_text(error),
-        "DDL-7-91 /dev/null/folder: Not a directory. Name a folder that is there, or that can "
-        "be made there, and may be written.");
+    EXPECT_EQ(failure_text(error),
+              "DDL-7-91 /dev/null/folder: Not a directory. Use a directory that exists or can be "
+              "created, "
+              "and is writable.");
     EXPECT_EQ(exit_code(error), 1);
   }
 }
