@@ -47,7 +47,7 @@ void print(const Communicator& communicator, const topo::Machine& machine,
       section("Layout", topo::render(communicator.layout())) +
       section("Dimensions", topo::render(communicator.grid())) +
       section("Choices", communicator.description()) +
-      section("Options: value, where from", options_text(communicator.options())) +
+      section("Options: value and origin", options_text(communicator.options())) +
       section("Algorithms", plan::table_text());
   fmt::print("{}", page);
 }
@@ -65,11 +65,13 @@ void print_with_threads(int ranks, const topo::Machine& machine, const Options& 
 }  // namespace
 
 int run_info(int argc, char** argv) {
-  CLI::App app("What was found on this machine, what is chosen for all_reduce, and why",
-               "tutti info");
+  CLI::App app(
+      "Shows the hardware of this machine, the algorithms selected for all_reduce and the reasons",
+      "tutti info");
   int ranks = 0;
   bool wants_options = false;
-  app.add_option("--ranks", ranks, "ranks to choose for, without a launcher [one per processor]")
+  app.add_option("--ranks", ranks,
+                 "number of ranks to select algorithms for, without a launcher [one per CPU]")
       ->check(CLI::Range(1, 256));
   app.add_flag("--options", wants_options, "print the reference page of the options instead");
   try {

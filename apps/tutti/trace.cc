@@ -16,10 +16,10 @@ namespace tutti::app {
 namespace {
 
 int run_merge(int argc, char** argv) {
-  CLI::App app("Joins the traces or flight records of all ranks into one file for Perfetto.");
+  CLI::App app("Merges the traces or flight records of all ranks into one file for Perfetto.");
   std::string folder, out;
-  app.add_option("folder", folder, "the run folder")->required();
-  app.add_option("-o,--output", out, "file to write; default FOLDER/trace.json");
+  app.add_option("folder", folder, "run directory")->required();
+  app.add_option("-o,--output", out, "output file; default DIRECTORY/trace.json");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -41,7 +41,7 @@ int run_merge(int argc, char** argv) {
 
 int run_trace(int argc, char** argv) {
   static constexpr Command kCommands[] = {
-      {"merge", "one Perfetto file from the run folder of a job", run_merge},
+      {"merge", "merge the traces in the run directory of a job", run_merge},
   };
   return dispatch("tutti trace", kCommands, argc, argv);
 }

@@ -45,9 +45,8 @@ plot::Series series_of(const AllreduceSettings& settings, const Outcome& outcome
 }
 
 plot::Series bound_series(const AllreduceSettings& settings, const Outcome& outcome) {
-  plot::Series bound{settings.hosts > 1 ? "what the links allow" : "what memory allows",
-                     plot::LineStyle::kBound,
-                     {}};
+  plot::Series bound{
+      settings.hosts > 1 ? "bound by links" : "bound by memory", plot::LineStyle::kBound, {}};
   for (std::int64_t bytes : settings.sizes)
     if (double seconds = bound_seconds(settings, outcome, bytes); seconds > 0)
       bound.points.push_back({static_cast<double>(bytes), plotted(settings, bytes, seconds)});

@@ -48,8 +48,7 @@ std::string where_peers_win(const AllreduceSettings& settings, const Outcome& ou
 
 std::string bound_text(const AllreduceSettings& settings, const Outcome& outcome) {
   if (settings.hosts > 1)
-    return "bound: the links, 2 (hosts - 1) / hosts times the bytes out of every host at 94.1 % of "
-           "the rate";
+    return "bound: links, 2 (hosts - 1) / hosts x bytes per host at 94.1 % of the link rate";
   const Summary* largest = outcome.find("traffic", "foreign", settings.sizes.back());
   if (!largest) return "bound: not measured";
   return fmt::format(
@@ -80,7 +79,7 @@ std::string text_of(const AllreduceSettings& settings, const Outcome& outcome) {
   std::string text =
       heading(settings) + "\n" + bound_text(settings, outcome) + "\n\n" + table.text();
   if (std::string wins = where_peers_win(settings, outcome); !wins.empty())
-    text += "\nPeers are faster here:\n" + wins;
+    text += "\nBaselines are faster in:\n" + wins;
   for (const std::string& sentence : outcome.skipped) text += "\n" + sentence;
   for (const std::string& sentence : outcome.failures) text += "\nFAILED " + sentence;
   return text.ends_with('\n') ? text : text + "\n";

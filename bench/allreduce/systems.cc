@@ -37,15 +37,15 @@ const std::vector<System>& systems() {
       {"openmpi", Role::kPeer, "peer_openmpi", "mpirun.openmpi", launch_openmpi,
        "bound to cores; with more ranks than cores unbound and mpi_yield_when_idle"},
       {"mpich", Role::kPeer, "peer_mpich", "mpirun.mpich", launch_mpich,
-       "bound to cores where there are enough"},
+       "bound to cores if there are enough"},
       {"gloo", Role::kPeer, "peer_gloo", "", launch_gloo,
        "TCP device, the faster of ring and bcube for each size"},
       {"openmpi-plain", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
-       launch_openmpi_plain, "as mpirun does it unasked: idle ranks keep their cores"},
+       launch_openmpi_plain, "default settings of mpirun: idle ranks keep their cores"},
       {"openmpi-tuned", Role::kPeerOnRequest, "peer_openmpi", "mpirun.openmpi",
-       launch_openmpi_tuned, "as openmpi, and malloc keeps its memory"},
+       launch_openmpi_tuned, "like openmpi, and malloc keeps freed memory"},
       {"mpich-tuned", Role::kPeerOnRequest, "peer_mpich", "mpirun.mpich", launch_mpich_tuned,
-       "as mpich, and malloc keeps its memory"},
+       "like mpich, and malloc keeps freed memory"},
       {"traffic", Role::kBound, "peer_traffic", "", launch_directly,
        "in-place pass over private memory on every rank"},
   };
@@ -55,7 +55,7 @@ const std::vector<System>& systems() {
 const System& find(const std::string& name) {
   for (const System& system : systems())
     if (system.name == name) return system;
-  throw ConfigError("DDL-8-32", fmt::format("No system is called '{}'.", name));
+  throw ConfigError("DDL-8-32", fmt::format("Unknown system '{}'.", name));
 }
 
 }  // namespace

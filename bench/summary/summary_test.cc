@@ -30,11 +30,20 @@ TEST(Summary, NamesCasesByWhatDiffers) {
   EXPECT_EQ(comparisons[2].ratio, 15);
 }
 
+TEST(Summary, NamesTheMappingOnceIfBothOfItsNamesAreWritten) {
+  auto rows = example();
+  for (auto& row : rows) row["map_by"] = row["deal"] = "node";
+  rows[1]["map_by"] = rows[1]["deal"] = "slot";
+  EXPECT_EQ(comparisons_of(rows)[0].name, "1KiB, slot");
+  for (auto& row : rows) row.erase("map_by");  // written by an older version
+  EXPECT_EQ(comparisons_of(rows)[0].name, "1KiB, slot");
+}
+
 TEST(Summary, SaysWhereAPeerWins) {
   auto comparisons = comparisons_of(example());
   EXPECT_THAT(text_of(comparisons), HasSubstr("allreduce: 4MiB: gloo is 2.00 times as fast"));
   comparisons.erase(comparisons.begin() + 1);
-  EXPECT_THAT(text_of(comparisons), HasSubstr("No peer is faster"));
+  EXPECT_THAT(text_of(comparisons), HasSubstr("No baseline is faster"));
 }
 
 TEST(Summary, DrawsAGroupForEveryBenchmark) {
