@@ -81,7 +81,7 @@ TEST(Pages, AllNameEveryOption) {
   }
   EXPECT_THAT(page("man", "1.2.3"), HasSubstr("Tutti 1.2.3"));
   EXPECT_THAT(page("help", ""), HasSubstr("--host, -H LIST"));
-  EXPECT_THAT(error_of([] { page("poem", ""); }), HasSubstr("no page 'poem'"));
+  EXPECT_THAT(error_of([] { page("poem", ""); }), HasSubstr("Unknown page 'poem'"));
 }
 
 }  // namespace
