@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&part);
   }
   CHECK_FAILS(ddl_allreduce_mpi(NULL, &value, (size_t)-1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
-              DDL_ERROR_CONFIG, "be -1 elements");
+              DDL_ERROR_CONFIG, "elements: -1");
   CHECK_FAILS(ddl_allreduce_mpi(NULL, &value, 1, MPI_FLOAT_INT, MPI_MAXLOC, MPI_COMM_WORLD),
               DDL_ERROR_CONFIG, "DDL-4-62");
   CHECK_FAILS(ddl_allreduce_mpi(NULL, &value, 1, MPI_FLOAT, MPI_LAND, MPI_COMM_WORLD),
