@@ -55,7 +55,7 @@ static void negative_numbers(void) {
   CHECK_FAILS(ddl_allreduce(NULL, (size_t)-1, DDL_TYPE_FLOAT, DDL_OP_SUM), DDL_ERROR_CONFIG,
               "elements: -1");
   CHECK_FAILS(ddl_allgather(NULL, &value, (size_t)-2, DDL_TYPE_FLOAT), DDL_ERROR_CONFIG,
-              "be -2 elements");
+              "elements: -2");
   CHECK_FAILS(ddl_allreduce(&value, 1, (DDL_Type)-1, DDL_OP_SUM), DDL_ERROR_CONFIG, "type -1;");
   CHECK_FAILS(ddl_allreduce(&value, 1, DDL_TYPE_FLOAT, (DDL_Op)-1), DDL_ERROR_CONFIG,
               "operation -1;");
