@@ -51,20 +51,20 @@ TEST(AllreduceSettings, PeersIsADeprecatedNameOfBaselines) {
 
 TEST(AllreduceSettings, Testbed) {
   AllreduceSettings settings =
-      parse({"--testbed", "--hosts", "3", "--ranks-per-host", "1", "--deal", "node"});
+      parse({"--testbed", "--hosts", "3", "--ranks-per-host", "1", "--map-by", "node"});
   EXPECT_EQ(settings.ranks(), 3);
-  EXPECT_TRUE(settings.deal_by_node);
+  EXPECT_TRUE(settings.map_by_node);
+  EXPECT_TRUE(parse({"--testbed", "--deal", "node"}).map_by_node);  // deprecated name
   EXPECT_EQ(parse({"--testbed"}).ranks(), 8);
 }
 
 TEST(AllreduceSettings, WrongLinesAreRefused) {
-  using Words = std::vector<std::string>;
-  for (const Words& words :
-       {Words{"--ranks", "1"}, Words{"--ranks", "-2"}, Words{"--hosts", "4"},
-        Words{"--testbed", "--ranks", "2"}, Words{"--baselines", "unknown"},
-        Words{"--bytes", "much"}, Words{"--memory", "some"}, Words{"--deal", "card"},
-        Words{"--timeout", "0"}, Words{"--no-such-flag"},
-        Words{"--testbed", "--hosts", "1", "--ranks-per-host", "1"}})
+  using Args = std::vector<std::string>;
+  for (const Args& words :
+       {Args{"--ranks", "1"}, Args{"--ranks", "-2"}, Args{"--hosts", "4"},
+        Args{"--testbed", "--ranks", "2"}, Args{"--baselines", "unknown"}, Args{"--bytes", "much"},
+        Args{"--memory", "some"}, Args{"--map-by", "card"}, Args{"--timeout", "0"},
+        Args{"--no-such-flag"}, Args{"--testbed", "--hosts", "1", "--ranks-per-host", "1"}})
     EXPECT_THROW(parse(words), ConfigError) << words.front();
 }
 

@@ -13,7 +13,7 @@ void TypedPlacement::declare(CLI::App& app, Placement& placement) {
   app.add_option("--hosts", hosts_, "Hosts of the testbed (default 4)")->check(CLI::PositiveNumber);
   app.add_option("--ranks-per-host", ranks_per_host_, "Ranks per host of the testbed (default 2)")
       ->check(CLI::PositiveNumber);
-  add_deprecated_option(app, "--deal", "--map-by");
+  accept_deprecated(app, "--deal", "--map-by");
   app.add_option("--map-by", map_by_,
                  "Mapping of ranks to hosts: slot (consecutive ranks on one host) or node "
                  "(round-robin)")

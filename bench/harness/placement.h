@@ -12,9 +12,9 @@ namespace tutti::bench {
 struct Placement {
   int hosts = 1;
   int ranks_per_host = 2;
-  bool on_testbed = false;    // hosts are those of scripts/testbed
-  bool deal_by_node = false;  // consecutive ranks on different hosts
-  double link_gigabits = 1;   // of each host on the testbed
+  bool on_testbed = false;   // hosts are those of scripts/testbed
+  bool map_by_node = false;  // consecutive ranks on different hosts
+  double link_gigabits = 1;  // of each host on the testbed
   int ranks() const { return hosts * ranks_per_host; }
 };
 
@@ -28,7 +28,7 @@ class TypedPlacement {
 
  private:
   int ranks_ = 0, hosts_ = 0, ranks_per_host_ = 0;
-  std::string deal_ = "slot";
+  std::string map_by_ = "slot";
 };
 
 }  // namespace tutti::bench

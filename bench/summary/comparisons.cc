@@ -18,11 +18,12 @@ bool is_comparison(const Json& row) {
 }
 
 // Fields that identify a case; the others are results or settings of the measurement.
-bool is_case_field(const std::string& name) {
+bool is_case_field(const Json& row, const std::string& name) {
   static const std::set<std::string> kOthers = {"bench", "system",  "metric",   "value",
                                                 "unit",  "peer",    "low",      "high",
                                                 "gap",   "samples", "settings", "machine"};
-  return !kOthers.contains(name);
+  const bool is_alias = name == "deal" && row.contains("map_by");  // deprecated name of map_by
+  return !is_alias && !kOthers.contains(name);
 }
 
 std::string value_text(const std::string& field, const Json& value) {
@@ -39,7 +40,7 @@ Values values_of(const Json& rows) {
   for (const Json& row : rows)
     if (is_comparison(row))
       for (const auto& [field, value] : row.items())
-        if (is_case_field(field)) values[row.value("bench", "")][field].insert(value.dump());
+        if (is_case_field(row, field)) values[row.value("bench", "")][field].insert(value.dump());
   return values;
 }
 
@@ -53,7 +54,8 @@ std::vector<Comparison> comparisons_of(const Json& rows) {
     Comparison one{row.value("bench", ""), "", row["peer"].get<std::string>(),
                    row["value"].get<double>()};
     for (const auto& [field, value] : row.items())
-      if (is_case_field(field) && (values.at(one.bench).at(field).size() > 1 || field == "case"))
+      if (is_case_field(row, field) &&
+          (values.at(one.bench).at(field).size() > 1 || field == "case"))
         one.name += (one.name.empty() ? "" : ", ") + value_text(field, value);
     comparisons.push_back(one);
   }
@@ -71,8 +73,8 @@ std::string text_of(const std::vector<Comparison>& comparisons) {
       slower += fmt::format("  {}: {}: {} is {} times as fast\n", one.bench, one.name, one.peer,
                             format_digits(1 / one.ratio));
   }
-  return table.text() + (slower.empty() ? "No peer is faster than Tutti in these cases.\n"
-                                        : "Peers are faster than Tutti in:\n" + slower);
+  return table.text() + (slower.empty() ? "No baseline is faster than Tutti in these cases.\n"
+                                        : "Baselines are faster than Tutti in:\n" + slower);
 }
 
 plot::BarChart chart_of(const std::vector<Comparison>& comparisons, std::string machine) {
