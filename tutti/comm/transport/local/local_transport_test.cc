@@ -88,10 +88,10 @@ TEST_F(LocalTransport, ARankOfAnotherJobIsRefused) {
   EXPECT_EQ(host.get(), "");
 }
 
-TEST_F(LocalTransport, ASecondJobWithTheSameIdIsTold) {
+TEST_F(LocalTransport, ASecondJobWithTheSameIdIsRejected) {
   auto one = start(job(0, 2)), two = start(job(0, 2));
   std::future<std::string> other;
-  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("DDL-6-24 another job"));
+  EXPECT_THAT(first_failure(one, two, &other), HasSubstr("DDL-6-24 the rendezvous address"));
   EXPECT_EQ(start(job(1, 2)).get(), "");
   EXPECT_EQ(other.get(), "");
 }
