@@ -186,12 +186,12 @@ class Contest:
             in_memory.append(time.perf_counter() - start)
             from_file.fit()
             disk.append(file.handle.read_speed(limit) / 1e9)
-        seconds, beside, disk = statistics.median(from_file.seconds), statistics.median(in_memory), statistics.median(disk)
+        seconds, in_memory_median, disk = statistics.median(from_file.seconds), statistics.median(in_memory), statistics.median(disk)
         used = model.stream_["bytes_read"] / seconds / 1e9
         text = (f"tol {tol:g}, limit {limit / 1e6:.0f} MB, grown {from_file.grown / 1e6:.0f} MB, "
-                f"{spread(from_file.seconds)} s, first {from_file.seconds[0]:.2f} s, in memory {beside:.2f} s ({spread(in_memory)}), "
+                f"{spread(from_file.seconds)} s, first {from_file.seconds[0]:.2f} s, in memory {in_memory_median:.2f} s ({spread(in_memory)}), "
                 f"{used:.2f} of {disk:.2f} GB/s ({100 * used / disk:.0f} % over the whole fit)")
-        self.note("tutti from a file", text, model, seconds, in_memory=beside)
+        self.note("tutti from a file", text, model, seconds, in_memory=in_memory_median)
 
     def run_liblinear(self, name):
         for _, eps in EFFORTS[name]:

@@ -72,7 +72,7 @@ void make_row(RowRandom& random, bool is_signal, float* out) {
   missing.eta = 0;
   Particle jets[4] = {draw(random, 80), draw(random, 60), draw(random, 50), draw(random, 40)};
   // Signal: three particles of known mass decayed to a lepton and missing energy, two jets, and the other two.
-  // Background: the same with random masses, so that no single mass is decisive.
+  // Background: the same with random masses, so no single mass is decisive.
   const double spread = is_signal ? 0.12 : 0.5;
   tie(lepton, missing, random.log_normal(80, spread));
   tie(jets[2], jets[3], random.log_normal(80, spread));

@@ -113,7 +113,7 @@ TEST(Fuzz, Npz) {
             [](const std::string& bytes) { return parse_npz(bytes, "f"); });
 }
 
-// Damaged content with correct checksums, so that it is parsed.
+// Damaged content with correct checksums, to reach the parser.
 TEST(Fuzz, NpzWithValidChecksums) {
   const std::string offsets = npy_bytes("<i4", "(4,)", bytes_of<std::int32_t>({0, 2, 2, 4}));
   torture(offsets, 5000, [](const std::string& bytes) {

@@ -186,7 +186,7 @@ void expect_within_limit(const MappedData& data, const Train& train) {
     _exit(1);
   }
   if (peak_bytes() < limit + kRoom) {
-    std::cerr << "the data is too small to tell\n";
+    std::cerr << "the data is too small for this test\n";
     _exit(1);
   }
 }
