@@ -110,7 +110,7 @@ std::vector<Row> rows_of(const GlmOutcome& outcome) {
 }
 
 std::string text_of(const GlmOutcome& outcome) {
-  Table table({"system", "settings", "time", "gap", "passes", "ours is"});
+  Table table({"system", "settings", "time", "gap", "passes", "tutti is"});
   const GlmFit* ours = outcome.first_within("tutti");
   for (const GlmFit& fit : outcome.fits) {
     const bool counts =

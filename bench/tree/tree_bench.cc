@@ -19,7 +19,7 @@ class Report {
   Report(const TreeSettings& settings)
       : settings_(settings),
         table_({"case", "rows", "system", "fit", "binning", "log loss", "auc", "accuracy",
-                "predict", "one row", "times ours"}) {}
+                "predict", "one row", "vs tutti"}) {}
 
   void add(const TreeCase& one, const TreeResult& result, const TreeResult& ours) {
     const Summary fit = summarise(result.fit_seconds);
