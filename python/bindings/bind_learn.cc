@@ -26,14 +26,15 @@ namespace {
 constexpr double kLookEverySeconds = 0.05;
 
 // (format, shape, dtype, offsets, indices, values or None, has_unit_norm)
-Held sparse(const py::tuple& parts) {
-  Held held = sparse_matrix(parts[0].cast<std::string>(), parts[1], parts[3], parts[4], parts[5]);
+OwnedMatrix sparse(const py::tuple& parts) {
+  OwnedMatrix held =
+      sparse_matrix(parts[0].cast<std::string>(), parts[1], parts[3], parts[4], parts[5]);
   held.matrix.dtype = dtype_of(parts[2]);
   if (parts[6].cast<bool>()) held.matrix.implicit = Implicit::kUnitNorm;
   return held;
 }
 
-Held matrix_of(const py::object& given) {
+OwnedMatrix matrix_of(const py::object& given) {
   return py::isinstance<py::tuple>(given) ? sparse(given.cast<py::tuple>())
                                           : dense(given.cast<py::array>());
 }
@@ -161,7 +162,7 @@ py::dict run_file_fit(const py::dict& requested, const Fit& fit) {
 
 py::dict fit_linear(const py::object& x, const Doubles& labels, const Doubles& weights,
                     const py::dict& requested) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   return run_fit(requested, [&](const GlmOptions& options) {
     return fit(held.matrix, span_of(labels), span_of(weights), options);
   });
@@ -177,7 +178,7 @@ py::dict fit_data_file(const std::shared_ptr<DataFile>& file, const Doubles& lab
 
 py::dict fit_classes(const py::object& x, const Indices& classes, int count, const Doubles& weights,
                      const py::dict& requested) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   return run_fit(requested, [&](const GlmOptions& options) {
     return fit_multinomial(held.matrix, span_of(classes), count, span_of(weights), options);
   });
@@ -206,7 +207,7 @@ double read_speed(const std::shared_ptr<DataFile>& file, std::int64_t memory_lim
 }
 
 Doubles margins(const py::object& x, const Doubles& coefficients, double intercept, int threads) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   std::vector<double> found;
   {
     const py::gil_scoped_release release;
@@ -297,7 +298,7 @@ py::tuple data_file(const std::string& path, std::int64_t begin, std::int64_t en
 
 void save_data_file(const std::string& path, const py::object& x, const Doubles& labels,
                     const Doubles& weights, std::int64_t chunk_rows) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
   data.labels.assign(labels.data(), labels.data() + labels.size());
   data.weights.assign(weights.data(), weights.data() + weights.size());
@@ -305,7 +306,7 @@ void save_data_file(const std::string& path, const py::object& x, const Doubles&
 }
 
 void save_snap(const std::string& path, const py::object& x, const Doubles& labels) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   DataSet data{.features = held.matrix, .labels = {}, .weights = {}};
   data.labels.assign(labels.data(), labels.data() + labels.size());
   write_snap(path, data);

@@ -24,15 +24,15 @@ namespace tutti::learn::tree {
 namespace {
 
 // Wraps a csr_matrix or csc_matrix of SciPy.
-Held sparse(const py::object& matrix) {
+OwnedMatrix sparse(const py::object& matrix) {
   const py::array values = matrix.attr("data");
-  Held held = sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"),
-                            matrix.attr("indptr"), matrix.attr("indices"), values);
+  OwnedMatrix held = sparse_matrix(py::str(matrix.attr("format")), matrix.attr("shape"),
+                                   matrix.attr("indptr"), matrix.attr("indices"), values);
   held.matrix.dtype = dtype_of(values.dtype());
   return held;
 }
 
-Held matrix_of(const py::object& given) {
+OwnedMatrix matrix_of(const py::object& given) {
   return py::isinstance<py::array>(given) ? dense(given.cast<py::array>()) : sparse(given);
 }
 
@@ -114,7 +114,7 @@ BoostOptions boost_options(const py::dict& from) {
 struct Fitted {
   Model model;
   Predictor predictor;
-  explicit Fitted(Model made) : model(std::move(made)), predictor(model) {}
+  explicit Fitted(Model trained) : model(std::move(trained)), predictor(model) {}
 };
 
 // Returns a callback that reports every round to Python.
@@ -129,7 +129,7 @@ std::function<bool(int, double)> progress_function(const py::object& progress,
 py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weights,
                      const py::dict& given, int threads, const py::object& progress,
                      bool is_distributed) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   ForestOptions options = forest_options(given);
   comm::Communicator* const communicator = world(is_distributed);
   ProgressCallback callback;
@@ -139,9 +139,9 @@ py::tuple fit_forest(const py::object& x, const Doubles& y, const Doubles& weigh
   std::unique_ptr<Fitted> fitted;
   {
     const py::gil_scoped_release release;
-    Threads team(threads);
+    Threads pool(threads);
     fitted = std::make_unique<Fitted>(
-        train_forest(held.matrix, {span_of(y), span_of(weights)}, options, team, communicator));
+        train_forest(held.matrix, {span_of(y), span_of(weights)}, options, pool, communicator));
   }
   return py::make_tuple(std::move(fitted), callback.was_interrupted());
 }
@@ -150,8 +150,8 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
                        const py::object& x_validation, const Doubles& y_validation,
                        const Doubles& weights_validation, const py::dict& given, int threads,
                        const py::object& progress, bool is_distributed) {
-  const Held held = matrix_of(x);
-  Held held_validation;
+  const OwnedMatrix held = matrix_of(x);
+  OwnedMatrix held_validation;
   ValidationSet validation;
   if (!x_validation.is_none()) {
     held_validation = matrix_of(x_validation);
@@ -165,8 +165,8 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
   std::unique_ptr<Fitted> fitted;
   {
     const py::gil_scoped_release release;
-    Threads team(threads);
-    boosted = train_boosting(held.matrix, {span_of(y), span_of(weights)}, options, team,
+    Threads pool(threads);
+    boosted = train_boosting(held.matrix, {span_of(y), span_of(weights)}, options, pool,
                              x_validation.is_none() ? nullptr : &validation, communicator);
     fitted = std::make_unique<Fitted>(std::move(boosted.model));
   }
@@ -175,36 +175,36 @@ py::tuple fit_boosting(const py::object& x, const Doubles& y, const Doubles& wei
 }
 
 Doubles predict(const Fitted& fitted, const py::object& x, int threads, bool with_link) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   const int outputs = fitted.model.outputs;
   Doubles out({static_cast<py::ssize_t>(held.matrix.rows), static_cast<py::ssize_t>(outputs)});
   const std::span<double> values(out.mutable_data(), static_cast<std::size_t>(out.size()));
   const py::gil_scoped_release release;
   // For few rows, starting threads takes longer than predicting.
-  Threads team(held.matrix.rows < 256 ? 1 : threads);
-  fitted.predictor.predict(held.matrix, values, team);
+  Threads pool(held.matrix.rows < 256 ? 1 : threads);
+  fitted.predictor.predict(held.matrix, values, pool);
   if (with_link) apply_link(fitted.model.link, outputs, values);
   return out;
 }
 
 py::array_t<std::int32_t> leaves(const Fitted& fitted, const py::object& x, int threads) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   py::array_t<std::int32_t> out({static_cast<py::ssize_t>(held.matrix.rows),
                                  static_cast<py::ssize_t>(fitted.model.trees.size())});
   const std::span<std::int32_t> values(out.mutable_data(), static_cast<std::size_t>(out.size()));
   const py::gil_scoped_release release;
-  Threads team(threads);
-  fitted.predictor.leaves(held.matrix, values, team);
+  Threads pool(threads);
+  fitted.predictor.leaves(held.matrix, values, pool);
   return out;
 }
 
 Doubles shap(const Fitted& fitted, const py::object& x, int threads) {
-  const Held held = matrix_of(x);
+  const OwnedMatrix held = matrix_of(x);
   std::vector<double> values;
   {
     const py::gil_scoped_release release;
-    Threads team(threads);
-    values = shap_values(fitted.model, held.matrix, team);
+    Threads pool(threads);
+    values = shap_values(fitted.model, held.matrix, pool);
   }
   Doubles out({static_cast<py::ssize_t>(held.matrix.rows),
                static_cast<py::ssize_t>(fitted.model.outputs),
@@ -323,10 +323,10 @@ PYBIND11_MODULE(_tree, module) {
   module.def("bootstrap_copies", &copies);
   module.def("read_model", &read_model);
   module.def("has_infinite", [](const py::object& x, int threads) {
-    const Held held = matrix_of(x);
+    const OwnedMatrix held = matrix_of(x);
     const py::gil_scoped_release release;
-    Threads team(held.matrix.entries() < 1 << 16 ? 1 : threads);
-    return has_infinite(held.matrix, team);
+    Threads pool(held.matrix.entries() < 1 << 16 ? 1 : threads);
+    return has_infinite(held.matrix, pool);
   });
   module.def("import_xgboost", [](const std::string& text) {
     return std::make_unique<Fitted>(import_xgboost(text));

@@ -24,7 +24,7 @@ using Offsets =
     pybind11::array_t<std::int64_t, pybind11::array::c_style | pybind11::array::forcecast>;
 
 // A matrix with the Python objects that own its memory.
-struct Held {
+struct OwnedMatrix {
   Matrix matrix;
   pybind11::object owners;
 };
@@ -49,11 +49,12 @@ inline Indices short_indices(const pybind11::array& given, std::int64_t count, c
 
 // Wraps the three arrays of a CSR ("csr") or CSC matrix; `values` may be None. The caller sets the dtype if there are
 // no values.
-inline Held sparse_matrix(const std::string& format, const pybind11::object& shape,
-                          const pybind11::object& offsets_given,
-                          const pybind11::array& indices_given, const pybind11::object& values) {
+inline OwnedMatrix sparse_matrix(const std::string& format, const pybind11::object& shape,
+                                 const pybind11::object& offsets_given,
+                                 const pybind11::array& indices_given,
+                                 const pybind11::object& values) {
   const bool is_rows = format == "csr";
-  Held held;
+  OwnedMatrix held;
   Matrix& matrix = held.matrix;
   std::tie(matrix.rows, matrix.columns) = shape.cast<std::pair<std::int64_t, std::int64_t>>();
   const Indices indices = short_indices(indices_given, is_rows ? matrix.columns : matrix.rows,
@@ -67,9 +68,9 @@ inline Held sparse_matrix(const std::string& format, const pybind11::object& sha
   return held;
 }
 
-inline Held dense(const pybind11::array& values) {
+inline OwnedMatrix dense(const pybind11::array& values) {
   if (values.ndim() != 2) throw pybind11::value_error("a matrix has two dimensions");
-  Held held{.matrix = {}, .owners = values};
+  OwnedMatrix held{.matrix = {}, .owners = values};
   held.matrix.dtype = dtype_of(values.dtype());
   const auto size = static_cast<pybind11::ssize_t>(size_of(held.matrix.dtype));
   held.matrix.rows = values.shape(0);

@@ -17,11 +17,11 @@ HistogramBuilder<Record>::HistogramBuilder(const NodeContext<Record>& context)
 
 template <class Record>
 void HistogramBuilder<Record>::add_rows_of(std::span<const Record> rows, std::uint64_t* histogram,
-                                           Ahead* ahead) {
+                                           Prefetcher* prefetcher) {
   if (!has_all_columns_)
     return add_rows(context_.data, context_.growth.options.columns, rows, shape_, histogram);
   for (int tile = 0; tile < context_.data.tiles(); ++tile)
-    add_rows(context_.data, tile, rows, shape_, histogram, ahead);
+    add_rows(context_.data, tile, rows, shape_, histogram, prefetcher);
 }
 
 template <class Record>

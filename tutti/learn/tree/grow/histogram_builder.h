@@ -29,7 +29,8 @@ class HistogramBuilder {
   std::vector<std::uint64_t*> slot_histograms(std::uint64_t* target, std::int64_t parts);
   // Adds all histograms to the first one and returns the others to the pool.
   void merge(std::span<std::uint64_t* const> histograms);
-  void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram, Ahead* ahead = nullptr);
+  void add_rows_of(std::span<const Record> rows, std::uint64_t* histogram,
+                   Prefetcher* prefetcher = nullptr);
   void subtract(std::uint64_t* from, const std::uint64_t* what) const;
   // Computes the sums and, unless it is null, the histogram of all rows of all ranks.
   void sum_root(GrownNode& root, std::uint64_t* histogram, const RankExchange& exchange);

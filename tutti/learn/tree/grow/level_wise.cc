@@ -100,10 +100,10 @@ void LevelWise<Record>::sum_classes(GrownNode& root, std::uint64_t* histogram) {
       const std::size_t size =
           std::min(static_cast<std::size_t>(kBlock), static_cast<std::size_t>(root.size()) - begin);
       const std::uint8_t* next = bins_after(block);
-      Ahead ahead = {next,
-                     next == context_.data.tile(0) ? next : next + kBlock * context_.data.stride()};
+      Prefetcher prefetcher = {
+          next, next == context_.data.tile(0) ? next : next + kBlock * context_.data.stride()};
       sums[slot].add(context_.data, bins_of(block), {order() + begin, size}, histograms[slot],
-                     ahead);
+                     prefetcher);
     }
   });
   for (ClassSums& one : sums) one.flush(histogram);
@@ -213,8 +213,8 @@ void LevelWise<Record>::partition_blocks(std::vector<LevelNode>& level, bool is_
     for (std::size_t block = first; block < std::min(blocks, first + kBlocksOfTask); ++block) {
       if (is_root && !are_rows_classes_) number_rows(block);
       const std::uint8_t* next = bins_after(block);
-      Ahead ahead = {next, next};
-      for (LevelNode& node : level) partition_segment(node, block, slot, scratch[slot], ahead);
+      Prefetcher prefetcher = {next, next};
+      for (LevelNode& node : level) partition_segment(node, block, slot, scratch[slot], prefetcher);
     }
   });
   context_.run(count, [&](std::size_t, std::int64_t i) {
@@ -243,7 +243,7 @@ const std::uint8_t* LevelWise<Record>::bins_after(std::size_t block) const {
 
 template <class Record>
 void LevelWise<Record>::partition_segment(LevelNode& node, std::size_t block, std::size_t slot,
-                                          BlockScratch& scratch, Ahead& ahead) {
+                                          BlockScratch& scratch, Prefetcher& prefetcher) {
   const Segment& segment = node.segments[block];
   std::uint16_t* const offsets = order() + segment.begin;
   std::uint16_t* const rights = scratch.rights.data();
@@ -257,7 +257,7 @@ void LevelWise<Record>::partition_segment(LevelNode& node, std::size_t block, st
                         std::int64_t right) {
     const auto by = [&](const auto& bin_of) {
       return partition_offsets(from, size, offsets + left, rights + right, bin_of, node.table,
-                               ahead);
+                               prefetcher);
     };
     if (has_all)
       return by(
@@ -275,16 +275,17 @@ void LevelWise<Record>::partition_segment(LevelNode& node, std::size_t block, st
     const std::span<const std::uint16_t> smaller =
         node.left_is_smaller ? std::span(offsets + first_left, offsets + left)
                              : std::span(rights + first_right, rights + right);
-    if (ahead.next != context_.data.tile(0)) ahead.end += static_cast<std::size_t>(size) * stride;
+    if (prefetcher.next != context_.data.tile(0))
+      prefetcher.end += static_cast<std::size_t>(size) * stride;
     if (are_rows_classes_) {
       node.class_sums[slot].add(context_.data, bins_of(block), smaller, node.histograms[slot],
-                                ahead);
+                                prefetcher);
       continue;
     }
     for (std::size_t i = 0; i < smaller.size(); ++i)
       scratch.records[i] = record_of(block, smaller[i]);
     histograms_.add_rows_of({scratch.records.data(), smaller.size()}, node.histograms[slot],
-                            &ahead);
+                            &prefetcher);
   }
   node.lefts[block] = left;
   std::copy_n(rights, right, offsets + left);

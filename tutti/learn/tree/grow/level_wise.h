@@ -74,7 +74,7 @@ class LevelWise {
   const std::uint8_t* bins_of(std::size_t block) const;
   const std::uint8_t* bins_after(std::size_t block) const;
   void partition_segment(LevelNode& node, std::size_t block, std::size_t slot,
-                         BlockScratch& scratch, Ahead& ahead);
+                         BlockScratch& scratch, Prefetcher& prefetcher);
   bool needs_rows(const GrownNode& node) const;
   void gather_records(const std::vector<GrownNode>& nodes, const Segments& segments);
 

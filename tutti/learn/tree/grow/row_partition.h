@@ -48,12 +48,13 @@ std::int64_t partition_rows(const Record* source, std::int64_t size, Record* tar
 
 // The same for 16-bit offsets within a block; `bin_of` returns the address of the bin for the lower 15 bits. Writes the
 // offsets that go left to `lefts`, which may be `source`, and the others to `rights`, both in order. Prefetches one
-// cache line of `ahead` per offset. Returns the number of offsets that go left.
+// cache line of `prefetcher` per offset. Returns the number of offsets that go left.
 template <class BinOf>
 std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::uint16_t* lefts,
                                std::uint16_t* rights, const BinOf& bin_of,
-                               const std::array<std::uint8_t, kBins>& goes_left, Ahead& ahead) {
-  Ahead later = ahead;  // a local copy: byte loads may alias the original
+                               const std::array<std::uint8_t, kBins>& goes_left,
+                               Prefetcher& prefetcher) {
+  Prefetcher local = prefetcher;  // a local copy: byte loads may alias the original
   const std::uint8_t* const table = goes_left.data();
   std::uint16_t* left = lefts;
   std::uint16_t* right = rights;
@@ -66,12 +67,12 @@ std::int64_t partition_offsets(std::uint16_t* source, std::int64_t size, std::ui
   constexpr auto kAhead = static_cast<std::int64_t>(kPartitionLookahead);
   std::int64_t i = 0;
   for (; i + kAhead < size; ++i) {
-    later.fetch();
+    local.prefetch();
     __builtin_prefetch(bin_of(source[i + kAhead]), 0, 3);
     put(source[i]);
   }
   for (; i < size; ++i) put(source[i]);
-  ahead = later;
+  prefetcher = local;
   return left - lefts;
 }
 

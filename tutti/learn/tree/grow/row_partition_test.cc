@@ -19,25 +19,25 @@ TEST(PartitionOffsets, BothSidesKeepTheirOrder) {
       offsets[i] = static_cast<std::uint16_t>(i | (i % 3 == 0 ? 0x8000 : 0));
       (bins[i] < 100 ? left : right).push_back(offsets[i]);
     }
-    Ahead ahead = {bins.data(), bins.data()};
+    Prefetcher prefetcher = {bins.data(), bins.data()};
     const auto bin_of = [&](std::size_t offset) { return bins.data() + (offset & 0x7fff); };
     const std::int64_t found =
         partition_offsets(offsets.data(), static_cast<std::int64_t>(size), offsets.data(),
-                          rights.data(), bin_of, goes_left, ahead);
+                          rights.data(), bin_of, goes_left, prefetcher);
     ASSERT_EQ(found, static_cast<std::int64_t>(left.size())) << size;
     offsets.resize(left.size());
     rights.resize(right.size());
     EXPECT_EQ(offsets, left);
     EXPECT_EQ(rights, right);
-    EXPECT_EQ(ahead.next, bins.data());
+    EXPECT_EQ(prefetcher.next, bins.data());
   }
 }
 
-TEST(Ahead, StopsAtTheEnd) {
+TEST(Prefetcher, StopsAtTheEnd) {
   const std::vector<std::uint8_t> memory(1000);
-  Ahead ahead = {memory.data(), memory.data() + 640};
-  for (int i = 0; i < 20; ++i) ahead.fetch();
-  EXPECT_EQ(ahead.next, ahead.end);
+  Prefetcher prefetcher = {memory.data(), memory.data() + 640};
+  for (int i = 0; i < 20; ++i) prefetcher.prefetch();
+  EXPECT_EQ(prefetcher.next, prefetcher.end);
 }
 
 }  // namespace

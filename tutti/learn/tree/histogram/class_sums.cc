@@ -9,26 +9,26 @@ namespace {
 
 template <int kColumns>
 void add_offsets(const std::uint8_t* bins, int stride, std::span<const std::uint16_t> offsets,
-                 std::uint32_t* words, Ahead& ahead) {
-  Ahead later = ahead;
+                 std::uint32_t* words, Prefetcher& prefetcher) {
+  Prefetcher local = prefetcher;
   for (const std::uint16_t offset : offsets) {
     const std::uint8_t* row = bins + static_cast<std::size_t>(offset & 0x7fff) * stride;
     const std::uint32_t word = (static_cast<std::uint32_t>(offset >> 15) << 16) + 1;
-    later.fetch();
+    local.prefetch();
 #pragma GCC unroll 32
     for (int c = 0; c < kColumns; ++c) words[c * kBins + row[c]] += word;
-    later.fetch();
+    local.prefetch();
   }
-  ahead = later;
+  prefetcher = local;
 }
 
 }  // namespace
 
 void ClassSums::add(const BinnedData& data, const std::uint8_t* bins,
                     std::span<const std::uint16_t> offsets, std::uint64_t* histogram,
-                    Ahead& ahead) {
-  using Function =
-      void (*)(const std::uint8_t*, int, std::span<const std::uint16_t>, std::uint32_t*, Ahead&);
+                    Prefetcher& prefetcher) {
+  using Function = void (*)(const std::uint8_t*, int, std::span<const std::uint16_t>,
+                            std::uint32_t*, Prefetcher&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_offsets<kIndex + 1>...};
   }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
@@ -36,7 +36,7 @@ void ClassSums::add(const BinnedData& data, const std::uint8_t* bins,
   const auto columns = static_cast<std::size_t>(data.columns());
   words_.resize(columns * kBins);
   rows_ += offsets.size();
-  kFunctions[columns - 1](bins, data.stride(), offsets, words_.data(), ahead);
+  kFunctions[columns - 1](bins, data.stride(), offsets, words_.data(), prefetcher);
 }
 
 void ClassSums::flush(std::uint64_t* histogram) {

@@ -18,7 +18,7 @@ class ClassSums {
   // row in the lower 15 bits, with its bins at bins[row * data.stride()], and the class in the top bit. At most
   // kMaxRows per call.
   void add(const BinnedData& data, const std::uint8_t* bins, std::span<const std::uint16_t> offsets,
-           std::uint64_t* histogram, Ahead& ahead);
+           std::uint64_t* histogram, Prefetcher& prefetcher);
   void flush(std::uint64_t* histogram);
 
  private:

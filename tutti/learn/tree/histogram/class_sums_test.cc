@@ -18,7 +18,7 @@ TEST(ClassSums, MatchSumsOfRecords) {
     const HistogramShape shape = {Kind::kNarrow, columns, 0};
     std::vector<std::uint64_t> histogram(shape.words()), expected(shape.words());
     ClassSums sums;
-    Ahead nothing = {data.tile(0), data.tile(0)};
+    Prefetcher no_prefetch = {data.tile(0), data.tile(0)};
     for (const std::size_t size : {std::size_t{40000}, std::size_t{0}, std::size_t{25535},
                                    std::size_t{1}, ClassSums::kMaxRows}) {
       std::vector<std::uint16_t> offsets;
@@ -29,7 +29,7 @@ TEST(ClassSums, MatchSumsOfRecords) {
         offsets.push_back(static_cast<std::uint16_t>(row | (is_one ? 0x8000 : 0)));
         records.push_back({row, static_cast<std::int16_t>(is_one ? 1 : 0), 1});
       }
-      sums.add(data, data.tile(0), offsets, histogram.data(), nothing);
+      sums.add(data, data.tile(0), offsets, histogram.data(), no_prefetch);
       add_rows(data, 0, std::span<const NarrowRecord>(records), shape, expected.data());
     }
     sums.flush(histogram.data());

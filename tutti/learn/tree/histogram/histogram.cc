@@ -33,25 +33,25 @@ inline void add(const Record& record, std::uint64_t* bins, unsigned bin, int cla
 // columns, so they do not depend on each other. One load fetches eight bins.
 template <Kind kKind, int kColumns, class Record>
 void add_tile(const std::uint8_t* bins, int stride, std::span<const Record> records, int classes,
-              std::uint64_t* histogram, Ahead& soon) {
+              std::uint64_t* histogram, Prefetcher& prefetcher) {
   const std::size_t column_words = kBins * (kKind == Kind::kNarrow ? 1
                                             : kKind == Kind::kWide ? 2
                                                                    : classes);
   const Record* record = records.data();
-  Ahead later = soon;
+  Prefetcher local = prefetcher;
   for (const Record* const end = record + records.size(); record != end; ++record) {
     // Not beyond the end: other threads write the records there.
-    const Record* ahead =
+    const Record* upcoming =
         end - record > std::ptrdiff_t{kAddLookahead} ? record + kAddLookahead : record;
-    __builtin_prefetch(bins + static_cast<std::size_t>(ahead->row) * stride);
+    __builtin_prefetch(bins + static_cast<std::size_t>(upcoming->row) * stride);
     const std::uint8_t* row = bins + static_cast<std::size_t>(record->row) * stride;
     const Record one = *record;
-    later.fetch();
+    local.prefetch();
 #pragma GCC unroll 32
     for (int c = 0; c < kColumns; ++c)
       add<kKind>(one, histogram + c * column_words, row[c], classes);
   }
-  soon = later;
+  prefetcher = local;
 }
 
 // Number of column groups of a tile, each of which processes all records: as many as needed for the sums of a group to
@@ -66,9 +66,9 @@ int groups_of(int columns, std::size_t column_bytes, std::size_t records) {
 
 template <Kind kKind, class Record>
 void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
-              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+              const HistogramShape& shape, std::uint64_t* histogram, Prefetcher* prefetcher) {
   using Function =
-      void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*, Ahead&);
+      void (*)(const std::uint8_t*, int, std::span<const Record>, int, std::uint64_t*, Prefetcher&);
   static constexpr auto kFunctions = []<int... kIndex>(std::integer_sequence<int, kIndex...>) {
     return std::array<Function, sizeof...(kIndex)>{&add_tile<kKind, kIndex + 1, Record>...};
   }(std::make_integer_sequence<int, BinnedData::kTileColumns>());
@@ -77,12 +77,12 @@ void add_tile(const BinnedData& data, int tile, std::span<const Record> records,
   const int groups = groups_of(columns, words * sizeof(std::uint64_t), records.size());
   std::uint64_t* sums =
       histogram + static_cast<std::size_t>(tile * BinnedData::kTileColumns) * words;
-  Ahead nothing = {data.tile(tile), data.tile(tile)};
+  Prefetcher no_prefetch = {data.tile(tile), data.tile(tile)};
   for (int group = 0; group < groups; ++group) {
     const int first = columns * group / groups, end = columns * (group + 1) / groups;
     kFunctions[end - first - 1](data.tile(tile) + first, data.stride(), records, shape.classes,
                                 sums + static_cast<std::size_t>(first) * words,
-                                ahead != nullptr ? *ahead : nothing);
+                                prefetcher != nullptr ? *prefetcher : no_prefetch);
   }
 }
 
@@ -117,16 +117,16 @@ void add_blocks(const BinnedData& data, std::span<const int> columns,
 }  // namespace
 
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
-  add_tile<Kind::kNarrow>(data, tile, records, shape, histogram, ahead);
+              const HistogramShape& shape, std::uint64_t* histogram, Prefetcher* prefetcher) {
+  add_tile<Kind::kNarrow>(data, tile, records, shape, histogram, prefetcher);
 }
 
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead) {
+              const HistogramShape& shape, std::uint64_t* histogram, Prefetcher* prefetcher) {
   if (shape.kind == Kind::kWide)
-    add_tile<Kind::kWide>(data, tile, records, shape, histogram, ahead);
+    add_tile<Kind::kWide>(data, tile, records, shape, histogram, prefetcher);
   else
-    add_tile<Kind::kClasses>(data, tile, records, shape, histogram, ahead);
+    add_tile<Kind::kClasses>(data, tile, records, shape, histogram, prefetcher);
 }
 
 void add_rows(const BinnedData& data, std::span<const int> columns,

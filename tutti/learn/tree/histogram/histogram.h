@@ -59,23 +59,25 @@ inline constexpr std::size_t kAddLookahead = 56, kPartitionLookahead = 64;
 
 // Background prefetch of memory that is needed later, one cache line at a time. Accumulation leaves memory bandwidth
 // unused, and a stall afterwards would take as long again.
-struct Ahead {
+struct Prefetcher {
   const std::uint8_t* next = nullptr;
   const std::uint8_t* end = nullptr;
 
-  void fetch() {
+  void prefetch() {
     constexpr std::ptrdiff_t kLine = 64;
     __builtin_prefetch(next, 0, 2);
     next += next < end ? kLine : 0;
   }
 };
 
-// Adds the rows of `records` to the histogram of all columns of one tile. Prefetches one cache line of `ahead` per
+// Adds the rows of `records` to the histogram of all columns of one tile. Prefetches one cache line of `prefetcher` per
 // record, if it is not null.
 void add_rows(const BinnedData& data, int tile, std::span<const NarrowRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
+              const HistogramShape& shape, std::uint64_t* histogram,
+              Prefetcher* prefetcher = nullptr);
 void add_rows(const BinnedData& data, int tile, std::span<const WideRecord> records,
-              const HistogramShape& shape, std::uint64_t* histogram, Ahead* ahead = nullptr);
+              const HistogramShape& shape, std::uint64_t* histogram,
+              Prefetcher* prefetcher = nullptr);
 
 // The same for the given columns of any tiles.
 void add_rows(const BinnedData& data, std::span<const int> columns,
